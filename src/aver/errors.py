@@ -1,0 +1,123 @@
+"""The one tree of errors.
+
+Every error Aver raises on purpose is an `AverError` of one of four kinds, so that a caller can tell
+at a glance whose move it is:
+
+* `BadInput`       what was given is wrong; correct it (exit code 2)
+* `Refused`        understood, and not allowed or no longer possible; carries a reason code (exit code 5)
+* `IntegrityError` evidence does not hold; carries that evidence (exit code 1)
+* `Unavailable`    something outside did not work: disk, lock, server; nothing was recorded (exit code 3)
+
+A message says what happened and where; `advice` says what to do next.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = [
+    "AverError",
+    "BadInput",
+    "Exists",
+    "HeadMoved",
+    "IntegrityError",
+    "InvalidCapsule",
+    "NotCanonical",
+    "NotFound",
+    "Refused",
+    "Unavailable",
+]
+
+
+class AverError(Exception):
+    """The root. `message` is one sentence; `advice`, where there is any, is the next step."""
+
+    exit_code = 4
+
+    def __init__(self, message: str, *, advice: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.advice = advice
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.advice})" if self.advice else self.message
+
+
+class BadInput(AverError):
+    """What was given cannot be used."""
+
+    exit_code = 2
+
+
+class NotCanonical(BadInput):
+    """A value has no canonical JSON form. `path` says which one, e.g. `outcome.metrics.loss`."""
+
+    def __init__(self, message: str, *, path: str = "", advice: str = "") -> None:
+        super().__init__(f"{path}: {message}" if path else message, advice=advice)
+        self.path = path
+
+
+class InvalidCapsule(BadInput):
+    """A capsule breaks the rules for writing one. `category` and `field` name the first rule broken.
+
+    Categories are those of the Capsule Protocol's conformance suite: `missing_field`, `wrong_type`,
+    `invalid_value`, `chain_violation`, `integrity_violation`.
+    """
+
+    def __init__(self, category: str, field: str, message: str, *, advice: str = "") -> None:
+        super().__init__(f"{field}: {message}" if field else message, advice=advice)
+        self.category = category
+        self.field = field
+
+
+class NotFound(BadInput):
+    """Nothing of that name is here."""
+
+
+class Refused(AverError):
+    """Understood and not done. `code` is for programs."""
+
+    exit_code = 5
+
+    def __init__(self, code: str, message: str, *, advice: str = "") -> None:
+        super().__init__(message, advice=advice)
+        self.code = code
+
+
+class Exists(Refused):
+    """The idempotency key was used before; `record` is what it stands for."""
+
+    def __init__(self, key: str, record: Any) -> None:
+        super().__init__("EXISTS", f"a record with the key {key!r} is already in the ledger")
+        self.key = key
+        self.record = record
+
+
+class HeadMoved(Refused):
+    """The chain is not where the caller thought; `expected` and `actual` are heads."""
+
+    def __init__(self, expected: Any, actual: Any) -> None:
+        super().__init__(
+            "HEAD_MOVED",
+            f"chain {actual.chain} has {actual.count} records, not {expected.count}, or another head",
+            advice="read the head again and decide anew",
+        )
+        self.expected = expected
+        self.actual = actual
+
+
+class IntegrityError(AverError):
+    """Evidence does not hold. `evidence` is what shows it."""
+
+    exit_code = 1
+
+    def __init__(self, code: str, message: str, *, evidence: Any = None, advice: str = "") -> None:
+        super().__init__(message, advice=advice)
+        self.code = code
+        self.evidence = evidence
+
+
+class Unavailable(AverError):
+    """Disk, lock, server or signer did not work. What was asked for was not done."""
+
+    exit_code = 3
