@@ -54,7 +54,13 @@ class NotCanonical(BadInput):
 
     def __init__(self, message: str, *, path: str = "", advice: str = "") -> None:
         super().__init__(f"{path}: {message}" if path else message, advice=advice)
+        self.problem = message
         self.path = path
+
+    def within(self, outer: str) -> NotCanonical:
+        """The same problem, seen from the value that contains this one."""
+        inner = self.path if not self.path or self.path.startswith("[") else f".{self.path}"
+        return NotCanonical(self.problem, path=f"{outer}{inner}", advice=self.advice)
 
 
 class InvalidCapsule(BadInput):

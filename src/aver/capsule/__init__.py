@@ -1,0 +1,51 @@
+"""The record: its model, its canonical bytes, its seal and its names. Pure: no file, no socket, no clock but `now`."""
+
+from aver.capsule.blobs import CAPSULE_MAX, INLINE_MAX, Blob
+from aver.capsule.block import block_of, chain_name, check_chain_name, kind_of, of_kind
+from aver.capsule.canonical import ascii_json, canonical_bytes
+from aver.capsule.model import (
+    Authority,
+    Capsule,
+    Context,
+    Execution,
+    Option,
+    Outcome,
+    Reasoning,
+    ToolCall,
+    Trigger,
+)
+from aver.capsule.sealed import Sealed, content_hash, seal
+from aver.capsule.signing import Signature, Signer
+from aver.capsule.uri import CapsuleURI, parse_uri, resolve_fragment
+from aver.capsule.validate import validate
+
+__all__ = [
+    "CAPSULE_MAX",
+    "INLINE_MAX",
+    "Authority",
+    "Blob",
+    "Capsule",
+    "CapsuleURI",
+    "Context",
+    "Execution",
+    "Option",
+    "Outcome",
+    "Reasoning",
+    "Sealed",
+    "Signature",
+    "Signer",
+    "ToolCall",
+    "Trigger",
+    "ascii_json",
+    "block_of",
+    "canonical_bytes",
+    "chain_name",
+    "check_chain_name",
+    "content_hash",
+    "kind_of",
+    "of_kind",
+    "parse_uri",
+    "resolve_fragment",
+    "seal",
+    "validate",
+]

@@ -1,0 +1,101 @@
+"""Large values, kept beside the record and bound into it by digest.
+
+A capsule stays small enough to read: no string in it is longer than `INLINE_MAX` bytes, and the whole no longer
+than `CAPSULE_MAX`. A larger string in a free place (`arguments`, `result`, `environment`, ...) becomes
+
+    {"blob": {"alg": "sha256", "digest": <64 hex>, "size": <bytes>, "media": <media type>}}
+
+A larger string in a field that CPS says is a string (`trigger.request`, `reasoning.analysis`, ...) keeps its
+beginning, says that it was cut, and the whole text is referred to in Aver's block under `whole`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from aver.capsule.block import BLOCK
+
+__all__ = ["CAPSULE_MAX", "INLINE_MAX", "Blob", "blob_references", "externalised"]
+
+INLINE_MAX = 16 * 1024
+"""Longest string inside a capsule, in UTF-8 bytes."""
+
+CAPSULE_MAX = 256 * 1024
+"""Largest capsule, in canonical bytes."""
+
+EXCERPT = 4 * 1024
+"""How many characters of a cut text stay readable in the record."""
+
+TEXT = "text/plain; charset=utf-8"
+_DIGEST = re.compile(r"[0-9a-f]{64}").fullmatch
+_FREE = frozenset({"environment", "arguments", "resources_used", "metrics", "result", "estimated_impact", "chain"})
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """Bytes that a capsule refers to. Put `reference` where the value would stand, and pass the blob to `append`."""
+
+    data: bytes
+    media: str = "application/octet-stream"
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(self.data).hexdigest()
+
+    @property
+    def reference(self) -> dict[str, Any]:
+        size = len(self.data)
+        return {"blob": {"alg": "sha256", "digest": self.digest, "size": size, "media": self.media}}
+
+
+def blob_references(value: Any) -> Iterator[tuple[str, int]]:
+    """Digest and size of every blob that a value refers to."""
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, dict):
+            reference = item.get("blob")
+            if isinstance(reference, dict) and len(item) == 1 and reference.get("alg") == "sha256":
+                digest, size = reference.get("digest"), reference.get("size")
+                if isinstance(digest, str) and _DIGEST(digest) and type(size) is int:
+                    yield digest, size
+                    continue
+            stack.extend(item.values())
+        elif isinstance(item, list | tuple):
+            stack.extend(item)
+
+
+def externalised(content: dict[str, Any]) -> tuple[dict[str, Any], list[Blob]]:
+    """The content with its large strings replaced, and the blobs that hold them."""
+    blobs: list[Blob] = []
+    whole: dict[str, Any] = {}
+
+    def replaced(value: Any, path: str, free: bool) -> Any:
+        if type(value) is str:
+            if len(value) * 4 <= INLINE_MAX or len(data := value.encode("utf-8", "surrogatepass")) <= INLINE_MAX:
+                return value
+            blob = Blob(data, TEXT)
+            blobs.append(blob)
+            if free:
+                return blob.reference
+            whole[path] = blob.reference
+            return f"{value[:EXCERPT]}\n[cut here: {len(data)} bytes in all, sha256 {blob.digest}]"
+        if isinstance(value, dict):
+            return {
+                key: replaced(item, f"{path}.{key}" if path else key, free or key in _FREE)
+                for key, item in value.items()
+            }
+        if isinstance(value, list | tuple):
+            return [replaced(item, f"{path}[{index}]", free) for index, item in enumerate(value)]
+        return value
+
+    content = replaced(content, "", False)
+    if whole:
+        environment = content["context"]["environment"]
+        block = {**environment.get(BLOCK, {}), "whole": whole}
+        content["context"]["environment"] = {**environment, BLOCK: block}
+    return content, blobs

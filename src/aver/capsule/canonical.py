@@ -1,0 +1,208 @@
+"""Canonical bytes: the one form of a JSON value that Aver hashes and signs (CPS 2).
+
+    >>> canonical_bytes({"b": [1, 2.5, None], "a": "é\\n"}).decode()
+    '{"a":"é\\\\n","b":[1,2.5,null]}'
+
+The rules, in order:
+
+1. Object keys are strings, sorted by code point at every level; arrays keep their order.
+2. No white space. UTF-8. Non-ASCII characters, `/` and U+007F stand as they are.
+3. Strings escape `"`, `\\` and U+0000–001F: `\\b \\t \\n \\f \\r` where JSON has a short form, else `\\u00xx`
+   in lower case.
+4. Integers are written exactly, whatever their size. Other numbers as Python's `repr` writes a float.
+5. `reasoning.confidence` and `reasoning.options[].feasibility` are floats: `1` is written `1.0`.
+6. NaN, infinities, non-string keys, lone surrogates and values that are not JSON have no canonical form:
+   `NotCanonical` names the place.
+
+`json.dumps` does all this slowly and, unguarded, takes too much; `orjson` does it fast, takes even more
+and writes tiny floats and huge integers differently. So every value is walked once: the walk refuses what
+has no canonical form and tells whether the slow writer is needed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from aver.errors import NotCanonical
+
+__all__ = ["DEPTH_MAX", "NODES_MAX", "ascii_json", "canonical_bytes", "plain_bytes", "with_float_fields"]
+
+DEPTH_MAX = 200
+"""Deepest nesting written or read. orjson stops at 254; no honest record comes near."""
+
+NODES_MAX = 2_000_000
+"""Most containers in one value: stops values that refer to themselves before memory does."""
+
+_INT_MIN, _INT_MAX = -(2**63), 2**64 - 1
+_FLOAT_TINY, _FLOAT_HUGE, _INFINITY = 1e-4, 1e16, float("inf")
+
+
+def canonical_bytes(value: Any) -> bytes:
+    """The canonical bytes of a capsule's content, or of any JSON value; `NotCanonical` if it has none."""
+    if type(value) is dict and "reasoning" in value:
+        value = with_float_fields(value)
+    return plain_bytes(value)
+
+
+def plain_bytes(value: Any) -> bytes:
+    """Canonical bytes without rule 5: a document as it stands."""
+    try:
+        if not _walk(value):
+            return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+        return _exact(value, ensure_ascii=False)
+    except NotCanonical:
+        raise
+    except (TypeError, ValueError, RecursionError) as error:
+        raise _located(value, error) from error
+
+
+def ascii_json(value: Any) -> bytes:
+    """Sorted compact JSON in pure ASCII, as CapSeal receipts and SecureClaw request hashes use it."""
+    try:
+        _walk(value)
+        return _exact(value, ensure_ascii=True)
+    except NotCanonical:
+        raise
+    except (TypeError, ValueError, RecursionError) as error:
+        raise _located(value, error) from error
+
+
+def with_float_fields(content: dict[str, Any]) -> dict[str, Any]:
+    """The content with the float-typed fields as floats. The argument is left as it is."""
+    reasoning = content.get("reasoning")
+    if type(reasoning) is not dict:
+        return content
+    changed: dict[str, Any] = {}
+    confidence = reasoning.get("confidence")
+    if type(confidence) is int:
+        changed["confidence"] = _as_float(confidence, "reasoning.confidence")
+    options = reasoning.get("options")
+    if isinstance(options, list | tuple) and any(
+        type(option) is dict and type(option.get("feasibility")) is int for option in options
+    ):
+        changed["options"] = [
+            {
+                **option,
+                "feasibility": _as_float(option["feasibility"], f"reasoning.options[{index}].feasibility"),
+            }
+            if type(option) is dict and type(option.get("feasibility")) is int
+            else option
+            for index, option in enumerate(options)
+        ]
+    return {**content, "reasoning": {**reasoning, **changed}} if changed else content
+
+
+def _as_float(number: int, path: str) -> float:
+    try:
+        return float(number)
+    except OverflowError as error:
+        raise NotCanonical("is too large for a float", path=path) from error
+
+
+def _walk(root: Any) -> bool:
+    """Refuse what has no canonical form; True if the exact writer is needed.
+
+    Level by level rather than by recursion, so that depth is counted for free and no input can exhaust
+    the stack. Keys are left to the writers: orjson takes only strings, and `_exact` asks first.
+    """
+    exact = False
+    level: list[Any] = [(root,)]
+    depth = nodes = 0
+    while level:
+        nodes += len(level)
+        if depth > DEPTH_MAX or nodes > NODES_MAX:
+            raise NotCanonical(f"nested deeper than {DEPTH_MAX} levels, or refers to itself")
+        below: list[Any] = []
+        for container in level:
+            for value in container.values() if isinstance(container, dict) else container:
+                kind = type(value)
+                if kind is str:
+                    continue
+                if kind is dict or kind is list:
+                    if value:
+                        below.append(value)
+                elif kind is int:
+                    if not _INT_MIN <= value <= _INT_MAX:
+                        exact = True
+                elif kind is float:
+                    if not (_FLOAT_TINY <= value < _FLOAT_HUGE or value == 0.0):
+                        if not abs(value) < _INFINITY:
+                            raise _located(root)
+                        exact = True
+                elif value is not None and kind is not bool:
+                    if not isinstance(value, dict | list | tuple):
+                        raise _located(root)
+                    below.append(value)
+        level = below
+        depth += 1
+    return exact
+
+
+def _exact(value: Any, *, ensure_ascii: bool) -> bytes:
+    _refuse_other_keys(value)
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=ensure_ascii, allow_nan=False)
+    return text.encode("utf-8")
+
+
+def _refuse_other_keys(root: Any) -> None:
+    """`json.dumps` would turn 1, True and None into keys, after sorting them as what they were."""
+    stack = [root]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, dict):
+            if not all(type(key) is str for key in value):
+                raise _located(root)
+            stack.extend(value.values())
+        elif isinstance(value, list | tuple):
+            stack.extend(value)
+
+
+def _located(root: Any, cause: Exception | None = None) -> NotCanonical:
+    """Find the first place that has no canonical form. Slow; runs only when there is one."""
+    stack: list[tuple[str, Any]] = [("", root)]
+    seen = 0
+    while stack and seen < NODES_MAX:
+        seen += 1
+        path, value = stack.pop()
+        problem = _problem(value)
+        if problem:
+            return NotCanonical(problem, path=path)
+        if isinstance(value, Mapping):
+            for key in value:
+                problem = None if type(key) is str else f"key {key!r} is not a string"
+                if not problem and _has_surrogate(key):
+                    problem = "a key holds a lone surrogate, which UTF-8 cannot carry"
+                if problem:
+                    return NotCanonical(problem, path=path)
+            stack.extend((f"{path}.{key}" if path else key, item) for key, item in reversed(value.items()))
+        elif isinstance(value, list | tuple):
+            stack.extend((f"{path}[{index}]", item) for index, item in reversed(list(enumerate(value))))
+    return NotCanonical(f"has no canonical form: {cause}" if cause else "has no canonical form")
+
+
+def _problem(value: Any) -> str | None:
+    if type(value) is str:
+        return "holds a lone surrogate, which UTF-8 cannot carry" if _has_surrogate(value) else None
+    if type(value) is float:
+        return None if abs(value) < _INFINITY else f"{value} is not a JSON number"
+    if type(value) is int:
+        try:
+            str(value)
+        except ValueError:
+            return "is an integer with too many digits"
+        return None
+    if value is None or type(value) is bool or isinstance(value, dict | list | tuple):
+        return None
+    return f"a {type(value).__name__} is not a JSON value"
+
+
+def _has_surrogate(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return True
+    return False

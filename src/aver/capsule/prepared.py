@@ -1,0 +1,156 @@
+"""A draft made ready for a chain: checked and written out, but for its place.
+
+All the slow and fallible work (validation, canonical form, moving large strings into blobs) happens before the
+ledger's lock is taken. What remains inside it is filling in sequence, link, time and signer, one hash and one
+signature. The bytes are exactly those of `canonical_bytes` (a property test holds this).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from aver.capsule.blobs import CAPSULE_MAX, INLINE_MAX, Blob, blob_references, externalised
+from aver.capsule.block import BLOCK, BLOCK_VERSION, check_key, draft_block
+from aver.capsule.canonical import plain_bytes
+from aver.capsule.model import TOP_LEVEL_KEYS, Capsule
+from aver.capsule.sealed import Sealed, content_hash
+from aver.capsule.signing import Signer
+from aver.capsule.validate import normalised, validate
+from aver.errors import InvalidCapsule, NotCanonical
+
+__all__ = ["Prepared", "prepare"]
+
+_REFERENCE = b'"blob":{'
+_WRITTEN_OUT = ("authority", "execution", "outcome", "reasoning", "trigger")
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A draft that cannot be refused any more for what it says."""
+
+    id: str
+    type: str
+    session: str | None
+    key: str | None
+    block: Mapping[str, Any]
+    content: Mapping[str, Any]
+    environment: Mapping[str, Any]
+    blobs: Sequence[Blob]
+    blob_digests: frozenset[str]
+
+    @property
+    def kind(self) -> str:
+        return str(self.block["kind"])
+
+    def seal(
+        self,
+        signer: Signer,
+        *,
+        at: str,
+        sequence: int,
+        previous_hash: str | None,
+        chain: Mapping[str, str],
+    ) -> Sealed:
+        """Give the draft its place and seal it. `chain` is the chain's identity, written at sequence 0."""
+        by = signer.fingerprint
+        block = {**self.block, "at": at, "by": by}
+        if sequence == 0:
+            block["chain"] = chain
+        content = {
+            **self.content,
+            "sequence": sequence,
+            "previous_hash": previous_hash,
+            "context": {**self.content["context"], "environment": {**self.environment, BLOCK: block}},
+        }
+        canonical = orjson.dumps(content, option=orjson.OPT_SORT_KEYS)
+        digest = content_hash(canonical)
+        signature = signer.sign(digest)
+        return Sealed(canonical, digest, signature.ed25519, signature.ml_dsa_65, at, by)
+
+
+def prepare(draft: Capsule | Mapping[str, Any], *, key: str | None = None, blobs: Sequence[Blob] = ()) -> Prepared:
+    """Check a draft and write out all of it that does not depend on its place."""
+    content = normalised(_as_capsule(draft).to_dict())
+    if content["sequence"] != 0 or content["previous_hash"] is not None:
+        raise InvalidCapsule(
+            "chain_violation",
+            "sequence",
+            "a draft has no place in a chain yet: leave sequence and previous_hash out",
+        )
+    validate(content)
+    block = draft_block(content)
+    sections, environment = _written(content)
+    if _size(sections, environment) > INLINE_MAX:
+        content, moved = externalised(content)
+        blobs = [*blobs, *moved]
+        block = {**block, **content["context"]["environment"].get(BLOCK, {})}
+        sections, environment = _written(content)
+        if (size := _size(sections, environment)) > CAPSULE_MAX:
+            raise InvalidCapsule(
+                "invalid_value",
+                "",
+                f"the capsule has {size} bytes, more than {CAPSULE_MAX}",
+                advice="pass large values as aver.Blob(...).reference with blobs=[...]",
+            )
+    block = {"v": BLOCK_VERSION, **block}
+    if key is not None:
+        block["key"] = check_key(key)
+    names = {name: content[name] for name in ("id", "type", "domain", "parent_id", "spec_version")}
+    context = {name: content["context"][name] for name in ("agent_id", "session_id")}
+    # These few stay values, to be written with the place; being here they can no longer fail there.
+    plain_bytes([names, context, block])
+    refers = any(_REFERENCE in written for written in (*sections.values(), *environment.values()))
+    return Prepared(
+        id=content["id"],
+        type=content["type"],
+        session=context["session_id"],
+        key=key,
+        block=block,
+        content={**names, "context": context, **{name: orjson.Fragment(sections[name]) for name in sections}},
+        environment={name: orjson.Fragment(written) for name, written in environment.items()},
+        blobs=tuple(blobs),
+        blob_digests=frozenset(digest for digest, _ in blob_references(content)) if refers or blobs else frozenset(),
+    )
+
+
+def _as_capsule(draft: Capsule | Mapping[str, Any]) -> Capsule:
+    """A draft given as a plain dict needs a `type`; all else has its default. A key that is none is a mistake."""
+    if isinstance(draft, Capsule):
+        return draft
+    if not isinstance(draft, Mapping):
+        raise InvalidCapsule("wrong_type", "", "a draft must be a Capsule or an object")
+    for name in draft:
+        if name not in TOP_LEVEL_KEYS:
+            raise InvalidCapsule("invalid_value", str(name), "is not a key of a capsule")
+    if "type" not in draft:
+        raise InvalidCapsule("missing_field", "type", "is missing")
+    return Capsule(**draft)
+
+
+def _written(content: Mapping[str, Any]) -> tuple[dict[str, bytes], dict[str, bytes]]:
+    """The canonical bytes of each section, and of each value in the environment but Aver's own block."""
+    sections = {}
+    for name in _WRITTEN_OUT:
+        try:
+            sections[name] = plain_bytes(content[name])
+        except NotCanonical as error:
+            raise error.within(name) from None
+    environment = {}
+    for name, value in content["context"]["environment"].items():
+        if type(name) is not str:
+            raise NotCanonical(f"key {name!r} is not a string", path="context.environment")
+        if name != BLOCK:
+            try:
+                environment[name] = plain_bytes(value)
+            except NotCanonical as error:
+                raise error.within(f"context.environment.{name}") from None
+    plain_bytes(list(environment))
+    return sections, environment
+
+
+def _size(sections: Mapping[str, bytes], environment: Mapping[str, bytes]) -> int:
+    return sum(map(len, sections.values())) + sum(map(len, environment.values()))

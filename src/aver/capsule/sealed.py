@@ -1,0 +1,200 @@
+"""A sealed record: the exact bytes that were hashed, and the seal over them.
+
+    hash        SHA3-256 of the canonical bytes, lower-case hex
+    signature   Ed25519 over the 64 ASCII characters of that hex
+    signature_pq  ML-DSA-65 over the same, or empty
+
+`seal` makes one. Nothing here verifies: a `Sealed` may just as well hold what an attacker wrote. See
+`aver.verdict`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from aver.capsule.block import kind_of
+from aver.capsule.canonical import canonical_bytes, plain_bytes
+from aver.capsule.model import Capsule
+from aver.capsule.reading import document_forms, read_json
+from aver.capsule.signing import HoldableSigner, Signer, holding
+from aver.clock import now
+from aver.errors import BadInput, InvalidCapsule, NotCanonical
+
+__all__ = ["SEAL_KEYS", "Sealed", "content_hash", "seal"]
+
+SEAL_KEYS = ("hash", "signature", "signature_pq", "signed_at", "signed_by")
+
+
+def content_hash(canonical: bytes) -> str:
+    return hashlib.sha3_256(canonical).hexdigest()
+
+
+class Sealed:
+    """A record as it is stored. Equal when bytes and seal are equal."""
+
+    __slots__ = (
+        "_content",
+        "canonical",
+        "existed",
+        "hash",
+        "signature",
+        "signature_pq",
+        "signed_at",
+        "signed_by",
+    )
+
+    def __init__(
+        self,
+        canonical: bytes,
+        hash: str,  # noqa: A002 - the specification's name
+        signature: str,
+        signature_pq: str = "",
+        signed_at: str = "",
+        signed_by: str = "",
+        *,
+        existed: bool = False,
+    ) -> None:
+        self.canonical = canonical
+        self.hash = hash
+        self.signature = signature
+        self.signature_pq = signature_pq
+        self.signed_at = signed_at
+        self.signed_by = signed_by
+        self.existed = existed
+        """True where `append_many` met a key that was used before and returns that record."""
+        self._content: dict[str, Any] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The signed content, parsed afresh."""
+        try:
+            content = orjson.loads(self.canonical)
+        except orjson.JSONDecodeError:
+            content = read_json(self.canonical)
+        if not isinstance(content, dict):
+            raise BadInput("the sealed bytes are not a JSON object")
+        return content
+
+    def to_sealed_dict(self) -> dict[str, Any]:
+        return {
+            **self.to_dict(),
+            "hash": self.hash,
+            "signature": self.signature,
+            "signature_pq": self.signature_pq,
+            "signed_at": self.signed_at,
+            "signed_by": self.signed_by,
+        }
+
+    @classmethod
+    def from_sealed_dict(cls, data: Mapping[str, Any]) -> Sealed:
+        """Read a capsule with its seal from one object. The form that was hashed is found by its hash."""
+        if not isinstance(data, Mapping):
+            raise InvalidCapsule("wrong_type", "", "a sealed capsule must be a JSON object")
+        content = {key: value for key, value in data.items() if key not in SEAL_KEYS}
+        sealed = cls._with_seal(plain_bytes(content), data)
+        if content_hash(sealed.canonical) != sealed.hash:
+            try:
+                coerced = canonical_bytes(content)
+            except NotCanonical:
+                return sealed
+            if content_hash(coerced) == sealed.hash:
+                return cls._with_seal(coerced, data)
+        return sealed
+
+    @classmethod
+    def from_sealed_json(cls, text: bytes | str) -> Sealed:
+        """The same from JSON text, whose numbers are then taken as they are written there."""
+        data = read_json(text)
+        if not isinstance(data, dict):
+            raise InvalidCapsule("wrong_type", "", "a sealed capsule must be a JSON object")
+        first: Sealed | None = None
+        for form in document_forms(text, without=SEAL_KEYS):
+            sealed = cls._with_seal(form, data)
+            if content_hash(form) == sealed.hash:
+                return sealed
+            first = first or sealed
+        if first is None:
+            raise BadInput("the capsule has no form that can be hashed")
+        return first
+
+    @classmethod
+    def _with_seal(cls, canonical: bytes, data: Mapping[str, Any]) -> Sealed:
+        seal_values = []
+        for key in SEAL_KEYS:
+            value = data.get(key)
+            if value is not None and not isinstance(value, str):
+                raise InvalidCapsule("wrong_type", key, "must be a string")
+            seal_values.append(value or "")
+        return cls(canonical, *seal_values)
+
+    @property
+    def capsule(self) -> Capsule:
+        """The record as a model, for reading. What the model cannot hold is in `to_dict()`."""
+        return Capsule.from_dict(self.to_dict())
+
+    @property
+    def uri(self) -> str:
+        return f"capsule://sha3_{self.hash}"
+
+    @property
+    def id(self) -> str:
+        return str(self._field("id"))
+
+    @property
+    def type(self) -> str:
+        return str(self._field("type"))
+
+    @property
+    def kind(self) -> str:
+        return kind_of(self._parsed())
+
+    @property
+    def sequence(self) -> int:
+        value = self._field("sequence")
+        if type(value) is not int:
+            raise InvalidCapsule("wrong_type", "sequence", "must be an integer")
+        return value
+
+    @property
+    def previous_hash(self) -> str | None:
+        value = self._field("previous_hash")
+        return None if value is None else str(value)
+
+    def _field(self, name: str) -> Any:
+        return self._parsed().get(name)
+
+    def _parsed(self) -> dict[str, Any]:
+        if self._content is None:
+            self._content = self.to_dict()
+        return self._content
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sealed):
+            return NotImplemented
+        return self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
+    def _identity(self) -> tuple[Any, ...]:
+        return self.canonical, self.hash, self.signature, self.signature_pq, self.signed_at, self.signed_by
+
+    def __repr__(self) -> str:
+        return f"<Sealed {self.hash[:16]} signed by {self.signed_by or 'nobody'}>"
+
+
+def seal(capsule: Capsule | Mapping[str, Any], signer: Signer | HoldableSigner) -> Sealed:
+    """Seal one capsule as it is, without a ledger: hash its canonical bytes and sign the hash."""
+    content = capsule.to_dict() if isinstance(capsule, Capsule) else dict(capsule)
+    with holding(signer) as held:
+        return seal_content(content, held, at=now())
+
+
+def seal_content(content: Mapping[str, Any], signer: Signer, *, at: str) -> Sealed:
+    canonical = canonical_bytes(content)
+    digest = content_hash(canonical)
+    signature = signer.sign(digest)
+    return Sealed(canonical, digest, signature.ed25519, signature.ml_dsa_65, at, signer.fingerprint)

@@ -1,0 +1,141 @@
+"""`capsule://` URIs: how one record, or one place in it, is named.
+
+    capsule://sha3_<64 hex>            by hash: the most portable
+    capsule://<chain>/<sequence>       by place in a chain
+    capsule://<chain>/sha3_<64 hex>    by hash, in a chain
+    capsule://<uuid>                   by id
+
+A fragment points into the record: `#reasoning`, `#reasoning/confidence`, `#execution/tool_calls/0`. Its first
+segment is one of the capsule's keys. In a segment `~1` stands for `/`, `~0` for `~`, and characters that a URI
+cannot carry are percent-encoded. Anything else is refused, not guessed: upper-case hex, leading zeros, empty
+segments, `.` and `..`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, unquote
+
+from aver.capsule.model import TOP_LEVEL_KEYS
+from aver.errors import BadInput, NotFound
+
+__all__ = ["URI_MAX", "CapsuleURI", "parse_uri", "resolve_fragment"]
+
+URI_MAX = 2048
+"""Longest URI read."""
+
+_SCHEME = "capsule://"
+_HASH = re.compile(r"[0-9a-f]{64}")
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_CHAIN = re.compile(r"[A-Za-z0-9._-]+")
+_SEQUENCE = re.compile(r"0|[1-9][0-9]{0,18}")
+_SEGMENT = re.compile(r"(?:[A-Za-z0-9._!$&'()*+,;=:@-]|~[01]|%[0-9A-Fa-f]{2})+")
+
+
+@dataclass(frozen=True, slots=True)
+class CapsuleURI:
+    """A parsed URI. Exactly one of `hash`, `sequence` and `id` is set; `sequence` needs `chain`."""
+
+    hash: str | None = None
+    sequence: int | None = None
+    id: str | None = None
+    chain: str | None = None
+    fragment: str | None = None
+
+    @property
+    def reference_type(self) -> str:
+        return "hash" if self.hash is not None else "sequence" if self.sequence is not None else "id"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The shape of the conformance vectors."""
+        return {
+            "scheme": "capsule",
+            "chain": self.chain,
+            "reference_type": self.reference_type,
+            "hash_algorithm": None if self.hash is None else "sha3",
+            "hash_value": self.hash,
+            "sequence": self.sequence,
+            "id": self.id,
+            "fragment": self.fragment,
+        }
+
+    def __str__(self) -> str:
+        if self.hash is not None:
+            reference = f"sha3_{self.hash}"
+        else:
+            reference = str(self.sequence) if self.sequence is not None else str(self.id)
+        chain = f"{self.chain}/" if self.chain is not None else ""
+        fragment = f"#{self.fragment}" if self.fragment is not None else ""
+        return f"{_SCHEME}{chain}{reference}{fragment}"
+
+
+def parse_uri(text: str) -> CapsuleURI:
+    if not text.startswith(_SCHEME):
+        raise _bad(text, f"it must begin with {_SCHEME}")
+    if len(text) > URI_MAX:
+        raise _bad(text, f"it is longer than {URI_MAX} characters")
+    rest, hash_sign, fragment = text.removeprefix(_SCHEME).partition("#")
+    if hash_sign:
+        _segments(text, fragment)
+    chain, slash, reference = rest.partition("/")
+    if not slash:
+        chain, reference = "", rest
+    elif not _CHAIN.fullmatch(chain):
+        raise _bad(text, f"{chain!r} is not a chain name")
+    where = {"chain": chain or None, "fragment": fragment if hash_sign else None}
+    if reference.startswith("sha3_"):
+        digest = reference.removeprefix("sha3_")
+        if not _HASH.fullmatch(digest):
+            raise _bad(text, "a hash has 64 lower-case hex digits")
+        return CapsuleURI(hash=digest, **where)
+    if slash:
+        if not _SEQUENCE.fullmatch(reference) or int(reference) >= 2**63:
+            raise _bad(text, f"{reference!r} is neither a sequence number nor a hash")
+        return CapsuleURI(sequence=int(reference), **where)
+    if not _UUID.fullmatch(reference):
+        raise _bad(text, f"{reference!r} is not a hash (sha3_…) or a UUID" if reference else "it names no record")
+    return CapsuleURI(id=reference, **where)
+
+
+def make_fragment(*segments: str | int) -> str:
+    """The fragment for a path of keys and indexes."""
+    return "/".join(quote(str(s).replace("~", "~0").replace("/", "~1"), safe="~!$&'()*+,;=:@") for s in segments)
+
+
+def resolve_fragment(content: Mapping[str, Any], fragment: str) -> Any:
+    """What a fragment points at in a capsule's content."""
+    value: Any = content
+    walked: list[str] = []
+    for segment in _segments(fragment, fragment):
+        walked.append(segment)
+        if isinstance(value, Mapping) and segment in value:
+            value = value[segment]
+        elif isinstance(value, list) and _SEQUENCE.fullmatch(segment) and int(segment) < len(value):
+            value = value[int(segment)]
+        else:
+            raise NotFound(f"this capsule has nothing at {'/'.join(walked)}")
+    return value
+
+
+def _segments(text: str, fragment: str) -> list[str]:
+    segments = []
+    for raw in fragment.split("/"):
+        if not _SEGMENT.fullmatch(raw):
+            raise _bad(text, f"{raw!r} is not a fragment segment")
+        try:
+            segment = unquote(raw, errors="strict").replace("~1", "/").replace("~0", "~")
+        except UnicodeDecodeError:
+            raise _bad(text, f"{raw!r} is not percent-encoded UTF-8") from None
+        if segment in (".", ".."):
+            raise _bad(text, "a fragment cannot walk upwards")
+        segments.append(segment)
+    if segments[0] not in TOP_LEVEL_KEYS:
+        raise _bad(text, f"{segments[0]!r} is not a part of a capsule")
+    return segments
+
+
+def _bad(text: str, why: str) -> BadInput:
+    return BadInput(f"not a capsule URI: {text[:120]!r}: {why}")

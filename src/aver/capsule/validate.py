@@ -1,0 +1,287 @@
+"""What may be written: the rules of CPS 1 and 2 in full, and the few that CPS leaves open.
+
+`validate` raises `InvalidCapsule` with the first rule broken, its category and its field, in this order:
+the top-level keys, each section's keys, each field's type, each field's value. It judges a capsule that is
+about to be written; records made by others are read far more tolerantly.
+
+Where CPS is silent, we refuse what two implementations could write differently: scores between 0 and 1e-4 (an
+exponent), timestamps with other than 0 or 6 fraction digits, ids in upper case or braces, unknown keys where
+CPS names the keys. Free keys belong in `environment`, `arguments`, `resources_used`, `metrics`, `result` and
+`estimated_impact`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from aver.capsule.canonical import with_float_fields
+from aver.capsule.model import SECTIONS, SPEC_VERSION, Capsule
+from aver.errors import InvalidCapsule
+
+__all__ = ["AUTHORITY_TYPES", "STATUSES", "TRIGGER_TYPES", "TYPES", "normalised", "validate"]
+
+TYPES = frozenset({"agent", "tool", "system", "kill", "workflow", "chat", "vault", "auth"})
+TRIGGER_TYPES = frozenset({"user_request", "scheduled", "system", "agent"})
+AUTHORITY_TYPES = frozenset({"autonomous", "human_approved", "policy", "escalated", "unknown"})
+"""Those of CPS, and `unknown` for an action whose authority was not learned: better than a guess."""
+STATUSES = frozenset({"pending", "success", "failure", "partial", "blocked"})
+
+SCORE_MIN = 1e-4
+"""Scores between 0 and this would be written with an exponent, in as many ways as there are languages."""
+
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}").fullmatch
+_HEX64 = re.compile(r"[0-9a-f]{64}").fullmatch
+_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{6})?\+00:00", re.ASCII).fullmatch
+
+Rule = Callable[[Any], str | None]
+"""Takes a value; returns what is wrong with it. A message that begins with `must be a` is about its type."""
+
+
+def _text(value: Any) -> str | None:
+    return None if type(value) is str else "must be a string"
+
+
+def _text_or_null(value: Any) -> str | None:
+    return None if value is None or type(value) is str else "must be a string or null"
+
+
+def _object(value: Any) -> str | None:
+    return None if isinstance(value, dict) else "must be an object"
+
+
+def _texts(value: Any) -> str | None:
+    if not isinstance(value, list | tuple):
+        return "must be an array"
+    return None if all(type(item) is str for item in value) else "must be an array of strings"
+
+
+def _objects(value: Any) -> str | None:
+    if not isinstance(value, list | tuple):
+        return "must be an array"
+    return None if all(isinstance(item, dict) for item in value) else "must be an array of objects"
+
+
+def _flag(value: Any) -> str | None:
+    return None if type(value) is bool else "must be a boolean"
+
+
+def _count(value: Any) -> str | None:
+    if type(value) is not int:
+        return "must be an integer"
+    return None if value >= 0 else "may not be negative"
+
+
+def _score(value: Any) -> str | None:
+    if type(value) is not float and type(value) is not int:
+        return "must be a number"
+    if not 0 <= value <= 1:
+        return "lies outside 0.0 to 1.0"
+    return None if value == 0 or value >= SCORE_MIN else f"is smaller than {SCORE_MIN} but not zero"
+
+
+def _uuid(value: Any) -> str | None:
+    if type(value) is not str:
+        return "must be a string"
+    return None if _UUID(value) else "is not a UUID in lower case with hyphens"
+
+
+def _uuid_or_null(value: Any) -> str | None:
+    return None if value is None else _uuid(value)
+
+
+def _hash_or_null(value: Any) -> str | None:
+    if value is not None and type(value) is not str:
+        return "must be a string or null"
+    return None if value is None or _HEX64(value) else "is not 64 lower-case hex digits"
+
+
+def _timestamp(value: Any) -> str | None:
+    if type(value) is not str:
+        return "must be a string"
+    if not _TIMESTAMP(value):
+        return "is not ISO 8601 in UTC with +00:00 and 0 or 6 fraction digits"
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError:
+        return "is not a date that exists"
+    return None if moment.isoformat() == value else "has fraction digits that are all zero"
+
+
+def _anything(_: Any) -> str | None:
+    return None
+
+
+def _one_of(allowed: frozenset[str]) -> Rule:
+    def rule(value: Any) -> str | None:
+        if type(value) is not str:
+            return "must be a string"
+        return None if value in allowed else f"{value!r} is not one of {', '.join(sorted(allowed))}"
+
+    return rule
+
+
+def _spec_version(value: Any) -> str | None:
+    if type(value) is not str:
+        return "must be a string"
+    return None if value == SPEC_VERSION else f"is {value!r}, not {SPEC_VERSION!r}"
+
+
+_TOP: Mapping[str, Rule] = {
+    "id": _uuid,
+    "type": _one_of(TYPES),
+    "domain": _text,
+    "parent_id": _uuid_or_null,
+    "sequence": _count,
+    "previous_hash": _hash_or_null,
+    "spec_version": _spec_version,
+    **dict.fromkeys(SECTIONS, _object),
+}
+_SECTIONS: Mapping[str, Mapping[str, Rule]] = {
+    "trigger": {
+        "type": _one_of(TRIGGER_TYPES),
+        "source": _text,
+        "timestamp": _timestamp,
+        "request": _text,
+        "correlation_id": _text_or_null,
+        "user_id": _text_or_null,
+    },
+    "context": {"agent_id": _text, "session_id": _text_or_null, "environment": _object},
+    "reasoning": {
+        "analysis": _text,
+        "options": _objects,
+        "options_considered": _texts,
+        "selected_option": _text,
+        "reasoning": _text,
+        "confidence": _score,
+        "model": _text_or_null,
+        "prompt_hash": _hash_or_null,
+    },
+    "authority": {
+        "type": _one_of(AUTHORITY_TYPES),
+        "approver": _text_or_null,
+        "policy_reference": _text_or_null,
+        "chain": _objects,
+        "escalation_reason": _text_or_null,
+    },
+    "execution": {"tool_calls": _objects, "duration_ms": _count, "resources_used": _object},
+    "outcome": {
+        "status": _one_of(STATUSES),
+        "result": _anything,
+        "summary": _text,
+        "error": _text_or_null,
+        "side_effects": _texts,
+        "metrics": _object,
+    },
+}
+_OPTION: Mapping[str, Rule] = {
+    "id": _text,
+    "description": _text,
+    "pros": _texts,
+    "cons": _texts,
+    "estimated_impact": _object,
+    "feasibility": _score,
+    "risks": _texts,
+    "selected": _flag,
+    "rejection_reason": _text,
+}
+_TOOL_CALL: Mapping[str, Rule] = {
+    "tool": _text,
+    "arguments": _object,
+    "result": _anything,
+    "success": _flag,
+    "duration_ms": _count,
+    "error": _text_or_null,
+}
+
+
+def validate(capsule: Capsule | Mapping[str, Any]) -> None:
+    """Raise `InvalidCapsule` unless this capsule may be written."""
+    content = capsule.to_dict() if isinstance(capsule, Capsule) else capsule
+    if not isinstance(content, Mapping):
+        raise InvalidCapsule("wrong_type", "", "a capsule must be a JSON object")
+    _check(content, _TOP, "")
+    if content["sequence"] == 0 and content["previous_hash"] is not None:
+        raise InvalidCapsule("chain_violation", "previous_hash", "the first capsule has no predecessor: must be null")
+    if content["sequence"] > 0 and content["previous_hash"] is None:
+        raise InvalidCapsule("chain_violation", "previous_hash", "may be null only at sequence 0")
+    for name, rules in _SECTIONS.items():
+        _check(content[name], rules, f"{name}.")
+    _check_options(content["reasoning"])
+    for index, call in enumerate(content["execution"]["tool_calls"]):
+        _check(call, _TOOL_CALL, f"execution.tool_calls[{index}].")
+
+
+def normalised(content: dict[str, Any]) -> dict[str, Any]:
+    """The content with integer scores as floats and −0.0 as 0.0; otherwise as it is."""
+    content = with_float_fields(content)
+    reasoning = content.get("reasoning")
+    if isinstance(reasoning, dict):
+        if _is_negative_zero(reasoning.get("confidence")):
+            reasoning = {**reasoning, "confidence": 0.0}
+        options = reasoning.get("options")
+        if isinstance(options, list) and any(
+            isinstance(option, dict) and _is_negative_zero(option.get("feasibility")) for option in options
+        ):
+            reasoning = {
+                **reasoning,
+                "options": [
+                    {**option, "feasibility": 0.0} if _is_negative_zero(option.get("feasibility")) else option
+                    for option in options
+                ],
+            }
+        if reasoning is not content["reasoning"]:
+            return {**content, "reasoning": reasoning}
+    return content
+
+
+def _is_negative_zero(value: Any) -> bool:
+    return type(value) is float and value == 0.0 and str(value) == "-0.0"
+
+
+def _check(part: Mapping[str, Any], rules: Mapping[str, Rule], prefix: str) -> None:
+    if part.keys() != rules.keys():
+        for key in rules:
+            if key not in part:
+                raise InvalidCapsule("missing_field", f"{prefix}{key}", "is missing")
+        unknown = next(key for key in part if key not in rules)
+        raise InvalidCapsule(
+            "invalid_value",
+            f"{prefix}{unknown}",
+            "is not a key of this part of a capsule",
+            advice="free keys belong in environment, arguments, resources_used, metrics or result",
+        )
+    for key, rule in rules.items():
+        problem = rule(part[key])
+        if problem:
+            category = "wrong_type" if problem.startswith("must be a") else "invalid_value"
+            raise InvalidCapsule(category, f"{prefix}{key}", problem)
+
+
+def _check_options(reasoning: Mapping[str, Any]) -> None:
+    options = reasoning["options"]
+    chosen = []
+    for index, option in enumerate(options):
+        field = f"reasoning.options[{index}]."
+        _check(option, _OPTION, field)
+        if option["selected"]:
+            chosen.append(option)
+        elif not option["rejection_reason"].strip():
+            raise InvalidCapsule("invalid_value", f"{field}rejection_reason", "a rejected option must say why")
+    if list(reasoning["options_considered"]) != [option["description"] for option in options]:
+        raise InvalidCapsule(
+            "invalid_value",
+            "reasoning.options_considered",
+            "must list the descriptions of the options, in order",
+        )
+    if len(chosen) > 1:
+        raise InvalidCapsule("invalid_value", "reasoning.options", "more than one option is marked as selected")
+    selected = reasoning["selected_option"]
+    if options and selected:
+        named = [option for option in options if selected in (option["id"], option["description"])]
+        if not named:
+            raise InvalidCapsule("invalid_value", "reasoning.selected_option", "is none of the options")
+        if chosen and chosen[0] not in named:
+            raise InvalidCapsule("invalid_value", "reasoning.selected_option", "is not the option marked as selected")

@@ -1,0 +1,149 @@
+"""Where Aver keeps its things, and which settings are in force.
+
+`AVER_HOME` (default `~/.aver`, mode 0700) holds:
+
+    config.toml        settings, all optional
+    keys/              private keys (0600), the store's lock
+    keyring.json       our public keys, by identity and epoch
+    known_keys.json    other people's public keys, by fingerprint
+    ledger.db          the ledger, with ledger.db.lock beside it
+    seen.json          the newest heads this machine has seen
+
+Flags beat the environment, the environment beats `config.toml`, and that beats the defaults. Nothing
+here creates a directory except `ensure_home`, so that looking never leaves traces.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aver.errors import BadInput, Unavailable
+
+__all__ = ["CONFIG_MAX", "Config", "ensure_home", "home_dir", "load_config", "replace_file"]
+
+CONFIG_MAX = 256 * 1024
+"""A settings file larger than this is not one."""
+
+LEDGER_ENV = "AVER_LEDGER"
+HOME_ENV = "AVER_HOME"
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The settings in force. `source` tells, per setting, where its value came from."""
+
+    home: Path
+    ledger: str
+    tenant: str
+    post_quantum: bool
+    lock_timeout: float
+    source: Mapping[str, str]
+
+
+def home_dir() -> Path:
+    """The home directory, whether or not it exists."""
+    given = os.environ.get(HOME_ENV)
+    return Path(given).expanduser().absolute() if given else Path.home() / ".aver"
+
+
+def ensure_home(home: Path | None = None) -> Path:
+    """The home directory, made with mode 0700 if it was not there."""
+    home = home or home_dir()
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise Unavailable(
+            f"cannot create {home}: {error.strerror}", advice=f"set {HOME_ENV} to a directory you may write"
+        ) from error
+    return home
+
+
+def load_config(*, home: Path | None = None, ledger: str | None = None, tenant: str | None = None) -> Config:
+    """Join flags (the arguments), environment, `config.toml` and defaults."""
+    home = home or home_dir()
+    values: dict[str, Any] = {
+        "ledger": f"sqlite:///{home / 'ledger.db'}",
+        "tenant": "default",
+        "post_quantum": False,
+        "lock_timeout": 30.0,
+    }
+    source = dict.fromkeys(values, "default")
+    for name, value in _read_settings(home / "config.toml").items():
+        values[name] = value
+        source[name] = "config.toml"
+    if os.environ.get(LEDGER_ENV):
+        values["ledger"], source["ledger"] = os.environ[LEDGER_ENV], LEDGER_ENV
+    for name, given in (("ledger", ledger), ("tenant", tenant)):
+        if given is not None:
+            values[name], source[name] = given, "flag"
+    return Config(home=home, source=source, **values)
+
+
+_SETTINGS: Mapping[str, type | tuple[type, ...]] = {
+    "ledger": str,
+    "tenant": str,
+    "post_quantum": bool,
+    "lock_timeout": (int, float),
+}
+
+
+def _read_settings(path: Path) -> dict[str, Any]:
+    import tomllib
+
+    try:
+        with path.open("rb") as file:
+            raw = file.read(CONFIG_MAX + 1)
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise BadInput(f"cannot read {path}: {error.strerror}") from error
+    if len(raw) > CONFIG_MAX:
+        raise BadInput(f"{path} is larger than {CONFIG_MAX} bytes", advice="it should hold a few settings")
+    try:
+        table = tomllib.loads(raw.decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadInput(f"{path} is not valid TOML: {error}") from error
+    for name, value in table.items():
+        expected = _SETTINGS.get(name)
+        if expected is None:
+            raise BadInput(f"{path}: unknown setting {name!r}", advice=f"known are {', '.join(sorted(_SETTINGS))}")
+        if not isinstance(value, expected) or (isinstance(value, bool) and expected is not bool):
+            raise BadInput(f"{path}: {name} has the wrong type: {type(value).__name__}")
+    lock_timeout = table.get("lock_timeout", 1)
+    if not 0 < lock_timeout < 86_400:
+        raise BadInput(f"{path}: lock_timeout must lie between 0 and 86400 seconds")
+    return table
+
+
+def replace_file(path: Path, data: bytes, *, mode: int = 0o600) -> None:
+    """Put `data` at `path` all at once and durably: the old bytes or the new ones, never a mixture."""
+    directory = path.parent
+    try:
+        handle, temporary = tempfile.mkstemp(dir=directory, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                os.fchmod(file.fileno(), mode)
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+        sync_directory(directory)
+    except OSError as error:
+        raise Unavailable(f"cannot write {path}: {error.strerror}") from error
+
+
+def sync_directory(directory: Path) -> None:
+    """Make a rename, creation or removal in `directory` survive a power cut."""
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

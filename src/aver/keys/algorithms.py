@@ -1,0 +1,132 @@
+"""The two signature algorithms, as pure functions over bytes.
+
+Ed25519, one rule everywhere: S < L, neither A nor R of small order, A canonically encoded, and
+R = encode([S]B - [k]A) byte for byte. ML-DSA-65 is FIPS 204, pure, with an empty context. Signatures
+are lower-case hex of the exact length or they are refused, so one signature has one spelling.
+
+Verification answers with a bool and raises for nothing that a hostile record can contain. The libraries
+are loaded on first use: importing this module costs nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any
+
+from aver.errors import BadInput
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA65PrivateKey, MLDSA65PublicKey
+
+__all__ = [
+    "ED25519_PUBLIC_BYTES",
+    "ED25519_SIGNATURE_BYTES",
+    "FINGERPRINT_DIGITS",
+    "ML_DSA_65_PUBLIC_BYTES",
+    "ML_DSA_65_SIGNATURE_BYTES",
+    "SEED_BYTES",
+    "ed25519_from_seed",
+    "fingerprint",
+    "is_prime_order_point",
+    "ml_dsa_65_from_seed",
+    "sign_ed25519",
+    "verify_ed25519",
+    "verify_ml_dsa_65",
+]
+
+SEED_BYTES = 32
+ED25519_PUBLIC_BYTES = 32
+ED25519_SIGNATURE_BYTES = 64
+ML_DSA_65_PUBLIC_BYTES = 1952
+ML_DSA_65_SIGNATURE_BYTES = 3309
+FINGERPRINT_DIGITS = 16
+
+PARSED_KEYS_KEPT = 64
+"""Parsed ML-DSA public keys kept for the next record; a chain has a handful of signers."""
+
+_ED25519_SIGNATURE = re.compile(r"[0-9a-f]{%d}" % (2 * ED25519_SIGNATURE_BYTES))
+_ML_DSA_65_SIGNATURE = re.compile(r"[0-9a-f]{%d}" % (2 * ML_DSA_65_SIGNATURE_BYTES))
+
+
+def fingerprint(public_hex: str) -> str:
+    """The name of a key: the first 16 hex digits of its Ed25519 public key."""
+    return public_hex[:FINGERPRINT_DIGITS]
+
+
+@cache
+def _sodium() -> Any:
+    import nacl.bindings
+
+    return nacl.bindings
+
+
+@cache
+def _bad_signature() -> type[Exception]:
+    from nacl.exceptions import BadSignatureError
+
+    return BadSignatureError
+
+
+def ed25519_from_seed(seed: bytes) -> tuple[bytes, bytes]:
+    """`(public, secret)` of a 32-byte seed; `secret` is what `sign_ed25519` takes."""
+    if len(seed) != SEED_BYTES:
+        raise BadInput(f"an Ed25519 seed has {SEED_BYTES} bytes, not {len(seed)}")
+    public, secret = _sodium().crypto_sign_seed_keypair(seed)
+    return public, secret
+
+
+def sign_ed25519(secret: bytes, message: bytes) -> str:
+    signed: bytes = _sodium().crypto_sign(message, secret)
+    return signed[:ED25519_SIGNATURE_BYTES].hex()
+
+
+def verify_ed25519(public: bytes, message: bytes, signature_hex: str) -> bool:
+    """Whether the signature holds under the one strict rule. Hot: once per record."""
+    # The length is checked here because libsodium reads 32 bytes whatever it is given.
+    if len(public) != ED25519_PUBLIC_BYTES or type(signature_hex) is not str:
+        return False
+    if _ED25519_SIGNATURE.fullmatch(signature_hex) is None:
+        return False
+    try:
+        _sodium().crypto_sign_open(bytes.fromhex(signature_hex) + message, public)
+    except _bad_signature():
+        return False
+    return True
+
+
+def is_prime_order_point(public: bytes) -> bool:
+    """Whether these bytes are what an honest Ed25519 key pair has as its public half."""
+    return len(public) == ED25519_PUBLIC_BYTES and bool(_sodium().crypto_core_ed25519_is_valid_point(public))
+
+
+def ml_dsa_65_from_seed(seed: bytes) -> tuple[bytes, MLDSA65PrivateKey]:
+    """`(public, private key)` of a 32-byte seed."""
+    from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA65PrivateKey
+
+    if len(seed) != SEED_BYTES:
+        raise BadInput(f"an ML-DSA-65 seed has {SEED_BYTES} bytes, not {len(seed)}")
+    private = MLDSA65PrivateKey.from_seed_bytes(seed)
+    return private.public_key().public_bytes_raw(), private
+
+
+@lru_cache(maxsize=PARSED_KEYS_KEPT)
+def _parsed_ml_dsa_65(public: bytes) -> MLDSA65PublicKey:
+    from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA65PublicKey
+
+    return MLDSA65PublicKey.from_public_bytes(public)
+
+
+def verify_ml_dsa_65(public: bytes, message: bytes, signature_hex: str) -> bool:
+    """Whether the signature holds: FIPS 204 pure, empty context."""
+    if len(public) != ML_DSA_65_PUBLIC_BYTES or type(signature_hex) is not str:
+        return False
+    if _ML_DSA_65_SIGNATURE.fullmatch(signature_hex) is None:
+        return False
+    from cryptography.exceptions import InvalidSignature
+
+    try:
+        _parsed_ml_dsa_65(public).verify(bytes.fromhex(signature_hex), message)
+    except (InvalidSignature, ValueError):
+        return False
+    return True

@@ -1,0 +1,57 @@
+"""A public key as Aver names and stores it: Ed25519, and ML-DSA-65 beside it where there is one."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from aver.errors import BadInput
+from aver.keys import algorithms
+
+__all__ = ["FINGERPRINT", "HYBRID", "PublicKey"]
+
+CLASSIC = "ed25519"
+HYBRID = "ed25519+ml-dsa-65"
+
+FINGERPRINT = re.compile(r"[0-9a-f]{%d}" % algorithms.FINGERPRINT_DIGITS)
+_ED25519 = re.compile(r"[0-9a-f]{%d}" % (2 * algorithms.ED25519_PUBLIC_BYTES))
+_ML_DSA_65 = re.compile(r"([0-9a-f]{%d})?" % (2 * algorithms.ML_DSA_65_PUBLIC_BYTES))
+
+
+@dataclass(frozen=True, slots=True)
+class PublicKey:
+    """Lower-case hex. `ml_dsa_65` is empty where the key has no post-quantum half."""
+
+    ed25519: str
+    ml_dsa_65: str = ""
+
+    def __post_init__(self) -> None:
+        _hold_to(_ED25519, self.ed25519, "an Ed25519 public key", algorithms.ED25519_PUBLIC_BYTES)
+        _hold_to(_ML_DSA_65, self.ml_dsa_65, "an ML-DSA-65 public key", algorithms.ML_DSA_65_PUBLIC_BYTES)
+
+    @property
+    def fingerprint(self) -> str:
+        return algorithms.fingerprint(self.ed25519)
+
+    @property
+    def algorithm(self) -> str:
+        return HYBRID if self.ml_dsa_65 else CLASSIC
+
+    @property
+    def ed25519_bytes(self) -> bytes:
+        return bytes.fromhex(self.ed25519)
+
+    @property
+    def ml_dsa_65_bytes(self) -> bytes:
+        return bytes.fromhex(self.ml_dsa_65)
+
+
+def _hold_to(pattern: re.Pattern[str], value: Any, what: str, size: int) -> None:
+    if not isinstance(value, str):
+        raise BadInput(f"{what} is lower-case hex, not {type(value).__name__}")
+    if pattern.fullmatch(value) is None:
+        raise BadInput(
+            f"{what} is {2 * size} lower-case hex digits; this has {len(value)} characters",
+            advice="copy the key again, in lower case",
+        )
