@@ -43,30 +43,13 @@ BLOCK = "aver"
 BLOCK_VERSION = 1
 
 KINDS = frozenset(
-    [
-        "record",
-        "call",
-        "turn",
-        "audit.intent",
-        "audit.outcome",
-        "gate.decision",
-        "approval.request",
-        "approval.decision",
-        "action",
-        "run.open",
-        "run.seal",
-        "act.preview",
-        "act.commit",
-        "act.outcome",
-        "act.declassify",
-        "delegation.issue",
-        "delegation.revoke",
-        "key.create",
-        "key.rotate",
-        "key.retire",
-        "chain.close",
-        "checkpoint",
-    ]
+    (
+        *("record", "call", "turn", "audit.intent", "audit.outcome", "gate.decision"),
+        *("approval.request", "approval.decision", "action", "run.open", "run.seal"),
+        *("act.preview", "act.commit", "act.outcome", "act.declassify"),
+        *("delegation.issue", "delegation.revoke", "key.create", "key.rotate", "key.retire"),
+        *("chain.close", "checkpoint"),
+    )
 )
 """What a record is about. `record` is one whose maker named no kind; `protocol.<event>` is open."""
 

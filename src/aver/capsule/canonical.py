@@ -22,7 +22,7 @@ has no canonical form and tells whether the slow writer is needed.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import orjson
@@ -35,7 +35,7 @@ DEPTH_MAX = 200
 """Deepest nesting written or read. orjson stops at 254; no honest record comes near."""
 
 NODES_MAX = 2_000_000
-"""Most containers in one value: stops values that refer to themselves before memory does."""
+"""Most values looked at in search of the one that has no canonical form."""
 
 _INT_MIN, _INT_MAX = -(2**63), 2**64 - 1
 _FLOAT_TINY, _FLOAT_HUGE, _INFINITY = 1e-4, 1e16, float("inf")
@@ -51,7 +51,7 @@ def canonical_bytes(value: Any) -> bytes:
 def plain_bytes(value: Any) -> bytes:
     """Canonical bytes without rule 5: a document as it stands."""
     try:
-        if not _walk(value):
+        if not _walk((value,)):
             return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
         return _exact(value, ensure_ascii=False)
     except NotCanonical:
@@ -63,7 +63,7 @@ def plain_bytes(value: Any) -> bytes:
 def ascii_json(value: Any) -> bytes:
     """Sorted compact JSON in pure ASCII, as CapSeal receipts and SecureClaw request hashes use it."""
     try:
-        _walk(value)
+        _walk((value,))
         return _exact(value, ensure_ascii=True)
     except NotCanonical:
         raise
@@ -103,42 +103,38 @@ def _as_float(number: int, path: str) -> float:
         raise NotCanonical("is too large for a float", path=path) from error
 
 
-def _walk(root: Any) -> bool:
+def _walk(values: Iterable[Any], depth: int = 0) -> bool:
     """Refuse what has no canonical form; True if the exact writer is needed.
 
-    Level by level rather than by recursion, so that depth is counted for free and no input can exhaust
-    the stack. Keys are left to the writers: orjson takes only strings, and `_exact` asks first.
+    Keys are left to the writers: orjson takes only strings, and `_exact` asks first. A value that refers to
+    itself runs into `DEPTH_MAX` like any other that is too deep.
     """
+    if depth > DEPTH_MAX:
+        raise NotCanonical(f"nested deeper than {DEPTH_MAX} levels")
     exact = False
-    level: list[Any] = [(root,)]
-    depth = nodes = 0
-    while level:
-        nodes += len(level)
-        if depth > DEPTH_MAX or nodes > NODES_MAX:
-            raise NotCanonical(f"nested deeper than {DEPTH_MAX} levels, or refers to itself")
-        below: list[Any] = []
-        for container in level:
-            for value in container.values() if isinstance(container, dict) else container:
-                kind = type(value)
-                if kind is str:
-                    continue
-                if kind is dict or kind is list:
-                    if value:
-                        below.append(value)
-                elif kind is int:
-                    if not _INT_MIN <= value <= _INT_MAX:
-                        exact = True
-                elif kind is float:
-                    if not (_FLOAT_TINY <= value < _FLOAT_HUGE or value == 0.0):
-                        if not abs(value) < _INFINITY:
-                            raise _located(root)
-                        exact = True
-                elif value is not None and kind is not bool:
-                    if not isinstance(value, dict | list | tuple):
-                        raise _located(root)
-                    below.append(value)
-        level = below
-        depth += 1
+    for value in values:
+        kind = type(value)
+        if kind is str or value is None:
+            continue
+        if kind is dict:
+            if value and _walk(value.values(), depth + 1):
+                exact = True
+        elif kind is list:
+            if value and _walk(value, depth + 1):
+                exact = True
+        elif kind is float:
+            if not (_FLOAT_TINY <= value < _FLOAT_HUGE or value == 0.0):
+                if not abs(value) < _INFINITY:
+                    raise TypeError
+                exact = True
+        elif kind is int:
+            if not _INT_MIN <= value <= _INT_MAX:
+                exact = True
+        elif kind is not bool:
+            if not isinstance(value, dict | list | tuple):
+                raise TypeError
+            if _walk(value.values() if isinstance(value, dict) else value, depth + 1):
+                exact = True
     return exact
 
 
@@ -178,7 +174,7 @@ def _located(root: Any, cause: Exception | None = None) -> NotCanonical:
                     problem = "a key holds a lone surrogate, which UTF-8 cannot carry"
                 if problem:
                     return NotCanonical(problem, path=path)
-            stack.extend((f"{path}.{key}" if path else key, item) for key, item in reversed(value.items()))
+            stack.extend((f"{path}.{key}" if path else key, item) for key, item in reversed(list(value.items())))
         elif isinstance(value, list | tuple):
             stack.extend((f"{path}[{index}]", item) for index, item in reversed(list(enumerate(value))))
     return NotCanonical(f"has no canonical form: {cause}" if cause else "has no canonical form")

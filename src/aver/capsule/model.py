@@ -57,7 +57,8 @@ class _Part:
             raise InvalidCapsule("wrong_type", path or cls.__name__.lower(), "must be an object")
         known = {f.name for f in fields(cls)} - {"extra"}  # type: ignore[arg-type]
         given = {key: value for key, value in data.items() if key in known}
-        return cls(**given, extra={key: value for key, value in data.items() if key not in known})
+        given["extra"] = {key: value for key, value in data.items() if key not in known}
+        return cls(**given)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

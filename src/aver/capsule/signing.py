@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol, cast
 
 __all__ = ["HoldableSigner", "Signature", "Signer", "holding"]
 
@@ -32,7 +32,6 @@ class Signer(Protocol):
         """Sign the 64 ASCII characters of a capsule's SHA3-256 hex digest."""
 
 
-@runtime_checkable
 class HoldableSigner(Protocol):
     """A signer whose key may be rotated by someone else, and that can hold rotation off for a while."""
 
@@ -42,6 +41,5 @@ class HoldableSigner(Protocol):
 
 def holding(signer: Signer | HoldableSigner) -> AbstractContextManager[Signer]:
     """Hold the signer's key still if it can move; otherwise the signer as it is."""
-    if isinstance(signer, HoldableSigner):
-        return signer.hold()
-    return nullcontext(signer)
+    hold = getattr(signer, "hold", None)  # isinstance against a protocol would cost as much as hashing the record
+    return nullcontext(cast(Signer, signer)) if hold is None else hold()

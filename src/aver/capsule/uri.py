@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -85,19 +85,19 @@ def parse_uri(text: str) -> CapsuleURI:
         chain, reference = "", rest
     elif not _CHAIN.fullmatch(chain):
         raise _bad(text, f"{chain!r} is not a chain name")
-    where = {"chain": chain or None, "fragment": fragment if hash_sign else None}
+    place = CapsuleURI(chain=chain or None, fragment=fragment if hash_sign else None)
     if reference.startswith("sha3_"):
         digest = reference.removeprefix("sha3_")
         if not _HASH.fullmatch(digest):
             raise _bad(text, "a hash has 64 lower-case hex digits")
-        return CapsuleURI(hash=digest, **where)
+        return replace(place, hash=digest)
     if slash:
         if not _SEQUENCE.fullmatch(reference) or int(reference) >= 2**63:
             raise _bad(text, f"{reference!r} is neither a sequence number nor a hash")
-        return CapsuleURI(sequence=int(reference), **where)
+        return replace(place, sequence=int(reference))
     if not _UUID.fullmatch(reference):
         raise _bad(text, f"{reference!r} is not a hash (sha3_…) or a UUID" if reference else "it names no record")
-    return CapsuleURI(id=reference, **where)
+    return replace(place, id=reference)
 
 
 def make_fragment(*segments: str | int) -> str:
