@@ -39,6 +39,7 @@ class Sealed:
     __slots__ = (
         "_content",
         "canonical",
+        "chain",
         "existed",
         "hash",
         "signature",
@@ -56,6 +57,7 @@ class Sealed:
         signed_at: str = "",
         signed_by: str = "",
         *,
+        chain: str | None = None,
         existed: bool = False,
     ) -> None:
         self.canonical = canonical
@@ -64,6 +66,8 @@ class Sealed:
         self.signature_pq = signature_pq
         self.signed_at = signed_at
         self.signed_by = signed_by
+        self.chain = chain
+        """The name of the chain it was read from or appended to; None for a record on its own."""
         self.existed = existed
         """True where `append_many` met a key that was used before and returns that record."""
         self._content: dict[str, Any] | None = None

@@ -29,6 +29,7 @@ __all__ = [
     "ed25519_from_seed",
     "fingerprint",
     "is_prime_order_point",
+    "lower_hex",
     "ml_dsa_65_from_seed",
     "sign_ed25519",
     "verify_ed25519",
@@ -45,8 +46,14 @@ FINGERPRINT_DIGITS = 16
 PARSED_KEYS_KEPT = 64
 """Parsed ML-DSA public keys kept for the next record; a chain has a handful of signers."""
 
-_ED25519_SIGNATURE = re.compile(r"[0-9a-f]{%d}" % (2 * ED25519_SIGNATURE_BYTES))
-_ML_DSA_65_SIGNATURE = re.compile(r"[0-9a-f]{%d}" % (2 * ML_DSA_65_SIGNATURE_BYTES))
+
+def lower_hex(size: int) -> re.Pattern[str]:
+    """What `size` bytes look like: lower-case hex, no spaces, of the exact length."""
+    return re.compile(rf"[0-9a-f]{{{2 * size}}}")
+
+
+_ED25519_SIGNATURE = lower_hex(ED25519_SIGNATURE_BYTES)
+_ML_DSA_65_SIGNATURE = lower_hex(ML_DSA_65_SIGNATURE_BYTES)
 
 
 def fingerprint(public_hex: str) -> str:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
+from aver.capsule.reading import read_json
 from aver.errors import BadInput
 
-__all__ = ["int_field", "parse_document", "shape", "text_field", "time_field", "write_document"]
+__all__ = ["check_version", "int_field", "parse_document", "shape", "text_field", "time_field", "write_document"]
 
 SHOWN_MAX = 40
 """Characters of a bad value that an error message repeats."""
@@ -27,35 +27,14 @@ def parse_document(raw: bytes, where: str, *, limit: int) -> Any:
     if len(raw) > limit:
         raise BadInput(f"{where} is larger than {limit} bytes")
     try:
-        return json.loads(
-            raw.decode("utf-8"), object_pairs_hook=_no_key_twice(where), parse_constant=_no_constant(where)
-        )
-    except (ValueError, RecursionError) as error:
-        raise BadInput(f"{where} is not valid JSON: {error}") from error
+        return read_json(raw)
+    except BadInput as error:
+        raise BadInput(f"{where} cannot be read: {error.message}") from error
 
 
 def write_document(value: Any) -> bytes:
     """The form in which this room writes JSON files: indented, sorted, one final line feed."""
     return (json.dumps(value, indent=2, sort_keys=True, ensure_ascii=True) + "\n").encode("ascii")
-
-
-def _no_key_twice(where: str) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
-    def build(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        built = dict(pairs)
-        if len(built) != len(pairs):
-            names = [name for name, _ in pairs]
-            twice = next(name for name in names if names.count(name) > 1)
-            raise BadInput(f"{where} names the key {_shown(twice)} twice")
-        return built
-
-    return build
-
-
-def _no_constant(where: str) -> Callable[[str], Any]:
-    def refuse(name: str) -> Any:
-        raise BadInput(f"{where} holds {name}, which is not JSON")
-
-    return refuse
 
 
 def shape(value: Any, where: str, required: frozenset[str], optional: frozenset[str] = frozenset()) -> dict[str, Any]:
@@ -69,6 +48,12 @@ def shape(value: Any, where: str, required: frozenset[str], optional: frozenset[
         if name not in required and name not in optional:
             raise BadInput(f"{where} has an unknown key {_shown(name)}")
     return value
+
+
+def check_version(value: Any, where: str) -> None:
+    """Every format of this room is at version 1."""
+    if type(value) is not int or value != 1:
+        raise BadInput(f"{where} is of a version that this Aver does not read", advice="use a newer Aver")
 
 
 def text_field(value: Any, where: str, pattern: re.Pattern[str]) -> str:

@@ -14,9 +14,9 @@ __all__ = ["FINGERPRINT", "HYBRID", "PublicKey"]
 CLASSIC = "ed25519"
 HYBRID = "ed25519+ml-dsa-65"
 
-FINGERPRINT = re.compile(r"[0-9a-f]{%d}" % algorithms.FINGERPRINT_DIGITS)
-_ED25519 = re.compile(r"[0-9a-f]{%d}" % (2 * algorithms.ED25519_PUBLIC_BYTES))
-_ML_DSA_65 = re.compile(r"([0-9a-f]{%d})?" % (2 * algorithms.ML_DSA_65_PUBLIC_BYTES))
+FINGERPRINT = algorithms.lower_hex(algorithms.FINGERPRINT_DIGITS // 2)
+_ED25519 = algorithms.lower_hex(algorithms.ED25519_PUBLIC_BYTES)
+_ML_DSA_65 = algorithms.lower_hex(algorithms.ML_DSA_65_PUBLIC_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,16 @@ class PublicKey:
 
     def __post_init__(self) -> None:
         _hold_to(_ED25519, self.ed25519, "an Ed25519 public key", algorithms.ED25519_PUBLIC_BYTES)
-        _hold_to(_ML_DSA_65, self.ml_dsa_65, "an ML-DSA-65 public key", algorithms.ML_DSA_65_PUBLIC_BYTES)
+        if self.ml_dsa_65 != "":
+            _hold_to(_ML_DSA_65, self.ml_dsa_65, "an ML-DSA-65 public key", algorithms.ML_DSA_65_PUBLIC_BYTES)
+
+    @classmethod
+    def read(cls, ed25519: Any, ml_dsa_65: Any, where: str) -> PublicKey:
+        """A key from a document; an error names the place."""
+        try:
+            return cls(ed25519, ml_dsa_65)
+        except BadInput as error:
+            raise BadInput(f"{where}: {error.message}", advice=error.advice) from error
 
     @property
     def fingerprint(self) -> str:
@@ -45,6 +54,12 @@ class PublicKey:
     @property
     def ml_dsa_65_bytes(self) -> bytes:
         return bytes.fromhex(self.ml_dsa_65)
+
+    def check_usable(self) -> PublicKey:
+        """Refuse 32 bytes that no key pair has as its public half, so that a typing error is found early."""
+        if not algorithms.is_prime_order_point(self.ed25519_bytes):
+            raise BadInput(f"{self.fingerprint} is not a usable Ed25519 public key", advice="copy the key again")
+        return self
 
 
 def _hold_to(pattern: re.Pattern[str], value: Any, what: str, size: int) -> None:

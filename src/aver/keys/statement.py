@@ -14,13 +14,15 @@ A key that has an ML-DSA-65 half signs with both, and both must hold: taking one
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from aver.capsule.blobs import CAPSULE_MAX
+from aver.capsule.canonical import canonical_bytes
 from aver.errors import BadInput
 from aver.keys import algorithms
-from aver.keys.document import shape, text_field
+from aver.keys.document import check_version, shape, text_field
 from aver.keys.public_key import FINGERPRINT, PublicKey
 
 __all__ = [
@@ -38,12 +40,12 @@ __all__ = [
 SIGNATURES_MAX = 64
 """Signatures on one statement. A quorum has a few; checking a post-quantum one takes a fifth of a millisecond."""
 
-STATEMENT_MAX = 256 * 1024
+STATEMENT_MAX = CAPSULE_MAX
 """Canonical bytes of a statement's content: as large as a capsule, in which a statement rides."""
 
 PURPOSE = re.compile(r"[a-z][a-z0-9-]{0,31}")
-_ED25519 = re.compile(r"[0-9a-f]{%d}" % (2 * algorithms.ED25519_SIGNATURE_BYTES))
-_ML_DSA_65 = re.compile(r"([0-9a-f]{%d})?" % (2 * algorithms.ML_DSA_65_SIGNATURE_BYTES))
+_ED25519 = algorithms.lower_hex(algorithms.ED25519_SIGNATURE_BYTES)
+_ML_DSA_65 = algorithms.lower_hex(algorithms.ML_DSA_65_SIGNATURE_BYTES)
 
 Outcome = Literal["valid", "invalid", "unknown", "missing"]
 """`unknown`: no key of that name at hand. `missing`: a required signer who did not sign."""
@@ -63,10 +65,11 @@ class StatementSignature:
     @classmethod
     def from_dict(cls, data: Any, where: str = "signature") -> StatementSignature:
         data = shape(data, where, frozenset({"by", "ed25519", "ml_dsa_65"}))
+        ml_dsa_65 = data["ml_dsa_65"]
         return cls(
             by=text_field(data["by"], f"{where}.by", FINGERPRINT),
             ed25519=text_field(data["ed25519"], f"{where}.ed25519", _ED25519),
-            ml_dsa_65=text_field(data["ml_dsa_65"], f"{where}.ml_dsa_65", _ML_DSA_65),
+            ml_dsa_65="" if ml_dsa_65 == "" else text_field(ml_dsa_65, f"{where}.ml_dsa_65", _ML_DSA_65),
         )
 
 
@@ -75,7 +78,7 @@ class Statement:
     """A content, what it is for, and who signed it. Signatures may be none: then it states nothing."""
 
     purpose: str
-    content: Mapping[str, Any]
+    content: dict[str, Any]
     signatures: tuple[StatementSignature, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
@@ -89,8 +92,7 @@ class Statement:
     @classmethod
     def from_dict(cls, data: Any, where: str = "statement") -> Statement:
         data = shape(data, where, frozenset({"v", "purpose", "content", "signatures"}))
-        if type(data["v"]) is not int or data["v"] != 1:
-            raise BadInput(f"{where} is of a version this Aver does not read", advice="use a newer Aver")
+        check_version(data["v"], where)
         purpose = text_field(data["purpose"], f"{where}.purpose", PURPOSE)
         signatures = data["signatures"]
         if not isinstance(signatures, list) or len(signatures) > SIGNATURES_MAX:
@@ -115,7 +117,7 @@ class SignatureResult:
 class StatementSigner(Protocol):
     """Signs contents that it can see whole."""
 
-    def sign_statement(self, purpose: str, content: Mapping[str, Any]) -> StatementSignature:
+    def sign_statement(self, purpose: str, content: dict[str, Any]) -> StatementSignature:
         """Build the statement's bytes from `content` and sign those."""
 
 
@@ -132,8 +134,6 @@ class KeySource(Protocol):
 
 def statement_bytes(purpose: str, content: Any) -> bytes:
     """The exact bytes that are signed. `NotCanonical` where the content has none."""
-    from aver.capsule.canonical import canonical_bytes
-
     if PURPOSE.fullmatch(purpose) is None:
         raise BadInput(f"{purpose[:40]!r} is not a purpose: lower-case letters, digits and hyphens")
     if not isinstance(content, dict):
@@ -144,7 +144,7 @@ def statement_bytes(purpose: str, content: Any) -> bytes:
     return f"aver/{purpose}/v1\n".encode("ascii") + canonical
 
 
-def sign_statement(purpose: str, content: Mapping[str, Any], signers: Iterable[StatementSigner]) -> Statement:
+def sign_statement(purpose: str, content: dict[str, Any], signers: Iterable[StatementSigner]) -> Statement:
     """The statement, signed by each of `signers` in turn."""
     signatures = tuple(signer.sign_statement(purpose, content) for signer in signers)
     if len(signatures) > SIGNATURES_MAX:

@@ -1,0 +1,84 @@
+"""Aver: gate what an AI agent is about to do, seal what it did, and let anyone prove it afterwards.
+
+The names below are the public interface. They are loaded when first used, so that `import aver` costs almost
+nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "aver.capsule": (
+        *("Authority", "Blob", "Capsule", "CapsuleURI", "Context", "Execution", "Option", "Outcome", "Reasoning"),
+        *("Sealed", "Signature", "Signer", "ToolCall", "Trigger", "ascii_json", "canonical_bytes", "chain_name"),
+        *("of_kind", "parse_uri", "resolve_fragment", "seal", "validate"),
+    ),
+    "aver.keys": ("KeyStore", "PublicKey", "Ring", "SeedSigner"),
+    "aver.verdict": ("Check", "Finding", "Place", "Verdict"),
+    "aver.ledger": ("AsyncLedger", "Head", "Ledger", "open_ledger", "open_ledger_async"),
+    "aver.check": ("verify", "verify_with_key"),
+    "aver.errors": (
+        *("AverError", "BadInput", "Exists", "HeadMoved", "IntegrityError", "InvalidCapsule", "NotCanonical"),
+        *("NotFound", "Refused", "Unavailable"),
+    ),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = ["__version__", *sorted(_HOME_OF)]
+
+if TYPE_CHECKING:
+    from aver.capsule import (
+        Authority,
+        Blob,
+        Capsule,
+        CapsuleURI,
+        Context,
+        Execution,
+        Option,
+        Outcome,
+        Reasoning,
+        Sealed,
+        Signature,
+        Signer,
+        ToolCall,
+        Trigger,
+        ascii_json,
+        canonical_bytes,
+        chain_name,
+        of_kind,
+        parse_uri,
+        resolve_fragment,
+        seal,
+        validate,
+    )
+    from aver.check import verify, verify_with_key
+    from aver.errors import (
+        AverError,
+        BadInput,
+        Exists,
+        HeadMoved,
+        IntegrityError,
+        InvalidCapsule,
+        NotCanonical,
+        NotFound,
+        Refused,
+        Unavailable,
+    )
+    from aver.keys import KeyStore, PublicKey, Ring, SeedSigner
+    from aver.ledger import AsyncLedger, Head, Ledger, open_ledger, open_ledger_async
+    from aver.verdict import Check, Finding, Place, Verdict
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module 'aver' has no attribute {name!r}")
+    return getattr(import_module(home), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME_OF])

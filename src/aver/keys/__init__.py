@@ -1,0 +1,49 @@
+"""Who signs: the key ring, the key store, signers and signed statements. Importing it loads no cryptography."""
+
+from aver.keys.algorithms import fingerprint, verify_ed25519, verify_ml_dsa_65
+from aver.keys.exchange import export_document, load_seed_signer, read_keys
+from aver.keys.identity import LEDGER, PURPOSES, check_identity, default_purpose
+from aver.keys.public_key import PublicKey
+from aver.keys.ring import Ring, RingEntry
+from aver.keys.rotation import check_rotation
+from aver.keys.signer import SeedSigner
+from aver.keys.statement import (
+    SignatureResult,
+    Statement,
+    StatementSignature,
+    StatementSigner,
+    check_statement,
+    sign_statement,
+    statement_bytes,
+)
+from aver.keys.store import Imported, KeyStore, Rotation
+from aver.keys.store_signer import StoreSigner
+
+__all__ = [
+    "LEDGER",
+    "PURPOSES",
+    "Imported",
+    "KeyStore",
+    "PublicKey",
+    "Ring",
+    "RingEntry",
+    "Rotation",
+    "SeedSigner",
+    "SignatureResult",
+    "Statement",
+    "StatementSignature",
+    "StatementSigner",
+    "StoreSigner",
+    "check_identity",
+    "check_rotation",
+    "check_statement",
+    "default_purpose",
+    "export_document",
+    "fingerprint",
+    "load_seed_signer",
+    "read_keys",
+    "sign_statement",
+    "statement_bytes",
+    "verify_ed25519",
+    "verify_ml_dsa_65",
+]

@@ -1,0 +1,186 @@
+"""Public keys to and from other programs. Reading them registers nothing: see `KeyStore.import_keys`.
+
+`read_keys` takes 64 hex digits, or a path to
+
+* a file of 64 hex digits;
+* an Aver export (`export_document`), `keyring.json` or `known_keys.json`;
+* a `keyring.json` of the Capsule Protocol's reference implementation (`epochs` with `qp_key_XXXX` fingerprints);
+* a raw 32-byte seed, as that implementation and agent-capsule keep it in `key`: its public half is derived, and
+  an ML-DSA-65 public key beside it in `key.ml.pub` is taken along;
+* the `index.json` of an exported bundle (`public_key`, `keys`, `pq_keys`);
+* a directory that holds any of these under their usual names.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from aver.errors import BadInput, NotFound, Unavailable
+from aver.keys import algorithms, files
+from aver.keys.document import check_version, parse_document, shape, text_field
+from aver.keys.known import known_from_document, known_paths
+from aver.keys.public_key import PublicKey
+from aver.keys.ring import RING_MAX, Ring, RingEntry
+from aver.keys.signer import SeedSigner
+
+__all__ = ["EXPORT_FORMAT", "export_document", "load_seed_signer", "read_keys"]
+
+EXPORT_FORMAT = "aver-public-keys"
+
+USUAL_NAMES = ("key", "keyring.json", "known_keys.json", "index.json")
+PQ_PUBLIC_SUFFIX = ".ml.pub"
+
+_PUBLIC_HEX = algorithms.lower_hex(algorithms.ED25519_PUBLIC_BYTES)
+_ANY_HEX = re.compile(r"[0-9A-Fa-f]{64}")
+
+
+def export_document(keys: Iterable[RingEntry | PublicKey]) -> dict[str, Any]:
+    """Public keys for somebody else; entries of our ring say also whose they are and since when."""
+    return {"format": EXPORT_FORMAT, "version": 1, "keys": [_exported(key) for key in keys]}
+
+
+def _exported(key: RingEntry | PublicKey) -> dict[str, Any]:
+    if isinstance(key, RingEntry):
+        return key.to_dict()
+    return {
+        "algorithm": key.algorithm,
+        "fingerprint": key.fingerprint,
+        "public_key": key.ed25519,
+        "public_key_pq": key.ml_dsa_65,
+    }
+
+
+def read_keys(source: str | Path) -> tuple[PublicKey, ...]:
+    """The public keys in `source`, each once, in the order found; `BadInput` if there is none."""
+    if isinstance(source, str) and _ANY_HEX.fullmatch(source):
+        found: Iterable[PublicKey] = (PublicKey(source),)
+    else:
+        path = Path(source)
+        found = _in_directory(path) if path.is_dir() else _in_file(path)
+    keys = tuple(Ring.pinned(key.check_usable() for key in found).known.values())
+    if not keys:
+        raise BadInput(f"no public key in {source}")
+    return keys
+
+
+def load_seed_signer(path: Path) -> SeedSigner:
+    """The signer of a raw 32-byte Ed25519 seed file, or of the `key` in a directory."""
+    path = path / "key" if path.is_dir() else path
+    seed = files.read_private(path, limit=algorithms.SEED_BYTES)
+    if seed is None:
+        raise NotFound(f"there is no key file {path}")
+    if len(seed) != algorithms.SEED_BYTES:
+        raise BadInput(f"{path} is not a raw key: it has {len(seed)} bytes, not {algorithms.SEED_BYTES}")
+    return SeedSigner(seed)
+
+
+def _in_directory(directory: Path) -> Iterator[PublicKey]:
+    for name in USUAL_NAMES:
+        path = directory / name
+        if os.path.lexists(path):
+            yield from _in_file(path)
+
+
+def _in_file(path: Path) -> Iterable[PublicKey]:
+    raw = _read(path, limit=RING_MAX)
+    if len(raw) == algorithms.SEED_BYTES:
+        return (_beside_seed(path),)
+    text = raw[:128].strip()
+    if _ANY_HEX.fullmatch(text.decode("latin-1")) and len(raw) <= 128:
+        return (PublicKey.read(text.decode("ascii"), "", str(path)),)
+    data = parse_document(raw, str(path), limit=RING_MAX)
+    if not isinstance(data, dict):
+        raise BadInput(f"{path} is in no format of keys that Aver reads", advice="export the keys again")
+    return _in_document(data, path)
+
+
+def _in_document(data: dict[str, Any], path: Path) -> Iterable[PublicKey]:
+    where = str(path)
+    if data.get("format") == EXPORT_FORMAT:
+        return _in_export(data, where)
+    if "epochs" in data:
+        return _in_epochs(data, where)
+    if "entries" in data:
+        ring = Ring.from_dict(data, where)
+        return (*(entry.key for entry in ring.entries), *ring.known.values())
+    if "public_key" in data or "chains" in data:
+        return _in_index(data, where)
+    return known_from_document(data, _pq_known_beside(path), where).values()
+
+
+def _pq_known_beside(path: Path) -> Any:
+    classic_path, pq_path = known_paths(path.parent)
+    if path != classic_path or not pq_path.exists():
+        return {}
+    return parse_document(_read(pq_path, limit=RING_MAX), str(pq_path), limit=RING_MAX)
+
+
+def _in_export(data: dict[str, Any], where: str) -> Iterator[PublicKey]:
+    shape(data, where, frozenset({"format", "version", "keys"}))
+    check_version(data["version"], where)
+    for index, item in enumerate(_list(data["keys"], f"{where}: keys")):
+        place = f"{where}: keys[{index}]"
+        if isinstance(item, dict) and "identity" in item:
+            yield RingEntry.from_dict(item, place).key
+            continue
+        item = shape(item, place, frozenset({"algorithm", "fingerprint", "public_key", "public_key_pq"}))
+        key = PublicKey.read(item["public_key"], item["public_key_pq"], place)
+        if item != _exported(key):
+            raise BadInput(f"{place}: algorithm or fingerprint contradicts the key")
+        yield key
+
+
+def _in_epochs(data: dict[str, Any], where: str) -> Iterator[PublicKey]:
+    """Another program's file: what it says about keys is checked, the rest is its own affair."""
+    check_version(data.get("version"), where)
+    for index, epoch in enumerate(_list(data["epochs"], f"{where}: epochs")):
+        place = f"{where}: epochs[{index}]"
+        if not isinstance(epoch, dict):
+            raise BadInput(f"{place} must be an object")
+        key = PublicKey(text_field(epoch.get("public_key_hex"), f"{place}.public_key_hex", _PUBLIC_HEX))
+        if epoch.get("fingerprint") not in (f"qp_key_{key.ed25519[:4]}", key.fingerprint):
+            raise BadInput(f"{place}.fingerprint is not that of its key")
+        yield key
+
+
+def _in_index(data: dict[str, Any], where: str) -> Iterator[PublicKey]:
+    """The keys that come with a bundle. They prove nothing about it until somebody trusts them."""
+    yield from known_from_document(data.get("keys", {}), data.get("pq_keys", {}), where).values()
+    if public := data.get("public_key"):
+        yield PublicKey.read(public, "", f"{where}: public_key")
+
+
+def _beside_seed(path: Path) -> PublicKey:
+    key = load_seed_signer(path).public
+    pq_path = path.with_name(path.name + PQ_PUBLIC_SUFFIX)
+    if not pq_path.exists():
+        return key
+    pq = _read(pq_path, limit=algorithms.ML_DSA_65_PUBLIC_BYTES)
+    if len(pq) != algorithms.ML_DSA_65_PUBLIC_BYTES:
+        raise BadInput(f"{pq_path} is not an ML-DSA-65 public key: it has {len(pq)} bytes")
+    return PublicKey(key.ed25519, pq.hex())
+
+
+def _list(value: Any, where: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise BadInput(f"{where} must be a list")
+    return value
+
+
+def _read(path: Path, *, limit: int) -> bytes:
+    """A file from outside: anyone may have written it, so only its size matters here."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        with os.fdopen(handle, "rb") as file:
+            raw = file.read(limit + 1) or b""
+    except FileNotFoundError as error:
+        raise NotFound(f"there is no {path}", advice="give 64 hex digits, or a file or directory of keys") from error
+    except OSError as error:
+        raise Unavailable(f"cannot read {path}: {error.strerror}") from error
+    if len(raw) > limit:
+        raise BadInput(f"{path} is larger than {limit} bytes")
+    return raw

@@ -1,0 +1,281 @@
+"""The key ring: which public keys are ours, by identity and epoch, and which others we know. No I/O.
+
+A ring is a value; every change gives a new one. It holds these rules, whoever builds it:
+
+1. an identity has at most one active epoch, and no epoch twice;
+2. a fingerprint names one key: a key whose fingerprint is taken by another is `FINGERPRINT_TAKEN`;
+3. what it reads back is exactly what it would write, or it is refused.
+
+`lookup` takes what a record calls its signer: a fingerprint of 16 hex digits, or `qp_key_XXXX` with the
+first four. Four digits are ambiguous, so every key that matches is returned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
+
+from aver.capsule.reading import ELEMENT_MAX
+from aver.errors import BadInput, NotFound, Refused
+from aver.keys.document import check_version, int_field, parse_document, shape, text_field, time_field
+from aver.keys.identity import check_identity, check_purpose
+from aver.keys.public_key import FINGERPRINT, PublicKey
+from aver.keys.statement import Statement
+
+__all__ = ["EPOCH_MAX", "RING_MAX", "Ring", "RingEntry"]
+
+RING_MAX = ELEMENT_MAX
+"""Bytes of a ring file: some 600 post-quantum rotations or 10,000 others; no larger document is read anywhere."""
+
+EPOCH_MAX = 1_000_000
+"""Rotating every minute would take two years to get there."""
+
+QP_PREFIX = "qp_key_"
+
+_OWN_KEYS = frozenset({"identity", "purpose", "epoch", "created_at", "retired_at", "statement"})
+_KEY_KEYS = frozenset({"public_key", "public_key_pq"})
+_DERIVED_KEYS = frozenset({"algorithm", "fingerprint", "status"})
+
+
+@dataclass(frozen=True, slots=True)
+class RingEntry:
+    """One epoch of an identity's key. `statement` is the rotation statement that brought it in, if one did."""
+
+    identity: str
+    purpose: str
+    epoch: int
+    key: PublicKey
+    created_at: str
+    retired_at: str | None = None
+    statement: Statement | None = None
+
+    def __post_init__(self) -> None:
+        check_identity(self.identity)
+        check_purpose(self.purpose)
+        int_field(self.epoch, f"{self.identity}: epoch", low=0, high=EPOCH_MAX)
+        time_field(self.created_at, f"{self.identity}: created_at")
+        if self.retired_at is not None:
+            time_field(self.retired_at, f"{self.identity}: retired_at")
+
+    @property
+    def fingerprint(self) -> str:
+        return self.key.fingerprint
+
+    @property
+    def algorithm(self) -> str:
+        return self.key.algorithm
+
+    @property
+    def status(self) -> str:
+        return "active" if self.retired_at is None else "retired"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "identity": self.identity,
+            "purpose": self.purpose,
+            "epoch": self.epoch,
+            "algorithm": self.algorithm,
+            "fingerprint": self.fingerprint,
+            "public_key": self.key.ed25519,
+            "public_key_pq": self.key.ml_dsa_65,
+            "created_at": self.created_at,
+            "retired_at": self.retired_at,
+            "status": self.status,
+            "statement": None if self.statement is None else self.statement.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Any, where: str = "entry") -> RingEntry:
+        data = shape(data, where, _OWN_KEYS | _KEY_KEYS | _DERIVED_KEYS)
+        statement = data["statement"]
+        entry = cls(
+            identity=data["identity"],
+            purpose=data["purpose"],
+            epoch=data["epoch"],
+            key=PublicKey.read(data["public_key"], data["public_key_pq"], where),
+            created_at=data["created_at"],
+            retired_at=data["retired_at"],
+            statement=None if statement is None else Statement.from_dict(statement, f"{where}.statement"),
+        )
+        for name in sorted(_DERIVED_KEYS):
+            derived = getattr(entry, name)
+            if data[name] != derived:
+                raise BadInput(f"{where}.{name} contradicts the rest of the entry: it should be {derived!r}")
+        return entry
+
+
+@dataclass(frozen=True, slots=True)
+class Ring:
+    """Our keys and the keys we know. `closed`: a signer who is not listed is invalid, not just unknown."""
+
+    entries: tuple[RingEntry, ...] = ()
+    known: Mapping[str, PublicKey] = field(default_factory=dict)
+    closed: bool = False
+    _active: dict[str, RingEntry] = field(init=False, repr=False, compare=False)
+    _by_fingerprint: dict[str, RingEntry] = field(init=False, repr=False, compare=False)
+    _by_signer: dict[str, tuple[PublicKey, ...]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        set_once = object.__setattr__
+        set_once(self, "known", MappingProxyType(dict(self.known)))
+        by_fingerprint = _index_entries(self.entries)
+        set_once(self, "_by_fingerprint", by_fingerprint)
+        set_once(self, "_active", _index_active(self.entries))
+        keys = {name: entry.key for name, entry in by_fingerprint.items()}
+        for name, key in self.known.items():
+            if name != key.fingerprint:
+                raise BadInput(f"the known key {key.fingerprint} is listed as {name[:80]!r}")
+            keys[name] = _join(keys.get(name), key)
+        set_once(self, "_by_signer", _index_signers(keys.values()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Ring, (self.entries, dict(self.known), self.closed)
+
+    @classmethod
+    def pinned(cls, keys: Iterable[PublicKey]) -> Ring:
+        """A closed ring of these keys and no others."""
+        known: dict[str, PublicKey] = {}
+        for key in keys:
+            known[key.fingerprint] = _join(known.get(key.fingerprint), key)
+        return cls(known=known, closed=True)
+
+    def active(self, identity: str) -> RingEntry | None:
+        """The epoch with which `identity` signs now."""
+        return self._active.get(identity)
+
+    def entry(self, fingerprint: str) -> RingEntry | None:
+        """Our own entry of that fingerprint, active or retired."""
+        return self._by_fingerprint.get(fingerprint)
+
+    def entries_of(self, identity: str) -> tuple[RingEntry, ...]:
+        return tuple(entry for entry in self.entries if entry.identity == identity)
+
+    def lookup(self, signed_by: str) -> tuple[PublicKey, ...]:
+        """Every key that a record may mean by `signed_by`; none if it is unknown. Constant time."""
+        return self._by_signer.get(signed_by, ())
+
+    def with_entry(self, entry: RingEntry) -> Ring:
+        return replace(self, entries=(*self.entries, entry))
+
+    def retire(self, identity: str, at: str) -> Ring:
+        """The ring in which the active epoch of `identity` ended at `at`."""
+        active = self.active(identity)
+        if active is None:
+            raise NotFound(f"{identity} has no active key to retire")
+        retired = replace(active, retired_at=at)
+        return replace(self, entries=tuple(retired if one is active else one for one in self.entries))
+
+    def with_known(self, key: PublicKey) -> Ring:
+        """The ring that also knows `key`. A second telling may add a post-quantum half, never change one."""
+        name = key.fingerprint
+        ours = self.entry(name)
+        if ours is not None:
+            _join(ours.key, key)
+            return self
+        return replace(self, known={**self.known, name: _join(self.known.get(name), key)})
+
+    def without_known(self, fingerprint: str) -> Ring:
+        if fingerprint not in self.known:
+            raise NotFound(f"no known key has the fingerprint {fingerprint[:80]!r}")
+        return replace(self, known={name: key for name, key in self.known.items() if name != fingerprint})
+
+    def to_dict(self) -> dict[str, Any]:
+        document: dict[str, Any] = {
+            "version": 1,
+            "entries": [entry.to_dict() for entry in self.entries],
+        }
+        if self.known:
+            document["known"] = {
+                name: {"public_key": key.ed25519, "public_key_pq": key.ml_dsa_65} for name, key in self.known.items()
+            }
+        if self.closed:
+            document["closed"] = True
+        return document
+
+    @classmethod
+    def from_dict(cls, data: Any, where: str = "key ring") -> Ring:
+        data = shape(data, where, frozenset({"version", "entries"}), frozenset({"known", "closed"}))
+        check_version(data["version"], where)
+        if not isinstance(data["entries"], list):
+            raise BadInput(f"{where}.entries must be a list")
+        if data.get("closed", True) is not True:
+            raise BadInput(f"{where}.closed is either true or left out")
+        known = _known_from_dict(data["known"], f"{where}.known") if "known" in data else {}
+        entries = (RingEntry.from_dict(item, f"{where}.entries[{at}]") for at, item in enumerate(data["entries"]))
+        try:
+            return cls(tuple(entries), known, "closed" in data)
+        except Refused as error:
+            raise BadInput(f"{where}: {error.message}", advice=error.advice) from error
+
+    @classmethod
+    def from_bytes(cls, raw: bytes, where: str = "key ring") -> Ring:
+        """The ring in a JSON file of at most `RING_MAX` bytes."""
+        return cls.from_dict(parse_document(raw, where, limit=RING_MAX), where)
+
+
+def _known_from_dict(data: Any, where: str) -> dict[str, PublicKey]:
+    if not isinstance(data, dict) or not data:
+        raise BadInput(f"{where} is an object with at least one key, or left out")
+    known = {}
+    for name, item in data.items():
+        text_field(name, f"{where}: a fingerprint", FINGERPRINT)
+        item = shape(item, f"{where}.{name}", _KEY_KEYS)
+        known[name] = PublicKey.read(item["public_key"], item["public_key_pq"], f"{where}.{name}")
+    return known
+
+
+def _index_entries(entries: Iterable[RingEntry]) -> dict[str, RingEntry]:
+    by_fingerprint: dict[str, RingEntry] = {}
+    epochs: set[tuple[str, int]] = set()
+    for entry in entries:
+        if (entry.identity, entry.epoch) in epochs:
+            raise BadInput(f"{entry.identity} has the epoch {entry.epoch} twice")
+        if entry.fingerprint in by_fingerprint:
+            raise _taken(entry.fingerprint)
+        epochs.add((entry.identity, entry.epoch))
+        by_fingerprint[entry.fingerprint] = entry
+    return by_fingerprint
+
+
+def _index_active(entries: Iterable[RingEntry]) -> dict[str, RingEntry]:
+    active: dict[str, RingEntry] = {}
+    for entry in entries:
+        if entry.retired_at is not None:
+            continue
+        if entry.identity in active:
+            raise BadInput(
+                f"{entry.identity} has two active epochs: {active[entry.identity].epoch} and {entry.epoch}",
+                advice="rotate or retire the first",
+            )
+        active[entry.identity] = entry
+    return active
+
+
+def _index_signers(keys: Iterable[PublicKey]) -> dict[str, tuple[PublicKey, ...]]:
+    index: dict[str, tuple[PublicKey, ...]] = {}
+    for key in keys:
+        index[key.fingerprint] = (key,)
+        short = QP_PREFIX + key.ed25519[:4]
+        index[short] = (*index.get(short, ()), key)
+    return index
+
+
+def _join(held: PublicKey | None, told: PublicKey) -> PublicKey:
+    """The one key that both mean, or `FINGERPRINT_TAKEN`."""
+    if held is None:
+        return told
+    if held.ed25519 != told.ed25519:
+        raise _taken(told.fingerprint)
+    if held.ml_dsa_65 and told.ml_dsa_65 and held.ml_dsa_65 != told.ml_dsa_65:
+        raise _taken(told.fingerprint)
+    return held if held.ml_dsa_65 else told
+
+
+def _taken(fingerprint: str) -> Refused:
+    return Refused(
+        "FINGERPRINT_TAKEN",
+        f"the fingerprint {fingerprint} already stands for another key",
+        advice="find out which of the two is genuine before trusting either",
+    )

@@ -1,0 +1,336 @@
+"""The key store: private keys, our ring and the keys we know, as files under one home.
+
+    keys/<slug>.<epoch>.key            Ed25519 seed, 32 raw bytes      } of the active epoch only,
+    keys/<slug>.<epoch>.pq             ML-DSA-65 seed, 32 raw bytes    } mode 0600
+    keys/<slug>.<epoch>.sealed.json    both, under a passphrase        }
+    keys/.lock  keys/.gate             see `aver.keys.lock`
+    keyring.json                       our public keys: `Ring.to_dict()` without the known ones
+    known_keys.json                    other people's keys: {fingerprint: Ed25519 public key}
+    known_keys_pq.json                 their ML-DSA-65 halves: see `aver.keys.known`
+
+Promises: looking creates nothing. Changes exclude each other and all signing. `keyring.json` is replaced at
+once and is the one point at which a change takes effect: private files are written before and destroyed after
+it, and what an interrupted change leaves behind is removed by the next one. Whatever happens in between, an
+identity has exactly one active epoch and its private key is there.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from aver import clock
+from aver.errors import NotFound, Refused, Unavailable
+from aver.home import ensure_home, replace_file
+from aver.keys import files
+from aver.keys.document import write_document
+from aver.keys.exchange import export_document
+from aver.keys.identity import LEDGER, check_identity, default_purpose
+from aver.keys.known import known_paths, read_known, save_known
+from aver.keys.lock import lock_of
+from aver.keys.private import (
+    fresh_seeds,
+    is_sealed,
+    needs_passphrase,
+    read_sealed,
+    read_seeds,
+    signer_of,
+    write_seeds,
+)
+from aver.keys.public_key import PublicKey
+from aver.keys.ring import RING_MAX, Ring, RingEntry
+from aver.keys.rotation import rotation_statement
+from aver.keys.sealed import open_seeds
+from aver.keys.signer import SeedSigner
+from aver.keys.statement import Statement
+from aver.keys.store_signer import StoreSigner
+
+__all__ = ["Imported", "KeyStore", "Rotation"]
+
+LOCK_TIMEOUT = 30.0
+"""Seconds to wait for a lock unless the settings say otherwise."""
+
+UNSETTLED_NS = 50_000_000
+"""A file changed less than this ago may change again without its timestamps showing it; it is read again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rotation:
+    """What a rotation did. `remains` are retired private files that could not be destroyed; the next change retries."""
+
+    old: RingEntry
+    new: RingEntry
+    statement: Statement
+    remains: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What an import did: registered now, known before, and left out because nobody said to trust it."""
+
+    registered: tuple[PublicKey, ...]
+    already_known: tuple[PublicKey, ...]
+    left_out: tuple[PublicKey, ...]
+
+
+class KeyStore:
+    """Cheap to make: it opens nothing until asked."""
+
+    def __init__(self, home: Path, *, lock_timeout: float = LOCK_TIMEOUT) -> None:
+        self.home = home
+        self.lock_timeout = lock_timeout
+        self._directory = home / "keys"
+        self.lock = lock_of(self._directory)
+        self._ring_path = home / "keyring.json"
+        self._read_paths = [str(path) for path in (self._ring_path, *known_paths(home))]
+        self._seen: tuple[tuple[files.Stamp | None, ...], Ring] | None = None
+
+    # Looking
+
+    def ring(self) -> Ring:
+        """Our keys and the known ones, as they are now. Reads files only if they have changed."""
+        stamps = tuple([files.stamp(path) for path in self._read_paths])
+        seen = self._seen
+        if seen is not None and seen[0] == stamps:
+            return seen[1]
+        ring = replace(self._own_ring(), known=read_known(self.home))
+        if all(_settled(stamp) for stamp in stamps):
+            self._seen = stamps, ring
+        return ring
+
+    def ring_stamp(self) -> files.Stamp | None:
+        """Changes whenever our ring does. Every change of our ring makes its file longer, so no change is missed."""
+        return files.stamp(self._read_paths[0])
+
+    def signer(self, identity: str = LEDGER, *, create: bool = True, post_quantum: bool = False) -> StoreSigner:
+        """The signer of `identity`. With `create`, an identity that never had a key gets one at its first use."""
+        check_identity(identity)
+        active = self._own_ring().active(identity)
+        if active is None and not create:
+            raise _no_key(identity)
+        if active is not None and is_sealed(self._directory, active):
+            raise needs_passphrase(identity)
+        return StoreSigner(self, identity, create=create, post_quantum=post_quantum)
+
+    def unlock(self, identity: str, passphrase: str) -> SeedSigner:
+        """The signer of an identity whose key is under a passphrase."""
+        if not self._directory.is_dir():
+            raise _no_key(identity)
+        with self.lock.shared(self.lock_timeout):
+            active = _active(self._own_ring(), identity)
+            sealed = read_sealed(self._directory, active)
+        if sealed is None:
+            raise Refused(
+                "NOT_SEALED", f"the key of {identity} is not under a passphrase", advice="use it without unlocking"
+            )
+        return signer_of(active, open_seeds(sealed, passphrase, f"the key of {identity}"))
+
+    def export(self, name: str) -> dict[str, Any]:
+        """A document of public keys: every epoch of an identity, or the one key of a fingerprint."""
+        ring = self.ring()
+        if entries := ring.entries_of(name):
+            return export_document(entries)
+        if entry := ring.entry(name):
+            return export_document((entry,))
+        if known := ring.known.get(name):
+            return export_document((known,))
+        raise NotFound(f"no identity or fingerprint {ascii(name)[:80]} here", advice="list the keys to see which are")
+
+    # Changing our keys
+
+    def create(
+        self, identity: str, *, purpose: str | None = None, post_quantum: bool = False, passphrase: str | None = None
+    ) -> RingEntry:
+        """Make a key for an identity that has no active one. A person's key needs a passphrase."""
+        check_identity(identity)
+        if passphrase is None and identity.startswith("person:"):
+            raise needs_passphrase(identity)
+        with self._changing() as ring:
+            if ring.active(identity) is not None:
+                raise Refused("KEY_EXISTS", f"{identity} has an active key already", advice="rotate it instead")
+            return self._create(ring, identity, purpose, post_quantum=post_quantum, passphrase=passphrase)
+
+    def create_if_absent(self, identity: str, *, post_quantum: bool) -> None:
+        """Make an identity's first key unless it has or had one; any number of processes may try at once."""
+        if self._own_ring().entries_of(identity):
+            return
+        if identity.startswith("person:"):
+            raise needs_passphrase(identity)
+        with self._changing() as ring:
+            if not ring.entries_of(identity):
+                self._create(ring, identity, None, post_quantum=post_quantum, passphrase=None)
+
+    def rotate(self, identity: str, *, passphrase: str | None = None, post_quantum: bool | None = None) -> Rotation:
+        """Give `identity` a new key, vouched for by the old one, and destroy the old private key.
+
+        `post_quantum` None keeps what the old key had. `passphrase` opens the old key if that is under one, and
+        keeps the new one.
+        """
+        _active(self._own_ring(), identity)
+        with self._changing() as ring:
+            old = _active(ring, identity)
+            old_signer = signer_of(old, read_seeds(self._directory, old, passphrase))
+            hybrid = bool(old.key.ml_dsa_65) if post_quantum is None else post_quantum
+            seeds = fresh_seeds(post_quantum=hybrid)
+            new_signer = SeedSigner(seeds.ed25519, seeds.ml_dsa_65)
+            at = clock.now()
+            new = RingEntry(identity, old.purpose, _next_epoch(ring, identity), new_signer.public, at)
+            statement = rotation_statement(old, new, old_signer, new_signer)
+            new = replace(new, statement=statement)
+            changed = ring.retire(identity, at).with_entry(new)
+            write_seeds(self._directory, new, seeds, passphrase)
+            self._save_ring(changed)
+            retired = replace(old, retired_at=at)
+            return Rotation(retired, new, statement, self._sweep(changed))
+
+    def retire(self, identity: str) -> RingEntry:
+        """End an identity's active key without a successor, and destroy the private key."""
+        _active(self._own_ring(), identity)
+        with self._changing() as ring:
+            old = _active(ring, identity)
+            at = clock.now()
+            changed = ring.retire(identity, at)
+            self._save_ring(changed)
+            self._sweep(changed)
+            return replace(old, retired_at=at)
+
+    # Changing the known keys
+
+    def trust(self, key: PublicKey) -> None:
+        """Register another party's public key as known."""
+        self.import_keys((key,), trust={key.fingerprint})
+
+    def import_keys(self, keys: Iterable[PublicKey], *, trust: Collection[str]) -> Imported:
+        """Register those of `keys` whose fingerprints are in `trust`, and say what became of each."""
+        registered: list[PublicKey] = []
+        already_known: list[PublicKey] = []
+        left_out: list[PublicKey] = []
+        with self._changing() as ring:
+            for key in keys:
+                changed = ring
+                if key.fingerprint in trust:
+                    changed = ring.with_known(key.check_usable())
+                    (already_known if changed == ring else registered).append(key)
+                elif key in ring.lookup(key.fingerprint):
+                    already_known.append(key)
+                else:
+                    left_out.append(key)
+                ring = changed
+            if registered:
+                save_known(self.home, ring.known)
+        return Imported(tuple(registered), tuple(already_known), tuple(left_out))
+
+    def forget(self, fingerprint: str) -> None:
+        """Stop knowing another party's key."""
+        self.ring().without_known(fingerprint)
+        with self._changing() as ring:
+            save_known(self.home, ring.without_known(fingerprint).known)
+
+    # What StoreSigner needs
+
+    def load_active(self, identity: str, loaded: SeedSigner | None) -> SeedSigner:
+        """The active key of `identity`; `loaded` itself if it is still that. The lock must be held."""
+        active = _active(self._own_ring(), identity)
+        if loaded is not None and loaded.public == active.key:
+            return loaded
+        return signer_of(active, read_seeds(self._directory, active, None))
+
+    # Inside
+
+    @contextmanager
+    def _changing(self) -> Iterator[Ring]:
+        """Alone with the store; what an interrupted change left behind is gone."""
+        ensure_home(self.home)
+        try:
+            self._directory.mkdir(mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise Unavailable(f"cannot create {self._directory}: {error.strerror}") from error
+        with self.lock.exclusive(self.lock_timeout):
+            files.check_directory(self.home)
+            files.check_directory(self._directory)
+            self._seen = None
+            ring = self.ring()
+            self._sweep(ring)
+            yield ring
+
+    def _create(
+        self, ring: Ring, identity: str, purpose: str | None, *, post_quantum: bool, passphrase: str | None
+    ) -> RingEntry:
+        if not self._ring_path.exists():
+            self._begin_ring(ring)
+        seeds = fresh_seeds(post_quantum=post_quantum)
+        public = SeedSigner(seeds.ed25519, seeds.ml_dsa_65).public
+        epoch = _next_epoch(ring, identity)
+        entry = RingEntry(identity, purpose or default_purpose(identity), epoch, public, clock.now())
+        changed = ring.with_entry(entry)
+        write_seeds(self._directory, entry, seeds, passphrase)
+        self._save_ring(changed)
+        return entry
+
+    def _begin_ring(self, ring: Ring) -> None:
+        """Write the empty ring first: so keys without a ring mean a lost ring, never an interrupted first use."""
+        stray = sorted(filter(files.is_private_name, os.listdir(self._directory)))
+        if stray:
+            raise Refused(
+                "RING_LOST",
+                f"{self._ring_path} is missing, yet {self._directory} holds {stray[0]}",
+                advice="restore keyring.json from a backup, or move the files in keys/ away to start anew",
+            )
+        self._save_ring(ring)
+
+    def _own_ring(self) -> Ring:
+        raw = files.read_public(self._ring_path, limit=RING_MAX)
+        if raw is None:
+            return Ring()
+        files.check_directory(self.home)
+        return Ring.from_bytes(raw, str(self._ring_path))
+
+    def _save_ring(self, ring: Ring) -> None:
+        data = write_document(Ring(ring.entries).to_dict())
+        if len(data) > RING_MAX:
+            raise Refused(
+                "RING_FULL",
+                f"{self._ring_path} would grow beyond {RING_MAX} bytes",
+                advice="start a new home and trust this one's exported keys there",
+            )
+        replace_file(self._ring_path, data)
+
+    def _sweep(self, ring: Ring) -> tuple[Path, ...]:
+        """Remove what is left of ended keys and interrupted writes; returns what could not be destroyed."""
+        if not self._ring_path.exists():
+            return ()
+        for path in self._read_paths:
+            for temporary in self.home.glob(f".{os.path.basename(path)}.*"):
+                with suppress(OSError):
+                    temporary.unlink()
+        remains = []
+        for name in files.leftovers(ring, os.listdir(self._directory)):
+            try:
+                files.destroy(self._directory / name)
+            except Unavailable:
+                remains.append(self._directory / name)
+        return tuple(remains)
+
+
+def _next_epoch(ring: Ring, identity: str) -> int:
+    return 1 + max((entry.epoch for entry in ring.entries_of(identity)), default=-1)
+
+
+def _settled(stamp: files.Stamp | None) -> bool:
+    return stamp is None or time.time_ns() - stamp[3] > UNSETTLED_NS
+
+
+def _active(ring: Ring, identity: str) -> RingEntry:
+    active = ring.active(check_identity(identity))
+    if active is None:
+        raise _no_key(identity)
+    return active
+
+
+def _no_key(identity: str) -> NotFound:
+    return NotFound(f"{identity} has no active key", advice=f"create one for {identity}")

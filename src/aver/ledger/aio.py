@@ -1,0 +1,110 @@
+"""The ledger for asyncio: the same names, awaited.
+
+Every call runs on a thread of the ledger's own, so that the loop never waits for a disk. Appends that are awaited
+at the same time share commits, because they wait for each other on those threads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from types import TracebackType
+from typing import Any, ParamSpec, Self, TypeVar
+
+from aver.capsule.sealed import Sealed
+from aver.ledger.head import Head
+from aver.ledger.ledger import SLICE, Ledger, open_ledger
+from aver.verdict import Verdict
+
+__all__ = ["AsyncLedger", "open_ledger_async"]
+
+THREADS = 64
+"""How many calls may be under way at once; so also how many lone appends can share one commit."""
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+class AsyncLedger:
+    """Open one with `async with aver.open_ledger_async() as ledger`."""
+
+    def __init__(self, open_it: Callable[[], Ledger]) -> None:
+        self._open = open_it
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="aver-ledger")
+        self._ledger: Ledger | None = None
+
+    async def __aenter__(self) -> Self:
+        self._ledger = await self._call(self._open)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        if self._ledger is not None:
+            await self._call(self._ledger.close)
+        self._threads.shutdown(wait=False)
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger behind it, for calls that may block."""
+        if self._ledger is None:
+            raise RuntimeError("open it first: async with aver.open_ledger_async() as ledger")
+        return self._ledger
+
+    async def append(self, *args: Any, **options: Any) -> Sealed:
+        return await self._call(self.ledger.append, *args, **options)
+
+    async def append_many(self, *args: Any, **options: Any) -> list[Sealed]:
+        return await self._call(self.ledger.append_many, *args, **options)
+
+    async def close_chain(self, chain: str) -> Sealed:
+        return await self._call(self.ledger.close_chain, chain)
+
+    async def head(self, chain: str) -> Head:
+        return await self._call(self.ledger.head, chain)
+
+    async def heads(self) -> list[Head]:
+        return await self._call(self.ledger.heads)
+
+    async def chains(self) -> list[str]:
+        return await self._call(self.ledger.chains)
+
+    async def get(self, reference: str) -> Sealed | None:
+        return await self._call(self.ledger.get, reference)
+
+    async def blob(self, digest: str) -> bytes:
+        return await self._call(self.ledger.blob, digest)
+
+    async def verify(self, *args: Any, **options: Any) -> Verdict:
+        return await self._call(self.ledger.verify, *args, **options)
+
+    def read(self, chain: str, start: int = 0, stop: int | None = None) -> AsyncIterator[Sealed]:
+        return self._iterate(partial(self.ledger.read, chain, start, stop))
+
+    def find(self, **conditions: Any) -> AsyncIterator[Sealed]:
+        return self._iterate(partial(self.ledger.find, **conditions))
+
+    async def _iterate(self, begin: Callable[[], Iterator[Sealed]]) -> AsyncIterator[Sealed]:
+        records = await self._call(begin)
+
+        def some() -> list[Sealed]:
+            return [record for record, _ in zip(records, range(SLICE), strict=False)]
+
+        while batch := await self._call(some):
+            for record in batch:
+                yield record
+
+    async def _call(
+        self, work: Callable[Parameters, Result], *args: Parameters.args, **options: Parameters.kwargs
+    ) -> Result:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, partial(work, *args, **options))
+
+
+def open_ledger_async(*args: Any, **options: Any) -> AsyncLedger:
+    """The arguments of `open_ledger`; use the result with `async with`."""
+    return AsyncLedger(partial(open_ledger, *args, **options))

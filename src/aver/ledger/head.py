@@ -1,0 +1,50 @@
+"""A head: which chain, how many records, and the hash of the last one.
+
+One type for appending, resuming, meta entries, rotation and what a verifier remembers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from aver.errors import BadInput
+
+__all__ = ["Head"]
+
+_HEX64 = re.compile(r"[0-9a-f]{64}").fullmatch
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """`hash` is None for a chain without records."""
+
+    ledger: str
+    tenant: str
+    chain: str
+    count: int
+    hash: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "ledger": self.ledger,
+            "tenant": self.tenant,
+            "chain": self.chain,
+            "count": self.count,
+            "hash": self.hash,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Head:
+        if not isinstance(data, Mapping) or data.keys() != {"ledger", "tenant", "chain", "count", "hash"}:
+            raise BadInput("a head has exactly the keys ledger, tenant, chain, count and hash")
+        if not all(isinstance(data[key], str) for key in ("ledger", "tenant", "chain")):
+            raise BadInput("a head's ledger, tenant and chain are strings")
+        count, digest = data["count"], data["hash"]
+        if type(count) is not int or count < 0:
+            raise BadInput("a head's count is a number of records")
+        if (count == 0) != (digest is None) or (digest is not None and not (type(digest) is str and _HEX64(digest))):
+            raise BadInput("a head's hash is 64 lower-case hex digits, or null when there are no records")
+        return cls(data["ledger"], data["tenant"], data["chain"], count, digest)

@@ -1,0 +1,459 @@
+"""The ledger: named append-only chains of sealed records, for one tenant, in one store.
+
+    with open_ledger() as ledger:
+        sealed = ledger.append("demo.first-run", Capsule(type="tool", ...))
+        verdict = ledger.verify()
+
+`append` returns only when the record is durable, or raises; any number of threads, tasks and processes may call
+it at once. Nothing of another tenant can be read or written through a ledger. Reading gives what is stored, whether
+or not it is intact; `verify` tells.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from aver.capsule.blobs import Blob
+from aver.capsule.block import RESERVED_CHAINS, check_chain_name, check_tenant
+from aver.capsule.model import Capsule
+from aver.capsule.prepared import Prepared, prepare
+from aver.capsule.sealed import Sealed, content_hash
+from aver.capsule.signing import HoldableSigner, Signer, holding
+from aver.capsule.uri import parse_uri
+from aver.clock import now
+from aver.errors import AverError, BadInput, Exists, HeadMoved, IntegrityError, NotFound, Refused, Unavailable
+from aver.home import Config, ensure_home, load_config
+from aver.keys import KeyStore, PublicKey, Ring
+from aver.ledger.commit import GroupCommit, Request
+from aver.ledger.head import Head
+from aver.ledger.keychain import KEYS_CHAIN, key_draft, key_of
+from aver.ledger.sqlite import ChainRow, Row, SqliteStore, Transaction
+
+if TYPE_CHECKING:
+    from aver.verdict import Level, Verdict
+
+__all__ = ["SLICE", "Ledger", "open_ledger", "sqlite_path", "tenants_of"]
+
+SLICE = 1000
+"""How many records are read in one short transaction."""
+
+AnySigner = Signer | HoldableSigner
+
+_HEX64 = re.compile(r"[0-9a-f]{64}").fullmatch
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
+
+
+class Append(Request[list[Sealed]]):
+    """Drafts that go to the end of one chain together."""
+
+    __slots__ = ("after", "chain", "drafts", "one", "signer")
+
+    def __init__(
+        self, chain: str, drafts: Sequence[Prepared], signer: AnySigner | None, after: Head | None, *, one: bool
+    ) -> None:
+        super().__init__()
+        self.chain = chain
+        self.drafts = drafts
+        self.signer = signer
+        self.after = after
+        self.one = one
+        """A single append: a key that was used before refuses it, instead of standing in its place."""
+
+
+class Ledger:
+    """Open one with `open_ledger`."""
+
+    def __init__(self, store: SqliteStore, keys: KeyStore, *, tenant: str, signer: AnySigner | None, config: Config):
+        self.store = store
+        self.keys = keys
+        self.tenant = check_tenant(tenant)
+        self.config = config
+        self._signer = signer
+        self._recorded_keys: set[str] = set()
+        self._commits: GroupCommit[Append] = GroupCommit(self._write)
+
+    @property
+    def id(self) -> str:
+        """The ledger's own random id, from its creation on."""
+        return self.store.ledger_id
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.store.close()
+
+    # --- writing
+
+    def append(
+        self,
+        chain: str,
+        draft: Capsule | Mapping[str, Any],
+        *,
+        signer: AnySigner | None = None,
+        key: str | None = None,
+        after: Head | None = None,
+        blobs: Sequence[Blob] = (),
+    ) -> Sealed:
+        """Seal a draft at the end of a chain, durably.
+
+        `key` is an idempotency key, unique in the tenant: if it was used before, `Exists` carries that record.
+        `after` is the head the caller has seen: `HeadMoved` if the chain has moved on.
+        """
+        self._check_name(chain)
+        request = Append(chain, [prepare(draft, key=key, blobs=blobs)], signer, self._own(chain, after), one=True)
+        return self._submit(request)[0]
+
+    def append_many(
+        self,
+        chain: str,
+        drafts: Iterable[Capsule | Mapping[str, Any]],
+        *,
+        signer: AnySigner | None = None,
+        keys: Sequence[str | None] | None = None,
+        after: Head | None = None,
+        blobs: Sequence[Blob] = (),
+    ) -> list[Sealed]:
+        """Seal drafts at the end of a chain in one durable commit: all of them or none.
+
+        Where a key was used before, the record of that key stands in its place, with `existed` set.
+        """
+        self._check_name(chain)
+        drafts = list(drafts)
+        if keys is not None and len(keys) != len(drafts):
+            raise BadInput(f"{len(drafts)} drafts came with {len(keys)} keys")
+        prepared = [
+            prepare(draft, key=key, blobs=blobs if index == 0 else ())
+            for index, (draft, key) in enumerate(zip(drafts, keys or [None] * len(drafts), strict=True))
+        ]
+        if not prepared:
+            return []
+        return self._submit(Append(chain, prepared, signer, self._own(chain, after), one=False))
+
+    def append_reserved(self, chain: str, draft: Capsule, *, key: str | None, after: Head | None = None) -> Sealed:
+        """Append to `meta` or `keys`, which only the ledger itself writes."""
+        request = Append(chain, [prepare(draft, key=key)], None, after, one=True)
+        return self._submit(request)[0]
+
+    def close_chain(self, chain: str) -> Sealed:
+        """Record in `meta` where a chain ended, so that cutting or deleting it later is found."""
+        from aver.ledger.meta import close_chain
+
+        return close_chain(self, check_chain_name(chain))
+
+    def record_keys(self) -> None:
+        """Put the key that signs now into the `keys` chain, if it is not there yet. Appending does this too."""
+        with holding(self.signer()) as signer, self.store.writing() as transaction:
+            chains: dict[str, ChainRow] = {}
+            self._record_key(transaction, signer, chains)
+            for row in chains.values():
+                transaction.advance(row)
+
+    def _submit(self, request: Append) -> list[Sealed]:
+        self._commits.submit(request)
+        if request.result is None:
+            raise Unavailable("the record was not written")
+        return request.result
+
+    def _write(self, batch: Sequence[Append]) -> None:
+        """Write a batch in one durable commit. Keys are held still first, then the ledger is locked, always so."""
+        with ExitStack() as holds:
+            held: dict[int, Signer] = {}
+            for request in batch:
+                signer = request.signer or self.signer()
+                request.signer = signer
+                try:
+                    if id(signer) not in held:
+                        held[id(signer)] = holds.enter_context(holding(signer))
+                except (AverError, OSError) as error:
+                    request.refuse(error)
+            todo = [request for request in batch if request.failure is None]
+            if not todo:
+                return
+            recorded: set[str] = set()
+            with self.store.writing() as transaction:
+                chains: dict[str, ChainRow] = {}
+                for request in todo:
+                    signer = held[id(request.signer)]
+                    try:
+                        if signer.fingerprint not in self._recorded_keys:
+                            self._record_key(transaction, signer, chains)
+                            recorded.add(signer.fingerprint)
+                        request.succeed(self._write_one(transaction, request, signer, chains))
+                    except AverError as refusal:
+                        request.refuse(refusal)
+                for row in chains.values():
+                    transaction.advance(row)
+            self._recorded_keys |= recorded
+
+    def _write_one(
+        self, transaction: Transaction, request: Append, signer: Signer, chains: dict[str, ChainRow]
+    ) -> list[Sealed]:
+        """Seal and insert one request. Everything that can refuse it happens before the first insert."""
+        row = chains.get(request.chain) or transaction.chain(self.tenant, request.chain)
+        count, head, frozen = (row.count, row.head, row.frozen) if row else (0, None, False)
+        if frozen:
+            raise Refused("FROZEN", f"{request.chain} was imported and does not grow here")
+        if request.after is not None and (request.after.count, request.after.hash) != (count, head):
+            raise HeadMoved(request.after, Head(self.id, self.tenant, request.chain, count, head))
+        blobs = {blob.digest: blob for draft in request.drafts for blob in draft.blobs}
+        for digest in frozenset().union(*(draft.blob_digests for draft in request.drafts)):
+            if digest not in blobs and not transaction.has_blob(self.tenant, digest):
+                raise BadInput(f"the draft refers to the blob {digest}, which is not here", advice="pass it in blobs=")
+        identity = {"ledger": self.id, "tenant": self.tenant, "name": request.chain}
+        results: list[Sealed] = []
+        fresh: dict[str | None, Sealed] = {}
+        new: list[tuple[Prepared, Sealed]] = []
+        for draft in request.drafts:
+            before = draft.key is not None and (fresh.get(draft.key) or self._by_key(transaction, draft.key))
+            if before:
+                if request.one:
+                    raise Exists(str(draft.key), before)
+                results.append(_marked(before))
+                continue
+            sealed = draft.seal(signer, at=now(), sequence=count, previous_hash=head, chain=identity)
+            sealed.chain = request.chain
+            count, head = count + 1, sealed.hash
+            results.append(sealed)
+            new.append((draft, sealed))
+            fresh[draft.key] = sealed
+        if new:
+            if row is None:
+                row = transaction.add_chain(self.tenant, request.chain)
+            chains[request.chain] = row
+            if blobs:
+                transaction.add_blobs(self.tenant, blobs.items())
+            for draft, sealed in new:
+                columns = (draft.id, draft.type, draft.kind, draft.key, draft.session, sealed.signed_at)
+                transaction.add_record(row, sealed, columns)
+        return results
+
+    def _record_key(self, transaction: Transaction, signer: Signer, chains: dict[str, ChainRow]) -> None:
+        """Before a key of our ring signs here for the first time, its arrival goes into the `keys` chain."""
+        entry = self.keys.ring().entry(signer.fingerprint)
+        if entry is None or self._by_key(transaction, key_of(entry)):
+            return
+        heads = [Head(self.id, self.tenant, row.name, row.count, row.head) for row in transaction.chains(self.tenant)]
+        draft, blobs = key_draft(entry, [head for head in heads if head.chain != KEYS_CHAIN])
+        prepared = prepare(draft, key=key_of(entry), blobs=blobs)
+        self._write_one(transaction, Append(KEYS_CHAIN, [prepared], None, None, one=True), signer, chains)
+
+    def _by_key(self, transaction: Transaction, key: str) -> Sealed | None:
+        found = transaction.by_key(self.tenant, key)
+        return None if found is None else self._genuine(*found, "key", key)
+
+    def signer(self) -> AnySigner:
+        """Whoever signs here unless an append names another."""
+        if self._signer is None:
+            self._signer = self.keys.signer("ledger", post_quantum=self.config.post_quantum)
+        return self._signer
+
+    def _check_name(self, chain: str) -> None:
+        if check_chain_name(chain) in RESERVED_CHAINS:
+            raise BadInput(f"the chain {chain!r} is written by the ledger itself")
+
+    def _own(self, chain: str, head: Head | None) -> Head | None:
+        if head is not None and (head.ledger, head.tenant, head.chain) != (self.id, self.tenant, chain):
+            raise BadInput(f"the head given as after= is of {head.chain!r} in another place, not of {chain!r} here")
+        return head
+
+    # --- reading
+
+    def head(self, chain: str) -> Head:
+        """The head of a chain; of one without records, count 0 and no hash."""
+        row = self.store.chain(self.tenant, check_chain_name(chain))
+        return self._head(row) if row else Head(self.id, self.tenant, chain, 0, None)
+
+    def heads(self) -> list[Head]:
+        return [self._head(row) for row in self.store.chains(self.tenant)]
+
+    def chains(self) -> list[str]:
+        return [row.name for row in self.store.chains(self.tenant)]
+
+    def read(self, chain: str, start: int = 0, stop: int | None = None) -> Iterator[Sealed]:
+        """The records of a chain in order, as stored, from `start` up to `stop` or the head at the time of asking."""
+        row = self.store.chain(self.tenant, check_chain_name(chain))
+        if row is None:
+            raise NotFound(f"there is no chain {chain} in this ledger", advice="aver log lists the chains")
+        bound = row.count if stop is None else min(stop, row.count)
+        return self._read(row, max(start, 0), bound)
+
+    def _read(self, row: ChainRow, start: int, stop: int) -> Iterator[Sealed]:
+        while start < stop:
+            end = min(start + SLICE, stop)
+            with self.store.rows(row, start, end) as rows:
+                batch = [stored.sealed for stored in rows]
+            for sealed in batch:
+                sealed.chain = row.name
+            yield from batch
+            start = end
+
+    def get(self, reference: str) -> Sealed | None:
+        """The record of a hash, an id, a `capsule://` URI or an idempotency key."""
+        if reference.startswith("capsule://"):
+            return self._get_uri(reference)
+        if _HEX64(reference):
+            return self._get("hash", reference)
+        if _UUID(reference):
+            found = self._get("id", reference)
+            if found is not None:
+                return found
+        return self._get("key", reference)
+
+    def find(
+        self,
+        *,
+        chain: str | None = None,
+        type: str | None = None,  # noqa: A002 - the specification's name
+        kind: str | None = None,
+        session: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        newer_than: int = 0,
+        limit: int | None = None,
+    ) -> Iterator[Sealed]:
+        """Records that match, oldest first. Times are compared with the time of sealing."""
+        conditions = [
+            ("chains.name = ?", chain),
+            ("records.type = ?", type),
+            ("coalesce(records.kind, CASE records.type WHEN 'tool' THEN 'call' WHEN 'chat' THEN 'turn' END) = ?", kind),
+            ("records.session = ?", session),
+            ("coalesce(records.at, records.signed_at) >= ?", since),
+            ("coalesce(records.at, records.signed_at) < ?", until),
+        ]
+        given = [(condition, value) for condition, value in conditions if value is not None]
+        remaining = limit
+        while remaining is None or remaining > 0:
+            page = self.store.page(
+                self.tenant,
+                " AND ".join(["record > ?", *(condition for condition, _ in given)]),
+                [newer_than, *(value for _, value in given)],
+                limit=SLICE if remaining is None else min(SLICE, remaining),
+            )
+            if not page:
+                return
+            for number, name, row in page:
+                newer_than = number
+                row.sealed.chain = name
+                yield row.sealed
+            remaining = None if remaining is None else remaining - len(page)
+
+    def blob(self, digest: str) -> bytes:
+        """The bytes of a blob. They are checked against the digest on the way."""
+        found = self.store.blob(self.tenant, digest)
+        if found is None:
+            raise NotFound(f"there is no blob {digest} in this ledger")
+        if found.digest != digest:
+            raise IntegrityError("ARTIFACT_HASH_MISMATCH", f"the blob stored as {digest} is {found.digest}")
+        return found.data
+
+    def ring(self, keys: Iterable[PublicKey | str] = ()) -> Ring:
+        """The keys to verify with: exactly those given, or else our ring and the known keys."""
+        given = [key if isinstance(key, PublicKey) else PublicKey(key) for key in keys]
+        return Ring.pinned(given) if given else self.keys.ring()
+
+    def verify(
+        self,
+        chain: str | None = None,
+        *,
+        level: Level = "signature",
+        since: Head | None = None,
+        keys: Iterable[PublicKey | str] = (),
+        require_pq: bool = False,
+    ) -> Verdict:
+        """Verify one chain, or all of the tenant's. With `since`, only what came after a head that is trusted."""
+        from aver.ledger.verify import verify_ledger
+
+        return verify_ledger(self, chain, level=level, since=since, ring=self.ring(keys), require_pq=require_pq)
+
+    def _head(self, row: ChainRow) -> Head:
+        return Head(self.id, self.tenant, row.name, row.count, row.head)
+
+    def _get_uri(self, reference: str) -> Sealed | None:
+        uri = parse_uri(reference)
+        if uri.sequence is not None:
+            row = self.store.chain(self.tenant, str(uri.chain))
+            found = None if row is None else next(self._read(row, uri.sequence, uri.sequence + 1), None)
+        else:
+            found = self._get("hash", uri.hash) if uri.hash is not None else self._get("id", str(uri.id))
+        return found if found is None or uri.chain in (None, found.chain) else None
+
+    def _get(self, column: str, value: str) -> Sealed | None:
+        found = self.store.first(self.tenant, column, value)
+        return None if found is None else self._genuine(*found, column, value)
+
+    def _genuine(self, chain: str, row: Row, column: str, value: str) -> Sealed:
+        """The record that a column led to, provided that its signed bytes say the same."""
+        sealed = row.sealed
+        sealed.chain = chain
+        try:
+            content = sealed.to_dict()
+            block = content["context"]["environment"].get("aver", {}) if column == "key" else {}
+            actual = {"hash": content_hash(sealed.canonical), "id": content.get("id"), "key": block.get("key")}[column]
+        except (AverError, AttributeError, KeyError, TypeError):
+            actual = None
+        if actual != value:
+            raise IntegrityError(
+                "HASH_MISMATCH" if column == "hash" else "COLUMN_MISMATCH",
+                f"chain {chain}, sequence {row.sequence}: its {column} is not {value}, under which it is stored",
+                evidence=sealed,
+                advice="run: aver verify",
+            )
+        return sealed
+
+
+def _marked(sealed: Sealed) -> Sealed:
+    seal = (sealed.canonical, sealed.hash, sealed.signature, sealed.signature_pq, sealed.signed_at, sealed.signed_by)
+    return Sealed(*seal, chain=sealed.chain, existed=True)
+
+
+def sqlite_path(url: str) -> Path:
+    """The file that a ledger URL, or a plain path, names."""
+    if url.startswith("sqlite:///"):
+        return Path(url.removeprefix("sqlite:///"))
+    if "://" in url:
+        scheme = url.partition("://")[0]
+        raise BadInput(f"{scheme}:// is not a ledger this Aver opens", advice="use sqlite:///path/to/ledger.db")
+    return Path(url)
+
+
+def open_ledger(
+    url: str | Path | None = None,
+    *,
+    tenant: str | None = None,
+    signer: AnySigner | None = None,
+    create: bool = True,
+    home: Path | None = None,
+) -> Ledger:
+    """Open the ledger at `url` (default: `AVER_LEDGER`, the settings, or `AVER_HOME/ledger.db`).
+
+    A file that is not there is made, unless `create` is False. Records are signed by `signer`, or by the key of
+    the identity `ledger` in `AVER_HOME`, which is made at the first append.
+    """
+    config = load_config(home=home, ledger=None if url is None else str(url), tenant=tenant)
+    path = sqlite_path(config.ledger)
+    if create and path.parent == config.home:
+        ensure_home(config.home)
+    store = SqliteStore.open(path, create=create, timeout=config.lock_timeout)
+    keys = KeyStore(config.home, lock_timeout=config.lock_timeout)
+    return Ledger(store, keys, tenant=config.tenant, signer=signer, config=config)
+
+
+def tenants_of(url: str | Path | None = None, *, home: Path | None = None) -> list[str]:
+    """The tenants of a ledger: for whoever runs it, not for a tenant."""
+    config = load_config(home=home, ledger=None if url is None else str(url))
+    store = SqliteStore.open(sqlite_path(config.ledger), create=False, timeout=config.lock_timeout)
+    try:
+        return store.tenants()
+    finally:
+        store.close()

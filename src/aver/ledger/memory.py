@@ -1,0 +1,116 @@
+"""Remembered heads: what makes cutting, deleting and rolling back visible.
+
+A chain that lost its tail is still a perfect chain. Only someone who remembers how long it was can tell. Three
+memories are compared in the same way: the `meta` chain, a signed checkpoint that was kept elsewhere, and
+`seen.json`, where this machine notes the newest meta head it has verified.
+
+A chain that is longer than remembered has grown, which is normal. One that is shorter is `TRUNCATED`, one that is
+gone `CHAIN_MISSING`, and one with another record at the remembered place `ROLLBACK`, with both heads as proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from aver.capsule.reading import read_json
+from aver.errors import AverError, BadInput
+from aver.home import replace_file
+from aver.ledger.head import Head
+from aver.verdict import Finding, Place, Tally
+
+if TYPE_CHECKING:
+    from aver.ledger.ledger import Ledger
+
+__all__ = ["META_CHAIN", "check_seen", "hold_to_heads", "remember"]
+
+META_CHAIN = "meta"
+SEEN_FILE = "seen.json"
+
+
+def hold_to_heads(ledger: Ledger, heads: Iterable[Head], tally: Tally, *, check: str, remembered: str) -> int:
+    """Hold the ledger's chains to remembered heads. Returns how many of them have grown since."""
+    rows = {row.name: row for row in ledger.store.chains(ledger.tenant)}
+    grown = 0
+    for head in heads:
+        tally.did(check)
+        row = rows.get(head.chain)
+        if head.count == 0:
+            continue
+        place = Place(head.chain, head.count - 1)
+        if row is None:
+            words = f"{remembered} knows this chain with {head.count} records; it is not here"
+            tally.add(Finding(check, "failed", "CHAIN_MISSING", words, Place(head.chain), head.to_dict()))
+            continue
+        actual = Head(ledger.id, ledger.tenant, row.name, row.count, row.head)
+        proof = {"remembered": head.to_dict(), "actual": actual.to_dict()}
+        if row.count < head.count:
+            words = f"{remembered} knows {head.count} records; {row.count} are here"
+            tally.add(Finding(check, "failed", "TRUNCATED", words, Place(head.chain, row.count), proof))
+        elif ledger.store.hash_at(row, head.count - 1) != head.hash:
+            words = f"{remembered} knows another record at this place"
+            tally.add(Finding(check, "failed", "ROLLBACK", words, place, proof))
+        elif row.count > head.count:
+            grown += 1
+    return grown
+
+
+def check_seen(ledger: Ledger, tally: Tally) -> None:
+    """Hold the `meta` chain to the newest head of it that was verified here."""
+    try:
+        head = _read_seen(_seen_path(ledger)).get(_name(ledger))
+    except BadInput as error:
+        tally.skip("rollback", str(error), matters=True)
+        return
+    if head is None:
+        tally.skip("rollback", "this ledger's meta chain was not verified here before", matters=False)
+        return
+    before = len(tally.findings)
+    hold_to_heads(ledger, [head], tally, check="rollback", remembered="the last verification on this machine")
+    for index, finding in enumerate(tally.findings[before:], before):
+        # A meta chain never shrinks or forks in honest use: whatever differs is an older or another copy.
+        tally.findings[index] = Finding(
+            finding.check, finding.status, "ROLLBACK", finding.words, finding.place, finding.proof
+        )
+
+
+def remember(ledger: Ledger) -> None:
+    """Note the head of the `meta` chain, if there is one and there is a home to note it in."""
+    path = _seen_path(ledger)
+    head = ledger.head(META_CHAIN)
+    if head.count == 0 or not path.parent.is_dir():
+        return
+    try:
+        seen = _read_seen(path)
+        if seen.get(_name(ledger)) == head:
+            return
+        seen[_name(ledger)] = head
+        listed = [kept.to_dict() for kept in seen.values()]
+        replace_file(path, orjson.dumps(listed, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+    except AverError:
+        return  # The verdict stands; what could not be noted is not checked next time, and said to be so.
+
+
+def _name(ledger: Ledger) -> tuple[str, str]:
+    return ledger.id, ledger.tenant
+
+
+def _seen_path(ledger: Ledger) -> Path:
+    return ledger.config.home / SEEN_FILE
+
+
+def _read_seen(path: Path) -> dict[tuple[str, str], Head]:
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise BadInput(f"cannot read {path}: {error.strerror}") from error
+    listed: Any = read_json(raw)
+    if not isinstance(listed, list):
+        raise BadInput(f"{path} must hold a list of heads")
+    heads = [Head.from_dict(item) for item in listed]
+    return {(head.ledger, head.tenant): head for head in heads}

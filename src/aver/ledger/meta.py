@@ -1,0 +1,121 @@
+"""The `meta` chain: a chain of heads, so that no chain can lose its tail or vanish unnoticed.
+
+Closing a chain adds one entry whose `outcome.result` is that of the public agent-capsule tool:
+
+    {kind: "conversation_seal", tool: <domain>, session_id: <id>, head_hash, capsule_count}
+
+A sweep adds one `checkpoint` entry for all chains that changed since their last entry:
+
+    {kind: "checkpoint", heads: {<chain>: {count, hash}}}
+
+The latest entry per chain counts. A chain that is longer than its entry has grown since, which is normal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from aver.capsule.block import RESERVED_CHAINS, of_kind, split_chain_name
+from aver.capsule.model import Capsule, Context, Outcome, Trigger
+from aver.capsule.sealed import Sealed
+from aver.errors import AverError, BadInput, Exists, NotFound
+from aver.ledger.head import Head
+from aver.ledger.memory import META_CHAIN, hold_to_heads
+from aver.verdict import Tally
+
+if TYPE_CHECKING:
+    from aver.ledger.ledger import Ledger
+
+__all__ = ["check_meta", "close_chain", "meta_heads", "sweep"]
+
+HEADS_PER_ENTRY = 1000
+"""Chains named in one `checkpoint` entry; a sweep over more makes several entries."""
+
+
+def close_chain(ledger: Ledger, chain: str) -> Sealed:
+    """Record where a chain ended. Closing it twice at the same place records it once."""
+    head = ledger.head(chain)
+    if head.count == 0:
+        raise NotFound(f"there is no chain {chain} to close")
+    if chain == META_CHAIN:
+        raise BadInput("the meta chain is not closed; checkpoints hold its head")
+    tool, session = split_chain_name(chain)
+    result = {
+        "kind": "conversation_seal",
+        "tool": tool,
+        "session_id": session,
+        "head_hash": head.hash,
+        "capsule_count": head.count,
+    }
+    draft = _entry(
+        f"conversation sealed: {tool}/{session}",
+        f"{tool}/{session}: {head.count} capsules, head {str(head.hash)[:12]}",
+        result,
+        {"tool": tool, "session_id": session},
+    )
+    try:
+        return ledger.append_reserved(META_CHAIN, of_kind(draft, "chain.close"), key=f"close:{chain}:{head.hash}")
+    except Exists as exists:
+        return exists.record  # type: ignore[no-any-return]
+
+
+def sweep(ledger: Ledger) -> list[Sealed]:
+    """Record the heads of all chains that changed since they were last recorded."""
+    recorded = {head.chain: head for head in meta_heads(ledger)}
+    changed = [head for head in ledger.heads() if head.chain != META_CHAIN and recorded.get(head.chain) != head]
+    entries = []
+    for start in range(0, len(changed), HEADS_PER_ENTRY):
+        part = changed[start : start + HEADS_PER_ENTRY]
+        heads = {head.chain: {"count": head.count, "hash": head.hash} for head in part}
+        draft = _entry("record heads", f"heads of {len(part)} chains", {"kind": "checkpoint", "heads": heads}, {})
+        entries.append(ledger.append_reserved(META_CHAIN, of_kind(draft, "checkpoint"), key=None))
+    return entries
+
+
+def meta_heads(ledger: Ledger) -> list[Head]:
+    """The latest recorded head of every chain, as the signed content of the `meta` chain gives them."""
+    latest: dict[str, Head] = {}
+    try:
+        records = ledger.read(META_CHAIN)
+    except NotFound:
+        return []
+    for record in records:
+        try:
+            for chain, count, digest in _heads_in(record.to_dict()["outcome"]["result"]):
+                head = {"ledger": ledger.id, "tenant": ledger.tenant, "chain": chain, "count": count, "hash": digest}
+                latest[chain] = Head.from_dict(head)
+        except (AverError, KeyError, TypeError, AttributeError):
+            continue  # A damaged entry is reported where the meta chain itself is judged.
+    return list(latest.values())
+
+
+def check_meta(ledger: Ledger, tally: Tally) -> None:
+    """Hold every chain to its latest entry."""
+    heads = meta_heads(ledger)
+    if not heads:
+        tally.skip("meta", "no chain was closed or swept yet", matters=False)
+        return
+    grown = hold_to_heads(ledger, heads, tally, check="meta", remembered="the meta chain")
+    outside = {head.chain for head in ledger.heads()} - {head.chain for head in heads} - RESERVED_CHAINS
+    tally.notes["meta"] = f"{len(heads)} chains held to it, {grown} grown since, {len(outside)} not recorded yet"
+
+
+def _heads_in(result: Any) -> Iterator[tuple[str, int, str]]:
+    if result.get("kind") == "conversation_seal":
+        tool, session = result["tool"], result["session_id"]
+        chain = tool if tool == session and tool in RESERVED_CHAINS else f"{tool}.{session}"
+        yield chain, result["capsule_count"], result["head_hash"]
+    elif result.get("kind") == "checkpoint":
+        for chain, head in result["heads"].items():
+            yield chain, head["count"], head["hash"]
+
+
+def _entry(request: str, summary: str, result: dict[str, Any], environment: dict[str, Any]) -> Capsule:
+    return Capsule(
+        type="system",
+        domain=META_CHAIN,
+        trigger=Trigger(type="system", source=META_CHAIN, request=request),
+        context=Context(agent_id="aver", session_id=META_CHAIN, environment=environment),
+        outcome=Outcome(status="success", summary=summary, result=result),
+    )

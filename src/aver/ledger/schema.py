@@ -1,0 +1,94 @@
+"""The ledger's tables in SQLite, and how an older file becomes a newer one.
+
+`canonical` holds the exact bytes that were hashed. The other columns of `records` are copies to search by; a
+verdict holds them to the bytes. The triggers keep honest programs from harming the ledger by mistake; they prove
+nothing, because whoever can write the file can drop them.
+
+`PRAGMA user_version` is the schema's version: the number of migrations that were applied. A file from a newer Aver
+is refused, not guessed at.
+"""
+
+from __future__ import annotations
+
+__all__ = ["APPLICATION_ID", "MIGRATIONS", "PAGE_SIZE", "VERSION"]
+
+APPLICATION_ID = 0x41764572
+"""`AvEr`: how `file` and Aver itself tell a ledger from another SQLite database."""
+
+PAGE_SIZE = 8192
+
+_FIRST = """
+CREATE TABLE ledger (
+    name  TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE chains (
+    chain  INTEGER PRIMARY KEY,
+    tenant TEXT NOT NULL,
+    name   TEXT NOT NULL,
+    count  INTEGER NOT NULL DEFAULT 0,
+    head   TEXT,
+    frozen INTEGER NOT NULL DEFAULT 0,
+    origin TEXT,
+    UNIQUE (tenant, name)
+);
+
+CREATE TABLE records (
+    record       INTEGER PRIMARY KEY,
+    chain        INTEGER NOT NULL REFERENCES chains (chain),
+    sequence     INTEGER NOT NULL,
+    tenant       TEXT NOT NULL,
+    hash         TEXT NOT NULL,
+    signature    TEXT NOT NULL,
+    signature_pq TEXT NOT NULL,
+    signed_at    TEXT NOT NULL,
+    signed_by    TEXT NOT NULL,
+    id           TEXT NOT NULL,
+    type         TEXT NOT NULL,
+    kind         TEXT,
+    key          TEXT,
+    session      TEXT,
+    at           TEXT,
+    canonical    BLOB NOT NULL
+);
+CREATE UNIQUE INDEX records_by_place ON records (chain, sequence);
+CREATE INDEX records_by_hash ON records (hash);
+CREATE INDEX records_by_id ON records (id);
+CREATE UNIQUE INDEX records_by_key ON records (tenant, key) WHERE key IS NOT NULL;
+
+CREATE TABLE blobs (
+    tenant TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    media  TEXT NOT NULL,
+    data   BLOB NOT NULL
+);
+CREATE UNIQUE INDEX blobs_by_digest ON blobs (tenant, digest);
+
+CREATE TRIGGER records_stay_as_they_are BEFORE UPDATE ON records
+BEGIN SELECT RAISE(ABORT, 'a record is never changed'); END;
+CREATE TRIGGER records_stay BEFORE DELETE ON records
+BEGIN SELECT RAISE(ABORT, 'a record is never deleted'); END;
+CREATE TRIGGER records_only_at_the_end BEFORE INSERT ON records
+WHEN NEW.sequence < (SELECT count FROM chains WHERE chain = NEW.chain)
+  OR (SELECT frozen FROM chains WHERE chain = NEW.chain)
+BEGIN SELECT RAISE(ABORT, 'a record is only added at the end of an open chain'); END;
+CREATE TRIGGER chains_only_grow BEFORE UPDATE ON chains
+WHEN NEW.count < OLD.count OR NEW.tenant IS NOT OLD.tenant OR NEW.name IS NOT OLD.name OR NEW.frozen < OLD.frozen
+BEGIN SELECT RAISE(ABORT, 'a chain only grows'); END;
+CREATE TRIGGER chains_stay BEFORE DELETE ON chains
+BEGIN SELECT RAISE(ABORT, 'a chain is never deleted'); END;
+CREATE TRIGGER blobs_stay_as_they_are BEFORE UPDATE ON blobs
+BEGIN SELECT RAISE(ABORT, 'a blob is never changed'); END;
+CREATE TRIGGER blobs_stay BEFORE DELETE ON blobs
+BEGIN SELECT RAISE(ABORT, 'a blob is never deleted'); END;
+CREATE TRIGGER the_ledger_keeps_its_name BEFORE UPDATE ON ledger
+BEGIN SELECT RAISE(ABORT, 'a ledger keeps its name'); END;
+CREATE TRIGGER the_ledger_stays BEFORE DELETE ON ledger
+BEGIN SELECT RAISE(ABORT, 'a ledger keeps its name'); END;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST,)
+"""Each brings a ledger from the version of its index to the next. What has been released is never edited."""
+
+VERSION = len(MIGRATIONS)

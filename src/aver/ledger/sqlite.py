@@ -1,0 +1,489 @@
+"""The ledger's store in one SQLite file. All SQL of the embedded ledger is here.
+
+Durable means durable: write-ahead log, `synchronous=FULL`, and an append returns after the log was synced. Every
+write transaction and every checkpoint of the log runs under the one lock beside the file (see `lock`), then under
+`BEGIN IMMEDIATE`. Automatic checkpoints are off, and the writing connection is closed under the lock too, because
+closing the last one checkpoints.
+
+Readers never wait for writers. Each read is a short transaction on a read-only connection of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aver.capsule.blobs import Blob
+from aver.capsule.sealed import Sealed
+from aver.clock import new_id, now
+from aver.errors import BadInput, NotFound, Unavailable
+from aver.home import sync_directory
+from aver.ledger import schema
+from aver.ledger.lock import WriteLock
+
+__all__ = ["ChainRow", "Row", "SqliteStore", "Transaction"]
+
+LOG_MAX = 8 * 1024 * 1024
+"""Size of the write-ahead log from which a writer moves it into the main file."""
+
+LOCK_SUFFIX = ".lock"
+
+
+@dataclass(slots=True)
+class ChainRow:
+    """A chain as its head row says it is. `number` is its row; `count` and `head` move as records are added."""
+
+    number: int
+    tenant: str
+    name: str
+    count: int
+    head: str | None
+    frozen: bool = False
+    origin: str | None = None
+    """The name of a frozen chain where it came from, if it had to be renamed here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A stored record with its place and with the columns that the store searches by."""
+
+    sequence: int
+    sealed: Sealed
+    columns: tuple[Any, ...]
+
+
+_SEAL = "canonical, hash, signature, signature_pq, signed_at, signed_by"
+_COLUMNS = "id, type, kind, key, session, at"
+_CHAIN = "chain, tenant, name, count, head, frozen, origin"
+
+
+class SqliteStore:
+    """One ledger file, shared by any number of threads and processes."""
+
+    def __init__(self, path: Path, *, timeout: float) -> None:
+        self.path = path
+        self._lock = WriteLock(path.with_name(path.name + LOCK_SUFFIX), timeout=timeout)
+        self._mutex = threading.Lock()
+        self._writer: sqlite3.Connection | None = None
+        self._idle: list[sqlite3.Connection] = []
+        self._idle_guard = threading.Lock()
+        self._pid = os.getpid()
+        self._closed = False
+        self._ledger_id: str | None = None
+
+    # --- opening and closing
+
+    @classmethod
+    def open(cls, path: Path, *, create: bool, timeout: float) -> SqliteStore:
+        """Open a ledger file, making it first if `create` and there is none. Never makes one otherwise."""
+        store = cls(path, timeout=timeout)
+        if not path.exists():
+            if not create:
+                raise NotFound(f"there is no ledger at {path}", advice="aver seal, or aver demo, makes one")
+            store._create()
+        elif not path.is_file():
+            raise BadInput(f"{path} is not a file")
+        store._check_schema()
+        return store
+
+    def close(self) -> None:
+        """Close every connection, moving the log into the main file while no one else writes."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._pid != os.getpid():
+            return
+        with self._mutex:
+            with self._idle_guard:
+                readers, self._idle = self._idle, []
+            writer, self._writer = self._writer, None
+            try:
+                for connection in readers:
+                    connection.close()
+                if writer is not None:
+                    with self._lock.held():
+                        writer.close()
+            finally:
+                self._lock.close()
+
+    @property
+    def ledger_id(self) -> str:
+        if self._ledger_id is None:
+            with self.reading() as connection:
+                row = connection.execute("SELECT value FROM ledger WHERE name = 'id'").fetchone()
+            if row is None:
+                raise BadInput(f"{self.path} has lost its ledger id", advice="restore it from a copy")
+            self._ledger_id = str(row[0])
+        return self._ledger_id
+
+    def _create(self) -> None:
+        """Make the file whole under its lock: no one ever sees half a ledger."""
+        directory = self.path.parent
+        if not directory.is_dir():
+            raise NotFound(f"there is no directory {directory}", advice="make it, or choose another --ledger")
+        with self._lock.held():
+            if self.path.exists():
+                return
+            temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.new")
+            try:
+                os.close(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+                connection = sqlite3.connect(temporary, isolation_level=None)
+                try:
+                    connection.execute(f"PRAGMA page_size = {schema.PAGE_SIZE}")
+                    connection.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
+                    connection.execute("PRAGMA synchronous = FULL")
+                    _migrate(connection, 0)
+                    connection.executemany(
+                        "INSERT INTO ledger VALUES (?, ?)", [("id", new_id()), ("created_at", now())]
+                    )
+                finally:
+                    connection.close()
+                os.replace(temporary, self.path)
+                sync_directory(directory)
+            except (OSError, sqlite3.Error) as error:
+                raise _unavailable(self.path, error) from error
+            finally:
+                temporary.unlink(missing_ok=True)
+
+    def _check_schema(self) -> None:
+        try:
+            with self.reading() as connection:
+                application = connection.execute("PRAGMA application_id").fetchone()[0]
+                version = connection.execute("PRAGMA user_version").fetchone()[0]
+        except Unavailable as error:
+            self._closed = True
+            if isinstance(error.__cause__, sqlite3.OperationalError):
+                raise
+            raise BadInput(f"{self.path} is not a ledger: {error.__cause__}") from error
+        if application != schema.APPLICATION_ID:
+            self.close()
+            raise BadInput(f"{self.path} is an SQLite database, but not a ledger of Aver")
+        if version > schema.VERSION:
+            self.close()
+            raise BadInput(
+                f"{self.path} was written by a newer Aver (schema {version}, this one knows {schema.VERSION})",
+                advice="upgrade Aver",
+            )
+        if version < schema.VERSION:
+            with self.writing() as transaction:
+                transaction.migrate()
+
+    # --- connections
+
+    def _connect(self, *uris: str) -> sqlite3.Connection:
+        """A connection by the first of these that works."""
+        if self._closed:
+            raise Unavailable("the ledger was closed")
+        failure: sqlite3.Error = sqlite3.OperationalError("unable to open")
+        for uri in uris:
+            try:
+                connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+                connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+                connection.execute("PRAGMA wal_autocheckpoint = 0")
+            except sqlite3.Error as error:
+                failure = error
+                continue
+            return connection
+        raise _unavailable(self.path, failure) from failure
+
+    def _after_fork(self) -> None:
+        """A child must not touch its parent's connections: it forgets them and opens its own."""
+        if self._pid != os.getpid():
+            self._pid = os.getpid()
+            self._writer = None
+            self._idle = []
+            self._idle_guard = threading.Lock()
+            self._mutex = threading.Lock()
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """A connection that sees one state of the ledger for as long as the context lasts."""
+        self._after_fork()
+        with self._idle_guard:
+            connection = self._idle.pop() if self._idle else None
+        if connection is None:
+            connection = self._connect(*_reading_uris(self.path))
+        try:
+            connection.execute("BEGIN")
+            yield connection
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            connection.close()
+            raise _unavailable(self.path, error) from error
+        except BaseException:
+            connection.close()
+            raise
+        with self._idle_guard:
+            if not self._closed:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+    @contextmanager
+    def writing(self) -> Iterator[Transaction]:
+        """One durable transaction. When the context ends without an error, what was written is on disk."""
+        self._after_fork()
+        with self._mutex, self._lock.held():
+            try:
+                connection = self._writer or self._open_writer()
+                connection.execute("BEGIN IMMEDIATE")
+                try:
+                    yield Transaction(connection)
+                    connection.execute("COMMIT")
+                except BaseException:
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")
+                    raise
+                self._checkpoint(connection)
+            except sqlite3.Error as error:
+                raise _unavailable(self.path, error) from error
+
+    def _open_writer(self) -> sqlite3.Connection:
+        if not os.access(self.path, os.W_OK):
+            raise Unavailable(f"the ledger {self.path} may only be read", advice="check its owner and mode")
+        connection = self._connect(f"{self.path.absolute().as_uri()}?mode=rw")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA foreign_keys = ON")
+        self._writer = connection
+        return connection
+
+    def _checkpoint(self, connection: sqlite3.Connection) -> None:
+        """Keep the log short. The commit is durable already: a failure here loses nothing and is tried again."""
+        try:
+            if os.stat(f"{self.path}-wal").st_size > LOG_MAX:
+                connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        except (OSError, sqlite3.Error):
+            return
+
+    # --- reading
+
+    def chain(self, tenant: str, name: str) -> ChainRow | None:
+        with self.reading() as connection:
+            return _chain(connection, tenant, name)
+
+    def chains(self, tenant: str) -> list[ChainRow]:
+        with self.reading() as connection:
+            rows = connection.execute(f"SELECT {_CHAIN} FROM chains WHERE tenant = ? ORDER BY name", (tenant,))
+            return [_chain_row(row) for row in rows]
+
+    def tenants(self) -> list[str]:
+        with self.reading() as connection:
+            return [row[0] for row in connection.execute("SELECT DISTINCT tenant FROM chains ORDER BY tenant")]
+
+    @contextmanager
+    def rows(self, chain: ChainRow, start: int, stop: int) -> Iterator[Iterator[Row]]:
+        """The records of a chain from `start` up to `stop`, as they are stored, in one read."""
+        with self.reading() as connection:
+            cursor = connection.execute(
+                f"SELECT sequence, {_COLUMNS}, {_SEAL} FROM records"
+                " WHERE chain = ? AND sequence >= ? AND sequence < ? ORDER BY sequence",
+                (chain.number, start, stop),
+            )
+            yield map(_row, cursor)
+
+    def hash_at(self, chain: ChainRow, sequence: int) -> str | None:
+        """The stored hash of one record; None if there is no such record."""
+        with self.reading() as connection:
+            row = connection.execute(
+                "SELECT hash FROM records WHERE chain = ? AND sequence = ?", (chain.number, sequence)
+            ).fetchone()
+        return None if row is None else str(row[0])
+
+    def first(self, tenant: str, column: str, value: str) -> tuple[str, Row] | None:
+        """The oldest record of a tenant whose column has a value, with its chain's name."""
+        rows = self.page(tenant, f"records.{column} = ?", (value,), limit=1)
+        return rows[0][1:] if rows else None
+
+    def has_record_beyond(self, chain: ChainRow) -> bool:
+        """Whether there are records that the chain's head row does not count."""
+        with self.reading() as connection:
+            row = connection.execute(
+                "SELECT 1 FROM records JOIN chains USING (chain) WHERE chain = ? AND sequence >= chains.count LIMIT 1",
+                (chain.number,),
+            ).fetchone()
+        return row is not None
+
+    def page(self, tenant: str, condition: str, values: Sequence[Any], *, limit: int) -> list[tuple[int, str, Row]]:
+        """One page of the records that meet a condition: row number (to go on from), chain and record."""
+        with self.reading() as connection:
+            rows = connection.execute(
+                f"SELECT record, chains.name, sequence, {_COLUMNS}, {_SEAL} FROM records JOIN chains USING (chain)"
+                f" WHERE chains.tenant = ? AND {condition} ORDER BY record LIMIT ?",
+                (tenant, *values, limit),
+            )
+            return [(row[0], row[1], _row(row[2:])) for row in rows]
+
+    def newest_record(self) -> int:
+        """The number of the newest row, for following what comes after it."""
+        with self.reading() as connection:
+            return int(connection.execute("SELECT coalesce(max(record), 0) FROM records").fetchone()[0])
+
+    def blob(self, tenant: str, digest: str) -> Blob | None:
+        with self.reading() as connection:
+            row = connection.execute(
+                "SELECT data, media FROM blobs WHERE tenant = ? AND digest = ?", (tenant, digest)
+            ).fetchone()
+        return None if row is None else Blob(bytes(row[0]), str(row[1]))
+
+    def repeated(self, tenant: str) -> list[tuple[str, str, int]]:
+        """Ids and idempotency keys that occur more than once: chain and sequence of each later one."""
+        found: list[tuple[str, str, int]] = []
+        with self.reading() as connection:
+            for column in ("id", "key"):
+                rows = connection.execute(
+                    f"SELECT chains.name, later.sequence FROM records AS later JOIN chains USING (chain)"
+                    f" WHERE chains.tenant = ? AND later.{column} IN"
+                    f" (SELECT {column} FROM records WHERE {column} IS NOT NULL"
+                    f"  GROUP BY {column}, tenant HAVING count(*) > 1)"
+                    f" AND later.record > (SELECT min(record) FROM records AS first JOIN chains AS c USING (chain)"
+                    f"  WHERE first.{column} = later.{column} AND c.tenant = chains.tenant)"
+                    " ORDER BY later.record",
+                    (tenant,),
+                )
+                found.extend((column, str(name), int(sequence)) for name, sequence in rows)
+        return found
+
+    def damage(self) -> list[str]:
+        """What SQLite itself finds wrong with the file."""
+        with self.reading() as connection:
+            rows = [str(row[0]) for row in connection.execute("PRAGMA quick_check(20)")]
+        return [] if rows == ["ok"] else rows
+
+
+class Transaction:
+    """What may be done inside a write transaction."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def migrate(self) -> None:
+        version = self._connection.execute("PRAGMA user_version").fetchone()[0]
+        _migrate_within(self._connection, version)
+
+    def chain(self, tenant: str, name: str) -> ChainRow | None:
+        return _chain(self._connection, tenant, name)
+
+    def chains(self, tenant: str) -> list[ChainRow]:
+        rows = self._connection.execute(f"SELECT {_CHAIN} FROM chains WHERE tenant = ? ORDER BY name", (tenant,))
+        return [_chain_row(row) for row in rows]
+
+    def add_chain(self, tenant: str, name: str) -> ChainRow:
+        cursor = self._connection.execute("INSERT INTO chains (tenant, name) VALUES (?, ?)", (tenant, name))
+        return ChainRow(int(cursor.lastrowid or 0), tenant, name, 0, None)
+
+    def by_key(self, tenant: str, key: str) -> tuple[str, Row] | None:
+        row = self._connection.execute(
+            f"SELECT chains.name, sequence, {_COLUMNS}, {_SEAL} FROM records JOIN chains USING (chain)"
+            " WHERE records.tenant = ? AND key = ?",
+            (tenant, key),
+        ).fetchone()
+        return None if row is None else (row[0], _row(row[1:]))
+
+    def has_blob(self, tenant: str, digest: str) -> bool:
+        query = "SELECT 1 FROM blobs WHERE tenant = ? AND digest = ?"
+        return self._connection.execute(query, (tenant, digest)).fetchone() is not None
+
+    def add_blobs(self, tenant: str, blobs: Iterable[tuple[str, Blob]]) -> None:
+        self._connection.executemany(
+            "INSERT INTO blobs VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            [(tenant, digest, blob.media, blob.data) for digest, blob in blobs],
+        )
+
+    def add_record(self, chain: ChainRow, sealed: Sealed, columns: tuple[Any, ...]) -> None:
+        """Add a record at the chain's end. The head row follows with `advance`."""
+        self._connection.execute(
+            f"INSERT INTO records (chain, sequence, tenant, {_COLUMNS}, {_SEAL})"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                chain.number,
+                chain.count,
+                chain.tenant,
+                *columns,
+                sealed.canonical,
+                sealed.hash,
+                sealed.signature,
+                sealed.signature_pq,
+                sealed.signed_at,
+                sealed.signed_by,
+            ),
+        )
+        chain.count += 1
+        chain.head = sealed.hash
+
+    def advance(self, chain: ChainRow) -> None:
+        self._connection.execute(
+            "UPDATE chains SET count = ?, head = ? WHERE chain = ?", (chain.count, chain.head, chain.number)
+        )
+
+    def freeze(self, chain: ChainRow, origin: str) -> None:
+        """Close an imported chain for good."""
+        self._connection.execute("UPDATE chains SET frozen = 1, origin = ? WHERE chain = ?", (origin, chain.number))
+
+
+def _chain(connection: sqlite3.Connection, tenant: str, name: str) -> ChainRow | None:
+    row = connection.execute(f"SELECT {_CHAIN} FROM chains WHERE tenant = ? AND name = ?", (tenant, name)).fetchone()
+    return None if row is None else _chain_row(row)
+
+
+def _chain_row(row: Sequence[Any]) -> ChainRow:
+    return ChainRow(row[0], row[1], row[2], row[3], row[4], bool(row[5]), row[6])
+
+
+def _row(row: Sequence[Any]) -> Row:
+    canonical = row[7]
+    if type(canonical) is not bytes:
+        canonical = str(canonical).encode("utf-8", "surrogatepass")
+    sealed = Sealed(canonical, *(value if type(value) is str else str(value) for value in row[8:13]))
+    return Row(row[0], sealed, tuple(row[1:7]))
+
+
+def _reading_uris(path: Path) -> Iterator[str]:
+    """To read; and where the directory does not let SQLite make its index and there is no log to miss, as it lies."""
+    base = path.absolute().as_uri()
+    yield f"{base}?mode=ro"
+    if not Path(f"{path}-wal").exists():
+        yield f"{base}?mode=ro&immutable=1"
+
+
+def _migrate(connection: sqlite3.Connection, version: int) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    _migrate_within(connection, version)
+    connection.execute("COMMIT")
+
+
+def _migrate_within(connection: sqlite3.Connection, version: int) -> None:
+    for migration in schema.MIGRATIONS[version:]:
+        for statement in _statements(migration):
+            connection.execute(statement)
+    connection.execute(f"PRAGMA user_version = {schema.VERSION}")
+
+
+def _statements(script: str) -> Iterator[str]:
+    """`executescript` would commit first; so the script is cut where SQLite says that a statement is complete."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+
+
+def _unavailable(path: Path, error: Exception) -> Unavailable:
+    """What SQLite says, in words that tell what to do."""
+    text = str(error)
+    advice: Mapping[str, str] = {
+        "full": "free some space; nothing was recorded",
+        "readonly": "check the owner and mode of the file and its directory",
+        "unable to open": "check the path and that you may read it",
+        "locked": "another program holds the file; close it",
+        "malformed": "the file is damaged: restore it from a copy, or export what can still be read",
+    }
+    next_step = next((words for mark, words in advice.items() if mark in text), "nothing was recorded")
+    return Unavailable(f"the ledger {path} cannot be used: {text}", advice=next_step)

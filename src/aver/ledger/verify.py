@@ -1,0 +1,199 @@
+"""Verifying a ledger: streaming, over all cores, and only what was there when it began.
+
+The heads are read first and fix the bound. Then each chain is judged in slices, each slice in one short read, by
+as many threads as there are cores (the signature check releases the interpreter's lock). A slice takes the link
+it must continue from the stored hash of the record before it, which the slice before has held to its content; so
+slices are independent and their tallies merge in order. Memory does not grow with the ledger.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from aver.capsule.blobs import blob_references
+from aver.capsule.sealed import Sealed
+from aver.errors import BadInput, NotFound, Unavailable
+from aver.keys import Ring
+from aver.ledger.head import Head
+from aver.ledger.keychain import KEYS_CHAIN, retirements
+from aver.ledger.memory import check_seen, hold_to_heads, remember
+from aver.ledger.meta import check_meta
+from aver.ledger.sqlite import ChainRow
+from aver.verdict import ChainJudge, Finding, Level, Place, Retirement, Rules, Tally, Verdict, conclude
+
+if TYPE_CHECKING:
+    from aver.ledger.ledger import Ledger
+
+__all__ = ["verify_ledger"]
+
+SLICE = 2000
+"""Records per piece of work: long enough to cost nothing extra, short enough to spread and to read in one go."""
+
+Progress = Callable[[int, int], None]
+
+
+def verify_ledger(
+    ledger: Ledger,
+    chain: str | None,
+    *,
+    level: Level,
+    since: Head | None,
+    ring: Ring,
+    require_pq: bool,
+    progress: Progress | None = None,
+) -> Verdict:
+    """The verdict on one chain, or on all of a tenant's."""
+    rows = _rows(ledger, chain)
+    tally = Tally()
+    start = _resumed(ledger, rows, since, tally)
+    rules = Rules(ring, level, require_pq, _retirements(ledger, ring))
+    total = sum(row.count - start for row in rows)
+    done = 0
+    for piece in _in_order(_pieces(ledger, rows, start, rules), workers=os.cpu_count() or 1):
+        tally.merge(piece)
+        done += piece.records
+        if progress:
+            progress(done, total)
+    for row in rows:
+        _hold_to_head_row(ledger, row, tally)
+    tally.chains = len(rows)
+    if chain is None:
+        _find_repeated(ledger, tally)
+        check_meta(ledger, tally)
+        check_seen(ledger, tally)
+    else:
+        tally.skip("meta", "only one chain was verified", matters=False)
+    subject = f"ledger {ledger.id}" if chain is None else f"chain {chain}"
+    verdict = conclude(subject, tally, level=level)
+    if chain is None and level == "signature" and verdict.status in ("verified", "qualified"):
+        remember(ledger)
+    return verdict
+
+
+def _rows(ledger: Ledger, chain: str | None) -> list[ChainRow]:
+    rows = ledger.store.chains(ledger.tenant)
+    if chain is None:
+        return rows
+    rows = [row for row in rows if row.name == chain]
+    if not rows:
+        raise NotFound(f"there is no chain {chain} in this ledger", advice="aver log lists the chains")
+    return rows
+
+
+def _resumed(ledger: Ledger, rows: list[ChainRow], since: Head | None, tally: Tally) -> int:
+    """Where to begin. The chain must still contain the trusted head, at its place."""
+    if since is None:
+        return 0
+    if len(rows) != 1 or (since.ledger, since.tenant, since.chain) != (ledger.id, ledger.tenant, rows[0].name):
+        raise BadInput("since= takes a head of the very chain to verify, in this ledger and tenant")
+    hold_to_heads(ledger, [since], tally, check="links", remembered="the trusted head")
+    return min(since.count, rows[0].count)
+
+
+def _retirements(ledger: Ledger, ring: Ring) -> dict[str, Retirement]:
+    try:
+        records: Iterable[Sealed] = ledger.read(KEYS_CHAIN)
+    except NotFound:
+        records = ()
+    return retirements(ring, _intact(ring, records), ledger.blob)
+
+
+def _intact(ring: Ring, records: Iterable[Sealed]) -> Iterator[Sealed]:
+    """Those records of the `keys` chain whose own content and signature hold."""
+    for record in records:
+        judge = ChainJudge(Rules(ring), start=None)
+        judge.judge(record)
+        if not judge.tally.findings:
+            yield record
+
+
+def _pieces(ledger: Ledger, rows: list[ChainRow], start: int, rules: Rules) -> Iterator[Callable[[], Tally]]:
+    for row in rows:
+        for begin in range(start, row.count, SLICE):
+            end = min(begin + SLICE, row.count)
+
+            def piece(row: ChainRow = row, begin: int = begin, end: int = end) -> Tally:
+                return _judge_slice(ledger, row, begin, end, rules)
+
+            yield piece
+
+
+def _in_order(pieces: Iterator[Callable[[], Tally]], *, workers: int) -> Iterator[Tally]:
+    """Run pieces on threads and give their results in order, never holding more than a few."""
+    with ThreadPoolExecutor(workers, thread_name_prefix="aver-verify") as pool:
+        running: deque[Future[Tally]] = deque()
+        for piece in pieces:
+            running.append(pool.submit(piece))
+            if len(running) > 2 * workers:
+                yield running.popleft().result()
+        while running:
+            yield running.popleft().result()
+
+
+def _judge_slice(ledger: Ledger, row: ChainRow, begin: int, end: int, rules: Rules) -> Tally:
+    identity = {"name": row.origin or row.name}
+    if not row.frozen:
+        identity |= {"ledger": ledger.id, "tenant": row.tenant}
+    previous = ledger.store.hash_at(row, begin - 1) if begin else None
+    judge = ChainJudge(rules, chain=row.name, start=begin, previous=previous, identity=identity)
+    try:
+        with ledger.store.rows(row, begin, end) as stored:
+            expected = begin
+            for item in stored:
+                while expected < item.sequence:
+                    judge.missing()
+                    expected += 1
+                content = judge.judge(item.sealed, item.columns)
+                if content is not None and b'"blob":{' in item.sealed.canonical:
+                    _check_blobs(ledger, judge.tally, row.name, item.sequence, content)
+                expected += 1
+            while expected < end:
+                judge.missing()
+                expected += 1
+    except Unavailable as error:
+        if begin + 1 == end:
+            judge.unreadable(f"the store cannot read this record: {error.message}")
+            return judge.finish()
+        return _judge_one_by_one(ledger, row, begin, end, rules)
+    return judge.finish()
+
+
+def _judge_one_by_one(ledger: Ledger, row: ChainRow, begin: int, end: int, rules: Rules) -> Tally:
+    """Where a page of the file is damaged, lose only the records on it."""
+    tally = Tally()
+    for sequence in range(begin, end):
+        tally.merge(_judge_slice(ledger, row, sequence, sequence + 1, rules))
+    return tally
+
+
+def _check_blobs(ledger: Ledger, tally: Tally, chain: str, sequence: int, content: object) -> None:
+    for digest, size in blob_references(content):
+        blob = ledger.store.blob(ledger.tenant, digest)
+        tally.did("blobs")
+        place = Place(chain, sequence)
+        if blob is None:
+            tally.add(Finding("blobs", "failed", "ARTIFACT_MISSING", f"the blob {digest} is not here", place))
+        elif blob.digest != digest or len(blob.data) != size:
+            words = f"the blob stored as {digest} has other bytes"
+            tally.add(Finding("blobs", "failed", "ARTIFACT_HASH_MISMATCH", words, place))
+
+
+def _hold_to_head_row(ledger: Ledger, row: ChainRow, tally: Tally) -> None:
+    """The head row is what appends go by: it must name the last record that is there."""
+    last = ledger.store.hash_at(row, row.count - 1) if row.count else None
+    if last is not None and last != row.head:
+        words = "the head row does not name the chain's last record"
+        tally.add(Finding("columns", "failed", "COLUMN_MISMATCH", words, Place(row.name, row.count - 1)))
+    if ledger.store.has_record_beyond(row):
+        words = f"records lie beyond the {row.count} that the head row counts"
+        tally.add(Finding("columns", "failed", "COLUMN_MISMATCH", words, Place(row.name, row.count)))
+
+
+def _find_repeated(ledger: Ledger, tally: Tally) -> None:
+    for column, chain, sequence in ledger.store.repeated(ledger.tenant):
+        words = f"its {column} occurs before"
+        tally.add(Finding("columns", "failed", "DUPLICATE_RECORD", words, Place(chain, sequence)))

@@ -1,0 +1,416 @@
+"""Judging records and chains: pure, streaming, one record at a time.
+
+For each record the first of these that does not hold is reported, and the next record is judged whatever came
+before it:
+
+    1. the bytes are one JSON object with a capsule's keys         SCHEMA_INVALID, DUPLICATE_KEY
+    2. they have the stored hash                                   HASH_MISMATCH
+    3. the stored hash was signed by the key it names              SIG_MISSING, SIG_INVALID (UNKNOWN_SIGNER: unchecked)
+    4. the seal's copies match what is inside the hash             SEAL_MISMATCH
+    5. the sequence number is the next one                         SEQUENCE_GAP
+    6. the link is the hash of the record before                   CHAIN_BREAK, GENESIS_INVALID
+    7. the first record names this chain                           CHAIN_IDENTITY
+    8. the key was still valid                                     KEY_RETIRED
+    9. what the store searches by is what was signed               COLUMN_MISMATCH
+
+Always the stored bytes are hashed, never a model written out again. Bytes that are signed but not in canonical
+form are intact and get a warning. Section contents never fail a verdict; they are reported as a profile.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import orjson
+
+from aver.capsule.block import BLOCK
+from aver.capsule.canonical import plain_bytes
+from aver.capsule.model import SECTIONS
+from aver.capsule.reading import DuplicateKey, Unreadable, read_json
+from aver.capsule.sealed import Sealed, content_hash
+from aver.errors import NotCanonical
+from aver.keys.algorithms import verify_ed25519, verify_ml_dsa_65
+from aver.keys.public_key import PublicKey
+from aver.keys.ring import Ring
+from aver.verdict.verdict import CheckStatus, Finding, Place, Tally
+
+__all__ = ["LEVELS", "ChainJudge", "Level", "Retirement", "Rules", "read_record"]
+
+Level = Literal["structural", "content", "signature"]
+LEVELS: tuple[Level, ...] = ("structural", "content", "signature")
+"""CPS 7.5. Structural trusts the stored hashes; content recomputes them; signature checks signatures too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retirement:
+    """Until where a retired key was good: per chain, the number of records the ledger recorded at its rotation.
+
+    Where a ledger recorded that, it counts alone; a time is only compared where there is nothing better.
+    """
+
+    retired_at: str | None = None
+    limits: Mapping[str, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a verification holds records to."""
+
+    ring: Ring
+    level: Level = "signature"
+    require_pq: bool = False
+    retired: Mapping[str, Retirement] = field(default_factory=dict)
+
+
+class ChainJudge:
+    """Judges the records of one chain in order. Where it starts, and what it may expect there, is given.
+
+    `start` is the sequence number of the first record to come; None takes it from that record (a part of a chain).
+    `previous` is the hash it must point at; None with `start` > 0 leaves that one link unchecked.
+    `identity` is what the first record's block must say about the chain; keys not in it are not compared.
+    """
+
+    def __init__(
+        self,
+        rules: Rules,
+        *,
+        chain: str | None = None,
+        start: int | None = 0,
+        previous: str | None = None,
+        identity: Mapping[str, str] | None = None,
+        source: str | None = None,
+    ) -> None:
+        self.tally = Tally()
+        self._rules = rules
+        self._chain = chain
+        self._expected = start
+        self._previous = previous
+        self._first = True
+        self._identity = identity or {}
+        self._source = source
+        self._content = rules.level != "structural"
+        self._signatures = rules.level == "signature"
+        self._fallback = _fallback_keys(rules.ring)
+
+    def judge(self, record: Sealed, columns: tuple[Any, ...] | None = None) -> dict[str, Any] | None:
+        """Judge the next record. Returns its content if it could be read.
+
+        `columns` is what the store says of id, type, kind, key, session and time.
+        """
+        self.tally.records += 1
+        sequence = self._expected
+        content: dict[str, Any] | None = None
+        try:
+            content, canonical = read_record(record.canonical)
+        except DuplicateKey as error:
+            self._fail("canonical", "DUPLICATE_KEY", str(error), sequence)
+        except Unreadable as error:
+            self._fail("schema", "SCHEMA_INVALID", str(error), sequence)
+        else:
+            if self._expected is None:
+                sequence = self._expected = content["sequence"]
+            if not canonical:
+                self._add("canonical", "warning", "NOT_CANONICAL", "signed bytes are not in canonical form", sequence)
+            problem = self._problem(record, content, columns)
+            if problem:
+                self._fail(*problem, sequence)
+            profile = profile_of(content)
+            self.tally.profiles[profile] = self.tally.profiles.get(profile, 0) + 1
+        self._first = False
+        self._previous = record.hash
+        self._expected = None if sequence is None else sequence + 1
+        return content
+
+    def missing(self) -> None:
+        """The store has no record at the place that comes next."""
+        self._fail("links", "SEQUENCE_GAP", f"record {self._expected} is missing", self._expected)
+        self._expected = None if self._expected is None else self._expected + 1
+        self._previous = None
+        self._first = False
+
+    def unreadable(self, words: str) -> None:
+        """The store cannot give the record that comes next."""
+        self.tally.records += 1
+        self._fail("schema", "SCHEMA_INVALID", words, self._expected)
+        self._expected = None if self._expected is None else self._expected + 1
+        self._previous = None
+        self._first = False
+
+    def finish(self) -> Tally:
+        """The tally, with each check that was carried out on these records counted."""
+        tally = self.tally
+        times = tally.records
+        if times:
+            tally.did("schema", times)
+            tally.did("canonical", times)
+            tally.did("links", times)
+            if self._content:
+                tally.did("content", times)
+            if self._signatures:
+                tally.did("signature", times)
+                tally.did("keys", times)
+        if not self._content:
+            tally.skip("content", "structural level: stored hashes were trusted", matters=True)
+        if not self._signatures:
+            tally.skip("signature", f"{self._rules.level} level: signatures were not checked", matters=True)
+        return tally
+
+    def _problem(
+        self, record: Sealed, content: dict[str, Any], columns: tuple[Any, ...] | None
+    ) -> tuple[str, str, str] | None:
+        """The first rule from 2 to 9 that the record breaks: check, code, words."""
+        if self._content and content_hash(record.canonical) != record.hash:
+            return "content", "HASH_MISMATCH", "the content does not have the stored hash"
+        if self._signatures:
+            problem = self._signature_problem(record) or self._pq_problem(record)
+            if problem:
+                return problem
+        block = content["context"].get("environment")
+        block = block.get(BLOCK) if type(block) is dict else None
+        if type(block) is not dict:
+            block = None
+        elif block.get("at", record.signed_at) != record.signed_at:
+            return "signature", "SEAL_MISMATCH", f"signed_at says {record.signed_at!r}, the record {block['at']!r}"
+        elif block.get("by", record.signed_by) != record.signed_by:
+            return "signature", "SEAL_MISMATCH", f"signed_by says {record.signed_by!r}, the record {block['by']!r}"
+        return (
+            self._place_problem(content)
+            or (self._first and self._identity_problem(content, block))
+            or self._key_problem(record, content, block)
+            or (columns is not None and self._column_problem(columns, content, block))
+            or None
+        )
+
+    def _signature_problem(self, record: Sealed) -> tuple[str, str, str] | None:
+        if not record.signature:
+            return "signature", "SIG_MISSING", "the record is not signed"
+        ring = self._rules.ring
+        message = record.hash.encode("ascii", "replace")
+        known = ring.lookup(record.signed_by)
+        for key in known:
+            if verify_ed25519(key.ed25519_bytes, message, record.signature):
+                return None
+        if known:
+            return "signature", "SIG_INVALID", f"the signature is not {record.signed_by}'s over this hash"
+        for key in self._fallback:
+            if verify_ed25519(key.ed25519_bytes, message, record.signature):
+                self.tally.notes["signature"] = (
+                    f"signer {record.signed_by or 'unnamed'} is our own key {key.fingerprint}"
+                )
+                return None
+        if ring.closed:
+            return "signature", "SIG_INVALID", "the signature is not by any of the given keys"
+        words = f"the key of signer {record.signed_by or 'unnamed'} is not known here"
+        self._add("signature", "not_checked", "UNKNOWN_SIGNER", words, self._expected)
+        return None
+
+    def _pq_problem(self, record: Sealed) -> tuple[str, str, str] | None:
+        if not record.signature_pq:
+            if self._rules.require_pq:
+                return "signature_pq", "SIG_MISSING", "there is no post-quantum signature, and one is required"
+            return None
+        keys = [key for key in self._rules.ring.lookup(record.signed_by) if key.ml_dsa_65]
+        message = record.hash.encode("ascii", "replace")
+        if any(verify_ml_dsa_65(key.ml_dsa_65_bytes, message, record.signature_pq) for key in keys):
+            self.tally.did("signature_pq")
+            return None
+        if keys:
+            return "signature_pq", "SIG_INVALID", f"the ML-DSA-65 signature is not {record.signed_by}'s over this hash"
+        if self._rules.require_pq:
+            return "signature_pq", "SIG_INVALID", f"no ML-DSA-65 key of {record.signed_by or 'the signer'} is known"
+        words = f"no ML-DSA-65 key of {record.signed_by or 'the signer'} is known here"
+        self._add("signature_pq", "not_checked", "UNKNOWN_SIGNER", words, self._expected)
+        return None
+
+    def _place_problem(self, content: Mapping[str, Any]) -> tuple[str, str, str] | None:
+        sequence, link = content["sequence"], content["previous_hash"]
+        if sequence != self._expected:
+            return "links", "SEQUENCE_GAP", f"expected sequence {self._expected}, the record says {sequence}"
+        if sequence == 0:
+            self.tally.did("genesis")
+            if link is not None:
+                return "genesis", "GENESIS_INVALID", "the first record points at a predecessor"
+        elif link is None:
+            return "genesis", "GENESIS_INVALID", f"record {sequence} claims to be the first"
+        elif self._previous is None:
+            self.tally.skip("links", f"the record before sequence {sequence} is not here", matters=False)
+        elif link != self._previous:
+            return "links", "CHAIN_BREAK", "previous_hash is not the hash of the record before"
+        return None
+
+    def _identity_problem(
+        self, content: Mapping[str, Any], block: Mapping[str, Any] | None
+    ) -> tuple[str, str, str] | None:
+        if content["sequence"] != 0 or not self._identity:
+            return None
+        named = block.get("chain") if block else None
+        if not isinstance(named, dict):
+            self.tally.skip("identity", "made by other software, which does not name its chain", matters=False)
+            return None
+        self.tally.did("identity")
+        for key, value in self._identity.items():
+            if named.get(key) != value:
+                return "identity", "CHAIN_IDENTITY", f"stored as {key} {value!r}, but says it is {named.get(key)!r}"
+        return None
+
+    def _key_problem(
+        self, record: Sealed, content: Mapping[str, Any], block: Mapping[str, Any] | None
+    ) -> tuple[str, str, str] | None:
+        retirement = self._rules.retired.get(record.signed_by) if self._rules.retired else None
+        if retirement is None:
+            return None
+        if retirement.limits is not None and self._chain is not None:
+            limit = retirement.limits.get(self._chain, 0)
+            if content["sequence"] >= limit:
+                return "keys", "KEY_RETIRED", f"{record.signed_by} was retired when this chain had {limit} records"
+            return None
+        at = block.get("at") if block else record.signed_at
+        if retirement.retired_at and isinstance(at, str) and at > retirement.retired_at:
+            return "keys", "KEY_RETIRED", f"{record.signed_by} was retired at {retirement.retired_at}"
+        return None
+
+    def _column_problem(
+        self, columns: tuple[Any, ...], content: Mapping[str, Any], block: Mapping[str, Any] | None
+    ) -> tuple[str, str, str] | None:
+        self.tally.did("columns")
+        signed = searched_by(content, block)
+        if columns == signed:
+            return None
+        differing = next(name for name, column, value in zip(COLUMNS, columns, signed, strict=True) if column != value)
+        return "columns", "COLUMN_MISMATCH", f"the column {differing} is not what was signed"
+
+    def _fail(self, check: str, code: str, words: str, sequence: int | None) -> None:
+        self._add(check, "failed", code, words, sequence)
+
+    def _add(self, check: str, status: CheckStatus, code: str, words: str, sequence: int | None) -> None:
+        self.tally.add(Finding(check, status, code, words, Place(self._chain, sequence, self._source)))
+
+
+def _fallback_keys(ring: Ring) -> tuple[PublicKey, ...]:
+    """Keys to try on a signer whose name is not listed: our active one (CPS 8.3), or all that were pinned."""
+    if ring.closed:
+        return tuple(ring.known.values())
+    active = ring.active("ledger")
+    return () if active is None else (active.key,)
+
+
+COLUMNS = ("id", "type", "kind", "key", "session", "at")
+"""What a store may search records by, besides their place and hash."""
+
+
+def searched_by(content: Mapping[str, Any], block: Mapping[str, Any] | None) -> tuple[Any, ...]:
+    """The values of `COLUMNS` for a record, from its signed content."""
+    own = block or {}
+    return (
+        content["id"],
+        content["type"],
+        own.get("kind"),
+        own.get("key"),
+        content["context"].get("session_id"),
+        own.get("at"),
+    )
+
+
+_NUMBER_WRITTEN_OTHERWISE = re.compile(rb"[:,\[]-?(?:0\.0000|[0-9.]+e)")
+
+
+def read_record(canonical: bytes) -> tuple[dict[str, Any], bool]:
+    """A record's content, and whether its bytes are canonical. `Unreadable` if they are no capsule.
+
+    Most records are canonical, and then writing them out again gives the same bytes, which also rules out
+    duplicate keys: nothing else needs to be looked at. Only the rest are read with the strict, slow reader.
+    """
+    try:
+        content = orjson.loads(canonical)
+        same = orjson.dumps(content, option=orjson.OPT_SORT_KEYS) == canonical
+    except (orjson.JSONDecodeError, orjson.JSONEncodeError):
+        same = False
+    if not same or (
+        (b"0.0000" in canonical or b"e-" in canonical or b"e+" in canonical)
+        and _NUMBER_WRITTEN_OTHERWISE.search(canonical)
+    ):
+        content = read_json(canonical)
+        try:
+            same = plain_bytes(content) == canonical
+        except NotCanonical:
+            same = False
+    problem = _shape_problem(content)
+    if problem:
+        raise Unreadable(problem)
+    return content, same and not _has_integer_score(content["reasoning"])
+
+
+def _has_integer_score(reasoning: Mapping[str, Any]) -> bool:
+    if type(reasoning.get("confidence")) is int:
+        return True
+    options = reasoning.get("options")
+    if not options or type(options) is not list:
+        return False
+    return any(type(option) is dict and type(option.get("feasibility")) is int for option in options)
+
+
+def _shape_problem(content: Any) -> str | None:
+    """What keeps this from being a capsule, whoever made it."""
+    if type(content) is not dict:
+        return "a capsule must be a JSON object"
+    try:
+        if (
+            type(content["id"]) is str
+            and type(content["type"]) is str
+            and type(content["domain"]) is str
+            and type(content["sequence"]) is int
+            and content["sequence"] >= 0
+            and (content["previous_hash"] is None or type(content["previous_hash"]) is str)
+            and (content["parent_id"] is None or type(content["parent_id"]) is str)
+            and type(content["trigger"]) is dict
+            and type(content["context"]) is dict
+            and type(content["reasoning"]) is dict
+            and type(content["authority"]) is dict
+            and type(content["execution"]) is dict
+            and type(content["outcome"]) is dict
+        ):
+            return None
+    except KeyError as missing:
+        return f"the key {missing.args[0]!r} is missing"
+    for name in SECTIONS:
+        if type(content[name]) is not dict:
+            return f"{name} must be an object"
+    return "id, type, domain, parent_id, sequence or previous_hash is not of its type"
+
+
+_CPS_KEYS: tuple[tuple[str, frozenset[str]], ...] = (
+    ("trigger", frozenset({"type", "source", "timestamp", "request", "correlation_id", "user_id"})),
+    ("context", frozenset({"agent_id", "session_id", "environment"})),
+    (
+        "reasoning",
+        frozenset(
+            {
+                *("analysis", "options", "options_considered", "selected_option"),
+                *("reasoning", "confidence", "model", "prompt_hash"),
+            }
+        ),
+    ),
+    ("authority", frozenset({"type", "approver", "policy_reference", "chain", "escalation_reason"})),
+    ("execution", frozenset({"tool_calls", "duration_ms", "resources_used"})),
+    ("outcome", frozenset({"status", "result", "summary", "error", "side_effects", "metrics"})),
+)
+_AGENT_CAPSULE_KEYS: tuple[tuple[str, frozenset[str]], ...] = (
+    ("trigger", frozenset({"type", "source", "request"})),
+    ("context", frozenset({"agent_id", "session_id", "environment"})),
+    ("reasoning", frozenset({"analysis", "reasoning", "model"})),
+    ("authority", frozenset({"type"})),
+    ("execution", frozenset({"tool_calls", "duration_ms", "resources_used"})),
+    ("outcome", frozenset({"status", "summary", "side_effects"})),
+)
+
+
+def profile_of(content: Mapping[str, Any]) -> str:
+    """Whose section keys these are: `cps`, `agent-capsule` or `other`."""
+    if all(content[section].keys() == keys for section, keys in _CPS_KEYS):
+        return "cps"
+    if all(content[section].keys() >= keys for section, keys in _AGENT_CAPSULE_KEYS):
+        return "agent-capsule"
+    return "other"

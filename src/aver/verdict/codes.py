@@ -1,0 +1,24 @@
+"""The codes of findings: one file, `codes.json`, for Python, the page and the docs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+import orjson
+
+__all__ = ["Code", "codes"]
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    name: str
+    meaning: str
+    advice: str
+
+
+@cache
+def codes() -> dict[str, Code]:
+    raw = orjson.loads(files("aver.verdict").joinpath("codes.json").read_bytes())
+    return {name: Code(name, entry["meaning"], entry["advice"]) for name, entry in raw.items()}

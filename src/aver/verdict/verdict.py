@@ -1,0 +1,251 @@
+"""The verdict: what was checked and passed, what failed and where first, and what was not checked.
+
+    verified    all that applies passed
+    qualified   nothing failed, but there is a warning, or something that matters was not checked: named
+    failed      something does not hold; `first_bad` says where
+    empty       there was nothing to verify; never a success
+
+A verdict has no truth value on purpose: "is it fine?" has four answers, and an `if` that forgets one of them is
+how tampering gets accepted. Compare `.status`.
+
+Verification is done in pieces (a slice of a chain, a chain, a file), each giving a `Tally`; tallies merge in
+order into one verdict, so that the first bad place is the first in reading order however the work was divided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from aver.verdict.codes import codes
+
+__all__ = ["CHECKS", "FINDINGS_KEPT", "Check", "Finding", "Place", "Status", "Tally", "Verdict"]
+
+Status = Literal["verified", "qualified", "failed", "empty"]
+CheckStatus = Literal["passed", "warning", "failed", "not_checked"]
+
+CHECKS = (
+    "schema",
+    "canonical",
+    "content",
+    "signature",
+    "signature_pq",
+    "links",
+    "genesis",
+    "identity",
+    "columns",
+    "keys",
+    "blobs",
+    "meta",
+    "profile",
+)
+"""Every check of a record or chain, in the order of their report. Rooms add their own after these."""
+
+FINDINGS_KEPT = 100
+"""How many findings of one check and code a tally keeps in full; the rest are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something was found."""
+
+    chain: str | None = None
+    sequence: int | None = None
+    source: str | None = None
+    """The file, or the line of it, where there is no chain to name."""
+
+    def __str__(self) -> str:
+        parts = [] if self.source is None else [self.source]
+        if self.chain is not None:
+            parts.append(f"chain {self.chain}")
+        if self.sequence is not None:
+            parts.append(f"sequence {self.sequence}")
+        return ", ".join(parts) or "here"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"chain": self.chain, "sequence": self.sequence, "source": self.source}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong, doubtful or unchecked, at one place."""
+
+    check: str
+    status: CheckStatus
+    code: str
+    words: str
+    place: Place = Place()
+    proof: Any = None
+    """What shows it, where the place alone does not: for a rollback, both heads."""
+
+    def to_dict(self) -> dict[str, Any]:
+        found = {
+            "check": self.check,
+            "status": self.status,
+            "code": self.code,
+            "words": self.words,
+            "place": self.place.to_dict(),
+        }
+        return found if self.proof is None else {**found, "proof": self.proof}
+
+    def __str__(self) -> str:
+        return f"{self.code} at {self.place}: {self.words}"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check's result over everything that was verified. `matters` is about `not_checked` alone."""
+
+    name: str
+    status: CheckStatus
+    reason: str
+    code: str | None = None
+    place: Place | None = None
+    count: int = 0
+    matters: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        place = None if self.place is None else self.place.to_dict()
+        return {
+            "name": self.name,
+            "status": self.status,
+            "reason": self.reason,
+            "code": self.code,
+            "place": place,
+            "count": self.count,
+        }
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a piece of verification found. Merging keeps the order of the pieces."""
+
+    records: int = 0
+    chains: int = 0
+    done: dict[str, int] = field(default_factory=dict)
+    """How many records each check was carried out on."""
+    findings: list[Finding] = field(default_factory=list)
+    counts: dict[tuple[str, CheckStatus, str], int] = field(default_factory=dict)
+    skipped: dict[str, tuple[str, bool]] = field(default_factory=dict)
+    """Checks that were not carried out at all: why, and whether that matters."""
+    notes: dict[str, str] = field(default_factory=dict)
+    """Words to add to a check that passed."""
+    profiles: dict[str, int] = field(default_factory=dict)
+    """Whose section keys the records have, and how many of them."""
+
+    def add(self, finding: Finding) -> None:
+        key = (finding.check, finding.status, finding.code)
+        count = self.counts[key] = self.counts.get(key, 0) + 1
+        if count <= FINDINGS_KEPT:
+            self.findings.append(finding)
+
+    def did(self, check: str, times: int = 1) -> None:
+        self.done[check] = self.done.get(check, 0) + times
+
+    def skip(self, check: str, reason: str, *, matters: bool) -> None:
+        if check not in self.skipped or matters > self.skipped[check][1]:
+            self.skipped[check] = (reason, matters)
+
+    def merge(self, other: Tally) -> None:
+        self.records += other.records
+        self.chains += other.chains
+        for check, times in other.done.items():
+            self.did(check, times)
+        for finding in other.findings:
+            key = (finding.check, finding.status, finding.code)
+            if sum(1 for f in self.findings if (f.check, f.status, f.code) == key) < FINDINGS_KEPT:
+                self.findings.append(finding)
+        for key, count in other.counts.items():
+            self.counts[key] = self.counts.get(key, 0) + count
+        for check, (reason, matters) in other.skipped.items():
+            self.skip(check, reason, matters=matters)
+        self.notes.update(other.notes)
+        for profile, count in other.profiles.items():
+            self.profiles[profile] = self.profiles.get(profile, 0) + count
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The answer to `verify`. See the module's text for what the four statuses mean."""
+
+    subject: str
+    status: Status
+    records: int
+    chains: int
+    checks: tuple[Check, ...]
+    first_bad: Finding | None
+    findings: tuple[Finding, ...]
+    level: str = "signature"
+
+    def __bool__(self) -> bool:
+        raise TypeError("a verdict is not a yes or no: compare .status with 'verified', 'qualified', 'failed', 'empty'")
+
+    def check(self, name: str) -> Check:
+        return next(check for check in self.checks if check.name == name)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "subject": self.subject,
+            "status": self.status,
+            "level": self.level,
+            "records": self.records,
+            "chains": self.chains,
+            "first_bad": None if self.first_bad is None else self.first_bad.to_dict(),
+            "checks": [check.to_dict() for check in self.checks],
+            "findings": [finding.to_dict() for finding in self.findings],
+        }
+
+
+def conclude(subject: str, tally: Tally, *, level: str = "signature", expected: Iterable[str] = CHECKS) -> Verdict:
+    """Turn a tally into a verdict. A check nobody carried out or explained is reported as not checked."""
+    names = list(dict.fromkeys([*expected, *tally.done, *tally.skipped, *(f.check for f in tally.findings)]))
+    checks = tuple(_checked(name, tally) for name in names)
+    failed = [finding for finding in tally.findings if finding.status == "failed"]
+    if failed:
+        status: Status = "failed"
+    elif tally.records == 0:
+        status = "empty"
+    elif any(c.status == "warning" or (c.status == "not_checked" and c.matters) for c in checks):
+        status = "qualified"
+    else:
+        status = "verified"
+    return Verdict(
+        subject=subject,
+        status=status,
+        records=tally.records,
+        chains=tally.chains,
+        checks=checks,
+        first_bad=failed[0] if failed else None,
+        findings=tuple(tally.findings),
+        level=level,
+    )
+
+
+def _checked(name: str, tally: Tally) -> Check:
+    for status in ("failed", "not_checked", "warning"):
+        found = [finding for finding in tally.findings if finding.check == name and finding.status == status]
+        if found:
+            count = sum(n for (check, s, _), n in tally.counts.items() if check == name and s == status)
+            more = f" ({count} in all)" if count > 1 else ""
+            first = found[0]
+            return Check(name, first.status, f"{first.words}{more}", first.code, first.place, count, matters=True)
+    if name == "profile" and tally.profiles:
+        reason = ", ".join(f"{profile}: {count}" for profile, count in sorted(tally.profiles.items()))
+        return Check(name, "passed", reason, count=sum(tally.profiles.values()))
+    if name in tally.done:
+        times = tally.done[name]
+        reason = tally.notes.get(name) or f"{times} checked"
+        if name in tally.skipped:
+            why, matters = tally.skipped[name]
+            if matters:
+                return Check(name, "not_checked", f"not all: {why}", count=times, matters=True)
+        return Check(name, "passed", reason, count=times)
+    reason, matters = tally.skipped.get(name, ("does not apply here", False))
+    return Check(name, "not_checked", reason, matters=matters)
+
+
+def explain(code: str) -> str:
+    """What a code means and what to do, for people."""
+    entry = codes().get(code)
+    return f"{entry.meaning} {entry.advice}" if entry else code
