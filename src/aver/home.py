@@ -5,7 +5,7 @@
     config.toml        settings, all optional
     keys/              private keys (0600), the store's lock
     keyring.json       our public keys, by identity and epoch
-    known_keys.json    other people's public keys, by fingerprint
+    known_keys.json    other people's public keys, by fingerprint; known_keys_pq.json their post-quantum halves
     ledger.db          the ledger, with ledger.db.lock beside it
     seen.json          the newest heads this machine has seen
 
@@ -24,7 +24,7 @@ from typing import Any
 
 from aver.errors import BadInput, Unavailable
 
-__all__ = ["CONFIG_MAX", "Config", "ensure_home", "home_dir", "load_config", "replace_file"]
+__all__ = ["CONFIG_MAX", "Config", "ensure_home", "home_dir", "load_config", "replace_file", "sync_directory"]
 
 CONFIG_MAX = 256 * 1024
 """A settings file larger than this is not one."""

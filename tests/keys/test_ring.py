@@ -180,8 +180,8 @@ def test_identities(identity: str) -> None:
 
 @pytest.mark.parametrize(
     "identity",
-    ["", "Ledger", "ledger:", "ledger:x", "agent", "agent:", "agent:.x", "agent:..", "agent:a/b", "agent:a b", "agent:a:b",
-     "agent:ä", "agent:" + "x" * 65, "robot:x", "agent:x\n", "agent:\0", None, 5, ["ledger"]],
+    ["", "Ledger", "ledger:", "ledger:x", "agent", "agent:", "agent:.x", "agent:..", "agent:a/b", "agent:a b",
+     "agent:a:b", "agent:ä", "agent:" + "x" * 65, "robot:x", "agent:x\n", "agent:\0", None, 5, ["ledger"]],
 )  # fmt: skip
 def test_what_is_not_an_identity(identity: Any) -> None:
     with pytest.raises(BadInput, match="identity"):

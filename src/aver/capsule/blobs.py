@@ -19,7 +19,7 @@ from typing import Any
 
 from aver.capsule.block import BLOCK
 
-__all__ = ["CAPSULE_MAX", "INLINE_MAX", "Blob", "blob_references", "externalised"]
+__all__ = ["CAPSULE_MAX", "INLINE_MAX", "Blob", "blob_objects", "blob_references", "externalised"]
 
 INLINE_MAX = 16 * 1024
 """Longest string inside a capsule, in UTF-8 bytes."""
@@ -54,6 +54,12 @@ class Blob:
 
 def blob_references(value: Any) -> Iterator[tuple[str, int]]:
     """Digest and size of every blob that a value refers to."""
+    for reference in blob_objects(value):
+        yield reference["digest"], reference["size"]
+
+
+def blob_objects(value: Any) -> Iterator[dict[str, Any]]:
+    """Every reference to a blob in a value, as it stands there; its digest and size are of their types."""
     stack = [value]
     while stack:
         item = stack.pop()
@@ -62,7 +68,7 @@ def blob_references(value: Any) -> Iterator[tuple[str, int]]:
             if isinstance(reference, dict) and len(item) == 1 and reference.get("alg") == "sha256":
                 digest, size = reference.get("digest"), reference.get("size")
                 if isinstance(digest, str) and _DIGEST(digest) and type(size) is int:
-                    yield digest, size
+                    yield reference
                     continue
             stack.extend(item.values())
         elif isinstance(item, list | tuple):

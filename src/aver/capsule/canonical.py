@@ -29,7 +29,15 @@ import orjson
 
 from aver.errors import NotCanonical
 
-__all__ = ["DEPTH_MAX", "NODES_MAX", "ascii_json", "canonical_bytes", "plain_bytes", "with_float_fields"]
+__all__ = [
+    "DEPTH_MAX",
+    "NODES_MAX",
+    "ascii_json",
+    "canonical_bytes",
+    "needs_exact_writer",
+    "plain_bytes",
+    "with_float_fields",
+]
 
 DEPTH_MAX = 200
 """Deepest nesting written or read. orjson stops at 254; no honest record comes near."""
@@ -58,6 +66,15 @@ def plain_bytes(value: Any) -> bytes:
         raise
     except (TypeError, ValueError, RecursionError) as error:
         raise _located(value, error) from error
+
+
+def needs_exact_writer(values: Iterable[Any]) -> bool:
+    """Refuse values that have no canonical form; True if orjson would write one of them another way.
+
+    For those who write a larger value of which only these parts are not known to be plain. `TypeError` or
+    `NotCanonical` means that `plain_bytes` will say what is wrong.
+    """
+    return _walk(values)
 
 
 def ascii_json(value: Any) -> bytes:
@@ -114,7 +131,7 @@ def _walk(values: Iterable[Any], depth: int = 0) -> bool:
     exact = False
     for value in values:
         kind = type(value)
-        if kind is str or value is None:
+        if kind is str:
             continue
         if kind is dict:
             if value and _walk(value.values(), depth + 1):
@@ -122,15 +139,15 @@ def _walk(values: Iterable[Any], depth: int = 0) -> bool:
         elif kind is list:
             if value and _walk(value, depth + 1):
                 exact = True
+        elif kind is int:
+            if not _INT_MIN <= value <= _INT_MAX:
+                exact = True
         elif kind is float:
             if not (_FLOAT_TINY <= value < _FLOAT_HUGE or value == 0.0):
                 if not abs(value) < _INFINITY:
                     raise TypeError
                 exact = True
-        elif kind is int:
-            if not _INT_MIN <= value <= _INT_MAX:
-                exact = True
-        elif kind is not bool:
+        elif value is not None and kind is not bool:
             if not isinstance(value, dict | list | tuple):
                 raise TypeError
             if _walk(value.values() if isinstance(value, dict) else value, depth + 1):

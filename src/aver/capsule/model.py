@@ -80,15 +80,15 @@ class Trigger(_Part):
             object.__setattr__(self, "timestamp", self.timestamp.astimezone(UTC).isoformat())
 
     def to_dict(self) -> dict[str, Any]:
-        return {
+        content = {
             "type": self.type,
             "source": self.source,
             "timestamp": self.timestamp,
             "request": self.request,
             "correlation_id": self.correlation_id,
             "user_id": self.user_id,
-            **self.extra,
         }
+        return {**content, **self.extra} if self.extra else content
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,12 +101,12 @@ class Context(_Part):
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        return {
+        content = {
             "agent_id": self.agent_id,
             "session_id": self.session_id,
             "environment": self.environment,
-            **self.extra,
         }
+        return {**content, **self.extra} if self.extra else content
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +125,7 @@ class Option(_Part):
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        return {
+        content = {
             "id": self.id,
             "description": self.description,
             "pros": _listed(self.pros),
@@ -135,8 +135,8 @@ class Option(_Part):
             "risks": _listed(self.risks),
             "selected": self.selected,
             "rejection_reason": self.rejection_reason,
-            **self.extra,
         }
+        return {**content, **self.extra} if self.extra else content
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +160,7 @@ class Reasoning(_Part):
             object.__setattr__(self, "options_considered", described)
 
     def to_dict(self) -> dict[str, Any]:
-        return {
+        content = {
             "analysis": self.analysis,
             "options": [option.to_dict() for option in self.options] if self.options else [],
             "options_considered": _listed(self.options_considered),
@@ -169,8 +169,8 @@ class Reasoning(_Part):
             "confidence": self.confidence,
             "model": self.model,
             "prompt_hash": self.prompt_hash,
-            **self.extra,
         }
+        return {**content, **self.extra} if self.extra else content
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,14 +185,14 @@ class Authority(_Part):
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        return {
+        content = {
             "type": self.type,
             "approver": self.approver,
             "policy_reference": self.policy_reference,
             "chain": _listed(self.chain),
             "escalation_reason": self.escalation_reason,
-            **self.extra,
         }
+        return {**content, **self.extra} if self.extra else content
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,15 +208,15 @@ class ToolCall(_Part):
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        return {
+        content = {
             "tool": self.tool,
             "arguments": self.arguments,
             "result": self.result,
             "success": self.success,
             "duration_ms": self.duration_ms,
             "error": self.error,
-            **self.extra,
         }
+        return {**content, **self.extra} if self.extra else content
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,12 +232,12 @@ class Execution(_Part):
         object.__setattr__(self, "tool_calls", _parts(self.tool_calls, ToolCall, "execution.tool_calls"))
 
     def to_dict(self) -> dict[str, Any]:
-        return {
+        content = {
             "tool_calls": [call.to_dict() for call in self.tool_calls] if self.tool_calls else [],
             "duration_ms": self.duration_ms,
             "resources_used": self.resources_used,
-            **self.extra,
         }
+        return {**content, **self.extra} if self.extra else content
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,15 +253,15 @@ class Outcome(_Part):
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        return {
+        content = {
             "status": self.status,
             "result": self.result,
             "summary": self.summary,
             "error": self.error,
             "side_effects": _listed(self.side_effects),
             "metrics": self.metrics,
-            **self.extra,
         }
+        return {**content, **self.extra} if self.extra else content
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -305,11 +305,10 @@ class Capsule:
             "authority": self.authority.to_dict(),
             "execution": self.execution.to_dict(),
             "outcome": self.outcome.to_dict(),
-            **self.extra,
         }
         if self.spec_version is None:
             del content["spec_version"]
-        return content
+        return {**content, **self.extra} if self.extra else content
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Capsule:

@@ -7,7 +7,7 @@ signature. The bytes are exactly those of `canonical_bytes` (a property test hol
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ import orjson
 
 from aver.capsule.blobs import CAPSULE_MAX, INLINE_MAX, Blob, blob_references, externalised
 from aver.capsule.block import BLOCK, BLOCK_VERSION, check_key, draft_block
-from aver.capsule.canonical import plain_bytes
+from aver.capsule.canonical import needs_exact_writer, plain_bytes
 from aver.capsule.model import TOP_LEVEL_KEYS, Capsule
 from aver.capsule.sealed import Sealed, content_hash
 from aver.capsule.signing import Signer
@@ -84,12 +84,12 @@ def prepare(draft: Capsule | Mapping[str, Any], *, key: str | None = None, blobs
     validate(content)
     block = draft_block(content)
     sections, environment = _written(content)
-    if _size(sections, environment) > INLINE_MAX:
+    if _size((*sections.values(), *environment.values())) > INLINE_MAX:
         content, moved = externalised(content)
         blobs = [*blobs, *moved]
         block = {**block, **content["context"]["environment"].get(BLOCK, {})}
         sections, environment = _written(content)
-        if (size := _size(sections, environment)) > CAPSULE_MAX:
+        if (size := _size((*sections.values(), *environment.values()))) > CAPSULE_MAX:
             raise InvalidCapsule(
                 "invalid_value",
                 "",
@@ -103,15 +103,15 @@ def prepare(draft: Capsule | Mapping[str, Any], *, key: str | None = None, blobs
     context = {name: content["context"][name] for name in ("agent_id", "session_id")}
     # These few stay values, to be written with the place; being here they can no longer fail there.
     plain_bytes([names, context, block])
-    refers = any(_REFERENCE in written for written in (*sections.values(), *environment.values()))
+    refers = _REFERENCE in b"".join((*sections.values(), *environment.values()))
     return Prepared(
         id=content["id"],
         type=content["type"],
         session=context["session_id"],
         key=key,
         block=block,
-        content={**names, "context": context, **{name: orjson.Fragment(sections[name]) for name in sections}},
-        environment={name: orjson.Fragment(written) for name, written in environment.items()},
+        content={**names, "context": context, **{n: orjson.Fragment(part) for n, part in sections.items()}},
+        environment={name: orjson.Fragment(part) for name, part in environment.items()},
         blobs=tuple(blobs),
         blob_digests=frozenset(digest for digest, _ in blob_references(content)) if refers or blobs else frozenset(),
     )
@@ -132,25 +132,48 @@ def _as_capsule(draft: Capsule | Mapping[str, Any]) -> Capsule:
 
 
 def _written(content: Mapping[str, Any]) -> tuple[dict[str, bytes], dict[str, bytes]]:
-    """The canonical bytes of each section, and of each value in the environment but Aver's own block."""
-    sections = {}
-    for name in _WRITTEN_OUT:
-        try:
-            sections[name] = plain_bytes(content[name])
-        except NotCanonical as error:
-            raise error.within(name) from None
-    environment = {}
-    for name, value in content["context"]["environment"].items():
-        if type(name) is not str:
-            raise NotCanonical(f"key {name!r} is not a string", path="context.environment")
-        if name != BLOCK:
-            try:
-                environment[name] = plain_bytes(value)
-            except NotCanonical as error:
-                raise error.within(f"context.environment.{name}") from None
-    plain_bytes(list(environment))
-    return sections, environment
+    """The canonical bytes of each section, and of each value in the environment but Aver's own block.
+
+    A validated section consists of strings, flags, counts and scores but for its free parts; only those need the
+    walk that looks for values without a canonical form.
+    """
+    environment = {name: value for name, value in content["context"]["environment"].items() if name != BLOCK}
+    try:
+        if not needs_exact_writer([*_free_parts(content), environment]):
+            orjson.dumps(environment)
+            return (
+                {name: orjson.dumps(content[name], option=orjson.OPT_SORT_KEYS) for name in _WRITTEN_OUT},
+                {name: orjson.dumps(value, option=orjson.OPT_SORT_KEYS) for name, value in environment.items()},
+            )
+    except (TypeError, ValueError, NotCanonical):
+        pass  # What is wrong, and where, is found below.
+    _written_exactly(environment, "context.environment")
+    return (
+        {name: _written_exactly(content[name], name) for name in _WRITTEN_OUT},
+        {name: plain_bytes(value) for name, value in environment.items()},
+    )
 
 
-def _size(sections: Mapping[str, bytes], environment: Mapping[str, bytes]) -> int:
-    return sum(map(len, sections.values())) + sum(map(len, environment.values()))
+def _free_parts(content: Mapping[str, Any]) -> Iterator[Any]:
+    """What a validated capsule holds besides strings, flags, counts and scores, outside its environment."""
+    yield content["authority"]["chain"]
+    for option in content["reasoning"]["options"]:
+        yield option["estimated_impact"]
+    for call in content["execution"]["tool_calls"]:
+        yield call["arguments"]
+        yield call["result"]
+    yield content["execution"]["resources_used"]
+    yield content["outcome"]["result"]
+    yield content["outcome"]["metrics"]
+
+
+def _written_exactly(value: Any, path: str) -> bytes:
+    try:
+        return plain_bytes(value)
+    except NotCanonical as error:
+        raise error.within(path) from None
+
+
+def _size(parts: Iterable[bytes]) -> int:
+    """The canonical size, but for the few bytes that depend on the capsule's place."""
+    return sum(map(len, parts))

@@ -7,14 +7,12 @@ a socket or drive a hardware token; the record does not know.
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import NamedTuple, Protocol, cast
 
 __all__ = ["HoldableSigner", "Signature", "Signer", "holding"]
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
+class Signature(NamedTuple):
     """Lower-case hex. `ml_dsa_65` is empty where the signer has no post-quantum key."""
 
     ed25519: str

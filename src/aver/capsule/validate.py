@@ -53,15 +53,21 @@ def _object(value: Any) -> str | None:
 
 
 def _texts(value: Any) -> str | None:
-    if not isinstance(value, list | tuple):
+    if type(value) is not list and type(value) is not tuple:
         return "must be an array"
-    return None if all(type(item) is str for item in value) else "must be an array of strings"
+    for item in value:
+        if type(item) is not str:
+            return "must be an array of strings"
+    return None
 
 
 def _objects(value: Any) -> str | None:
-    if not isinstance(value, list | tuple):
+    if type(value) is not list and type(value) is not tuple:
         return "must be an array"
-    return None if all(isinstance(item, dict) for item in value) else "must be an array of objects"
+    for item in value:
+        if not isinstance(item, dict):
+            return "must be an array of objects"
+    return None
 
 
 def _flag(value: Any) -> str | None:
@@ -104,10 +110,10 @@ def _timestamp(value: Any) -> str | None:
     if not _TIMESTAMP(value):
         return "is not ISO 8601 in UTC with +00:00 and 0 or 6 fraction digits"
     try:
-        moment = datetime.fromisoformat(value)
+        datetime.fromisoformat(value)
     except ValueError:
         return "is not a date that exists"
-    return None if moment.isoformat() == value else "has fraction digits that are all zero"
+    return "has fraction digits that are all zero" if value.endswith(".000000+00:00") else None
 
 
 def _anything(_: Any) -> str | None:
@@ -218,27 +224,21 @@ def normalised(content: dict[str, Any]) -> dict[str, Any]:
     """The content with integer scores as floats and −0.0 as 0.0; otherwise as it is."""
     content = with_float_fields(content)
     reasoning = content.get("reasoning")
-    if isinstance(reasoning, dict):
-        if _is_negative_zero(reasoning.get("confidence")):
-            reasoning = {**reasoning, "confidence": 0.0}
-        options = reasoning.get("options")
-        if isinstance(options, list) and any(
-            isinstance(option, dict) and _is_negative_zero(option.get("feasibility")) for option in options
-        ):
-            reasoning = {
-                **reasoning,
-                "options": [
-                    {**option, "feasibility": 0.0} if _is_negative_zero(option.get("feasibility")) else option
-                    for option in options
-                ],
-            }
-        if reasoning is not content["reasoning"]:
-            return {**content, "reasoning": reasoning}
-    return content
+    if not isinstance(reasoning, dict):
+        return content
+    changed: dict[str, Any] = {}
+    if _is_negative_zero(reasoning.get("confidence")):
+        changed["confidence"] = 0.0
+    options = reasoning.get("options")
+    if isinstance(options, list):
+        for index, option in enumerate(options):
+            if isinstance(option, dict) and _is_negative_zero(option.get("feasibility")):
+                changed.setdefault("options", list(options))[index] = {**option, "feasibility": 0.0}
+    return {**content, "reasoning": {**reasoning, **changed}} if changed else content
 
 
 def _is_negative_zero(value: Any) -> bool:
-    return type(value) is float and value == 0.0 and str(value) == "-0.0"
+    return value == 0 and type(value) is float and str(value) == "-0.0"
 
 
 def _check(part: Mapping[str, Any], rules: Mapping[str, Rule], prefix: str) -> None:
@@ -253,8 +253,8 @@ def _check(part: Mapping[str, Any], rules: Mapping[str, Rule], prefix: str) -> N
             "is not a key of this part of a capsule",
             advice="free keys belong in environment, arguments, resources_used, metrics or result",
         )
-    for key, rule in rules.items():
-        problem = rule(part[key])
+    for key, value in part.items():
+        problem = rules[key](value)
         if problem:
             category = "wrong_type" if problem.startswith("must be a") else "invalid_value"
             raise InvalidCapsule(category, f"{prefix}{key}", problem)

@@ -60,7 +60,7 @@ def read_keys(source: str | Path) -> tuple[PublicKey, ...]:
         found: Iterable[PublicKey] = (PublicKey(source),)
     else:
         path = Path(source)
-        found = _in_directory(path) if path.is_dir() else _in_file(path)
+        found = _in_directory(path) if os.path.isdir(path) else _in_file(path)
     keys = tuple(Ring.pinned(key.check_usable() for key in found).known.values())
     if not keys:
         raise BadInput(f"no public key in {source}")
@@ -69,7 +69,7 @@ def read_keys(source: str | Path) -> tuple[PublicKey, ...]:
 
 def load_seed_signer(path: Path) -> SeedSigner:
     """The signer of a raw 32-byte Ed25519 seed file, or of the `key` in a directory."""
-    path = path / "key" if path.is_dir() else path
+    path = path / "key" if os.path.isdir(path) else path
     seed = files.read_private(path, limit=algorithms.SEED_BYTES)
     if seed is None:
         raise NotFound(f"there is no key file {path}")
@@ -179,6 +179,8 @@ def _read(path: Path, *, limit: int) -> bytes:
             raw = file.read(limit + 1) or b""
     except FileNotFoundError as error:
         raise NotFound(f"there is no {path}", advice="give 64 hex digits, or a file or directory of keys") from error
+    except ValueError as error:
+        raise BadInput(f"{ascii(str(path))[:80]} is not a path: {error}") from error
     except OSError as error:
         raise Unavailable(f"cannot read {path}: {error.strerror}") from error
     if len(raw) > limit:

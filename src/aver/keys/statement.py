@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from aver.capsule.blobs import CAPSULE_MAX
-from aver.capsule.canonical import canonical_bytes
+from aver.capsule.canonical import plain_bytes
 from aver.errors import BadInput
 from aver.keys import algorithms
 from aver.keys.document import check_version, shape, text_field
@@ -138,7 +138,7 @@ def statement_bytes(purpose: str, content: Any) -> bytes:
         raise BadInput(f"{purpose[:40]!r} is not a purpose: lower-case letters, digits and hyphens")
     if not isinstance(content, dict):
         raise BadInput(f"a statement's content is an object, not {type(content).__name__}")
-    canonical = canonical_bytes(content)
+    canonical = plain_bytes(content)
     if len(canonical) > STATEMENT_MAX:
         raise BadInput(f"a statement's content is at most {STATEMENT_MAX} bytes; this is {len(canonical)}")
     return f"aver/{purpose}/v1\n".encode("ascii") + canonical

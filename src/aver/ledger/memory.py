@@ -25,7 +25,7 @@ from aver.verdict import Finding, Place, Tally
 if TYPE_CHECKING:
     from aver.ledger.ledger import Ledger
 
-__all__ = ["META_CHAIN", "check_seen", "hold_to_heads", "remember"]
+__all__ = ["META_CHAIN", "check_seen", "hold_to_head", "hold_to_heads", "remember"]
 
 META_CHAIN = "meta"
 SEEN_FILE = "seen.json"
@@ -36,26 +36,32 @@ def hold_to_heads(ledger: Ledger, heads: Iterable[Head], tally: Tally, *, check:
     rows = {row.name: row for row in ledger.store.chains(ledger.tenant)}
     grown = 0
     for head in heads:
-        tally.did(check)
         row = rows.get(head.chain)
-        if head.count == 0:
-            continue
-        place = Place(head.chain, head.count - 1)
-        if row is None:
-            words = f"{remembered} knows this chain with {head.count} records; it is not here"
-            tally.add(Finding(check, "failed", "CHAIN_MISSING", words, Place(head.chain), head.to_dict()))
-            continue
-        actual = Head(ledger.id, ledger.tenant, row.name, row.count, row.head)
-        proof = {"remembered": head.to_dict(), "actual": actual.to_dict()}
-        if row.count < head.count:
-            words = f"{remembered} knows {head.count} records; {row.count} are here"
-            tally.add(Finding(check, "failed", "TRUNCATED", words, Place(head.chain, row.count), proof))
-        elif ledger.store.hash_at(row, head.count - 1) != head.hash:
-            words = f"{remembered} knows another record at this place"
-            tally.add(Finding(check, "failed", "ROLLBACK", words, place, proof))
-        elif row.count > head.count:
-            grown += 1
+        actual = None if row is None else Head(ledger.id, ledger.tenant, row.name, row.count, row.head)
+        there = None if row is None else ledger.store.hash_at(row, head.count - 1)
+        grown += hold_to_head(head, actual, there, tally, check=check, remembered=remembered)
     return grown
+
+
+def hold_to_head(
+    head: Head, actual: Head | None, there: str | None, tally: Tally, *, check: str, remembered: str
+) -> bool:
+    """Hold one chain to a remembered head; `there` is the hash it has at that place. Tells whether it has grown."""
+    tally.did(check)
+    if head.count == 0:
+        return False
+    if actual is None:
+        words = f"{remembered} knows this chain with {head.count} records; it is not here"
+        tally.add(Finding(check, "failed", "CHAIN_MISSING", words, Place(head.chain), head.to_dict()))
+        return False
+    proof = {"remembered": head.to_dict(), "actual": actual.to_dict()}
+    if actual.count < head.count:
+        words = f"{remembered} knows {head.count} records; {actual.count} are here"
+        tally.add(Finding(check, "failed", "TRUNCATED", words, Place(head.chain, actual.count), proof))
+    elif there != head.hash:
+        words = f"{remembered} knows another record at this place"
+        tally.add(Finding(check, "failed", "ROLLBACK", words, Place(head.chain, head.count - 1), proof))
+    return actual.count > head.count and there == head.hash
 
 
 def check_seen(ledger: Ledger, tally: Tally) -> None:

@@ -27,7 +27,7 @@ from aver.verdict import Tally
 if TYPE_CHECKING:
     from aver.ledger.ledger import Ledger
 
-__all__ = ["check_meta", "close_chain", "meta_heads", "sweep"]
+__all__ = ["check_meta", "close_chain", "meta_heads", "note_heads", "sweep"]
 
 HEADS_PER_ENTRY = 1000
 """Chains named in one `checkpoint` entry; a sweep over more makes several entries."""
@@ -82,12 +82,20 @@ def meta_heads(ledger: Ledger) -> list[Head]:
         return []
     for record in records:
         try:
-            for chain, count, digest in _heads_in(record.to_dict()["outcome"]["result"]):
-                head = {"ledger": ledger.id, "tenant": ledger.tenant, "chain": chain, "count": count, "hash": digest}
-                latest[chain] = Head.from_dict(head)
-        except (AverError, KeyError, TypeError, AttributeError):
+            note_heads(record.to_dict(), latest, ledger=ledger.id, tenant=ledger.tenant)
+        except AverError:
             continue  # A damaged entry is reported where the meta chain itself is judged.
     return list(latest.values())
+
+
+def note_heads(content: Any, latest: dict[str, Head], *, ledger: str, tenant: str) -> None:
+    """Note the heads that one entry of a `meta` chain records, ours or the public tool's, by `<tool>.<session>`."""
+    try:
+        for chain, count, digest in _heads_in(content["outcome"]["result"]):
+            head = {"ledger": ledger, "tenant": tenant, "chain": chain, "count": count, "hash": digest}
+            latest[chain] = Head.from_dict(head)
+    except (AverError, KeyError, TypeError, AttributeError):
+        return
 
 
 def check_meta(ledger: Ledger, tally: Tally) -> None:

@@ -2,7 +2,8 @@
 
 `canonical` holds the exact bytes that were hashed. The other columns of `records` are copies to search by; a
 verdict holds them to the bytes. The triggers keep honest programs from harming the ledger by mistake; they prove
-nothing, because whoever can write the file can drop them.
+nothing, because whoever can write the file can drop them. The one on insertion rolls the whole transaction back
+instead of the statement: being able to undo one statement would cost each insertion more than the insertion itself.
 
 `PRAGMA user_version` is the schema's version: the number of migrations that were applied. A file from a newer Aver
 is refused, not guessed at.
@@ -70,9 +71,8 @@ BEGIN SELECT RAISE(ABORT, 'a record is never changed'); END;
 CREATE TRIGGER records_stay BEFORE DELETE ON records
 BEGIN SELECT RAISE(ABORT, 'a record is never deleted'); END;
 CREATE TRIGGER records_only_at_the_end BEFORE INSERT ON records
-WHEN NEW.sequence < (SELECT count FROM chains WHERE chain = NEW.chain)
-  OR (SELECT frozen FROM chains WHERE chain = NEW.chain)
-BEGIN SELECT RAISE(ABORT, 'a record is only added at the end of an open chain'); END;
+WHEN (SELECT frozen OR NEW.sequence < count FROM chains WHERE chain = NEW.chain)
+BEGIN SELECT RAISE(ROLLBACK, 'a record is only added at the end of an open chain'); END;
 CREATE TRIGGER chains_only_grow BEFORE UPDATE ON chains
 WHEN NEW.count < OLD.count OR NEW.tenant IS NOT OLD.tenant OR NEW.name IS NOT OLD.name OR NEW.frozen < OLD.frozen
 BEGIN SELECT RAISE(ABORT, 'a chain only grows'); END;

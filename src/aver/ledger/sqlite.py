@@ -2,8 +2,8 @@
 
 Durable means durable: write-ahead log, `synchronous=FULL`, and an append returns after the log was synced. Every
 write transaction and every checkpoint of the log runs under the one lock beside the file (see `lock`), then under
-`BEGIN IMMEDIATE`. Automatic checkpoints are off, and the writing connection is closed under the lock too, because
-closing the last one checkpoints.
+`BEGIN IMMEDIATE`. Only the writing connection checkpoints: when it commits, and when it is closed, which is done
+under the lock too.
 
 Readers never wait for writers. Each read is a short transaction on a read-only connection of its own.
 """
@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from aver.capsule.blobs import Blob
 from aver.capsule.sealed import Sealed
@@ -29,8 +29,8 @@ from aver.ledger.lock import WriteLock
 
 __all__ = ["ChainRow", "Row", "SqliteStore", "Transaction"]
 
-LOG_MAX = 8 * 1024 * 1024
-"""Size of the write-ahead log from which a writer moves it into the main file."""
+LOG_PAGES = 1000
+"""Length of the write-ahead log from which a commit also moves it into the main file."""
 
 LOCK_SUFFIX = ".lock"
 
@@ -49,8 +49,7 @@ class ChainRow:
     """The name of a frozen chain where it came from, if it had to be renamed here."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """A stored record with its place and with the columns that the store searches by."""
 
     sequence: int
@@ -185,7 +184,6 @@ class SqliteStore:
             try:
                 connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
                 connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-                connection.execute("PRAGMA wal_autocheckpoint = 0")
             except sqlite3.Error as error:
                 failure = error
                 continue
@@ -240,7 +238,6 @@ class SqliteStore:
                     if connection.in_transaction:
                         connection.execute("ROLLBACK")
                     raise
-                self._checkpoint(connection)
             except sqlite3.Error as error:
                 raise _unavailable(self.path, error) from error
 
@@ -250,17 +247,10 @@ class SqliteStore:
         connection = self._connect(f"{self.path.absolute().as_uri()}?mode=rw")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}")
         connection.execute("PRAGMA foreign_keys = ON")
         self._writer = connection
         return connection
-
-    def _checkpoint(self, connection: sqlite3.Connection) -> None:
-        """Keep the log short. The commit is durable already: a failure here loses nothing and is tried again."""
-        try:
-            if os.stat(f"{self.path}-wal").st_size > LOG_MAX:
-                connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-        except (OSError, sqlite3.Error):
-            return
 
     # --- reading
 
@@ -386,6 +376,10 @@ class Transaction:
         ).fetchone()
         return None if row is None else (row[0], _row(row[1:]))
 
+    def has_id(self, tenant: str, record_id: str) -> bool:
+        query = "SELECT 1 FROM records WHERE id = ? AND tenant = ?"
+        return self._connection.execute(query, (record_id, tenant)).fetchone() is not None
+
     def has_blob(self, tenant: str, digest: str) -> bool:
         query = "SELECT 1 FROM blobs WHERE tenant = ? AND digest = ?"
         return self._connection.execute(query, (tenant, digest)).fetchone() is not None
@@ -399,7 +393,7 @@ class Transaction:
     def add_record(self, chain: ChainRow, sealed: Sealed, columns: tuple[Any, ...]) -> None:
         """Add a record at the chain's end. The head row follows with `advance`."""
         self._connection.execute(
-            f"INSERT INTO records (chain, sequence, tenant, {_COLUMNS}, {_SEAL})"
+            f"INSERT OR ROLLBACK INTO records (chain, sequence, tenant, {_COLUMNS}, {_SEAL})"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 chain.number,
@@ -437,11 +431,16 @@ def _chain_row(row: Sequence[Any]) -> ChainRow:
 
 
 def _row(row: Sequence[Any]) -> Row:
-    canonical = row[7]
+    """A row as it is stored. SQLite keeps any type in any column: what is not text there is made text to be judged."""
+    canonical, seal = row[7], row[8:13]
     if type(canonical) is not bytes:
         canonical = str(canonical).encode("utf-8", "surrogatepass")
-    sealed = Sealed(canonical, *(value if type(value) is str else str(value) for value in row[8:13]))
-    return Row(row[0], sealed, tuple(row[1:7]))
+    if set(map(type, seal)) != _ALL_TEXT:
+        seal = tuple(str(value) for value in seal)
+    return Row(row[0], Sealed(canonical, *seal), tuple(row[1:7]))
+
+
+_ALL_TEXT = {str}
 
 
 def _reading_uris(path: Path) -> Iterator[str]:

@@ -1,17 +1,15 @@
 """Verifying a ledger: streaming, over all cores, and only what was there when it began.
 
-The heads are read first and fix the bound. Then each chain is judged in slices, each slice in one short read, by
-as many threads as there are cores (the signature check releases the interpreter's lock). A slice takes the link
-it must continue from the stored hash of the record before it, which the slice before has held to its content; so
-slices are independent and their tallies merge in order. Memory does not grow with the ledger.
+The heads are read first and fix the bound. Then each chain is judged in slices, each slice in one short read. A slice
+takes the link it must continue from the stored hash of the record before it, which the slice before has held to
+its content; so slices are independent, may be judged by other processes (see `workers`), and their tallies merge
+in order. Memory does not grow with the ledger.
 """
 
 from __future__ import annotations
 
-import os
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from aver.capsule.blobs import blob_references
@@ -23,12 +21,14 @@ from aver.ledger.keychain import KEYS_CHAIN, retirements
 from aver.ledger.memory import check_seen, hold_to_heads, remember
 from aver.ledger.meta import check_meta
 from aver.ledger.sqlite import ChainRow
+from aver.ledger.workers import Slice, judged_in_order
 from aver.verdict import ChainJudge, Finding, Level, Place, Retirement, Rules, Tally, Verdict, conclude
+from aver.verdict.chain import imported_by, searched_by
 
 if TYPE_CHECKING:
     from aver.ledger.ledger import Ledger
 
-__all__ = ["verify_ledger"]
+__all__ = ["intact", "judge_slice", "verify_ledger", "verify_record"]
 
 SLICE = 2000
 """Records per piece of work: long enough to cost nothing extra, short enough to spread and to read in one go."""
@@ -53,7 +53,7 @@ def verify_ledger(
     rules = Rules(ring, level, require_pq, _retirements(ledger, ring))
     total = sum(row.count - start for row in rows)
     done = 0
-    for piece in _in_order(_pieces(ledger, rows, start, rules), workers=os.cpu_count() or 1):
+    for piece in judged_in_order(ledger, rules, _slices(rows, start), total):
         tally.merge(piece)
         done += piece.records
         if progress:
@@ -72,6 +72,18 @@ def verify_ledger(
     if chain is None and level == "signature" and verdict.status in ("verified", "qualified"):
         remember(ledger)
     return verdict
+
+
+def verify_record(
+    ledger: Ledger, chain: str, sequence: int, *, level: Level, ring: Ring, require_pq: bool
+) -> Verdict:
+    """The verdict on the one record at a place, and on its link to the record before it."""
+    row = _rows(ledger, chain)[0]
+    rules = Rules(ring, level, require_pq, _retirements(ledger, ring))
+    tally = judge_slice(ledger, rules, row, sequence, sequence + 1)
+    tally.chains = 1
+    tally.skip("meta", "only one record was verified", matters=False)
+    return conclude(f"record {sequence} of chain {chain}", tally, level=level)
 
 
 def _rows(ledger: Ledger, chain: str | None) -> list[ChainRow]:
@@ -99,10 +111,10 @@ def _retirements(ledger: Ledger, ring: Ring) -> dict[str, Retirement]:
         records: Iterable[Sealed] = ledger.read(KEYS_CHAIN)
     except NotFound:
         records = ()
-    return retirements(ring, _intact(ring, records), ledger.blob)
+    return retirements(ring, intact(ring, records), ledger.blob)
 
 
-def _intact(ring: Ring, records: Iterable[Sealed]) -> Iterator[Sealed]:
+def intact(ring: Ring, records: Iterable[Sealed]) -> Iterator[Sealed]:
     """Those records of the `keys` chain whose own content and signature hold."""
     for record in records:
         judge = ChainJudge(Rules(ring), start=None)
@@ -111,35 +123,24 @@ def _intact(ring: Ring, records: Iterable[Sealed]) -> Iterator[Sealed]:
             yield record
 
 
-def _pieces(ledger: Ledger, rows: list[ChainRow], start: int, rules: Rules) -> Iterator[Callable[[], Tally]]:
+def _slices(rows: list[ChainRow], start: int) -> Iterator[Slice]:
     for row in rows:
         for begin in range(start, row.count, SLICE):
-            end = min(begin + SLICE, row.count)
-
-            def piece(row: ChainRow = row, begin: int = begin, end: int = end) -> Tally:
-                return _judge_slice(ledger, row, begin, end, rules)
-
-            yield piece
+            yield row, begin, min(begin + SLICE, row.count)
 
 
-def _in_order(pieces: Iterator[Callable[[], Tally]], *, workers: int) -> Iterator[Tally]:
-    """Run pieces on threads and give their results in order, never holding more than a few."""
-    with ThreadPoolExecutor(workers, thread_name_prefix="aver-verify") as pool:
-        running: deque[Future[Tally]] = deque()
-        for piece in pieces:
-            running.append(pool.submit(piece))
-            if len(running) > 2 * workers:
-                yield running.popleft().result()
-        while running:
-            yield running.popleft().result()
-
-
-def _judge_slice(ledger: Ledger, row: ChainRow, begin: int, end: int, rules: Rules) -> Tally:
+def judge_slice(ledger: Ledger, rules: Rules, row: ChainRow, begin: int, end: int) -> Tally:
+    """Judge the records of a chain from `begin` up to `end`."""
     identity = {"name": row.origin or row.name}
-    if not row.frozen:
+    if row.frozen:
+        rules = _rules_for_imported(rules, row.name)
+    else:
         identity |= {"ledger": ledger.id, "tenant": row.tenant}
     previous = ledger.store.hash_at(row, begin - 1) if begin else None
-    judge = ChainJudge(rules, chain=row.name, start=begin, previous=previous, identity=identity)
+    columns_of = imported_by if row.frozen else searched_by
+    judge = ChainJudge(
+        rules, chain=row.name, start=begin, previous=previous, identity=identity, columns_of=columns_of
+    )
     try:
         with ledger.store.rows(row, begin, end) as stored:
             expected = begin
@@ -162,11 +163,20 @@ def _judge_slice(ledger: Ledger, row: ChainRow, begin: int, end: int, rules: Rul
     return judge.finish()
 
 
+def _rules_for_imported(rules: Rules, chain: str) -> Rules:
+    """A chain that came after a key was retired is not in that rotation's heads; its records' times must do."""
+    timed = {
+        signer: one if one.limits is None or chain in one.limits else Retirement(one.retired_at)
+        for signer, one in rules.retired.items()
+    }
+    return replace(rules, retired=timed)
+
+
 def _judge_one_by_one(ledger: Ledger, row: ChainRow, begin: int, end: int, rules: Rules) -> Tally:
     """Where a page of the file is damaged, lose only the records on it."""
     tally = Tally()
     for sequence in range(begin, end):
-        tally.merge(_judge_slice(ledger, row, sequence, sequence + 1, rules))
+        tally.merge(judge_slice(ledger, rules, row, sequence, sequence + 1))
     return tally
 
 

@@ -1,0 +1,57 @@
+"""The `aver` command: one small file per verb.
+
+`main` looks at the verb's name and imports that verb's module and nothing else, so that `aver --version` and the
+list of verbs cost hardly more than Python itself. What every verb promises (exit codes, `--json`, what goes to
+stdout and what to stderr) is kept in one place: `aver.cli.running`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from aver import __version__
+
+__all__ = ["VERBS", "main"]
+
+VERBS = {
+    "demo": ("aver.cli.demo", "seal a small agent run, verify it, and see tampering caught"),
+    "verify": ("aver.cli.verify", "prove a ledger, chain, record, bundle or file"),
+    "log": ("aver.cli.log", "list chains, or the records of one; --follow watches"),
+    "show": ("aver.cli.show", "read one record: six sections, its seal, its verdict"),
+    "seal": ("aver.cli.seal", "seal drafts from a JSON or JSONL file into a chain"),
+    "keys": ("aver.cli.keys", "show, new, rotate, export, import, trust, forget"),
+    "export": ("aver.cli.exporting", "write chains as a bundle that others can verify"),
+    "import": ("aver.cli.importing", "read a bundle, or another tool's ledger, as frozen chains"),
+    "checkpoint": ("aver.cli.checkpoint", "write a signed statement of all heads, to keep elsewhere"),
+    "doctor": ("aver.cli.doctor", "look for trouble: files, keys, ledger, clock, disk"),
+}
+"""Each verb: the module that does it, and what it does."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command line and return its exit code."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments in (["--version"], ["-V"]):
+        print(f"aver {__version__}")
+        return 0
+    if arguments in (["--help"], ["-h"], ["help"]):
+        print(overview())
+        return 0
+    if not arguments:
+        print(overview(), file=sys.stderr)
+        return 2
+    from aver.cli.running import run
+
+    return run(arguments)
+
+
+def overview() -> str:
+    verbs = "\n".join(f"  {name:<12}{summary}" for name, (_, summary) in VERBS.items())
+    return f"""usage: aver VERB ...
+
+Seal what an AI agent did, and let anyone prove it afterwards.
+
+{verbs}
+
+aver VERB --help tells more, with examples. Begin with: aver demo"""

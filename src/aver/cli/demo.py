@@ -1,0 +1,178 @@
+"""`aver demo`: seal a small agent run, verify it, tamper with copies of it and see each change caught.
+
+Nothing shown is made up: the run is sealed in a ledger of its own, in a temporary home that is removed at the end, and
+every line of the third part is what the verdict on a really changed file says.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from aver.cli.entries import Entry, entry_of, print_entry
+from aver.cli.files import check_free
+from aver.cli.options import add_json
+from aver.cli.output import Errors, Painted, Screen, plural, print_json
+from aver.cli.verdicts import status_parts
+
+if TYPE_CHECKING:
+    from aver.cli.tampering import Tampering
+    from aver.verdict import Verdict
+
+__all__ = ["EXAMPLES", "add_arguments", "run"]
+
+EXAMPLES = """\
+  aver demo
+  aver demo --keep /tmp/aver-demo        keep the ledger and the tampered copies, to look at them yourself"""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What became of one attack."""
+
+    tampering: Tampering
+    verdict: Verdict
+    file: Path
+
+    @property
+    def caught(self) -> bool:
+        """Caught means: the verdict failed, for the right reason and at the right place."""
+        bad, expected = self.verdict.first_bad, self.tampering
+        return (
+            self.verdict.status == "failed"
+            and bad is not None
+            and (bad.code, bad.place.chain, bad.place.sequence) == (expected.code, expected.chain, expected.sequence)
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        bad = self.verdict.first_bad
+        return {
+            "title": self.tampering.title,
+            "caught": self.caught,
+            "status": self.verdict.status,
+            "code": bad.code if bad else None,
+            "place": bad.place.to_dict() if bad else None,
+            "words": bad.words if bad else None,
+        }
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--keep", metavar="DIR", help="do it in this new directory, and leave it there")
+    add_json(parser)
+
+
+def run(given: argparse.Namespace, screen: Screen) -> int:
+    if given.keep:
+        check_free(Path(given.keep))
+    with _stage(given.keep) as stage:
+        entries, fingerprint, verdict = _seal_and_verify(stage)
+        if not given.json:
+            _print_run(screen, entries, fingerprint, verdict)
+        results = []
+        for result in _tamper(stage):
+            results.append(result)
+            if not given.json:
+                _print_result(screen, result)
+    caught = sum(result.caught for result in results)
+    good = verdict.status == "verified" and caught == len(results)
+    if given.json:
+        described = [result.to_dict() for result in results]
+        records = [entry.to_dict() for entry in entries]
+        summary = {"caught": caught, "missed": len(results) - caught, "kept": given.keep}
+        print_json({"records": records, "verdict": verdict.to_dict(), "tampering": described, **summary})
+    else:
+        _print_end(screen, caught, len(results), given.keep)
+    return 0 if good else 1
+
+
+@contextmanager
+def _stage(keep: str | None) -> Iterator[Path]:
+    """A directory for the demo: a new one that stays, or a temporary one."""
+    if keep:
+        stage = Path(keep)
+        stage.mkdir(mode=0o700)
+        yield stage
+        return
+    stage = Path(tempfile.mkdtemp(prefix="aver-demo-"))
+    try:
+        yield stage
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+
+
+def _seal_and_verify(stage: Path) -> tuple[list[Entry], str, Verdict]:
+    from aver import KeyStore, open_ledger
+    from aver.cli.demo_run import CHAIN, seal_runs
+    from aver.cli.tampering import rotate_keys
+
+    home = stage / "home"
+    path = seal_runs(home)
+    shutil.copytree(home, stage / "stolen-home")
+    rotate_keys(home, path)
+    with open_ledger(path, home=home, create=False) as ledger:
+        entries = [entry_of(record) for record in ledger.read(CHAIN)]
+        verdict = ledger.verify(require_pq=True)
+        return entries, KeyStore(home).ring().entries[0].fingerprint, verdict
+
+
+def _tamper(stage: Path) -> Iterator[Result]:
+    from aver import open_ledger
+    from aver.cli.tampering import TAMPERINGS, Scene
+
+    home = stage / "home"
+    scene = Scene(home, stage / "stolen-home", home / "before.db")
+    for number, tampering in enumerate(TAMPERINGS, 1):
+        copy = stage / f"tampered-{number:02}.db"
+        shutil.copyfile(home / "ledger.db", copy)
+        tampering.attack(copy, scene)
+        with open_ledger(copy, home=home, create=False) as ledger:
+            yield Result(tampering, ledger.verify(require_pq=tampering.require_pq), copy)
+
+
+def _print_run(screen: Screen, entries: list[Entry], fingerprint: str, verdict: Verdict) -> None:
+    screen.line(Painted("1. Seal", "strong"), " an agent's run: each step a record, signed, and linked to the one before.")
+    screen.line()
+    screen.line("   ", str(entries[0].chain), Painted(f"   signed by {fingerprint}, Ed25519 and ML-DSA-65", "dim"))
+    for entry in entries:
+        print_entry(screen, entry, with_chain=False)
+    screen.line()
+    screen.line(Painted("2. Verify", "strong"), " it: content, signatures, links, keys, and that nothing is missing.")
+    screen.line()
+    extent = f"{plural(verdict.records, 'record')} in {plural(verdict.chains, 'chain')}"
+    screen.line("   ", *status_parts(screen, verdict), f": {extent}, with those of the keys and of the chains' ends")
+    screen.line()
+    screen.line(Painted("3. Tamper", "strong"), " with copies of the file, as someone who holds the disk could.")
+    screen.line()
+
+
+def _print_result(screen: Screen, result: Result) -> None:
+    bad = result.verdict.first_bad
+    found = f"{bad.code} at {_short(bad.place.chain, bad.place.sequence)}" if bad else result.verdict.status
+    if result.caught:
+        screen.line("   ", screen.mark("ok"), f" {result.tampering.title:<42} ", Painted(found, "warn"))
+        return
+    expected = result.tampering
+    screen.line("   ", screen.mark("failed"), f" {expected.title:<42} ", Painted(f"NOT CAUGHT: {found}", "bad"))
+    screen.line(" " * 48, f"expected {expected.code} at {_short(expected.chain, expected.sequence)}")
+
+
+def _short(chain: str | None, sequence: int | None) -> str:
+    return f"{chain}" if sequence is None else f"{chain}/{sequence}"
+
+
+def _print_end(screen: Screen, caught: int, total: int, keep: str | None) -> None:
+    screen.line()
+    style = "good" if caught == total else "bad"
+    screen.line(Painted(f"{caught} of {total} caught", style), ", each by its code and at its place.")
+    if keep:
+        screen.line(f"Kept in {keep}. Try: AVER_HOME={keep}/home aver verify {keep}/tampered-01.db")
+    else:
+        screen.line('Now yours: aver seal --help, or from Python: aver.open_ledger().append("notes.today", ...)')
+    if caught != total:
+        Errors().tell("a change was not caught, or not where it was made", "this is a defect in Aver: please report it")

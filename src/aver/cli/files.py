@@ -1,0 +1,65 @@
+"""Files that a person names on the command line: read with a limit, written once and never over another."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from aver.errors import BadInput, NotFound, Unavailable
+
+__all__ = ["check_free", "read_document", "write_new"]
+
+DOCUMENT_MAX = 16 * 1024 * 1024
+"""Bytes of a small document such as a checkpoint or a head; a larger file is not one."""
+
+
+def read_document(path: Path) -> Any:
+    """The JSON in a file, read strictly."""
+    from aver.capsule.reading import read_json
+
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        with os.fdopen(handle, "rb") as file:
+            raw = file.read(DOCUMENT_MAX + 1) or b""
+    except FileNotFoundError:
+        raise NotFound(f"there is no {path}", advice="check the path") from None
+    except OSError as error:
+        raise BadInput(f"cannot read {path}: {error.strerror}") from error
+    if len(raw) > DOCUMENT_MAX:
+        raise BadInput(f"{path} is larger than {DOCUMENT_MAX} bytes")
+    try:
+        return read_json(raw)
+    except BadInput as error:
+        raise BadInput(f"{path}: {error.message}", advice=error.advice) from error
+
+
+def check_free(path: Path) -> None:
+    """Refuse a path at which `write_new` would fail, before anything else is done."""
+    if os.path.lexists(path):
+        raise _taken(path)
+    if not path.parent.is_dir():
+        raise _homeless(path)
+
+
+def write_new(path: Path, data: bytes) -> None:
+    """Write a file that was not there. One that was may be somebody's only copy, and stays."""
+    try:
+        with path.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+    except FileExistsError:
+        raise _taken(path) from None
+    except FileNotFoundError:
+        raise _homeless(path) from None
+    except OSError as error:
+        raise Unavailable(f"cannot write {path}: {error.strerror}") from error
+
+
+def _taken(path: Path) -> BadInput:
+    return BadInput(f"{path} is there already and is not overwritten", advice="give another name")
+
+
+def _homeless(path: Path) -> NotFound:
+    return NotFound(f"there is no directory {path.parent}", advice="make it first")

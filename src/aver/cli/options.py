@@ -1,0 +1,89 @@
+"""Command lines: a parser that raises instead of exiting, and the options that several verbs share."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import NoReturn
+
+from aver.errors import BadInput
+
+__all__ = [
+    "Parser",
+    "Usage",
+    "add_json",
+    "add_ledger",
+    "add_tenant",
+    "count",
+    "moment",
+    "prefers_json",
+]
+
+
+class Usage(BadInput):
+    """The command line cannot be understood."""
+
+
+class Parser(argparse.ArgumentParser):
+    """The command line of a verb, or of one of its actions. Every help ends with examples."""
+
+    def __init__(self, *, prog: str, summary: str, examples: str) -> None:
+        super().__init__(
+            prog=prog,
+            description=f"{summary[:1].upper()}{summary[1:]}.",
+            epilog=f"examples:\n{examples.rstrip()}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+
+    def error(self, message: str) -> NoReturn:
+        raise Usage(f"{self.prog}: {message}", advice=f"{self.prog} --help shows how it is used")
+
+
+def add_ledger(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--ledger", metavar="URL", help="sqlite:///PATH or PATH (default: AVER_LEDGER, or ledger.db in AVER_HOME)"
+    )
+
+
+def add_tenant(parser: argparse.ArgumentParser, default: str = "the tenant in the settings, or 'default'") -> None:
+    parser.add_argument("--tenant", metavar="NAME", help=f"whose records (default: {default})")
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print one JSON object, and nothing else, on stdout")
+
+
+def prefers_json(arguments: Sequence[str]) -> bool:
+    """Whether the command line asks for JSON; told without parsing it, because it may not be parsable."""
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    return "--json" in options
+
+
+def count(text: str) -> int:
+    """A number of things: for `type=`."""
+    if not re.fullmatch(r"[0-9]{1,9}", text, re.ASCII):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number")
+    return int(text)
+
+
+_AGO = re.compile(r"([0-9]{1,6})([smhdw])", re.ASCII)
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+def moment(text: str) -> str:
+    """A time in the form in which records carry theirs: for `type=`. Without a zone it is UTC, as in the log."""
+    if match := _AGO.fullmatch(text):
+        when = datetime.now(UTC) - timedelta(**{_UNITS[match[2]]: int(match[1])})
+    else:
+        try:
+            when = datetime.fromisoformat(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(
+                f"{text!r} is not a time: use 2026-05-31, 2026-05-31T09:00 or 2h (s, m, h, d, w) ago"
+            ) from None
+        if when.tzinfo is None:
+            when = when.replace(tzinfo=UTC)
+    return when.astimezone(UTC).isoformat()

@@ -1,0 +1,259 @@
+"""What reaches the terminal, and in which form.
+
+Records and file names come from anyone, and a terminal obeys what it is sent. So nothing is printed but through
+here: every text is escaped until it is one line of printable characters, and only then coloured by us. A hostile
+summary can neither move the cursor nor begin a line of its own.
+
+Results go to stdout, all else to stderr. Colour, progress and the terminal's width count only on a terminal;
+`NO_COLOR` is respected.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TextIO
+
+__all__ = [
+    "Errors",
+    "Painted",
+    "Progress",
+    "Screen",
+    "clipped",
+    "one_line",
+    "plural",
+    "print_json",
+    "safe",
+    "short_time",
+    "width_of",
+]
+
+PLAIN_WIDTH = 100
+"""Columns where there is no terminal to ask."""
+
+NARROWEST, WIDEST = 60, 160
+"""A line shorter than this cannot be read, a longer one is not."""
+
+_MARKS = {
+    **dict.fromkeys(("passed", "verified", "success", "ok"), ("✓", "+", "good")),
+    **dict.fromkeys(("failed", "failure", "problem"), ("✗", "x", "bad")),
+    **dict.fromkeys(("warning", "qualified", "partial", "empty"), ("!", "!", "warn")),
+    **dict.fromkeys(("not_checked", "pending"), ("–", "-", "dim")),
+    "blocked": ("■", "#", "bad"),
+}
+_STYLES = {"good": "32", "bad": "31;1", "warn": "33", "dim": "2", "strong": "1"}
+
+
+def safe(text: str) -> str:
+    """The text with every character that is not printable written as an escape."""
+    return text if text.isprintable() else "".join(map(_escaped, text))
+
+
+def _escaped(character: str) -> str:
+    if character.isprintable():
+        return character
+    if unicodedata.category(character) == "Zs":
+        return " "
+    code = ord(character)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def one_line(text: str) -> str:
+    """Any text as one line: white space becomes single spaces, the rest is escaped."""
+    return safe(" ".join(text.split()))
+
+
+def width_of(text: str) -> int:
+    """Columns that printable text takes on a terminal."""
+    if text.isascii():
+        return len(text)
+    return sum(_columns(character) for character in text)
+
+
+def _columns(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def clipped(text: str, width: int) -> str:
+    """Printable text in at most `width` columns, with an ellipsis where it was cut."""
+    if width_of(text) <= width:
+        return text
+    return text[: _fitting(text, width - 1)].rstrip() + "…"
+
+
+def _fitting(text: str, width: int) -> int:
+    """How many characters of the text fit into `width` columns."""
+    used = 0
+    for index, character in enumerate(text):
+        used += _columns(character)
+        if used > width:
+            return index
+    return len(text)
+
+
+def short_time(moment: Any) -> str:
+    """A record's time to the second. It is UTC, as records are."""
+    text = one_line(str(moment or ""))
+    return f"{text[:10]} {text[11:19]}" if len(text) >= 19 and text[10] == "T" else (text or "no time")
+
+
+def plural(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def print_json(value: dict[str, Any]) -> None:
+    """One object on stdout, in ASCII: so that it is harmless on a terminal too, whatever is in it."""
+    print(json.dumps(value, indent=2 if sys.stdout.isatty() else None).replace("\x7f", "\\u007f"))
+
+
+@dataclass(frozen=True, slots=True)
+class Painted:
+    """Text in one of the styles `good`, `bad`, `warn`, `dim` and `strong`."""
+
+    text: str
+    style: str
+
+
+Part = str | Painted
+
+
+class Screen:
+    """Lines of text on stdout, or on another stream."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stdout
+        self.terminal = self._stream.isatty()
+        self._colour = self.terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        self.width = min(max(_terminal_width(self._stream), NARROWEST), WIDEST) if self.terminal else PLAIN_WIDTH
+
+    def mark(self, status: str) -> Painted:
+        """A sign of one column for a status, in ASCII where the stream knows no other."""
+        sign, plain, style = _MARKS.get(status, ("?", "?", "warn"))
+        return Painted(sign if _encodable(sign, self._stream) == sign else plain, style)
+
+    def line(self, *parts: Part) -> None:
+        """Print exactly one line."""
+        self._stream.write("".join(map(self._rendered, parts)).rstrip() + "\n")
+
+    def table(self, rows: Sequence[Sequence[Part]], *, header: Sequence[str] = (), indent: int = 0) -> None:
+        """Rows in aligned columns; the last column is cut at the edge of a terminal."""
+        cells = [[one_line_part(part) for part in row] for row in rows]
+        titles = [[Painted(title, "dim") for title in header]] if header and self.terminal else []
+        lines = [*titles, *cells]
+        if not lines:
+            return
+        widths = [max(width_of(_text(row[column])) for row in lines) for column in range(len(lines[0]) - 1)]
+        for row in lines:
+            parts: list[Part] = [" " * indent]
+            used = indent
+            for part, width in zip(row, widths, strict=False):
+                parts += [part, " " * (width - width_of(_text(part)) + 2)]
+                used += width + 2
+            self.line(*parts, self._to_the_edge(row[-1], used))
+
+    def fill(self, text: str, *, indent: str, style: str = "") -> None:
+        """Text of any length, its own line breaks kept, each line begun with `indent`."""
+        for paragraph in text.splitlines() or [""]:
+            for line in _wrapped(safe(paragraph.replace("\t", "    ")), self.width - width_of(indent)):
+                self.line(indent, Painted(line, style) if style else line)
+
+    def _to_the_edge(self, part: Part, used: int) -> Part:
+        if not self.terminal:
+            return part
+        text = clipped(_text(part), max(self.width - used, 20))
+        return Painted(text, part.style) if isinstance(part, Painted) else text
+
+    def _rendered(self, part: Part) -> str:
+        text = _encodable(safe(_text(part)), self._stream)
+        if isinstance(part, Painted) and self._colour and text:
+            return f"\x1b[{_STYLES[part.style]}m{text}\x1b[0m"
+        return text
+
+
+class Errors(Screen):
+    """Lines on stderr."""
+
+    def __init__(self) -> None:
+        super().__init__(sys.stderr)
+
+    def tell(self, message: str, advice: str = "") -> None:
+        """What happened, and what to do next."""
+        self.line(Painted("aver: ", "bad"), one_line(message))
+        if advice:
+            self.line("      ", one_line(advice))
+
+    def note(self, text: str) -> None:
+        self.line(one_line(text))
+
+
+class Progress:
+    """A line on the terminal that tells how far a long run is, gone when it ends. Silent elsewhere."""
+
+    FIRST_AFTER = 0.5
+    EVERY = 0.1
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._on = sys.stderr.isatty()
+        self._next = time.monotonic() + self.FIRST_AFTER
+        self._shown = False
+
+    def __call__(self, done: int, total: int) -> None:
+        if not self._on or time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + self.EVERY
+        self._shown = True
+        share = f" ({100 * done // total} %)" if total else ""
+        sys.stderr.write(f"\r\x1b[K{self._what}: {done:,} of {total:,}{share}")
+        sys.stderr.flush()
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
+def one_line_part(part: Part) -> Part:
+    return Painted(one_line(part.text), part.style) if isinstance(part, Painted) else one_line(part)
+
+
+def _text(part: Part) -> str:
+    return part.text if isinstance(part, Painted) else part
+
+
+def _terminal_width(stream: TextIO) -> int:
+    try:
+        return os.get_terminal_size(stream.fileno()).columns
+    except (OSError, ValueError):
+        return PLAIN_WIDTH
+
+
+def _encodable(text: str, stream: TextIO) -> str:
+    """What the stream's encoding cannot write is escaped too, instead of failing half-way."""
+    encoding = stream.encoding or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """Broken at spaces where there are any; spacing at the beginning is kept, as in code."""
+    lines = []
+    while width_of(text) > width:
+        fitting = _fitting(text, width)
+        space = text.rfind(" ", 0, fitting + 1)
+        cut = space if space > width // 2 else fitting
+        lines.append(text[:cut].rstrip())
+        text = text[cut:].lstrip()
+    lines.append(text)
+    return lines

@@ -1,0 +1,215 @@
+"""The demo's attackers: each changes a copy of a ledger file the way someone who holds the disk would.
+
+This is the one place outside the ledger that speaks SQL to its file, because an attacker does not ask the ledger. Each
+says what it expects the verdict to find, and where; the demo holds the verdict to it.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from aver import Capsule, KeyStore, Outcome, SeedSigner, open_ledger
+from aver.capsule import content_hash
+from aver.cli.demo_run import CHAIN, OTHER_CHAIN, REFUND
+
+__all__ = ["TAMPERINGS", "Scene", "Tampering"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Where things lie: the owner's home, the attacker's copy of it from before the keys were rotated, old ledger."""
+
+    home: Path
+    stolen_home: Path
+    old_ledger: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Tampering:
+    """One attack on a copy of the ledger, and what a verdict must say of it."""
+
+    title: str
+    code: str
+    chain: str
+    sequence: int | None
+    attack: Callable[[Path, Scene], None]
+    require_pq: bool = False
+
+
+def _edit_amount(path: Path, _: Scene) -> None:
+    with _opened(path) as file:
+        _replace(file, CHAIN, REFUND, canonical=_with_other_amount(_record(file, CHAIN, REFUND)))
+
+
+def _edit_and_rehash(path: Path, _: Scene) -> None:
+    with _opened(path) as file:
+        canonical = _with_other_amount(_record(file, CHAIN, REFUND))
+        _replace(file, CHAIN, REFUND, canonical=canonical, hash=content_hash(canonical))
+
+
+def _edit_and_sign(path: Path, _: Scene) -> None:
+    stranger = SeedSigner.generate()
+    with _opened(path) as file:
+        content = orjson.loads(_with_other_amount(_record(file, CHAIN, REFUND)))
+        _reseal(file, CHAIN, REFUND, content, stranger)
+
+
+def _reseal_chain(path: Path, _: Scene) -> None:
+    stranger = SeedSigner.generate()
+    with _opened(path) as file:
+        previous = None
+        for sequence in range(_count(file, CHAIN)):
+            content = orjson.loads(_record(file, CHAIN, sequence)["canonical"])
+            content["previous_hash"] = previous
+            previous = _reseal(file, CHAIN, sequence, content, stranger)
+        file.execute("UPDATE chains SET head = ? WHERE name = ?", (previous, CHAIN))
+
+
+def _delete_record(path: Path, _: Scene) -> None:
+    with _opened(path) as file:
+        file.execute(f"DELETE FROM records WHERE {_AT}", (CHAIN, REFUND))
+
+
+def _swap_records(path: Path, _: Scene) -> None:
+    with _opened(path) as file:
+        first, second = _record(file, CHAIN, 1), _record(file, CHAIN, 2)
+        _replace(file, CHAIN, 1, **second)
+        _replace(file, CHAIN, 2, **first)
+
+
+def _transplant(path: Path, _: Scene) -> None:
+    with _opened(path) as file:
+        _replace(file, CHAIN, REFUND, **_record(file, OTHER_CHAIN, REFUND))
+
+
+def _cut_tail(path: Path, _: Scene) -> None:
+    with _opened(path) as file:
+        last = _record(file, CHAIN, REFUND - 1)["hash"]
+        file.execute(f"DELETE FROM records WHERE chain = {_CHAIN} AND sequence >= ?", (CHAIN, REFUND))
+        file.execute("UPDATE chains SET count = ?, head = ? WHERE name = ?", (REFUND, last, CHAIN))
+
+
+def _delete_chain(path: Path, _: Scene) -> None:
+    with _opened(path) as file:
+        file.execute(f"DELETE FROM records WHERE chain = {_CHAIN}", (CHAIN,))
+        file.execute("DELETE FROM chains WHERE name = ?", (CHAIN,))
+
+
+def _rename_chain(path: Path, _: Scene) -> None:
+    with _opened(path) as file:
+        file.execute("UPDATE chains SET name = ? WHERE name = ?", (RENAMED, CHAIN))
+
+
+def _backdate(path: Path, _: Scene) -> None:
+    with _opened(path) as file:
+        _replace(file, CHAIN, REFUND, signed_at="2020-01-01T00:00:00+00:00")
+
+
+def _strip_pq(path: Path, _: Scene) -> None:
+    with _opened(path) as file:
+        _replace(file, CHAIN, REFUND, signature_pq="")
+
+
+def _replace_receipt(path: Path, _: Scene) -> None:
+    with _opened(path) as file:
+        file.execute("UPDATE blobs SET data = ? WHERE data LIKE '%1042%'", (b"refund of EUR 1240.00 for order 1042\n",))
+
+
+def _hide_from_search(path: Path, _: Scene) -> None:
+    with _opened(path) as file:
+        _replace(file, CHAIN, REFUND, type="chat")
+
+
+def _sign_with_stolen_key(path: Path, scene: Scene) -> None:
+    with open_ledger(path, home=scene.stolen_home, create=False) as ledger:
+        ledger.append(CHAIN, Capsule(type="tool", outcome=Outcome(status="success", summary="refunded EUR 990.00")))
+
+
+def _restore_old_copy(path: Path, scene: Scene) -> None:
+    shutil.copyfile(scene.old_ledger, path)
+
+
+RENAMED = "refunds.order-2077"
+
+TAMPERINGS = (
+    Tampering("the amount was edited", "HASH_MISMATCH", CHAIN, REFUND, _edit_amount),
+    Tampering("… and the hash made to fit", "SIG_INVALID", CHAIN, REFUND, _edit_and_rehash),
+    Tampering("… and signed by another key", "CHAIN_BREAK", CHAIN, REFUND + 1, _edit_and_sign),
+    Tampering("the whole chain sealed anew by it", "ROLLBACK", CHAIN, 4, _reseal_chain),
+    Tampering("a record deleted", "SEQUENCE_GAP", CHAIN, REFUND, _delete_record),
+    Tampering("two records swapped", "SEQUENCE_GAP", CHAIN, 1, _swap_records),
+    Tampering("a record put in from another chain", "CHAIN_BREAK", CHAIN, REFUND, _transplant),
+    Tampering("the last two records cut off", "TRUNCATED", CHAIN, REFUND, _cut_tail),
+    Tampering("the whole chain deleted", "CHAIN_MISSING", CHAIN, None, _delete_chain),
+    Tampering("the chain renamed", "CHAIN_IDENTITY", RENAMED, 0, _rename_chain),
+    Tampering("the time of sealing changed", "SEAL_MISMATCH", CHAIN, REFUND, _backdate),
+    Tampering("the post-quantum signature removed", "SIG_MISSING", CHAIN, REFUND, _strip_pq, require_pq=True),
+    Tampering("the receipt replaced", "ARTIFACT_HASH_MISMATCH", CHAIN, REFUND, _replace_receipt),
+    Tampering("a record hidden from searches", "COLUMN_MISMATCH", CHAIN, REFUND, _hide_from_search),
+    Tampering("a record added with a stolen, retired key", "KEY_RETIRED", CHAIN, 5, _sign_with_stolen_key),
+    Tampering("an old copy put back", "ROLLBACK", "meta", 1, _restore_old_copy),
+)
+
+
+def rotate_keys(home: Path, path: Path) -> None:
+    """The owner rotates, and the ledger records until where the old key was good."""
+    KeyStore(home).rotate("ledger")
+    with open_ledger(path, home=home, create=False) as ledger:
+        ledger.record_keys()
+
+
+# --- the file, as an attacker sees it
+
+_CHAIN = "(SELECT chain FROM chains WHERE name = ?)"
+_AT = f"chain = {_CHAIN} AND sequence = ?"
+_STORED = "hash, signature, signature_pq, signed_at, signed_by, id, type, kind, key, session, at, canonical"
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[sqlite3.Connection]:
+    """The file with its triggers dropped: a seat belt for honest programs, no obstacle to others."""
+    connection = sqlite3.connect(path)
+    try:
+        with connection:
+            for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'").fetchall():
+                connection.execute(f'DROP TRIGGER "{name}"')
+            yield connection
+    finally:
+        connection.close()
+
+
+def _record(file: sqlite3.Connection, chain: str, sequence: int) -> dict[str, Any]:
+    row = file.execute(f"SELECT {_STORED} FROM records WHERE {_AT}", (chain, sequence)).fetchone()
+    return dict(zip(_STORED.split(", "), row, strict=True))
+
+
+def _count(file: sqlite3.Connection, chain: str) -> int:
+    return int(file.execute("SELECT count FROM chains WHERE name = ?", (chain,)).fetchone()[0])
+
+
+def _replace(file: sqlite3.Connection, chain: str, sequence: int, **columns: Any) -> None:
+    assignments = ", ".join(f"{name} = ?" for name in columns)
+    file.execute(f"UPDATE records SET {assignments} WHERE {_AT}", (*columns.values(), chain, sequence))
+
+
+def _with_other_amount(record: dict[str, Any]) -> bytes:
+    canonical: bytes = record["canonical"]
+    return canonical.replace(b"12.40", b"1240.00")
+
+
+def _reseal(file: sqlite3.Connection, chain: str, sequence: int, content: dict[str, Any], signer: SeedSigner) -> str:
+    """Seal a content as the ledger would, with another key. Returns the new hash."""
+    content["context"]["environment"]["aver"]["by"] = signer.fingerprint
+    canonical = orjson.dumps(content, option=orjson.OPT_SORT_KEYS)
+    digest = content_hash(canonical)
+    seal = {"hash": digest, "signature": signer.sign(digest).ed25519, "signature_pq": ""}
+    _replace(file, chain, sequence, canonical=canonical, signed_by=signer.fingerprint, **seal)
+    return digest

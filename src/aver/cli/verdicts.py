@@ -1,0 +1,106 @@
+"""A verdict in words: the status, each check, the first bad place and what to do, and what was not checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from aver.cli.output import Painted, Part, Screen, plural
+
+if TYPE_CHECKING:
+    from aver.verdict import Finding, Verdict
+
+__all__ = ["exit_code", "print_verdict", "status_parts", "worst"]
+
+MORE_SHOWN = 5
+"""Further findings listed after the first; `--json` has the rest."""
+
+_STYLES = {"verified": "good", "qualified": "warn", "failed": "bad", "empty": "warn"}
+_WORST_FIRST = ("failed", "empty", "qualified", "verified")
+
+
+def exit_code(statuses: Iterable[str], *, strict: bool) -> int:
+    accepted = {"verified"} if strict else {"verified", "qualified"}
+    return 0 if accepted.issuperset(statuses) else 1
+
+
+def worst(statuses: Iterable[str]) -> str:
+    return min(statuses, key=_WORST_FIRST.index)
+
+
+def status_parts(screen: Screen, verdict: Verdict) -> list[Part]:
+    return [screen.mark(verdict.status), " ", Painted(verdict.status, _STYLES[verdict.status])]
+
+
+def print_verdict(screen: Screen, verdict: Verdict, *, about: str = "") -> None:
+    chains = f" in {plural(verdict.chains, 'chain')}" if verdict.chains > 1 else ""
+    extent = f"{plural(verdict.records, 'record')}{chains}"
+    screen.line(*status_parts(screen, verdict), f": {verdict.subject}{about}, {extent}")
+    _print_checks(screen, verdict)
+    if verdict.first_bad is not None:
+        _print_first_bad(screen, verdict.first_bad)
+        _print_more(screen, verdict)
+    elif verdict.status == "qualified":
+        _print_doubts(screen, verdict)
+
+
+def _print_checks(screen: Screen, verdict: Verdict) -> None:
+    rows: list[list[Part]] = []
+    aside: dict[str, list[str]] = {}
+    for check in verdict.checks:
+        if check.status == "not_checked" and not check.matters:
+            aside.setdefault(check.reason, []).append(check.name)
+            continue
+        words = f"not checked: {check.reason}" if check.status == "not_checked" else check.reason
+        mark = screen.mark("warning" if check.status == "not_checked" else check.status)
+        rows.append([mark, check.name, words])
+    screen.table(rows, indent=2)
+    for reason, names in aside.items():
+        screen.line("  ", screen.mark("not_checked"), Painted(f"  not checked: {', '.join(names)} ({reason})", "dim"))
+
+
+def _print_first_bad(screen: Screen, finding: Finding) -> None:
+    screen.line()
+    screen.line(Painted("first bad place: ", "strong"), str(finding.place))
+    screen.line("  ", Painted(finding.code, "bad"), f": {finding.words}")
+    for words in _proof(finding.proof):
+        screen.line("  ", words)
+    _print_meaning(screen, finding.code)
+
+
+def _print_more(screen: Screen, verdict: Verdict) -> None:
+    more = [finding for finding in verdict.findings if finding.status == "failed"][1:]
+    for finding in more[:MORE_SHOWN]:
+        screen.line("also ", Painted(finding.code, "bad"), f" at {finding.place}: {finding.words}")
+    if len(more) > MORE_SHOWN:
+        screen.line(f"and {len(more) - MORE_SHOWN:,} more findings; --json lists them")
+
+
+def _print_doubts(screen: Screen, verdict: Verdict) -> None:
+    """Why it is not simply verified, once per code."""
+    shown: set[str] = set()
+    for finding in verdict.findings:
+        if finding.code in shown:
+            continue
+        shown.add(finding.code)
+        screen.line()
+        screen.line(Painted(finding.code, "warn"), f" at {finding.place}: {finding.words}")
+        _print_meaning(screen, finding.code)
+
+
+def _print_meaning(screen: Screen, code: str) -> None:
+    from aver.verdict import explain
+
+    words = explain(code)
+    if words != code:
+        screen.fill(words, indent="  ")
+
+
+def _proof(proof: Any) -> list[str]:
+    """Both heads of a rollback or a cut, where that is the proof."""
+    if not isinstance(proof, dict) or not {"remembered", "actual"} <= proof.keys():
+        return []
+    return [
+        f"{name + ':':<12}{proof[key]['count']} records, head {proof[key]['hash']}"
+        for name, key in (("remembered", "remembered"), ("here", "actual"))
+    ]

@@ -1,0 +1,139 @@
+"""Judging slices on all cores, by worker processes.
+
+Threads do not serve: between two signature checks the interpreter's lock changes hands, and that costs more than it
+gains. A worker is this module run by a Python of its own (so it does not matter how the calling program was
+started); it is told once which ledger and rules, then gets slices and answers with tallies, both over its pipes.
+Few records are judged right here. A worker that cannot be started, or dies, costs time and nothing else: its
+slices are judged here.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from queue import SimpleQueue
+from typing import IO, TYPE_CHECKING, Any
+
+from aver.ledger.sqlite import ChainRow
+from aver.verdict import Rules, Tally
+
+if TYPE_CHECKING:
+    from aver.ledger.ledger import Ledger
+
+__all__ = ["PARALLEL_FROM", "Slice", "judged_in_order"]
+
+PARALLEL_FROM = 25_000
+"""Fewer records than this are judged before a worker would have started."""
+
+Slice = tuple[ChainRow, int, int]
+"""A chain and the range of its records to judge."""
+
+
+def judged_in_order(ledger: Ledger, rules: Rules, slices: Iterator[Slice], total: int) -> Iterator[Tally]:
+    """The tally of every slice, in the order of the slices; never more than a few of them at a time."""
+    from aver.ledger.verify import judge_slice
+
+    cores = os.cpu_count() or 1
+    if total < PARALLEL_FROM or cores == 1 or not sys.executable:
+        for row, begin, end in slices:
+            yield judge_slice(ledger, rules, row, begin, end)
+        return
+    idle: SimpleQueue[_Worker] = SimpleQueue()
+    workers = [_Worker(ledger, rules) for _ in range(cores)]
+    for worker in workers:
+        idle.put(worker)
+
+    def judged(piece: Slice) -> Tally:
+        worker = idle.get()
+        try:
+            return worker.judge(piece)
+        finally:
+            idle.put(worker)
+
+    try:
+        with ThreadPoolExecutor(cores, thread_name_prefix="aver-verify") as threads:
+            running: deque[Future[Tally]] = deque()
+            for piece in slices:
+                running.append(threads.submit(judged, piece))
+                if len(running) > 2 * cores:
+                    yield running.popleft().result()
+            while running:
+                yield running.popleft().result()
+    finally:
+        for worker in workers:
+            worker.stop()
+
+
+class _Worker:
+    """One worker process; without it, the work is done here."""
+
+    def __init__(self, ledger: Ledger, rules: Rules) -> None:
+        self._ledger = ledger
+        self._rules = rules
+        self._process: subprocess.Popen[bytes] | None = None
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-c", "from aver.ledger.workers import work; work()"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            )
+            self._tell((str(ledger.store.path), ledger.tenant, ledger.config.home, rules))
+        except OSError:
+            self.stop()
+
+    def judge(self, piece: Slice) -> Tally:
+        if self._process is not None and self._process.stdout is not None:
+            try:
+                self._tell(piece)
+                tally: Tally = _heard(self._process.stdout)
+                return tally
+            except (OSError, EOFError, pickle.UnpicklingError):
+                self.stop()
+        from aver.ledger.verify import judge_slice
+
+        return judge_slice(self._ledger, self._rules, *piece)
+
+    def stop(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    pipe.close()
+            process.terminate()
+            process.wait()
+
+    def _tell(self, message: Any) -> None:
+        if self._process is None or self._process.stdin is None:
+            raise EOFError
+        pickle.dump(message, self._process.stdin)
+        self._process.stdin.flush()
+
+
+def _heard(pipe: IO[bytes]) -> Any:
+    # Only ever what our own worker, or the process that started this worker, has written.
+    return pickle.load(pipe)
+
+
+def work() -> None:
+    """A worker's life: told what to verify, then slices until the pipe closes."""
+    from aver.ledger.ledger import open_ledger
+    from aver.ledger.verify import judge_slice
+
+    heard, said = sys.stdin.buffer, sys.stdout.buffer
+    path, tenant, home, rules = _heard(heard)
+    with open_ledger(path, tenant=tenant, home=Path(home), create=False) as ledger:
+        while True:
+            try:
+                piece = _heard(heard)
+            except EOFError:
+                return
+            pickle.dump(judge_slice(ledger, rules, *piece), said)
+            said.flush()

@@ -1,0 +1,108 @@
+"""What may be verified, and who judges it: the terms that every room speaks in.
+
+A room that can judge something (a file, a directory, a value in memory) lists `Judge` values in a tuple `JUDGES` of
+one of its modules. `aver.check` asks them in turn: the first that recognises a `Subject` judges it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aver.capsule.canonical import DEPTH_MAX
+from aver.capsule.sealed import Sealed
+from aver.keys.ring import Ring
+from aver.verdict.chain import Level, Retirement, Rules
+from aver.verdict.verdict import Verdict
+
+__all__ = ["BEGINNING", "Judge", "Subject", "Terms"]
+
+BEGINNING = 64 * 1024
+"""How many bytes of a file are looked at to tell what it is."""
+
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Something to judge: a file or directory at `path`, or else `value`. `name` is what a verdict calls it."""
+
+    name: str
+    path: Path | None = None
+    value: Any = None
+    beginning: bytes = b""
+    """The first bytes of the file, or of a text given as value."""
+    is_directory: bool = False
+
+    @property
+    def json_opening(self) -> str:
+        """`{` or `[` where the bytes look like a JSON object or array; empty where they do not."""
+        first = self.beginning.removeprefix(_BOM).lstrip()[:1]
+        return first.decode() if first in (b"{", b"[") else ""
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The first keys of a JSON object, as far as its beginning shows them."""
+        return tuple(_first_keys(self.beginning)) if self.json_opening == "{" else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a judge holds its subject to. `tenant` chooses one of several where a subject has them."""
+
+    ring: Ring
+    home: Path
+    level: Level = "signature"
+    require_pq: bool = False
+    tenant: str | None = None
+
+    def rules(self, retired: Mapping[str, Retirement]) -> Rules:
+        return Rules(self.ring, self.level, self.require_pq, retired)
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """One sort of thing that can be verified.
+
+    `recognises` looks at the beginning or at names in a directory; it reads nothing whole and raises nothing.
+    `records` gives the capsules in it one after the other, for showing; None where there is no one chain to show.
+    """
+
+    name: str
+    recognises: Callable[[Subject], bool]
+    judge: Callable[[Subject, Terms], Verdict]
+    records: Callable[[Subject], Iterator[Sealed]] | None = None
+
+
+def _first_keys(beginning: bytes) -> Iterator[str]:
+    text = beginning.decode("utf-8", "replace")
+    at = text.find("{") + 1
+    try:
+        while True:
+            key, at = _SKIM.raw_decode(text, _skip(text, at))
+            at = _skip(text, at)
+            if not isinstance(key, str) or text[at : at + 1] != ":":
+                return
+            yield key
+            at = _skip(text, at + 1)
+            if text.count("[", at) + text.count("{", at) > DEPTH_MAX and _deep(text, at):
+                return
+            _, at = _SKIM.raw_decode(text, at)
+            at = _skip(text, at)
+            if text[at : at + 1] != ",":
+                return
+            at += 1
+    except (ValueError, RecursionError):
+        return
+
+
+def _skip(text: str, at: int) -> int:
+    while text[at : at + 1] in (" ", "\t", "\r", "\n"):
+        at += 1
+    return at
+
+
+_SKIM = json.JSONDecoder(parse_float=str, parse_int=str)
