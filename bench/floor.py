@@ -33,7 +33,7 @@ class Store:
 
     def __init__(self, path: Path, *, locked: bool = False) -> None:
         new = not path.exists()
-        self.connection = sqlite3.connect(path, isolation_level=None)
+        self.connection = sqlite3.connect(path, isolation_level=None, timeout=60)
         if new:
             self.connection.execute(f"PRAGMA page_size = {schema.PAGE_SIZE}")
         self.connection.execute("PRAGMA journal_mode = WAL")

@@ -1,15 +1,47 @@
-"""What is this thing, and which room judges it: the `verify` that `aver` exports. (Signatures first; bodies follow.)"""
+"""What is this thing, and which room judges it: the `verify` that `aver` exports.
+
+`verify` takes a ledger (none named: the default one), anything in a ledger by its name, a file or directory, JSON, or
+records in memory. A string is JSON if it begins like it, a path if there is something at it, and otherwise the name
+of something in the ledger. Looking creates nothing.
+
+Rooms that can judge something list `Judge` values as `JUDGES`; `JUDGES_IN` says in which modules. They are asked in
+that order, and a module is imported only when those before it did not recognise the thing.
+
+Keys: exactly those given, and then a signer who is not among them is wrong; or else our own ring and the keys we
+know, and then a signer who is not among them is unknown. A key inside the thing being verified proves nothing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import os
+import re
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from aver.capsule.sealed import Sealed
-from aver.keys import PublicKey
-from aver.verdict import Level, Verdict
+from aver.errors import BadInput, NotFound, Unavailable
+from aver.home import home_dir, load_config
+from aver.keys import KeyStore, PublicKey, Ring
+from aver.ledger.ledger import Ledger, open_ledger
+from aver.ledger.lookup import Located, locate
+from aver.ledger.outside import open_file
+from aver.ledger.verify import verify_ledger, verify_record
+from aver.verdict import BEGINNING, LEVELS, Judge, Level, Subject, Terms, Verdict
+
+__all__ = ["JUDGES_IN", "Found", "resolve", "verify", "verify_with_key"]
+
+JUDGES_IN = ("aver.ledger.judges", "aver.ledger.capsules")
+"""Modules with `JUDGES`, asked in this order. The last takes all JSON that is left."""
+
+_LEDGER_URL = re.compile(r"(?!capsule:)[a-z][a-z0-9+]*://").match
+
+Ledgers = Ledger | str | Path | None
+"""An open ledger, the URL or path of one, or the default one."""
 
 
 def verify(
@@ -20,36 +52,251 @@ def verify(
     require_pq: bool = False,
     tenant: str | None = None,
     home: Path | None = None,
-    ledger: str | Path | None = None,
+    ledger: Ledgers = None,
 ) -> Verdict:
-    """The verdict on anything. `ledger` (URL or path): where names are looked up instead of the default ledger.
+    """The verdict on anything: see the module's text for what `thing` may be.
 
-    `NotFound` if nothing of that name is anywhere; `BadInput` if it is nothing that Aver knows.
+    Names are looked up in `ledger`, or in the default ledger. `NotFound` if nothing is called so; `BadInput` if it
+    is nothing that Aver knows. What is there but damaged, or hostile, is no error: its verdict is `failed`.
     """
-    raise NotImplementedError
+    if level not in LEVELS:
+        raise BadInput(f"{level!r} is not a level of verification", advice=f"choose one of {', '.join(LEVELS)}")
+    if isinstance(thing, Ledger):
+        home = thing.config.home
+    elif isinstance(ledger, Ledger):
+        home = ledger.config.home
+    home = home or home_dir()
+    terms = Terms(_ring(keys, home), home, level, require_pq, tenant)
+    where = _Where(tenant, home, ledger)
+    if thing is None or _is_url(thing):
+        return _verify_whole(terms, where if thing is None else _Where(tenant, home, thing))
+    subject = _subject(thing)
+    if subject is None:
+        return _verify_named(thing, terms, where)
+    judge = _judge_of(subject)
+    if judge is not None:
+        return judge.judge(subject, terms)
+    if isinstance(thing, str):
+        try:
+            return _verify_named(thing, terms, where)
+        except NotFound:
+            pass
+    raise _unknown(subject)
 
 
 def verify_with_key(
-    sealed: Sealed | dict[str, Any] | str | bytes, key: PublicKey | str, *, require_pq: bool = False
+    sealed: Sealed | Mapping[str, Any] | str | bytes, key: PublicKey | str, *, require_pq: bool = False
 ) -> Verdict:
-    """The verdict on one capsule, held to exactly one key."""
-    raise NotImplementedError
+    """The verdict on one capsule (a `Sealed`, a sealed dict, or its JSON), held to exactly one key."""
+    if isinstance(sealed, str | bytes):
+        subject = _text(sealed)
+    elif isinstance(sealed, Sealed | Mapping):
+        subject = Subject("the capsule", value=sealed)
+    else:
+        raise BadInput(f"{type(sealed).__name__} is not a sealed capsule")
+    terms = Terms(_ring([key], None), home_dir(), require_pq=require_pq)
+    judge = next((one for one in _judges("aver.ledger.capsules") if one.recognises(subject)), None)
+    if judge is None:
+        raise BadInput("this is not the JSON of a capsule")
+    return judge.judge(subject, terms)
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a reference names: one record (`record` is set), or one chain of records."""
+    """What a reference names: one record (then `record` is set), or a chain of records.
+
+    `chain` is set where it is a chain, or a record, of a ledger; `fragment` where a URI pointed into the record.
+    """
 
     name: str
-    record: Sealed | None
-    chain: str | None
-    fragment: str | None
     read: Callable[[], Iterator[Sealed]]
-    """Its records in order, read afresh at each call."""
+    """Its records in order, read afresh at each call. Read is not verified."""
+    record: Sealed | None = None
+    chain: str | None = None
+    fragment: str | None = None
 
 
-def resolve(
-    thing: Any, *, tenant: str | None = None, home: Path | None = None, ledger: str | Path | None = None
-) -> Found:
-    """The one record or chain that `thing` names, for showing. Takes what `verify` takes, except whole ledgers."""
-    raise NotImplementedError
+def resolve(thing: Any, *, tenant: str | None = None, home: Path | None = None, ledger: Ledgers = None) -> Found:
+    """The one record or chain that `thing` names, for showing. Takes what `verify` takes, except what holds many."""
+    if isinstance(ledger, Ledger):
+        home = ledger.config.home
+    where = _Where(tenant, home or home_dir(), ledger)
+    if thing is None or _is_url(thing):
+        raise BadInput("a ledger holds many chains", advice="name one of them, or verify it")
+    subject = _subject(thing)
+    if subject is None:
+        return _find_named(thing, where)
+    judge = _judge_of(subject)
+    if judge is not None and judge.records is not None:
+        return _found_in(subject, judge.records)
+    if isinstance(thing, str):
+        try:
+            return _find_named(thing, where)
+        except NotFound:
+            pass
+    if judge is None:
+        raise _unknown(subject)
+    raise BadInput(f"{subject.name} is {judge.name}: it holds many chains", advice="name one of them, or verify it")
+
+
+# --- what is it?
+
+
+@dataclass(frozen=True, slots=True)
+class _Where:
+    """Where names are looked up."""
+
+    tenant: str | None
+    home: Path
+    ledger: Ledgers
+
+    @contextmanager
+    def opened(self) -> Iterator[Ledger]:
+        if isinstance(self.ledger, Ledger):
+            yield self.ledger
+            return
+        with open_ledger(self.ledger, tenant=self.tenant, create=False, home=self.home) as opened:
+            yield opened
+
+    @property
+    def words(self) -> str:
+        given = self.ledger.store.path if isinstance(self.ledger, Ledger) else self.ledger
+        return str(given or load_config(home=self.home).ledger)
+
+
+def _is_url(thing: Any) -> bool:
+    return isinstance(thing, str) and _LEDGER_URL(thing) is not None
+
+
+def _subject(thing: Any) -> Subject | None:
+    """The thing as a subject; None for a string that is neither JSON nor a path, and so must be a name."""
+    if isinstance(thing, bytes):
+        return _text(thing)
+    if isinstance(thing, os.PathLike):
+        return _at(Path(thing))
+    if isinstance(thing, Sealed | Mapping):
+        return Subject("the capsule", value=thing)
+    if not isinstance(thing, str):
+        return Subject(f"the {type(thing).__name__}", value=thing)
+    if thing.lstrip()[:1] in ("{", "["):
+        return _text(thing)
+    path = Path(thing).expanduser() if thing else None
+    return _at(path) if path is not None and _is_there(path) else None
+
+
+def _text(text: str | bytes) -> Subject:
+    raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    return Subject("the text", value=raw, beginning=raw[:BEGINNING])
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        os.stat(path)
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def _at(path: Path) -> Subject:
+    """A file or directory, with its first bytes."""
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        raise NotFound(f"there is no {path}", advice="check the path") from None
+    except ValueError:
+        raise BadInput(f"{ascii(str(path))[:80]} is not a path") from None
+    except OSError as error:
+        raise Unavailable(f"cannot look at {path}: {error.strerror}") from error
+    name = path.name or str(path)
+    if stat.S_ISDIR(mode):
+        return Subject(name, path=path, is_directory=True)
+    with open_file(path) as file:
+        return Subject(name, path=path, beginning=file.read(BEGINNING))
+
+
+def _judges(module: str) -> tuple[Judge, ...]:
+    judges: tuple[Judge, ...] = import_module(module).JUDGES
+    return judges
+
+
+def _judge_of(subject: Subject) -> Judge | None:
+    for module in JUDGES_IN:
+        for judge in _judges(module):
+            if judge.recognises(subject):
+                return judge
+    return None
+
+
+def _unknown(subject: Subject) -> BadInput:
+    return BadInput(
+        f"{subject.name} is nothing that Aver can verify",
+        advice="it takes ledgers, bundles, capsules as JSON, and databases of agent-capsule and qp-capsule",
+    )
+
+
+def _ring(keys: Iterable[PublicKey | str], home: Path | None) -> Ring:
+    given = [key if isinstance(key, PublicKey) else PublicKey(key) for key in keys]
+    return Ring.pinned(given) if given or home is None else KeyStore(home).ring()
+
+
+# --- names in a ledger
+
+
+def _verify_whole(terms: Terms, where: _Where) -> Verdict:
+    with where.opened() as ledger:
+        judge = next(one for one in _judges("aver.ledger.judges") if one.name == "a ledger")
+        return judge.judge(Subject("the ledger", value=ledger), terms)
+
+
+def _verify_named(name: str, terms: Terms, where: _Where) -> Verdict:
+    with _located(name, where) as (ledger, place):
+        if place.sequence is None:
+            return verify_ledger(
+                ledger, place.chain, level=terms.level, since=None, ring=terms.ring, require_pq=terms.require_pq
+            )
+        return verify_record(
+            ledger, place.chain, place.sequence, level=terms.level, ring=terms.ring, require_pq=terms.require_pq
+        )
+
+
+@contextmanager
+def _located(name: str, where: _Where) -> Iterator[tuple[Ledger, Located]]:
+    if not name:
+        raise BadInput("an empty name names nothing")
+    with ExitStack() as stack:
+        try:
+            ledger = stack.enter_context(where.opened())
+            place = locate(ledger, name)
+        except NotFound as error:
+            words = f"there is no file or directory {ascii(name)[:120]}, and {error.message}"
+            raise NotFound(words, advice=f"looked in {where.words}; aver log lists the chains there") from error
+        yield ledger, place
+
+
+def _find_named(name: str, where: _Where) -> Found:
+    with _located(name, where) as (ledger, place):
+        if place.sequence is None:
+            chain = place.chain
+            count = ledger.head(chain).count
+            return Found(chain, lambda: _read(where, chain, 0, count), chain=chain)
+        sequence = place.sequence
+        record = next(ledger.read(place.chain, sequence, sequence + 1), None)
+    if record is None:
+        raise NotFound(f"record {sequence} of chain {place.chain} is missing", advice="run: aver verify")
+    found = f"capsule://{place.chain}/{sequence}"
+    return Found(found, lambda: iter((record,)), record, place.chain, place.fragment)
+
+
+def _read(where: _Where, chain: str, start: int, stop: int) -> Iterator[Sealed]:
+    with where.opened() as ledger:
+        yield from ledger.read(chain, start, stop)
+
+
+def _found_in(subject: Subject, records: Callable[[Subject], Iterator[Sealed]]) -> Found:
+    """A chain, or the record itself where there is one only."""
+    reading = records(subject)
+    first = next(reading, None)
+    if first is None:
+        raise NotFound(f"there is no capsule in {subject.name}")
+    alone = next(reading, None) is None
+    return Found(subject.name, lambda: records(subject), first if alone else None)

@@ -57,11 +57,6 @@ class NotCanonical(BadInput):
         self.problem = message
         self.path = path
 
-    def within(self, outer: str) -> NotCanonical:
-        """The same problem, seen from the value that contains this one."""
-        inner = self.path if not self.path or self.path.startswith("[") else f".{self.path}"
-        return NotCanonical(self.problem, path=f"{outer}{inner}", advice=self.advice)
-
 
 class InvalidCapsule(BadInput):
     """A capsule breaks the rules for writing one. `category` and `field` name the first rule broken.

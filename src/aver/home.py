@@ -17,14 +17,15 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from aver.errors import BadInput, Unavailable
 
-__all__ = ["CONFIG_MAX", "Config", "ensure_home", "home_dir", "load_config", "replace_file", "sync_directory"]
+__all__ = ["CONFIG_MAX", "Config", "ensure_home", "home_dir", "load_config", "replace_file", "replacing", "sync_directory"]
 
 CONFIG_MAX = 256 * 1024
 """A settings file larger than this is not one."""
@@ -122,13 +123,20 @@ def _read_settings(path: Path) -> dict[str, Any]:
 
 def replace_file(path: Path, data: bytes, *, mode: int = 0o600) -> None:
     """Put `data` at `path` all at once and durably: the old bytes or the new ones, never a mixture."""
+    with replacing(path, mode=mode) as file:
+        file.write(data)
+
+
+@contextmanager
+def replacing(path: Path, *, mode: int = 0o600) -> Iterator[BinaryIO]:
+    """The same for what is written piece by piece: it takes the place of `path` when the context ends well."""
     directory = path.parent
     try:
-        handle, temporary = tempfile.mkstemp(dir=directory, prefix=f".{path.name}.")
+        handle, temporary = tempfile.mkstemp(dir=directory, prefix=f".{path.name[:64]}.")
         try:
             with os.fdopen(handle, "wb") as file:
                 os.fchmod(file.fileno(), mode)
-                file.write(data)
+                yield file
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(temporary, path)

@@ -51,7 +51,7 @@ _FLOAT_TINY, _FLOAT_HUGE, _INFINITY = 1e-4, 1e16, float("inf")
 
 def canonical_bytes(value: Any) -> bytes:
     """The canonical bytes of a capsule's content, or of any JSON value; `NotCanonical` if it has none."""
-    if type(value) is dict and "reasoning" in value:
+    if isinstance(value, dict) and "reasoning" in value:
         value = with_float_fields(value)
     return plain_bytes(value)
 
@@ -68,13 +68,13 @@ def plain_bytes(value: Any) -> bytes:
         raise _located(value, error) from error
 
 
-def needs_exact_writer(values: Iterable[Any]) -> bool:
+def needs_exact_writer(values: Iterable[Any], *, depth: int) -> bool:
     """Refuse values that have no canonical form; True if orjson would write one of them another way.
 
-    For those who write a larger value of which only these parts are not known to be plain. `TypeError` or
-    `NotCanonical` means that `plain_bytes` will say what is wrong.
+    For those who write a larger value of which only these parts, at most `depth` levels down, are not known to be
+    plain. `TypeError` or `NotCanonical` means that `plain_bytes` of the whole will say what is wrong, if anything.
     """
-    return _walk(values)
+    return _walk(values, depth)
 
 
 def ascii_json(value: Any) -> bytes:
@@ -91,7 +91,7 @@ def ascii_json(value: Any) -> bytes:
 def with_float_fields(content: dict[str, Any]) -> dict[str, Any]:
     """The content with the float-typed fields as floats. The argument is left as it is."""
     reasoning = content.get("reasoning")
-    if type(reasoning) is not dict:
+    if not isinstance(reasoning, dict):
         return content
     changed: dict[str, Any] = {}
     confidence = reasoning.get("confidence")
@@ -99,14 +99,14 @@ def with_float_fields(content: dict[str, Any]) -> dict[str, Any]:
         changed["confidence"] = _as_float(confidence, "reasoning.confidence")
     options = reasoning.get("options")
     if isinstance(options, list | tuple) and any(
-        type(option) is dict and type(option.get("feasibility")) is int for option in options
+        isinstance(option, dict) and type(option.get("feasibility")) is int for option in options
     ):
         changed["options"] = [
             {
                 **option,
                 "feasibility": _as_float(option["feasibility"], f"reasoning.options[{index}].feasibility"),
             }
-            if type(option) is dict and type(option.get("feasibility")) is int
+            if isinstance(option, dict) and type(option.get("feasibility")) is int
             else option
             for index, option in enumerate(options)
         ]
@@ -148,7 +148,7 @@ def _walk(values: Iterable[Any], depth: int = 0) -> bool:
                     raise TypeError
                 exact = True
         elif value is not None and kind is not bool:
-            if not isinstance(value, dict | list | tuple):
+            if kind is not tuple and not isinstance(value, dict | list):
                 raise TypeError
             if _walk(value.values() if isinstance(value, dict) else value, depth + 1):
                 exact = True
@@ -208,7 +208,7 @@ def _problem(value: Any) -> str | None:
         except ValueError:
             return "is an integer with too many digits"
         return None
-    if value is None or type(value) is bool or isinstance(value, dict | list | tuple):
+    if value is None or type(value) in (bool, tuple) or isinstance(value, dict | list):
         return None
     return f"a {type(value).__name__} is not a JSON value"
 

@@ -115,11 +115,11 @@ class Option(_Part):
 
     id: str = ""
     description: str = ""
-    pros: Sequence[str] = ()
-    cons: Sequence[str] = ()
+    pros: Sequence[str] = field(default_factory=list)
+    cons: Sequence[str] = field(default_factory=list)
     estimated_impact: Mapping[str, Any] = field(default_factory=dict)
     feasibility: float = 0.0
-    risks: Sequence[str] = ()
+    risks: Sequence[str] = field(default_factory=list)
     selected: bool = False
     rejection_reason: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
@@ -144,7 +144,7 @@ class Reasoning(_Part):
     """Why the decision was made. `options_considered` follows from `options` unless given."""
 
     analysis: str = ""
-    options: Sequence[Option] = ()
+    options: Sequence[Option] = field(default_factory=list)
     options_considered: Sequence[str] | None = None
     selected_option: str = ""
     reasoning: str = ""
@@ -180,7 +180,7 @@ class Authority(_Part):
     type: str = "autonomous"
     approver: str | None = None
     policy_reference: str | None = None
-    chain: Sequence[Any] = ()
+    chain: Sequence[Any] = field(default_factory=list)
     escalation_reason: str | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
 
@@ -223,7 +223,7 @@ class ToolCall(_Part):
 class Execution(_Part):
     """What actually happened."""
 
-    tool_calls: Sequence[ToolCall] = ()
+    tool_calls: Sequence[ToolCall] = field(default_factory=list)
     duration_ms: int = 0
     resources_used: Mapping[str, Any] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
@@ -248,7 +248,7 @@ class Outcome(_Part):
     result: Any = None
     summary: str = ""
     error: str | None = None
-    side_effects: Sequence[str] = ()
+    side_effects: Sequence[str] = field(default_factory=list)
     metrics: Mapping[str, Any] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
 

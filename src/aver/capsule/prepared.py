@@ -8,8 +8,7 @@ signature. The bytes are exactly those of `canonical_bytes` (a property test hol
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -25,11 +24,12 @@ from aver.errors import InvalidCapsule, NotCanonical
 __all__ = ["Prepared", "prepare"]
 
 _REFERENCE = b'"blob":{'
+_FREE_DEPTH = 4
+"""How deep in a capsule its free parts stand at most: `execution.tool_calls[].arguments`."""
 _WRITTEN_OUT = ("authority", "execution", "outcome", "reasoning", "trigger")
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(NamedTuple):
     """A draft that cannot be refused any more for what it says."""
 
     id: str
@@ -82,39 +82,48 @@ def prepare(draft: Capsule | Mapping[str, Any], *, key: str | None = None, blobs
             "a draft has no place in a chain yet: leave sequence and previous_hash out",
         )
     validate(content)
-    block = draft_block(content)
+    block = {"v": BLOCK_VERSION, **draft_block(content)}
+    if key is not None:
+        block["key"] = check_key(key)
     sections, environment = _written(content)
-    if _size((*sections.values(), *environment.values())) > INLINE_MAX:
+    values, written_values = _kept_as_values(content, block)
+    if _size((*sections.values(), *environment.values(), written_values), environment) > INLINE_MAX:
+        if len(plain_bytes(block)) > INLINE_MAX:
+            field = f"context.environment.{BLOCK}"
+            raise InvalidCapsule("invalid_value", field, f"is larger than {INLINE_MAX} bytes")
         content, moved = externalised(content)
         blobs = [*blobs, *moved]
         block = {**block, **content["context"]["environment"].get(BLOCK, {})}
         sections, environment = _written(content)
-        if (size := _size((*sections.values(), *environment.values()))) > CAPSULE_MAX:
+        values, written_values = _kept_as_values(content, block)
+        size = _size((*sections.values(), *environment.values(), written_values), environment)
+        if size > CAPSULE_MAX:
             raise InvalidCapsule(
                 "invalid_value",
                 "",
                 f"the capsule has {size} bytes, more than {CAPSULE_MAX}",
                 advice="pass large values as aver.Blob(...).reference with blobs=[...]",
             )
-    block = {"v": BLOCK_VERSION, **block}
-    if key is not None:
-        block["key"] = check_key(key)
-    names = {name: content[name] for name in ("id", "type", "domain", "parent_id", "spec_version")}
-    context = {name: content["context"][name] for name in ("agent_id", "session_id")}
-    # These few stay values, to be written with the place; being here they can no longer fail there.
-    plain_bytes([names, context, block])
-    refers = _REFERENCE in b"".join((*sections.values(), *environment.values()))
+    refers = _REFERENCE in b"".join((*sections.values(), *environment.values(), written_values))
     return Prepared(
         id=content["id"],
         type=content["type"],
-        session=context["session_id"],
+        session=values["context"]["session_id"],
         key=key,
         block=block,
-        content={**names, "context": context, **{n: orjson.Fragment(part) for n, part in sections.items()}},
+        content={**values, **{name: orjson.Fragment(part) for name, part in sections.items()}},
         environment={name: orjson.Fragment(part) for name, part in environment.items()},
         blobs=tuple(blobs),
         blob_digests=frozenset(digest for digest, _ in blob_references(content)) if refers or blobs else frozenset(),
     )
+
+
+def _kept_as_values(content: Mapping[str, Any], block: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
+    """The few things that are written with the place, and their size now. Being here, they cannot fail there."""
+    values = {name: content[name] for name in ("id", "type", "domain", "parent_id", "spec_version")}
+    context = {name: content["context"][name] for name in ("agent_id", "session_id")}
+    written = plain_bytes({**values, "context": {**context, "environment": {BLOCK: block}}})
+    return {**values, "context": context}, written
 
 
 def _as_capsule(draft: Capsule | Mapping[str, Any]) -> Capsule:
@@ -139,7 +148,7 @@ def _written(content: Mapping[str, Any]) -> tuple[dict[str, bytes], dict[str, by
     """
     environment = {name: value for name, value in content["context"]["environment"].items() if name != BLOCK}
     try:
-        if not needs_exact_writer([*_free_parts(content), environment]):
+        if not needs_exact_writer([*_free_parts(content), environment], depth=_FREE_DEPTH):
             orjson.dumps(environment)
             return (
                 {name: orjson.dumps(content[name], option=orjson.OPT_SORT_KEYS) for name in _WRITTEN_OUT},
@@ -147,9 +156,9 @@ def _written(content: Mapping[str, Any]) -> tuple[dict[str, bytes], dict[str, by
             )
     except (TypeError, ValueError, NotCanonical):
         pass  # What is wrong, and where, is found below.
-    _written_exactly(environment, "context.environment")
+    plain_bytes(content)
     return (
-        {name: _written_exactly(content[name], name) for name in _WRITTEN_OUT},
+        {name: plain_bytes(content[name]) for name in _WRITTEN_OUT},
         {name: plain_bytes(value) for name, value in environment.items()},
     )
 
@@ -167,13 +176,6 @@ def _free_parts(content: Mapping[str, Any]) -> Iterator[Any]:
     yield content["outcome"]["metrics"]
 
 
-def _written_exactly(value: Any, path: str) -> bytes:
-    try:
-        return plain_bytes(value)
-    except NotCanonical as error:
-        raise error.within(path) from None
-
-
-def _size(parts: Iterable[bytes]) -> int:
+def _size(parts: Iterable[bytes], names: Iterable[str]) -> int:
     """The canonical size, but for the few bytes that depend on the capsule's place."""
-    return sum(map(len, parts))
+    return sum(map(len, parts)) + sum(map(len, names))

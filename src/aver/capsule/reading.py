@@ -142,7 +142,15 @@ def _no_constant(name: str) -> NoReturn:
     raise Unreadable(f"{name} is not JSON")
 
 
-_STRICT = json.JSONDecoder(object_pairs_hook=_pairs, parse_constant=_no_constant)
+def _finite(text: str) -> float:
+    number = float(text)
+    if number in (_INFINITY, -_INFINITY):
+        raise Unreadable(f"the number {text[:40]} is too large for a float")
+    return number
+
+
+_INFINITY = float("inf")
+_STRICT = json.JSONDecoder(object_pairs_hook=_pairs, parse_constant=_no_constant, parse_float=_finite)
 _AS_WRITTEN = json.JSONDecoder(
     object_pairs_hook=_pairs, parse_constant=_no_constant, parse_float=_Written, parse_int=_Written
 )
@@ -217,6 +225,7 @@ class _Reader:
 
     def object_with_array(self, key: str) -> Iterator[tuple[str, Any]]:
         others: dict[str, Any] = {}
+        size = 0
         seen: set[str] = set()
         self._expect("{")
         if self._peek() == "}":
@@ -233,7 +242,10 @@ class _Reader:
                 if name == key:
                     yield from self.array()
                 else:
-                    others[name] = self._value()[1]
+                    text, others[name] = self._value()
+                    size += len(name) + len(text)
+                    if size > ELEMENT_MAX:
+                        raise Unreadable(f"what stands beside {key!r} is larger than {ELEMENT_MAX} bytes")
                 if self._peek() == ",":
                     self._expect(",")
                 else:

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,6 +26,8 @@ from aver.clock import now
 from aver.errors import BadInput, InvalidCapsule, NotCanonical
 
 __all__ = ["SEAL_KEYS", "Sealed", "content_hash", "seal"]
+
+_LONG_INTEGER = re.compile(rb"[0-9]{19}").search
 
 SEAL_KEYS = ("hash", "signature", "signature_pq", "signed_at", "signed_by")
 
@@ -75,8 +78,11 @@ class Sealed:
     def to_dict(self) -> dict[str, Any]:
         """The signed content, parsed afresh."""
         try:
-            content = orjson.loads(self.canonical)
+            # orjson reads integers beyond 64 bits as floats; a false alarm costs time only.
+            content = None if _LONG_INTEGER(self.canonical) else orjson.loads(self.canonical)
         except orjson.JSONDecodeError:
+            content = None
+        if content is None:
             content = read_json(self.canonical)
         if not isinstance(content, dict):
             raise BadInput("the sealed bytes are not a JSON object")

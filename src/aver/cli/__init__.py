@@ -22,7 +22,7 @@ VERBS = {
     "seal": ("aver.cli.seal", "seal drafts from a JSON or JSONL file into a chain"),
     "keys": ("aver.cli.keys", "show, new, rotate, export, import, trust, forget"),
     "export": ("aver.cli.exporting", "write chains as a bundle that others can verify"),
-    "import": ("aver.cli.importing", "read a bundle, or another tool's ledger, as frozen chains"),
+    "import": ("aver.cli.importing", "take the chains of a bundle into the ledger, frozen"),
     "checkpoint": ("aver.cli.checkpoint", "write a signed statement of all heads, to keep elsewhere"),
     "doctor": ("aver.cli.doctor", "look for trouble: files, keys, ledger, clock, disk"),
 }
@@ -41,9 +41,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not arguments:
         print(overview(), file=sys.stderr)
         return 2
-    from aver.cli.running import run
+    try:
+        from aver.cli.running import run
 
-    return run(arguments)
+        return run(arguments)
+    except KeyboardInterrupt:
+        return 130
 
 
 def overview() -> str:

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aver.cli.entries import Entry, entry_of, print_entry
+from aver.cli.entries import Entry, entry_of
 from aver.cli.files import check_free
 from aver.cli.options import add_json
-from aver.cli.output import Errors, Painted, Screen, plural, print_json
+from aver.cli.output import Errors, Painted, Part, Screen, plural, print_json
 from aver.cli.verdicts import status_parts
 
 if TYPE_CHECKING:
@@ -88,6 +88,8 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         print_json({"records": records, "verdict": verdict.to_dict(), "tampering": described, **summary})
     else:
         _print_end(screen, caught, len(results), given.keep)
+    if not good:
+        Errors().tell("the demo did not go as it should: see above", "this is a defect in Aver: please report it")
     return 0 if good else 1
 
 
@@ -136,30 +138,32 @@ def _tamper(stage: Path) -> Iterator[Result]:
 
 
 def _print_run(screen: Screen, entries: list[Entry], fingerprint: str, verdict: Verdict) -> None:
-    screen.line(Painted("1. Seal", "strong"), " an agent's run: each step a record, signed, and linked to the one before.")
+    screen.line(Painted("1. Seal", "strong"), " an agent's run: each step a record, signed and linked to the last.")
     screen.line()
-    screen.line("   ", str(entries[0].chain), Painted(f"   signed by {fingerprint}, Ed25519 and ML-DSA-65", "dim"))
-    for entry in entries:
-        print_entry(screen, entry, with_chain=False)
+    rows: list[list[Part]] = [
+        [f"{entry.sequence}", f"{entry.type}", entry.summary, Painted(f"sha3 {entry.hash[:8]}…", "dim")]
+        for entry in entries
+    ]
+    screen.table(rows, indent=2)
+    screen.line(Painted(f"  chain {entries[0].chain}, signed by {fingerprint} with Ed25519 and ML-DSA-65", "dim"))
     screen.line()
     screen.line(Painted("2. Verify", "strong"), " it: content, signatures, links, keys, and that nothing is missing.")
     screen.line()
     extent = f"{plural(verdict.records, 'record')} in {plural(verdict.chains, 'chain')}"
-    screen.line("   ", *status_parts(screen, verdict), f": {extent}, with those of the keys and of the chains' ends")
+    screen.line("  ", *status_parts(screen, verdict), f": {extent} (two runs, the keys, where each run ended)")
     screen.line()
     screen.line(Painted("3. Tamper", "strong"), " with copies of the file, as someone who holds the disk could.")
     screen.line()
 
 
 def _print_result(screen: Screen, result: Result) -> None:
-    bad = result.verdict.first_bad
-    found = f"{bad.code} at {_short(bad.place.chain, bad.place.sequence)}" if bad else result.verdict.status
+    bad, expected = result.verdict.first_bad, result.tampering
+    found = f"{bad.code:<22}  {_short(bad.place.chain, bad.place.sequence)}" if bad else result.verdict.status
     if result.caught:
-        screen.line("   ", screen.mark("ok"), f" {result.tampering.title:<42} ", Painted(found, "warn"))
+        screen.line("  ", Painted("caught", "good"), f"  {expected.title:<30}  ", Painted(found, "warn"))
         return
-    expected = result.tampering
-    screen.line("   ", screen.mark("failed"), f" {expected.title:<42} ", Painted(f"NOT CAUGHT: {found}", "bad"))
-    screen.line(" " * 48, f"expected {expected.code} at {_short(expected.chain, expected.sequence)}")
+    screen.line("  ", Painted("NOT CAUGHT", "bad"), f"  {expected.title}: ", Painted(found, "bad"))
+    screen.line(f"    expected {expected.code} {_short(expected.chain, expected.sequence)}")
 
 
 def _short(chain: str | None, sequence: int | None) -> str:
@@ -169,10 +173,11 @@ def _short(chain: str | None, sequence: int | None) -> str:
 def _print_end(screen: Screen, caught: int, total: int, keep: str | None) -> None:
     screen.line()
     style = "good" if caught == total else "bad"
-    screen.line(Painted(f"{caught} of {total} caught", style), ", each by its code and at its place.")
+    screen.line(
+        Painted(f"{caught} of {total} caught", style),
+        ", each for its reason (the code) and at its place (chain/sequence).",
+    )
     if keep:
         screen.line(f"Kept in {keep}. Try: AVER_HOME={keep}/home aver verify {keep}/tampered-01.db")
     else:
-        screen.line('Now yours: aver seal --help, or from Python: aver.open_ledger().append("notes.today", ...)')
-    if caught != total:
-        Errors().tell("a change was not caught, or not where it was made", "this is a defect in Aver: please report it")
+        screen.line("Look at the files yourself: aver demo --keep DIR. Seal your own: aver seal --help")

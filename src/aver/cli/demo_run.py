@@ -22,8 +22,8 @@ from aver import (
 
 __all__ = ["CHAIN", "OTHER_CHAIN", "REFUND", "seal_runs"]
 
-CHAIN = "refunds.order-1042"
-OTHER_CHAIN = "refunds.order-1043"
+CHAIN = "refunds.1042"
+OTHER_CHAIN = "refunds.1043"
 
 REFUND = 3
 """The sequence number of the record that moved money."""
@@ -66,7 +66,8 @@ def _asked(order: str, request: str) -> Capsule:
 
 
 def _looked_up(order: str, request: str, amount: str, parent: str) -> Capsule:
-    call = ToolCall(tool="orders.get", arguments={"order": order}, result={"paid": amount, "currency": "EUR"}, success=True)
+    paid = {"paid": amount, "currency": "EUR"}
+    call = ToolCall(tool="orders.get", arguments={"order": order}, result=paid, success=True)
     return Capsule(
         type="tool",
         parent_id=parent,
@@ -79,7 +80,13 @@ def _looked_up(order: str, request: str, amount: str, parent: str) -> Capsule:
 
 def _decided(order: str, request: str, amount: str, parent: str) -> Capsule:
     options = [
-        Option(id="refund", description="refund the order", pros=["what was asked for"], feasibility=0.9, selected=True),
+        Option(
+            id="refund",
+            description="refund the order",
+            pros=["what was asked for"],
+            feasibility=0.9,
+            selected=True,
+        ),
         Option(
             id="voucher",
             description="send a voucher instead",

@@ -96,7 +96,7 @@ class DraftFile:
             chunks = iter(lambda: self._copy.read(CHUNK), b"")
             number = 0
             try:
-                for number, (_, value) in enumerate(read_elements(chunks), 1):  # noqa: B007 - told if it fails
+                for number, (_, value) in enumerate(read_elements(chunks), 1):
                     yield f"{self.name}, draft {number}", number, value
             except Unreadable as error:
                 raise BadDraft(f"{self.name}, after draft {number}", number + 1, error) from error
@@ -135,7 +135,7 @@ def _draft(place: str, line: int, value: Any, chain: str | None) -> Draft:
         raise BadInput("the draft names no chain", advice='give --chain NAME, or "chain" in the draft')
     if check_chain_name(target) in RESERVED_CHAINS:
         raise BadInput(f"the chain {target!r} is written by the ledger itself", advice="choose another")
-    block = {name: given[name] for name in ("kind", "refs") if name in given}
+    block = {name: value for name, value in given.items() if name in ("kind", "refs")}
     if block:
         content = _with_block(content, block)
     key = given.get("key")

@@ -11,7 +11,7 @@ from aver.errors import AverError
 if TYPE_CHECKING:
     from aver.capsule import Sealed
 
-__all__ = ["Entry", "entry_of", "print_entry"]
+__all__ = ["Entry", "entry_of", "print_entry", "sort_of"]
 
 CHAIN_WIDTH = 28
 """Columns for a chain's name where lines of several chains are mixed."""
@@ -37,7 +37,12 @@ class Entry:
 
 
 def entry_of(record: Sealed) -> Entry:
-    seal = {"chain": record.chain, "at": record.signed_at, "hash": record.hash, "signed_by": record.signed_by}
+    seal: dict[str, Any] = {
+        "chain": record.chain,
+        "at": record.signed_at,
+        "hash": record.hash,
+        "signed_by": record.signed_by,
+    }
     try:
         content = record.to_dict()
         outcome, trigger = content["outcome"], content["trigger"]
@@ -55,9 +60,14 @@ def entry_of(record: Sealed) -> Entry:
         return Entry(**seal, sequence=None, type="?", kind="?", status="?", summary=words, id="")
 
 
+def sort_of(record_type: str, kind: str) -> str:
+    """Type and kind as one word; `record` is a kind that says nothing."""
+    return record_type if kind == "record" else f"{record_type}/{kind}"
+
+
 def print_entry(screen: Screen, entry: Entry, *, with_chain: bool) -> None:
     sequence = "?" if entry.sequence is None else str(entry.sequence)
-    sort = one_line(entry.type if entry.kind == "record" else f"{entry.type}/{entry.kind}")
+    sort = one_line(sort_of(entry.type, entry.kind))
     chain = one_line(entry.chain or "")
     before = f"{clipped(chain, CHAIN_WIDTH):<{CHAIN_WIDTH}} " if with_chain else ""
     before += f"{sequence:>5}  "

@@ -73,9 +73,8 @@ def _export(given: argparse.Namespace, screen: Screen) -> None:
 def _new(given: argparse.Namespace, screen: Screen) -> None:
     person = given.identity.startswith("person:")
     passphrase = _passphrase(given, new=True) if person or given.passphrase_fd is not None else None
-    entry = _store().create(
-        given.identity, purpose=given.purpose, post_quantum=given.pq or load_config().post_quantum, passphrase=passphrase
-    )
+    post_quantum = given.pq or load_config().post_quantum
+    entry = _store().create(given.identity, purpose=given.purpose, post_quantum=post_quantum, passphrase=passphrase)
     if given.json:
         print_json({"key": _entry(entry)})
         return
@@ -158,7 +157,7 @@ def _import(given: argparse.Namespace, screen: Screen) -> None:
         raise NotFound(f"{given.path} holds no key {min(missing)}", advice=f"aver keys import {given.path} lists them")
     fates = _registered(keys, wanted) if wanted else _looked_up(keys)
     _print_fates(given, screen, keys, fates)
-    if not wanted and "left out" in fates.values():
+    if not wanted and "not registered" in fates.values():
         Errors().note("nothing was registered: compare a fingerprint with its owner, then give --trust FINGERPRINT")
 
 
@@ -180,16 +179,14 @@ def _registered(keys: Iterable[PublicKey], trust: set[str]) -> dict[str, str]:
     return {
         **{key.fingerprint: "registered" for key in imported.registered},
         **{key.fingerprint: "known already" for key in imported.already_known},
-        **{key.fingerprint: "left out" for key in imported.left_out},
+        **{key.fingerprint: "not registered" for key in imported.left_out},
     }
 
 
 def _looked_up(keys: Iterable[PublicKey]) -> dict[str, str]:
     """What is known of these keys, without writing anything."""
     ring = _store().ring()
-    return {
-        key.fingerprint: "known already" if key in ring.lookup(key.fingerprint) else "left out" for key in keys
-    }
+    return {key.fingerprint: "known already" if key in ring.lookup(key.fingerprint) else "not registered" for key in keys}
 
 
 def _print_fates(
@@ -198,8 +195,8 @@ def _print_fates(
     if given.json:
         print_json({"keys": [{**_key(key), "fate": fates[key.fingerprint].replace(" ", "_")} for key in keys]})
         return
-    styles = {"registered": "good", "left out": "warn"}
-    rows = []
+    styles = {"registered": "good", "not registered": "warn"}
+    rows: list[list[Part]] = []
     for key in keys:
         fate = fates[key.fingerprint]
         rows.append([key.fingerprint, Painted(fate, styles.get(fate, "dim")), key.algorithm])

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from aver.cli.entries import entry_of, print_entry
+from aver.cli.entries import Entry, entry_of, print_entry
 from aver.cli.options import Usage, add_json, add_ledger, add_tenant, count, moment
 from aver.cli.output import Errors, Painted, Screen, plural, print_json, short_time
 
@@ -110,7 +110,7 @@ def _print_records(ledger: Ledger, given: argparse.Namespace, screen: Screen) ->
         Errors().note("no records match")
 
 
-def _reversed(entries: Iterable[Any]) -> Iterator[Any]:
+def _reversed(entries: Iterable[Entry]) -> Iterator[Entry]:
     return reversed(list(entries))
 
 
@@ -126,7 +126,7 @@ def _records(ledger: Ledger, given: argparse.Namespace, limit: int | None) -> It
     return found if limit is None else deque(found, maxlen=limit)
 
 
-def _filters(given: argparse.Namespace) -> dict[str, str]:
+def _filters(given: argparse.Namespace) -> dict[str, Any]:
     names = ("type", "kind", "session", "since", "until")
     return {name: getattr(given, name) for name in names if getattr(given, name) is not None}
 

@@ -146,9 +146,9 @@ class Screen:
 
     def table(self, rows: Sequence[Sequence[Part]], *, header: Sequence[str] = (), indent: int = 0) -> None:
         """Rows in aligned columns; the last column is cut at the edge of a terminal."""
-        cells = [[one_line_part(part) for part in row] for row in rows]
-        titles = [[Painted(title, "dim") for title in header]] if header and self.terminal else []
-        lines = [*titles, *cells]
+        lines = [[one_line_part(part) for part in row] for row in rows]
+        if header and lines and self.terminal:
+            lines.insert(0, [Painted(title, "dim") for title in header])
         if not lines:
             return
         widths = [max(width_of(_text(row[column])) for row in lines) for column in range(len(lines[0]) - 1)]

@@ -25,7 +25,6 @@ from aver.errors import AverError, Unavailable
 __all__ = ["run"]
 
 INTERNAL_ERROR = 4
-INTERRUPTED = 130
 BROKEN_PIPE = 141
 
 DEBUG_ENV = "AVER_DEBUG"
@@ -38,18 +37,15 @@ def run(arguments: Sequence[str]) -> int:
             code = _run_verb(arguments)
         except SystemExit as finished:  # argparse printed the help it was asked for.
             code = finished.code if isinstance(finished.code, int) else INTERNAL_ERROR
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - this is where a traceback becomes one line
             code = _report(error, as_json=prefers_json(arguments))
         sys.stdout.flush()
-    except KeyboardInterrupt:
-        _silence(sys.stdout)
-        return INTERRUPTED
     except BrokenPipeError:
         _silence(sys.stdout)
         return BROKEN_PIPE
     except OSError as error:
         _silence(sys.stdout)
-        return _report(Unavailable(f"cannot write the output: {error.strerror}"), as_json=False)
+        return _report(error, as_json=False)
     return code
 
 
@@ -79,6 +75,8 @@ def _report(error: Exception, *, as_json: bool) -> int:
         import traceback
 
         traceback.print_exception(error)
+    if isinstance(error, OSError):
+        error = Unavailable(_os_words(error), advice="see whether the disk is full or the file may be used")
     if isinstance(error, AverError):
         code, message, advice = error.exit_code, error.message, error.advice
     else:
@@ -102,6 +100,11 @@ def _described(error: Exception, code: int, message: str, advice: str) -> dict[s
         if isinstance(value, str | int):
             described[name] = value
     return described
+
+
+def _os_words(error: OSError) -> str:
+    words = error.strerror or type(error).__name__
+    return f"{error.filename}: {words}" if error.filename else f"cannot write the output, or read the input: {words}"
 
 
 def _silence(stream: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -38,9 +38,9 @@ class Checked:
     """What the first reading of a file has found."""
 
     drafts: int = 0
-    chains: dict[str, str] | None = None
+    chains: dict[str, str] = field(default_factory=dict)
     """Each chain, and where it is first named."""
-    missing_blobs: dict[str, BadDraft] | None = None
+    missing_blobs: dict[str, BadDraft] = field(default_factory=dict)
     """Blobs that drafts refer to but do not bring, which must therefore be in the ledger already."""
 
 
@@ -89,7 +89,7 @@ def _check_all(file: DraftFile, given: argparse.Namespace) -> Checked:
 
     if given.key is not None:
         check_key(given.key)
-    checked = Checked(chains={}, missing_blobs={})
+    checked = Checked()
     for draft in _drafts(file, given):
         try:
             prepared = prepare(draft.content, key=draft.key)
@@ -109,11 +109,11 @@ def _check_all(file: DraftFile, given: argparse.Namespace) -> Checked:
 
 def _check_against(ledger: Ledger, checked: Checked) -> None:
     """What only the ledger can refuse, refused before the first append."""
-    for chain, place in (checked.chains or {}).items():
+    for chain, place in checked.chains.items():
         row = ledger.store.chain(ledger.tenant, chain)
         if row is not None and row.frozen:
             raise BadInput(f"{place}: the chain {chain} was imported and does not grow here", advice="choose another")
-    for digest, problem in (checked.missing_blobs or {}).items():
+    for digest, problem in checked.missing_blobs.items():
         if ledger.store.blob(ledger.tenant, digest) is None:
             raise problem
 

@@ -62,15 +62,15 @@ def _edit_and_sign(path: Path, _: Scene) -> None:
         _reseal(file, CHAIN, REFUND, content, stranger)
 
 
-def _reseal_chain(path: Path, _: Scene) -> None:
+def _edit_and_reseal(path: Path, _: Scene) -> None:
     stranger = SeedSigner.generate()
     with _opened(path) as file:
-        previous = None
-        for sequence in range(_count(file, CHAIN)):
+        content = orjson.loads(_with_other_amount(_record(file, CHAIN, REFUND)))
+        head = _reseal(file, CHAIN, REFUND, content, stranger)
+        for sequence in range(REFUND + 1, _count(file, CHAIN)):
             content = orjson.loads(_record(file, CHAIN, sequence)["canonical"])
-            content["previous_hash"] = previous
-            previous = _reseal(file, CHAIN, sequence, content, stranger)
-        file.execute("UPDATE chains SET head = ? WHERE name = ?", (previous, CHAIN))
+            head = _reseal(file, CHAIN, sequence, {**content, "previous_hash": head}, stranger)
+        file.execute("UPDATE chains SET head = ? WHERE name = ?", (head, CHAIN))
 
 
 def _delete_record(path: Path, _: Scene) -> None:
@@ -120,7 +120,8 @@ def _strip_pq(path: Path, _: Scene) -> None:
 
 def _replace_receipt(path: Path, _: Scene) -> None:
     with _opened(path) as file:
-        file.execute("UPDATE blobs SET data = ? WHERE data LIKE '%1042%'", (b"refund of EUR 1240.00 for order 1042\n",))
+        forged = b"refund of EUR 1240.00 for order 1042: accepted\n"
+        file.execute("UPDATE blobs SET data = ? WHERE CAST(data AS TEXT) LIKE '%1042%'", (forged,))
 
 
 def _hide_from_search(path: Path, _: Scene) -> None:
@@ -137,24 +138,24 @@ def _restore_old_copy(path: Path, scene: Scene) -> None:
     shutil.copyfile(scene.old_ledger, path)
 
 
-RENAMED = "refunds.order-2077"
+RENAMED = "refunds.2077"
 
 TAMPERINGS = (
-    Tampering("the amount was edited", "HASH_MISMATCH", CHAIN, REFUND, _edit_amount),
+    Tampering("an amount edited", "HASH_MISMATCH", CHAIN, REFUND, _edit_amount),
     Tampering("… and the hash made to fit", "SIG_INVALID", CHAIN, REFUND, _edit_and_rehash),
     Tampering("… and signed by another key", "CHAIN_BREAK", CHAIN, REFUND + 1, _edit_and_sign),
-    Tampering("the whole chain sealed anew by it", "ROLLBACK", CHAIN, 4, _reseal_chain),
+    Tampering("… and all records after it too", "ROLLBACK", CHAIN, 4, _edit_and_reseal),
     Tampering("a record deleted", "SEQUENCE_GAP", CHAIN, REFUND, _delete_record),
     Tampering("two records swapped", "SEQUENCE_GAP", CHAIN, 1, _swap_records),
-    Tampering("a record put in from another chain", "CHAIN_BREAK", CHAIN, REFUND, _transplant),
+    Tampering("a record from another chain", "CHAIN_BREAK", CHAIN, REFUND, _transplant),
     Tampering("the last two records cut off", "TRUNCATED", CHAIN, REFUND, _cut_tail),
     Tampering("the whole chain deleted", "CHAIN_MISSING", CHAIN, None, _delete_chain),
     Tampering("the chain renamed", "CHAIN_IDENTITY", RENAMED, 0, _rename_chain),
-    Tampering("the time of sealing changed", "SEAL_MISMATCH", CHAIN, REFUND, _backdate),
-    Tampering("the post-quantum signature removed", "SIG_MISSING", CHAIN, REFUND, _strip_pq, require_pq=True),
+    Tampering("a record dated back", "SEAL_MISMATCH", CHAIN, REFUND, _backdate),
+    Tampering("post-quantum signature removed", "SIG_MISSING", CHAIN, REFUND, _strip_pq, require_pq=True),
     Tampering("the receipt replaced", "ARTIFACT_HASH_MISMATCH", CHAIN, REFUND, _replace_receipt),
     Tampering("a record hidden from searches", "COLUMN_MISMATCH", CHAIN, REFUND, _hide_from_search),
-    Tampering("a record added with a stolen, retired key", "KEY_RETIRED", CHAIN, 5, _sign_with_stolen_key),
+    Tampering("a stolen, retired key used", "KEY_RETIRED", CHAIN, 5, _sign_with_stolen_key),
     Tampering("an old copy put back", "ROLLBACK", "meta", 1, _restore_old_copy),
 )
 

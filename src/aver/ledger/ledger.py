@@ -213,7 +213,7 @@ class Ledger:
         identity = {"ledger": self.id, "tenant": self.tenant, "name": request.chain}
         results: list[Sealed] = []
         fresh: dict[str | None, Sealed] = {}
-        new: list[tuple[Prepared, Sealed]] = []
+        new: list[tuple[Sealed, tuple[Any, ...]]] = []
         for draft in request.drafts:
             before = draft.key is not None and (fresh.get(draft.key) or self._by_key(transaction, draft.key))
             if before:
@@ -225,7 +225,7 @@ class Ledger:
             sealed.chain = request.chain
             count, head = count + 1, sealed.hash
             results.append(sealed)
-            new.append((draft, sealed))
+            new.append((sealed, (draft.id, draft.type, draft.kind, draft.key, draft.session, sealed.signed_at)))
             fresh[draft.key] = sealed
         if new:
             if row is None:
@@ -233,9 +233,7 @@ class Ledger:
             chains[request.chain] = row
             if blobs:
                 transaction.add_blobs(self.tenant, blobs.items())
-            for draft, sealed in new:
-                columns = (draft.id, draft.type, draft.kind, draft.key, draft.session, sealed.signed_at)
-                transaction.add_record(row, sealed, columns)
+            transaction.add_records(row, new)
         return results
 
     def _record_key(self, transaction: Transaction, signer: Signer, chains: dict[str, ChainRow]) -> None:

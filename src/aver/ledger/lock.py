@@ -4,9 +4,13 @@ SQLite's own locking is not enough. Versions 3.7.0 to 3.51.2 can lose acknowledg
 reset the write-ahead log at the same moment, and its busy handler backs off so far that one writer can starve.
 Under one `flock` neither can happen.
 
-The kernel drops the lock when its holder dies, so a lock file that was left behind means nothing. `flock` itself
-cannot wait for a limited time, so a waiter asks again and again, often at first: a commit takes less than a
-millisecond.
+There are two files: the lock, and a gate before it. Whoever wants the lock takes the gate first and keeps it until
+it has the lock; so waiters come one after the other, and nobody is overtaken for long. For the length of a turn,
+the writer that had the lock last may take it again without queueing: it finds its pages still in memory, which
+makes several writers together almost as fast as one alone.
+
+The kernel drops a lock when its holder dies, so files that were left behind mean nothing. `flock` cannot wait for
+a limited time, so a waiter asks again and again, rarely once the wait is long.
 """
 
 from __future__ import annotations
@@ -22,61 +26,82 @@ from aver.errors import Unavailable
 
 __all__ = ["WriteLock"]
 
-PAUSE_MIN, PAUSE_MAX = 0.00005, 0.001
-"""Seconds between two attempts: at first, and after a long wait."""
+TURN = 0.002
+"""Seconds for which a writer may come back without queueing: a handful of commits."""
+
+PAUSE = 0.0002
+"""Seconds between two attempts while the lock is merely busy; a commit takes about twice as long."""
+
+PATIENCE, LONGEST = 0.1, 0.005
+"""After so many seconds something unusual holds the lock, and attempts become rarer, up to this pause."""
 
 
 class WriteLock:
-    """A lock file. Use `held()` as a context; one thread of a process at a time."""
+    """A lock file, and its gate beside it. Use `held()` as a context; one thread of a process at a time."""
 
     def __init__(self, path: Path, *, timeout: float) -> None:
         self._path = path
         self._timeout = timeout
-        self._file: int | None = None
+        self._files: tuple[int, int] | None = None
         self._pid = os.getpid()
+        self._turn_ends = 0.0
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        file = self._opened()
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self._wait(file)
+        gate, lock = self._opened()
+        now = time.monotonic()
+        if now > self._turn_ends or not _taken(lock):
+            self._take(gate, now)
+            try:
+                self._take(lock, now)
+                self._turn_ends = time.monotonic() + TURN
+            finally:
+                fcntl.flock(gate, fcntl.LOCK_UN)
         try:
             yield
         finally:
-            fcntl.flock(file, fcntl.LOCK_UN)
+            fcntl.flock(lock, fcntl.LOCK_UN)
 
     def close(self) -> None:
-        if self._file is not None and self._pid == os.getpid():
-            os.close(self._file)
-        self._file = None
+        if self._files is not None and self._pid == os.getpid():
+            for file in self._files:
+                os.close(file)
+        self._files = None
 
-    def _opened(self) -> int:
+    def _opened(self) -> tuple[int, int]:
         # A lock taken through a descriptor that was inherited over fork would be shared with the parent.
-        if self._file is None or self._pid != os.getpid():
-            try:
-                self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            except OSError as error:
-                raise Unavailable(
-                    f"cannot open the ledger's lock {self._path}: {error.strerror}",
-                    advice="check that you may write to its directory",
-                ) from error
+        if self._files is None or self._pid != os.getpid():
+            self._files = _opened(self._path.with_suffix(".gate")), _opened(self._path)
             self._pid = os.getpid()
-        return self._file
+        return self._files
 
-    def _wait(self, file: int) -> None:
-        pause = PAUSE_MIN
-        give_up = time.monotonic() + self._timeout
-        while time.monotonic() < give_up:
+    def _take(self, file: int, began: float) -> None:
+        pause = PAUSE
+        while not _taken(file):
+            waited = time.monotonic() - began
+            if waited > self._timeout:
+                raise Unavailable(
+                    f"another process has held the ledger's lock {self._path} for {self._timeout:g} seconds",
+                    advice=f"see who holds it with: fuser {self._path}",
+                )
+            if waited > PATIENCE:
+                pause = min(pause * 2, LONGEST)
             time.sleep(pause)
-            pause = min(pause * 1.1, PAUSE_MAX)
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                continue
-            return
+
+
+def _opened(path: Path) -> int:
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
         raise Unavailable(
-            f"another process has held the ledger's lock {self._path} for {self._timeout:g} seconds",
-            advice=f"see who holds it with: fuser {self._path}",
-        )
+            f"cannot open the ledger's lock {path}: {error.strerror}",
+            advice="check that you may write to its directory",
+        ) from error
+
+
+def _taken(file: int) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -14,6 +14,7 @@ The latest entry per chain counts. A chain that is longer than its entry has gro
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from aver.capsule.block import RESERVED_CHAINS, of_kind, split_chain_name
@@ -27,7 +28,7 @@ from aver.verdict import Tally
 if TYPE_CHECKING:
     from aver.ledger.ledger import Ledger
 
-__all__ = ["check_meta", "close_chain", "meta_heads", "note_heads", "sweep"]
+__all__ = ["check_meta", "close_chain", "kept_elsewhere", "meta_heads", "note_heads", "sweep"]
 
 HEADS_PER_ENTRY = 1000
 """Chains named in one `checkpoint` entry; a sweep over more makes several entries."""
@@ -96,6 +97,18 @@ def note_heads(content: Any, latest: dict[str, Head], *, ledger: str, tenant: st
             latest[chain] = Head.from_dict(head)
     except (AverError, KeyError, TypeError, AttributeError):
         return
+
+
+def kept_elsewhere(content: Any) -> Iterator[str]:
+    """The chain of an entry by the public tool that says it is kept in a database at another place than usual."""
+    try:
+        result = content["outcome"]["result"]
+        database = PurePath(result["db"])
+        tool, session = result["tool"], result["session_id"]
+    except (KeyError, TypeError):
+        return
+    if (database.parent.name, database.stem) != (tool, session):
+        yield f"{tool}.{session}"
 
 
 def check_meta(ledger: Ledger, tally: Tally) -> None:

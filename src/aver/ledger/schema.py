@@ -37,7 +37,7 @@ CREATE TABLE chains (
 
 CREATE TABLE records (
     record       INTEGER PRIMARY KEY,
-    chain        INTEGER NOT NULL REFERENCES chains (chain),
+    chain        INTEGER NOT NULL,
     sequence     INTEGER NOT NULL,
     tenant       TEXT NOT NULL,
     hash         TEXT NOT NULL,

@@ -32,6 +32,9 @@ __all__ = ["ChainRow", "Row", "SqliteStore", "Transaction"]
 LOG_PAGES = 1000
 """Length of the write-ahead log from which a commit also moves it into the main file."""
 
+WRITER_CACHE_KIB = 16 * 1024
+"""Memory for pages of the writing connection: the indexes by hash and id are hit at random."""
+
 LOCK_SUFFIX = ".lock"
 
 
@@ -248,7 +251,7 @@ class SqliteStore:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}")
-        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute(f"PRAGMA cache_size = {-WRITER_CACHE_KIB}")
         self._writer = connection
         return connection
 
@@ -390,26 +393,19 @@ class Transaction:
             [(tenant, digest, blob.media, blob.data) for digest, blob in blobs],
         )
 
-    def add_record(self, chain: ChainRow, sealed: Sealed, columns: tuple[Any, ...]) -> None:
-        """Add a record at the chain's end. The head row follows with `advance`."""
-        self._connection.execute(
+    def add_records(self, chain: ChainRow, records: Iterable[tuple[Sealed, tuple[Any, ...]]]) -> None:
+        """Add records, with their columns, at the chain's end. The head row follows with `advance`."""
+        rows = []
+        for sealed, columns in records:
+            seal = (sealed.canonical, sealed.hash, sealed.signature, sealed.signature_pq)
+            rows.append((chain.number, chain.count, chain.tenant, *columns, *seal, sealed.signed_at, sealed.signed_by))
+            chain.count += 1
+            chain.head = sealed.hash
+        self._connection.executemany(
             f"INSERT OR ROLLBACK INTO records (chain, sequence, tenant, {_COLUMNS}, {_SEAL})"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                chain.number,
-                chain.count,
-                chain.tenant,
-                *columns,
-                sealed.canonical,
-                sealed.hash,
-                sealed.signature,
-                sealed.signature_pq,
-                sealed.signed_at,
-                sealed.signed_by,
-            ),
+            rows,
         )
-        chain.count += 1
-        chain.head = sealed.hash
 
     def advance(self, chain: ChainRow) -> None:
         self._connection.execute(

@@ -28,7 +28,7 @@ from aver.verdict.chain import imported_by, searched_by
 if TYPE_CHECKING:
     from aver.ledger.ledger import Ledger
 
-__all__ = ["intact", "judge_slice", "verify_ledger", "verify_record"]
+__all__ = ["intact", "judge_slice", "rules_for_imported", "verify_ledger", "verify_record"]
 
 SLICE = 2000
 """Records per piece of work: long enough to cost nothing extra, short enough to spread and to read in one go."""
@@ -74,9 +74,7 @@ def verify_ledger(
     return verdict
 
 
-def verify_record(
-    ledger: Ledger, chain: str, sequence: int, *, level: Level, ring: Ring, require_pq: bool
-) -> Verdict:
+def verify_record(ledger: Ledger, chain: str, sequence: int, *, level: Level, ring: Ring, require_pq: bool) -> Verdict:
     """The verdict on the one record at a place, and on its link to the record before it."""
     row = _rows(ledger, chain)[0]
     rules = Rules(ring, level, require_pq, _retirements(ledger, ring))
@@ -133,14 +131,12 @@ def judge_slice(ledger: Ledger, rules: Rules, row: ChainRow, begin: int, end: in
     """Judge the records of a chain from `begin` up to `end`."""
     identity = {"name": row.origin or row.name}
     if row.frozen:
-        rules = _rules_for_imported(rules, row.name)
+        rules = rules_for_imported(rules, row.name)
     else:
         identity |= {"ledger": ledger.id, "tenant": row.tenant}
     previous = ledger.store.hash_at(row, begin - 1) if begin else None
     columns_of = imported_by if row.frozen else searched_by
-    judge = ChainJudge(
-        rules, chain=row.name, start=begin, previous=previous, identity=identity, columns_of=columns_of
-    )
+    judge = ChainJudge(rules, chain=row.name, start=begin, previous=previous, identity=identity, columns_of=columns_of)
     try:
         with ledger.store.rows(row, begin, end) as stored:
             expected = begin
@@ -163,7 +159,7 @@ def judge_slice(ledger: Ledger, rules: Rules, row: ChainRow, begin: int, end: in
     return judge.finish()
 
 
-def _rules_for_imported(rules: Rules, chain: str) -> Rules:
+def rules_for_imported(rules: Rules, chain: str) -> Rules:
     """A chain that came after a key was retired is not in that rotation's heads; its records' times must do."""
     timed = {
         signer: one if one.limits is None or chain in one.limits else Retirement(one.retired_at)

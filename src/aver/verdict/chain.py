@@ -103,6 +103,7 @@ class ChainJudge:
         self._signatures = rules.level == "signature"
         self._fallback = _fallback_keys(rules.ring)
         self._with_columns = 0
+        self._signer: PublicKey | None = None
 
     def judge(self, record: Sealed, columns: tuple[Any, ...] | None = None) -> dict[str, Any] | None:
         """Judge the next record. Returns its content if it could be read.
@@ -142,10 +143,10 @@ class ChainJudge:
         self._previous = None
         self._first = False
 
-    def unreadable(self, words: str) -> None:
-        """The store cannot give the record that comes next."""
+    def unreadable(self, words: str, *, code: str = "SCHEMA_INVALID") -> None:
+        """What holds the record that comes next cannot give it."""
         self.tally.records += 1
-        self._fail("schema", "SCHEMA_INVALID", words, self._expected)
+        self._fail("canonical" if code == "DUPLICATE_KEY" else "schema", code, words, self._expected)
         self._expected = None if self._expected is None else self._expected + 1
         self._previous = None
         self._first = False
@@ -181,7 +182,7 @@ class ChainJudge:
         if self._content and content_hash(record.canonical) != record.hash:
             return "content", "HASH_MISMATCH", "the content does not have the stored hash"
         if self._signatures:
-            problem = self._signature_problem(record) or self._pq_problem(record)
+            problem = self._signature_problem(record)
             if problem:
                 return problem
         block = content["context"].get("environment")
@@ -201,46 +202,48 @@ class ChainJudge:
         )
 
     def _signature_problem(self, record: Sealed) -> tuple[str, str, str] | None:
+        """Rule 3. Notes in `_signer` which key it was: what `signed_by` says is only a hint where to look."""
         self._signer = None
         if not record.signature:
             return "signature", "SIG_MISSING", "the record is not signed"
         ring = self._rules.ring
         message = record.hash.encode("ascii", "replace")
         known = ring.lookup(record.signed_by)
-        for key in known:
+        for key in known or self._fallback:
             if verify_ed25519(key.ed25519_bytes, message, record.signature):
-                self._signer = key.fingerprint
-                return None
+                self._signer = key
+                if not known:
+                    note = f"signer {record.signed_by!r} is the known key {key.fingerprint}"
+                    self.tally.notes["signature"] = note
+                return self._pq_problem(record, message, key)
         if known:
             return "signature", "SIG_INVALID", f"the signature is not {record.signed_by}'s over this hash"
-        for key in self._fallback:
-            if verify_ed25519(key.ed25519_bytes, message, record.signature):
-                self.tally.notes["signature"] = (
-                    f"signer {record.signed_by or 'unnamed'} is our own key {key.fingerprint}"
-                )
-                return None
         if ring.closed:
             return "signature", "SIG_INVALID", "the signature is not by any of the given keys"
         words = f"the key of signer {record.signed_by or 'unnamed'} is not known here"
         self._add("signature", "not_checked", "UNKNOWN_SIGNER", words, self._expected)
-        return None
+        return self._pq_problem(record, message, None)
 
-    def _pq_problem(self, record: Sealed) -> tuple[str, str, str] | None:
+    def _pq_problem(self, record: Sealed, message: bytes, signer: PublicKey | None) -> tuple[str, str, str] | None:
+        """The second half of rule 3, for the key whose Ed25519 signature holds."""
+        name = record.signed_by or "the signer"
+        has_key = signer is not None and bool(signer.ml_dsa_65)
         if not record.signature_pq:
+            words = "there is no post-quantum signature"
             if self._rules.require_pq:
-                return "signature_pq", "SIG_MISSING", "there is no post-quantum signature, and one is required"
-            return None
-        keys = [key for key in self._rules.ring.lookup(record.signed_by) if key.ml_dsa_65]
-        message = record.hash.encode("ascii", "replace")
-        if any(verify_ml_dsa_65(key.ml_dsa_65_bytes, message, record.signature_pq) for key in keys):
+                return "signature_pq", "SIG_MISSING", f"{words}, and one is required"
+            if has_key:
+                words = f"{words}, though {name} signs with ML-DSA-65 too: it may have been stripped"
+                self._add("signature_pq", "warning", "SIG_MISSING", words, self._expected)
+        elif signer is not None and has_key:
+            if not verify_ml_dsa_65(signer.ml_dsa_65_bytes, message, record.signature_pq):
+                return "signature_pq", "SIG_INVALID", f"the ML-DSA-65 signature is not {name}'s over this hash"
             self.tally.did("signature_pq")
-            return None
-        if keys:
-            return "signature_pq", "SIG_INVALID", f"the ML-DSA-65 signature is not {record.signed_by}'s over this hash"
-        if self._rules.require_pq:
-            return "signature_pq", "SIG_INVALID", f"no ML-DSA-65 key of {record.signed_by or 'the signer'} is known"
-        words = f"no ML-DSA-65 key of {record.signed_by or 'the signer'} is known here"
-        self._add("signature_pq", "not_checked", "UNKNOWN_SIGNER", words, self._expected)
+        elif self._rules.require_pq:
+            return "signature_pq", "SIG_INVALID", f"no ML-DSA-65 key of {name} is known"
+        else:
+            words = f"no ML-DSA-65 key of {name} is known here"
+            self._add("signature_pq", "not_checked", "UNKNOWN_SIGNER", words, self._expected)
         return None
 
     def _place_problem(self, content: Mapping[str, Any]) -> tuple[str, str, str] | None:
@@ -286,11 +289,11 @@ class ChainJudge:
         if retirement.limits is not None and self._chain is not None:
             limit = retirement.limits.get(self._chain, 0)
             if content["sequence"] >= limit:
-                return "keys", "KEY_RETIRED", f"{record.signed_by} was retired when this chain had {limit} records"
+                return "keys", "KEY_RETIRED", f"{signer} was retired when this chain had {limit} records"
             return None
         at = block.get("at") if block else record.signed_at
         if retirement.retired_at and isinstance(at, str) and at > retirement.retired_at:
-            return "keys", "KEY_RETIRED", f"{record.signed_by} was retired at {retirement.retired_at}"
+            return "keys", "KEY_RETIRED", f"{signer} was retired at {retirement.retired_at}"
         return None
 
     def _column_problem(

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from aver.capsule.canonical import DEPTH_MAX
 from aver.capsule.sealed import Sealed
 from aver.keys.ring import Ring
 from aver.verdict.chain import Level, Retirement, Rules
@@ -88,8 +87,6 @@ def _first_keys(beginning: bytes) -> Iterator[str]:
                 return
             yield key
             at = _skip(text, at + 1)
-            if text.count("[", at) + text.count("{", at) > DEPTH_MAX and _deep(text, at):
-                return
             _, at = _SKIM.raw_decode(text, at)
             at = _skip(text, at)
             if text[at : at + 1] != ",":

@@ -1,0 +1,65 @@
+# Everything a person or a machine does with this checkout. Each target sets up what it needs, once, in .venv;
+# nothing but Python 3.11 or newer, make and a package registry has to be there.
+#
+#   make demo PYTHON=python3.12     choose the interpreter for a new .venv
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check --no-input --quiet
+READY  := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-all lint bench clean
+
+help:
+	@echo "make demo      seal, verify and tamper, end to end, in a throw-away home"
+	@echo "make test      the tests, but for those that take minutes"
+	@echo "make test-all  all tests"
+	@echo "make lint      ruff (rules and format) and mypy"
+	@echo "make bench     how fast, as ratios to the bare primitives"
+	@echo "make clean     remove .venv and what tools have left behind"
+
+demo: $(READY)-core
+	@$(BIN)/aver demo
+
+test: $(READY)-test
+	@$(BIN)/python -m pytest -m "not long"
+
+test-all: $(READY)-test
+	@$(BIN)/python -m pytest
+
+lint: $(READY)-lint
+	@$(BIN)/ruff check --output-format concise .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+bench: $(READY)-test
+	@$(BIN)/python bench/run.py
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# One stamp per set of extras, made anew whenever pyproject.toml changes.
+$(READY)-core: pyproject.toml | $(BIN)/python
+	@$(PIP) install --editable .
+	@touch $@
+
+$(READY)-test: pyproject.toml | $(BIN)/python
+	@$(PIP) install --editable ".[test,peer]"
+	@touch $@
+
+$(READY)-lint: pyproject.toml | $(BIN)/python
+	@$(PIP) install --editable ".[lint]"
+	@touch $@
+
+# A half-made environment is worse than none: it would look ready the next time.
+$(BIN)/python:
+	@command -v "$(PYTHON)" >/dev/null || { \
+	  echo "make: there is no $(PYTHON); choose an interpreter: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "make: Aver needs Python 3.11 or newer, and $(PYTHON) is $$("$(PYTHON)" -V 2>&1);" \
+	       "choose another: make PYTHON=python3.12" >&2; exit 1; }
+	@"$(PYTHON)" -m venv $(VENV) || { rm -rf $(VENV); \
+	  echo "make: $(PYTHON) cannot make a virtual environment; install its venv and ensurepip modules" >&2; exit 1; }

@@ -1,0 +1,57 @@
+"""`aver import`: the chains of a bundle, stored as they are and frozen. It trusts no key that comes with them."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from aver.cli.options import add_json, add_ledger, add_tenant
+from aver.cli.output import Errors, Painted, Part, Screen, plural, print_json
+from aver.cli.verdicts import exit_code, status_parts
+
+__all__ = ["EXAMPLES", "add_arguments", "run"]
+
+EXAMPLES = """\
+  aver import ./bundle
+  aver import ./bundle --only claude-code.5d2e
+  aver keys import ./bundle/index.json        which keys signed it; trusting one is your decision"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("path", metavar="PATH", help="a bundle directory")
+    parser.add_argument("--only", action="extend", nargs="+", metavar="CHAIN", help="only the chains with these ids")
+    add_ledger(parser)
+    add_tenant(parser)
+    add_json(parser)
+
+
+def run(given: argparse.Namespace, screen: Screen) -> int:
+    from aver.ledger import open_ledger
+    from aver.ledger.bundle import import_bundle
+    from aver.ledger.bundle.layout import bundle_directory
+
+    path = bundle_directory(Path(given.path))  # Before a ledger is made for it.
+    with open_ledger(given.ledger, tenant=given.tenant) as ledger:
+        done = import_bundle(ledger, path, only=given.only)
+    if given.json:
+        chains = [
+            {"name": chain.name, "origin": chain.origin, "count": chain.count, "existed": chain.existed}
+            for chain in done.chains
+        ]
+        verdict = done.verdict.to_dict()
+        print_json({"chains": chains, "unknown_signers": list(done.unknown_signers), "verdict": verdict})
+        return exit_code([done.verdict.status], strict=False)
+    rows: list[list[Part]] = []
+    for chain in done.chains:
+        word = Painted("existed", "dim") if chain.existed else Painted("imported", "good")
+        renamed = f"was {chain.origin}" if chain.origin != chain.name else ""
+        rows.append([word, chain.name, plural(chain.count, "record"), renamed])
+    screen.table(rows)
+    extent = plural(done.verdict.records, "record")
+    screen.line(*status_parts(screen, done.verdict), f": {extent}; aver verify {path} tells more")
+    for signer in done.unknown_signers:
+        Errors().note(
+            f"signed by {signer}, whose key is not known here: aver keys import {path} --trust {signer}, "
+            "once its owner has confirmed it"
+        )
+    return exit_code([done.verdict.status], strict=False)

@@ -1,0 +1,306 @@
+"""Writing a bundle.
+
+A directory that has an `index.json` without `unfinished` is a whole bundle: the index is replaced by one that says
+`unfinished` before anything else is touched, and the real one is put in place last. So a crash at any moment leaves
+nothing that passes as a bundle, and the next export takes over what the broken one left.
+
+Records are copied as they are, intact or not: a bundle of a damaged ledger shows the damage. Only public keys whose
+records are here are included. Summaries carry no local path and no e-mail address.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import orjson
+
+from aver.capsule.blobs import blob_references
+from aver.capsule.block import split_chain_name
+from aver.capsule.reading import Unreadable
+from aver.capsule.sealed import SEAL_KEYS, Sealed, content_hash
+from aver.errors import AverError, BadInput, IntegrityError, NotFound, Unavailable
+from aver.home import replace_file, replacing, sync_directory
+from aver.keys import LEDGER, PublicKey, SeedSigner
+from aver.ledger.bundle.layout import BLOBS, INDEX, META, Index, read_index
+from aver.ledger.ledger import Ledger
+from aver.ledger.memory import META_CHAIN
+from aver.ledger.sqlite import ChainRow
+
+__all__ = ["Exported", "export_bundle"]
+
+TITLE_MAX = 90
+"""Characters of a chain's title."""
+
+TITLE_LOOK = 4096
+"""Characters of a request that are looked at for a title."""
+
+_E_MAIL = re.compile(r"[\w.%+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}")
+_HOME = re.compile(r"(?:/home|/Users|[A-Za-z]:\\Users)[/\\][^/\\\s]+")
+_DIGEST = re.compile(r"[0-9a-f]{64}").fullmatch
+_REFERENCE = b'"blob":{'
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What an export wrote. `fingerprint` is of the key that seals this ledger now; empty where there is none."""
+
+    path: Path
+    chains: int
+    capsules: int
+    blobs: int
+    fingerprint: str
+
+
+@dataclass(slots=True)
+class _Chain:
+    """What is learned about a chain while it is written."""
+
+    genesis_hash: str | None = None
+    head_hash: str | None = None
+    started_at: str | None = None
+    ended_at: str | None = None
+    title: str = ""
+    all_hashes_ok: bool = True
+    signers: set[str] = field(default_factory=set)
+    blobs: set[str] = field(default_factory=set)
+
+    def take(self, record: Sealed) -> None:
+        if self.genesis_hash is None:
+            self.genesis_hash, self.started_at = record.hash, record.signed_at
+        self.head_hash, self.ended_at = record.hash, record.signed_at
+        if record.signed_by:
+            self.signers.add(record.signed_by)
+        self.all_hashes_ok = self.all_hashes_ok and content_hash(record.canonical) == record.hash
+        if not self.title:
+            self.title = _title(record)
+        if _REFERENCE in record.canonical:
+            self.blobs.update(_blobs_of(record))
+
+
+def export_bundle(
+    ledger: Ledger,
+    out: Path,
+    *,
+    chains: Iterable[str] | None = None,
+    with_meta: bool = False,
+    blobs: bool = True,
+) -> Exported:
+    """Write chains as a bundle into the directory `out`, which is new, empty, or an earlier bundle of this ledger.
+
+    Without `chains` it is the whole ledger, with its meta chain. Some chains only come without it, unless `with_meta`.
+    """
+    rows = _chosen(ledger, chains, with_meta)
+    out = Path(out)
+    before = _made_ready(out, ledger)
+    files = {META if row.name == META_CHAIN else f"{row.name}.json": row for row in rows}
+    old = () if before is None else (*(claim.file for claim in before.chains), META, *before.files)
+    _write_index(out, _unfinished(ledger, [*files, *old]))
+    summaries, meta, signers, digests = [], None, set(), set()
+    for name, row in files.items():
+        learned = _write_chain(ledger, row, out / name)
+        signers |= learned.signers
+        digests |= learned.blobs
+        if row.name == META_CHAIN:
+            meta = {"length": row.count, "head_hash": row.head, "all_hashes_ok": learned.all_hashes_ok}
+        else:
+            summaries.append(_summary(row, learned))
+    written = _write_blobs(ledger, out, digests) if blobs else set()
+    _remove_stale(out, set(old) - files.keys(), written)
+    summaries.sort(key=lambda summary: (summary["ended_at"] or "", summary["length"]), reverse=True)
+    key = _sealing_key(ledger)
+    capsules = sum(summary["length"] for summary in summaries)
+    _write_index(
+        out,
+        {
+            "generated_at": _seconds(),
+            "public_key": "" if key is None else key.ed25519,
+            "fingerprint": "" if key is None else key.fingerprint,
+            **_keys(ledger, key, signers),
+            "chain_count": len(summaries),
+            "capsule_count": capsules,
+            "meta": meta,
+            "chains": summaries,
+            "ledger": ledger.id,
+            "tenant": ledger.tenant,
+            "part": chains is not None,
+            "blobs": len(written) if blobs else None,
+        },
+    )
+    return Exported(out, len(summaries), capsules, len(written), "" if key is None else key.fingerprint)
+
+
+def _chosen(ledger: Ledger, chains: Iterable[str] | None, with_meta: bool) -> list[ChainRow]:
+    rows = {row.name: row for row in ledger.store.chains(ledger.tenant) if row.count}
+    if chains is None:
+        return list(rows.values())
+    names = dict.fromkeys(chains)
+    if with_meta and META_CHAIN in rows:
+        names[META_CHAIN] = None
+    for name in names:
+        if name not in rows:
+            raise NotFound(f"there is no chain {name} in this ledger", advice="aver log lists the chains")
+    return [rows[name] for name in names]
+
+
+def _made_ready(out: Path, ledger: Ledger) -> Index | None:
+    """Make the directory, or see that it may be written to. Returns the index of a bundle to be replaced."""
+    try:
+        out.mkdir(mode=0o700, parents=True, exist_ok=True)
+        empty = not os.listdir(out)
+    except FileExistsError:
+        raise BadInput(f"{out} is not a directory") from None
+    except OSError as error:
+        raise Unavailable(f"cannot write to {out}: {error.strerror}") from error
+    if empty:
+        return None
+    try:
+        index = read_index(out)
+    except (NotFound, Unreadable):
+        raise BadInput(f"{out} is not empty and is not a bundle", advice="name a new or empty directory") from None
+    if (index.ledger, index.tenant) != (ledger.id, ledger.tenant):
+        raise BadInput(f"{out} holds a bundle of another ledger", advice="name a new or empty directory")
+    if (out / BLOBS).is_symlink():
+        raise BadInput(f"{out / BLOBS} is a link", advice="remove it")
+    return index
+
+
+def _write_chain(ledger: Ledger, row: ChainRow, path: Path) -> _Chain:
+    """One line of JSON: the capsules, then what was learned from them."""
+    learned = _Chain()
+    with replacing(path) as file:
+        file.write(b'{"capsules":[')
+        for number, record in enumerate(ledger.read(row.name, 0, row.count)):
+            learned.take(record)
+            file.write(b"," if number else b"")
+            _write_capsule(file, row, record)
+        if row.name == META_CHAIN:
+            rest = {
+                "length": row.count,
+                "head_hash": row.head,
+                "genesis_hash": learned.genesis_hash,
+                "all_hashes_ok": learned.all_hashes_ok,
+            }
+        else:
+            rest = {**_summary(row, learned), "db_path": ""}
+        file.write(b"]," + orjson.dumps(rest)[1:] + b"\n")
+    return learned
+
+
+def _write_capsule(file: BinaryIO, row: ChainRow, record: Sealed) -> None:
+    try:
+        canonical = record.canonical.decode("utf-8")
+    except UnicodeDecodeError:
+        raise IntegrityError(
+            "SCHEMA_INVALID",
+            f"chain {row.name}: the record with the hash {record.hash[:16]} is not text and cannot be exported",
+            evidence=record,
+            advice="run: aver verify",
+        ) from None
+    file.write(orjson.dumps({**{key: getattr(record, key) for key in SEAL_KEYS}, "canonical": canonical}))
+
+
+def _summary(row: ChainRow, learned: _Chain) -> dict[str, Any]:
+    """Count and head are those that the ledger goes by, so that a chain that lost records does not hide it."""
+    summary = {
+        "id": row.name,
+        "tool": split_chain_name(row.name)[0],
+        "title": learned.title or row.name,
+        "length": row.count,
+        "head_hash": row.head,
+        "genesis_hash": learned.genesis_hash,
+        "all_hashes_ok": learned.all_hashes_ok,
+        "signed_by": sorted(learned.signers),
+        "started_at": learned.started_at,
+        "ended_at": learned.ended_at,
+    }
+    return {**summary, "origin": row.origin or row.name} if row.frozen else summary
+
+
+def _title(record: Sealed) -> str:
+    """The first line of a request, without the addresses and home directories that may stand in it."""
+    try:
+        request = record.to_dict()["trigger"]["request"]
+        text = request[:TITLE_LOOK].strip()
+    except (AverError, AttributeError, KeyError, TypeError):
+        return ""
+    line = text.splitlines()[0] if text else ""
+    return _HOME.sub("~", _E_MAIL.sub("[e-mail]", line)).encode("utf-8", "replace").decode()[:TITLE_MAX]
+
+
+def _blobs_of(record: Sealed) -> Iterable[str]:
+    try:
+        return [digest for digest, _ in blob_references(record.to_dict())]
+    except AverError:
+        return ()
+
+
+def _write_blobs(ledger: Ledger, out: Path, digests: set[str]) -> set[str]:
+    """Those blobs that are here; a verification names the ones that are not."""
+    written = set()
+    for digest in sorted(digests):
+        blob = ledger.store.blob(ledger.tenant, digest)
+        if blob is None:
+            continue
+        (out / BLOBS).mkdir(mode=0o700, exist_ok=True)
+        replace_file(out / BLOBS / digest, blob.data)
+        written.add(digest)
+    return written
+
+
+def _remove_stale(out: Path, stale: set[str], blobs: set[str]) -> None:
+    """Remove what an earlier bundle left: only files that it names itself."""
+    try:
+        for name in stale:
+            (out / name).unlink(missing_ok=True)
+        if (out / BLOBS).is_dir():
+            for name in os.listdir(out / BLOBS):
+                if _DIGEST(name) and name not in blobs:
+                    (out / BLOBS / name).unlink()
+        sync_directory(out)
+    except OSError as error:
+        raise Unavailable(f"cannot remove what an earlier export left in {out}: {error.strerror}") from error
+
+
+def _unfinished(ledger: Ledger, files: Iterable[str]) -> dict[str, Any]:
+    return {
+        "unfinished": True,
+        "generated_at": _seconds(),
+        "ledger": ledger.id,
+        "tenant": ledger.tenant,
+        "files": sorted(set(files)),
+        "chains": [],
+    }
+
+
+def _write_index(out: Path, index: dict[str, Any]) -> None:
+    replace_file(out / INDEX, orjson.dumps(index, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+
+
+def _sealing_key(ledger: Ledger) -> PublicKey | None:
+    signer = ledger.signer()
+    if isinstance(signer, SeedSigner):
+        return signer.public
+    active = ledger.keys.ring().active(LEDGER)
+    return None if active is None else active.key
+
+
+def _keys(ledger: Ledger, own: PublicKey | None, signers: set[str]) -> dict[str, dict[str, str]]:
+    """The public keys with which these records can be verified, by fingerprint."""
+    ring = ledger.keys.ring()
+    found = {key.fingerprint: key for name in sorted(signers) for key in ring.lookup(name)}
+    if own is not None:
+        found.setdefault(own.fingerprint, own)
+    return {
+        "keys": {name: key.ed25519 for name, key in found.items()},
+        "pq_keys": {name: key.ml_dsa_65 for name, key in found.items() if key.ml_dsa_65},
+    }
+
+
+def _seconds() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

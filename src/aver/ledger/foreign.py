@@ -1,0 +1,362 @@
+"""Other tools' databases, read and never written: those of agent-capsule and of qp-capsule.
+
+agent-capsule keeps one SQLite file per session (`chains/<tool>/<session>.db`) whose table `capsules` has the signed
+text in `canonical`, and a chain of heads in `meta.db`. qp-capsule keeps one file whose table `capsules` has the content
+as JSON in `data`; the form in which it was hashed is found by its hash.
+
+What counts is the signed content. Columns that repeat it (id, type, sequence, previous_hash, session_id) are held to
+it; both tools go by them and never compare. Neither tool's file tells how many records there once were; only
+agent-capsule's `meta.db` does, for sessions that were finished.
+
+Files are opened read-only, and nothing is created beside them unless SQLite must see a write-ahead log that is there.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from aver.capsule.reading import ELEMENT_MAX, Unreadable, document_forms
+from aver.capsule.sealed import SEAL_KEYS, Sealed, content_hash
+from aver.errors import BadInput, Unavailable
+from aver.ledger.capsules import retired_by_time
+from aver.ledger.head import Head
+from aver.ledger.memory import META_CHAIN, hold_to_head
+from aver.ledger.meta import kept_elsewhere, note_heads
+from aver.ledger.outside import code_of, open_file, with_plausible_seal
+from aver.verdict import ChainJudge, Finding, Judge, Place, Subject, Tally, Terms, Verdict, conclude
+
+__all__ = ["JUDGES", "SQLITE_MAGIC", "ForeignRecord", "foreign_records"]
+
+SQLITE_MAGIC = b"SQLite format 3\x00"
+WAL_VERSION = b"\x02\x02"
+"""Bytes 18 and 19 of a database whose journal is a write-ahead log."""
+
+VALUE_MAX = 2 * ELEMENT_MAX
+"""Largest value that SQLite may give: the largest capsule read, and the rest of its row."""
+
+_OUR_SIDE = frozenset(
+    (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
+)
+"""What SQLite reports when it is not the file that is at fault."""
+
+CHAIN_NAME_MAX = 200
+"""Characters of a foreign name that a verdict repeats."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Format:
+    """A tool's table: the column with the content, how it becomes a record, and the columns that repeat content."""
+
+    tool: str
+    content: str
+    read: Callable[[bytes, list[str]], Sealed]
+    copies: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignRecord:
+    """A row: whose it is, the record or why it cannot be read, and what the columns say of its content."""
+
+    tenant: str | None
+    record: Sealed | BadInput
+    copies: Mapping[str, Any]
+
+
+def _stored_text(text: bytes, seal: list[str]) -> Sealed:
+    return Sealed(text, *seal)
+
+
+def _stored_document(text: bytes, seal: list[str]) -> Sealed:
+    first: bytes | None = None
+    for form in document_forms(text):
+        if content_hash(form) == seal[0]:
+            return Sealed(form, *seal)
+        first = first or form
+    if first is None:
+        raise Unreadable("the capsule has no form that can be hashed")
+    return Sealed(first, *seal)
+
+
+_PLACE = {"id": ("id",), "sequence": ("sequence",), "previous_hash": ("previous_hash",)}
+_FORMATS = (
+    _Format("agent-capsule", "canonical", _stored_text, _PLACE),
+    _Format(
+        "qp-capsule",
+        "data",
+        _stored_document,
+        {**_PLACE, "type": ("type",), "domain": ("domain",), "session_id": ("context", "session_id")},
+    ),
+)
+
+
+# --- reading
+
+
+@contextmanager
+def _database(path: Path) -> Iterator[tuple[sqlite3.Connection, _Format]]:
+    """A foreign database, open for reading, and whose it is. `BadInput` if it is nobody's that is known."""
+    try:
+        with _connected(path) as connection:
+            columns = _columns(connection)
+            for tool in _FORMATS:
+                if {tool.content, "hash", "signature", "sequence"} <= columns:
+                    yield connection, tool
+                    return
+    except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in _OUR_SIDE:
+            raise Unavailable(f"cannot read {path}: {error}", advice="close the program that writes it") from error
+        raise Unreadable(f"{path} is damaged: {error}") from error
+    raise BadInput(f"{path} is an SQLite database, but of no tool that Aver knows")
+
+
+@contextmanager
+def _connected(path: Path) -> Iterator[sqlite3.Connection]:
+    failure: sqlite3.Error | None = None
+    for uri in _uris(path):
+        try:
+            connection = sqlite3.connect(uri, uri=True, isolation_level=None)
+        except sqlite3.Error as error:
+            failure = error
+            continue
+        try:
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, VALUE_MAX)
+            connection.execute("PRAGMA trusted_schema = OFF")
+            connection.execute("PRAGMA cell_size_check = ON")
+            connection.text_factory = _exact_text
+            try:
+                connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+            except sqlite3.OperationalError as error:
+                failure = error
+                continue
+            yield connection
+            return
+        finally:
+            connection.close()
+    raise failure or sqlite3.OperationalError("unable to open")
+
+
+def _uris(path: Path) -> Iterator[str]:
+    """As it lies where no log or journal lies beside it and one would be made; otherwise as SQLite reads it."""
+    base = path.absolute().as_uri()
+    with open_file(path) as file:
+        logs = file.read(20)[18:] == WAL_VERSION
+    beside = any(path.with_name(path.name + suffix).exists() for suffix in ("-wal", "-journal"))
+    if beside:
+        yield f"{base}?mode=ro"
+    else:
+        yield f"{base}?mode=ro" if not logs else f"{base}?mode=ro&immutable=1"
+        yield f"{base}?mode=ro&immutable=1"
+
+
+def _exact_text(raw: bytes) -> str:
+    """Text that gives back its bytes, also where they are not UTF-8."""
+    return raw.decode("utf-8", "surrogateescape")
+
+
+def _columns(connection: sqlite3.Connection) -> set[str]:
+    """The columns of the plain table `capsules`; a view or virtual table could be anything."""
+    row = connection.execute("SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = 'capsules'").fetchone()
+    if row is None or not isinstance(row[0], str) or "virtual" in row[0][:40].lower():
+        return set()
+    return {str(column[1]) for column in connection.execute("PRAGMA table_xinfo('capsules')") if column[6] == 0}
+
+
+def _rows(connection: sqlite3.Connection, tool: _Format) -> Iterator[ForeignRecord]:
+    columns = _columns(connection)
+    copies = {name: path for name, path in tool.copies.items() if name in columns}
+    wanted = ["tenant_id", tool.content, *SEAL_KEYS, *copies]
+    listed = ", ".join(name if name in columns else f"NULL AS {name}" for name in wanted)
+    tenant = "tenant_id, " if "tenant_id" in columns else ""
+    for row in connection.execute(f"SELECT {listed} FROM capsules ORDER BY {tenant}sequence, rowid"):
+        yield ForeignRecord(_name(row[0]), _record(row[1], row[2:7], tool), dict(zip(copies, row[7:], strict=True)))
+
+
+def _record(content: Any, seal: tuple[Any, ...], tool: _Format) -> Sealed | BadInput:
+    try:
+        if isinstance(content, str):
+            content = content.encode("utf-8", "surrogateescape")
+        if not isinstance(content, bytes):
+            raise Unreadable(f"the column {tool.content} holds no text")
+        if not all(value is None or isinstance(value, str) for value in seal):
+            raise Unreadable("the parts of a seal are texts")
+        return with_plausible_seal(tool.read(content, [value or "" for value in seal]))
+    except BadInput as error:
+        return error
+
+
+def _name(tenant: Any) -> str | None:
+    if tenant is None:
+        return None
+    text = str(tenant)[:CHAIN_NAME_MAX]
+    return text if text.isprintable() else ascii(text)
+
+
+def foreign_records(path: Path) -> Iterator[ForeignRecord]:
+    """Every record in a foreign database, by tenant and in order."""
+    with _database(path) as (connection, tool):
+        yield from _rows(connection, tool)
+
+
+# --- judging
+
+
+@dataclass(slots=True)
+class _Chain:
+    """One tenant's chain in a database, while it is judged."""
+
+    name: str
+    judge: ChainJudge
+    wanted: int = -1
+    count: int = 0
+    head: str | None = None
+    at_wanted: str | None = None
+    entries: dict[str, Head] = field(default_factory=dict)
+    elsewhere: set[str] = field(default_factory=set)
+
+    def take(self, row: ForeignRecord) -> None:
+        tally = self.judge.tally
+        if isinstance(row.record, BadInput):
+            self.judge.unreadable(row.record.message, code=code_of(row.record))
+            self.count, self.head = self.count + 1, None
+            return
+        if self.count == self.wanted:
+            self.at_wanted = row.record.hash
+        failed_before = _failed(tally)
+        content = self.judge.judge(row.record)
+        if content is not None:
+            tally.did("columns")
+            if _failed(tally) == failed_before and (wrong := _wrong_column(row.copies, content)):
+                place = Place(self.name, content["sequence"])
+                words = f"the column {wrong} is not what was signed"
+                tally.add(Finding("columns", "failed", "COLUMN_MISMATCH", words, place))
+            if self.name == META_CHAIN:
+                note_heads(content, self.entries, ledger="", tenant="")
+                self.elsewhere.update(kept_elsewhere(content))
+        self.count, self.head = self.count + 1, row.record.hash
+
+    @property
+    def as_head(self) -> Head:
+        return Head("", "", self.name, self.count, self.head)
+
+
+def _failed(tally: Tally) -> int:
+    return sum(count for (_, status, _), count in tally.counts.items() if status == "failed")
+
+
+_COPIED_FROM = {name: path for tool in _FORMATS for name, path in tool.copies.items()}
+
+
+def _wrong_column(copies: Mapping[str, Any], content: Mapping[str, Any]) -> str | None:
+    for name, column in copies.items():
+        value: Any = content
+        for key in _COPIED_FROM[name]:
+            value = value.get(key)
+        if column != value or type(column) is not type(value):
+            return name
+    return None
+
+
+def _judged(path: Path, name: str, terms: Terms, tally: Tally, wanted: Mapping[str, Head]) -> list[_Chain]:
+    """Judge every chain in a database. One that breaks off is reported where it does."""
+    chains: list[_Chain] = []
+    rules = terms.rules(retired_by_time(terms.ring))
+    tenant: object = chains  # Equal to no tenant, not even to None.
+    try:
+        for row in foreign_records(path):
+            if row.tenant != tenant:
+                tenant = row.tenant
+                label = name if row.tenant is None else f"{name}/{row.tenant}"
+                head = wanted.get(label)
+                judge = ChainJudge(rules, chain=label)
+                chains.append(_Chain(label, judge, wanted=-1 if head is None else head.count - 1))
+            if terms.tenant in (None, row.tenant):
+                chains[-1].take(row)
+    except BadInput as error:
+        broken = chains[-1].judge if chains else ChainJudge(rules, chain=name)
+        broken.unreadable(f"and the rest: {error.message}")
+        if not chains:
+            chains.append(_Chain(name, broken))
+    chains = [chain for chain in chains if chain.judge.tally.records]
+    for chain in chains:
+        tally.merge(chain.judge.finish())
+    tally.chains += len(chains)
+    return chains
+
+
+def _judge_database(subject: Subject, terms: Terms) -> Verdict:
+    tally = Tally()
+    path = subject.path or Path()
+    _judged(path, str(_name(path.stem)), terms, tally, {})
+    tally.skip("meta", "nothing here tells how many records there once were", matters=False)
+    return conclude(f"database {subject.name}", tally, level=terms.level)
+
+
+def _judge_home(subject: Subject, terms: Terms) -> Verdict:
+    """Everything that agent-capsule keeps: each session's chain, held to its meta chain."""
+    home, tally = subject.path or Path(), Tally()
+    remembered: dict[str, Head] = {}
+    elsewhere: set[str] = set()
+    if (home / "meta.db").is_file():
+        for chain in _judged(home / "meta.db", META_CHAIN, terms, tally, {}):
+            remembered.update(chain.entries)
+            elsewhere |= chain.elsewhere
+    recorded, grown, outside = len(remembered), 0, 0
+    for path in sorted((home / "chains").glob("*/*.db")):
+        for chain in _judged(path, str(_name(f"{path.parent.name}.{path.stem}")), terms, tally, remembered):
+            head = remembered.pop(chain.name, None)
+            if head is None:
+                outside += 1
+                continue
+            there = chain.at_wanted
+            grown += hold_to_head(head, chain.as_head, there, tally, check="meta", remembered="the meta chain")
+    away = [name for name in remembered if name in elsewhere]
+    for name, head in remembered.items():
+        if name not in elsewhere:
+            hold_to_head(head, None, None, tally, check="meta", remembered="the meta chain")
+    if away:
+        tally.skip("meta", f"{len(away)} chains are kept in databases elsewhere", matters=True)
+    if recorded:
+        tally.notes["meta"] = f"{recorded - len(away)} chains held to it, {grown} grown since, {outside} not in it"
+    else:
+        tally.skip("meta", "no session was finished and recorded", matters=False)
+    return conclude(f"agent-capsule directory {home.absolute().name}", tally, level=terms.level)
+
+
+def _records(subject: Subject) -> Iterator[Sealed]:
+    """The records of a database that holds one chain."""
+    tenants = set()
+    for row in foreign_records(subject.path or Path()):
+        tenants.add(row.tenant)
+        if len(tenants) > 1:
+            raise BadInput(f"{subject.name} holds several chains", advice="verify it as a whole, or choose a tenant")
+        if isinstance(row.record, BadInput):
+            raise row.record
+        yield row.record
+
+
+def _is_database(subject: Subject) -> bool:
+    if subject.path is None or not subject.beginning.startswith(SQLITE_MAGIC):
+        return False
+    try:
+        with _database(subject.path):
+            return True
+    except (BadInput, Unavailable):
+        return False
+
+
+def _is_home(subject: Subject) -> bool:
+    if subject.path is None or not subject.is_directory:
+        return False
+    path = subject.path
+    return (path / "meta.db").is_file() or next((path / "chains").glob("*/*.db"), None) is not None
+
+
+JUDGES = (
+    Judge("an agent-capsule directory", _is_home, _judge_home),
+    Judge("a database of agent-capsule or qp-capsule", _is_database, _judge_database, _records),
+)

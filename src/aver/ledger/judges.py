@@ -1,0 +1,75 @@
+"""What the ledger room can judge, besides loose capsules: ledgers, bundles, and other tools' databases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from aver.capsule.sealed import Sealed
+from aver.errors import BadInput
+from aver.ledger import foreign, schema
+from aver.ledger.bundle.judging import judge_bundle, judge_chain_file
+from aver.ledger.bundle.layout import INDEX, Claim, capsules_in
+from aver.ledger.ledger import Ledger, open_ledger
+from aver.ledger.outside import open_file
+from aver.ledger.verify import verify_ledger
+from aver.verdict import Judge, Subject, Terms, Verdict
+
+__all__ = ["JUDGES"]
+
+LEDGER_FILE = "ledger.db"
+_APPLICATION_ID = slice(68, 72)
+"""Where an SQLite file says whose it is."""
+
+
+def _is_ledger(subject: Subject) -> bool:
+    if isinstance(subject.value, Ledger):
+        return True
+    if subject.path is not None and subject.is_directory:
+        return (subject.path / LEDGER_FILE).is_file()
+    own = schema.APPLICATION_ID.to_bytes(4, "big")
+    return subject.beginning.startswith(foreign.SQLITE_MAGIC) and subject.beginning[_APPLICATION_ID] == own
+
+
+def _judge_ledger(subject: Subject, terms: Terms) -> Verdict:
+    if isinstance(subject.value, Ledger):
+        return _verified(subject.value, terms)
+    path = subject.path or Path()
+    path = path / LEDGER_FILE if subject.is_directory else path
+    with open_ledger(path, tenant=terms.tenant, create=False, home=terms.home) as ledger:
+        return _verified(ledger, terms)
+
+
+def _verified(ledger: Ledger, terms: Terms) -> Verdict:
+    if terms.tenant not in (None, ledger.tenant):
+        raise BadInput(f"this ledger was opened for the tenant {ledger.tenant}, not {terms.tenant}")
+    return verify_ledger(ledger, None, level=terms.level, since=None, ring=terms.ring, require_pq=terms.require_pq)
+
+
+def _is_bundle(subject: Subject) -> bool:
+    if subject.path is None:
+        return False
+    if subject.is_directory:
+        return (subject.path / INDEX).is_file()
+    return subject.path.name == INDEX and bool(subject.json_opening)
+
+
+def _is_chain_file(subject: Subject) -> bool:
+    return subject.path is not None and "capsules" in subject.keys
+
+
+def _records_of_chain_file(subject: Subject) -> Iterator[Sealed]:
+    with open_file(subject.path or Path()) as file:
+        for item in capsules_in(file):
+            if isinstance(item, BadInput):
+                raise item
+            if not isinstance(item, Claim):
+                yield item
+
+
+JUDGES = (
+    Judge("a ledger", _is_ledger, _judge_ledger),
+    Judge("a bundle", _is_bundle, judge_bundle),
+    Judge("one chain of a bundle", _is_chain_file, judge_chain_file, _records_of_chain_file),
+    *foreign.JUDGES,
+)

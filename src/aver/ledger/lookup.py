@@ -1,0 +1,86 @@
+"""Finding what a name means in a ledger: a chain, a record, or the beginning of a chain's name or session id.
+
+In this order: a `capsule://` URI, a chain's name, a record's hash or id, an idempotency key, and then the beginning
+of a chain's name or of a session id, if it is the beginning of one only. A session and its subagents
+(`<tool>.<session>` and `<tool>.<session>.<agent>`) are one in this: the session itself is meant.
+
+What is found is a place, from the columns that the ledger searches by. Whether the record there is the one that was
+asked for, its bytes tell: verify it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from aver.capsule.block import split_chain_name
+from aver.capsule.uri import parse_uri
+from aver.errors import BadInput, NotFound
+from aver.ledger.ledger import Ledger
+
+__all__ = ["Located", "locate"]
+
+_HEX64 = re.compile(r"[0-9a-f]{64}").fullmatch
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
+
+NAMED_MAX = 5
+"""How many of several chains a message names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A chain, or with `sequence` one record in it; `fragment` is the part of it that a URI pointed at."""
+
+    chain: str
+    sequence: int | None = None
+    fragment: str | None = None
+
+
+def locate(ledger: Ledger, name: str) -> Located:
+    """The place that a name stands for; `NotFound` if there is none, `BadInput` if there are several."""
+    if name.startswith("capsule://"):
+        return _by_uri(ledger, name)
+    chains = ledger.chains()
+    if name in chains:
+        return Located(name)
+    if _HEX64(name):
+        found = _by_column(ledger, "hash", name)
+    else:
+        found = (_by_column(ledger, "id", name) if _UUID(name) else None) or _by_column(ledger, "key", name)
+    return found or Located(_by_beginning(chains, name))
+
+
+def _by_uri(ledger: Ledger, name: str) -> Located:
+    uri = parse_uri(name)
+    found: Located | None = None
+    if uri.sequence is not None:
+        row = ledger.store.chain(ledger.tenant, str(uri.chain))
+        if row is not None and uri.sequence < row.count:
+            found = Located(row.name, uri.sequence)
+    elif uri.hash is not None:
+        found = _by_column(ledger, "hash", uri.hash)
+    else:
+        found = _by_column(ledger, "id", str(uri.id))
+    if found is None or uri.chain not in (None, found.chain):
+        raise NotFound(f"there is no {name} in this ledger")
+    return Located(found.chain, found.sequence, uri.fragment)
+
+
+def _by_column(ledger: Ledger, column: str, value: str) -> Located | None:
+    found = ledger.store.first(ledger.tenant, column, value)
+    return None if found is None else Located(found[0], found[1].sequence)
+
+
+def _by_beginning(chains: list[str], beginning: str) -> str:
+    matches = [] if not beginning else [name for name in chains if _begins(name, beginning)]
+    if not matches:
+        raise NotFound(f"no chain, session, record or hash in this ledger is called {ascii(beginning)[:80]}")
+    shortest = min(matches, key=len)
+    if all(name == shortest or name.startswith(f"{shortest}.") for name in matches):
+        return shortest
+    listed = ", ".join(matches[:NAMED_MAX]) + (", ..." if len(matches) > NAMED_MAX else "")
+    raise BadInput(f"{ascii(beginning)[:80]} is the beginning of {len(matches)} chains: {listed}", advice="give more")
+
+
+def _begins(chain: str, beginning: str) -> bool:
+    return chain.startswith(beginning) or split_chain_name(chain)[1].startswith(beginning)

@@ -1,0 +1,128 @@
+"""The capsule as values: what is read is written back, whoever wrote it."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from strategies import capsules, foreign_contents
+
+from aver import Capsule, InvalidCapsule, Sealed, SeedSigner, Trigger, canonical_bytes, seal, validate
+from aver.capsule.model import REQUIRED_KEYS, SECTIONS
+from aver.capsule.sealed import content_hash
+
+
+@given(capsules())
+def test_what_may_be_written_is_accepted_and_survives_a_round_trip(capsule: Capsule) -> None:
+    validate(capsule)
+    content = capsule.to_dict()
+    again = Capsule.from_dict(content)
+    assert again == capsule
+    assert canonical_bytes(again.to_dict()) == canonical_bytes(content)
+
+
+@given(capsules())
+def test_building_from_plain_dicts_is_the_same(capsule: Capsule) -> None:
+    content = capsule.to_dict()
+    assert Capsule(**content).to_dict() == content
+
+
+@given(foreign_contents())
+def test_documents_of_others_are_read_whole(content: dict[str, Any]) -> None:
+    """Keys a model does not know stay, at every level that has a model; nothing is renamed or re-typed."""
+    content["reasoning"].pop("options", None)
+    content["execution"].pop("tool_calls", None)
+    before = copy.deepcopy(content)
+    written = Capsule.from_dict(content).to_dict()
+    assert content == before
+    for key, value in content.items():
+        if key in SECTIONS:
+            assert {name: written[key][name] for name in value} == value
+        else:
+            assert written[key] == value
+    assert ("spec_version" in written) == ("spec_version" in content)
+
+
+@given(capsules())
+def test_a_sealed_capsule_survives_its_dict(capsule: Capsule) -> None:
+    sealed = seal(capsule, SIGNER)
+    again = Sealed.from_sealed_dict(sealed.to_sealed_dict())
+    assert again == sealed
+    assert content_hash(again.canonical) == sealed.hash
+
+
+SIGNER = SeedSigner(bytes(32))
+
+
+@pytest.mark.parametrize("number", [2**64, 2**70, -(2**63) - 1, -(10**40), 10**300])
+def test_huge_integers_survive_sealing_and_reading(number: int) -> None:
+    """A fast parser reads integers beyond 64 bits as floats; the record must still say what was sealed."""
+    sealed = seal(Capsule(type="tool", outcome={"metrics": {"n": number}}), SIGNER)
+    assert sealed.to_dict()["outcome"]["metrics"] == {"n": number}
+    assert type(sealed.to_dict()["outcome"]["metrics"]["n"]) is int
+    assert sealed.capsule.outcome.metrics == {"n": number}
+    assert content_hash(Sealed.from_sealed_dict(sealed.to_sealed_dict()).canonical) == sealed.hash
+
+
+@pytest.mark.parametrize("missing", REQUIRED_KEYS)
+def test_each_of_the_twelve_keys_is_required(missing: str) -> None:
+    content = Capsule(type="tool").to_dict()
+    del content[missing]
+    with pytest.raises(InvalidCapsule) as caught:
+        Capsule.from_dict(content)
+    assert (caught.value.category, caught.value.field) == ("missing_field", missing)
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+@pytest.mark.parametrize("wrong", [None, [], "x", 1])
+def test_a_section_is_an_object(section: str, wrong: Any) -> None:
+    content = {**Capsule(type="tool").to_dict(), section: wrong}
+    with pytest.raises(InvalidCapsule) as caught:
+        Capsule.from_dict(content)
+    assert (caught.value.category, caught.value.field) == ("wrong_type", section)
+
+
+@pytest.mark.parametrize("wrong", [None, [], "x", 1, ("a",)])
+def test_only_an_object_is_a_capsule(wrong: Any) -> None:
+    for read in (Capsule.from_dict, Sealed.from_sealed_dict):
+        with pytest.raises(InvalidCapsule):
+            read(wrong)
+
+
+def test_twelve_keys_stay_twelve() -> None:
+    content = Capsule(type="tool").to_dict()
+    del content["spec_version"]
+    assert Capsule.from_dict(content).to_dict().keys() == content.keys()
+
+
+def test_values_are_frozen() -> None:
+    capsule = Capsule(type="tool")
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        capsule.type = "agent"  # type: ignore[misc]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        capsule.outcome.status = "success"  # type: ignore[misc]
+
+
+def test_an_aware_datetime_becomes_utc_text() -> None:
+    east = datetime.timezone(datetime.timedelta(hours=2))
+    moment = datetime.datetime(2026, 1, 1, 1, 30, tzinfo=east)
+    assert Trigger(timestamp=moment).timestamp == "2025-12-31T23:30:00+00:00"  # type: ignore[arg-type]
+    with pytest.raises(InvalidCapsule):
+        Trigger(timestamp=datetime.datetime(2026, 1, 1))  # type: ignore[arg-type]  # noqa: DTZ001
+
+
+def test_defaults_are_valid_and_fresh() -> None:
+    one, two = Capsule(type="agent"), Capsule(type="agent")
+    validate(one)
+    assert one.id != two.id
+    assert one.id[14] == "4"
+    assert one.id[19] in "89ab"
+
+
+def test_an_unsealed_capsule_has_no_sealed_form() -> None:
+    with pytest.raises(InvalidCapsule):
+        Capsule(type="tool").to_sealed_dict()

@@ -1,0 +1,219 @@
+"""Reading JSON from outside: strict, the same in every chunking, bounded."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import capsules, chunked, foreign_contents, json_objects, json_values
+
+from aver import Capsule, Sealed, SeedSigner, canonical_bytes, seal
+from aver.capsule.canonical import DEPTH_MAX, plain_bytes
+from aver.capsule.reading import ELEMENT_MAX, DuplicateKey, Unreadable, document_forms, read_elements, read_json
+from aver.capsule.sealed import SEAL_KEYS, content_hash
+from aver.verdict.chain import read_record
+
+cuts = st.lists(st.integers(0, 10_000), max_size=30)
+layouts = st.sampled_from([{}, {"indent": 2}, {"separators": (",", ":")}, {"ensure_ascii": False}, {"sort_keys": True}])
+
+
+@given(json_values, layouts)
+def test_reading_agrees_with_the_standard_library(value: Any, layout: dict[str, Any]) -> None:
+    text = json.dumps(value, **layout)
+    assert same(read_json(text), json.loads(text))
+    assert same(read_json(text.encode()), json.loads(text))
+
+
+def same(left: Any, right: Any) -> bool:
+    """Equal in value and in kind: 1, 1.0 and True are three things."""
+    return repr(left) == repr(right)
+
+
+@given(st.lists(json_values, max_size=6), layouts, cuts)
+def test_elements_are_the_same_in_every_chunking(values: list[Any], layout: dict[str, Any], places: list[int]) -> None:
+    data = json.dumps(values, **layout).encode()
+    found = list(read_elements(chunked(data, places)))
+    assert same([value for _, value in found], json.loads(data))
+    assert same([json.loads(text) for text, _ in found], json.loads(data))
+
+
+@given(st.lists(json_values, max_size=4), json_objects, layouts, cuts, st.randoms())
+def test_elements_under_a_key(values: list[Any], others: dict[str, Any], layout: Any, places: list[int], random: Any) -> None:
+    others.pop("capsules", None)
+    members = [*others.items(), ("capsules", values)]
+    random.shuffle(members)
+    data = json.dumps(dict(members), **layout).encode()
+    *found, last = read_elements(chunked(data, places), key="capsules")
+    assert same([value for _, value in found], json.loads(data)["capsules"])
+    assert last == ("", {key: value for key, value in json.loads(data).items() if key != "capsules"})
+
+
+def test_single_bytes_as_chunks() -> None:
+    data = json.dumps([1, -2.5e-7, "é😀\n", {"a": [True, None]}, 10**30]).encode()
+    assert [value for _, value in read_elements(data[i : i + 1] for i in range(len(data)))] == json.loads(data)
+
+
+@given(st.lists(json_values, min_size=1, max_size=4), st.data())
+def test_a_cut_stream_is_never_taken_for_a_whole_one(values: list[Any], data: Any) -> None:
+    whole = json.dumps(values).encode()
+    place = data.draw(st.integers(0, len(whole) - 1))
+    with pytest.raises(Unreadable):
+        list(read_elements([whole[:place]]))
+
+
+@pytest.mark.parametrize("after", [b"x", b"]", b",", b"[]", b"1", b"\x00", b"\xff"])
+def test_nothing_may_follow(after: bytes) -> None:
+    with pytest.raises(Unreadable):
+        list(read_elements([b"[1,2]", b" ", after]))
+    with pytest.raises(Unreadable):
+        read_json(b"[1,2] " + after)
+
+
+@pytest.mark.parametrize(
+    "text", ["[1,]", "[,1]", "[1 2]", "{}", "1", "", " ", "[NaN]", "[Infinity]", "[1e999]", '[{"a":1,"a":2}]', "[01]", "['x']"]
+)
+def test_bad_arrays(text: str) -> None:
+    with pytest.raises(Unreadable):
+        list(read_elements([text.encode()]))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"a":[1],"a":[2]}', '{"x":1,"x":2,"a":[]}', '{"b":[]}', "{}", '{"a":1}', '{1:[]}', '{"a":[]', '{"a" [1]}', '{"a":[],}', "[]"],
+)
+def test_bad_objects_with_an_array(text: str) -> None:
+    with pytest.raises(Unreadable):
+        list(read_elements([text.encode()], key="a"))
+
+
+def test_duplicate_keys_are_their_own_error() -> None:
+    for text in ('{"a":1,"a":1}', '[[{"x":{"k":1,"k":2}}]]', '{"a":1,"\\u0061":2}'):
+        with pytest.raises(DuplicateKey):
+            read_json(text)
+    with pytest.raises(DuplicateKey):
+        list(read_elements([b'{"a":[],"a":[]}'], key="a"))
+
+
+@pytest.mark.parametrize("opening", ["[", '{"a":', '[{"a":'])
+def test_depth_is_bounded_and_the_bound_is_exact(opening: str) -> None:
+    width = opening.count("[") + opening.count("{")
+    closing = "".join({"[": "]", "{": "}"}[c] for c in reversed(opening) if c in "[{")
+    levels = DEPTH_MAX // width
+    assert read_json(opening * levels + "1" + closing * levels) is not None
+    with pytest.raises(Unreadable):
+        read_json(opening * (levels + 1) + "1" + closing * (levels + 1))
+    for many in (1_000, 200_000):
+        with pytest.raises(Unreadable):
+            read_json(opening * many + "1" + closing * many)
+        with pytest.raises(Unreadable):
+            list(read_elements([b"[", (opening * many).encode()]))
+
+
+def test_brackets_in_strings_do_not_count() -> None:
+    text = json.dumps(["[" * 1000, '"[{\\' * 300])
+    assert read_json(text) == json.loads(text)
+
+
+def test_an_element_is_bounded_before_it_is_held_whole() -> None:
+    """An endless string: refused after about the limit, however much more would come."""
+    taken = 0
+
+    def endless() -> Any:
+        nonlocal taken
+        yield b'["'
+        while True:
+            taken += 1 << 20
+            yield b"x" * (1 << 20)
+
+    with pytest.raises(Unreadable):
+        list(read_elements(endless()))
+    assert taken < 6 * ELEMENT_MAX
+
+
+def test_a_long_array_is_read_in_bounded_memory() -> None:
+    def chunks() -> Any:
+        yield b"["
+        for index in range(60_000):
+            yield b'%s{"n":%d,"text":"0123456789012345678901234567890123456789"}' % (b"," if index else b"", index)
+        yield b"]"
+
+    tracemalloc.start()
+    total = sum(value["n"] for _, value in read_elements(chunks()))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert total == 60_000 * 59_999 // 2
+    assert peak < 4 * 1024 * 1024
+
+
+@given(foreign_contents(), layouts)
+def test_the_first_form_is_the_document_itself(content: dict[str, Any], layout: dict[str, Any]) -> None:
+    forms = list(document_forms(json.dumps(content, **layout)))
+    assert forms[0] == plain_bytes(content)
+    assert canonical_bytes(content) in forms
+    assert len(forms) == len(set(forms)) <= 4
+
+
+@given(foreign_contents())
+def test_forms_leave_out_what_they_are_told_to(content: dict[str, Any]) -> None:
+    sealed = {**content, "hash": "h", "signature": "s", "signature_pq": "", "signed_at": None, "signed_by": "x"}
+    assert next(document_forms(json.dumps(sealed), without=SEAL_KEYS)) == plain_bytes(content)
+
+
+def test_numbers_as_written_are_a_form() -> None:
+    text = '{"reasoning":{"confidence":1,"options":[{"feasibility":0}]},"m":[1e-7,1E5,-0,1.50,100000000000000000000]}'
+    forms = set(document_forms(text))
+    assert (
+        b'{"m":[1e-7,1E5,-0,1.50,100000000000000000000],"reasoning":{"confidence":1.0,"options":[{"feasibility":0.0}]}}'
+        in forms
+    )
+    assert (
+        b'{"m":[1e-7,1E5,-0,1.50,100000000000000000000],"reasoning":{"confidence":1,"options":[{"feasibility":0}]}}' in forms
+    )
+    assert b'{"m":[1e-07,100000.0,0,1.5,100000000000000000000],"reasoning":{"confidence":1.0,"options":[{"feasibility":0.0}]}}' in forms
+
+
+@given(capsules() | foreign_contents(), layouts)
+def test_a_sealed_document_is_found_by_its_hash_whatever_its_layout(capsule: Any, layout: dict[str, Any]) -> None:
+    content = capsule if isinstance(capsule, dict) else capsule.to_dict()
+    sealed = seal(content, SIGNER)
+    text = json.dumps({**content, **{key: getattr(sealed, key) for key in SEAL_KEYS}}, **layout)
+    assert Sealed.from_sealed_json(text) == sealed
+
+
+SIGNER = SeedSigner(bytes(32))
+
+
+@given(capsules() | foreign_contents(), layouts)
+def test_a_record_reads_the_same_fast_and_strictly(capsule: Any, layout: dict[str, Any]) -> None:
+    content = capsule if isinstance(capsule, dict) else capsule.to_dict()
+    for data in (canonical_bytes(content), plain_bytes(content), json.dumps(content, **layout).encode()):
+        found, canonical = read_record(data)
+        assert same(found, read_json(data))
+        assert canonical == (data == canonical_bytes(read_json(data)))
+
+
+@pytest.mark.parametrize("capsule", [Capsule(type="tool")])
+def test_a_duplicate_key_is_found_wherever_it_is_injected(capsule: Capsule) -> None:
+    """After every `{`: the same key again, which a lenient reader would swallow."""
+    canonical = canonical_bytes(capsule.to_dict())
+    tried = 0
+    for place in range(len(canonical)):
+        if canonical[place : place + 2] == b'{"':
+            key = canonical[place + 1 : canonical.index(b'"', place + 2) + 1]
+            with pytest.raises(DuplicateKey):
+                read_record(canonical[: place + 1] + key + b":0," + canonical[place + 1 :])
+            tried += 1
+    assert tried == 7
+
+
+def test_the_hash_decides_between_forms_and_nothing_else() -> None:
+    sealed = seal(Capsule(type="tool", reasoning={"confidence": 1}), SIGNER)
+    text = json.dumps(sealed.to_sealed_dict()).replace('"confidence": 1.0', '"confidence": 1')
+    found = Sealed.from_sealed_json(text)
+    assert content_hash(found.canonical) == sealed.hash
+    wrong = Sealed.from_sealed_json(text.replace(sealed.hash, "0" * 64))
+    assert content_hash(wrong.canonical) != wrong.hash

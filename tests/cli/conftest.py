@@ -1,0 +1,28 @@
+"""The command in a home of its own, empty or with something sealed in it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # for `running_aver`
+
+from running_aver import ONE_DRAFT, Aver
+
+
+@pytest.fixture
+def aver(tmp_path: Path) -> Aver:
+    return Aver(tmp_path)
+
+
+@pytest.fixture
+def sealed(aver: Aver) -> Aver:
+    """The same, with three records in the chain `notes.today`."""
+    aver.seal(
+        ONE_DRAFT,
+        {"type": "chat", "outcome": {"status": "failure", "summary": "could not answer"}},
+        {"type": "agent", "context": {"session_id": "s1"}, "outcome": {"status": "pending", "summary": "thinking"}},
+    )
+    return aver

@@ -1,0 +1,255 @@
+"""Aver's own corpus (`corpus/*.json`): edge and negative cases that any implementation can run."""
+
+from __future__ import annotations
+
+import copy
+import datetime
+import decimal
+import enum
+import hashlib
+import json
+import types
+import uuid
+from collections import namedtuple
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from aver import (
+    BadInput,
+    Capsule,
+    InvalidCapsule,
+    NotCanonical,
+    PublicKey,
+    Ring,
+    Sealed,
+    Verdict,
+    canonical_bytes,
+    parse_uri,
+    validate,
+)
+from aver.capsule.reading import DuplicateKey, Unreadable, read_json
+from aver.verdict import ChainJudge, Rules, conclude
+from aver.verdict.chain import read_record
+
+CORPUS = Path(__file__).parent / "corpus"
+
+
+def load(name: str) -> Any:
+    return json.loads((CORPUS / name).read_text("utf-8"))
+
+
+def named(cases: list[dict[str, Any]]) -> Any:
+    return [pytest.param(case, id=case.get("name", case.get("uri"))) for case in cases]
+
+
+def test_negative_cases_outnumber_positive_ones() -> None:
+    positive = len(load("canonical.json")["cases"]) + len(load("reading.json")["readable"])
+    positive += len(load("validation.json")["valid"]) + len(load("uri.json")["valid"])
+    positive += sum(case["status"] != "failed" for case in load("seals.json")["cases"])
+    negative = len(load("not-canonical.json")["cases"]) + len(load("reading.json")["unreadable"])
+    negative += len(load("validation.json")["invalid"]) + len(load("uri.json")["invalid"])
+    negative += sum(case["status"] == "failed" for case in load("seals.json")["cases"])
+    assert negative > 2 * positive > 200
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in CORPUS.glob("*.json")))
+def test_every_case_has_a_name_of_its_own(name: str) -> None:
+    for cases in load(name).values():
+        if isinstance(cases, list):
+            names = [case.get("name", case.get("uri")) for case in cases if "ed25519" not in case]
+            assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("case", named(load("canonical.json")["cases"]))
+def test_canonical_form(case: dict[str, Any]) -> None:
+    canonical = canonical_bytes(read_json(case["input"]))
+    assert canonical.decode() == case["canonical"]
+    assert hashlib.sha3_256(canonical).hexdigest() == case["sha3_256"]
+    assert canonical_bytes(read_json(canonical)) == canonical
+
+
+class StrColour(enum.StrEnum):
+    RED = "red"
+
+
+class IntColour(enum.IntEnum):
+    RED = 1
+
+
+class Colour(enum.Enum):
+    RED = 1
+
+
+class Text(str):
+    __slots__ = ()
+
+
+@dataclass
+class Data:
+    x: int = 1
+
+
+def deep(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+def circular() -> Any:
+    value: dict[str, Any] = {}
+    value["self"] = [value]
+    return value
+
+
+BUILDERS: dict[str, Any] = {
+    "nan": lambda: float("nan"),
+    "infinity": lambda: float("inf"),
+    "minus-infinity": lambda: float("-inf"),
+    "lone-high-surrogate": lambda: "\ud800",
+    "lone-low-surrogate": lambda: "\udfff",
+    "reversed-surrogates": lambda: "\udc00\ud800",
+    "surrogate-in-key": lambda: {"\ud800": 1},
+    "integer-key": lambda: {10: 1, 9: 2},
+    "float-key": lambda: {1.5: 1},
+    "boolean-key": lambda: {True: 1},
+    "null-key": lambda: {None: 1},
+    "bytes-key": lambda: {b"k": 1},
+    "tuple-key": lambda: {(1, 2): 1},
+    "str-enum-key": lambda: {StrColour.RED: 1},
+    "bytes": lambda: b"x",
+    "bytearray": lambda: bytearray(b"x"),
+    "set": lambda: {1},
+    "frozenset": lambda: frozenset({1}),
+    "datetime": lambda: datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC),
+    "date": lambda: datetime.date(2026, 1, 1),
+    "time": lambda: datetime.time(1),
+    "uuid": lambda: uuid.UUID(int=1),
+    "enum": lambda: Colour.RED,
+    "str-enum": lambda: StrColour.RED,
+    "int-enum": lambda: IntColour.RED,
+    "dataclass": lambda: Data(),
+    "namedtuple": lambda: namedtuple("Pair", "a b")(1, 2),
+    "str-subclass": lambda: Text("x"),
+    "fragment": lambda: orjson.Fragment(b'{"a":1,"a":2}'),
+    "decimal": lambda: decimal.Decimal(1),
+    "complex": lambda: 1j,
+    "generator": lambda: (x for x in ()),
+    "mapping-proxy": lambda: types.MappingProxyType({}),
+    "function": lambda: len,
+    "circular": circular,
+    "depth-201": lambda: deep(201),
+    "depth-100000": lambda: deep(100_000),
+    "integer-with-5000-digits": lambda: 10**5000,
+}
+
+
+@pytest.mark.parametrize("case", named(load("not-canonical.json")["cases"]))
+def test_values_without_canonical_form(case: dict[str, Any]) -> None:
+    if case["build"] == "confidence-beyond-float":
+        with pytest.raises(NotCanonical) as caught:
+            canonical_bytes({"reasoning": {"confidence": 2**1024}})
+        assert caught.value.path == "reasoning.confidence"
+        return
+    value = BUILDERS[case["build"]]()
+    for beside in (0, 1e-9):
+        with pytest.raises(NotCanonical) as caught:
+            canonical_bytes({"outcome": {"metrics": {"beside": beside, "x": value}}})
+        if not case["build"].startswith(("depth", "circular")):
+            assert caught.value.path == "outcome.metrics.x"
+    while isinstance(value, list):  # freeing a deep list all at once would overflow the stack
+        value = value[0]
+
+
+def raw(case: dict[str, Any]) -> bytes:
+    if "hex" in case:
+        return bytes.fromhex(case["hex"])
+    return "".join(text * times for text, times in case["parts"]).encode()
+
+
+@pytest.mark.parametrize("case", named(load("reading.json")["unreadable"]))
+def test_unreadable_bytes(case: dict[str, Any]) -> None:
+    with pytest.raises(Unreadable) as caught:
+        read_record(raw(case))
+    assert isinstance(caught.value, DuplicateKey) == (case["code"] == "DUPLICATE_KEY")
+    judge = ChainJudge(Rules(Ring.pinned(())), start=None)
+    judge.judge(Sealed(raw(case), "0" * 64, ""))
+    assert [finding.code for finding in judge.finish().findings] == [case["code"]]
+
+
+@pytest.mark.parametrize("case", named(load("reading.json")["readable"]))
+def test_readable_bytes(case: dict[str, Any]) -> None:
+    content, canonical = read_record(raw(case))
+    assert content == read_json(raw(case))
+    assert canonical == case["canonical"]
+
+
+SPECIAL = {"nan": float("nan"), "infinity": float("inf"), "minus-infinity": float("-inf")}
+
+
+def changed(case: dict[str, Any]) -> dict[str, Any]:
+    content = copy.deepcopy(load("validation.json")["base"])
+    for path, value in {**case.get("set", {}), **{p: SPECIAL[v] for p, v in case.get("special", {}).items()}}.items():
+        place, key = at(content, path)
+        place[key] = value
+    for path in case.get("delete", ()):
+        place, key = at(content, path)
+        del place[key]
+    return content
+
+
+def at(content: Any, path: str) -> tuple[Any, Any]:
+    *outer, last = path.split(".")
+    for part in outer:
+        content = content[int(part)] if isinstance(content, list) else content[part]
+    return content, last
+
+
+@pytest.mark.parametrize("case", named(load("validation.json")["valid"]))
+def test_valid_capsules(case: dict[str, Any]) -> None:
+    content = changed(case)
+    validate(content)
+    validate(Capsule.from_dict(content))
+
+
+@pytest.mark.parametrize("case", named(load("validation.json")["invalid"]))
+def test_invalid_capsules(case: dict[str, Any]) -> None:
+    with pytest.raises(InvalidCapsule) as caught:
+        validate(changed(case))
+    assert (caught.value.category, caught.value.field) == (case["category"], case["field"])
+    assert str(caught.value)
+
+
+@pytest.mark.parametrize("case", named(load("uri.json")["valid"]))
+def test_valid_uris(case: dict[str, Any]) -> None:
+    assert parse_uri(case["uri"]).to_dict() == case["expected"]
+    assert str(parse_uri(case["uri"])) == case["uri"]
+
+
+@pytest.mark.parametrize("case", named(load("uri.json")["invalid"]))
+def test_invalid_uris(case: dict[str, Any]) -> None:
+    with pytest.raises(BadInput):
+        parse_uri(case["uri"])
+
+
+def judged(case: dict[str, Any]) -> Verdict:
+    keys = [PublicKey(**key) for key in case.get("keys", load("seals.json")["keys"])]
+    judge = ChainJudge(Rules(Ring.pinned(keys), require_pq=case.get("require_pq", False)), start=None)
+    try:
+        judge.judge(Sealed.from_sealed_json(case["sealed"]))
+    except DuplicateKey as error:
+        judge.unreadable(error.message, code="DUPLICATE_KEY")
+    except BadInput as error:
+        judge.unreadable(error.message)
+    return conclude("case", judge.finish())
+
+
+@pytest.mark.parametrize("case", named(load("seals.json")["cases"]))
+def test_seals(case: dict[str, Any]) -> None:
+    verdict = judged(case)
+    assert verdict.status == case["status"]
+    assert [finding.code for finding in verdict.findings] == ([] if case["code"] is None else [case["code"]])

@@ -1,0 +1,37 @@
+"""The example scripts run, and print what they are there to show."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pages import ROOT
+
+SHOWN = {
+    "seal_and_verify.py": ["chain demo.refactoring: verified, 2 records", "HASH_MISMATCH at "],
+    "signer_in_another_process.py": ["without the key: qualified", "with the key: verified"],
+    "audit_an_export.py": ["tools used: {'kubectl': 2, 'psql': 1}", "failed: HASH_MISMATCH at "],
+}
+
+
+def test_every_example_is_run() -> None:
+    assert {path.name for path in (ROOT / "examples").glob("*.py")} == set(SHOWN)
+
+
+@pytest.mark.parametrize("name", sorted(SHOWN))
+def test_an_example_shows_what_it_is_for(name: str, cwd: Path, environment: dict[str, str]) -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "examples" / name],
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    for line in SHOWN[name]:
+        assert any(printed.startswith(line) for printed in done.stdout.splitlines()), done.stdout
+    assert list(cwd.iterdir()) == []
+    assert not Path(environment["AVER_HOME"]).exists()

@@ -1,0 +1,61 @@
+"""The Makefile explains itself, and says clearly what it lacks."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from pages import ROOT
+
+pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+
+TARGETS = {"demo", "test", "test-all", "lint", "bench", "clean"}
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    for name in ("Makefile", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path)
+    return tmp_path
+
+
+def make(checkout: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["make", *arguments], cwd=checkout, capture_output=True, text=True, check=False)
+
+
+def interpreter(checkout: Path, script: str) -> Path:
+    path = checkout / "python"
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_without_a_target_it_lists_them(checkout: Path) -> None:
+    assert set(re.findall(r"^make (\S+)", make(checkout).stdout, re.MULTILINE)) == TARGETS
+
+
+@pytest.mark.parametrize("target", sorted(TARGETS - {"clean"}))
+def test_an_old_python_is_refused(checkout: Path, target: str) -> None:
+    old = interpreter(checkout, 'case "$1" in -V) echo "Python 3.9.2";; *) exit 1;; esac')
+    done = make(checkout, target, f"PYTHON={old}")
+    assert done.returncode != 0
+    assert "Aver needs Python 3.11 or newer" in done.stderr
+    assert "Python 3.9.2" in done.stderr
+    assert not (checkout / ".venv").exists()
+
+
+def test_a_python_that_is_not_there_is_named(checkout: Path) -> None:
+    done = make(checkout, "demo", "PYTHON=no-such-python")
+    assert done.returncode != 0
+    assert "there is no no-such-python" in done.stderr
+
+
+def test_half_an_environment_is_removed(checkout: Path) -> None:
+    broken = interpreter(checkout, 'case "$1" in -m) mkdir -p .venv/bin; touch .venv/bin/python; exit 1;; esac')
+    done = make(checkout, "demo", f"PYTHON={broken}")
+    assert done.returncode != 0
+    assert "cannot make a virtual environment" in done.stderr
+    assert not (checkout / ".venv").exists()

@@ -1,0 +1,166 @@
+"""The two small verifiers of docs/verify-it-yourself.md: short, free of Aver, and right."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pages import DOCS, blocks_of
+
+import aver
+from aver.ledger.bundle import export_bundle
+
+LINES_MAX = 40
+CHAIN = "demo.check"
+PAGE = DOCS / "verify-it-yourself.md"
+PROGRAMS = {block.file: block for block in blocks_of(PAGE) if block.file}
+INTERPRETERS = {"check.py": [sys.executable, "-I"], "check.mjs": [shutil.which("node") or ""]}
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str]:
+    """A chain file of a real bundle, and the key that signed it."""
+    home = tmp_path_factory.mktemp("home")
+    with aver.open_ledger(home=home) as ledger:
+        for summary in ("first", "sécond\n", "third"):
+            ledger.append(CHAIN, aver.Capsule(type="tool", outcome=aver.Outcome(status="success", summary=summary)))
+        active = ledger.keys.ring().active("ledger")
+        assert active is not None
+        export_bundle(ledger, home / "bundle")
+    return json.loads((home / "bundle" / f"{CHAIN}.json").read_bytes()), active.key.ed25519
+
+
+@pytest.fixture(params=sorted(PROGRAMS))
+def check(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run one of the programs on a chain document."""
+    program = tmp_path / request.param
+    program.write_text(PROGRAMS[request.param].text, encoding="utf-8")
+    interpreter = INTERPRETERS[request.param]
+    if not interpreter[0]:
+        pytest.skip("node is not installed")
+
+    def run(document: dict[str, Any], *keys: str) -> subprocess.CompletedProcess[str]:
+        path = tmp_path / "chain.json"
+        path.write_text(json.dumps(document), encoding="utf-8")
+        return subprocess.run([*interpreter, program, path, *keys], capture_output=True, text=True, check=False)
+
+    return run
+
+
+@pytest.mark.parametrize("name", sorted(PROGRAMS))
+def test_a_program_is_short_and_free_of_aver(name: str) -> None:
+    text = PROGRAMS[name].text
+    assert text.count("\n") <= LINES_MAX
+    imports = [line for line in text.splitlines() if line.startswith(("import ", "from "))]
+    assert imports
+    assert not any("aver" in line for line in imports)
+    if name == "check.mjs":
+        assert all('"node:' in line for line in imports)
+
+
+def test_there_is_one_in_each_language() -> None:
+    assert sorted(PROGRAMS) == ["check.mjs", "check.py"]
+
+
+def test_an_intact_chain_passes(check: Any, exported: tuple[dict[str, Any], str]) -> None:
+    chain, key = exported
+    done = check(chain, key)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == f"3 records, the last is {chain['capsules'][-1]['hash']}"
+
+
+def applied(change: Callable[[list[dict[str, Any]]], None]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    def changed(chain: dict[str, Any]) -> dict[str, Any]:
+        copy = json.loads(json.dumps(chain))
+        change(copy["capsules"])
+        return copy
+
+    return changed
+
+
+def edit_text(records: list[dict[str, Any]]) -> None:
+    records[1]["canonical"] = records[1]["canonical"].replace("sécond", "secónd")
+
+
+def edit_text_and_hash(records: list[dict[str, Any]]) -> None:
+    import hashlib
+
+    edit_text(records)
+    records[1]["hash"] = hashlib.sha3_256(records[1]["canonical"].encode()).hexdigest()
+
+
+def flip_signature(records: list[dict[str, Any]]) -> None:
+    signature = records[1]["signature"]
+    records[1]["signature"] = ("0" if signature[0] != "0" else "1") + signature[1:]
+
+
+def drop(records: list[dict[str, Any]]) -> None:
+    del records[1]
+
+
+def behead(records: list[dict[str, Any]]) -> None:
+    del records[0]
+
+
+def swap(records: list[dict[str, Any]]) -> None:
+    records[1], records[2] = records[2], records[1]
+
+
+def repeat(records: list[dict[str, Any]]) -> None:
+    records.insert(1, records[1])
+
+
+def backdate(records: list[dict[str, Any]]) -> None:
+    records[1]["signed_at"] = "2020-01-01T00:00:00+00:00"
+
+
+def rename_signer(records: list[dict[str, Any]]) -> None:
+    records[1]["signed_by"] = "0" * 16
+
+
+def forge_with_own_key(records: list[dict[str, Any]]) -> None:
+    forger = aver.SeedSigner.generate()
+    content = json.loads(records[2]["canonical"])
+    content["context"]["environment"]["aver"]["by"] = forger.fingerprint
+    sealed = aver.seal(content, forger)
+    records[2].update(canonical=sealed.canonical.decode(), hash=sealed.hash, signature=sealed.signature)
+    records[2]["signed_by"] = forger.fingerprint
+
+
+TAMPERING = (
+    edit_text,
+    edit_text_and_hash,
+    flip_signature,
+    drop,
+    behead,
+    swap,
+    repeat,
+    backdate,
+    rename_signer,
+    forge_with_own_key,
+)
+
+
+@pytest.mark.parametrize("tamper", TAMPERING, ids=lambda tamper: tamper.__name__)
+def test_tampering_is_found(check: Any, exported: tuple[dict[str, Any], str], tamper: Any) -> None:
+    chain, key = exported
+    done = check(applied(tamper)(chain), key)
+    assert done.returncode == 1
+    assert done.stderr.startswith("record ")
+    assert done.stdout == ""
+
+
+def test_another_key_does_not_do(check: Any, exported: tuple[dict[str, Any], str]) -> None:
+    done = check(exported[0], aver.SeedSigner.generate().public.ed25519)
+    assert done.returncode == 1
+    assert "whom you did not name" in done.stderr
+
+
+def test_no_records_are_no_success(check: Any, exported: tuple[dict[str, Any], str]) -> None:
+    assert check({**exported[0], "capsules": []}, exported[1]).returncode == 1
