@@ -10,13 +10,15 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # for `pages`
 
+_NOT_OURS = ("AVER_", "PYTEST_", "MAKE", "MFLAGS")
+
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
     """This Python's `aver` first; a new `AVER_HOME`; no settings of the machine's user."""
     home = tmp_path / "user"
     home.mkdir()
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("AVER_", "PYTEST_"))}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(_NOT_OURS)}
     return {
         **kept,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",

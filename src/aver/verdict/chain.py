@@ -95,7 +95,6 @@ class ChainJudge:
         self._previous = previous
         self._first = True
         self._before_first = start is None
-        self._signer: str | None = None
         self._columns_of = columns_of or searched_by
         self._identity = identity or {}
         self._source = source
@@ -280,10 +279,11 @@ class ChainJudge:
     def _key_problem(
         self, record: Sealed, content: Mapping[str, Any], block: Mapping[str, Any] | None
     ) -> tuple[str, str, str] | None:
-        if not self._rules.retired:
+        if self._signer is None or not self._rules.retired:
             return None
         # By the key that did verify: a record may call its signer by a shorter name.
-        retirement = self._rules.retired.get(self._signer or record.signed_by)
+        signer = self._signer.fingerprint
+        retirement = self._rules.retired.get(signer)
         if retirement is None:
             return None
         if retirement.limits is not None and self._chain is not None:
