@@ -37,7 +37,9 @@ def content_of(request: str, *, tool: str, session: str, **changes: Any) -> dict
         "reasoning": {"analysis": "", "reasoning": "", "model": "some-model"},
         "authority": {"type": "autonomous", "policy_reference": ""},
         "execution": {
-            "tool_calls": [{"tool": "Edit", "arguments": {"é": 1}, "result": "ok", "success": True, "duration_ms": None}],
+            "tool_calls": [
+                {"tool": "Edit", "arguments": {"é": 1}, "result": "ok", "success": True, "duration_ms": None}
+            ],
             "duration_ms": 0,
             "resources_used": {"input_tokens": 4},
         },

@@ -62,10 +62,8 @@ def verify(
     if level not in LEVELS:
         raise BadInput(f"{level!r} is not a level of verification", advice=f"choose one of {', '.join(LEVELS)}")
     if isinstance(thing, Ledger):
-        home = thing.config.home
-    elif isinstance(ledger, Ledger):
-        home = ledger.config.home
-    home = home or home_dir()
+        thing, ledger = None, thing
+    home = ledger.config.home if isinstance(ledger, Ledger) else home or home_dir()
     terms = Terms(_ring(keys, home), home, level, require_pq, tenant)
     where = _Where(tenant, home, ledger)
     if thing is None or _is_url(thing):
@@ -118,10 +116,9 @@ class Found:
 
 def resolve(thing: Any, *, tenant: str | None = None, home: Path | None = None, ledger: Ledgers = None) -> Found:
     """The one record or chain that `thing` names, for showing. Takes what `verify` takes, except what holds many."""
-    if isinstance(ledger, Ledger):
-        home = ledger.config.home
-    where = _Where(tenant, home or home_dir(), ledger)
-    if thing is None or _is_url(thing):
+    home = ledger.config.home if isinstance(ledger, Ledger) else home or home_dir()
+    where = _Where(tenant, home, ledger)
+    if thing is None or isinstance(thing, Ledger) or _is_url(thing):
         raise BadInput("a ledger holds many chains", advice="name one of them, or verify it")
     subject = _subject(thing)
     if subject is None:
@@ -153,6 +150,8 @@ class _Where:
     @contextmanager
     def opened(self) -> Iterator[Ledger]:
         if isinstance(self.ledger, Ledger):
+            if self.tenant not in (None, self.ledger.tenant):
+                raise BadInput(f"the ledger was opened for the tenant {self.ledger.tenant}, not {self.tenant}")
             yield self.ledger
             return
         with open_ledger(self.ledger, tenant=self.tenant, create=False, home=self.home) as opened:
@@ -244,16 +243,18 @@ def _ring(keys: Iterable[PublicKey | str], home: Path | None) -> Ring:
 
 def _verify_whole(terms: Terms, where: _Where) -> Verdict:
     with where.opened() as ledger:
-        judge = next(one for one in _judges("aver.ledger.judges") if one.name == "a ledger")
-        return judge.judge(Subject("the ledger", value=ledger), terms)
+        return _verify_chains(ledger, None, terms)
+
+
+def _verify_chains(ledger: Ledger, chain: str | None, terms: Terms) -> Verdict:
+    ring, level, require_pq = terms.ring, terms.level, terms.require_pq
+    return verify_ledger(ledger, chain, level=level, since=None, ring=ring, require_pq=require_pq)
 
 
 def _verify_named(name: str, terms: Terms, where: _Where) -> Verdict:
     with _located(name, where) as (ledger, place):
         if place.sequence is None:
-            return verify_ledger(
-                ledger, place.chain, level=terms.level, since=None, ring=terms.ring, require_pq=terms.require_pq
-            )
+            return _verify_chains(ledger, place.chain, terms)
         return verify_record(
             ledger, place.chain, place.sequence, level=terms.level, ring=terms.ring, require_pq=terms.require_pq
         )

@@ -25,7 +25,17 @@ from typing import Any, BinaryIO
 
 from aver.errors import BadInput, Unavailable
 
-__all__ = ["CONFIG_MAX", "Config", "ensure_home", "home_dir", "load_config", "replace_file", "replacing", "sync_directory"]
+__all__ = [
+    "CONFIG_MAX",
+    "Config",
+    "ensure_home",
+    "home_dir",
+    "load_config",
+    "replace_file",
+    "replacing",
+    "sync_directory",
+    "temporary_prefix",
+]
 
 CONFIG_MAX = 256 * 1024
 """A settings file larger than this is not one."""
@@ -132,7 +142,7 @@ def replacing(path: Path, *, mode: int = 0o600) -> Iterator[BinaryIO]:
     """The same for what is written piece by piece: it takes the place of `path` when the context ends well."""
     directory = path.parent
     try:
-        handle, temporary = tempfile.mkstemp(dir=directory, prefix=f".{path.name[:64]}.")
+        handle, temporary = tempfile.mkstemp(dir=directory, prefix=temporary_prefix(path.name))
         try:
             with os.fdopen(handle, "wb") as file:
                 os.fchmod(file.fileno(), mode)
@@ -146,6 +156,11 @@ def replacing(path: Path, *, mode: int = 0o600) -> Iterator[BinaryIO]:
         sync_directory(directory)
     except OSError as error:
         raise Unavailable(f"cannot write {path}: {error.strerror}") from error
+
+
+def temporary_prefix(name: str) -> str:
+    """How the names of files begin that a killed process may leave beside `name`."""
+    return f".{name[:64]}."
 
 
 def sync_directory(directory: Path) -> None:

@@ -29,9 +29,9 @@ def test_the_chains(sealed: Aver) -> None:
 def test_the_records_of_a_chain(sealed: Aver) -> None:
     lines = sealed("log", "notes.today").out.splitlines()
     assert [line.split()[0] for line in lines] == ["0", "1", "2"]
-    assert lines[0].endswith("tool/call         ✓ ran the tests")
-    assert lines[1].endswith("chat/turn         ✗ could not answer")
-    assert lines[2].endswith("agent             – thinking")
+    assert lines[0].endswith("tool/call     ✓ ran the tests")
+    assert lines[1].endswith("chat/turn     ✗ could not answer")
+    assert lines[2].endswith("agent         – thinking")
 
 
 def test_the_newest_and_newest_first(sealed: Aver) -> None:

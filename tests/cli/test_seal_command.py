@@ -85,7 +85,9 @@ BAD_LINES = {
         json.dumps(
             {
                 "type": "tool",
-                "outcome": {"result": {"blob": {"alg": "sha256", "digest": "0" * 64, "size": 1, "media": "text/plain"}}},
+                "outcome": {
+                    "result": {"blob": {"alg": "sha256", "digest": "0" * 64, "size": 1, "media": "text/plain"}}
+                },
             }
         ),
         "refers to the blob",

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from agent_capsules import AgentCapsules, content_of, write_database
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent_capsules import AgentCapsules, content_of, write_database
 from aver.check import resolve, verify
 from aver.errors import AverError, BadInput
 
@@ -75,8 +75,7 @@ def test_reading_leaves_no_trace(tool: AgentCapsules, tmp_path: Path) -> None:
 TAMPERED: list[tuple[str, str, str, int]] = [
     ("content", "UPDATE capsules SET canonical = replace(canonical, 'step 2', 'step X') WHERE sequence = 2",
      "HASH_MISMATCH", 2),
-    ("signature", "UPDATE capsules SET signature = replace(signature, substr(signature, 1, 2), 'ff') WHERE sequence = 1",
-     "SIG_INVALID", 1),
+    ("signature", "UPDATE capsules SET signature = 'ff' || substr(signature, 3) WHERE sequence = 1", "SIG_INVALID", 1),
     ("no signature", "UPDATE capsules SET signature = '' WHERE sequence = 1", "SIG_MISSING", 1),
     ("upper case signature", "UPDATE capsules SET signature = upper(signature) WHERE sequence = 1", "SIG_INVALID", 1),
     ("id column", "UPDATE capsules SET id = 'other' WHERE sequence = 3", "COLUMN_MISMATCH", 3),
@@ -317,7 +316,7 @@ PEER_TAMPERED: list[tuple[str, str, str, int]] = [
     ("content", "UPDATE capsules SET data = replace(data, 'step 2', 'step X') WHERE sequence = 2", "HASH_MISMATCH", 2),
     ("duplicate key", "UPDATE capsules SET data = '{\"domain\": \"evil\", ' || substr(data, 2) WHERE sequence = 2",
      "DUPLICATE_KEY", 2),
-    ("spaces in the signature", "UPDATE capsules SET signature = ' ' || signature WHERE sequence = 1", "SIG_INVALID", 1),
+    ("space in signature", "UPDATE capsules SET signature = ' ' || signature WHERE sequence = 1", "SIG_INVALID", 1),
     ("upper case", "UPDATE capsules SET signature = upper(signature) WHERE sequence = 1", "SIG_INVALID", 1),
     ("type column", "UPDATE capsules SET type = 'chat' WHERE sequence = 1", "COLUMN_MISMATCH", 1),
     ("id column", "UPDATE capsules SET id = 'hidden' WHERE sequence = 1", "COLUMN_MISMATCH", 1),
@@ -358,7 +357,8 @@ def test_a_document_with_unknown_keys_is_hashed_as_stored(peer: tuple[Path, str]
 
 def test_peer_records_can_be_shown(peer: tuple[Path, str]) -> None:
     found = resolve(peer[0])
-    assert [json.loads(record.canonical)["trigger"]["request"] for record in found.read()][0] == "step 0 ü"
+    requests = [json.loads(record.canonical)["trigger"]["request"] for record in found.read()]
+    assert requests == [f"step {number} ü" for number in range(5)]
 
 
 def test_loose_sections_are_a_profile_not_a_failure(tmp_path: Path) -> None:

@@ -99,7 +99,8 @@ def draft_block(content: Mapping[str, Any]) -> dict[str, Any]:
         raise InvalidCapsule("wrong_type", field, "must be an object")
     foreign = given.keys() - _DRAFT_KEYS
     if foreign:
-        raise InvalidCapsule("invalid_value", f"{field}.{min(map(str, foreign))}", "is set by the ledger, not by a draft")
+        name = min(map(str, foreign))
+        raise InvalidCapsule("invalid_value", f"{field}.{name}", "is set by the ledger, not by a draft")
     kind = given.get("kind", _KIND_BY_TYPE.get(content["type"], "record"))
     if not isinstance(kind, str) or (kind not in KINDS and not _PROTOCOL_KIND.fullmatch(kind)):
         raise InvalidCapsule("invalid_value", f"{field}.kind", f"unknown kind {kind!r}")

@@ -6,7 +6,7 @@ import argparse
 from dataclasses import asdict
 
 from aver.cli.options import add_json, add_ledger
-from aver.cli.output import Painted, Screen, plural, print_json
+from aver.cli.output import Screen, plural, print_json
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 
@@ -29,9 +29,9 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     for report in examine(given.ledger):
         reports.append(report)
         if not given.json:
-            screen.line(screen.mark(report.status), f" {report.subject:<10} ", report.words)
+            screen.hanging(screen.mark(report.status), f" {report.subject:<10} ", text=report.words)
             if report.advice:
-                screen.line(" " * 13, Painted(report.advice, "warn"))
+                screen.hanging(" " * 13, text=report.advice, style="warn")
     problems = sum(report.status == "problem" for report in reports)
     warnings = sum(report.status == "warning" for report in reports)
     if given.json:

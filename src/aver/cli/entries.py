@@ -70,8 +70,8 @@ def print_entry(screen: Screen, entry: Entry, *, with_chain: bool) -> None:
     sort = one_line(sort_of(entry.type, entry.kind))
     chain = one_line(entry.chain or "")
     before = f"{clipped(chain, CHAIN_WIDTH):<{CHAIN_WIDTH}} " if with_chain else ""
-    before += f"{sequence:>5}  "
-    middle = f"{short_time(entry.at)}  {clipped(sort, 22):<16}  "
+    before += f"{sequence:>4}  "
+    middle = f"{short_time(entry.at)}  {clipped(sort, 22):<12}  "
     summary = one_line(entry.summary)
     if screen.terminal:
         summary = clipped(summary, screen.width - len(before) - len(middle) - 2)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from aver.cli.files import check_free, write_new
-from aver.cli.output import Errors, Painted, Part, Screen, plural, print_json, short_time
+from aver.cli.output import Errors, Painted, Part, Screen, plural, print_json
 from aver.errors import BadInput, NotFound
 from aver.home import Config, load_config
 from aver.keys import KeyStore, PublicKey, RingEntry, read_keys
@@ -41,18 +41,23 @@ def _show(given: argparse.Namespace, screen: Screen) -> None:
         [
             entry.identity,
             entry.fingerprint,
-            Painted(entry.status, "good" if entry.status == "active" else "dim"),
+            _status(entry),
             entry.purpose,
             f"epoch {entry.epoch}",
             entry.algorithm,
-            f"since {short_time(entry.created_at)}",
         ]
         for entry in ring.entries
     ]
     known: list[list[Part]] = [
-        ["(known)", key.fingerprint, "trusted", "", "", key.algorithm, ""] for key in ring.known.values()
+        ["(another's)", key.fingerprint, "known", "", "", key.algorithm] for key in ring.known.values()
     ]
-    screen.table([*own, *known], header=("identity", "fingerprint", "status", "purpose", "", "algorithm", ""))
+    screen.table([*own, *known], header=("identity", "fingerprint", "status", "purpose", "", "algorithm"))
+
+
+def _status(entry: RingEntry) -> Painted:
+    if entry.retired_at is None:
+        return Painted(f"active since {entry.created_at[:10]}", "good")
+    return Painted(f"retired {entry.retired_at[:10]}", "dim")
 
 
 def _export(given: argparse.Namespace, screen: Screen) -> None:
@@ -186,7 +191,9 @@ def _registered(keys: Iterable[PublicKey], trust: set[str]) -> dict[str, str]:
 def _looked_up(keys: Iterable[PublicKey]) -> dict[str, str]:
     """What is known of these keys, without writing anything."""
     ring = _store().ring()
-    return {key.fingerprint: "known already" if key in ring.lookup(key.fingerprint) else "not registered" for key in keys}
+    return {
+        key.fingerprint: "known already" if key in ring.lookup(key.fingerprint) else "not registered" for key in keys
+    }
 
 
 def _print_fates(

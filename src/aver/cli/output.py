@@ -39,6 +39,9 @@ PLAIN_WIDTH = 100
 NARROWEST, WIDEST = 60, 160
 """A line shorter than this cannot be read, a longer one is not."""
 
+SLIMMEST = 20
+"""Text that is indented very far keeps this many columns, and runs over the edge."""
+
 _MARKS = {
     **dict.fromkeys(("passed", "verified", "success", "ok"), ("✓", "+", "good")),
     **dict.fromkeys(("failed", "failure", "problem"), ("✗", "x", "bad")),
@@ -163,13 +166,22 @@ class Screen:
     def fill(self, text: str, *, indent: str, style: str = "") -> None:
         """Text of any length, its own line breaks kept, each line begun with `indent`."""
         for paragraph in text.splitlines() or [""]:
-            for line in _wrapped(safe(paragraph.replace("\t", "    ")), self.width - width_of(indent)):
+            for line in _wrapped(safe(paragraph.replace("\t", "    ")), max(self.width - width_of(indent), SLIMMEST)):
                 self.line(indent, Painted(line, style) if style else line)
+
+    def hanging(self, *label: Part, text: str, style: str = "") -> None:
+        """A label and words after it; on a terminal, what does not fit goes on below the words."""
+        used = sum(width_of(safe(_text(part))) for part in label)
+        words = one_line(text)
+        lines = _wrapped(words, max(self.width - used, SLIMMEST)) if self.terminal else [words]
+        for number, line in enumerate(lines):
+            before = label if number == 0 else (" " * used,)
+            self.line(*before, Painted(line, style) if style else line)
 
     def _to_the_edge(self, part: Part, used: int) -> Part:
         if not self.terminal:
             return part
-        text = clipped(_text(part), max(self.width - used, 20))
+        text = clipped(_text(part), max(self.width - used, SLIMMEST))
         return Painted(text, part.style) if isinstance(part, Painted) else text
 
     def _rendered(self, part: Part) -> str:

@@ -31,12 +31,11 @@ _STEP = "  "
 
 
 def print_content(screen: Screen, content: Mapping[str, Any], *, only: str | None = None) -> None:
-    """The sections of a capsule that say something, in their order; or one of them."""
+    """The sections of a capsule that say something, in their order; or one of them. Sections must be objects."""
     for name in SECTIONS:
         if only not in (None, name):
             continue
-        section = content.get(name)
-        said = _set(_without_block(section), _ORDER[name]) if isinstance(section, Mapping) else {"": section}
+        said = _set(_without_block(content.get(name, {})), _ORDER[name])
         if said or only is not None:
             screen.line()
             screen.line(Painted(name, "strong"))

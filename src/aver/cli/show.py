@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from aver.cli.entries import sort_of
 from aver.cli.options import Usage, add_json, add_ledger, add_tenant
-from aver.cli.output import Painted, Screen, one_line, print_json, safe, short_time
+from aver.cli.output import Errors, Painted, Screen, one_line, print_json, safe, short_time
 from aver.cli.sections import print_content, print_fields, print_value
 from aver.cli.verdicts import exit_code, status_parts
-from aver.errors import AverError, BadInput
+from aver.errors import BadInput
 
 if TYPE_CHECKING:
     from aver.capsule import Sealed
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
-    from aver.check import resolve
+    from aver.check import resolve, verify
 
     if given.raw and given.json:
         raise Usage("--raw and --json are two different outputs", advice="choose one")
@@ -49,14 +49,18 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     if given.raw:
         _print_raw(record, screen)
         return 0
-    verdict = _verdict(given)
+    whole = given.thing.partition("#")[0] if found.fragment is not None else given.thing
+    verdict = verify(whole, tenant=given.tenant, ledger=given.ledger)
+    content = _content(record)
     if given.json:
-        print_json(_described(found, record, verdict))
+        print_json(_described(found, record, content, verdict))
     elif found.fragment is not None:
-        print_value(screen, _place(record, found.fragment), indent="")
+        print_value(screen, _place(content, found.fragment), indent="")
+        if verdict.first_bad is not None:
+            Errors().tell(f"the record does not hold: {verdict.first_bad}", f"see: aver verify {whole}")
     else:
-        _print_record(screen, found, record, verdict, section=given.section)
-    return 0 if verdict is None else exit_code([verdict.status], strict=False)
+        _print_record(screen, found, record, content, verdict, section=given.section)
+    return exit_code([verdict.status], strict=False)
 
 
 def _one_record(found: Found) -> Sealed:
@@ -73,20 +77,21 @@ def _one_record(found: Found) -> Sealed:
     return first
 
 
-def _verdict(given: argparse.Namespace) -> Verdict | None:
-    """The record's own verdict; None if there is none to be had, which is then said."""
-    from aver.check import verify
+def _content(record: Sealed) -> dict[str, Any]:
+    """What the record says; nothing, if that cannot be read. Then the verdict says why."""
+    from aver.capsule.reading import Unreadable
+    from aver.verdict.chain import read_record
 
     try:
-        return verify(given.thing.partition("#")[0], tenant=given.tenant, ledger=given.ledger)
-    except AverError:
-        return None
+        return read_record(record.canonical)[0]
+    except Unreadable:
+        return {}
 
 
-def _place(record: Sealed, fragment: str) -> Any:
+def _place(content: dict[str, Any], fragment: str) -> Any:
     from aver.capsule import resolve_fragment
 
-    return resolve_fragment(record.to_dict(), fragment)
+    return resolve_fragment(content, fragment)
 
 
 def _print_raw(record: Sealed, screen: Screen) -> None:
@@ -99,32 +104,29 @@ def _print_raw(record: Sealed, screen: Screen) -> None:
     sys.stdout.buffer.flush()
 
 
-def _described(found: Found, record: Sealed, verdict: Verdict | None) -> dict[str, Any]:
+def _described(found: Found, record: Sealed, content: dict[str, Any], verdict: Verdict) -> dict[str, Any]:
+    seal = {name: getattr(record, name) for name in ("hash", "signature", "signature_pq", "signed_at", "signed_by")}
     described = {
         "uri": record.uri,
-        "chain": found.chain or record.chain,
-        "capsule": record.to_sealed_dict(),
-        "verdict": None if verdict is None else verdict.to_dict(),
+        "chain": found.chain,
+        "capsule": {**content, **seal},
+        "verdict": verdict.to_dict(),
     }
     if found.fragment is not None:
-        described |= {"fragment": found.fragment, "value": _place(record, found.fragment)}
+        described |= {"fragment": found.fragment, "value": _place(content, found.fragment)}
     return described
 
 
 def _print_record(
-    screen: Screen, found: Found, record: Sealed, verdict: Verdict | None, *, section: str | None
+    screen: Screen, found: Found, record: Sealed, content: dict[str, Any], verdict: Verdict, *, section: str | None
 ) -> None:
-    try:
-        content: dict[str, Any] = record.to_dict()
-        sort = sort_of(record.type, record.kind)
-        chain = found.chain or record.chain
-        place = f"capsule://{chain}/{record.sequence}" if chain else record.uri
-    except (AverError, AttributeError, KeyError, TypeError):
-        content, sort, place = {}, "cannot be read as a capsule", record.uri
+    from aver.capsule import kind_of
+
     if section is None:
-        screen.line(Painted(place, "strong"))
+        sort = sort_of(content["type"], kind_of(content)) if content else "unreadable"
         signer = f"{record.signed_by or 'nobody'}{_identity(record.signed_by)}"
-        screen.line(f"{sort}, sealed {short_time(record.signed_at)} UTC by {one_line(signer)}")
+        screen.line(Painted(found.name if found.chain else record.uri, "strong"))
+        screen.line(one_line(f"{sort}, sealed {short_time(record.signed_at)} UTC by {signer}"))
         _print_verdict_line(screen, verdict)
     if section != "seal":
         print_content(screen, content, only=section)
@@ -146,18 +148,15 @@ def _identity(signed_by: str) -> str:
     return " (a known key)" if ring.lookup(signed_by) else ""
 
 
-def _print_verdict_line(screen: Screen, verdict: Verdict | None) -> None:
-    if verdict is None:
-        screen.line(screen.mark("warning"), " no verdict on this record alone; verify what it is in")
-        return
+def _print_verdict_line(screen: Screen, verdict: Verdict) -> None:
     words = [check.name for check in verdict.checks if check.status == "passed"]
-    said = f": {', '.join(words)} hold" if words and verdict.first_bad is None else ""
+    said = f"{', '.join(words)} hold"
     if verdict.first_bad is not None:
-        said = f": {verdict.first_bad.code}, {verdict.first_bad.words}"
-    screen.line(*status_parts(screen, verdict), said)
+        said = f"{verdict.first_bad.code}, {verdict.first_bad.words}"
+    screen.hanging(*status_parts(screen, verdict), ": ", text=said)
     for check in verdict.checks:
         if check.status == "warning" or (check.status == "not_checked" and check.matters):
-            screen.line("  ", screen.mark("warning"), f" {check.name}: {check.reason}")
+            screen.hanging("  ", screen.mark("warning"), f" {check.name}: ", text=check.reason)
 
 
 def _print_seal(screen: Screen, record: Sealed, content: dict[str, Any]) -> None:

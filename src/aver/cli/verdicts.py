@@ -46,24 +46,26 @@ def print_verdict(screen: Screen, verdict: Verdict, *, about: str = "") -> None:
 
 
 def _print_checks(screen: Screen, verdict: Verdict) -> None:
-    rows: list[list[Part]] = []
+    told = [check for check in verdict.checks if check.status != "not_checked" or check.matters]
+    width = max((len(check.name) for check in told), default=0)
+    for check in told:
+        unchecked = check.status == "not_checked"
+        words = f"not checked: {check.reason}" if unchecked else check.reason
+        mark = screen.mark("warning" if unchecked else check.status)
+        screen.hanging("  ", mark, f" {check.name:<{width}}  ", text=words)
     aside: dict[str, list[str]] = {}
     for check in verdict.checks:
-        if check.status == "not_checked" and not check.matters:
+        if check not in told:
             aside.setdefault(check.reason, []).append(check.name)
-            continue
-        words = f"not checked: {check.reason}" if check.status == "not_checked" else check.reason
-        mark = screen.mark("warning" if check.status == "not_checked" else check.status)
-        rows.append([mark, check.name, words])
-    screen.table(rows, indent=2)
     for reason, names in aside.items():
-        screen.line("  ", screen.mark("not_checked"), Painted(f"  not checked: {', '.join(names)} ({reason})", "dim"))
+        words = f"not checked: {', '.join(names)} ({reason})"
+        screen.hanging("  ", screen.mark("not_checked"), " ", text=words, style="dim")
 
 
 def _print_first_bad(screen: Screen, finding: Finding) -> None:
     screen.line()
     screen.line(Painted("first bad place: ", "strong"), str(finding.place))
-    screen.line("  ", Painted(finding.code, "bad"), f": {finding.words}")
+    screen.hanging("  ", Painted(finding.code, "bad"), ": ", text=finding.words)
     for words in _proof(finding.proof):
         screen.line("  ", words)
     _print_meaning(screen, finding.code)
@@ -72,7 +74,7 @@ def _print_first_bad(screen: Screen, finding: Finding) -> None:
 def _print_more(screen: Screen, verdict: Verdict) -> None:
     more = [finding for finding in verdict.findings if finding.status == "failed"][1:]
     for finding in more[:MORE_SHOWN]:
-        screen.line("also ", Painted(finding.code, "bad"), f" at {finding.place}: {finding.words}")
+        screen.hanging("also ", Painted(finding.code, "bad"), " ", text=f"at {finding.place}: {finding.words}")
     if len(more) > MORE_SHOWN:
         screen.line(f"and {len(more) - MORE_SHOWN:,} more findings; --json lists them")
 
@@ -85,7 +87,7 @@ def _print_doubts(screen: Screen, verdict: Verdict) -> None:
             continue
         shown.add(finding.code)
         screen.line()
-        screen.line(Painted(finding.code, "warn"), f" at {finding.place}: {finding.words}")
+        screen.hanging(Painted(finding.code, "warn"), " ", text=f"at {finding.place}: {finding.words}")
         _print_meaning(screen, finding.code)
 
 

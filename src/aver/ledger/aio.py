@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import islice
 from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar
 
@@ -93,7 +94,7 @@ class AsyncLedger:
         records = await self._call(begin)
 
         def some() -> list[Sealed]:
-            return [record for record, _ in zip(records, range(SLICE), strict=False)]
+            return list(islice(records, SLICE))
 
         while batch := await self._call(some):
             for record in batch:

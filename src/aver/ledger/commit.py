@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 from aver.errors import Unavailable
+from aver.ledger.forks import mind_forks
 
 __all__ = ["GROUP_MAX", "GroupCommit", "Request"]
 
@@ -57,9 +58,23 @@ class GroupCommit(Generic[AnyRequest]):
 
     def __init__(self, write: Callable[[Sequence[AnyRequest]], None]) -> None:
         self._write = write
+        self._with_no_one_waiting()
+        mind_forks(self)
+
+    def _with_no_one_waiting(self) -> None:
         self._guard = threading.Lock()
         self._waiting: list[AnyRequest] = []
         self._led = False
+
+    def before_fork(self) -> None:
+        self._guard.acquire()
+
+    def after_fork_in_parent(self) -> None:
+        self._guard.release()
+
+    def after_fork_in_child(self) -> None:
+        """Whoever waited or led is a thread of the parent."""
+        self._with_no_one_waiting()
 
     def submit(self, request: AnyRequest) -> None:
         """Return when the request was written; raise if it was not."""

@@ -13,6 +13,7 @@ Files are opened read-only, and nothing is created beside them unless SQLite mus
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -26,7 +27,7 @@ from aver.errors import BadInput, Unavailable
 from aver.ledger.capsules import retired_by_time
 from aver.ledger.head import Head
 from aver.ledger.memory import META_CHAIN, hold_to_head
-from aver.ledger.meta import kept_elsewhere, note_heads
+from aver.ledger.meta import HEADS_MAX, kept_elsewhere, note_heads
 from aver.ledger.outside import code_of, open_file, with_plausible_seal
 from aver.verdict import ChainJudge, Finding, Judge, Place, Subject, Tally, Terms, Verdict, conclude
 
@@ -107,6 +108,8 @@ def _database(path: Path) -> Iterator[tuple[sqlite3.Connection, _Format]]:
                 if {tool.content, "hash", "signature", "sequence"} <= columns:
                     yield connection, tool
                     return
+    except UnicodeDecodeError as error:
+        raise Unreadable(f"{path} is damaged: its schema is not text") from error
     except sqlite3.Error as error:
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in _OUR_SIDE:
             raise Unavailable(f"cannot read {path}: {error}", advice="close the program that writes it") from error
@@ -234,7 +237,7 @@ class _Chain:
                 place = Place(self.name, content["sequence"])
                 words = f"the column {wrong} is not what was signed"
                 tally.add(Finding("columns", "failed", "COLUMN_MISMATCH", words, place))
-            if self.name == META_CHAIN:
+            if self.name == META_CHAIN and len(self.entries) < HEADS_MAX:
                 note_heads(content, self.entries, ledger="", tenant="")
                 self.elsewhere.update(kept_elsewhere(content))
         self.count, self.head = self.count + 1, row.record.hash
@@ -261,37 +264,41 @@ def _wrong_column(copies: Mapping[str, Any], content: Mapping[str, Any]) -> str 
     return None
 
 
-def _judged(path: Path, name: str, terms: Terms, tally: Tally, wanted: Mapping[str, Head]) -> list[_Chain]:
-    """Judge every chain in a database. One that breaks off is reported where it does."""
-    chains: list[_Chain] = []
+def _judged(path: Path, name: str, terms: Terms, tally: Tally, wanted: Mapping[str, Head]) -> Iterator[_Chain]:
+    """Judge the chains in a database, one after the other. One that breaks off is reported where it does."""
     rules = terms.rules(retired_by_time(terms.ring))
-    tenant: object = chains  # Equal to no tenant, not even to None.
+    chain: _Chain | None = None
+    tenant: str | None = None
     try:
         for row in foreign_records(path):
-            if row.tenant != tenant:
+            if terms.tenant not in (None, row.tenant):
+                continue
+            if chain is None or row.tenant != tenant:
+                if chain is not None:
+                    yield _finished(chain, tally)
                 tenant = row.tenant
-                label = name if row.tenant is None else f"{name}/{row.tenant}"
+                label = name if tenant is None else f"{name}/{tenant}"
                 head = wanted.get(label)
-                judge = ChainJudge(rules, chain=label)
-                chains.append(_Chain(label, judge, wanted=-1 if head is None else head.count - 1))
-            if terms.tenant in (None, row.tenant):
-                chains[-1].take(row)
+                chain = _Chain(label, ChainJudge(rules, chain=label), wanted=-1 if head is None else head.count - 1)
+            chain.take(row)
     except BadInput as error:
-        broken = chains[-1].judge if chains else ChainJudge(rules, chain=name)
-        broken.unreadable(f"and the rest: {error.message}")
-        if not chains:
-            chains.append(_Chain(name, broken))
-    chains = [chain for chain in chains if chain.judge.tally.records]
-    for chain in chains:
-        tally.merge(chain.judge.finish())
-    tally.chains += len(chains)
-    return chains
+        chain = chain or _Chain(name, ChainJudge(rules, chain=name))
+        chain.judge.unreadable(f"this and what follows cannot be read: {error.message}")
+    if chain is not None:
+        yield _finished(chain, tally)
+
+
+def _finished(chain: _Chain, tally: Tally) -> _Chain:
+    tally.merge(chain.judge.finish())
+    tally.chains += 1
+    return chain
 
 
 def _judge_database(subject: Subject, terms: Terms) -> Verdict:
     tally = Tally()
     path = subject.path or Path()
-    _judged(path, str(_name(path.stem)), terms, tally, {})
+    for _ in _judged(path, str(_name(path.stem)), terms, tally, {}):
+        pass
     tally.skip("meta", "nothing here tells how many records there once were", matters=False)
     return conclude(f"database {subject.name}", tally, level=terms.level)
 
@@ -301,7 +308,7 @@ def _judge_home(subject: Subject, terms: Terms) -> Verdict:
     home, tally = subject.path or Path(), Tally()
     remembered: dict[str, Head] = {}
     elsewhere: set[str] = set()
-    if (home / "meta.db").is_file():
+    if os.path.isfile(home / "meta.db"):
         for chain in _judged(home / "meta.db", META_CHAIN, terms, tally, {}):
             remembered.update(chain.entries)
             elsewhere |= chain.elsewhere
@@ -320,6 +327,8 @@ def _judge_home(subject: Subject, terms: Terms) -> Verdict:
             hold_to_head(head, None, None, tally, check="meta", remembered="the meta chain")
     if away:
         tally.skip("meta", f"{len(away)} chains are kept in databases elsewhere", matters=True)
+    if recorded >= HEADS_MAX:
+        tally.skip("meta", f"the meta chain records more than {HEADS_MAX} chains", matters=True)
     if recorded:
         tally.notes["meta"] = f"{recorded - len(away)} chains held to it, {grown} grown since, {outside} not in it"
     else:
@@ -353,7 +362,7 @@ def _is_home(subject: Subject) -> bool:
     if subject.path is None or not subject.is_directory:
         return False
     path = subject.path
-    return (path / "meta.db").is_file() or next((path / "chains").glob("*/*.db"), None) is not None
+    return os.path.isfile(path / "meta.db") or next((path / "chains").glob("*/*.db"), None) is not None
 
 
 JUDGES = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from aver.errors import BadInput
 from aver.ledger import foreign, schema
 from aver.ledger.bundle.judging import judge_bundle, judge_chain_file
 from aver.ledger.bundle.layout import INDEX, Claim, capsules_in
-from aver.ledger.ledger import Ledger, open_ledger
+from aver.ledger.ledger import open_ledger
 from aver.ledger.outside import open_file
 from aver.ledger.verify import verify_ledger
 from aver.verdict import Judge, Subject, Terms, Verdict
@@ -23,34 +24,25 @@ _APPLICATION_ID = slice(68, 72)
 
 
 def _is_ledger(subject: Subject) -> bool:
-    if isinstance(subject.value, Ledger):
-        return True
     if subject.path is not None and subject.is_directory:
-        return (subject.path / LEDGER_FILE).is_file()
+        return os.path.isfile(subject.path / LEDGER_FILE)
     own = schema.APPLICATION_ID.to_bytes(4, "big")
     return subject.beginning.startswith(foreign.SQLITE_MAGIC) and subject.beginning[_APPLICATION_ID] == own
 
 
 def _judge_ledger(subject: Subject, terms: Terms) -> Verdict:
-    if isinstance(subject.value, Ledger):
-        return _verified(subject.value, terms)
     path = subject.path or Path()
     path = path / LEDGER_FILE if subject.is_directory else path
+    ring, level, require_pq = terms.ring, terms.level, terms.require_pq
     with open_ledger(path, tenant=terms.tenant, create=False, home=terms.home) as ledger:
-        return _verified(ledger, terms)
-
-
-def _verified(ledger: Ledger, terms: Terms) -> Verdict:
-    if terms.tenant not in (None, ledger.tenant):
-        raise BadInput(f"this ledger was opened for the tenant {ledger.tenant}, not {terms.tenant}")
-    return verify_ledger(ledger, None, level=terms.level, since=None, ring=terms.ring, require_pq=terms.require_pq)
+        return verify_ledger(ledger, None, level=level, since=None, ring=ring, require_pq=require_pq)
 
 
 def _is_bundle(subject: Subject) -> bool:
     if subject.path is None:
         return False
     if subject.is_directory:
-        return (subject.path / INDEX).is_file()
+        return os.path.isfile(subject.path / INDEX)
     return subject.path.name == INDEX and bool(subject.json_opening)
 
 

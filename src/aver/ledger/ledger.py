@@ -44,6 +44,10 @@ SLICE = 1000
 
 AnySigner = Signer | HoldableSigner
 
+ROWS_MAX = 2**63 - 1
+"""The largest row or sequence number that a store can hold."""
+
+_KIND_BY_TYPE = "CASE records.type WHEN 'tool' THEN 'call' WHEN 'chat' THEN 'turn' ELSE 'record' END"
 _HEX64 = re.compile(r"[0-9a-f]{64}").fullmatch
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
 
@@ -306,7 +310,7 @@ class Ledger:
             found = self._get("id", reference)
             if found is not None:
                 return found
-        return self._get("key", reference)
+        return self._get("key", reference) if _is_text(reference) else None
 
     def find(
         self,
@@ -324,12 +328,14 @@ class Ledger:
         conditions = [
             ("chains.name = ?", chain),
             ("records.type = ?", type),
-            ("coalesce(records.kind, CASE records.type WHEN 'tool' THEN 'call' WHEN 'chat' THEN 'turn' END) = ?", kind),
+            (f"coalesce(records.kind, {_KIND_BY_TYPE}) = ?", kind),
             ("records.session = ?", session),
             ("coalesce(records.at, records.signed_at) >= ?", since),
             ("coalesce(records.at, records.signed_at) < ?", until),
         ]
         given = [(condition, value) for condition, value in conditions if value is not None]
+        if newer_than > ROWS_MAX or not all(_is_text(value) for _, value in given):
+            return  # Nothing that is stored can match.
         remaining = limit
         while remaining is None or remaining > 0:
             page = self.store.page(
@@ -348,7 +354,7 @@ class Ledger:
 
     def blob(self, digest: str) -> bytes:
         """The bytes of a blob. They are checked against the digest on the way."""
-        found = self.store.blob(self.tenant, digest)
+        found = self.store.blob(self.tenant, digest) if _HEX64(digest) else None
         if found is None:
             raise NotFound(f"there is no blob {digest} in this ledger")
         if found.digest != digest:
@@ -381,7 +387,8 @@ class Ledger:
         uri = parse_uri(reference)
         if uri.sequence is not None:
             row = self.store.chain(self.tenant, str(uri.chain))
-            found = None if row is None else next(self._read(row, uri.sequence, uri.sequence + 1), None)
+            at = uri.sequence
+            found = None if row is None or at >= ROWS_MAX else next(self._read(row, at, at + 1), None)
         else:
             found = self._get("hash", uri.hash) if uri.hash is not None else self._get("id", str(uri.id))
         return found if found is None or uri.chain in (None, found.chain) else None
@@ -410,6 +417,14 @@ class Ledger:
         return sealed
 
 
+def _is_text(value: str) -> bool:
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _marked(sealed: Sealed) -> Sealed:
     seal = (sealed.canonical, sealed.hash, sealed.signature, sealed.signature_pq, sealed.signed_at, sealed.signed_by)
     return Sealed(*seal, chain=sealed.chain, existed=True)
@@ -417,12 +432,15 @@ def _marked(sealed: Sealed) -> Sealed:
 
 def sqlite_path(url: str) -> Path:
     """The file that a ledger URL, or a plain path, names."""
+    path = Path(url.removeprefix("sqlite:///"))
+    if not path.name or "\0" in url or not _is_text(url):
+        raise BadInput(f"{url!r} does not name a file", advice="use sqlite:///path/to/ledger.db")
     if url.startswith("sqlite:///"):
-        return Path(url.removeprefix("sqlite:///"))
+        return path
     if "://" in url:
         scheme = url.partition("://")[0]
         raise BadInput(f"{scheme}:// is not a ledger this Aver opens", advice="use sqlite:///path/to/ledger.db")
-    return Path(url)
+    return path
 
 
 def open_ledger(

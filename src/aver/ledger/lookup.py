@@ -40,6 +40,8 @@ def locate(ledger: Ledger, name: str) -> Located:
     """The place that a name stands for; `NotFound` if there is none, `BadInput` if there are several."""
     if name.startswith("capsule://"):
         return _by_uri(ledger, name)
+    if not name.isprintable():
+        raise _nothing(name)
     chains = ledger.chains()
     if name in chains:
         return Located(name)
@@ -74,12 +76,16 @@ def _by_column(ledger: Ledger, column: str, value: str) -> Located | None:
 def _by_beginning(chains: list[str], beginning: str) -> str:
     matches = [] if not beginning else [name for name in chains if _begins(name, beginning)]
     if not matches:
-        raise NotFound(f"no chain, session, record or hash in this ledger is called {ascii(beginning)[:80]}")
+        raise _nothing(beginning)
     shortest = min(matches, key=len)
     if all(name == shortest or name.startswith(f"{shortest}.") for name in matches):
         return shortest
     listed = ", ".join(matches[:NAMED_MAX]) + (", ..." if len(matches) > NAMED_MAX else "")
     raise BadInput(f"{ascii(beginning)[:80]} is the beginning of {len(matches)} chains: {listed}", advice="give more")
+
+
+def _nothing(name: str) -> NotFound:
+    return NotFound(f"no chain, session, record or hash in this ledger is called {ascii(name)[:80]}")
 
 
 def _begins(chain: str, beginning: str) -> bool:

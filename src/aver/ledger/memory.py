@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from aver.capsule.reading import read_json
-from aver.errors import AverError, BadInput
+from aver.errors import AverError, BadInput, Unavailable
 from aver.home import replace_file
 from aver.ledger.head import Head
 from aver.verdict import Finding, Place, Tally
@@ -38,7 +38,11 @@ def hold_to_heads(ledger: Ledger, heads: Iterable[Head], tally: Tally, *, check:
     for head in heads:
         row = rows.get(head.chain)
         actual = None if row is None else Head(ledger.id, ledger.tenant, row.name, row.count, row.head)
-        there = None if row is None else ledger.store.hash_at(row, head.count - 1)
+        try:
+            there = None if row is None else ledger.store.hash_at(row, head.count - 1)
+        except Unavailable as error:
+            tally.skip(check, f"the remembered record of {head.chain} cannot be read: {error.message}", matters=True)
+            continue
         grown += hold_to_head(head, actual, there, tally, check=check, remembered=remembered)
     return grown
 

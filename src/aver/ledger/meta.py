@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from aver.capsule.block import RESERVED_CHAINS, of_kind, split_chain_name
 from aver.capsule.model import Capsule, Context, Outcome, Trigger
 from aver.capsule.sealed import Sealed
-from aver.errors import AverError, BadInput, Exists, NotFound
+from aver.errors import AverError, BadInput, Exists, NotFound, Unavailable
 from aver.ledger.head import Head
 from aver.ledger.memory import META_CHAIN, hold_to_heads
 from aver.verdict import Tally
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from aver.ledger.ledger import Ledger
 
 __all__ = ["check_meta", "close_chain", "kept_elsewhere", "meta_heads", "note_heads", "sweep"]
+
+HEADS_MAX = 1_000_000
+"""Most chains that a foreign meta chain may record and be held to: a limit to memory, far above any honest one."""
 
 HEADS_PER_ENTRY = 1000
 """Chains named in one `checkpoint` entry; a sweep over more makes several entries."""
@@ -113,7 +116,11 @@ def kept_elsewhere(content: Any) -> Iterator[str]:
 
 def check_meta(ledger: Ledger, tally: Tally) -> None:
     """Hold every chain to its latest entry."""
-    heads = meta_heads(ledger)
+    try:
+        heads = meta_heads(ledger)
+    except Unavailable as error:
+        tally.skip("meta", f"the meta chain cannot be read: {error.message}", matters=True)
+        return
     if not heads:
         tally.skip("meta", "no chain was closed or swept yet", matters=False)
         return

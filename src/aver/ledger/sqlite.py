@@ -25,6 +25,7 @@ from aver.clock import new_id, now
 from aver.errors import BadInput, NotFound, Unavailable
 from aver.home import sync_directory
 from aver.ledger import schema
+from aver.ledger.forks import mind_forks
 from aver.ledger.lock import WriteLock
 
 __all__ = ["ChainRow", "Row", "SqliteStore", "Transaction"]
@@ -36,6 +37,9 @@ WRITER_CACHE_KIB = 16 * 1024
 """Memory for pages of the writing connection: the indexes by hash and id are hit at random."""
 
 LOCK_SUFFIX = ".lock"
+
+_SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
+"""What `sqlite3` raises. The second, where a message about a damaged schema quotes bytes that are not text."""
 
 
 @dataclass(slots=True)
@@ -58,11 +62,16 @@ class Row(NamedTuple):
     sequence: int
     sealed: Sealed
     columns: tuple[Any, ...]
+    tenant: Any = None
+    """Whose the row says it is; by this column, keys are looked up."""
 
 
 _SEAL = "canonical, hash, signature, signature_pq, signed_at, signed_by"
 _COLUMNS = "id, type, kind, key, session, at"
-_CHAIN = "chain, tenant, name, count, head, frozen, origin"
+_CHAIN = (
+    "chain, CAST(tenant AS BLOB), CAST(name AS BLOB), count, CAST(head AS BLOB), frozen, CAST(origin AS BLOB)"
+)
+"""Text as bytes: what is stored there may be anything, and must not keep the other chains from being read."""
 
 
 class SqliteStore:
@@ -71,13 +80,18 @@ class SqliteStore:
     def __init__(self, path: Path, *, timeout: float) -> None:
         self.path = path
         self._lock = WriteLock(path.with_name(path.name + LOCK_SUFFIX), timeout=timeout)
-        self._mutex = threading.Lock()
-        self._writer: sqlite3.Connection | None = None
-        self._idle: list[sqlite3.Connection] = []
-        self._idle_guard = threading.Lock()
-        self._pid = os.getpid()
+        self._timeout = timeout
         self._closed = False
         self._ledger_id: str | None = None
+        self._without_connections()
+        mind_forks(self)
+
+    def _without_connections(self) -> None:
+        self._mutex = threading.RLock()
+        self._writer: sqlite3.Connection | None = None
+        self._readers = threading.Condition()
+        self._idle: list[sqlite3.Connection] = []
+        self._reading = 0
 
     # --- opening and closing
 
@@ -85,11 +99,15 @@ class SqliteStore:
     def open(cls, path: Path, *, create: bool, timeout: float) -> SqliteStore:
         """Open a ledger file, making it first if `create` and there is none. Never makes one otherwise."""
         store = cls(path, timeout=timeout)
-        if not path.exists():
+        try:
+            exists, is_file = path.exists(), path.is_file()
+        except OSError as error:
+            raise Unavailable(f"cannot look at {path}: {error.strerror}", advice="choose another --ledger") from error
+        if not exists:
             if not create:
                 raise NotFound(f"there is no ledger at {path}", advice="aver seal, or aver demo, makes one")
             store._create()
-        elif not path.is_file():
+        elif not is_file:
             raise BadInput(f"{path} is not a file")
         store._check_schema()
         return store
@@ -99,20 +117,42 @@ class SqliteStore:
         if self._closed:
             return
         self._closed = True
-        if self._pid != os.getpid():
-            return
         with self._mutex:
-            with self._idle_guard:
-                readers, self._idle = self._idle, []
-            writer, self._writer = self._writer, None
             try:
-                for connection in readers:
-                    connection.close()
-                if writer is not None:
-                    with self._lock.held():
-                        writer.close()
+                with self._readers:
+                    self._close_idle()
+                self._close_writer()
             finally:
                 self._lock.close()
+
+    def _close_idle(self) -> None:
+        while self._idle:
+            self._idle.pop().close()
+
+    def _close_writer(self) -> None:
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            with self._lock.held():
+                writer.close()
+
+    def before_fork(self) -> None:
+        """Wait for what is under way, then close every connection; see `forks`."""
+        self._mutex.acquire()
+        self._readers.acquire()
+        self._readers.wait_for(lambda: self._reading == 0, self._timeout)
+        self._close_idle()
+        if self._writer is not None and not self._writer.in_transaction:
+            try:
+                self._close_writer()
+            except Unavailable:
+                return  # The lock is held elsewhere for longer than anyone here would wait: better to fork.
+
+    def after_fork_in_parent(self) -> None:
+        self._readers.release()
+        self._mutex.release()
+
+    def after_fork_in_child(self) -> None:
+        self._without_connections()
 
     @property
     def ledger_id(self) -> str:
@@ -178,58 +218,57 @@ class SqliteStore:
 
     # --- connections
 
-    def _connect(self, *uris: str) -> sqlite3.Connection:
-        """A connection by the first of these that works."""
+    def _connect(self, uri: str) -> sqlite3.Connection:
         if self._closed:
             raise Unavailable("the ledger was closed")
-        failure: sqlite3.Error = sqlite3.OperationalError("unable to open")
-        for uri in uris:
-            try:
-                connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
-                connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-            except sqlite3.Error as error:
-                failure = error
-                continue
-            return connection
-        raise _unavailable(self.path, failure) from failure
+        try:
+            connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+            connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        except _SQLITE_ERRORS as error:
+            raise _unavailable(self.path, error) from error
+        return connection
 
-    def _after_fork(self) -> None:
-        """A child must not touch its parent's connections: it forgets them and opens its own."""
-        if self._pid != os.getpid():
-            self._pid = os.getpid()
-            self._writer = None
-            self._idle = []
-            self._idle_guard = threading.Lock()
-            self._mutex = threading.Lock()
+    def _connect_reader(self) -> tuple[sqlite3.Connection, bool]:
+        """A connection to read by, and whether it will still tell the truth later.
+
+        Where the directory does not let SQLite make its index and there is no log to miss, the file is read as it
+        lies; such a connection does not see what is written meanwhile.
+        """
+        base = self.path.absolute().as_uri()
+        try:
+            return self._connect(f"{base}?mode=ro"), True
+        except Unavailable:
+            if self._closed or Path(f"{self.path}-wal").exists():
+                raise
+        return self._connect(f"{base}?mode=ro&immutable=1"), False
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """A connection that sees one state of the ledger for as long as the context lasts."""
-        self._after_fork()
-        with self._idle_guard:
+        with self._readers:
+            self._reading += 1
             connection = self._idle.pop() if self._idle else None
-        if connection is None:
-            connection = self._connect(*_reading_uris(self.path))
+        lasting = finished = False
         try:
+            connection, lasting = (connection, True) if connection else self._connect_reader()
             connection.execute("BEGIN")
             yield connection
             connection.execute("COMMIT")
-        except sqlite3.Error as error:
-            connection.close()
+            finished = True
+        except _SQLITE_ERRORS as error:
             raise _unavailable(self.path, error) from error
-        except BaseException:
-            connection.close()
-            raise
-        with self._idle_guard:
-            if not self._closed:
-                self._idle.append(connection)
-                return
-        connection.close()
+        finally:
+            with self._readers:
+                self._reading -= 1
+                self._readers.notify_all()
+                if finished and lasting and not self._closed and connection is not None:
+                    self._idle.append(connection)
+                elif connection is not None:
+                    connection.close()
 
     @contextmanager
     def writing(self) -> Iterator[Transaction]:
         """One durable transaction. When the context ends without an error, what was written is on disk."""
-        self._after_fork()
         with self._mutex, self._lock.held():
             try:
                 connection = self._writer or self._open_writer()
@@ -241,7 +280,7 @@ class SqliteStore:
                     if connection.in_transaction:
                         connection.execute("ROLLBACK")
                     raise
-            except sqlite3.Error as error:
+            except _SQLITE_ERRORS as error:
                 raise _unavailable(self.path, error) from error
 
     def _open_writer(self) -> sqlite3.Connection:
@@ -268,21 +307,33 @@ class SqliteStore:
 
     def tenants(self) -> list[str]:
         with self.reading() as connection:
-            return [row[0] for row in connection.execute("SELECT DISTINCT tenant FROM chains ORDER BY tenant")]
+            rows = connection.execute("SELECT DISTINCT CAST(tenant AS BLOB) FROM chains ORDER BY tenant")
+            return [_text(row[0]) for row in rows]
 
     @contextmanager
     def rows(self, chain: ChainRow, start: int, stop: int) -> Iterator[Iterator[Row]]:
         """The records of a chain from `start` up to `stop`, as they are stored, in one read."""
         with self.reading() as connection:
             cursor = connection.execute(
-                f"SELECT sequence, {_COLUMNS}, {_SEAL} FROM records"
+                f"SELECT sequence, {_COLUMNS}, {_SEAL}, tenant FROM records"
                 " WHERE chain = ? AND sequence >= ? AND sequence < ? ORDER BY sequence",
                 (chain.number, start, stop),
             )
             yield map(_row, cursor)
 
+    def next_sequence(self, chain: ChainRow, start: int) -> int | None:
+        """Where the first record from `start` on lies; None if there is none."""
+        with self.reading() as connection:
+            row = connection.execute(
+                "SELECT min(sequence) FROM records WHERE chain = ? AND sequence >= ? AND sequence < ?",
+                (chain.number, start, chain.count),
+            ).fetchone()
+        return None if row[0] is None else int(row[0])
+
     def hash_at(self, chain: ChainRow, sequence: int) -> str | None:
         """The stored hash of one record; None if there is no such record."""
+        if sequence >= 2**63:
+            return None  # further than SQLite counts
         with self.reading() as connection:
             row = connection.execute(
                 "SELECT hash FROM records WHERE chain = ? AND sequence = ?", (chain.number, sequence)
@@ -298,10 +349,19 @@ class SqliteStore:
         """Whether there are records that the chain's head row does not count."""
         with self.reading() as connection:
             row = connection.execute(
-                "SELECT 1 FROM records JOIN chains USING (chain) WHERE chain = ? AND sequence >= chains.count LIMIT 1",
+                "SELECT 1 FROM records JOIN chains USING (chain) WHERE chain = ? AND (sequence < 0 OR sequence >="
+                " CASE WHEN typeof(chains.count) = 'integer' THEN max(chains.count, 0) ELSE 0 END) LIMIT 1",
                 (chain.number,),
             ).fetchone()
         return row is not None
+
+    def orphans(self, tenant: str) -> int:
+        """How many records belong to no chain."""
+        with self.reading() as connection:
+            row = connection.execute(
+                "SELECT count(*) FROM records WHERE tenant = ? AND chain NOT IN (SELECT chain FROM chains)", (tenant,)
+            ).fetchone()
+        return int(row[0])
 
     def page(self, tenant: str, condition: str, values: Sequence[Any], *, limit: int) -> list[tuple[int, str, Row]]:
         """One page of the records that meet a condition: row number (to go on from), chain and record."""
@@ -323,7 +383,7 @@ class SqliteStore:
             row = connection.execute(
                 "SELECT data, media FROM blobs WHERE tenant = ? AND digest = ?", (tenant, digest)
             ).fetchone()
-        return None if row is None else Blob(bytes(row[0]), str(row[1]))
+        return None if row is None else Blob(_bytes(row[0]), str(row[1]))
 
     def repeated(self, tenant: str) -> list[tuple[str, str, int]]:
         """Ids and idempotency keys that occur more than once: chain and sequence of each later one."""
@@ -340,7 +400,7 @@ class SqliteStore:
                     " ORDER BY later.record",
                     (tenant,),
                 )
-                found.extend((column, str(name), int(sequence)) for name, sequence in rows)
+                found.extend((column, str(name), sequence) for name, sequence in rows if type(sequence) is int)
         return found
 
     def damage(self) -> list[str]:
@@ -423,28 +483,30 @@ def _chain(connection: sqlite3.Connection, tenant: str, name: str) -> ChainRow |
 
 
 def _chain_row(row: Sequence[Any]) -> ChainRow:
-    return ChainRow(row[0], row[1], row[2], row[3], row[4], bool(row[5]), row[6])
+    """A head row as it is stored. A count that is none counts no records: those that are there then lie beyond it."""
+    number, tenant, name, count, head, frozen, origin = row
+    count = count if type(count) is int and count >= 0 else 0
+    head, origin = (None if value is None else _text(value) for value in (head, origin))
+    return ChainRow(number, _text(tenant), _text(name), count, head, bool(frozen), origin)
+
+
+def _text(value: Any) -> str:
+    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
+
+
+def _bytes(value: Any) -> bytes:
+    return value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
 
 
 def _row(row: Sequence[Any]) -> Row:
     """A row as it is stored. SQLite keeps any type in any column: what is not text there is made text to be judged."""
-    canonical, seal = row[7], row[8:13]
-    if type(canonical) is not bytes:
-        canonical = str(canonical).encode("utf-8", "surrogatepass")
+    seal = row[8:13]
     if set(map(type, seal)) != _ALL_TEXT:
         seal = tuple(str(value) for value in seal)
-    return Row(row[0], Sealed(canonical, *seal), tuple(row[1:7]))
+    return Row(row[0], Sealed(_bytes(row[7]), *seal), tuple(row[1:7]), *row[13:])
 
 
 _ALL_TEXT = {str}
-
-
-def _reading_uris(path: Path) -> Iterator[str]:
-    """To read; and where the directory does not let SQLite make its index and there is no log to miss, as it lies."""
-    base = path.absolute().as_uri()
-    yield f"{base}?mode=ro"
-    if not Path(f"{path}-wal").exists():
-        yield f"{base}?mode=ro&immutable=1"
 
 
 def _migrate(connection: sqlite3.Connection, version: int) -> None:

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from aver.capsule.blobs import blob_references
+from aver.capsule.block import block_of
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput, NotFound, Unavailable
 from aver.keys import Ring
@@ -20,7 +21,7 @@ from aver.ledger.head import Head
 from aver.ledger.keychain import KEYS_CHAIN, retirements
 from aver.ledger.memory import check_seen, hold_to_heads, remember
 from aver.ledger.meta import check_meta
-from aver.ledger.sqlite import ChainRow
+from aver.ledger.sqlite import ChainRow, Row
 from aver.ledger.workers import Slice, judged_in_order
 from aver.verdict import ChainJudge, Finding, Level, Place, Retirement, Rules, Tally, Verdict, conclude
 from aver.verdict.chain import imported_by, searched_by
@@ -50,10 +51,10 @@ def verify_ledger(
     rows = _rows(ledger, chain)
     tally = Tally()
     start = _resumed(ledger, rows, since, tally)
-    rules = Rules(ring, level, require_pq, _retirements(ledger, ring))
+    rules = Rules(ring, level, require_pq, _retirements(ledger, ring, tally))
     total = sum(row.count - start for row in rows)
     done = 0
-    for piece in judged_in_order(ledger, rules, _slices(rows, start), total):
+    for piece in judged_in_order(ledger, rules, _slices(ledger, rows, start), total):
         tally.merge(piece)
         done += piece.records
         if progress:
@@ -62,7 +63,7 @@ def verify_ledger(
         _hold_to_head_row(ledger, row, tally)
     tally.chains = len(rows)
     if chain is None:
-        _find_repeated(ledger, tally)
+        _find_strays(ledger, tally)
         check_meta(ledger, tally)
         check_seen(ledger, tally)
     else:
@@ -77,8 +78,9 @@ def verify_ledger(
 def verify_record(ledger: Ledger, chain: str, sequence: int, *, level: Level, ring: Ring, require_pq: bool) -> Verdict:
     """The verdict on the one record at a place, and on its link to the record before it."""
     row = _rows(ledger, chain)[0]
-    rules = Rules(ring, level, require_pq, _retirements(ledger, ring))
-    tally = judge_slice(ledger, rules, row, sequence, sequence + 1)
+    tally = Tally()
+    rules = Rules(ring, level, require_pq, _retirements(ledger, ring, tally))
+    tally.merge(judge_slice(ledger, rules, row, sequence, sequence + 1))
     tally.chains = 1
     tally.skip("meta", "only one record was verified", matters=False)
     return conclude(f"record {sequence} of chain {chain}", tally, level=level)
@@ -104,12 +106,17 @@ def _resumed(ledger: Ledger, rows: list[ChainRow], since: Head | None, tally: Ta
     return min(since.count, rows[0].count)
 
 
-def _retirements(ledger: Ledger, ring: Ring) -> dict[str, Retirement]:
+def _retirements(ledger: Ledger, ring: Ring, tally: Tally) -> dict[str, Retirement]:
     try:
-        records: Iterable[Sealed] = ledger.read(KEYS_CHAIN)
+        return retirements(ring, intact(ring, ledger.read(KEYS_CHAIN)), ledger.blob)
     except NotFound:
-        records = ()
-    return retirements(ring, intact(ring, records), ledger.blob)
+        return retirements(ring, (), ledger.blob)
+    except Unavailable as error:
+        words = (
+            f"the chain {KEYS_CHAIN!r} cannot be read, so only times tell until when keys were good: {error.message}"
+        )
+        tally.skip("keys", words, matters=True)
+        return retirements(ring, (), ledger.blob)
 
 
 def intact(ring: Ring, records: Iterable[Sealed]) -> Iterator[Sealed]:
@@ -121,10 +128,20 @@ def intact(ring: Ring, records: Iterable[Sealed]) -> Iterator[Sealed]:
             yield record
 
 
-def _slices(rows: list[ChainRow], start: int) -> Iterator[Slice]:
+def _slices(ledger: Ledger, rows: list[ChainRow], start: int) -> Iterator[Slice]:
+    """Ranges to judge. A range without records, however long the head row says it is, is one slice."""
     for row in rows:
-        for begin in range(start, row.count, SLICE):
-            yield row, begin, min(begin + SLICE, row.count)
+        begin = start
+        while begin < row.count:
+            try:
+                first = ledger.store.next_sequence(row, begin)
+            except Unavailable:
+                first = begin
+            end = row.count if first is None else first
+            if end == begin:
+                end = min(begin + SLICE, row.count)
+            yield row, begin, end
+            begin = end
 
 
 def judge_slice(ledger: Ledger, rules: Rules, row: ChainRow, begin: int, end: int) -> Tally:
@@ -134,29 +151,55 @@ def judge_slice(ledger: Ledger, rules: Rules, row: ChainRow, begin: int, end: in
         rules = rules_for_imported(rules, row.name)
     else:
         identity |= {"ledger": ledger.id, "tenant": row.tenant}
-    previous = ledger.store.hash_at(row, begin - 1) if begin else None
+    previous = _stored_hash(ledger, row, begin - 1)
     columns_of = imported_by if row.frozen else searched_by
     judge = ChainJudge(rules, chain=row.name, start=begin, previous=previous, identity=identity, columns_of=columns_of)
     try:
         with ledger.store.rows(row, begin, end) as stored:
             expected = begin
             for item in stored:
-                while expected < item.sequence:
-                    judge.missing()
-                    expected += 1
+                if expected < item.sequence:
+                    judge.missing(int(item.sequence) - expected)
+                    expected = int(item.sequence)
                 content = judge.judge(item.sealed, item.columns)
-                if content is not None and b'"blob":{' in item.sealed.canonical:
-                    _check_blobs(ledger, judge.tally, row.name, item.sequence, content)
+                _check_row(ledger, row, item, expected, content, judge.tally)
                 expected += 1
-            while expected < end:
-                judge.missing()
-                expected += 1
+            if expected < end:
+                judge.missing(end - expected)
     except Unavailable as error:
         if begin + 1 == end:
             judge.unreadable(f"the store cannot read this record: {error.message}")
             return judge.finish()
         return _judge_one_by_one(ledger, row, begin, end, rules)
     return judge.finish()
+
+
+def _check_row(
+    ledger: Ledger, row: ChainRow, item: Row, sequence: int, content: dict[str, Any] | None, tally: Tally
+) -> None:
+    """What the judge of a chain cannot know: whose the row is, whether its blobs are here, how the ledger is called."""
+    place = Place(row.name, sequence)
+    if item.tenant != row.tenant:
+        words = "the column tenant is not the chain's"
+        tally.add(Finding("columns", "failed", "COLUMN_MISMATCH", words, place))
+    if content is None:
+        return
+    if b'"blob":{' in item.sealed.canonical:
+        _check_blobs(ledger, tally, place, content)
+    if row.frozen and sequence == 0:
+        named = (block_of(content) or {}).get("chain")
+        ours = {"ledger": ledger.id, "tenant": row.tenant}
+        if isinstance(named, dict) and ours.items() <= named.items() and named.get("name") != row.name:
+            words = f"said to be imported as {row.name!r}, but it is of this very ledger, under another name"
+            tally.add(Finding("identity", "failed", "CHAIN_IDENTITY", words, place))
+
+
+def _stored_hash(ledger: Ledger, row: ChainRow, sequence: int) -> str | None:
+    """The stored hash of a record, if there is one and it can be read; where it cannot, that is found elsewhere."""
+    try:
+        return ledger.store.hash_at(row, sequence) if sequence >= 0 else None
+    except Unavailable:
+        return None
 
 
 def rules_for_imported(rules: Rules, chain: str) -> Rules:
@@ -171,16 +214,20 @@ def rules_for_imported(rules: Rules, chain: str) -> Rules:
 def _judge_one_by_one(ledger: Ledger, row: ChainRow, begin: int, end: int, rules: Rules) -> Tally:
     """Where a page of the file is damaged, lose only the records on it."""
     tally = Tally()
-    for sequence in range(begin, end):
+    for sequence in range(begin, min(end, begin + SLICE)):
         tally.merge(judge_slice(ledger, rules, row, sequence, sequence + 1))
     return tally
 
 
-def _check_blobs(ledger: Ledger, tally: Tally, chain: str, sequence: int, content: object) -> None:
+def _check_blobs(ledger: Ledger, tally: Tally, place: Place, content: object) -> None:
     for digest, size in blob_references(content):
-        blob = ledger.store.blob(ledger.tenant, digest)
         tally.did("blobs")
-        place = Place(chain, sequence)
+        try:
+            blob = ledger.store.blob(ledger.tenant, digest)
+        except Unavailable as error:
+            words = f"the blob {digest} cannot be read: {error.message}"
+            tally.add(Finding("blobs", "failed", "ARTIFACT_MISSING", words, place))
+            continue
         if blob is None:
             tally.add(Finding("blobs", "failed", "ARTIFACT_MISSING", f"the blob {digest} is not here", place))
         elif blob.digest != digest or len(blob.data) != size:
@@ -190,16 +237,28 @@ def _check_blobs(ledger: Ledger, tally: Tally, chain: str, sequence: int, conten
 
 def _hold_to_head_row(ledger: Ledger, row: ChainRow, tally: Tally) -> None:
     """The head row is what appends go by: it must name the last record that is there."""
-    last = ledger.store.hash_at(row, row.count - 1) if row.count else None
+    last = _stored_hash(ledger, row, row.count - 1)
     if last is not None and last != row.head:
         words = "the head row does not name the chain's last record"
         tally.add(Finding("columns", "failed", "COLUMN_MISMATCH", words, Place(row.name, row.count - 1)))
-    if ledger.store.has_record_beyond(row):
+    try:
+        beyond = ledger.store.has_record_beyond(row)
+    except Unavailable as error:
+        tally.skip("columns", f"records beyond the head rows could not be looked for: {error.message}", matters=True)
+        return
+    if beyond:
         words = f"records lie beyond the {row.count} that the head row counts"
         tally.add(Finding("columns", "failed", "COLUMN_MISMATCH", words, Place(row.name, row.count)))
 
 
-def _find_repeated(ledger: Ledger, tally: Tally) -> None:
-    for column, chain, sequence in ledger.store.repeated(ledger.tenant):
-        words = f"its {column} occurs before"
-        tally.add(Finding("columns", "failed", "DUPLICATE_RECORD", words, Place(chain, sequence)))
+def _find_strays(ledger: Ledger, tally: Tally) -> None:
+    """Records that stand twice, and records that belong to no chain."""
+    try:
+        for column, chain, sequence in ledger.store.repeated(ledger.tenant):
+            words = f"its {column} occurs before"
+            tally.add(Finding("columns", "failed", "DUPLICATE_RECORD", words, Place(chain, sequence)))
+        if orphans := ledger.store.orphans(ledger.tenant):
+            words = f"{orphans} records belong to no chain: the head row of theirs was removed"
+            tally.add(Finding("columns", "failed", "CHAIN_MISSING", words))
+    except Unavailable as error:
+        tally.skip("columns", f"repeated records could not be looked for: {error.message}", matters=True)

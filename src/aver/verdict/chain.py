@@ -135,10 +135,13 @@ class ChainJudge:
         self._expected = None if sequence is None else sequence + 1
         return content
 
-    def missing(self) -> None:
-        """The store has no record at the place that comes next."""
-        self._fail("links", "SEQUENCE_GAP", f"record {self._expected} is missing", self._expected)
-        self._expected = None if self._expected is None else self._expected + 1
+    def missing(self, times: int = 1) -> None:
+        """The store has no record at the place that comes next, or at so many places."""
+        if self._expected is not None:
+            last = self._expected + times - 1
+            words = f"record {last} is missing" if times == 1 else f"records {self._expected} to {last} are missing"
+            self._fail("links", "SEQUENCE_GAP", words, self._expected)
+            self._expected = last + 1
         self._previous = None
         self._first = False
 
@@ -213,7 +216,7 @@ class ChainJudge:
                 self._signer = key
                 if not known:
                     note = f"signer {record.signed_by!r} is the known key {key.fingerprint}"
-                    self.tally.notes["signature"] = note
+                    self.tally.notes["signature"] = _plain(note)
                 return self._pq_problem(record, message, key)
         if known:
             return "signature", "SIG_INVALID", f"the signature is not {record.signed_by}'s over this hash"
@@ -309,7 +312,7 @@ class ChainJudge:
         self._add(check, "failed", code, words, sequence)
 
     def _add(self, check: str, status: CheckStatus, code: str, words: str, sequence: int | None) -> None:
-        self.tally.add(Finding(check, status, code, words, Place(self._chain, sequence, self._source)))
+        self.tally.add(Finding(check, status, code, _plain(words), Place(self._chain, sequence, self._source)))
 
 
 def _fallback_keys(ring: Ring) -> tuple[PublicKey, ...]:
@@ -318,6 +321,17 @@ def _fallback_keys(ring: Ring) -> tuple[PublicKey, ...]:
         return tuple(ring.known.values())
     active = ring.active("ledger")
     return () if active is None else (active.key,)
+
+
+WORDS_MAX = 400
+"""Characters of a finding's words. Records choose what they say of themselves; they may not flood a report with it."""
+
+
+def _plain(words: str) -> str:
+    """Words that may quote a record, short and printable."""
+    if len(words) > WORDS_MAX:
+        words = f"{words[:WORDS_MAX]} …"
+    return words if words.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in words)
 
 
 COLUMNS = ("id", "type", "kind", "key", "session", "at")

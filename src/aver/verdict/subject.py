@@ -81,9 +81,12 @@ def _first_keys(beginning: bytes) -> Iterator[str]:
     at = text.find("{") + 1
     try:
         while True:
-            key, at = _SKIM.raw_decode(text, _skip(text, at))
             at = _skip(text, at)
-            if not isinstance(key, str) or text[at : at + 1] != ":":
+            if text[at : at + 1] != '"':
+                return
+            key, at = _SKIM.raw_decode(text, at)
+            at = _skip(text, at)
+            if text[at : at + 1] != ":":
                 return
             yield key
             at = _skip(text, at + 1)

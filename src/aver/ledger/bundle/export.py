@@ -25,9 +25,9 @@ from aver.capsule.block import split_chain_name
 from aver.capsule.reading import Unreadable
 from aver.capsule.sealed import SEAL_KEYS, Sealed, content_hash
 from aver.errors import AverError, BadInput, IntegrityError, NotFound, Unavailable
-from aver.home import replace_file, replacing, sync_directory
+from aver.home import replace_file, replacing, sync_directory, temporary_prefix
 from aver.keys import LEDGER, PublicKey, SeedSigner
-from aver.ledger.bundle.layout import BLOBS, INDEX, META, Index, read_index
+from aver.ledger.bundle.layout import BLOBS, INDEX, META, SUFFIX, Index, read_index
 from aver.ledger.ledger import Ledger
 from aver.ledger.memory import META_CHAIN
 from aver.ledger.sqlite import ChainRow
@@ -98,8 +98,8 @@ def export_bundle(
     rows = _chosen(ledger, chains, with_meta)
     out = Path(out)
     before = _made_ready(out, ledger)
-    files = {META if row.name == META_CHAIN else f"{row.name}.json": row for row in rows}
-    old = () if before is None else (*(claim.file for claim in before.chains), META, *before.files)
+    files = {META if row.name == META_CHAIN else f"{row.name}{SUFFIX}": row for row in rows}
+    old = set() if before is None else {*(claim.file for claim in before.chains), META, *before.files}
     _write_index(out, _unfinished(ledger, [*files, *old]))
     summaries, meta, signers, digests = [], None, set(), set()
     for name, row in files.items():
@@ -111,7 +111,7 @@ def export_bundle(
         else:
             summaries.append(_summary(row, learned))
     written = _write_blobs(ledger, out, digests) if blobs else set()
-    _remove_stale(out, set(old) - files.keys(), written)
+    _remove_stale(out, old - files.keys(), {*files, *old}, written)
     summaries.sort(key=lambda summary: (summary["ended_at"] or "", summary["length"]), reverse=True)
     key = _sealing_key(ledger)
     capsules = sum(summary["length"] for summary in summaries)
@@ -152,7 +152,7 @@ def _made_ready(out: Path, ledger: Ledger) -> Index | None:
     """Make the directory, or see that it may be written to. Returns the index of a bundle to be replaced."""
     try:
         out.mkdir(mode=0o700, parents=True, exist_ok=True)
-        empty = not os.listdir(out)
+        empty = all(name.startswith(temporary_prefix(INDEX)) for name in os.listdir(out))
     except FileExistsError:
         raise BadInput(f"{out} is not a directory") from None
     except OSError as error:
@@ -253,15 +253,16 @@ def _write_blobs(ledger: Ledger, out: Path, digests: set[str]) -> set[str]:
     return written
 
 
-def _remove_stale(out: Path, stale: set[str], blobs: set[str]) -> None:
-    """Remove what an earlier bundle left: only files that it names itself."""
+def _remove_stale(out: Path, stale: set[str], files: set[str], blobs: set[str]) -> None:
+    """Remove what earlier exports left: chains and blobs that they name themselves, and files they did not finish."""
+    beginnings = tuple(temporary_prefix(name) for name in {INDEX, *files})
     try:
-        for name in stale:
-            (out / name).unlink(missing_ok=True)
-        if (out / BLOBS).is_dir():
-            for name in os.listdir(out / BLOBS):
-                if _DIGEST(name) and name not in blobs:
-                    (out / BLOBS / name).unlink()
+        for name in os.listdir(out):
+            if (name in stale and name.endswith(SUFFIX)) or name.startswith(beginnings):
+                (out / name).unlink()
+        for name in os.listdir(out / BLOBS) if (out / BLOBS).is_dir() else ():
+            if _DIGEST(name.lstrip(".")[:64]) and name not in blobs:
+                (out / BLOBS / name).unlink()
         sync_directory(out)
     except OSError as error:
         raise Unavailable(f"cannot remove what an earlier export left in {out}: {error.strerror}") from error

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from aver.capsule.blobs import blob_references
-from aver.capsule.block import RESERVED_CHAINS
+from aver.capsule.block import RESERVED_CHAINS, block_of
 from aver.capsule.reading import ELEMENT_MAX
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput, NotFound
@@ -26,7 +26,7 @@ from aver.ledger.bundle.layout import BLOBS, INDEX, META, Claim, Index, capsules
 from aver.ledger.head import Head
 from aver.ledger.keychain import KEYS_CHAIN, retirements
 from aver.ledger.memory import META_CHAIN, hold_to_head
-from aver.ledger.meta import kept_elsewhere, note_heads
+from aver.ledger.meta import HEADS_MAX, kept_elsewhere, note_heads
 from aver.ledger.outside import chunks_of, code_of, open_file, open_inside
 from aver.ledger.verify import intact, rules_for_imported
 from aver.verdict import CHECKS, ChainJudge, Finding, Place, Rules, Subject, Tally, Terms, Verdict, conclude
@@ -37,6 +37,9 @@ _REFERENCE = b'"blob":{'
 
 SIGNERS_KEPT = 1000
 """How many signers of a bundle are noted by name."""
+
+BLOBS_KEPT = 100_000
+"""How many blobs are remembered as seen; beyond that, one that is referred to again is read again."""
 
 
 @dataclass(slots=True)
@@ -97,6 +100,8 @@ class Bundle:
         self._tally = Tally()
         self._remembered: dict[str, Head] = {}
         self._elsewhere: set[str] = set()
+        self._ledger: object = index.ledger
+        self._imported = 0
         self._blobs: dict[str, int | None] = {}
         self._rules = terms.rules(retirements(terms.ring, intact(terms.ring, self._key_records()), self._small_blob))
 
@@ -116,9 +121,9 @@ class Bundle:
             head = self._remembered.pop(claim.name, None)
             seen = self._judge_chain(claim, claim.id, claim.file, head)
             if head is not None and seen is not None:
-                actual, there = self._head(claim.name, seen), seen.at_wanted
+                head, actual = replace(head, chain=claim.id), self._head(claim.id, seen)
                 held += 1
-                grown += hold_to_head(head, actual, there, tally, check="meta", remembered="the meta chain")
+                grown += hold_to_head(head, actual, seen.at_wanted, tally, check="meta", remembered="the meta chain")
         if only is None:
             self._check_counts(tally.records - of_meta)
             self._check_missing(held, grown)
@@ -148,7 +153,7 @@ class Bundle:
             return None
         tally.merge(judge.finish())
         tally.chains += 1
-        self.heads[claim.id] = self._head(claim.name, seen)
+        self.heads[claim.id] = self._head(claim.id, seen)
         self.first_hashes[claim.id] = seen.genesis
         seen.hold_to(claim, "the index", tally, chain)
         if seen.own_claim is not None:
@@ -161,7 +166,10 @@ class Bundle:
     def _note(self, record: Sealed, content: dict[str, Any], place: Place, tally: Tally) -> None:
         if len(self.signers) < SIGNERS_KEPT:
             self.signers.add(record.signed_by)
-        if place.chain == META_CHAIN:
+        if place.sequence == 0 and self._ledger is None:
+            named = (block_of(content) or {}).get("chain")
+            self._ledger = named.get("ledger") if isinstance(named, dict) else None
+        if place.chain == META_CHAIN and len(self._remembered) < HEADS_MAX:
             note_heads(content, self._remembered, ledger=self.index.ledger or "", tenant=self.index.tenant or "")
             self._elsewhere.update(kept_elsewhere(content))
         if _REFERENCE in record.canonical:
@@ -170,9 +178,11 @@ class Bundle:
     def _held_to(self, claim: Claim) -> tuple[Rules, dict[str, str]]:
         """The rules for a chain, and what its first record must say about it if it says anything."""
         if claim.origin is not None:
+            self._imported += 1
+            self._tally.notes["identity"] = f"{self._imported} chains were imported by the ledger that exported them"
             return rules_for_imported(self._rules, claim.id), {"name": claim.origin}
-        identity = {"name": claim.id, "ledger": self.index.ledger, "tenant": self.index.tenant}
-        return self._rules, {key: value for key, value in identity.items() if value is not None}
+        identity = {"name": claim.id, "ledger": self._ledger, "tenant": self.index.tenant}
+        return self._rules, {key: value for key, value in identity.items() if isinstance(value, str)}
 
     def _head(self, chain: str, seen: _Seen) -> Head:
         return Head(self.index.ledger or "", self.index.tenant or "", chain, seen.count, seen.head)
@@ -197,20 +207,23 @@ class Bundle:
         if not self._remembered and not held:
             tally.skip("meta", "the meta chain records no chain", matters=False)
             return
+        if index.part and self._remembered:
+            # Nobody signed that this is a part; so what is known to exist and is not here cannot be passed over.
+            words = f"{len(self._remembered)} chains that the meta chain knows are not in this part"
+            tally.skip("meta", words, matters=True)
         elsewhere = 0
-        for name, head in self._remembered.items():
-            if index.part:
-                continue
+        for name, head in () if index.part else self._remembered.items():
             if name in self._elsewhere:
                 elsewhere += 1
-                continue
-            hold_to_head(head, None, None, tally, check="meta", remembered="the meta chain")
+            else:
+                hold_to_head(head, None, None, tally, check="meta", remembered="the meta chain")
         if elsewhere:
             words = f"{elsewhere} chains were kept in databases of their own and are not here"
             tally.skip("meta", words, matters=True)
+        if held + len(self._remembered) >= HEADS_MAX:
+            tally.skip("meta", f"the meta chain records more than {HEADS_MAX} chains", matters=True)
         outside = len([claim for claim in index.chains if claim.id not in RESERVED_CHAINS]) - held
-        left_out = f", {len(self._remembered)} known to it left out of this part" if index.part else ""
-        tally.notes["meta"] = f"{held} chains held to it, {grown} grown since, {max(outside, 0)} not in it{left_out}"
+        tally.notes["meta"] = f"{held} chains held to it, {grown} grown since, {max(outside, 0)} not in it"
 
     # --- blobs and keys
 
@@ -220,9 +233,9 @@ class Bundle:
                 tally.skip("blobs", "the bundle was made without its blobs", matters=True)
                 return
             tally.did("blobs")
-            if digest not in self._blobs:
-                self._blobs[digest] = self._blob_size(digest)
-            actual = self._blobs[digest]
+            actual = self._blobs[digest] if digest in self._blobs else self._blob_size(digest)
+            if len(self._blobs) < BLOBS_KEPT:
+                self._blobs[digest] = actual
             if actual is None:
                 tally.add(Finding("blobs", "failed", "ARTIFACT_MISSING", f"the blob {digest} is not here", place))
             elif actual != size:

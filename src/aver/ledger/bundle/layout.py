@@ -30,7 +30,7 @@ from aver.capsule.sealed import SEAL_KEYS, Sealed
 from aver.errors import BadInput, NotFound
 from aver.ledger.outside import check_file_name, chunks_of, open_inside, with_plausible_seal
 
-__all__ = ["BLOBS", "INDEX", "META", "Claim", "Index", "bundle_directory", "capsules_in", "read_index"]
+__all__ = ["BLOBS", "INDEX", "META", "SUFFIX", "Claim", "Index", "bundle_directory", "capsules_in", "read_index"]
 
 INDEX = "index.json"
 META = "meta.json"

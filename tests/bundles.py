@@ -1,0 +1,65 @@
+"""What the tests of bundles share: a ledger worth exporting, and ways to change what was exported."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from aver import Blob, Capsule, Ledger
+from aver.ledger.meta import sweep
+from aver.verdict import Verdict
+
+Expected = tuple[str, str | None, int | None]
+"""Code, chain and sequence of the first bad place."""
+
+
+def draft(request: str = "round half up", **more: Any) -> Capsule:
+    return Capsule(type="tool", trigger={"source": "test", "request": request}, **more)
+
+
+def fill(ledger: Ledger) -> None:
+    """Three chains, one closed, one with a blob."""
+    ledger.append_many("claude-code.one", [draft(f"\n  step {n} for ann@example.org\nmore") for n in range(4)])
+    ledger.append_many("codex.two", [draft(f"step {n}") for n in range(3)])
+    ledger.close_chain("claude-code.one")
+    big = Blob(b"x" * 50_000, "text/x-log")
+    ledger.append("claude-code.blob", draft(outcome={"status": "success", "result": big.reference}), blobs=[big])
+    sweep(ledger)
+
+
+def load(path: Path) -> Any:
+    return json.loads(path.read_text())
+
+
+def save(path: Path, value: Any) -> None:
+    path.write_text(json.dumps(value))
+
+
+def bad(verdict: Verdict) -> Expected:
+    assert verdict.first_bad is not None, verdict
+    return verdict.first_bad.code, verdict.first_bad.place.chain, verdict.first_bad.place.sequence
+
+
+def change_chain(change: Callable[[list[dict[str, Any]]], Any], name: str = "codex.two") -> Callable[[Path], None]:
+    def tamper(bundle: Path) -> None:
+        chain = load(bundle / f"{name}.json")
+        change(chain["capsules"])
+        save(bundle / f"{name}.json", chain)
+
+    return tamper
+
+
+def change_index(change: Callable[[dict[str, Any]], Any]) -> Callable[[Path], None]:
+    def tamper(bundle: Path) -> None:
+        index = load(bundle / "index.json")
+        change(index)
+        save(bundle / "index.json", index)
+
+    return tamper
+
+
+def summary_of(index: dict[str, Any], chain: str = "codex.two") -> dict[str, Any]:
+    found: dict[str, Any] = next(item for item in index["chains"] if item["id"] == chain)
+    return found

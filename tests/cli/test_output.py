@@ -1,0 +1,77 @@
+"""Text on its way to the terminal: escaped, cut and wrapped."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aver.cli.options import moment
+from aver.cli.output import Painted, Screen, clipped, one_line, safe, short_time, width_of
+
+
+@given(st.text(alphabet=st.characters()))
+def test_safe_text_is_printable_and_keeps_what_was_printable(text: str) -> None:
+    assert safe(text).isprintable()
+    assert safe(safe(text)) == safe(text)
+    if text.isprintable():
+        assert safe(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b[31m", "\\x1b[31m"),
+        ("\x9b31m", "\\x9b31m"),
+        ("a\u202eb", "a\\u202eb"),
+        ("a\u00a0b", "a b"),
+        ("\U000e0041", "\\U000e0041"),
+        ("\ud800", "\\ud800"),
+        ("naïve ✓ 日本", "naïve ✓ 日本"),
+    ],
+)
+def test_how_characters_are_escaped(text: str, shown: str) -> None:
+    assert safe(text) == shown
+
+
+@given(st.text(), st.integers(2, 40))
+def test_clipped_text_fits(text: str, width: int) -> None:
+    line = one_line(text)
+    assert "\n" not in line
+    assert width_of(clipped(line, width)) <= width
+
+
+@given(st.text(max_size=400))
+def test_filled_text_is_lines_with_their_indent_and_loses_no_word(text: str) -> None:
+    stream = io.StringIO()
+    Screen(stream).fill(text, indent="  | ")
+    lines = stream.getvalue().splitlines()
+    assert all(line.startswith("  |") and line.isprintable() for line in lines)
+    assert all(width_of(line) <= 100 for line in lines)
+    shown = "".join("".join(line[4:].split()) for line in lines)
+    assert shown == "".join("".join(safe(line.replace("\t", " ")).split()) for line in text.splitlines())
+
+
+def test_a_line_is_one_line_whatever_is_in_it() -> None:
+    stream = io.StringIO()
+    Screen(stream).line("a\nb", Painted("c\r\x1b[2K", "bad"))
+    assert stream.getvalue() == "a\\x0abc\\x0d\\x1b[2K\n"
+
+
+def test_columns_are_aligned_by_what_is_seen() -> None:
+    stream = io.StringIO()
+    Screen(stream).table([["日本", "1"], ["ab", "2"], [Painted("x\ny", "good"), "3"]])
+    assert stream.getvalue() == "日本  1\nab    2\nx y   3\n"
+
+
+@pytest.mark.parametrize("text", ["", "x", "not a time at all really", None, 5])
+def test_times_that_are_none_are_shown_as_they_are(text: object) -> None:
+    assert short_time(text)
+
+
+def test_times_are_read_as_utc() -> None:
+    assert moment("2026-05-31") == "2026-05-31T00:00:00+00:00"
+    assert moment("2026-05-31T09:00+02:00") == "2026-05-31T07:00:00+00:00"
+    assert moment("2h") < moment("1h")

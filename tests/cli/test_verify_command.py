@@ -1,0 +1,227 @@
+"""`aver verify`: the verdict in words and as JSON, on a ledger, a chain, a record, a file; and its exit code."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+from running_aver import ONE_DRAFT, Aver
+
+from aver.verdict import codes
+
+
+@contextmanager
+def tampering(path: Path) -> Iterator[sqlite3.Connection]:
+    """The ledger's file, with nothing in the way."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'").fetchall():
+            connection.execute(f"DROP TRIGGER {name}")
+        yield connection
+
+
+def edit_a_record(path: Path) -> None:
+    with tampering(path) as file:
+        file.execute("UPDATE records SET canonical = replace(canonical, 'ran', 'RAN') WHERE type = 'tool'")
+        file.execute("UPDATE records SET canonical = CAST(canonical AS BLOB)")
+
+
+def test_a_ledger_that_holds(sealed: Aver) -> None:
+    ran = sealed("verify")
+    lines = ran.out.splitlines()
+    assert ran.code == 0
+    assert lines[0].startswith("✓ verified: ledger ")
+    assert lines[0].endswith(", 4 records in 2 chains")
+    assert "  ✓ signature  4 checked" in lines
+    assert ran.err == ""
+
+
+def test_what_was_not_checked_is_always_said(sealed: Aver) -> None:
+    out = sealed("verify").out
+    assert "not checked: meta (no chain was closed or swept yet)" in out
+    assert "not checked: rollback" in out
+    unchecked = {
+        check["name"] for check in sealed("verify", "--json").json["checks"] if check["status"] == "not_checked"
+    }
+    assert unchecked == {"signature_pq", "blobs", "meta", "rollback"}
+    for name in unchecked:
+        assert name in out
+
+
+def test_a_change_is_named_with_its_place_its_meaning_and_what_to_do(sealed: Aver) -> None:
+    edit_a_record(sealed.home / "ledger.db")
+    ran = sealed("verify")
+    assert ran.code == 1
+    assert ran.out.startswith("✗ failed: ledger ")
+    assert "first bad place: chain notes.today, sequence 0" in ran.out
+    assert "  HASH_MISMATCH: the content does not have the stored hash" in ran.out
+    words = " ".join(ran.out.split())
+    assert codes()["HASH_MISMATCH"].meaning in words
+    assert codes()["HASH_MISMATCH"].advice in words
+
+
+def test_as_json_it_is_the_verdict(sealed: Aver) -> None:
+    edit_a_record(sealed.home / "ledger.db")
+    ran = sealed("verify", "notes.today", "--json")
+    assert ran.code == 1
+    assert ran.json["status"] == "failed"
+    assert ran.json["first_bad"]["code"] == "HASH_MISMATCH"
+    assert ran.json["first_bad"]["place"] == {"chain": "notes.today", "sequence": 0, "source": None}
+
+
+def test_one_chain_or_one_record(sealed: Aver) -> None:
+    assert sealed("verify", "notes.today").out.startswith("✓ verified: chain notes.today, 3 records\n")
+    assert sealed("verify", "capsule://notes.today/1").out.startswith(
+        "✓ verified: record 1 of chain notes.today, 1 record\n"
+    )
+
+
+def test_a_record_in_a_file_held_to_a_key(sealed: Aver) -> None:
+    (sealed.directory / "one.json").write_text(
+        json.dumps(sealed("show", "capsule://notes.today/0", "--json").json["capsule"])
+    )
+    assert sealed("keys", "export", "--out", "our-keys.json").code == 0
+    stranger = {"AVER_HOME": str(sealed.directory / "elsewhere")}
+    ran = sealed("verify", "one.json", **stranger)
+    assert (ran.code, ran.out.split(":")[0]) == (0, "! qualified")
+    assert "UNKNOWN_SIGNER" in ran.out
+    assert sealed("verify", "one.json", "--strict", **stranger).code == 1
+    assert sealed("verify", "one.json", "--key", "our-keys.json", "--strict", **stranger).code == 0
+    assert not (sealed.directory / "elsewhere").exists()
+
+
+def test_levels(sealed: Aver) -> None:
+    edit_a_record(sealed.home / "ledger.db")
+    ran = sealed("verify", "--level", "structural")
+    assert ran.code == 0
+    assert ran.out.startswith("! qualified")
+    assert "content" in ran.out
+    assert "not checked: structural level: stored hashes were trusted" in ran.out
+    assert sealed("verify", "--level", "content").code == 1
+
+
+def test_post_quantum_signatures_may_be_required(sealed: Aver) -> None:
+    ran = sealed("verify", "--require-pq", "--json")
+    assert (ran.code, ran.json["first_bad"]["code"]) == (1, "SIG_MISSING")
+
+
+# --- tenants
+
+
+@pytest.fixture
+def two_tenants(sealed: Aver) -> Aver:
+    ran = sealed("seal", "-", "--chain", "a.1", "--tenant", "blue", stdin=json.dumps(ONE_DRAFT))
+    assert ran.code == 0
+    return sealed
+
+
+def test_every_tenant_gets_its_verdict(two_tenants: Aver) -> None:
+    ran = two_tenants("verify")
+    assert ran.code == 0
+    heads = [line for line in ran.out.splitlines() if line.startswith("✓ verified")]
+    assert [head.split("tenant ")[1].split(",")[0] for head in heads] == ["blue", "default"]
+    shown = two_tenants("verify", "--json").json
+    assert (shown["status"], shown["records"], shown["first_bad"]) == ("verified", 6, None)
+    assert [one["tenant"] for one in shown["tenants"]] == ["blue", "default"]
+
+
+def test_one_bad_tenant_is_enough(two_tenants: Aver) -> None:
+    with tampering(two_tenants.home / "ledger.db") as file:
+        file.execute("UPDATE records SET signed_at = '2020-01-01T00:00:00+00:00' WHERE tenant = 'blue'")
+    for ran in (two_tenants("verify", "--json"), two_tenants("verify", two_tenants.home, "--json")):
+        assert ran.code == 1
+        assert (ran.json["status"], ran.json["first_bad"]["code"]) == ("failed", "SEAL_MISMATCH")
+        assert [one["status"] for one in ran.json["tenants"]] == ["failed", "verified"]
+    assert two_tenants("verify", "--tenant", "default").code == 0
+    assert two_tenants("verify", "--tenant", "blue").code == 1
+
+
+# --- from a trusted head on
+
+
+def test_since_a_head(sealed: Aver) -> None:
+    head = sealed("log", "notes.today", "--json").json["records"][1]["hash"]
+    ran = sealed("verify", "notes.today", "--since", f"2:{head}", "--json")
+    assert (ran.code, ran.json["records"]) == (0, 1)
+
+
+def test_since_a_head_that_is_not_there(sealed: Aver) -> None:
+    ran = sealed("verify", "notes.today", "--since", f"2:{'0' * 64}", "--json")
+    assert (ran.code, ran.json["first_bad"]["code"]) == (1, "ROLLBACK")
+
+
+def test_since_a_head_in_a_file(sealed: Aver) -> None:
+    listed = sealed("log", "--json").json
+    head = {"ledger": listed["ledger"], "tenant": "default", "chain": "notes.today"}
+    head |= {"count": 3, "hash": listed["chains"][1]["head"]}
+    (sealed.directory / "head.json").write_text(json.dumps(head))
+    ran = sealed("verify", "notes.today", "--since", "head.json", "--json")
+    assert (ran.code, ran.json["status"]) == (1, "empty")
+    sealed.seal(ONE_DRAFT)
+    ran = sealed("verify", "notes.today", "--since", "head.json", "--json")
+    assert (ran.code, ran.json["records"]) == (0, 1)
+
+
+@pytest.mark.parametrize("since", ["2", "2:xyz", "nowhere.json"])
+def test_since_what_is_no_head(since: str, sealed: Aver) -> None:
+    assert sealed("verify", "notes.today", "--since", since).code == 2
+    assert sealed("verify", "--since", since).code == 2
+
+
+# --- held to a checkpoint
+
+
+def test_a_ledger_held_to_its_checkpoint(sealed: Aver) -> None:
+    assert sealed("checkpoint", "--out", "heads.json").code == 0
+    sealed.seal(ONE_DRAFT)
+    ran = sealed("verify", "--checkpoint", "heads.json")
+    assert ran.code == 0
+    assert "checkpoint  2 chains held to the checkpoint of" in ran.out
+
+
+def test_a_checkpoint_finds_what_was_cut_off(sealed: Aver) -> None:
+    assert sealed("checkpoint", "--out", "heads.json").code == 0
+    with tampering(sealed.home / "ledger.db") as file:
+        (last,) = file.execute("SELECT hash FROM records WHERE type = 'chat'").fetchone()
+        file.execute("DELETE FROM records WHERE type = 'agent'")
+        file.execute("UPDATE chains SET count = 2, head = ? WHERE name = 'notes.today'", (last,))
+    assert sealed("verify").code == 0
+    ran = sealed("verify", "--checkpoint", "heads.json", "--json")
+    assert (ran.code, ran.json["status"], ran.json["first_bad"]["code"]) == (1, "failed", "TRUNCATED")
+    assert ran.json["checks"][-1]["name"] == "checkpoint"
+
+
+def test_a_tenant_that_was_deleted_whole_is_missed(two_tenants: Aver) -> None:
+    assert two_tenants("checkpoint", "--tenant", "blue", "--out", "heads.json").code == 0
+    with tampering(two_tenants.home / "ledger.db") as file:
+        file.execute("DELETE FROM records WHERE tenant = 'blue'")
+        file.execute("DELETE FROM chains WHERE tenant = 'blue'")
+    assert two_tenants("verify").code == 0
+    ran = two_tenants("verify", "--checkpoint", "heads.json", "--json")
+    assert (ran.code, ran.json["first_bad"]["code"]) == (1, "CHAIN_MISSING")
+
+
+def test_a_checkpoint_of_another_ledger(sealed: Aver) -> None:
+    assert sealed("checkpoint", "--out", "heads.json").code == 0
+    shutil.move(sealed.home / "ledger.db", sealed.home / "old.db")
+    sealed.seal(ONE_DRAFT)
+    ran = sealed("verify", "--checkpoint", "heads.json", "--json")
+    assert (ran.code, ran.json["first_bad"]["code"]) == (1, "CHAIN_IDENTITY")
+
+
+def test_what_is_no_checkpoint(sealed: Aver) -> None:
+    (sealed.directory / "no.json").write_text('{"heads": {}}')
+    assert sealed("verify", "--checkpoint", "no.json").code == 2
+    assert sealed("verify", "notes.today", "--checkpoint", "no.json").code == 2
+
+
+def test_verifying_a_copy_makes_no_home(sealed: Aver) -> None:
+    other = {"AVER_HOME": str(sealed.directory / "elsewhere")}
+    ran = sealed("verify", sealed.home / "ledger.db", **other)
+    assert ran.code == 0
+    assert "UNKNOWN_SIGNER" in ran.out
+    assert not (sealed.directory / "elsewhere").exists()
