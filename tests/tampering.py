@@ -46,7 +46,7 @@ def changed(attacker: sqlite3.Connection, *statements: Any) -> Iterator[None]:
 
 def first_bad(verdict: Verdict) -> tuple[str, str | None, int | None]:
     """Code, chain and sequence of the first fault; there must be one."""
-    assert verdict.status == "failed", verdict.to_dict()
+    assert verdict.status == "failed"
     assert verdict.first_bad is not None
     return verdict.first_bad.code, verdict.first_bad.place.chain, verdict.first_bad.place.sequence
 

@@ -19,7 +19,8 @@ _HOMES = {
     ),
     "aver.keys": ("KeyStore", "PublicKey", "Ring", "SeedSigner"),
     "aver.verdict": ("Check", "Finding", "Place", "Verdict"),
-    "aver.ledger": ("AsyncLedger", "Head", "Ledger", "open_ledger", "open_ledger_async"),
+    "aver.ledger": ("Head", "Ledger", "open_ledger"),
+    "aver.ledger.aio": ("AsyncLedger", "open_ledger_async"),
     "aver.check": ("verify", "verify_with_key"),
     "aver.errors": (
         *("AverError", "BadInput", "Exists", "HeadMoved", "IntegrityError", "InvalidCapsule", "NotCanonical"),
@@ -118,7 +119,8 @@ if TYPE_CHECKING:
         Unavailable,
     )
     from aver.keys import KeyStore, PublicKey, Ring, SeedSigner
-    from aver.ledger import AsyncLedger, Head, Ledger, open_ledger, open_ledger_async
+    from aver.ledger import Head, Ledger, open_ledger
+    from aver.ledger.aio import AsyncLedger, open_ledger_async
     from aver.verdict import Check, Finding, Place, Verdict
 
 

@@ -142,6 +142,15 @@ def test_a_frozen_chain_is_told_before_anything_is_sealed(sealed: Aver) -> None:
     assert "mine.1" not in sealed("log", **other).out
 
 
+def test_a_reader_that_goes_away_does_not_decide_what_is_sealed(aver: Aver) -> None:
+    (aver.directory / "many.jsonl").write_text(f"{LINE}\n" * 2000)
+    child = aver.started("seal", "many.jsonl", "--chain", "notes.today")
+    assert child.stdout is not None
+    child.stdout.close()
+    assert child.wait() == 141
+    assert aver("verify", "notes.today", "--json").json["records"] == 2000
+
+
 def test_another_ledger_and_tenant(aver: Aver) -> None:
     ran = aver("seal", "-", "--chain", "a.1", "--ledger", "team.db", "--tenant", "blue", stdin=LINE)
     assert ran.code == 0

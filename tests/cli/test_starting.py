@@ -54,6 +54,12 @@ def test_the_overview_lists_every_verb(aver: Aver) -> None:
         assert re.search(rf"^  {verb} +\S", ran.out, re.MULTILINE)
 
 
+def test_help_on_a_verb(aver: Aver) -> None:
+    assert aver("help").out == aver("--help").out
+    assert aver("help", "log").out == aver("log", "--help").out
+    assert aver("help", "nothing").code == 2
+
+
 def test_without_a_verb_the_overview_is_shown_and_nothing_was_done(aver: Aver) -> None:
     ran = aver()
     assert ran.code == 2

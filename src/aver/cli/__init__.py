@@ -38,6 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments in (["--help"], ["-h"], ["help"]):
         print(overview())
         return 0
+    if arguments[:1] == ["help"]:
+        arguments = [*arguments[1:], "--help"]
     if not arguments:
         print(overview(), file=sys.stderr)
         return 2

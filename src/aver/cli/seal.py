@@ -62,13 +62,19 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
             _check_against(ledger, checked)
             records = []
             sealed = existing = 0
+            unread: BrokenPipeError | None = None
             for draft, record in _sealed(ledger, file, given):
                 existing += record.existed
                 sealed += not record.existed
                 if given.json:
                     records.append(_described(draft, record))
-                else:
-                    _print_record(screen, record)
+                elif unread is None:
+                    try:
+                        _print_record(screen, record)
+                    except BrokenPipeError as error:
+                        unread = error  # Whether somebody reads along must not decide what is sealed.
+    if unread is not None:
+        raise unread
     if given.json:
         print_json({"sealed": sealed, "existing": existing, "records": records})
     else:

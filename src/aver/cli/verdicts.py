@@ -9,24 +9,18 @@ from aver.cli.output import Painted, Part, Screen, plural
 
 if TYPE_CHECKING:
     from aver.verdict import Finding, Verdict
-    from aver.verdict.verdict import Status
 
-__all__ = ["exit_code", "print_verdict", "status_parts", "worst"]
+__all__ = ["exit_code", "print_verdict", "status_parts"]
 
 MORE_SHOWN = 5
 """Further findings listed after the first; `--json` has the rest."""
 
 _STYLES = {"verified": "good", "qualified": "warn", "failed": "bad", "empty": "warn"}
-_WORST_FIRST: tuple[Status, ...] = ("failed", "empty", "qualified", "verified")
 
 
 def exit_code(statuses: Iterable[str], *, strict: bool) -> int:
     accepted = {"verified"} if strict else {"verified", "qualified"}
     return 0 if accepted.issuperset(statuses) else 1
-
-
-def worst(statuses: Iterable[Status]) -> Status:
-    return min(statuses, key=_WORST_FIRST.index)
 
 
 def status_parts(screen: Screen, verdict: Verdict) -> list[Part]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from aver.cli.files import read_document
 from aver.cli.options import Usage, add_json, add_ledger, add_tenant
 from aver.cli.output import Progress, Screen, print_json
-from aver.cli.verdicts import exit_code, print_verdict, worst
+from aver.cli.verdicts import exit_code, print_verdict
 from aver.errors import BadInput
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ def _tenant_of(checkpoint: Statement) -> str:
 def _held_to(checkpoint: Statement, ledger: Ledger, verdict: Verdict, keys: list[PublicKey]) -> Verdict:
     """The verdict, with what the checkpoint adds to it."""
     from aver.ledger.checkpoint import check_checkpoint
-    from aver.verdict import Tally, conclude
+    from aver.verdict import Tally, conclude, worst
 
     tally = Tally(records=verdict.records)
     check_checkpoint(ledger, checkpoint, ledger.ring(keys), tally)
@@ -218,6 +218,8 @@ def _described(verdicts: dict[str | None, Verdict]) -> dict[str, Any]:
     """One verdict as it is; several with their sum in front and themselves under `tenants`."""
     if len(verdicts) == 1:
         return next(iter(verdicts.values())).to_dict()
+    from aver.verdict import worst
+
     listed = list(verdicts.values())
     bad = next((verdict.first_bad for verdict in listed if verdict.first_bad is not None), None)
     return {

@@ -1,7 +1,6 @@
-"""Where capsules live: append, read, heads, blobs, bundles."""
+"""Where capsules live: append, read, heads, blobs, bundles. The face for asyncio is `aver.ledger.aio`."""
 
-from aver.ledger.aio import AsyncLedger, open_ledger_async
 from aver.ledger.head import Head
 from aver.ledger.ledger import Ledger, open_ledger, tenants_of
 
-__all__ = ["AsyncLedger", "Head", "Ledger", "open_ledger", "open_ledger_async", "tenants_of"]
+__all__ = ["Head", "Ledger", "open_ledger", "tenants_of"]

@@ -11,10 +11,10 @@ from aver.errors import BadInput
 from aver.ledger import foreign, schema
 from aver.ledger.bundle.judging import judge_bundle, judge_chain_file
 from aver.ledger.bundle.layout import INDEX, Claim, capsules_in
-from aver.ledger.ledger import open_ledger
+from aver.ledger.ledger import open_ledger, tenants_of
 from aver.ledger.outside import open_file
 from aver.ledger.verify import verify_ledger
-from aver.verdict import Judge, Subject, Terms, Verdict
+from aver.verdict import Judge, Subject, Terms, Verdict, joined
 
 __all__ = ["JUDGES"]
 
@@ -33,8 +33,15 @@ def _is_ledger(subject: Subject) -> bool:
 def _judge_ledger(subject: Subject, terms: Terms) -> Verdict:
     path = subject.path or Path()
     path = path / LEDGER_FILE if subject.is_directory else path
+    tenants = [terms.tenant] if terms.tenant else tenants_of(path, home=terms.home) or [None]
+    verdicts = {f"tenant {tenant}": _judge_tenant(path, tenant, terms) for tenant in tenants}
+    only = next(iter(verdicts.values()))
+    return only if len(verdicts) == 1 else joined(only.subject, verdicts)
+
+
+def _judge_tenant(path: Path, tenant: str | None, terms: Terms) -> Verdict:
     ring, level, require_pq = terms.ring, terms.level, terms.require_pq
-    with open_ledger(path, tenant=terms.tenant, create=False, home=terms.home) as ledger:
+    with open_ledger(path, tenant=tenant, create=False, home=terms.home) as ledger:
         return verify_ledger(ledger, None, level=level, since=None, ring=ring, require_pq=require_pq)
 
 

@@ -1,20 +1,21 @@
 """The `keys` chain: when each of our keys came, and how far the one before it was good.
 
 A key's first record in a ledger is preceded by `key.create` or `key.rotate` in the chain `keys`, sealed in the
-same transaction. A rotation carries the statement signed by the old and the new key, and the heads of all chains
-at that moment: a record that the old key signed beyond them is `KEY_RETIRED`, whatever time it claims.
+same transaction; so are the rotations before it that this ledger has not seen, and `key.retire` for keys that ended
+without a successor. A rotation carries the statement signed by the old and the new key, and the heads of all
+chains at that moment: a record that the old key signed beyond them is `KEY_RETIRED`, whatever time it claims.
 
-`outcome.result` of both:
+`outcome.result`:
 
     identity, purpose, epoch, algorithm, fingerprint, public_key, public_key_pq   the key
     replaces    fingerprint of the key before it (key.rotate)
-    heads       {chain: {count, hash}} at that moment (key.rotate), as a blob where there are many
+    heads       {chain: {count, hash}} at that moment (key.rotate, key.retire), as a blob where there are many
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -24,11 +25,12 @@ from aver.capsule.canonical import canonical_bytes
 from aver.capsule.model import Authority, Capsule, Context, Outcome, Trigger
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError
-from aver.keys import Ring, RingEntry
+from aver.keys import Ring, RingEntry, Statement, check_statement
+from aver.keys.rotation import PURPOSE as ROTATION
 from aver.ledger.head import Head
 from aver.verdict import Retirement
 
-__all__ = ["KEYS_CHAIN", "key_draft", "key_of", "retirements"]
+__all__ = ["KEYS_CHAIN", "KeyEvent", "heads_at_ends", "key_draft", "retirements", "unrecorded"]
 
 KEYS_CHAIN = "keys"
 
@@ -36,14 +38,46 @@ HEADS_INLINE = 100
 """More heads than this go into a blob."""
 
 
-def key_of(entry: RingEntry) -> str:
-    """The idempotency key under which a key's arrival is recorded."""
-    return f"key:{entry.fingerprint}"
+class KeyEvent(NamedTuple):
+    """Something to record about a key of our ring: that it came, or that it ended."""
+
+    entry: RingEntry
+    kind: str
+
+    @property
+    def key(self) -> str:
+        """The idempotency key under which it is recorded."""
+        return f"{'retire' if self.kind == 'key.retire' else 'key'}:{self.entry.fingerprint}"
 
 
-def key_draft(entry: RingEntry, heads: Sequence[Head]) -> tuple[Capsule, list[Blob]]:
-    """The record of a key's arrival, and the blobs that go with it."""
-    statement = entry.statement
+def unrecorded(ring: Ring, signer: str, is_recorded: Callable[[str], bool]) -> list[KeyEvent]:
+    """What a ledger has yet to record, in order, before `signer` seals in it.
+
+    Only of identities that seal here: the signer's own, and those that the ledger has recorded before. A ring serves
+    all tenants; their `keys` chains must not tell them of each other's agents.
+    """
+    own = ring.entry(signer)
+    found = []
+    for identity in dict.fromkeys(entry.identity for entry in ring.entries):
+        events = list(_events(ring.entries_of(identity)))
+        missing = [event for event in events if not is_recorded(event.key)]
+        if (own is not None and identity == own.identity) or len(missing) < len(events):
+            found.extend(missing)
+    return found
+
+
+def _events(entries: Sequence[RingEntry]) -> Iterator[KeyEvent]:
+    for entry in entries:
+        yield KeyEvent(entry, "key.create" if entry.statement is None else "key.rotate")
+        replaced = any(later.statement is not None and later.epoch == entry.epoch + 1 for later in entries)
+        if entry.retired_at is not None and not replaced:
+            yield KeyEvent(entry, "key.retire")
+
+
+def key_draft(event: KeyEvent, heads: Sequence[Head]) -> tuple[Capsule, list[Blob]]:
+    """The record of what happened to a key, and the blobs that go with it."""
+    entry = event.entry
+    statement = entry.statement if event.kind == "key.rotate" else None
     result: dict[str, Any] = {
         "identity": entry.identity,
         "purpose": entry.purpose,
@@ -53,46 +87,85 @@ def key_draft(entry: RingEntry, heads: Sequence[Head]) -> tuple[Capsule, list[Bl
         "public_key": entry.key.ed25519,
         "public_key_pq": entry.key.ml_dsa_65,
     }
-    blobs: list[Blob] = []
-    did = f"key {entry.fingerprint} of {entry.identity} came into use"
+    did = f"key {entry.fingerprint} of {entry.identity} {'ended' if event.kind == 'key.retire' else 'came into use'}"
     if statement is not None:
         result["replaces"] = statement.content["old"]["fingerprint"]
+        did = f"{did}, replacing {result['replaces']}"
+    blobs: list[Blob] = []
+    if event.kind != "key.create":
         listed: Any = {head.chain: {"count": head.count, "hash": head.hash} for head in heads}
         if len(heads) > HEADS_INLINE:
             blobs.append(Blob(canonical_bytes(listed), "application/json"))
             listed = blobs[0].reference
         result["heads"] = listed
-        did = f"{did}, replacing {result['replaces']}"
     draft = Capsule(
         type="system",
         domain=KEYS_CHAIN,
-        trigger=Trigger(type="system", source="aver", request="record the key that seals"),
+        trigger=Trigger(type="system", source="aver", request="record the keys that seal"),
         context=Context(agent_id="aver"),
         authority=Authority(chain=() if statement is None else [statement.to_dict()]),
         outcome=Outcome(status="success", summary=did, result=result),
     )
-    return of_kind(draft, "key.create" if statement is None else "key.rotate"), blobs
+    return of_kind(draft, event.kind), blobs
 
 
 def retirements(ring: Ring, records: Iterable[Sealed], blob: Callable[[str], bytes]) -> dict[str, Retirement]:
     """Which keys were retired, and until where they were good: by our ring, and by the `keys` chain's records.
 
-    The records must have been verified: only a rotation sealed by a key that the ring knows may limit another.
+    The records must have been verified. Of several about one key the first counts: whoever holds an old key may
+    add to the chain, but cannot come first.
     """
     found = {entry.fingerprint: Retirement(entry.retired_at) for entry in ring.entries if entry.retired_at is not None}
+    for retired, sequence, heads in _ends(ring, records, blob):
+        if retired in found and found[retired].limits is not None:
+            continue
+        at = found[retired].retired_at if retired in found else None
+        limits = {chain: count for chain, (count, _) in heads.items()}
+        found[retired] = Retirement(at, {**limits, KEYS_CHAIN: sequence})
+    return found
+
+
+def heads_at_ends(ring: Ring, records: Iterable[Sealed], blob: Callable[[str], bytes]) -> dict[str, tuple[int, str]]:
+    """Count and hash of every chain when a key last ended: what lies before can no longer be signed anew."""
+    latest: dict[str, tuple[int, str]] = {}
+    for _, _, heads in _ends(ring, records, blob):
+        latest |= heads
+    return latest
+
+
+def _ends(
+    ring: Ring, records: Iterable[Sealed], blob: Callable[[str], bytes]
+) -> Iterator[tuple[str, int, dict[str, tuple[int, str]]]]:
+    """Each end of a key that the `keys` chain records: whose, at which place in it, and the heads at that moment."""
     for sealed in records:
         try:
             content = sealed.to_dict()
-            result = content["outcome"]["result"]
-            if sealed.kind != "key.rotate" or not ring.lookup(sealed.signed_by):
-                continue
-            heads = result["heads"]
+            retired = _retired_by(ring, sealed.kind, content)
+            if retired is None or sealed.signed_by == retired:
+                continue  # A key does not tell until where it was itself good.
+            heads = content["outcome"]["result"]["heads"]
             for digest, _ in blob_references(heads):
                 heads = orjson.loads(blob(digest))
-            limits = {str(chain): int(head["count"]) for chain, head in heads.items()}
-            retired = str(result["replaces"])
-        except (AverError, AttributeError, KeyError, TypeError, ValueError):
+            where = {str(chain): (int(head["count"]), str(head["hash"])) for chain, head in heads.items()}
+            sequence = sealed.sequence
+        except (AverError, AttributeError, KeyError, IndexError, TypeError, ValueError):
             continue
-        at = found[retired].retired_at if retired in found else None
-        found[retired] = Retirement(at, {KEYS_CHAIN: sealed.sequence, **limits})
-    return found
+        yield retired, sequence, where
+
+
+def _retired_by(ring: Ring, kind: str, content: Mapping[str, Any]) -> str | None:
+    """The fingerprint that a record of the `keys` chain rightly retires."""
+    result = content["outcome"]["result"]
+    if kind == "key.retire":
+        entry = ring.entry(result["fingerprint"])
+        return entry.fingerprint if entry is not None and entry.retired_at is not None else None
+    if kind != "key.rotate":
+        return None
+    old, new = str(result["replaces"]), str(result["fingerprint"])
+    statement = Statement.from_dict(content["authority"]["chain"][0])
+    sides = statement.content
+    if statement.purpose != ROTATION or (sides["old"]["fingerprint"], sides["new"]["fingerprint"]) != (old, new):
+        return None
+    both = Ring.pinned((*ring.lookup(old), *ring.lookup(new)))
+    results = check_statement(statement, both, signers_required=(old, new))
+    return old if all(result.outcome == "valid" for result in results) else None

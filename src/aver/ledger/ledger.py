@@ -31,7 +31,7 @@ from aver.home import Config, ensure_home, load_config
 from aver.keys import KeyStore, PublicKey, Ring
 from aver.ledger.commit import GroupCommit, Request
 from aver.ledger.head import Head
-from aver.ledger.keychain import KEYS_CHAIN, key_draft, key_of
+from aver.ledger.keychain import KEYS_CHAIN, key_draft, unrecorded
 from aver.ledger.sqlite import ChainRow, Row, SqliteStore, Transaction
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Ledger:
         self.tenant = check_tenant(tenant)
         self.config = config
         self._signer = signer
-        self._recorded_keys: set[str] = set()
+        self._recorded_keys: set[tuple[object, str]] = set()
         self._commits: GroupCommit[Append] = GroupCommit(self._write)
 
     @property
@@ -156,10 +156,10 @@ class Ledger:
         return close_chain(self, check_chain_name(chain))
 
     def record_keys(self) -> None:
-        """Put the key that signs now into the `keys` chain, if it is not there yet. Appending does this too."""
+        """Put what became of our keys into the `keys` chain, if it is not there yet. Appending does this too."""
         with holding(self.signer()) as signer, self.store.writing() as transaction:
             chains: dict[str, ChainRow] = {}
-            self._record_key(transaction, signer, chains)
+            self._record_keys(transaction, signer, chains)
             for row in chains.values():
                 transaction.advance(row)
 
@@ -184,21 +184,23 @@ class Ledger:
             todo = [request for request in batch if request.failure is None]
             if not todo:
                 return
-            recorded: set[str] = set()
+            recorded: set[tuple[object, str]] = set()
+            stamp = self.keys.ring_stamp()
             with self.store.writing() as transaction:
                 chains: dict[str, ChainRow] = {}
                 for request in todo:
                     signer = held[id(request.signer)]
                     try:
-                        if signer.fingerprint not in self._recorded_keys:
-                            self._record_key(transaction, signer, chains)
-                            recorded.add(signer.fingerprint)
+                        if (stamp, signer.fingerprint) not in self._recorded_keys:
+                            self._record_keys(transaction, signer, chains)
+                            recorded.add((stamp, signer.fingerprint))
                         request.succeed(self._write_one(transaction, request, signer, chains))
                     except AverError as refusal:
                         request.refuse(refusal)
                 for row in chains.values():
                     transaction.advance(row)
-            self._recorded_keys |= recorded
+            if recorded:
+                self._recorded_keys = recorded | {known for known in self._recorded_keys if known[0] == stamp}
 
     def _write_one(
         self, transaction: Transaction, request: Append, signer: Signer, chains: dict[str, ChainRow]
@@ -216,6 +218,7 @@ class Ledger:
                 raise BadInput(f"the draft refers to the blob {digest}, which is not here", advice="pass it in blobs=")
         identity = {"ledger": self.id, "tenant": self.tenant, "name": request.chain}
         results: list[Sealed] = []
+        ids: set[str] = set()
         fresh: dict[str | None, Sealed] = {}
         new: list[tuple[Sealed, tuple[Any, ...]]] = []
         for draft in request.drafts:
@@ -225,7 +228,10 @@ class Ledger:
                     raise Exists(str(draft.key), before)
                 results.append(_marked(before))
                 continue
-            sealed = draft.seal(signer, at=now(), sequence=count, previous_hash=head, chain=identity)
+            if draft.id in ids or transaction.has_id(self.tenant, draft.id):
+                raise Refused("ID_TAKEN", f"a record with the id {draft.id} is already in the ledger", advice=_NEW_ID)
+            ids.add(draft.id)
+            sealed = _sealed(draft, signer, at=now(), sequence=count, previous_hash=head, chain=identity)
             sealed.chain = request.chain
             count, head = count + 1, sealed.hash
             results.append(sealed)
@@ -240,15 +246,18 @@ class Ledger:
             transaction.add_records(row, new)
         return results
 
-    def _record_key(self, transaction: Transaction, signer: Signer, chains: dict[str, ChainRow]) -> None:
-        """Before a key of our ring signs here for the first time, its arrival goes into the `keys` chain."""
-        entry = self.keys.ring().entry(signer.fingerprint)
-        if entry is None or self._by_key(transaction, key_of(entry)):
+    def _record_keys(self, transaction: Transaction, signer: Signer, chains: dict[str, ChainRow]) -> None:
+        """Before a key of our ring seals here for the first time, what became of our keys goes into `keys`."""
+        ring = self.keys.ring()
+        events = unrecorded(ring, signer.fingerprint, lambda key: transaction.by_key(self.tenant, key) is not None)
+        if not events:
             return
         heads = [Head(self.id, self.tenant, row.name, row.count, row.head) for row in transaction.chains(self.tenant)]
-        draft, blobs = key_draft(entry, [head for head in heads if head.chain != KEYS_CHAIN])
-        prepared = prepare(draft, key=key_of(entry), blobs=blobs)
-        self._write_one(transaction, Append(KEYS_CHAIN, [prepared], None, None, one=True), signer, chains)
+        heads = [head for head in heads if head.chain != KEYS_CHAIN]
+        for event in events:
+            draft, blobs = key_draft(event, heads)
+            prepared = prepare(draft, key=event.key, blobs=blobs)
+            self._write_one(transaction, Append(KEYS_CHAIN, [prepared], None, None, one=True), signer, chains)
 
     def _by_key(self, transaction: Transaction, key: str) -> Sealed | None:
         found = transaction.by_key(self.tenant, key)
@@ -423,6 +432,19 @@ def _is_text(value: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+_NEW_ID = "leave the id out to get a new one; give a key to seal something only once"
+
+
+def _sealed(draft: Prepared, signer: Signer, **place: Any) -> Sealed:
+    """Seal a draft. Whatever a signer raises, it must fail its own request only."""
+    try:
+        return draft.seal(signer, **place)
+    except AverError:
+        raise
+    except Exception as error:
+        raise Unavailable(f"the signer {signer!r} failed: {error!r}", advice="nothing was recorded") from error
 
 
 def _marked(sealed: Sealed) -> Sealed:

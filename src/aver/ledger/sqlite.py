@@ -68,9 +68,7 @@ class Row(NamedTuple):
 
 _SEAL = "canonical, hash, signature, signature_pq, signed_at, signed_by"
 _COLUMNS = "id, type, kind, key, session, at"
-_CHAIN = (
-    "chain, CAST(tenant AS BLOB), CAST(name AS BLOB), count, CAST(head AS BLOB), frozen, CAST(origin AS BLOB)"
-)
+_CHAIN = "chain, CAST(tenant AS BLOB), CAST(name AS BLOB), count, CAST(head AS BLOB), frozen, CAST(origin AS BLOB)"
 """Text as bytes: what is stored there may be anything, and must not keep the other chains from being read."""
 
 
@@ -105,7 +103,7 @@ class SqliteStore:
             raise Unavailable(f"cannot look at {path}: {error.strerror}", advice="choose another --ledger") from error
         if not exists:
             if not create:
-                raise NotFound(f"there is no ledger at {path}", advice="aver seal, or aver demo, makes one")
+                raise NotFound(f"there is no ledger at {path}", advice="aver seal makes one")
             store._create()
         elif not is_file:
             raise BadInput(f"{path} is not a file")

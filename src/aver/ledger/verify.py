@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 from aver.capsule.blobs import blob_references
 from aver.capsule.block import block_of
 from aver.capsule.sealed import Sealed
-from aver.errors import BadInput, NotFound, Unavailable
+from aver.errors import AverError, BadInput, NotFound, Unavailable
 from aver.keys import Ring
 from aver.ledger.head import Head
-from aver.ledger.keychain import KEYS_CHAIN, retirements
+from aver.ledger.keychain import KEYS_CHAIN, heads_at_ends, retirements
 from aver.ledger.memory import check_seen, hold_to_heads, remember
 from aver.ledger.meta import check_meta
 from aver.ledger.sqlite import ChainRow, Row
@@ -51,7 +51,7 @@ def verify_ledger(
     rows = _rows(ledger, chain)
     tally = Tally()
     start = _resumed(ledger, rows, since, tally)
-    rules = Rules(ring, level, require_pq, _retirements(ledger, ring, tally))
+    rules = Rules(ring, level, require_pq, _retirements(ledger, ring, tally), limits_expected=True)
     total = sum(row.count - start for row in rows)
     done = 0
     for piece in judged_in_order(ledger, rules, _slices(ledger, rows, start), total):
@@ -61,6 +61,7 @@ def verify_ledger(
             progress(done, total)
     for row in rows:
         _hold_to_head_row(ledger, row, tally)
+    _hold_to_ends_of_keys(ledger, ring, chain, tally)
     tally.chains = len(rows)
     if chain is None:
         _find_strays(ledger, tally)
@@ -79,7 +80,7 @@ def verify_record(ledger: Ledger, chain: str, sequence: int, *, level: Level, ri
     """The verdict on the one record at a place, and on its link to the record before it."""
     row = _rows(ledger, chain)[0]
     tally = Tally()
-    rules = Rules(ring, level, require_pq, _retirements(ledger, ring, tally))
+    rules = Rules(ring, level, require_pq, _retirements(ledger, ring, tally), limits_expected=True)
     tally.merge(judge_slice(ledger, rules, row, sequence, sequence + 1))
     tally.chains = 1
     tally.skip("meta", "only one record was verified", matters=False)
@@ -119,6 +120,16 @@ def _retirements(ledger: Ledger, ring: Ring, tally: Tally) -> dict[str, Retireme
         return retirements(ring, (), ledger.blob)
 
 
+def _hold_to_ends_of_keys(ledger: Ledger, ring: Ring, chain: str | None, tally: Tally) -> None:
+    """Hold chains to where they were when a key ended: whoever holds that key could have signed another past."""
+    try:
+        ends = heads_at_ends(ring, intact(ring, ledger.read(KEYS_CHAIN)), ledger.blob)
+    except (NotFound, Unavailable):
+        return
+    heads = [Head(ledger.id, ledger.tenant, name, *end) for name, end in ends.items() if chain in (None, name)]
+    hold_to_heads(ledger, heads, tally, check="keys", remembered="the newest rotation")
+
+
 def intact(ring: Ring, records: Iterable[Sealed]) -> Iterator[Sealed]:
     """Those records of the `keys` chain whose own content and signature hold."""
     for record in records:
@@ -147,7 +158,7 @@ def _slices(ledger: Ledger, rows: list[ChainRow], start: int) -> Iterator[Slice]
 def judge_slice(ledger: Ledger, rules: Rules, row: ChainRow, begin: int, end: int) -> Tally:
     """Judge the records of a chain from `begin` up to `end`."""
     identity = {"name": row.origin or row.name}
-    if row.frozen:
+    if row.frozen and not _says_it_is_ours(ledger, row):
         rules = rules_for_imported(rules, row.name)
     else:
         identity |= {"ledger": ledger.id, "tenant": row.tenant}
@@ -202,13 +213,24 @@ def _stored_hash(ledger: Ledger, row: ChainRow, sequence: int) -> str | None:
         return None
 
 
+def _says_it_is_ours(ledger: Ledger, row: ChainRow) -> bool:
+    """Whether a chain's signed beginning names this ledger. Then marking it as imported excuses it from nothing."""
+    try:
+        with ledger.store.rows(row, 0, 1) as stored:
+            block = next((block_of(item.sealed.to_dict()) for item in stored), None)
+    except AverError:
+        return False
+    named = block.get("chain") if block else None
+    return isinstance(named, dict) and named.get("ledger") == ledger.id
+
+
 def rules_for_imported(rules: Rules, chain: str) -> Rules:
     """A chain that came after a key was retired is not in that rotation's heads; its records' times must do."""
     timed = {
         signer: one if one.limits is None or chain in one.limits else Retirement(one.retired_at)
         for signer, one in rules.retired.items()
     }
-    return replace(rules, retired=timed)
+    return replace(rules, retired=timed, limits_expected=False)
 
 
 def _judge_one_by_one(ledger: Ledger, row: ChainRow, begin: int, end: int, rules: Rules) -> Tally:

@@ -3,7 +3,7 @@
 from aver.verdict.chain import LEVELS, ChainJudge, Level, Retirement, Rules
 from aver.verdict.codes import codes
 from aver.verdict.subject import BEGINNING, Judge, Subject, Terms
-from aver.verdict.verdict import CHECKS, Check, Finding, Place, Tally, Verdict, conclude, explain
+from aver.verdict.verdict import CHECKS, Check, Finding, Place, Tally, Verdict, conclude, explain, joined, worst
 
 __all__ = [
     "BEGINNING",
@@ -24,4 +24,6 @@ __all__ = [
     "codes",
     "conclude",
     "explain",
+    "joined",
+    "worst",
 ]

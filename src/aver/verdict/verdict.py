@@ -14,8 +14,8 @@ order into one verdict, so that the first bad place is the first in reading orde
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from aver.verdict.codes import codes
@@ -220,6 +220,46 @@ def conclude(subject: str, tally: Tally, *, level: str = "signature", expected: 
         findings=tuple(tally.findings),
         level=level,
     )
+
+
+_WORST_FIRST: tuple[Status, ...] = ("failed", "empty", "qualified", "verified")
+_WORST_CHECK_FIRST = ("failed", "warning", "not_checked", "passed")
+
+
+def worst(statuses: Iterable[Status]) -> Status:
+    """What several verdicts come to together."""
+    return min(statuses, key=_WORST_FIRST.index)
+
+
+def joined(subject: str, parts: Mapping[str, Verdict]) -> Verdict:
+    """One verdict on several things that are verified apart, each under its name: the worst of each check counts."""
+    checks: dict[str, Check] = {}
+    findings = []
+    for name, verdict in parts.items():
+        for check in verdict.checks:
+            before = checks.get(check.name)
+            if check.status != "passed":
+                check = replace(check, reason=f"{name}: {check.reason}")
+            elif before is not None and before.status == "passed":
+                count = before.count + check.count
+                check = replace(check, count=count, reason=f"{count} checked")
+            if before is None or _badness(check) <= _badness(before):
+                checks[check.name] = check
+        findings += [replace(found, place=replace(found.place, source=name)) for found in verdict.findings]
+    return Verdict(
+        subject=subject,
+        status=worst(verdict.status for verdict in parts.values()),
+        records=sum(verdict.records for verdict in parts.values()),
+        chains=sum(verdict.chains for verdict in parts.values()),
+        checks=tuple(checks.values()),
+        first_bad=next((finding for finding in findings if finding.status == "failed"), None),
+        findings=tuple(findings),
+        level=next(verdict.level for verdict in parts.values()),
+    )
+
+
+def _badness(check: Check) -> tuple[int, bool]:
+    return _WORST_CHECK_FIRST.index(check.status), not check.matters
 
 
 def _checked(name: str, tally: Tally) -> Check:
