@@ -18,11 +18,11 @@ import orjson
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from reference_writer import write
-from strategies import AWKWARD, capsules, foreign_contents, json_objects, json_values, texts
 
 from aver import NotCanonical, ascii_json, canonical_bytes
 from aver.capsule.canonical import DEPTH_MAX, plain_bytes
+from reference_writer import write
+from strategies import AWKWARD, capsules, foreign_contents, json_objects, json_values, texts
 
 
 @given(json_values)

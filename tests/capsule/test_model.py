@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from strategies import capsules, foreign_contents
 
 from aver import Capsule, InvalidCapsule, Sealed, SeedSigner, Trigger, canonical_bytes, seal, validate
 from aver.capsule.model import REQUIRED_KEYS, SECTIONS
 from aver.capsule.sealed import content_hash
+from strategies import capsules, foreign_contents
 
 
 @given(capsules())
@@ -112,7 +112,7 @@ def test_an_aware_datetime_becomes_utc_text() -> None:
     moment = datetime.datetime(2026, 1, 1, 1, 30, tzinfo=east)
     assert Trigger(timestamp=moment).timestamp == "2025-12-31T23:30:00+00:00"  # type: ignore[arg-type]
     with pytest.raises(InvalidCapsule):
-        Trigger(timestamp=datetime.datetime(2026, 1, 1))  # type: ignore[arg-type]  # noqa: DTZ001
+        Trigger(timestamp=datetime.datetime(2026, 1, 1))  # type: ignore[arg-type]
 
 
 def test_defaults_are_valid_and_fresh() -> None:

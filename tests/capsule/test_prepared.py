@@ -9,8 +9,6 @@ import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reference_writer import write
-from strategies import capsules
 
 from aver import Blob, Capsule, InvalidCapsule, NotCanonical, SeedSigner, canonical_bytes
 from aver.capsule.blobs import CAPSULE_MAX, INLINE_MAX, blob_references
@@ -22,6 +20,8 @@ from aver.capsule.sealed import content_hash
 from aver.errors import BadInput
 from aver.keys import verify_ed25519
 from aver.verdict.chain import read_record
+from reference_writer import write
+from strategies import capsules
 
 SIGNER = SeedSigner(bytes(range(32)))
 AT = "2026-01-01T00:00:00+00:00"

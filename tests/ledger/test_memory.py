@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tampering import codes_at, first_bad, unguarded
 
 from aver import BadInput, Capsule, Head, Ledger, NotFound, open_ledger
 from aver.keys import Statement
@@ -16,6 +15,7 @@ from aver.ledger.checkpoint import check_checkpoint, make_checkpoint
 from aver.ledger.memory import hold_to_heads
 from aver.ledger.meta import meta_heads, sweep
 from aver.verdict import Tally, conclude
+from tampering import codes_at, first_bad, unguarded
 
 CHAIN = "demo.memory"
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tampering import codes_at, first_bad, unguarded
 
 from aver import Capsule, KeyStore, Ledger, Sealed, SeedSigner, canonical_bytes, open_ledger
 from aver.capsule.prepared import prepare
 from aver.capsule.sealed import seal_content
 from aver.verdict.chain import searched_by
+from tampering import codes_at, first_bad, unguarded
 
 CHAIN = "demo.rotation"
 LONG_AGO = "2020-01-01T00:00:00+00:00"

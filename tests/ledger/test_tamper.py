@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from tampering import changed, codes_at, first_bad, unguarded
 
 from aver import Blob, Capsule, Head, Ledger, Sealed, SeedSigner, canonical_bytes, open_ledger
 from aver.capsule.sealed import content_hash, seal_content
 from aver.ledger.ledger import tenants_of
+from tampering import changed, codes_at, first_bad, unguarded
 
 CHAIN = "demo.tamper"
 OTHER = "demo.other"

@@ -33,7 +33,7 @@ def _is_ledger(subject: Subject) -> bool:
 def _judge_ledger(subject: Subject, terms: Terms) -> Verdict:
     path = subject.path or Path()
     path = path / LEDGER_FILE if subject.is_directory else path
-    tenants = [terms.tenant] if terms.tenant else tenants_of(path, home=terms.home) or [None]
+    tenants: list[str | None] = [terms.tenant] if terms.tenant else [*tenants_of(path, home=terms.home)] or [None]
     verdicts = {f"tenant {tenant}": _judge_tenant(path, tenant, terms) for tenant in tenants}
     only = next(iter(verdicts.values()))
     return only if len(verdicts) == 1 else joined(only.subject, verdicts)

@@ -197,6 +197,8 @@ class Ledger:
                         request.succeed(self._write_one(transaction, request, signer, chains))
                     except AverError as refusal:
                         request.refuse(refusal)
+                    except _SignerError as failed:
+                        request.refuse(failed.__cause__ or failed)
                 for row in chains.values():
                     transaction.advance(row)
             if recorded:
@@ -437,14 +439,15 @@ def _is_text(value: str) -> bool:
 _NEW_ID = "leave the id out to get a new one; give a key to seal something only once"
 
 
+class _SignerError(Exception):
+    """What a signer raised; it is not the store's failure, and fails its own request only."""
+
+
 def _sealed(draft: Prepared, signer: Signer, **place: Any) -> Sealed:
-    """Seal a draft. Whatever a signer raises, it must fail its own request only."""
     try:
         return draft.seal(signer, **place)
-    except AverError:
-        raise
     except Exception as error:
-        raise Unavailable(f"the signer {signer!r} failed: {error!r}", advice="nothing was recorded") from error
+        raise _SignerError from error
 
 
 def _marked(sealed: Sealed) -> Sealed:
