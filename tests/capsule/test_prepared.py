@@ -19,7 +19,7 @@ from aver.capsule.reading import read_json
 from aver.capsule.sealed import content_hash
 from aver.errors import BadInput
 from aver.keys import verify_ed25519
-from aver.verdict.chain import read_record
+from aver.verdict.record import read_record
 from reference_writer import write
 from strategies import capsules
 

@@ -14,7 +14,7 @@ from aver import Capsule, Sealed, SeedSigner, canonical_bytes, seal
 from aver.capsule.canonical import DEPTH_MAX, plain_bytes
 from aver.capsule.reading import ELEMENT_MAX, DuplicateKey, Unreadable, document_forms, read_elements, read_json
 from aver.capsule.sealed import SEAL_KEYS, content_hash
-from aver.verdict.chain import read_record
+from aver.verdict.record import read_record
 from strategies import capsules, chunked, foreign_contents, json_objects, json_values
 
 cuts = st.lists(st.integers(0, 10_000), max_size=30)

@@ -33,7 +33,7 @@ from aver import (
 )
 from aver.capsule.reading import DuplicateKey, Unreadable, read_json
 from aver.verdict import ChainJudge, Rules, conclude
-from aver.verdict.chain import read_record
+from aver.verdict.record import read_record
 
 CORPUS = Path(__file__).parent / "corpus"
 

@@ -12,7 +12,7 @@ import pytest
 from aver import BadInput, Capsule, PublicKey, Ring, Sealed, canonical_bytes, parse_uri
 from aver.capsule.sealed import content_hash
 from aver.verdict import ChainJudge, Rules, conclude
-from aver.verdict.chain import read_record
+from aver.verdict.record import read_record
 
 GOLDEN = ("golden-12-key.json", "golden-13-key.json")
 

@@ -14,7 +14,7 @@ import pytest
 from aver import Capsule, KeyStore, Ledger, Sealed, SeedSigner, canonical_bytes, open_ledger
 from aver.capsule.prepared import prepare
 from aver.capsule.sealed import seal_content
-from aver.verdict.chain import searched_by
+from aver.verdict.record import searched_by
 from tampering import codes_at, first_bad, unguarded
 
 CHAIN = "demo.rotation"

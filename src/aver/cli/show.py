@@ -80,7 +80,7 @@ def _one_record(found: Found) -> Sealed:
 def _content(record: Sealed) -> dict[str, Any]:
     """What the record says; nothing, if that cannot be read. Then the verdict says why."""
     from aver.capsule.reading import Unreadable
-    from aver.verdict.chain import read_record
+    from aver.verdict.record import read_record
 
     try:
         return read_record(record.canonical)[0]

@@ -24,7 +24,7 @@ from aver.ledger.meta import check_meta
 from aver.ledger.sqlite import ChainRow, Row
 from aver.ledger.workers import Slice, judged_in_order
 from aver.verdict import ChainJudge, Finding, Level, Place, Retirement, Rules, Tally, Verdict, conclude
-from aver.verdict.chain import imported_by, searched_by
+from aver.verdict.record import imported_by, searched_by
 
 if TYPE_CHECKING:
     from aver.ledger.ledger import Ledger

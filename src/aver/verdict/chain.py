@@ -23,20 +23,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import orjson
-
 from aver.capsule.block import BLOCK
-from aver.capsule.canonical import plain_bytes
-from aver.capsule.model import SECTIONS
-from aver.capsule.reading import DuplicateKey, Unreadable, read_json
+from aver.capsule.reading import DuplicateKey, Unreadable
 from aver.capsule.sealed import Sealed, content_hash
-from aver.errors import NotCanonical
 from aver.keys.algorithms import verify_ed25519, verify_ml_dsa_65
 from aver.keys.public_key import PublicKey
 from aver.keys.ring import Ring
+from aver.verdict.record import COLUMNS, profile_of, read_record, searched_by
 from aver.verdict.verdict import CheckStatus, Finding, Place, Tally
 
-__all__ = ["LEVELS", "ChainJudge", "Level", "Retirement", "Rules", "read_record"]
+__all__ = ["LEVELS", "ChainJudge", "Level", "Retirement", "Rules"]
 
 Level = Literal["structural", "content", "signature"]
 LEVELS: tuple[Level, ...] = ("structural", "content", "signature")
@@ -340,149 +336,3 @@ def _plain(words: str) -> str:
     if len(words) > WORDS_MAX:
         words = f"{words[:WORDS_MAX]} …"
     return words if words.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in words)
-
-
-COLUMNS = ("id", "type", "kind", "key", "session", "at")
-"""What a store may search records by, besides their place and hash."""
-
-
-def searched_by(content: Mapping[str, Any], block: Mapping[str, Any] | None) -> tuple[Any, ...]:
-    """The values of `COLUMNS` for a record, from its signed content."""
-    own = block or {}
-    return (
-        content["id"],
-        content["type"],
-        own.get("kind"),
-        own.get("key"),
-        content["context"].get("session_id"),
-        own.get("at"),
-    )
-
-
-def imported_by(content: Mapping[str, Any], block: Mapping[str, Any] | None) -> tuple[Any, ...]:
-    """The same for a record of an imported chain: its idempotency key stands for nothing here."""
-    record_id, type_, kind, _, session, at = searched_by(content, block)
-    return record_id, type_, kind, None, session, at
-
-
-_MINUS = ord("-")
-
-
-def _may_hold_odd_number(canonical: bytes) -> bool:
-    """Whether a number may stand here that orjson reads and writes alike, but Python writes another way.
-
-    Those are numbers with an exponent, and those with four zeros after the point. A false alarm (the same
-    characters inside a string) costs time only; so hexadecimal, which is full of `e-`, is looked at twice.
-    """
-    if b"0.0000" in canonical:
-        return True
-    for mark in (b"e-", b"e+"):
-        at = canonical.find(mark)
-        while at > 0:
-            start = at
-            while canonical[start - 1] in b"0123456789.":
-                start -= 1
-            if start < at:
-                before = start - 2 if canonical[start - 1] == _MINUS else start - 1
-                if canonical[before] in b":,[":
-                    return True
-            at = canonical.find(mark, at + 2)
-    return False
-
-
-def read_record(canonical: bytes) -> tuple[dict[str, Any], bool]:
-    """A record's content, and whether its bytes are canonical. `Unreadable` if they are no capsule.
-
-    Most records are canonical, and then writing them out again gives the same bytes, which also rules out
-    duplicate keys: nothing else needs to be looked at. Only the rest are read with the strict, slow reader.
-    """
-    try:
-        content = orjson.loads(canonical)
-        same = orjson.dumps(content, option=orjson.OPT_SORT_KEYS) == canonical
-    except (orjson.JSONDecodeError, orjson.JSONEncodeError):
-        same = False
-    if not same or _may_hold_odd_number(canonical):
-        content = read_json(canonical)
-        try:
-            same = plain_bytes(content) == canonical
-        except NotCanonical:
-            same = False
-    problem = _shape_problem(content)
-    if problem:
-        raise Unreadable(problem)
-    return content, same and not _has_integer_score(content["reasoning"])
-
-
-def _has_integer_score(reasoning: Mapping[str, Any]) -> bool:
-    if type(reasoning.get("confidence")) is int:
-        return True
-    options = reasoning.get("options")
-    if not options or type(options) is not list:
-        return False
-    return any(type(option) is dict and type(option.get("feasibility")) is int for option in options)
-
-
-def _shape_problem(content: Any) -> str | None:
-    """What keeps this from being a capsule, whoever made it."""
-    if type(content) is not dict:
-        return "a capsule must be a JSON object"
-    try:
-        if (
-            type(content["id"]) is str
-            and type(content["type"]) is str
-            and type(content["domain"]) is str
-            and type(content["sequence"]) is int
-            and content["sequence"] >= 0
-            and (content["previous_hash"] is None or type(content["previous_hash"]) is str)
-            and (content["parent_id"] is None or type(content["parent_id"]) is str)
-            and type(content["trigger"]) is dict
-            and type(content["context"]) is dict
-            and type(content["reasoning"]) is dict
-            and type(content["authority"]) is dict
-            and type(content["execution"]) is dict
-            and type(content["outcome"]) is dict
-        ):
-            return None
-    except KeyError as missing:
-        return f"the key {missing.args[0]!r} is missing"
-    for name in SECTIONS:
-        if type(content[name]) is not dict:
-            return f"{name} must be an object"
-    return "id, type, domain, parent_id, sequence or previous_hash is not of its type"
-
-
-_CPS_KEYS: tuple[tuple[str, frozenset[str]], ...] = (
-    ("trigger", frozenset({"type", "source", "timestamp", "request", "correlation_id", "user_id"})),
-    ("context", frozenset({"agent_id", "session_id", "environment"})),
-    (
-        "reasoning",
-        frozenset(
-            {
-                *("analysis", "options", "options_considered", "selected_option"),
-                *("reasoning", "confidence", "model", "prompt_hash"),
-            }
-        ),
-    ),
-    ("authority", frozenset({"type", "approver", "policy_reference", "chain", "escalation_reason"})),
-    ("execution", frozenset({"tool_calls", "duration_ms", "resources_used"})),
-    ("outcome", frozenset({"status", "result", "summary", "error", "side_effects", "metrics"})),
-)
-_AGENT_CAPSULE_KEYS: tuple[tuple[str, frozenset[str]], ...] = (
-    ("trigger", frozenset({"type", "source", "request"})),
-    ("context", frozenset({"agent_id", "session_id", "environment"})),
-    ("reasoning", frozenset({"analysis", "reasoning", "model"})),
-    ("authority", frozenset({"type"})),
-    ("execution", frozenset({"tool_calls", "duration_ms", "resources_used"})),
-    ("outcome", frozenset({"status", "summary", "side_effects"})),
-)
-
-
-def profile_of(content: Mapping[str, Any]) -> str:
-    """Whose section keys these are: `cps`, `agent-capsule` or `other`."""
-    for section, keys in _CPS_KEYS:
-        if content[section].keys() != keys:
-            break
-    else:
-        return "cps"
-    loose = all(content[section].keys() >= keys for section, keys in _AGENT_CAPSULE_KEYS)
-    return "agent-capsule" if loose else "other"

@@ -32,7 +32,7 @@ from aver.ledger.memory import META_CHAIN
 from aver.ledger.outside import code_of, open_inside
 from aver.ledger.sqlite import ChainRow, Transaction
 from aver.verdict import CHECKS, ChainJudge, Rules, Terms, Verdict, conclude
-from aver.verdict.chain import COLUMNS, imported_by
+from aver.verdict.record import COLUMNS, imported_by
 
 __all__ = ["Imported", "ImportedChain", "import_bundle"]
 
