@@ -27,7 +27,8 @@ def _write(value: Any, path: tuple[str, ...]) -> str:
         return repr(value)
     if isinstance(value, dict):
         members = [
-            f"{_string(key)}:{_write(value[key], (*path, key))}" for key in sorted(value, key=lambda k: [ord(c) for c in k])
+            f"{_string(key)}:{_write(value[key], (*path, key))}"
+            for key in sorted(value, key=lambda k: [ord(c) for c in k])
         ]
         return "{" + ",".join(members) + "}"
     return "[" + ",".join(_write(item, (*path, "[]")) for item in value) + "]"

@@ -10,12 +10,14 @@ from aver import Authority, Capsule, Context, Execution, Option, Outcome, Reason
 from aver.capsule.model import TOP_LEVEL_KEYS
 from aver.capsule.validate import AUTHORITY_TYPES, STATUSES, TRIGGER_TYPES, TYPES
 
-AWKWARD = "\x00\x08\x1f\"\\/\x7f\x80\u2028\u2029\ufeff\uffff\U0001f600～éé<>&"
+AWKWARD = '\x00\x08\x1f"\\/\x7f\x80\u2028\u2029\ufeff\uffff\U0001f600～éé<>&'
 """Characters at which writers of JSON differ: escapes, DEL, separators, beyond the BMP, composed and not."""
 
 texts = st.text(max_size=12) | st.text(alphabet=AWKWARD, max_size=6)
 short_texts = st.text(max_size=8)
-integers = st.integers(-(2**70), 2**70) | st.sampled_from([0, 2**53 + 1, 2**63 - 1, 2**63, 2**64 - 1, 2**64, -(2**63) - 1])
+integers = st.integers(-(2**70), 2**70) | st.sampled_from(
+    [0, 2**53 + 1, 2**63 - 1, 2**63, 2**64 - 1, 2**64, -(2**63) - 1]
+)
 floats = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from(
     [0.0, -0.0, 1.0, 2e-05, 1e-4, 9.99e-5, 1e15, 1e16, 1e22, 1e-7, 5e-324, 1.7976931348623157e308, 0.1, -1e-5]
 )
@@ -137,7 +139,10 @@ def foreign_contents(draw: st.DrawFn) -> dict[str, Any]:
     }
     for section in ("trigger", "context", "authority", "outcome"):
         content[section] = draw(json_objects)
-    content["reasoning"] = {**draw(json_objects), **draw(st.sampled_from([{}, {"confidence": 1}, {"confidence": 0.25}]))}
+    content["reasoning"] = {
+        **draw(json_objects),
+        **draw(st.sampled_from([{}, {"confidence": 1}, {"confidence": 0.25}])),
+    }
     content["execution"] = draw(json_objects)
     if draw(st.booleans()):
         content["spec_version"] = draw(texts)
@@ -148,7 +153,9 @@ SEAL = ("hash", "signature", "signature_pq", "signed_at", "signed_by")
 
 _segments = st.sampled_from(TOP_LEVEL_KEYS)
 _chains = st.from_regex(r"[A-Za-z0-9._-]{1,20}", fullmatch=True)
-fragments = st.none() | st.builds(lambda first, rest: (first, *rest), _segments, st.lists(texts.filter(bool), max_size=3))
+fragments = st.none() | st.builds(
+    lambda first, rest: (first, *rest), _segments, st.lists(texts.filter(bool), max_size=3)
+)
 
 
 def chunked(data: bytes, cuts: list[int]) -> list[bytes]:

@@ -27,7 +27,8 @@ def unguarded(ledger: Ledger) -> sqlite3.Connection:
 def changed(attacker: sqlite3.Connection, *statements: Any) -> Iterator[None]:
     """The ledger as these statements leave it; afterwards it is as before."""
     before = {
-        table: attacker.execute(f"SELECT * FROM {table}").fetchall() for table in ("chains", "records", "blobs", "ledger")
+        table: attacker.execute(f"SELECT * FROM {table}").fetchall()
+        for table in ("chains", "records", "blobs", "ledger")
     }
     attacker.execute("BEGIN")
     for statement in statements:

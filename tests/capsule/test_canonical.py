@@ -77,7 +77,10 @@ def test_only_the_two_fields_at_their_place_become_floats() -> None:
     content = {
         "confidence": 1,
         "outcome": {"metrics": {"confidence": 1, "reasoning": {"confidence": 1}}},
-        "reasoning": {"options": [{"feasibility": 1, "estimated_impact": {"feasibility": 1}}], "reasoning.confidence": 1},
+        "reasoning": {
+            "options": [{"feasibility": 1, "estimated_impact": {"feasibility": 1}}],
+            "reasoning.confidence": 1,
+        },
         "reasoning.confidence": 1,
     }
     assert canonical_bytes(content) == (

@@ -42,7 +42,9 @@ def test_elements_are_the_same_in_every_chunking(values: list[Any], layout: dict
 
 
 @given(st.lists(json_values, max_size=4), json_objects, layouts, cuts, st.randoms())
-def test_elements_under_a_key(values: list[Any], others: dict[str, Any], layout: Any, places: list[int], random: Any) -> None:
+def test_elements_under_a_key(
+    values: list[Any], others: dict[str, Any], layout: Any, places: list[int], random: Any
+) -> None:
     others.pop("capsules", None)
     members = [*others.items(), ("capsules", values)]
     random.shuffle(members)
@@ -74,7 +76,8 @@ def test_nothing_may_follow(after: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["[1,]", "[,1]", "[1 2]", "{}", "1", "", " ", "[NaN]", "[Infinity]", "[1e999]", '[{"a":1,"a":2}]', "[01]", "['x']"]
+    "text",
+    ["[1,]", "[,1]", "[1 2]", "{}", "1", "", " ", "[NaN]", "[Infinity]", "[1e999]", '[{"a":1,"a":2}]', "[01]", "['x']"],
 )
 def test_bad_arrays(text: str) -> None:
     with pytest.raises(Unreadable):
@@ -83,7 +86,18 @@ def test_bad_arrays(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ['{"a":[1],"a":[2]}', '{"x":1,"x":2,"a":[]}', '{"b":[]}', "{}", '{"a":1}', '{1:[]}', '{"a":[]', '{"a" [1]}', '{"a":[],}', "[]"],
+    [
+        '{"a":[1],"a":[2]}',
+        '{"x":1,"x":2,"a":[]}',
+        '{"b":[]}',
+        "{}",
+        '{"a":1}',
+        "{1:[]}",
+        '{"a":[]',
+        '{"a" [1]}',
+        '{"a":[],}',
+        "[]",
+    ],
 )
 def test_bad_objects_with_an_array(text: str) -> None:
     with pytest.raises(Unreadable):
@@ -171,9 +185,13 @@ def test_numbers_as_written_are_a_form() -> None:
         in forms
     )
     assert (
-        b'{"m":[1e-7,1E5,-0,1.50,100000000000000000000],"reasoning":{"confidence":1,"options":[{"feasibility":0}]}}' in forms
+        b'{"m":[1e-7,1E5,-0,1.50,100000000000000000000],"reasoning":{"confidence":1,"options":[{"feasibility":0}]}}'
+        in forms
     )
-    assert b'{"m":[1e-07,100000.0,0,1.5,100000000000000000000],"reasoning":{"confidence":1.0,"options":[{"feasibility":0.0}]}}' in forms
+    assert (
+        b'{"m":[1e-07,100000.0,0,1.5,100000000000000000000],"reasoning":{"confidence":1.0,"options":[{"feasibility":0.0}]}}'
+        in forms
+    )
 
 
 @given(capsules() | foreign_contents(), layouts)

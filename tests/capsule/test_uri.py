@@ -61,7 +61,15 @@ def test_every_top_level_key_is_a_fragment(capsule: Capsule) -> None:
 
 
 @pytest.mark.parametrize(
-    "fragment", ["outcome/nothing", "outcome/metrics/x", "execution/tool_calls/0", "outcome/side_effects/-1", "type/0", "sequence/0"]
+    "fragment",
+    [
+        "outcome/nothing",
+        "outcome/metrics/x",
+        "execution/tool_calls/0",
+        "outcome/side_effects/-1",
+        "type/0",
+        "sequence/0",
+    ],
 )
 def test_what_is_not_there_is_not_found(fragment: str) -> None:
     with pytest.raises(NotFound):

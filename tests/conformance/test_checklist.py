@@ -24,7 +24,9 @@ FIELDS = {
     aver.ToolCall: "tool arguments result success duration_ms error",
     aver.Outcome: "status result summary error side_effects metrics",
 }
-TOP = "id type domain parent_id sequence previous_hash spec_version trigger context reasoning authority execution outcome"
+TOP = (
+    "id type domain parent_id sequence previous_hash spec_version trigger context reasoning authority execution outcome"
+)
 
 
 def capsule() -> aver.Capsule:
@@ -44,7 +46,10 @@ def test_to_dict_gives_every_key_of_the_specification() -> None:
     content = capsule().to_dict()
     assert list(content) == TOP.split()
     for section, names in FIELDS.items():
-        part = {"Option": lambda: content["reasoning"]["options"][0], "ToolCall": lambda: content["execution"]["tool_calls"][0]}
+        part = {
+            "Option": lambda: content["reasoning"]["options"][0],
+            "ToolCall": lambda: content["execution"]["tool_calls"][0],
+        }
         found = part.get(section.__name__, lambda section=section: content[section.__name__.lower()])()
         assert set(found) == set(names.split()), section
 

@@ -76,7 +76,12 @@ def test_any_page_may_be_hit(whole: list[Sealed], aver_home: Path, filler: bytes
                 else:
                     # Nothing that matters was on it (a free page, or an index nobody needed).
                     assert {record.hash for record in ledger.read(CHAIN)} == {record.hash for record in whole}
-            for reading in (ledger.chains, ledger.heads, lambda l=ledger: list(l.find()), lambda l=ledger: l.get(whole[7].hash)):
+            for reading in (
+                ledger.chains,
+                ledger.heads,
+                lambda l=ledger: list(l.find()),
+                lambda l=ledger: l.get(whole[7].hash),
+            ):
                 attempt(reading)
             attempt(lambda l=ledger: l.append("demo.after", Capsule(type="tool")))
     assert failed > 20
@@ -90,7 +95,11 @@ def test_a_hit_page_of_records_costs_the_records_on_it_and_no_others(whole: list
     with open_ledger() as ledger:
         verdict = ledger.verify()
         assert verdict.status == "failed"
-        bad = {finding.place.sequence for finding in verdict.findings if finding.place.chain == CHAIN and finding.status == "failed"}
+        bad = {
+            finding.place.sequence
+            for finding in verdict.findings
+            if finding.place.chain == CHAIN and finding.status == "failed"
+        }
         assert bad
         assert len(bad) < 10
         assert verdict.first_bad.place.chain == CHAIN

@@ -140,7 +140,9 @@ def test_many_threads_lose_nothing(ledger: Ledger) -> None:
 
 
 def test_many_are_one_after_the_other(ledger: Ledger) -> None:
-    records = ledger.append_many(CHAIN, [draft(result=number) for number in range(10)], keys=[f"k{i}" for i in range(10)])
+    records = ledger.append_many(
+        CHAIN, [draft(result=number) for number in range(10)], keys=[f"k{i}" for i in range(10)]
+    )
     assert [record.sequence for record in records] == list(range(10))
     assert not any(record.existed for record in records)
     assert ledger.append_many(CHAIN, []) == []
@@ -265,7 +267,9 @@ def test_one_refusal_fails_only_its_caller(ledger: Ledger) -> None:
     assert ledger.verify().status == "verified"
 
 
-@pytest.mark.parametrize("error", [RuntimeError("the token was pulled out"), Unavailable("the signer is away"), OSError(5, "io")])
+@pytest.mark.parametrize(
+    "error", [RuntimeError("the token was pulled out"), Unavailable("the signer is away"), OSError(5, "io")]
+)
 def test_a_signer_that_fails_records_nothing(ledger: Ledger, error: Exception) -> None:
     ledger.append(CHAIN, draft())
     signer = Failing(error)
@@ -441,9 +445,32 @@ def test_a_changed_blob_is_not_given_out(ledger: Ledger) -> None:
 # --- names and lookups
 
 
-@pytest.mark.parametrize("name", ["", "demo", "Demo.x", "demo.", ".x", "a b.x", "demo.x/y", "demo.../x", "x" * 33 + ".y", "demo." + "y" * 129, "demo.é", "demo.x\n", "demo..x", "demo.\x00"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "demo",
+        "Demo.x",
+        "demo.",
+        ".x",
+        "a b.x",
+        "demo.x/y",
+        "demo.../x",
+        "x" * 33 + ".y",
+        "demo." + "y" * 129,
+        "demo.é",
+        "demo.x\n",
+        "demo..x",
+        "demo.\x00",
+    ],
+)
 def test_bad_chain_names(ledger: Ledger, name: str) -> None:
-    for call in (lambda: ledger.append(name, draft()), lambda: ledger.append_many(name, [draft()]), lambda: ledger.head(name), lambda: ledger.read(name)):
+    for call in (
+        lambda: ledger.append(name, draft()),
+        lambda: ledger.append_many(name, [draft()]),
+        lambda: ledger.head(name),
+        lambda: ledger.read(name),
+    ):
         with pytest.raises(BadInput):
             call()
 
@@ -457,8 +484,22 @@ def test_reserved_chains_are_written_by_the_ledger_alone(ledger: Ledger, name: s
 
 @pytest.mark.parametrize(
     "reference",
-    ["", "nothing", "0" * 64, "00000000-0000-4000-8000-000000000000", "\ud800", "\x00", "é" * 5000, f"capsule://{CHAIN}/1"]
-    + [f"capsule://{CHAIN}/9223372036854775807", f"capsule://sha3_{'0' * 64}", "capsule://meta/0", "capsule://no.such/0"],
+    [
+        "",
+        "nothing",
+        "0" * 64,
+        "00000000-0000-4000-8000-000000000000",
+        "\ud800",
+        "\x00",
+        "é" * 5000,
+        f"capsule://{CHAIN}/1",
+    ]
+    + [
+        f"capsule://{CHAIN}/9223372036854775807",
+        f"capsule://sha3_{'0' * 64}",
+        "capsule://meta/0",
+        "capsule://no.such/0",
+    ],
     ids=lambda value: repr(value[:30]),
 )
 def test_what_is_not_there_is_none(ledger: Ledger, reference: str) -> None:
@@ -498,7 +539,13 @@ def test_finding(ledger: Ledger) -> None:
     assert found(until=middle.signed_at, chain="demo.a") == ["tool"]
     assert found(limit=2) == ["system", "tool"]
     assert found(limit=0) == []
-    for nothing in ({"type": "\ud800"}, {"session": "s1' OR 1=1 --"}, {"newer_than": 2**70}, {"since": "9999"}, {"kind": "\x00"}):
+    for nothing in (
+        {"type": "\ud800"},
+        {"session": "s1' OR 1=1 --"},
+        {"newer_than": 2**70},
+        {"since": "9999"},
+        {"kind": "\x00"},
+    ):
         assert found(**nothing) == []
 
 

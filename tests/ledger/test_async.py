@@ -99,7 +99,20 @@ def test_a_cancelled_append_is_whole_or_absent() -> None:
 def test_the_same_names_with_the_same_parameters() -> None:
     own = {name for name, value in vars(AsyncLedger).items() if not name.startswith("_") and callable(value)}
     assert own <= {name for name in dir(Ledger) if not name.startswith("_")}
-    public = ["append", "append_many", "read", "head", "heads", "chains", "get", "find", "blob", "close_chain", "verify", "close"]
+    public = [
+        "append",
+        "append_many",
+        "read",
+        "head",
+        "heads",
+        "chains",
+        "get",
+        "find",
+        "blob",
+        "close_chain",
+        "verify",
+        "close",
+    ]
     assert set(public) <= own
     for name in ("read", "head", "get", "blob", "close_chain"):
         expected = list(inspect.signature(getattr(Ledger, name)).parameters)

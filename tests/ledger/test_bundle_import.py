@@ -150,7 +150,7 @@ def test_an_import_that_dies_half_way_is_repeated(bundle: Path, other: Ledger) -
     """A real process, killed inside the second chain's transaction."""
     child = os.fork()
     if child == 0:
-        from aver.ledger.sqlite import Transaction
+        from aver.ledger.transaction import Transaction
 
         advance, seen = Transaction.advance, []
 

@@ -29,7 +29,9 @@ def cut(ledger: Ledger, chain: str, length: int) -> None:
     attacker = unguarded(ledger)
     number = attacker.execute("SELECT chain FROM chains WHERE name = ?", (chain,)).fetchone()[0]
     attacker.execute("DELETE FROM records WHERE chain = ? AND sequence >= ?", (number, length))
-    head = attacker.execute("SELECT hash FROM records WHERE chain = ? AND sequence = ?", (number, length - 1)).fetchone()
+    head = attacker.execute(
+        "SELECT hash FROM records WHERE chain = ? AND sequence = ?", (number, length - 1)
+    ).fetchone()
     attacker.execute("UPDATE chains SET count = ?, head = ? WHERE chain = ?", (length, head and head[0], number))
     if not length:
         attacker.execute("DELETE FROM chains WHERE chain = ?", (number,))

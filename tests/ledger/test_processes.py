@@ -29,7 +29,9 @@ with open_ledger() as ledger:
 def test_four_processes_on_one_chain(aver_home: Path) -> None:
     """They also race for making the home, the ledger and the first key."""
     writers = [
-        subprocess.Popen([sys.executable, "-c", WRITER, "500"], stdout=subprocess.PIPE, text=True, env=os.environ.copy())
+        subprocess.Popen(
+            [sys.executable, "-c", WRITER, "500"], stdout=subprocess.PIPE, text=True, env=os.environ.copy()
+        )
         for _ in range(4)
     ]
     outputs = [writer.communicate()[0].split() for writer in writers]
@@ -183,9 +185,7 @@ def test_a_child_knows_what_its_parent_recorded(ledger: Ledger) -> None:
 def test_verification_while_others_write(ledger: Ledger, aver_home: Path) -> None:
     """A verdict is about what was there when it began; writers at work are no fault."""
     ledger.append(CHAIN, Capsule(type="tool"))
-    writer = subprocess.Popen(
-        [sys.executable, "-c", WRITER, "600"], stdout=subprocess.DEVNULL, env=os.environ.copy()
-    )
+    writer = subprocess.Popen([sys.executable, "-c", WRITER, "600"], stdout=subprocess.DEVNULL, env=os.environ.copy())
     verdicts = []
     while writer.poll() is None:
         verdicts.append(ledger.verify().status)

@@ -26,7 +26,9 @@ def stolen(home: Path, epoch: int = 0) -> SeedSigner:
     return SeedSigner((home / "keys" / f"ledger.{epoch}.key").read_bytes())
 
 
-def forge(ledger: Ledger, chain: str, signer: SeedSigner, *, at: str, draft: Any = None, by: str | None = None) -> Sealed:
+def forge(
+    ledger: Ledger, chain: str, signer: SeedSigner, *, at: str, draft: Any = None, by: str | None = None
+) -> Sealed:
     """Append behind the ledger's back, as well as a thief can: the file is writable to him and the key is his."""
     attacker = unguarded(ledger)
     head = ledger.head(chain)
@@ -42,9 +44,7 @@ def forge(ledger: Ledger, chain: str, signer: SeedSigner, *, at: str, draft: Any
         sealed.signed_by = by
     content = sealed.to_dict()
     block = content["context"]["environment"]["aver"]
-    row = attacker.execute(
-        "SELECT chain FROM chains WHERE name = ? AND tenant = ?", (chain, ledger.tenant)
-    ).fetchone()
+    row = attacker.execute("SELECT chain FROM chains WHERE name = ? AND tenant = ?", (chain, ledger.tenant)).fetchone()
     if row is None:
         attacker.execute("INSERT INTO chains (tenant, name) VALUES (?, ?)", (ledger.tenant, chain))
         row = attacker.execute("SELECT chain FROM chains WHERE name = ?", (chain,)).fetchone()
@@ -262,11 +262,15 @@ def test_rotation_by_another_process_while_writers_live(aver_home: Path) -> None
 
     thread = threading.Thread(target=write)
     thread.start()
-    rotated = 0
+    rotated = seen = 0
     try:
-        while rotated < 12 and any(writer.poll() is None for writer in writers):
-            KeyStore(aver_home).rotate("ledger")
-            rotated += 1
+        with open_ledger() as watched:
+            while rotated < 12 and any(writer.poll() is None for writer in writers):
+                grown = watched.head("demo.shared").count
+                if grown > seen:  # Each key gets to sign something before it is replaced.
+                    seen = grown
+                    KeyStore(aver_home).rotate("ledger")
+                    rotated += 1
         exits = [writer.wait() for writer in writers]
     finally:
         stop.set()

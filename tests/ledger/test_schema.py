@@ -38,7 +38,9 @@ def test_a_fresh_ledger_is_empty_and_has_an_id(ledger: Ledger) -> None:
         assert again.id == ledger.id
 
 
-@pytest.mark.parametrize("content", [b"", b"not a database", b"SQLite format 3\x00", b"SQLite format 3\x00" + b"\xff" * 8192])
+@pytest.mark.parametrize(
+    "content", [b"", b"not a database", b"SQLite format 3\x00", b"SQLite format 3\x00" + b"\xff" * 8192]
+)
 def test_a_file_that_is_no_database(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "x.db"
     path.write_bytes(content)
@@ -59,7 +61,9 @@ def test_another_programs_database_is_left_alone(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("name", ["", "sqlite:///", "a\x00b", "x" * 300, "no/such/directory/l.db", ".", "..", "/", "\ud800"])
+@pytest.mark.parametrize(
+    "name", ["", "sqlite:///", "a\x00b", "x" * 300, "no/such/directory/l.db", ".", "..", "/", "\ud800"]
+)
 def test_a_path_that_cannot_be_a_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(AverError):

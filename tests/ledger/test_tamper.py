@@ -125,18 +125,24 @@ def test_a_stripped_post_quantum_signature(scene: Scene) -> None:
             assert first_bad(strict) == ("SIG_MISSING", CHAIN, min(sequence, 1))
 
 
-@pytest.mark.parametrize("sequence", range(6))
-@pytest.mark.parametrize("value", ["x", None, 0, b"x", 1.5], ids=repr)
+NOT_NULL = ("id", "type", "tenant", "hash")
+
+
 @pytest.mark.parametrize("column", ["id", "type", "kind", "key", "session", "at", "tenant", "hash"])
-def test_every_search_column(scene: Scene, sequence: int, column: str, value: Any) -> None:
-    before = scene.of(column, sequence)
-    required = column in ("id", "type", "tenant", "hash")
-    if before == value or (value is None and required):
-        pytest.skip("not a change that the table admits")
-    with changed(scene.attacker, scene.set(column, sequence, value)):
-        code, chain, place = first_bad(scene.ledger.verify(CHAIN))
-        assert (chain, place) == (CHAIN, sequence)
-        assert code == ("HASH_MISMATCH" if column == "hash" else "COLUMN_MISMATCH")
+def test_every_search_column(scene: Scene, column: str) -> None:
+    for sequence in range(6):
+        before = scene.of(column, sequence)
+        values = [
+            value
+            for value in ("x", 0, b"x", 1.5, None)
+            if value != before and (value is not None or column not in NOT_NULL)
+        ]
+        assert len(values) >= 4
+        for value in values:
+            with changed(scene.attacker, scene.set(column, sequence, value)):
+                code, chain, place = first_bad(scene.ledger.verify(CHAIN))
+                assert (chain, place) == (CHAIN, sequence)
+                assert code == ("HASH_MISMATCH" if column == "hash" else "COLUMN_MISMATCH")
 
 
 @pytest.mark.parametrize("sequence", range(6))
@@ -180,7 +186,9 @@ def test_a_record_doubled_at_the_end(scene: Scene, source: int) -> None:
     with changed(scene.attacker, copy):
         verdict = scene.ledger.verify()
         assert first_bad(verdict) == ("COLUMN_MISMATCH", CHAIN, 6)
-    head = f"UPDATE chains SET count = 7, head = (SELECT hash FROM records WHERE chain = {scene.number} AND sequence = 6)"
+    head = (
+        f"UPDATE chains SET count = 7, head = (SELECT hash FROM records WHERE chain = {scene.number} AND sequence = 6)"
+    )
     with changed(scene.attacker, copy, f"{head} WHERE chain = {scene.number}"):
         verdict = scene.ledger.verify()
         assert first_bad(verdict) == ("SEQUENCE_GAP", CHAIN, 6)
@@ -344,9 +352,7 @@ def test_a_record_signed_again_by_another_trusted_key(scene: Scene) -> None:
             assert first_bad(scene.ledger.verify()) == ("CHAIN_BREAK", CHAIN, sequence + 1)
 
 
-@pytest.mark.parametrize(
-    "count", [0, 1, 5, 7, 100, -1, 10**6, 10**15, 2**62, "x", 5.5, b"6"], ids=repr
-)
+@pytest.mark.parametrize("count", [0, 1, 5, 7, 100, -1, 10**6, 10**15, 2**62, "x", 5.5, b"6"], ids=repr)
 def test_the_count_in_the_head_row(scene: Scene, count: Any) -> None:
     """Whatever stands there: a finding at this chain, in bounded time, and the other chain is still judged."""
     with changed(scene.attacker, ("UPDATE chains SET count = ? WHERE chain = ?", (count, scene.number))):
@@ -373,7 +379,9 @@ def test_the_last_record_and_the_head_row_moved_far_away(scene: Scene) -> None:
     """A gap of a thousand billion records is one finding, not as many."""
     far = 10**15
     with changed(
-        scene.attacker, scene.set("sequence", 5, far), f"UPDATE chains SET count = {far + 1} WHERE chain = {scene.number}"
+        scene.attacker,
+        scene.set("sequence", 5, far),
+        f"UPDATE chains SET count = {far + 1} WHERE chain = {scene.number}",
     ):
         assert first_bad(scene.ledger.verify()) == ("SEQUENCE_GAP", CHAIN, 5)
 
@@ -389,10 +397,8 @@ def test_a_chain_with_an_impossible_name(scene: Scene, name: Any) -> None:
         assert scene.ledger.verify(OTHER).status == "verified"
 
 
-@pytest.mark.parametrize("data", [b"", b"other", "text", 12, 10**11, None, 1.5], ids=repr)
+@pytest.mark.parametrize("data", [b"", b"other", "text", 12, 10**11, 1.5], ids=repr)
 def test_a_blob_changed(scene: Scene, data: Any) -> None:
-    if data is None:
-        pytest.skip("the table does not admit it")
     with changed(scene.attacker, ("UPDATE blobs SET data = ?", (data,))):
         assert first_bad(scene.ledger.verify()) == ("ARTIFACT_HASH_MISMATCH", CHAIN, 2)
 
@@ -406,7 +412,11 @@ def test_every_byte_of_a_blob(scene: Scene) -> None:
 
 
 def test_a_blob_removed_renamed_or_given_to_another_tenant(scene: Scene) -> None:
-    for statement in ("DELETE FROM blobs", f"UPDATE blobs SET digest = '{'0' * 64}'", "UPDATE blobs SET tenant = 'mallory'"):
+    for statement in (
+        "DELETE FROM blobs",
+        f"UPDATE blobs SET digest = '{'0' * 64}'",
+        "UPDATE blobs SET tenant = 'mallory'",
+    ):
         with changed(scene.attacker, statement):
             assert first_bad(scene.ledger.verify()) == ("ARTIFACT_MISSING", CHAIN, 2)
 
@@ -483,9 +493,7 @@ def test_lookups_do_not_trust_columns(scene: Scene) -> None:
 
     for column, reference in (("id", scene.records[0].id), ("key", "k0"), ("hash", scene.records[0].hash)):
         stolen = scene.of(column, 0)
-        with changed(
-            scene.attacker, scene.set(column, 0, "elsewhere"), scene.set(column, 3, stolen)
-        ):
+        with changed(scene.attacker, scene.set(column, 0, "elsewhere"), scene.set(column, 3, stolen)):
             with pytest.raises(IntegrityError) as caught:
                 scene.ledger.get(reference)
             assert caught.value.evidence.hash == scene.of("hash", 3)

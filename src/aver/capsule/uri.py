@@ -73,6 +73,7 @@ class CapsuleURI:
 
 
 def parse_uri(text: str) -> CapsuleURI:
+    """Read a `capsule://` URI exactly, or refuse it: `str` of the result is the text again."""
     if not text.startswith(_SCHEME):
         raise _bad(text, f"it must begin with {_SCHEME}")
     if len(text) > URI_MAX:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -21,18 +20,16 @@ from typing import TYPE_CHECKING, Any, Self
 from aver.capsule.blobs import Blob
 from aver.capsule.block import RESERVED_CHAINS, check_chain_name, check_tenant
 from aver.capsule.model import Capsule
-from aver.capsule.prepared import Prepared, prepare
-from aver.capsule.sealed import Sealed, content_hash
-from aver.capsule.signing import HoldableSigner, Signer, holding
+from aver.capsule.prepared import prepare
+from aver.capsule.sealed import Sealed
 from aver.capsule.uri import parse_uri
-from aver.clock import now
-from aver.errors import AverError, BadInput, Exists, HeadMoved, IntegrityError, NotFound, Refused, Unavailable
+from aver.errors import BadInput, IntegrityError, NotFound
 from aver.home import Config, ensure_home, load_config
 from aver.keys import KeyStore, PublicKey, Ring
-from aver.ledger.commit import GroupCommit, Request
+from aver.ledger.appending import AnySigner, Append, Appender, genuine
 from aver.ledger.head import Head
-from aver.ledger.keychain import KEYS_CHAIN, key_draft, unrecorded
-from aver.ledger.sqlite import ChainRow, Row, SqliteStore, Transaction
+from aver.ledger.rows import ChainRow
+from aver.ledger.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from aver.verdict import Level, Verdict
@@ -42,31 +39,12 @@ __all__ = ["SLICE", "Ledger", "open_ledger", "sqlite_path", "tenants_of"]
 SLICE = 1000
 """How many records are read in one short transaction."""
 
-AnySigner = Signer | HoldableSigner
-
 ROWS_MAX = 2**63 - 1
 """The largest row or sequence number that a store can hold."""
 
 _KIND_BY_TYPE = "CASE records.type WHEN 'tool' THEN 'call' WHEN 'chat' THEN 'turn' ELSE 'record' END"
 _HEX64 = re.compile(r"[0-9a-f]{64}").fullmatch
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
-
-
-class Append(Request[list[Sealed]]):
-    """Drafts that go to the end of one chain together."""
-
-    __slots__ = ("after", "chain", "drafts", "one", "signer")
-
-    def __init__(
-        self, chain: str, drafts: Sequence[Prepared], signer: AnySigner | None, after: Head | None, *, one: bool
-    ) -> None:
-        super().__init__()
-        self.chain = chain
-        self.drafts = drafts
-        self.signer = signer
-        self.after = after
-        self.one = one
-        """A single append: a key that was used before refuses it, instead of standing in its place."""
 
 
 class Ledger:
@@ -78,8 +56,7 @@ class Ledger:
         self.tenant = check_tenant(tenant)
         self.config = config
         self._signer = signer
-        self._recorded_keys: set[tuple[object, str]] = set()
-        self._commits: GroupCommit[Append] = GroupCommit(self._write)
+        self._appender = Appender(store, keys, self.tenant)
 
     @property
     def id(self) -> str:
@@ -115,8 +92,10 @@ class Ledger:
         `after` is the head the caller has seen: `HeadMoved` if the chain has moved on.
         """
         self._check_name(chain)
-        request = Append(chain, [prepare(draft, key=key, blobs=blobs)], signer, self._own(chain, after), one=True)
-        return self._submit(request)[0]
+        request = Append(
+            chain, [prepare(draft, key=key, blobs=blobs)], signer or self.signer(), self._own(chain, after), one=True
+        )
+        return self._appender.submit(request)[0]
 
     def append_many(
         self,
@@ -142,12 +121,14 @@ class Ledger:
         ]
         if not prepared:
             return []
-        return self._submit(Append(chain, prepared, signer, self._own(chain, after), one=False))
+        return self._appender.submit(
+            Append(chain, prepared, signer or self.signer(), self._own(chain, after), one=False)
+        )
 
     def append_reserved(self, chain: str, draft: Capsule, *, key: str | None, after: Head | None = None) -> Sealed:
         """Append to `meta` or `keys`, which only the ledger itself writes."""
-        request = Append(chain, [prepare(draft, key=key)], None, after, one=True)
-        return self._submit(request)[0]
+        request = Append(chain, [prepare(draft, key=key)], self.signer(), after, one=True)
+        return self._appender.submit(request)[0]
 
     def close_chain(self, chain: str) -> Sealed:
         """Record in `meta` where a chain ended, so that cutting or deleting it later is found."""
@@ -157,113 +138,7 @@ class Ledger:
 
     def record_keys(self) -> None:
         """Put what became of our keys into the `keys` chain, if it is not there yet. Appending does this too."""
-        with holding(self.signer()) as signer, self.store.writing() as transaction:
-            chains: dict[str, ChainRow] = {}
-            self._record_keys(transaction, signer, chains)
-            for row in chains.values():
-                transaction.advance(row)
-
-    def _submit(self, request: Append) -> list[Sealed]:
-        self._commits.submit(request)
-        if request.result is None:
-            raise Unavailable("the record was not written")
-        return request.result
-
-    def _write(self, batch: Sequence[Append]) -> None:
-        """Write a batch in one durable commit. Keys are held still first, then the ledger is locked, always so."""
-        with ExitStack() as holds:
-            held: dict[int, Signer] = {}
-            for request in batch:
-                signer = request.signer or self.signer()
-                request.signer = signer
-                try:
-                    if id(signer) not in held:
-                        held[id(signer)] = holds.enter_context(holding(signer))
-                except (AverError, OSError) as error:
-                    request.refuse(error)
-            todo = [request for request in batch if request.failure is None]
-            if not todo:
-                return
-            recorded: set[tuple[object, str]] = set()
-            stamp = self.keys.ring_stamp()
-            with self.store.writing() as transaction:
-                chains: dict[str, ChainRow] = {}
-                for request in todo:
-                    signer = held[id(request.signer)]
-                    try:
-                        if (stamp, signer.fingerprint) not in self._recorded_keys:
-                            self._record_keys(transaction, signer, chains)
-                            recorded.add((stamp, signer.fingerprint))
-                        request.succeed(self._write_one(transaction, request, signer, chains))
-                    except AverError as refusal:
-                        request.refuse(refusal)
-                    except _SignerError as failed:
-                        request.refuse(failed.__cause__ or failed)
-                for row in chains.values():
-                    transaction.advance(row)
-            if recorded:
-                self._recorded_keys = recorded | {known for known in self._recorded_keys if known[0] == stamp}
-
-    def _write_one(
-        self, transaction: Transaction, request: Append, signer: Signer, chains: dict[str, ChainRow]
-    ) -> list[Sealed]:
-        """Seal and insert one request. Everything that can refuse it happens before the first insert."""
-        row = chains.get(request.chain) or transaction.chain(self.tenant, request.chain)
-        count, head, frozen = (row.count, row.head, row.frozen) if row else (0, None, False)
-        if frozen:
-            raise Refused("FROZEN", f"{request.chain} was imported and does not grow here")
-        if request.after is not None and (request.after.count, request.after.hash) != (count, head):
-            raise HeadMoved(request.after, Head(self.id, self.tenant, request.chain, count, head))
-        blobs = {blob.digest: blob for draft in request.drafts for blob in draft.blobs}
-        for digest in frozenset().union(*(draft.blob_digests for draft in request.drafts)):
-            if digest not in blobs and not transaction.has_blob(self.tenant, digest):
-                raise BadInput(f"the draft refers to the blob {digest}, which is not here", advice="pass it in blobs=")
-        identity = {"ledger": self.id, "tenant": self.tenant, "name": request.chain}
-        results: list[Sealed] = []
-        ids: set[str] = set()
-        fresh: dict[str | None, Sealed] = {}
-        new: list[tuple[Sealed, tuple[Any, ...]]] = []
-        for draft in request.drafts:
-            before = draft.key is not None and (fresh.get(draft.key) or self._by_key(transaction, draft.key))
-            if before:
-                if request.one:
-                    raise Exists(str(draft.key), before)
-                results.append(_marked(before))
-                continue
-            if draft.id in ids or transaction.has_id(self.tenant, draft.id):
-                raise Refused("ID_TAKEN", f"a record with the id {draft.id} is already in the ledger", advice=_NEW_ID)
-            ids.add(draft.id)
-            sealed = _sealed(draft, signer, at=now(), sequence=count, previous_hash=head, chain=identity)
-            sealed.chain = request.chain
-            count, head = count + 1, sealed.hash
-            results.append(sealed)
-            new.append((sealed, (draft.id, draft.type, draft.kind, draft.key, draft.session, sealed.signed_at)))
-            fresh[draft.key] = sealed
-        if new:
-            if row is None:
-                row = transaction.add_chain(self.tenant, request.chain)
-            chains[request.chain] = row
-            if blobs:
-                transaction.add_blobs(self.tenant, blobs.items())
-            transaction.add_records(row, new)
-        return results
-
-    def _record_keys(self, transaction: Transaction, signer: Signer, chains: dict[str, ChainRow]) -> None:
-        """Before a key of our ring seals here for the first time, what became of our keys goes into `keys`."""
-        ring = self.keys.ring()
-        events = unrecorded(ring, signer.fingerprint, lambda key: transaction.by_key(self.tenant, key) is not None)
-        if not events:
-            return
-        heads = [Head(self.id, self.tenant, row.name, row.count, row.head) for row in transaction.chains(self.tenant)]
-        heads = [head for head in heads if head.chain != KEYS_CHAIN]
-        for event in events:
-            draft, blobs = key_draft(event, heads)
-            prepared = prepare(draft, key=event.key, blobs=blobs)
-            self._write_one(transaction, Append(KEYS_CHAIN, [prepared], None, None, one=True), signer, chains)
-
-    def _by_key(self, transaction: Transaction, key: str) -> Sealed | None:
-        found = transaction.by_key(self.tenant, key)
-        return None if found is None else self._genuine(*found, "key", key)
+        self._appender.record_keys(self.signer())
 
     def signer(self) -> AnySigner:
         """Whoever signs here unless an append names another."""
@@ -406,26 +281,7 @@ class Ledger:
 
     def _get(self, column: str, value: str) -> Sealed | None:
         found = self.store.first(self.tenant, column, value)
-        return None if found is None else self._genuine(*found, column, value)
-
-    def _genuine(self, chain: str, row: Row, column: str, value: str) -> Sealed:
-        """The record that a column led to, provided that its signed bytes say the same."""
-        sealed = row.sealed
-        sealed.chain = chain
-        try:
-            content = sealed.to_dict()
-            block = content["context"]["environment"].get("aver", {}) if column == "key" else {}
-            actual = {"hash": content_hash(sealed.canonical), "id": content.get("id"), "key": block.get("key")}[column]
-        except (AverError, AttributeError, KeyError, TypeError):
-            actual = None
-        if actual != value:
-            raise IntegrityError(
-                "HASH_MISMATCH" if column == "hash" else "COLUMN_MISMATCH",
-                f"chain {chain}, sequence {row.sequence}: its {column} is not {value}, under which it is stored",
-                evidence=sealed,
-                advice="run: aver verify",
-            )
-        return sealed
+        return None if found is None else genuine(*found, column, value)
 
 
 def _is_text(value: str) -> bool:
@@ -434,25 +290,6 @@ def _is_text(value: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-_NEW_ID = "leave the id out to get a new one; give a key to seal something only once"
-
-
-class _SignerError(Exception):
-    """What a signer raised; it is not the store's failure, and fails its own request only."""
-
-
-def _sealed(draft: Prepared, signer: Signer, **place: Any) -> Sealed:
-    try:
-        return draft.seal(signer, **place)
-    except Exception as error:
-        raise _SignerError from error
-
-
-def _marked(sealed: Sealed) -> Sealed:
-    seal = (sealed.canonical, sealed.hash, sealed.signature, sealed.signature_pq, sealed.signed_at, sealed.signed_by)
-    return Sealed(*seal, chain=sealed.chain, existed=True)
 
 
 def sqlite_path(url: str) -> Path:

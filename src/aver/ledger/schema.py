@@ -11,7 +11,10 @@ is refused, not guessed at.
 
 from __future__ import annotations
 
-__all__ = ["APPLICATION_ID", "MIGRATIONS", "PAGE_SIZE", "VERSION"]
+import sqlite3
+from collections.abc import Iterator
+
+__all__ = ["APPLICATION_ID", "MIGRATIONS", "PAGE_SIZE", "VERSION", "create", "migrate"]
 
 APPLICATION_ID = 0x41764572
 """`AvEr`: how `file` and Aver itself tell a ledger from another SQLite database."""
@@ -92,3 +95,28 @@ MIGRATIONS: tuple[str, ...] = (_FIRST,)
 """Each brings a ledger from the version of its index to the next. What has been released is never edited."""
 
 VERSION = len(MIGRATIONS)
+
+
+def create(connection: sqlite3.Connection) -> None:
+    """Make the tables in an empty database, all or none."""
+    connection.execute("BEGIN IMMEDIATE")
+    migrate(connection, 0)
+    connection.execute("COMMIT")
+
+
+def migrate(connection: sqlite3.Connection, version: int) -> None:
+    """Bring the tables from a version to the newest, within the transaction that is open."""
+    for migration in MIGRATIONS[version:]:
+        for statement in _statements(migration):
+            connection.execute(statement)
+    connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def _statements(script: str) -> Iterator[str]:
+    """`executescript` would commit first; so the script is cut where SQLite says that a statement is complete."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""

@@ -1,4 +1,4 @@
-"""The ledger's store in one SQLite file. All SQL of the embedded ledger is here.
+"""The ledger's store in one SQLite file: opening, connections, and all that is read. Writing is in `transaction`.
 
 Durable means durable: write-ahead log, `synchronous=FULL`, and an append returns after the log was synced. Every
 write transaction and every checkpoint of the log runs under the one lock beside the file (see `lock`), then under
@@ -13,22 +13,22 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from aver.capsule.blobs import Blob
-from aver.capsule.sealed import Sealed
 from aver.clock import new_id, now
 from aver.errors import BadInput, NotFound, Unavailable
 from aver.home import sync_directory
 from aver.ledger import schema
 from aver.ledger.forks import mind_forks
 from aver.ledger.lock import WriteLock
+from aver.ledger.rows import CHAIN, COLUMNS, SEAL, ChainRow, Row, as_bytes, as_text, chain_named, chain_row, stored_row
+from aver.ledger.transaction import Transaction
 
-__all__ = ["ChainRow", "Row", "SqliteStore", "Transaction"]
+__all__ = ["SqliteStore"]
 
 LOG_PAGES = 1000
 """Length of the write-ahead log from which a commit also moves it into the main file."""
@@ -40,36 +40,6 @@ LOCK_SUFFIX = ".lock"
 
 _SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
 """What `sqlite3` raises. The second, where a message about a damaged schema quotes bytes that are not text."""
-
-
-@dataclass(slots=True)
-class ChainRow:
-    """A chain as its head row says it is. `number` is its row; `count` and `head` move as records are added."""
-
-    number: int
-    tenant: str
-    name: str
-    count: int
-    head: str | None
-    frozen: bool = False
-    origin: str | None = None
-    """The name of a frozen chain where it came from, if it had to be renamed here."""
-
-
-class Row(NamedTuple):
-    """A stored record with its place and with the columns that the store searches by."""
-
-    sequence: int
-    sealed: Sealed
-    columns: tuple[Any, ...]
-    tenant: Any = None
-    """Whose the row says it is; by this column, keys are looked up."""
-
-
-_SEAL = "canonical, hash, signature, signature_pq, signed_at, signed_by"
-_COLUMNS = "id, type, kind, key, session, at"
-_CHAIN = "chain, CAST(tenant AS BLOB), CAST(name AS BLOB), count, CAST(head AS BLOB), frozen, CAST(origin AS BLOB)"
-"""Text as bytes: what is stored there may be anything, and must not keep the other chains from being read."""
 
 
 class SqliteStore:
@@ -178,7 +148,7 @@ class SqliteStore:
                     connection.execute(f"PRAGMA page_size = {schema.PAGE_SIZE}")
                     connection.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
                     connection.execute("PRAGMA synchronous = FULL")
-                    _migrate(connection, 0)
+                    schema.create(connection)
                     connection.executemany(
                         "INSERT INTO ledger VALUES (?, ?)", [("id", new_id()), ("created_at", now())]
                     )
@@ -296,28 +266,28 @@ class SqliteStore:
 
     def chain(self, tenant: str, name: str) -> ChainRow | None:
         with self.reading() as connection:
-            return _chain(connection, tenant, name)
+            return chain_named(connection, tenant, name)
 
     def chains(self, tenant: str) -> list[ChainRow]:
         with self.reading() as connection:
-            rows = connection.execute(f"SELECT {_CHAIN} FROM chains WHERE tenant = ? ORDER BY name", (tenant,))
-            return [_chain_row(row) for row in rows]
+            rows = connection.execute(f"SELECT {CHAIN} FROM chains WHERE tenant = ? ORDER BY name", (tenant,))
+            return [chain_row(row) for row in rows]
 
     def tenants(self) -> list[str]:
         with self.reading() as connection:
             rows = connection.execute("SELECT DISTINCT CAST(tenant AS BLOB) FROM chains ORDER BY tenant")
-            return [_text(row[0]) for row in rows]
+            return [as_text(row[0]) for row in rows]
 
     @contextmanager
     def rows(self, chain: ChainRow, start: int, stop: int) -> Iterator[Iterator[Row]]:
         """The records of a chain from `start` up to `stop`, as they are stored, in one read."""
         with self.reading() as connection:
             cursor = connection.execute(
-                f"SELECT sequence, {_COLUMNS}, {_SEAL}, tenant FROM records"
+                f"SELECT sequence, {COLUMNS}, {SEAL}, tenant FROM records"
                 " WHERE chain = ? AND sequence >= ? AND sequence < ? ORDER BY sequence",
                 (chain.number, start, stop),
             )
-            yield map(_row, cursor)
+            yield map(stored_row, cursor)
 
     def next_sequence(self, chain: ChainRow, start: int) -> int | None:
         """Where the first record from `start` on lies; None if there is none."""
@@ -365,11 +335,11 @@ class SqliteStore:
         """One page of the records that meet a condition: row number (to go on from), chain and record."""
         with self.reading() as connection:
             rows = connection.execute(
-                f"SELECT record, chains.name, sequence, {_COLUMNS}, {_SEAL} FROM records JOIN chains USING (chain)"
+                f"SELECT record, chains.name, sequence, {COLUMNS}, {SEAL} FROM records JOIN chains USING (chain)"
                 f" WHERE chains.tenant = ? AND {condition} ORDER BY record LIMIT ?",
                 (tenant, *values, limit),
             )
-            return [(row[0], row[1], _row(row[2:])) for row in rows]
+            return [(row[0], row[1], stored_row(row[2:])) for row in rows]
 
     def newest_record(self) -> int:
         """The number of the newest row, for following what comes after it."""
@@ -381,7 +351,7 @@ class SqliteStore:
             row = connection.execute(
                 "SELECT data, media FROM blobs WHERE tenant = ? AND digest = ?", (tenant, digest)
             ).fetchone()
-        return None if row is None else Blob(_bytes(row[0]), str(row[1]))
+        return None if row is None else Blob(as_bytes(row[0]), str(row[1]))
 
     def repeated(self, tenant: str) -> list[tuple[str, str, int]]:
         """Ids and idempotency keys that occur more than once: chain and sequence of each later one."""
@@ -406,128 +376,6 @@ class SqliteStore:
         with self.reading() as connection:
             rows = [str(row[0]) for row in connection.execute("PRAGMA quick_check(20)")]
         return [] if rows == ["ok"] else rows
-
-
-class Transaction:
-    """What may be done inside a write transaction."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-
-    def migrate(self) -> None:
-        version = self._connection.execute("PRAGMA user_version").fetchone()[0]
-        _migrate_within(self._connection, version)
-
-    def chain(self, tenant: str, name: str) -> ChainRow | None:
-        return _chain(self._connection, tenant, name)
-
-    def chains(self, tenant: str) -> list[ChainRow]:
-        rows = self._connection.execute(f"SELECT {_CHAIN} FROM chains WHERE tenant = ? ORDER BY name", (tenant,))
-        return [_chain_row(row) for row in rows]
-
-    def add_chain(self, tenant: str, name: str) -> ChainRow:
-        cursor = self._connection.execute("INSERT INTO chains (tenant, name) VALUES (?, ?)", (tenant, name))
-        return ChainRow(int(cursor.lastrowid or 0), tenant, name, 0, None)
-
-    def by_key(self, tenant: str, key: str) -> tuple[str, Row] | None:
-        row = self._connection.execute(
-            f"SELECT chains.name, sequence, {_COLUMNS}, {_SEAL} FROM records JOIN chains USING (chain)"
-            " WHERE records.tenant = ? AND key = ?",
-            (tenant, key),
-        ).fetchone()
-        return None if row is None else (row[0], _row(row[1:]))
-
-    def has_id(self, tenant: str, record_id: str) -> bool:
-        query = "SELECT 1 FROM records WHERE id = ? AND tenant = ?"
-        return self._connection.execute(query, (record_id, tenant)).fetchone() is not None
-
-    def has_blob(self, tenant: str, digest: str) -> bool:
-        query = "SELECT 1 FROM blobs WHERE tenant = ? AND digest = ?"
-        return self._connection.execute(query, (tenant, digest)).fetchone() is not None
-
-    def add_blobs(self, tenant: str, blobs: Iterable[tuple[str, Blob]]) -> None:
-        self._connection.executemany(
-            "INSERT INTO blobs VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-            [(tenant, digest, blob.media, blob.data) for digest, blob in blobs],
-        )
-
-    def add_records(self, chain: ChainRow, records: Iterable[tuple[Sealed, tuple[Any, ...]]]) -> None:
-        """Add records, with their columns, at the chain's end. The head row follows with `advance`."""
-        rows = []
-        for sealed, columns in records:
-            seal = (sealed.canonical, sealed.hash, sealed.signature, sealed.signature_pq)
-            rows.append((chain.number, chain.count, chain.tenant, *columns, *seal, sealed.signed_at, sealed.signed_by))
-            chain.count += 1
-            chain.head = sealed.hash
-        self._connection.executemany(
-            f"INSERT OR ROLLBACK INTO records (chain, sequence, tenant, {_COLUMNS}, {_SEAL})"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            rows,
-        )
-
-    def advance(self, chain: ChainRow) -> None:
-        self._connection.execute(
-            "UPDATE chains SET count = ?, head = ? WHERE chain = ?", (chain.count, chain.head, chain.number)
-        )
-
-    def freeze(self, chain: ChainRow, origin: str) -> None:
-        """Close an imported chain for good."""
-        self._connection.execute("UPDATE chains SET frozen = 1, origin = ? WHERE chain = ?", (origin, chain.number))
-
-
-def _chain(connection: sqlite3.Connection, tenant: str, name: str) -> ChainRow | None:
-    row = connection.execute(f"SELECT {_CHAIN} FROM chains WHERE tenant = ? AND name = ?", (tenant, name)).fetchone()
-    return None if row is None else _chain_row(row)
-
-
-def _chain_row(row: Sequence[Any]) -> ChainRow:
-    """A head row as it is stored. A count that is none counts no records: those that are there then lie beyond it."""
-    number, tenant, name, count, head, frozen, origin = row
-    count = count if type(count) is int and count >= 0 else 0
-    head, origin = (None if value is None else _text(value) for value in (head, origin))
-    return ChainRow(number, _text(tenant), _text(name), count, head, bool(frozen), origin)
-
-
-def _text(value: Any) -> str:
-    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
-
-
-def _bytes(value: Any) -> bytes:
-    return value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
-
-
-def _row(row: Sequence[Any]) -> Row:
-    """A row as it is stored. SQLite keeps any type in any column: what is not text there is made text to be judged."""
-    seal = row[8:13]
-    if set(map(type, seal)) != _ALL_TEXT:
-        seal = tuple(str(value) for value in seal)
-    return Row(row[0], Sealed(_bytes(row[7]), *seal), tuple(row[1:7]), *row[13:])
-
-
-_ALL_TEXT = {str}
-
-
-def _migrate(connection: sqlite3.Connection, version: int) -> None:
-    connection.execute("BEGIN IMMEDIATE")
-    _migrate_within(connection, version)
-    connection.execute("COMMIT")
-
-
-def _migrate_within(connection: sqlite3.Connection, version: int) -> None:
-    for migration in schema.MIGRATIONS[version:]:
-        for statement in _statements(migration):
-            connection.execute(statement)
-    connection.execute(f"PRAGMA user_version = {schema.VERSION}")
-
-
-def _statements(script: str) -> Iterator[str]:
-    """`executescript` would commit first; so the script is cut where SQLite says that a statement is complete."""
-    statement = ""
-    for line in script.splitlines(keepends=True):
-        statement += line
-        if sqlite3.complete_statement(statement):
-            yield statement
-            statement = ""
 
 
 def _unavailable(path: Path, error: Exception) -> Unavailable:

@@ -21,7 +21,7 @@ from aver.ledger.head import Head
 from aver.ledger.keychain import KEYS_CHAIN, heads_at_ends, retirements
 from aver.ledger.memory import check_seen, hold_to_heads, remember
 from aver.ledger.meta import check_meta
-from aver.ledger.sqlite import ChainRow, Row
+from aver.ledger.rows import ChainRow, Row
 from aver.ledger.workers import Slice, judged_in_order
 from aver.verdict import ChainJudge, Finding, Level, Place, Retirement, Rules, Tally, Verdict, conclude
 from aver.verdict.record import imported_by, searched_by

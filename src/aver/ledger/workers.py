@@ -20,7 +20,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import IO, TYPE_CHECKING, Any
 
-from aver.ledger.sqlite import ChainRow
+from aver.ledger.rows import ChainRow
 from aver.verdict import Rules, Tally
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from aver.keys import LEDGER, PublicKey, SeedSigner
 from aver.ledger.bundle.layout import BLOBS, INDEX, META, SUFFIX, Index, read_index
 from aver.ledger.ledger import Ledger
 from aver.ledger.memory import META_CHAIN
-from aver.ledger.sqlite import ChainRow
+from aver.ledger.rows import ChainRow
 
 __all__ = ["Exported", "export_bundle"]
 

@@ -30,7 +30,8 @@ from aver.ledger.head import Head
 from aver.ledger.ledger import Ledger
 from aver.ledger.memory import META_CHAIN
 from aver.ledger.outside import code_of, open_inside
-from aver.ledger.sqlite import ChainRow, Transaction
+from aver.ledger.rows import ChainRow
+from aver.ledger.transaction import Transaction
 from aver.verdict import CHECKS, ChainJudge, Rules, Terms, Verdict, conclude
 from aver.verdict.record import COLUMNS, imported_by
 

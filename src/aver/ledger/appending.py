@@ -1,0 +1,215 @@
+"""Appending: what happens between a prepared draft and a durable record.
+
+Requests that wait at the same time are written in one commit (see `commit`). Within it, each request is sealed
+and inserted after the other, in this order, always: the signers' keys are held still, the store is locked, what
+became of our keys is recorded, the request is checked, sealed, inserted. Everything that can refuse a request
+happens before its first insertion, so that a refusal leaves nothing behind and harms no other request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from aver.capsule.prepared import Prepared, prepare
+from aver.capsule.sealed import Sealed, content_hash
+from aver.capsule.signing import HoldableSigner, Signer, holding
+from aver.clock import now
+from aver.errors import AverError, BadInput, Exists, HeadMoved, IntegrityError, Refused, Unavailable
+from aver.keys import KeyStore
+from aver.ledger.commit import GroupCommit, Request
+from aver.ledger.head import Head
+from aver.ledger.keychain import KEYS_CHAIN, key_draft, unrecorded
+from aver.ledger.rows import ChainRow, Row
+from aver.ledger.sqlite import SqliteStore
+from aver.ledger.transaction import Transaction
+
+__all__ = ["AnySigner", "Append", "Appender", "genuine"]
+
+AnySigner = Signer | HoldableSigner
+
+
+class Append(Request[list[Sealed]]):
+    """Drafts that go to the end of one chain together."""
+
+    __slots__ = ("after", "chain", "drafts", "one", "signer")
+
+    def __init__(
+        self, chain: str, drafts: Sequence[Prepared], signer: AnySigner, after: Head | None, *, one: bool
+    ) -> None:
+        super().__init__()
+        self.chain = chain
+        self.drafts = drafts
+        self.signer = signer
+        self.after = after
+        self.one = one
+        """A single append: a key that was used before refuses it, instead of standing in its place."""
+
+
+class Appender:
+    """Writes for one tenant of one store."""
+
+    def __init__(self, store: SqliteStore, keys: KeyStore, tenant: str) -> None:
+        self._store = store
+        self._keys = keys
+        self._tenant = tenant
+        self._recorded_keys: set[tuple[object, str]] = set()
+        self._commits: GroupCommit[Append] = GroupCommit(self._write)
+
+    def submit(self, request: Append) -> list[Sealed]:
+        """Return the request's records when they are durable."""
+        self._commits.submit(request)
+        if request.result is None:
+            raise Unavailable("the record was not written")
+        return request.result
+
+    def record_keys(self, signer: AnySigner) -> None:
+        """Put what became of our keys into the `keys` chain now."""
+        with holding(signer) as held, self._store.writing() as transaction:
+            chains: dict[str, ChainRow] = {}
+            self._record_keys(transaction, held, chains)
+            for row in chains.values():
+                transaction.advance(row)
+
+    def _write(self, batch: Sequence[Append]) -> None:
+        """Write a batch in one durable commit. Keys are held still first, then the ledger is locked, always so."""
+        with ExitStack() as holds:
+            held: dict[int, Signer] = {}
+            for request in batch:
+                try:
+                    if id(request.signer) not in held:
+                        held[id(request.signer)] = holds.enter_context(holding(request.signer))
+                except (AverError, OSError) as error:
+                    request.refuse(error)
+            todo = [request for request in batch if request.failure is None]
+            if not todo:
+                return
+            recorded: set[tuple[object, str]] = set()
+            stamp = self._keys.ring_stamp()
+            with self._store.writing() as transaction:
+                chains: dict[str, ChainRow] = {}
+                for request in todo:
+                    signer = held[id(request.signer)]
+                    try:
+                        known = stamp, _fingerprint(signer)
+                        if known not in self._recorded_keys:
+                            self._record_keys(transaction, signer, chains)
+                            recorded.add(known)
+                        request.succeed(self._write_one(transaction, request, signer, chains))
+                    except AverError as refusal:
+                        request.refuse(refusal)
+                    except _SignerError as failed:
+                        request.refuse(failed.__cause__ or failed)
+                for row in chains.values():
+                    transaction.advance(row)
+            if recorded:
+                self._recorded_keys = recorded | {one for one in self._recorded_keys if one[0] == stamp}
+
+    def _write_one(
+        self, transaction: Transaction, request: Append, signer: Signer, chains: dict[str, ChainRow]
+    ) -> list[Sealed]:
+        """Seal and insert one request. Everything that can refuse it happens before the first insert."""
+        row = chains.get(request.chain) or transaction.chain(self._tenant, request.chain)
+        count, head, frozen = (row.count, row.head, row.frozen) if row else (0, None, False)
+        if frozen:
+            raise Refused("FROZEN", f"{request.chain} was imported and does not grow here")
+        if request.after is not None and (request.after.count, request.after.hash) != (count, head):
+            raise HeadMoved(request.after, Head(self._store.ledger_id, self._tenant, request.chain, count, head))
+        blobs = {blob.digest: blob for draft in request.drafts for blob in draft.blobs}
+        for digest in frozenset().union(*(draft.blob_digests for draft in request.drafts)):
+            if digest not in blobs and not transaction.has_blob(self._tenant, digest):
+                raise BadInput(f"the draft refers to the blob {digest}, which is not here", advice="pass it in blobs=")
+        identity = {"ledger": self._store.ledger_id, "tenant": self._tenant, "name": request.chain}
+        results: list[Sealed] = []
+        ids: set[str] = set()
+        fresh: dict[str | None, Sealed] = {}
+        new: list[tuple[Sealed, tuple[Any, ...]]] = []
+        for draft in request.drafts:
+            before = draft.key is not None and (fresh.get(draft.key) or self._by_key(transaction, draft.key))
+            if before:
+                if request.one:
+                    raise Exists(str(draft.key), before)
+                results.append(_marked(before))
+                continue
+            if draft.id in ids or transaction.has_id(self._tenant, draft.id):
+                raise Refused("ID_TAKEN", f"a record with the id {draft.id} is already in the ledger", advice=_NEW_ID)
+            ids.add(draft.id)
+            sealed = _sealed(draft, signer, at=now(), sequence=count, previous_hash=head, chain=identity)
+            sealed.chain = request.chain
+            count, head = count + 1, sealed.hash
+            results.append(sealed)
+            new.append((sealed, (draft.id, draft.type, draft.kind, draft.key, draft.session, sealed.signed_at)))
+            fresh[draft.key] = sealed
+        if new:
+            if row is None:
+                row = transaction.add_chain(self._tenant, request.chain)
+            chains[request.chain] = row
+            if blobs:
+                transaction.add_blobs(self._tenant, blobs.items())
+            transaction.add_records(row, new)
+        return results
+
+    def _record_keys(self, transaction: Transaction, signer: Signer, chains: dict[str, ChainRow]) -> None:
+        """Before a key of our ring seals here for the first time, what became of our keys goes into `keys`."""
+        ring = self._keys.ring()
+        events = unrecorded(ring, signer.fingerprint, lambda key: transaction.by_key(self._tenant, key) is not None)
+        if not events:
+            return
+        ledger = self._store.ledger_id
+        rows = [row for row in transaction.chains(self._tenant) if row.name != KEYS_CHAIN]
+        heads = [Head(ledger, self._tenant, row.name, row.count, row.head) for row in rows]
+        for event in events:
+            draft, blobs = key_draft(event, heads)
+            prepared = prepare(draft, key=event.key, blobs=blobs)
+            self._write_one(transaction, Append(KEYS_CHAIN, [prepared], signer, None, one=True), signer, chains)
+
+    def _by_key(self, transaction: Transaction, key: str) -> Sealed | None:
+        found = transaction.by_key(self._tenant, key)
+        return None if found is None else genuine(*found, "key", key)
+
+
+_NEW_ID = "leave the id out to get a new one; give a key to seal something only once"
+
+
+class _SignerError(Exception):
+    """What a signer raised; it is not the store's failure, and fails its own request only."""
+
+
+def _fingerprint(signer: Signer) -> str:
+    try:
+        return signer.fingerprint
+    except Exception as error:
+        raise _SignerError from error
+
+
+def _sealed(draft: Prepared, signer: Signer, **place: Any) -> Sealed:
+    try:
+        return draft.seal(signer, **place)
+    except Exception as error:
+        raise _SignerError from error
+
+
+def _marked(sealed: Sealed) -> Sealed:
+    seal = (sealed.canonical, sealed.hash, sealed.signature, sealed.signature_pq, sealed.signed_at, sealed.signed_by)
+    return Sealed(*seal, chain=sealed.chain, existed=True)
+
+
+def genuine(chain: str, row: Row, column: str, value: str) -> Sealed:
+    """The record that a column led to, provided that its signed bytes say the same."""
+    sealed = row.sealed
+    sealed.chain = chain
+    try:
+        content = sealed.to_dict()
+        block = content["context"]["environment"].get("aver", {}) if column == "key" else {}
+        actual = {"hash": content_hash(sealed.canonical), "id": content.get("id"), "key": block.get("key")}[column]
+    except (AverError, AttributeError, KeyError, TypeError):
+        actual = None
+    if actual != value:
+        raise IntegrityError(
+            "HASH_MISMATCH" if column == "hash" else "COLUMN_MISMATCH",
+            f"chain {chain}, sequence {row.sequence}: its {column} is not {value}, under which it is stored",
+            evidence=sealed,
+            advice="run: aver verify",
+        )
+    return sealed
