@@ -79,11 +79,11 @@ def test_any_page_may_be_hit(whole: list[Sealed], aver_home: Path, filler: bytes
             for reading in (
                 ledger.chains,
                 ledger.heads,
-                lambda l=ledger: list(l.find()),
-                lambda l=ledger: l.get(whole[7].hash),
+                lambda opened=ledger: list(opened.find()),
+                lambda opened=ledger: opened.get(whole[7].hash),
             ):
                 attempt(reading)
-            attempt(lambda l=ledger: l.append("demo.after", Capsule(type="tool")))
+            attempt(lambda opened=ledger: opened.append("demo.after", Capsule(type="tool")))
     assert failed > 20
 
 

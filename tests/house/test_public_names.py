@@ -16,10 +16,11 @@ from aver.verdict import codes
 SOURCE = Path(aver.__file__).parent
 
 PUBLIC = """
-__version__ AsyncLedger Authority AverError BadInput Blob Capsule CapsuleURI Check Context Execution Exists Finding Head
-HeadMoved IntegrityError InvalidCapsule KeyStore Ledger NotCanonical NotFound Option Outcome Place PublicKey Reasoning Refused
-Ring Sealed SeedSigner Signature Signer ToolCall Trigger Unavailable Verdict ascii_json canonical_bytes chain_name of_kind
-open_ledger open_ledger_async parse_uri resolve_fragment seal validate verify verify_with_key
+__version__ AsyncLedger Authority AverError BadInput Blob Capsule CapsuleURI Check Context Execution Exists
+Finding Head HeadMoved IntegrityError InvalidCapsule KeyStore Ledger NotCanonical NotFound Option Outcome
+Place PublicKey Reasoning Refused Ring Sealed SeedSigner Signature Signer ToolCall Trigger Unavailable Verdict
+ascii_json canonical_bytes chain_name of_kind open_ledger open_ledger_async parse_uri resolve_fragment seal
+validate verify verify_with_key
 """
 
 

@@ -37,20 +37,24 @@ function canonical(value, path = "") {
 }
 function capsule(number, previous) {
   return {
-    id: crypto.randomUUID(), type: "agent", domain: "agents", parent_id: null, sequence: number, previous_hash: previous,
-    spec_version: "1.0",
-    trigger: { type: "user_request", source: "js", timestamp: new Date(1768478400202 + number).toISOString().replace("Z", "+00:00"),
+    id: crypto.randomUUID(), type: "agent", domain: "agents", parent_id: null,
+    sequence: number, previous_hash: previous, spec_version: "1.0",
+    trigger: { type: "user_request", source: "js",
+      timestamp: new Date(1768478400202 + number).toISOString().replace("Z", "+00:00"),
       request: "h\u00e9llo \u{1F600} \u2028 \u007f <&>", correlation_id: null, user_id: null },
-    context: { agent_id: "a", session_id: null, environment: { "\u{1F600}": 1, "\uff5e": 2, "e\u0301": 3, "\u00e9": 4 } },
-    reasoning: { analysis: "", options: [{ id: "o", description: "d", pros: [], cons: [], estimated_impact: {}, feasibility: 1,
-      risks: [], selected: true, rejection_reason: "" }], options_considered: ["d"], selected_option: "d", reasoning: "",
+    context: { agent_id: "a", session_id: null,
+      environment: { "\u{1F600}": 1, "\uff5e": 2, "e\u0301": 3, "\u00e9": 4 } },
+    reasoning: { analysis: "", options: [{ id: "o", description: "d", pros: [], cons: [],
+      estimated_impact: {}, feasibility: 1, risks: [], selected: true, rejection_reason: "" }],
+      options_considered: ["d"], selected_option: "d", reasoning: "",
       confidence: number === 0 ? 1 : number === 1 ? 0 : 0.5, model: null, prompt_hash: null },
     authority: { type: "autonomous", approver: null, policy_reference: null, chain: [], escalation_reason: null },
     execution: { tool_calls: [], duration_ms: 5, resources_used: {} },
     outcome: { status: "success", result: null, summary: "", error: null, side_effects: [], metrics: METRICS[number] },
   };
 }
-const METRICS = [{}, { whole: 1.0, big: 9007199254740991 }, { tiny: 1e-7, small: 0.00001, big: 1e21, huge: 123456789012345680000 },
+const METRICS = [{}, { whole: 1.0, big: 9007199254740991 },
+  { tiny: 1e-7, small: 0.00001, big: 1e21, huge: 123456789012345680000 },
   { x: [1e-7, { y: 5e-324 }], minus: -0.000001 }];
 const sealed = [];
 let previous = null;
@@ -58,7 +62,8 @@ for (let number = 0; number < METRICS.length; number++) {
   const content = capsule(number, previous);
   const hash = crypto.createHash("sha3-256").update(canonical(content), "utf8").digest("hex");
   const signature = crypto.sign(null, Buffer.from(hash, "ascii"), privateKey).toString("hex");
-  sealed.push({ ...content, hash, signature, signature_pq: "", signed_at: new Date().toISOString(), signed_by: raw.slice(0, 16) });
+  const seal = { hash, signature, signature_pq: "", signed_at: new Date().toISOString(), signed_by: raw.slice(0, 16) };
+  sealed.push({ ...content, ...seal });
   previous = hash;
 }
 console.log(JSON.stringify({ key: raw, texts: sealed.map(s => JSON.stringify(s)) }));

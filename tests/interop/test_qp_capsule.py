@@ -24,6 +24,7 @@ from aver import (
     validate,
 )
 from aver.capsule.prepared import prepare
+from aver.capsule.reading import Unreadable
 from aver.capsule.sealed import content_hash
 from aver.verdict import ChainJudge, Rules, Verdict, conclude
 
@@ -259,8 +260,8 @@ def test_where_both_reject_they_agree_on_category_and_field() -> None:
             content = set_at(base, path, wrong)
             theirs = qp_validation.validate_capsule_dict(content)
             ours = verdict_of(content)
-            if path == "sequence" and wrong is True:
-                continue  # the peer takes it for 1
+            if (path == "sequence" and wrong is True) or (path in base and isinstance(wrong, dict)):
+                continue  # the peer takes True for 1, and names any one of several missing keys
             if not theirs.ok:
                 assert ours == (theirs.category, theirs.field), (path, wrong)
                 compared += 1
@@ -306,9 +307,9 @@ def test_records_that_the_peer_seals_though_they_are_broken(peer: Any) -> None:
         theirs = qp.Capsule(type=qp.CapsuleType.TOOL)
         theirs.outcome.metrics = metrics
         text = json.dumps(peer.seal(theirs).to_sealed_dict())
-        try:
-            sealed = Sealed.from_sealed_json(text)
-        except Exception as error:
-            assert type(error).__name__ == "Unreadable"
+        if "NaN" in text:
+            with pytest.raises(Unreadable):
+                Sealed.from_sealed_json(text)
         else:
+            sealed = Sealed.from_sealed_json(text)
             assert judged(sealed, PublicKey(peer.get_public_key())).first_bad.code == "HASH_MISMATCH"

@@ -13,7 +13,7 @@ from aver import Ledger, PublicKey, open_ledger
 from aver.check import verify
 from aver.errors import IntegrityError, NotFound, Refused
 from aver.ledger.bundle import export_bundle, import_bundle
-from bundles import change_chain, draft, load
+from bundles import change_chain, draft, load, save
 
 
 def test_a_bundle_is_imported_verbatim_and_frozen(bundle: Path, filled: Ledger, other: Ledger) -> None:
@@ -60,8 +60,8 @@ def test_importing_into_the_same_ledger_finds_the_chains_there(bundle: Path, fil
 def test_what_was_imported_can_be_exported_and_imported_again(bundle: Path, other: Ledger, tmp_path: Path) -> None:
     import_bundle(other, bundle)
     again = export_bundle(other, tmp_path / "again").path
-    verdict = verify(again, keys=[load(bundle / "index.json")["public_key"]])
-    assert verdict.status == "verified"
+    keys = [load(bundle / "index.json")["public_key"], other.signer().public]
+    assert verify(again, keys=keys).first_bad is None
     third_home = tmp_path / "third"
     third_home.mkdir()
     with open_ledger(third_home / "ledger.db", home=third_home) as third:
@@ -122,6 +122,20 @@ def test_a_name_that_is_taken_is_refused_before_anything_is_stored(bundle: Path,
     with pytest.raises(Refused, match="with other records"):
         import_bundle(other, bundle)
     assert other.heads() == before
+
+
+def test_two_chains_that_would_have_one_name_here_are_refused(
+    public_tool: AgentCapsules, other: Ledger, tmp_path: Path
+) -> None:
+    out = public_tool.write_old_bundle(tmp_path / "theirs")
+    first, second = load(out / "index.json")["chains"][:2]
+    for summary, name in ((first, "5d2e"), (second, "import.5d2e")):
+        save(out / f"{name}.json", load(out / f"{summary['id']}.json") | {"id": name})
+        summary["id"] = name
+    save(out / "index.json", {"chains": [first, second]})
+    with pytest.raises(Refused, match=r"two chains would be called import\.5d2e"):
+        import_bundle(other, out)
+    assert other.chains() == []
 
 
 def test_an_imported_key_does_not_stand_in_for_ours(filled: Ledger, other: Ledger, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -251,6 +252,96 @@ def _same_content(path: Path, entries: list[dict[str, str]]) -> bool:
     """What passed must be the beginning of what was sealed."""
     records = list(resolve(path).read())
     return [record.canonical.decode() for record in records] == [e["canonical"] for e in entries][: len(records)]
+
+
+# --- what a planted schema or file cannot do
+
+
+def _with_stale_index(path: Path, change: str) -> None:
+    """Plant an index that covers all that is read, and change the table behind its back."""
+    execute(
+        path,
+        "CREATE INDEX planted ON capsules (tenant_id, sequence, canonical, hash, signature, signature_pq, signed_at,"
+        " signed_by, id, previous_hash)",
+    )
+    connection = sqlite3.connect(path, isolation_level=None)
+    listed = "SELECT type, name, tbl_name, rootpage, sql FROM sqlite_schema WHERE name = 'planted'"
+    row = connection.execute(listed).fetchone()
+    connection.execute("PRAGMA writable_schema = ON")
+    connection.execute("DELETE FROM sqlite_schema WHERE name = 'planted'")
+    connection.close()
+    execute(path, change)
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA writable_schema = ON")
+    connection.execute("INSERT INTO sqlite_schema VALUES (?, ?, ?, ?, ?)", row)
+    connection.close()
+
+
+def test_a_planted_index_does_not_hide_what_the_table_holds(tool: AgentCapsules, tmp_path: Path) -> None:
+    path = write_database(tmp_path / "s1.db", {None: tool.session("claude-code", "s1", 4).entries})
+    _with_stale_index(path, "UPDATE capsules SET canonical = replace(canonical, 'step 2', 'FORGED') WHERE sequence = 2")
+    verdict = verify(path, keys=[tool.public])
+    assert first_bad(verdict) == ("HASH_MISMATCH", "s1", 2)
+    assert verdict.check("store").status == "failed"
+
+
+def test_an_index_that_disagrees_with_an_intact_table_fails(tool: AgentCapsules, tmp_path: Path) -> None:
+    """The table is as it was sealed; whoever reads by the index sees a record that is no more."""
+    path = write_database(tmp_path / "s1.db", {None: tool.session("claude-code", "s1", 4).entries})
+    _with_stale_index(path, "DELETE FROM capsules WHERE sequence = 3")
+    verdict = verify(path, keys=[tool.public])
+    assert verdict.records == 3
+    assert first_bad(verdict) == ("SCHEMA_INVALID", "s1", None)
+    assert "indexes and tables disagree" in verdict.check("store").reason
+
+
+def test_conditions_in_a_schema_are_not_evaluated(tool: AgentCapsules, tmp_path: Path) -> None:
+    path = write_database(tmp_path / "s1.db", {None: tool.session("claude-code", "s1", 2).entries})
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA writable_schema = ON")
+    connection.execute(
+        "UPDATE sqlite_schema SET sql = replace(sql, 'UNIQUE (', 'CHECK (length(hash) < 0), UNIQUE (')"
+        " WHERE name = 'capsules'"
+    )
+    connection.close()
+    assert verify(path, keys=[tool.public]).status == "verified"
+
+
+@pytest.mark.parametrize("how", ["CREATE VIRTUAL TABLE", "CREATE /* " + "x" * 60 + " */ VIRTUAL TABLE"])
+def test_a_virtual_table_in_place_of_the_table_is_not_read(tmp_path: Path, how: str) -> None:
+    path = tmp_path / "virtual.db"
+    execute(path, "CREATE VIRTUAL TABLE capsules USING fts5(sequence, hash, signature, canonical)")
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA writable_schema = ON")
+    connection.execute(
+        "UPDATE sqlite_schema SET sql = replace(sql, 'CREATE VIRTUAL TABLE', ?) WHERE name = 'capsules'", [how]
+    )
+    connection.close()
+    with pytest.raises(BadInput, match="nothing that Aver can verify"):
+        verify(path)
+
+
+@pytest.mark.parametrize("ending", ["-journal", "-wal", "-shm"])
+@pytest.mark.parametrize("linked", [False, True], ids=["named itself", "named by a link"])
+def test_a_pipe_beside_a_database_is_refused_not_waited_for(
+    tool: AgentCapsules, tmp_path: Path, ending: str, linked: bool
+) -> None:
+    tool.session("claude-code", "s1", 2)
+    home = tool.write_home(tmp_path / "ac")
+    path = home / "chains" / "claude-code" / "s1.db"
+    os.mkfifo(f"{path}{ending}")
+    link = tmp_path / "link.db"
+    link.symlink_to(path)
+    with pytest.raises(BadInput, match=f"s1.db{ending} is not a plain file"):
+        verify(link if linked else path, keys=[tool.public])
+    assert first_bad(verify(home, keys=[tool.public])) == ("SCHEMA_INVALID", "claude-code.s1", 0)
+
+
+def test_a_link_beside_a_database_is_refused(tool: AgentCapsules, tmp_path: Path) -> None:
+    path = write_database(tmp_path / "s1.db", {None: tool.session("claude-code", "s1", 2).entries})
+    (tmp_path / "s1.db-wal").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(BadInput, match="not a plain file"):
+        verify(path, keys=[tool.public])
 
 
 # --- qp-capsule

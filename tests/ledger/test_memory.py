@@ -148,7 +148,8 @@ def test_a_damaged_entry_does_not_hide_the_others(ledger: Ledger) -> None:
     ledger.close_chain("demo.second")
     ledger.close_chain(CHAIN)
     unguarded(ledger).execute(
-        "UPDATE records SET canonical = x'7b7d' WHERE sequence = 0 AND chain = (SELECT chain FROM chains WHERE name = 'meta')"
+        "UPDATE records SET canonical = x'7b7d' WHERE sequence = 0"
+        " AND chain = (SELECT chain FROM chains WHERE name = 'meta')"
     )
     cut(ledger, CHAIN, 1)
     assert codes_at(ledger.verify()) == {("SCHEMA_INVALID", "meta", 0), ("TRUNCATED", CHAIN, 1)}

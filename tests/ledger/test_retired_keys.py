@@ -51,8 +51,18 @@ def forge(
     attacker.execute(
         "INSERT INTO records (chain, sequence, tenant, id, type, kind, key, session, at, canonical, hash, signature,"
         " signature_pq, signed_at, signed_by) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (row[0], head.count, ledger.tenant, *searched_by(content, block), sealed.canonical, sealed.hash)
-        + (sealed.signature, sealed.signature_pq, at, name),
+        (
+            row[0],
+            head.count,
+            ledger.tenant,
+            *searched_by(content, block),
+            sealed.canonical,
+            sealed.hash,
+            sealed.signature,
+            sealed.signature_pq,
+            at,
+            name,
+        ),
     )
     attacker.execute("UPDATE chains SET count = ?, head = ? WHERE chain = ?", (head.count + 1, sealed.hash, row[0]))
     attacker.close()

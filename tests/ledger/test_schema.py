@@ -167,8 +167,8 @@ def test_the_triggers_keep_honest_programs_from_harm(ledger: Ledger) -> None:
         "DELETE FROM chains",
         "UPDATE ledger SET value = 'x'",
         "DELETE FROM ledger",
-        "INSERT INTO records SELECT NULL, chain, 0, tenant, hash, signature, signature_pq, signed_at, signed_by, id, type,"
-        " kind, 'k', session, at, canonical FROM records",
+        "INSERT INTO records SELECT NULL, chain, 0, tenant, hash, signature, signature_pq, signed_at, signed_by, id,"
+        " type, kind, 'k', session, at, canonical FROM records",
         "REPLACE INTO records SELECT * FROM records",
     ):
         with pytest.raises(sqlite3.Error):

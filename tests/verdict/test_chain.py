@@ -12,7 +12,7 @@ import pytest
 from aver import Capsule, PublicKey, Ring, Sealed, SeedSigner, canonical_bytes
 from aver.capsule.prepared import prepare
 from aver.capsule.sealed import content_hash, seal_content
-from aver.verdict import ChainJudge, Finding, Level, Retirement, Rules, Verdict, conclude
+from aver.verdict import ChainJudge, Finding, Level, Retirement, Rules, Tally, Verdict, conclude
 
 OURS = SeedSigner(bytes([1]) * 32)
 HYBRID = SeedSigner(bytes([2]) * 32, bytes([3]) * 32)
@@ -366,7 +366,7 @@ def test_signed_bytes_that_are_not_canonical_are_intact_with_a_warning() -> None
         hash=content_hash(canonical),
         signature=OURS.sign(content_hash(canonical)).ed25519,
     )
-    verdict = judged(CHAIN[:3] + [loose])
+    verdict = judged([*CHAIN[:3], loose])
     assert verdict.status == "qualified"
     assert [(f.code, f.place.sequence) for f in verdict.findings] == [("NOT_CANONICAL", 3)]
 
@@ -375,7 +375,7 @@ def test_a_duplicate_key_fails_even_when_signed() -> None:
     canonical = CHAIN[3].canonical.replace(b'"type":"agent"', b'"type":"agent","type":"agent"')
     digest = content_hash(canonical)
     forged = with_seal(CHAIN[3], canonical=canonical, hash=digest, signature=OURS.sign(digest).ed25519)
-    assert first(judged(CHAIN[:3] + [forged])) == ("DUPLICATE_KEY", 3)
+    assert first(judged([*CHAIN[:3], forged])) == ("DUPLICATE_KEY", 3)
 
 
 # --- reports
@@ -428,8 +428,6 @@ def test_a_chain_judged_in_parts_gives_the_same_verdict_as_a_whole() -> None:
         whole = judged(records)
         cut = picker.randrange(1, 6)
         parts = [(0, records[:cut]), (cut, records[cut:])]
-        from aver.verdict import Tally
-
         tally = Tally()
         for start, part in parts:
             judge = ChainJudge(

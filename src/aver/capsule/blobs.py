@@ -19,13 +19,16 @@ from typing import Any
 
 from aver.capsule.block import BLOCK
 
-__all__ = ["CAPSULE_MAX", "INLINE_MAX", "Blob", "blob_objects", "blob_references", "externalised"]
+__all__ = ["BLOB_MAX", "CAPSULE_MAX", "INLINE_MAX", "Blob", "blob_objects", "blob_references", "externalised"]
 
 INLINE_MAX = 16 * 1024
 """Longest string inside a capsule, in UTF-8 bytes."""
 
 CAPSULE_MAX = 256 * 1024
 """Largest capsule, in canonical bytes."""
+
+BLOB_MAX = 256 * 1024 * 1024
+"""Largest blob. What is larger belongs into a store of its own, with its digest in the record."""
 
 EXCERPT = 4 * 1024
 """How many characters of a cut text stay readable in the record."""

@@ -48,7 +48,7 @@ KINDS = frozenset(
         *("approval.request", "approval.decision", "action", "run.open", "run.seal"),
         *("act.preview", "act.commit", "act.outcome", "act.declassify"),
         *("delegation.issue", "delegation.revoke", "key.create", "key.rotate", "key.retire"),
-        *("chain.close", "checkpoint"),
+        *("chain.close", "chain.import", "checkpoint"),
     )
 )
 """What a record is about. `record` is one whose maker named no kind; `protocol.<event>` is open."""

@@ -22,7 +22,7 @@ has no canonical form and tells whether the slow writer is needed.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import orjson
@@ -176,25 +176,40 @@ def _refuse_other_keys(root: Any) -> None:
 
 def _located(root: Any, cause: Exception | None = None) -> NotCanonical:
     """Find the first place that has no canonical form. Slow; runs only when there is one."""
-    stack: list[tuple[str, Any]] = [("", root)]
-    seen = 0
-    while stack and seen < NODES_MAX:
-        seen += 1
-        path, value = stack.pop()
-        problem = _problem(value)
+    # One iterator for each level that is open, and the step that was taken there: no path is written out but the one
+    # that is told, since keys may be long and places many.
+    levels: list[Iterator[tuple[str | int, Any]]] = [iter([("", root)])]
+    steps: list[str | int] = []
+    for _ in range(NODES_MAX):
+        while levels and (taken := next(levels[-1], None)) is None:
+            levels.pop()
+        if not levels or taken is None:
+            break
+        step, value = taken
+        del steps[len(levels) - 1 :]
+        steps.append(step)
+        problem = _problem(value) or _key_problem(value)
         if problem:
-            return NotCanonical(problem, path=path)
+            return NotCanonical(problem, path=_path(steps[1:]))
         if isinstance(value, Mapping):
-            for key in value:
-                problem = None if type(key) is str else f"key {key!r} is not a string"
-                if not problem and _has_surrogate(key):
-                    problem = "a key holds a lone surrogate, which UTF-8 cannot carry"
-                if problem:
-                    return NotCanonical(problem, path=path)
-            stack.extend((f"{path}.{key}" if path else key, item) for key, item in reversed(list(value.items())))
+            levels.append(iter(value.items()))
         elif isinstance(value, list | tuple):
-            stack.extend((f"{path}[{index}]", item) for index, item in reversed(list(enumerate(value))))
+            levels.append(enumerate(value))
     return NotCanonical(f"has no canonical form: {cause}" if cause else "has no canonical form")
+
+
+def _path(steps: Iterable[str | int]) -> str:
+    return "".join(f"[{step}]" if type(step) is int else f".{step}" for step in steps).removeprefix(".")
+
+
+def _key_problem(value: Any) -> str | None:
+    if isinstance(value, Mapping):
+        for key in value:
+            if type(key) is not str:
+                return f"key {key!r} is not a string"
+            if _has_surrogate(key):
+                return "a key holds a lone surrogate, which UTF-8 cannot carry"
+    return None
 
 
 def _problem(value: Any) -> str | None:

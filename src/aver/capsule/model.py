@@ -5,7 +5,7 @@ about a sealed record is its bytes (`aver.capsule.sealed.Sealed`), which keep wh
 
 `from_dict` checks shape only: it loads every document that has the twelve keys of CPS and objects for
 sections. Keys it does not know are kept in `extra` and written back; section keys that are missing read as
-their defaults. What may be *written* is stricter: `aver.capsule.validate`.
+their defaults, a missing timestamp as "". What may be *written* is stricter: `aver.capsule.validate`.
 
     >>> draft = Capsule(type="tool", trigger=Trigger(source="ci", request="run the tests"))
     >>> Capsule.from_dict(draft.to_dict()) == draft
@@ -53,6 +53,12 @@ class _Part:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], path: str = "") -> Self:
+        """Read a part of a document."""
+        return cls.built(data, path)
+
+    @classmethod
+    def built(cls, data: Mapping[str, Any], path: str = "") -> Self:
+        """The part that `data` describes, with this class's defaults for all that it leaves out."""
         if not isinstance(data, Mapping):
             raise InvalidCapsule("wrong_type", path or cls.__name__.lower(), "must be an object")
         known = {f.name for f in fields(cls)} - {"extra"}  # type: ignore[arg-type]
@@ -78,6 +84,11 @@ class Trigger(_Part):
             if self.timestamp.tzinfo is None:
                 raise InvalidCapsule("invalid_value", "trigger.timestamp", "must have a time zone")
             object.__setattr__(self, "timestamp", self.timestamp.astimezone(UTC).isoformat())
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], path: str = "") -> Self:
+        """Read a trigger. Where the document has no time, there is none: nobody signed the time of reading."""
+        return cls.built({"timestamp": "", **data} if isinstance(data, Mapping) else data, path)
 
     def to_dict(self) -> dict[str, Any]:
         content = {
@@ -287,7 +298,7 @@ class Capsule:
         for name, part in _SECTION_TYPES.items():
             value = getattr(self, name)
             if type(value) is not part:
-                object.__setattr__(self, name, part.from_dict(value, name))
+                object.__setattr__(self, name, part.built(value, name))
 
     def to_dict(self) -> dict[str, Any]:
         """The hashed content: thirteen keys, or twelve for a record from before `spec_version`."""
@@ -319,6 +330,7 @@ class Capsule:
                 raise InvalidCapsule("missing_field", key, "is missing")
         known = {key: data[key] for key in TOP_LEVEL_KEYS if key in data}
         extra = {key: value for key, value in data.items() if key not in known}
+        known["trigger"] = Trigger.from_dict(data["trigger"], "trigger")
         return cls(**{"spec_version": None, **known}, extra=extra)
 
     @staticmethod
@@ -355,6 +367,6 @@ def _parts(values: Any, part: Any, path: str) -> Any:
     if all(type(value) is part for value in values):
         return values
     return [
-        value if type(value) is part else part.from_dict(value, f"{path}[{index}]")
+        value if type(value) is part else part.built(value, f"{path}[{index}]")
         for index, value in enumerate(values)
     ]

@@ -1,14 +1,17 @@
 """Reading JSON that came from outside: strict, bounded, and without surprises.
 
 `read_json` takes one document; `read_elements` takes an array (at the top, or under one key of a top-level
-object) element by element from chunks of bytes, so that a file of any size is read in bounded memory.
+object) element by element from chunks of bytes, so that a file of any size is read in bounded memory;
+`read_texts` does the same without parsing the elements.
 
 Refused, with the place where it can be told: bytes that are not UTF-8, duplicate keys in one object (two
 readers could see two different records), NaN and Infinity, numbers with absurdly many digits, nesting deeper
-than `DEPTH_MAX`, elements larger than `ELEMENT_MAX`.
+than `DEPTH_MAX`, elements larger than `ELEMENT_MAX` or with more values than `TOKENS_MAX` allows
+(`aver.capsule.bounds`).
 
-`read_numbers_as_written` keeps each number's own text. That is how a document sealed by a program that writes
-numbers another way (JavaScript's `1e-7` for Python's `1e-07`) is hashed as it was sealed.
+`document_forms` and `read_parted` give every form in which a document may have been hashed, also with each number
+as it is written. That is how a document sealed by a program that writes numbers another way (JavaScript's `1e-7`
+for Python's `1e-07`) is hashed as it was sealed.
 """
 
 from __future__ import annotations
@@ -17,26 +20,31 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn
 
-import orjson
-
-from aver.capsule.canonical import DEPTH_MAX, canonical_bytes, plain_bytes
-from aver.errors import BadInput, NotCanonical
+from aver.capsule.bounds import (
+    ELEMENT_MAX,
+    TOKENS_MAX,
+    Unreadable,
+    bounded,
+    end_of,
+    is_large,
+    refuse_crowded,
+    tokens_in,
+)
+from aver.capsule.canonical import plain_bytes, with_float_fields
+from aver.errors import NotCanonical
 
 __all__ = [
     "ELEMENT_MAX",
+    "TOKENS_MAX",
     "DuplicateKey",
     "Unreadable",
     "document_forms",
+    "plain_forms",
     "read_elements",
     "read_json",
+    "read_parted",
+    "read_texts",
 ]
-
-ELEMENT_MAX = 16 * 1024 * 1024
-"""Largest single JSON element read. Aver's own capsules stop at 256 KiB; others inline whole files."""
-
-
-class Unreadable(BadInput):
-    """The bytes are not JSON that can be read safely."""
 
 
 class DuplicateKey(Unreadable):
@@ -45,9 +53,10 @@ class DuplicateKey(Unreadable):
 
 def read_json(data: bytes | str) -> Any:
     """Parse one JSON document strictly."""
-    if len(data) > ELEMENT_MAX:
-        raise Unreadable(f"larger than {ELEMENT_MAX} bytes")
-    return _parse(data, _STRICT)
+    return _parse(bounded(data), _STRICT)
+
+
+# --- the forms of a document
 
 
 def document_forms(data: bytes | str, without: Iterable[str] = ()) -> Iterator[bytes]:
@@ -55,72 +64,77 @@ def document_forms(data: bytes | str, without: Iterable[str] = ()) -> Iterator[b
 
     The same document, whatever its white space and key order: as it stands, with the float-typed fields as
     floats (a JavaScript writer stores `1` and hashes `1.0`), and both again with each number as it is written.
+    No form has a number of another value than the one that is written: a reader would see what nobody signed.
     """
-    dropped = frozenset(without)
-    document = read_json(data)
+    return read_parted(data, without)[1]
+
+
+def read_parted(data: bytes | str, keys: Iterable[str]) -> tuple[dict[str, Any], Iterator[bytes]]:
+    """What stands under these top-level keys, and the `document_forms` of all the rest. There is at least one."""
+    numbers = _Numbers()
+    document = _parse(bounded(data), _decoder(numbers.real, numbers.integer))
     if not isinstance(document, dict):
         raise Unreadable("a capsule must be a JSON object")
-    document = {key: value for key, value in document.items() if key not in dropped}
-    seen: set[bytes] = set()
-    for form in (plain_bytes, canonical_bytes):
-        try:
-            written = form(document)
-        except NotCanonical:
-            continue
-        if written not in seen:
-            seen.add(written)
-            yield written
-    as_written = _parse(data, _AS_WRITTEN)
-    as_written = {key: value for key, value in as_written.items() if key not in dropped}
-    for floats in (False, True):
-        written = _write_as_written(as_written, () if floats else None)
-        if written not in seen:
-            seen.add(written)
-            yield written
+    dropped = frozenset(keys)
+    parted = {key: document.pop(key) for key in dropped & document.keys()}
+    return parted, _forms(data, document, numbers, dropped)
 
 
-def _parse(data: bytes | str, decoder: json.JSONDecoder) -> Any:
-    text = _decoded(data)
-    _refuse_deep(text)
+def plain_forms(document: dict[str, Any]) -> Iterator[bytes]:
+    """A document as it stands, and with the float-typed fields as floats where that changes how they are written."""
+    yield plain_bytes(document)
     try:
-        return decoder.decode(text)
-    except Unreadable:
-        raise
-    except (ValueError, RecursionError) as error:
-        raise Unreadable(f"not valid JSON: {error}") from None
-
-
-def _decoded(data: bytes | str) -> str:
-    if isinstance(data, str):
-        return data
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise Unreadable(f"not UTF-8 at byte {error.start}") from None
-
-
-def _refuse_deep(text: str) -> None:
-    """Count brackets outside strings before the recursive parser meets them."""
-    if text.count("[") + text.count("{") <= DEPTH_MAX:
+        coerced = with_float_fields(document)
+    except NotCanonical:
         return
-    depth = 0
-    in_string = escaped = False
-    for character in text:
-        if in_string:
-            if escaped:
-                escaped = False
-            elif character == "\\":
-                escaped = True
-            elif character == '"':
-                in_string = False
-        elif character == '"':
-            in_string = True
-        elif character in "[{":
-            depth += 1
-            if depth > DEPTH_MAX:
-                raise Unreadable(f"nested deeper than {DEPTH_MAX} levels")
-        elif character in "]}":
-            depth -= 1
+    # An integer that no float has the value of is equal to none.
+    if coerced is not document and coerced == document:
+        yield plain_bytes(coerced)
+
+
+def _forms(data: bytes | str, document: dict[str, Any], numbers: _Numbers, dropped: frozenset[str]) -> Iterator[bytes]:
+    if numbers.exact:
+        yield from plain_forms(document)
+    if numbers.canonical:
+        return
+    del document  # The next one takes as much memory again.
+    as_written = _parse(bounded(data), _AS_WRITTEN)
+    for key in dropped:
+        as_written.pop(key, None)
+    yield _write_as_written(as_written)
+    if _give_float_fields_their_point(as_written):
+        yield _write_as_written(as_written)
+
+
+class _Numbers:
+    """Reads numbers, and notes how they are written."""
+
+    def __init__(self) -> None:
+        self.canonical = True
+        """Each was written as canonical JSON writes it."""
+        self.exact = True
+        """Each has, to the last digit, the value that was written."""
+
+    def integer(self, text: str) -> int:
+        if text == "-0":
+            self.canonical = False
+        return int(text)
+
+    def real(self, text: str) -> float:
+        number = _finite(text)
+        if repr(number) != text:
+            self.canonical = False
+            self.exact = self.exact and _has_value(number, text)
+        return number
+
+
+def _has_value(number: float, text: str) -> bool:
+    from decimal import Decimal, InvalidOperation
+
+    try:
+        return Decimal(text) == Decimal(repr(number))
+    except InvalidOperation:  # An exponent beyond all bounds.
+        return False
 
 
 class _Written(str):
@@ -129,12 +143,67 @@ class _Written(str):
     __slots__ = ()
 
 
+def _give_float_fields_their_point(content: dict[str, Any]) -> bool:
+    """Write `1.0` for a `1` in the float-typed fields; whether there was any."""
+    reasoning = content.get("reasoning")
+    if not isinstance(reasoning, dict):
+        return False
+    options = reasoning.get("options")
+    scores = [(option, "feasibility") for option in options] if isinstance(options, list) else []
+    changed = False
+    for holder, name in ((reasoning, "confidence"), *scores):
+        score = holder.get(name) if isinstance(holder, dict) else None
+        if isinstance(score, _Written) and score.lstrip("-").isdigit():
+            holder[name] = _Written(f"{score}.0")
+            changed = True
+    return changed
+
+
+def _write_as_written(document: dict[str, Any]) -> bytes:
+    """Canonical JSON with numbers as written."""
+    pieces: list[str] = []
+    _write(document, pieces)
+    try:
+        return "".join(pieces).encode("utf-8")
+    except UnicodeEncodeError:
+        raise Unreadable("a string holds a lone surrogate") from None
+
+
+def _write(value: Any, pieces: list[str]) -> None:
+    if isinstance(value, _Written):
+        pieces.append(value)
+    elif isinstance(value, dict):
+        before = "{"
+        for key in sorted(value):
+            pieces += (before, _WRITE(key), ":")
+            _write(value[key], pieces)
+            before = ","
+        pieces.append("}" if value else "{}")
+    elif isinstance(value, list):
+        before = "["
+        for item in value:
+            pieces.append(before)
+            _write(item, pieces)
+            before = ","
+        pieces.append("]" if value else "[]")
+    else:
+        pieces.append(_WRITE(value))
+
+
+_WRITE = json.JSONEncoder(ensure_ascii=False).encode
+
+
+# --- parsing
+
+
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     document = dict(pairs)
     if len(document) != len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise DuplicateKey(f"the key {twice[:80]!r} stands twice in one object")
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise DuplicateKey(f"the key {key[:80]!r} stands twice in one object")
+            seen.add(key)
     return document
 
 
@@ -149,39 +218,26 @@ def _finite(text: str) -> float:
     return number
 
 
+def _decoder(real: Any, integer: Any = None) -> json.JSONDecoder:
+    return json.JSONDecoder(object_pairs_hook=_pairs, parse_constant=_no_constant, parse_float=real, parse_int=integer)
+
+
 _INFINITY = float("inf")
-_STRICT = json.JSONDecoder(object_pairs_hook=_pairs, parse_constant=_no_constant, parse_float=_finite)
-_AS_WRITTEN = json.JSONDecoder(
-    object_pairs_hook=_pairs, parse_constant=_no_constant, parse_float=_Written, parse_int=_Written
-)
+_STRICT = _decoder(_finite)
+_AS_WRITTEN = _decoder(_Written, _Written)
 
 
-def _write_as_written(value: Any, path: tuple[str, ...] | None) -> bytes:
-    """Canonical JSON with numbers as written. `path` is followed only where float fields are to gain their `.0`."""
-    if isinstance(value, _Written):
-        plain = value.lstrip("-").isdigit()
-        text = f"{value}.0" if plain and path in (("reasoning", "confidence"), _FEASIBILITY) else str(value)
-        return text.encode()
-    if isinstance(value, dict):
-        items = (
-            orjson_string(key) + b":" + _write_as_written(item, None if path is None else (*path, key))
-            for key, item in sorted(value.items())
-        )
-        return b"{" + b",".join(items) + b"}"
-    if isinstance(value, list):
-        inner = None if path is None else (*path, "[]")
-        return b"[" + b",".join(_write_as_written(item, inner) for item in value) + b"]"
-    return orjson_string(value)
-
-
-_FEASIBILITY = ("reasoning", "options", "[]", "feasibility")
-
-
-def orjson_string(value: str | bool | None) -> bytes:
+def _parse(text: str, decoder: json.JSONDecoder) -> Any:
+    """Parse a text whose bounds were checked."""
     try:
-        return orjson.dumps(value)
-    except TypeError:
-        raise Unreadable("a string holds a lone surrogate") from None
+        return decoder.decode(text)
+    except Unreadable:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise Unreadable(f"not valid JSON: {error}") from None
+
+
+# --- arrays, element by element
 
 
 def read_elements(chunks: Iterable[bytes], key: str | None = None) -> Iterator[tuple[str, Any]]:
@@ -192,10 +248,22 @@ def read_elements(chunks: Iterable[bytes], key: str | None = None) -> Iterator[t
     """
     reader = _Reader(chunks)
     if key is None:
-        yield from reader.array()
+        yield from _parsed(reader.array())
     else:
         yield from reader.object_with_array(key)
     reader.end()
+
+
+def read_texts(chunks: Iterable[bytes]) -> Iterator[str]:
+    """Stream a JSON array. Yields each element's text, within all bounds, but not parsed: it may not be valid."""
+    reader = _Reader(chunks)
+    yield from reader.array()
+    reader.end()
+
+
+def _parsed(texts: Iterable[str]) -> Iterator[tuple[str, Any]]:
+    for text in texts:
+        yield text, _parse(text, _STRICT)
 
 
 class _Reader:
@@ -210,7 +278,7 @@ class _Reader:
         self._at = 0
         self._done = False
 
-    def array(self) -> Iterator[tuple[str, Any]]:
+    def array(self) -> Iterator[str]:
         self._expect("[")
         if self._peek() == "]":
             self._expect("]")
@@ -225,14 +293,14 @@ class _Reader:
 
     def object_with_array(self, key: str) -> Iterator[tuple[str, Any]]:
         others: dict[str, Any] = {}
-        size = 0
+        size = tokens = 0
         seen: set[str] = set()
         self._expect("{")
         if self._peek() == "}":
             self._expect("}")
         else:
             while True:
-                _, name = self._value()
+                name = _parse(self._value(), _STRICT)
                 if not isinstance(name, str):
                     raise Unreadable("an object key is not a string")
                 if name in seen:
@@ -240,12 +308,16 @@ class _Reader:
                 seen.add(name)
                 self._expect(":")
                 if name == key:
-                    yield from self.array()
+                    yield from _parsed(self.array())
                 else:
-                    text, others[name] = self._value()
+                    text = self._value()
                     size += len(name) + len(text)
-                    if size > ELEMENT_MAX:
-                        raise Unreadable(f"what stands beside {key!r} is larger than {ELEMENT_MAX} bytes")
+                    tokens += 1 + tokens_in(text)
+                    if size > ELEMENT_MAX or tokens > TOKENS_MAX:
+                        raise Unreadable(
+                            f"what stands beside {key!r} has more than {ELEMENT_MAX} bytes or {TOKENS_MAX} values"
+                        )
+                    others[name] = _parse(text, _STRICT)
                 if self._peek() == ",":
                     self._expect(",")
                 else:
@@ -263,7 +335,7 @@ class _Reader:
         """Read on until the window has doubled, so that a value of n bytes is tried only log n times."""
         if self._done:
             return False
-        wanted = max(2 * (len(self._text) - self._at), 65_536)
+        wanted = min(max(2 * (len(self._text) - self._at), 65_536), ELEMENT_MAX + 65_536)
         parts = [self._text[self._at :]]
         size = len(parts[0])
         while size < wanted:
@@ -297,35 +369,18 @@ class _Reader:
             raise Unreadable(f"expected {character!r}, found {found or 'the end'!r}")
         self._at += 1
 
-    def _value(self) -> tuple[str, Any]:
+    def _value(self) -> str:
+        """The text of the next value, within all bounds."""
         if not self._peek():
             raise Unreadable("the document ends early")
-        while True:
-            end = self._scan()
-            if end is not None:
-                text = self._text[self._at : end]
-                if len(text) > ELEMENT_MAX:
-                    raise Unreadable(f"an element is larger than {ELEMENT_MAX} bytes")
-                self._at = end
-                return text, _parse(text, _STRICT)
+        while (end := end_of(self._text, self._at)) is None:
             if len(self._text) - self._at > ELEMENT_MAX:
                 raise Unreadable(f"an element is larger than {ELEMENT_MAX} bytes")
             if not self._fill():
                 raise Unreadable("the document ends early")
-
-    def _scan(self) -> int | None:
-        """Where the value at the window's start ends; None if that cannot be told yet."""
-        _refuse_deep(self._text[self._at : self._at + DEPTH_MAX * 2 + 2])
-        try:
-            _, end = _SKIM.raw_decode(self._text, self._at)
-        except RecursionError:
-            raise Unreadable(f"nested deeper than {DEPTH_MAX} levels") from None
-        except ValueError as error:
-            if self._done:
-                raise Unreadable(f"not valid JSON: {error}") from None
-            return None
-        # A number or literal at the very end of the window may go on in the next chunk.
-        return None if end == len(self._text) and not self._done else end
-
-
-_SKIM = json.JSONDecoder(parse_float=str, parse_int=str)
+        text = self._text[self._at : end]
+        if is_large(text):
+            raise Unreadable(f"an element is larger than {ELEMENT_MAX} bytes")
+        refuse_crowded(text)
+        self._at = end
+        return text

@@ -12,18 +12,18 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import orjson
 
 from aver.capsule.block import kind_of
-from aver.capsule.canonical import canonical_bytes, plain_bytes
+from aver.capsule.canonical import canonical_bytes
 from aver.capsule.model import Capsule
-from aver.capsule.reading import document_forms, read_json
+from aver.capsule.reading import TOKENS_MAX, plain_forms, read_json, read_parted
 from aver.capsule.signing import HoldableSigner, Signer, holding
 from aver.clock import now
-from aver.errors import BadInput, InvalidCapsule, NotCanonical
+from aver.errors import BadInput, InvalidCapsule
 
 __all__ = ["SEAL_KEYS", "Sealed", "content_hash", "seal"]
 
@@ -78,8 +78,9 @@ class Sealed:
     def to_dict(self) -> dict[str, Any]:
         """The signed content, parsed afresh."""
         try:
-            # orjson reads integers beyond 64 bits as floats; a false alarm costs time only.
-            content = None if _LONG_INTEGER(self.canonical) else orjson.loads(self.canonical)
+            # orjson knows no bounds, and reads integers beyond 64 bits as floats; a false alarm costs time only.
+            strictly = len(self.canonical) > TOKENS_MAX or _LONG_INTEGER(self.canonical)
+            content = None if strictly else orjson.loads(self.canonical)
         except orjson.JSONDecodeError:
             content = None
         if content is None:
@@ -104,31 +105,24 @@ class Sealed:
         if not isinstance(data, Mapping):
             raise InvalidCapsule("wrong_type", "", "a sealed capsule must be a JSON object")
         content = {key: value for key, value in data.items() if key not in SEAL_KEYS}
-        sealed = cls._with_seal(plain_bytes(content), data)
-        if content_hash(sealed.canonical) != sealed.hash:
-            try:
-                coerced = canonical_bytes(content)
-            except NotCanonical:
-                return sealed
-            if content_hash(coerced) == sealed.hash:
-                return cls._with_seal(coerced, data)
-        return sealed
+        return cls._found_by_hash(plain_forms(content), data)
 
     @classmethod
     def from_sealed_json(cls, text: bytes | str) -> Sealed:
         """The same from JSON text, whose numbers are then taken as they are written there."""
-        data = read_json(text)
-        if not isinstance(data, dict):
-            raise InvalidCapsule("wrong_type", "", "a sealed capsule must be a JSON object")
-        first: Sealed | None = None
-        for form in document_forms(text, without=SEAL_KEYS):
+        seal_values, forms = read_parted(text, SEAL_KEYS)
+        return cls._found_by_hash(forms, seal_values)
+
+    @classmethod
+    def _found_by_hash(cls, forms: Iterator[bytes], data: Mapping[str, Any]) -> Sealed:
+        """The form that has the stored hash; the first, if none has."""
+        first = sealed = cls._with_seal(next(forms), data)
+        while content_hash(sealed.canonical) != sealed.hash:
+            form = next(forms, None)
+            if form is None:
+                return first
             sealed = cls._with_seal(form, data)
-            if content_hash(form) == sealed.hash:
-                return sealed
-            first = first or sealed
-        if first is None:
-            raise BadInput("the capsule has no form that can be hashed")
-        return first
+        return sealed
 
     @classmethod
     def _with_seal(cls, canonical: bytes, data: Mapping[str, Any]) -> Sealed:

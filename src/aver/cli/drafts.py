@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from aver.errors import AverError, BadInput, NotFound
+from aver.errors import AverError, BadInput
 
 __all__ = ["BadDraft", "Draft", "DraftFile", "opened"]
 
@@ -57,13 +57,8 @@ def opened(source: str) -> Iterator[DraftFile]:
             yield DraftFile(copy, "stdin")
             return
         path = Path(source)
-        try:
-            with path.open("rb") as file:
-                shutil.copyfileobj(file, copy)
-        except FileNotFoundError:
-            raise NotFound(f"there is no {path}", advice="check the path; - reads stdin") from None
-        except OSError as error:
-            raise BadInput(f"cannot read {path}: {error.strerror}") from error
+        with open_file(path) as file:
+            shutil.copyfileobj(file, copy)
         yield DraftFile(copy, str(path))
 
 

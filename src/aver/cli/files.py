@@ -17,15 +17,10 @@ DOCUMENT_MAX = 16 * 1024 * 1024
 def read_document(path: Path) -> Any:
     """The JSON in a file, read strictly."""
     from aver.capsule.reading import read_json
+    from aver.ledger.outside import open_file
 
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        with os.fdopen(handle, "rb") as file:
-            raw = file.read(DOCUMENT_MAX + 1) or b""
-    except FileNotFoundError:
-        raise NotFound(f"there is no {path}", advice="check the path") from None
-    except OSError as error:
-        raise BadInput(f"cannot read {path}: {error.strerror}") from error
+    with open_file(path) as file:
+        raw = file.read(DOCUMENT_MAX + 1)
     if len(raw) > DOCUMENT_MAX:
         raise BadInput(f"{path} is larger than {DOCUMENT_MAX} bytes")
     try:

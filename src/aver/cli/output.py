@@ -93,11 +93,13 @@ def clipped(text: str, width: int) -> str:
     return text[: _fitting(text, width - 1)].rstrip() + "…"
 
 
-def _fitting(text: str, width: int) -> int:
-    """How many characters of the text fit into `width` columns."""
+def _fitting(text: str, width: int, start: int = 0) -> int:
+    """Where the text from `start` on must end to fit into `width` columns."""
+    if text.isascii():
+        return min(start + width, len(text))
     used = 0
-    for index, character in enumerate(text):
-        used += _columns(character)
+    for index in range(start, len(text)):
+        used += _columns(text[index])
         if used > width:
             return index
     return len(text)
@@ -261,11 +263,13 @@ def _encodable(text: str, stream: TextIO) -> str:
 def _wrapped(text: str, width: int) -> list[str]:
     """Broken at spaces where there are any; spacing at the beginning is kept, as in code."""
     lines = []
-    while width_of(text) > width:
-        fitting = _fitting(text, width)
-        space = text.rfind(" ", 0, fitting + 1)
-        cut = space if space > width // 2 else fitting
-        lines.append(text[:cut].rstrip())
-        text = text[cut:].lstrip()
-    lines.append(text)
+    start = 0
+    while (fitting := _fitting(text, width, start)) < len(text):
+        space = text.rfind(" ", start, fitting + 1)
+        cut = space if space - start > width // 2 else fitting
+        lines.append(text[start:cut].rstrip())
+        start = cut
+        while start < len(text) and text[start].isspace():
+            start += 1
+    lines.append(text[start:])
     return lines

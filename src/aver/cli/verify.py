@@ -12,7 +12,7 @@ from aver.cli.files import read_document
 from aver.cli.options import Usage, add_json, add_ledger, add_tenant
 from aver.cli.output import Progress, Screen, print_json
 from aver.cli.verdicts import exit_code, print_verdict
-from aver.errors import BadInput
+from aver.errors import AverError, BadInput
 
 if TYPE_CHECKING:
     from aver.keys import PublicKey, Statement
@@ -98,17 +98,18 @@ _SQLITE = b"SQLite format 3\0"
 def _ledger_named(thing: str) -> str | None:
     """The ledger that X itself is; None if it is something else. A ledger is verified with all its tenants."""
     from aver.ledger import tenants_of
+    from aver.ledger.outside import open_file
 
     if "://" in thing:
         return None if thing.startswith("capsule://") else thing
     path = Path(thing).expanduser()
     path = path / "ledger.db" if path.is_dir() else path
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             if file.read(len(_SQLITE)) != _SQLITE:
                 return None
         tenants_of(path)
-    except (OSError, ValueError, BadInput):
+    except (AverError, ValueError):
         return None  # Not there, or another program's: `check` knows what it is.
     return str(path)
 

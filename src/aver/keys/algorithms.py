@@ -28,6 +28,8 @@ __all__ = [
     "SEED_BYTES",
     "ed25519_from_seed",
     "fingerprint",
+    "is_ed25519_text",
+    "is_ml_dsa_65_text",
     "is_prime_order_point",
     "lower_hex",
     "ml_dsa_65_from_seed",
@@ -54,6 +56,16 @@ def lower_hex(size: int) -> re.Pattern[str]:
 
 _ED25519_SIGNATURE = lower_hex(ED25519_SIGNATURE_BYTES)
 _ML_DSA_65_SIGNATURE = lower_hex(ML_DSA_65_SIGNATURE_BYTES)
+
+
+def is_ed25519_text(signature: str) -> bool:
+    """Whether this is how an Ed25519 signature is written, whoever made it."""
+    return _ED25519_SIGNATURE.fullmatch(signature) is not None
+
+
+def is_ml_dsa_65_text(signature: str) -> bool:
+    """The same for ML-DSA-65."""
+    return _ML_DSA_65_SIGNATURE.fullmatch(signature) is not None
 
 
 def fingerprint(public_hex: str) -> str:

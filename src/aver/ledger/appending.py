@@ -8,22 +8,24 @@ happens before its first insertion, so that a refusal leaves nothing behind and 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
+from aver.capsule.block import block_of
 from aver.capsule.prepared import Prepared, prepare
 from aver.capsule.sealed import Sealed, content_hash
 from aver.capsule.signing import HoldableSigner, Signer, holding
 from aver.clock import now
 from aver.errors import AverError, BadInput, Exists, HeadMoved, IntegrityError, Refused, Unavailable
-from aver.keys import KeyStore
+from aver.keys import KeyStore, Ring
 from aver.ledger.commit import GroupCommit, Request
 from aver.ledger.head import Head
 from aver.ledger.keychain import KEYS_CHAIN, key_draft, unrecorded
 from aver.ledger.rows import ChainRow, Row
 from aver.ledger.sqlite import SqliteStore
 from aver.ledger.transaction import Transaction
+from aver.verdict import ChainJudge, Rules
 
 __all__ = ["AnySigner", "Append", "Appender", "genuine"]
 
@@ -64,11 +66,20 @@ class Appender:
             raise Unavailable("the record was not written")
         return request.result
 
-    def record_keys(self, signer: AnySigner) -> None:
-        """Put what became of our keys into the `keys` chain now."""
+    @contextmanager
+    def together(self, signer: AnySigner) -> Iterator[tuple[Transaction, Callable[[str, Prepared], Sealed]]]:
+        """One durable transaction for records that are sealed now and for whatever else is written in it.
+
+        Yields the transaction and a function that appends a prepared draft to a chain within it.
+        """
         with holding(signer) as held, self._store.writing() as transaction:
             chains: dict[str, ChainRow] = {}
             self._record_keys(transaction, held, chains)
+
+            def append(chain: str, draft: Prepared) -> Sealed:
+                return self._write_one(transaction, Append(chain, [draft], held, None, one=True), held, chains)[0]
+
+            yield transaction, append
             for row in chains.values():
                 transaction.advance(row)
 
@@ -166,7 +177,7 @@ class Appender:
 
     def _by_key(self, transaction: Transaction, key: str) -> Sealed | None:
         found = transaction.by_key(self._tenant, key)
-        return None if found is None else genuine(*found, "key", key)
+        return None if found is None else genuine(*found, "key", key, self._keys.ring())
 
 
 _NEW_ID = "leave the id out to get a new one; give a key to seal something only once"
@@ -195,21 +206,24 @@ def _marked(sealed: Sealed) -> Sealed:
     return Sealed(*seal, chain=sealed.chain, existed=True)
 
 
-def genuine(chain: str, row: Row, column: str, value: str) -> Sealed:
-    """The record that a column led to, provided that its signed bytes say the same."""
+def genuine(chain: str, row: Row, column: str, value: str, ring: Ring) -> Sealed:
+    """The record that a column led to, provided that it says the same and that its seal holds."""
     sealed = row.sealed
     sealed.chain = chain
-    try:
-        content = sealed.to_dict()
-        block = content["context"]["environment"].get("aver", {}) if column == "key" else {}
-        actual = {"hash": content_hash(sealed.canonical), "id": content.get("id"), "key": block.get("key")}[column]
-    except (AverError, AttributeError, KeyError, TypeError):
-        actual = None
-    if actual != value:
+    judge = ChainJudge(Rules(ring), chain=chain, start=None)
+    content = judge.judge(sealed)
+    broken = next((finding for finding in judge.tally.findings if finding.status == "failed"), None)
+    if broken is not None or content is None or _said(sealed, content, column) != value:
+        code = "COLUMN_MISMATCH" if broken is None else broken.code
+        words = f"its {column} is not {value}, under which it is stored" if broken is None else broken.words
         raise IntegrityError(
-            "HASH_MISMATCH" if column == "hash" else "COLUMN_MISMATCH",
-            f"chain {chain}, sequence {row.sequence}: its {column} is not {value}, under which it is stored",
-            evidence=sealed,
-            advice="run: aver verify",
+            code, f"chain {chain}, sequence {row.sequence}: {words}", evidence=sealed, advice="run: aver verify"
         )
     return sealed
+
+
+def _said(sealed: Sealed, content: dict[str, Any], column: str) -> Any:
+    """What the signed bytes say of what a store searches by."""
+    if column == "hash":
+        return content_hash(sealed.canonical)
+    return content.get("id") if column == "id" else (block_of(content) or {}).get("key")

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from io import BytesIO
 from typing import Any, BinaryIO
 
-from aver.capsule.reading import ELEMENT_MAX, Unreadable, read_elements
+from aver.capsule.reading import ELEMENT_MAX, Unreadable, read_texts
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput
 from aver.keys import Ring
@@ -109,7 +109,7 @@ def _sealed(sealed: Sealed) -> Sealed:
 def _elements(file: BinaryIO) -> Iterator[tuple[str, str | BadInput]]:
     number = 0
     try:
-        for number, (text, _) in enumerate(read_elements(chunks_of(file)), 1):
+        for number, text in enumerate(read_texts(chunks_of(file)), 1):
             yield f"element {number}: ", text
     except BadInput as error:
         yield f"element {number + 1}, and the rest unread: ", error

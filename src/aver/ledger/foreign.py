@@ -9,6 +9,8 @@ it; both tools go by them and never compare. Neither tool's file tells how many 
 agent-capsule's `meta.db` does, for sessions that were finished.
 
 Files are opened read-only, and nothing is created beside them unless SQLite must see a write-ahead log that is there.
+Rows are read from the table itself, never from an index, which may hold other values; a database whose indexes and
+table disagree fails, because others may read what was not verified here.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from aver.ledger.capsules import retired_by_time
 from aver.ledger.head import Head
 from aver.ledger.memory import META_CHAIN, hold_to_head
 from aver.ledger.meta import HEADS_MAX, kept_elsewhere, note_heads
-from aver.ledger.outside import code_of, open_file, with_plausible_seal
+from aver.ledger.outside import code_of, companions_of, open_file, with_plausible_seal
 from aver.verdict import ChainJudge, Finding, Judge, Place, Subject, Tally, Terms, Verdict, conclude
 
 __all__ = ["JUDGES", "SQLITE_MAGIC", "ForeignRecord", "foreign_records"]
@@ -145,11 +147,11 @@ def _connected(path: Path) -> Iterator[sqlite3.Connection]:
 
 def _uris(path: Path) -> Iterator[str]:
     """As it lies where no log or journal lies beside it and one would be made; otherwise as SQLite reads it."""
-    base = path.absolute().as_uri()
+    path = path.resolve()
+    base = path.as_uri()
     with open_file(path) as file:
         logs = file.read(20)[18:] == WAL_VERSION
-    beside = any(path.with_name(path.name + suffix).exists() for suffix in ("-wal", "-journal"))
-    if beside:
+    if companions_of(path) & {"-wal", "-journal"}:
         yield f"{base}?mode=ro"
     else:
         yield f"{base}?mode=ro" if not logs else f"{base}?mode=ro&immutable=1"
@@ -164,7 +166,7 @@ def _exact_text(raw: bytes) -> str:
 def _columns(connection: sqlite3.Connection) -> set[str]:
     """The columns of the plain table `capsules`; a view or virtual table could be anything."""
     row = connection.execute("SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = 'capsules'").fetchone()
-    if row is None or not isinstance(row[0], str) or "virtual" in row[0][:40].lower():
+    if row is None or not isinstance(row[0], str) or "virtual" in row[0].lower():
         return set()
     return {str(column[1]) for column in connection.execute("PRAGMA table_xinfo('capsules')") if column[6] == 0}
 
@@ -175,8 +177,20 @@ def _rows(connection: sqlite3.Connection, tool: _Format) -> Iterator[ForeignReco
     wanted = ["tenant_id", tool.content, *SEAL_KEYS, *copies]
     listed = ", ".join(name if name in columns else f"NULL AS {name}" for name in wanted)
     tenant = "tenant_id, " if "tenant_id" in columns else ""
-    for row in connection.execute(f"SELECT {listed} FROM capsules ORDER BY {tenant}sequence, rowid"):
+    for row in connection.execute(f"SELECT {listed} FROM capsules NOT INDEXED ORDER BY {tenant}sequence, rowid"):
         yield ForeignRecord(_name(row[0]), _record(row[1], row[2:7], tool), dict(zip(copies, row[7:], strict=True)))
+
+
+def _disagreement(path: Path) -> str | None:
+    """What SQLite finds wrong with the table or its indexes, first; None if nothing is."""
+    try:
+        with _database(path) as (connection, _):
+            # Conditions that a schema sets for values are its maker's affair, and may be made to take for ever.
+            connection.execute("PRAGMA ignore_check_constraints = ON")
+            found = connection.execute("PRAGMA integrity_check('capsules')").fetchone()
+    except BadInput as error:
+        return error.message
+    return None if found is None or found[0] == "ok" else str(_name(found[0]))
 
 
 def _record(content: Any, seal: tuple[Any, ...], tool: _Format) -> Sealed | BadInput:
@@ -239,7 +253,7 @@ class _Chain:
                 tally.add(Finding("columns", "failed", "COLUMN_MISMATCH", words, place))
             if self.name == META_CHAIN and len(self.entries) < HEADS_MAX:
                 note_heads(content, self.entries, ledger="", tenant="")
-                self.elsewhere.update(kept_elsewhere(content))
+                self.elsewhere.update(chain for chain in kept_elsewhere(content) if chain in self.entries)
         self.count, self.head = self.count + 1, row.record.hash
 
     @property
@@ -281,11 +295,17 @@ def _judged(path: Path, name: str, terms: Terms, tally: Tally, wanted: Mapping[s
                 head = wanted.get(label)
                 chain = _Chain(label, ChainJudge(rules, chain=label), wanted=-1 if head is None else head.count - 1)
             chain.take(row)
+        wrong = _disagreement(path)
     except BadInput as error:
         chain = chain or _Chain(name, ChainJudge(rules, chain=name))
         chain.judge.unreadable(f"this and what follows cannot be read: {error.message}")
+        wrong = None
     if chain is not None:
         yield _finished(chain, tally)
+    tally.did("store")
+    if wrong is not None:
+        words = f"the database's indexes and tables disagree: {wrong}"
+        tally.add(Finding("store", "failed", "SCHEMA_INVALID", words, Place(name)))
 
 
 def _finished(chain: _Chain, tally: Tally) -> _Chain:
@@ -351,6 +371,7 @@ def _records(subject: Subject) -> Iterator[Sealed]:
 def _is_database(subject: Subject) -> bool:
     if subject.path is None or not subject.beginning.startswith(SQLITE_MAGIC):
         return False
+    companions_of(subject.path)  # Refused in its own words: what SQLite cannot open is not for that reason unknown.
     try:
         with _database(subject.path):
             return True

@@ -137,35 +137,63 @@ def _ends(
     ring: Ring, records: Iterable[Sealed], blob: Callable[[str], bytes]
 ) -> Iterator[tuple[str, int, dict[str, tuple[int, str]]]]:
     """Each end of a key that the `keys` chain records: whose, at which place in it, and the heads at that moment."""
+    records = list(records)
+    handed_over = dict(filter(None, (_handed_over(ring, sealed) for sealed in records)))
     for sealed in records:
         try:
             content = sealed.to_dict()
-            retired = _retired_by(ring, sealed.kind, content)
-            if retired is None or sealed.signed_by == retired:
-                continue  # A key does not tell until where it was itself good.
+            retired = _retired_by(ring, sealed, handed_over)
+            if retired is None:
+                continue
             heads = content["outcome"]["result"]["heads"]
             for digest, _ in blob_references(heads):
                 heads = orjson.loads(blob(digest))
             where = {str(chain): (int(head["count"]), str(head["hash"])) for chain, head in heads.items()}
             sequence = sealed.sequence
-        except (AverError, AttributeError, KeyError, IndexError, TypeError, ValueError):
+        except _UNREADABLE:
             continue
         yield retired, sequence, where
 
 
-def _retired_by(ring: Ring, kind: str, content: Mapping[str, Any]) -> str | None:
-    """The fingerprint that a record of the `keys` chain rightly retires."""
-    result = content["outcome"]["result"]
-    if kind == "key.retire":
-        entry = ring.entry(result["fingerprint"])
-        return entry.fingerprint if entry is not None and entry.retired_at is not None else None
-    if kind != "key.rotate":
+_UNREADABLE = (AverError, AttributeError, KeyError, IndexError, TypeError, ValueError)
+
+
+def _retired_by(ring: Ring, sealed: Sealed, handed_over: Mapping[str, str]) -> str | None:
+    """The fingerprint of the key that a record rightly retires: one that a later key of the same line has sealed.
+
+    Nobody else tells until where a key was good: not the key itself, and not another party whose key we know.
+    """
+    if sealed.kind == "key.retire":
+        entry = ring.entry(sealed.to_dict()["outcome"]["result"]["fingerprint"])
+        ended = entry is not None and entry.retired_at is not None and ring.entry(sealed.signed_by) is not None
+        return entry.fingerprint if entry is not None and ended and sealed.signed_by != entry.fingerprint else None
+    handing = _handed_over(ring, sealed)
+    if handing is None:
         return None
-    old, new = str(result["replaces"]), str(result["fingerprint"])
-    statement = Statement.from_dict(content["authority"]["chain"][0])
-    sides = statement.content
-    if statement.purpose != ROTATION or (sides["old"]["fingerprint"], sides["new"]["fingerprint"]) != (old, new):
+    old, heir = handing
+    seen: set[str] = set()
+    while heir != sealed.signed_by:
+        seen.add(heir)
+        heir = handed_over.get(heir, "")
+        if not heir or heir in seen:
+            return None
+    return old
+
+
+def _handed_over(ring: Ring, sealed: Sealed) -> tuple[str, str] | None:
+    """Which key a rotation record retires in favour of which, if its statement holds under both."""
+    try:
+        if sealed.kind != "key.rotate":
+            return None
+        content = sealed.to_dict()
+        result = content["outcome"]["result"]
+        old, new = str(result["replaces"]), str(result["fingerprint"])
+        statement = Statement.from_dict(content["authority"]["chain"][0])
+        sides = statement.content
+        if statement.purpose != ROTATION or (sides["old"]["fingerprint"], sides["new"]["fingerprint"]) != (old, new):
+            return None
+        both = Ring.pinned((*ring.lookup(old), *ring.lookup(new)))
+        results = check_statement(statement, both, signers_required=(old, new))
+    except _UNREADABLE:
         return None
-    both = Ring.pinned((*ring.lookup(old), *ring.lookup(new)))
-    results = check_statement(statement, both, signers_required=(old, new))
-    return old if all(result.outcome == "valid" for result in results) else None
+    return (old, new) if all(result.outcome == "valid" for result in results) else None

@@ -12,7 +12,8 @@ or not it is intact; `verify` tells.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Self
 from aver.capsule.blobs import Blob
 from aver.capsule.block import RESERVED_CHAINS, check_chain_name, check_tenant
 from aver.capsule.model import Capsule
-from aver.capsule.prepared import prepare
+from aver.capsule.prepared import Prepared, prepare
 from aver.capsule.sealed import Sealed
 from aver.capsule.uri import parse_uri
 from aver.errors import BadInput, IntegrityError, NotFound
@@ -30,6 +31,7 @@ from aver.ledger.appending import AnySigner, Append, Appender, genuine
 from aver.ledger.head import Head
 from aver.ledger.rows import ChainRow
 from aver.ledger.sqlite import SqliteStore
+from aver.ledger.transaction import Transaction
 
 if TYPE_CHECKING:
     from aver.verdict import Level, Verdict
@@ -136,9 +138,14 @@ class Ledger:
 
         return close_chain(self, check_chain_name(chain))
 
+    def together(self) -> AbstractContextManager[tuple[Transaction, Callable[[str, Prepared], Sealed]]]:
+        """One durable transaction in which the ledger's own signer seals, and anything else is written with it."""
+        return self._appender.together(self.signer())
+
     def record_keys(self) -> None:
         """Put what became of our keys into the `keys` chain, if it is not there yet. Appending does this too."""
-        self._appender.record_keys(self.signer())
+        with self.together():
+            pass  # That is what comes first in every transaction that seals.
 
     def signer(self) -> AnySigner:
         """Whoever signs here unless an append names another."""
@@ -281,7 +288,7 @@ class Ledger:
 
     def _get(self, column: str, value: str) -> Sealed | None:
         found = self.store.first(self.tenant, column, value)
-        return None if found is None else genuine(*found, column, value)
+        return None if found is None else genuine(*found, column, value, self.keys.ring())
 
 
 def _is_text(value: str) -> bool:

@@ -91,7 +91,7 @@ class WriteLock:
 
 def _opened(path: Path) -> int:
     try:
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:
         raise Unavailable(
             f"cannot open the ledger's lock {path}: {error.strerror}",

@@ -10,6 +10,7 @@ gone `CHAIN_MISSING`, and one with another record at the remembered place `ROLLB
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,11 @@ __all__ = ["META_CHAIN", "check_seen", "hold_to_head", "hold_to_heads", "remembe
 
 META_CHAIN = "meta"
 SEEN_FILE = "seen.json"
+
+SEEN_MAX = 10_000
+"""Ledgers and tenants remembered; beyond that, those that were verified longest ago are forgotten."""
+
+_LEDGER_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
 
 
 def hold_to_heads(ledger: Ledger, heads: Iterable[Head], tally: Tally, *, check: str, remembered: str) -> int:
@@ -91,14 +97,15 @@ def remember(ledger: Ledger) -> None:
     """Note the head of the `meta` chain, if there is one and there is a home to note it in."""
     path = _seen_path(ledger)
     head = ledger.head(META_CHAIN)
-    if head.count == 0 or not path.parent.is_dir():
+    if head.count == 0 or not path.parent.is_dir() or not _LEDGER_ID(head.ledger):
         return
     try:
         seen = _read_seen(path)
         if seen.get(_name(ledger)) == head:
             return
+        seen.pop(_name(ledger), None)
         seen[_name(ledger)] = head
-        listed = [kept.to_dict() for kept in seen.values()]
+        listed = [kept.to_dict() for kept in seen.values()][-SEEN_MAX:]
         replace_file(path, orjson.dumps(listed, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
     except AverError:
         return  # The verdict stands; what could not be noted is not checked next time, and said to be so.

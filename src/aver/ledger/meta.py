@@ -8,12 +8,16 @@ A sweep adds one `checkpoint` entry for all chains that changed since their last
 
     {kind: "checkpoint", heads: {<chain>: {count, hash}}}
 
+Importing a chain adds one that says so; without it, nothing in the ledger may call itself imported:
+
+    {kind: "chain_import", chain, origin, head_hash, capsule_count}
+
 The latest entry per chain counts. A chain that is longer than its entry has grown since, which is normal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +32,16 @@ from aver.verdict import Tally
 if TYPE_CHECKING:
     from aver.ledger.ledger import Ledger
 
-__all__ = ["check_meta", "close_chain", "kept_elsewhere", "meta_heads", "note_heads", "sweep"]
+__all__ = [
+    "check_meta",
+    "close_chain",
+    "import_draft",
+    "imported",
+    "kept_elsewhere",
+    "meta_heads",
+    "note_heads",
+    "sweep",
+]
 
 HEADS_MAX = 1_000_000
 """Most chains that a foreign meta chain may record and be held to: a limit to memory, far above any honest one."""
@@ -62,6 +75,26 @@ def close_chain(ledger: Ledger, chain: str) -> Sealed:
         return ledger.append_reserved(META_CHAIN, of_kind(draft, "chain.close"), key=f"close:{chain}:{head.hash}")
     except Exists as exists:
         return exists.record  # type: ignore[no-any-return]
+
+
+def import_draft(chain: str, origin: str, count: int, head: str) -> Capsule:
+    """The record of an import, to be sealed in the same transaction."""
+    result = {"kind": "chain_import", "chain": chain, "origin": origin, "head_hash": head, "capsule_count": count}
+    summary = f"imported {origin} as {chain}: {count} capsules, head {head[:12]}"
+    return of_kind(_entry(f"chain imported: {origin}", summary, result, {}), "chain.import")
+
+
+def imported(records: Iterable[Sealed]) -> dict[str, str]:
+    """The chains that entries of `meta` say were imported, and their names where they came from."""
+    found = {}
+    for record in records:
+        try:
+            result = record.to_dict()["outcome"]["result"]
+            if record.kind == "chain.import" and result["kind"] == "chain_import":
+                found[str(result["chain"])] = str(result["origin"])
+        except (AverError, KeyError, TypeError, AttributeError):
+            continue
+    return found
 
 
 def sweep(ledger: Ledger) -> list[Sealed]:
@@ -126,7 +159,7 @@ def check_meta(ledger: Ledger, tally: Tally) -> None:
         return
     grown = hold_to_heads(ledger, heads, tally, check="meta", remembered="the meta chain")
     outside = {head.chain for head in ledger.heads()} - {head.chain for head in heads} - RESERVED_CHAINS
-    tally.notes["meta"] = f"{len(heads)} chains held to it, {grown} grown since, {len(outside)} not recorded yet"
+    tally.notes["meta"] = f"chains held to it: {len(heads)}, grown since: {grown}, not recorded yet: {len(outside)}"
 
 
 def _heads_in(result: Any) -> Iterator[tuple[str, int, str]]:
@@ -134,6 +167,8 @@ def _heads_in(result: Any) -> Iterator[tuple[str, int, str]]:
         tool, session = result["tool"], result["session_id"]
         chain = tool if tool == session and tool in RESERVED_CHAINS else f"{tool}.{session}"
         yield chain, result["capsule_count"], result["head_hash"]
+    elif result.get("kind") == "chain_import":
+        yield result["chain"], result["capsule_count"], result["head_hash"]
     elif result.get("kind") == "checkpoint":
         for chain, head in result["heads"].items():
             yield chain, head["count"], head["hash"]

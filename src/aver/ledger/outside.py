@@ -17,7 +17,16 @@ from aver.capsule.reading import DuplicateKey, Unreadable
 from aver.capsule.sealed import SEAL_KEYS, Sealed
 from aver.errors import BadInput, NotFound, Unavailable
 
-__all__ = ["CHUNK", "check_file_name", "chunks_of", "code_of", "open_file", "open_inside", "with_plausible_seal"]
+__all__ = [
+    "CHUNK",
+    "check_file_name",
+    "chunks_of",
+    "code_of",
+    "companions_of",
+    "open_file",
+    "open_inside",
+    "with_plausible_seal",
+]
 
 CHUNK = 256 * 1024
 """Bytes read from a file at a time."""
@@ -27,6 +36,9 @@ FILE_NAME_MAX = 240
 
 SEAL_TEXT_MAX = 16 * 1024
 """Longest field of a seal. An ML-DSA-65 signature, the longest there is, has 6,618 hex digits."""
+
+COMPANIONS = ("-journal", "-wal", "-shm")
+"""What SQLite opens beside a database, by the ending of its name."""
 
 _PLAIN = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 
@@ -58,6 +70,27 @@ def open_inside(directory: Path, *names: str) -> BinaryIO:
         raise _cannot_open(path, error) from error
 
 
+def companions_of(database: Path) -> set[str]:
+    """Which companions lie beside an SQLite database, by their endings. `BadInput` if one is not a plain file.
+
+    SQLite opens them unasked, beside the file that a link leads to; on a pipe it would wait for ever.
+    """
+    real = database.resolve()
+    found = set()
+    for ending in COMPANIONS:
+        companion = real.with_name(real.name + ending)
+        try:
+            mode = companion.lstat().st_mode
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise _cannot_open(companion, error) from error
+        if not stat.S_ISREG(mode):
+            raise BadInput(f"{companion} is not a plain file", advice="remove it, or copy the database elsewhere")
+        found.add(ending)
+    return found
+
+
 def check_file_name(name: object) -> str:
     """A name that is one plain file name and nothing else: no separator, no `..`, not hidden, printable."""
     if (
@@ -79,9 +112,11 @@ def chunks_of(file: BinaryIO) -> Iterator[bytes]:
 
 def with_plausible_seal(sealed: Sealed) -> Sealed:
     """The record, unless its seal holds what no seal holds: far too much, or characters that hide or control."""
+    if not isinstance(sealed.canonical, bytes):
+        raise Unreadable("its canonical form is not bytes")
     for key in SEAL_KEYS:
         value = getattr(sealed, key)
-        if len(value) > SEAL_TEXT_MAX or not value.isprintable():
+        if not isinstance(value, str) or len(value) > SEAL_TEXT_MAX or not value.isprintable():
             raise Unreadable(f"its {key} is not one that a seal may have")
     return sealed
 

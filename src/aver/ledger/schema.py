@@ -14,7 +14,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 
-__all__ = ["APPLICATION_ID", "MIGRATIONS", "PAGE_SIZE", "VERSION", "create", "migrate"]
+__all__ = ["APPLICATION_ID", "MIGRATIONS", "PAGE_SIZE", "VERSION", "create", "differences", "migrate"]
 
 APPLICATION_ID = 0x41764572
 """`AvEr`: how `file` and Aver itself tell a ledger from another SQLite database."""
@@ -110,6 +110,30 @@ def migrate(connection: sqlite3.Connection, version: int) -> None:
         for statement in _statements(migration):
             connection.execute(statement)
     connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def differences(connection: sqlite3.Connection) -> list[str]:
+    """Which tables and indexes of a ledger are not those that this Aver makes. A missing trigger is no matter.
+
+    Who can write the file can put a view in the place of a table, or an index over other columns, and so show one
+    thing to a verifier and another to a reader.
+    """
+    with sqlite3.connect(":memory:") as fresh:
+        migrate(fresh, 0)
+        expected = _objects(fresh)
+    found = _objects(connection)
+    wrong = [f"{kind} {name}" for (kind, name), sql in found.items() if expected.get((kind, name), "") != sql]
+    gone = [f"{kind} {name}" for kind, name in expected if kind != "trigger" and (kind, name) not in found]
+    return sorted({*wrong, *gone})
+
+
+def _objects(connection: sqlite3.Connection) -> dict[tuple[str, str], str | None]:
+    rows = connection.execute("SELECT CAST(type AS BLOB), CAST(name AS BLOB), CAST(sql AS BLOB) FROM sqlite_schema")
+    text = [tuple(None if v is None else v.decode("utf-8", "backslashreplace") for v in row) for row in rows]
+    return {(str(kind), str(name)): sql for kind, name, sql in text if name not in _SQLITES_OWN}
+
+
+_SQLITES_OWN = frozenset({"sqlite_stat1", "sqlite_stat4", "sqlite_sequence"})
 
 
 def _statements(script: str) -> Iterator[str]:

@@ -18,13 +18,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from aver.capsule.blobs import Blob
+from aver.capsule.blobs import BLOB_MAX, Blob
 from aver.clock import new_id, now
-from aver.errors import BadInput, NotFound, Unavailable
+from aver.errors import BadInput, IntegrityError, NotFound, Unavailable
 from aver.home import sync_directory
 from aver.ledger import schema
 from aver.ledger.forks import mind_forks
 from aver.ledger.lock import WriteLock
+from aver.ledger.outside import companions_of
 from aver.ledger.rows import CHAIN, COLUMNS, SEAL, ChainRow, Row, as_bytes, as_text, chain_named, chain_row, stored_row
 from aver.ledger.transaction import Transaction
 
@@ -35,6 +36,9 @@ LOG_PAGES = 1000
 
 WRITER_CACHE_KIB = 16 * 1024
 """Memory for pages of the writing connection: the indexes by hash and id are hit at random."""
+
+VALUE_MAX = BLOB_MAX + 1024 * 1024
+"""Bytes of one stored value: the largest blob and its row. A file that was tampered with must not make more of them."""
 
 LOCK_SUFFIX = ".lock"
 
@@ -77,7 +81,8 @@ class SqliteStore:
             store._create()
         elif not is_file:
             raise BadInput(f"{path} is not a file")
-        store._check_schema()
+        companions_of(path)
+        store._check_schema(migrate=create)
         return store
 
     def close(self) -> None:
@@ -161,11 +166,12 @@ class SqliteStore:
             finally:
                 temporary.unlink(missing_ok=True)
 
-    def _check_schema(self) -> None:
+    def _check_schema(self, *, migrate: bool) -> None:
         try:
             with self.reading() as connection:
                 application = connection.execute("PRAGMA application_id").fetchone()[0]
                 version = connection.execute("PRAGMA user_version").fetchone()[0]
+                strange = _not_tables(connection)
         except Unavailable as error:
             self._closed = True
             if isinstance(error.__cause__, sqlite3.OperationalError):
@@ -174,13 +180,24 @@ class SqliteStore:
         if application != schema.APPLICATION_ID:
             self.close()
             raise BadInput(f"{self.path} is an SQLite database, but not a ledger of Aver")
+        if version < 1:
+            self.close()
+            raise BadInput(f"{self.path} has Aver's mark, but no schema of a ledger (version {version})")
         if version > schema.VERSION:
             self.close()
             raise BadInput(
                 f"{self.path} was written by a newer Aver (schema {version}, this one knows {schema.VERSION})",
                 advice="upgrade Aver",
             )
-        if version < schema.VERSION:
+        if strange:
+            self.close()
+            raise IntegrityError(
+                "SCHEMA_INVALID",
+                f"{self.path} was tampered with: {strange} is not a table of the ledger",
+                evidence=strange,
+                advice="restore the file from a copy",
+            )
+        if version < schema.VERSION and migrate:
             with self.writing() as transaction:
                 transaction.migrate()
 
@@ -191,6 +208,8 @@ class SqliteStore:
             raise Unavailable("the ledger was closed")
         try:
             connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, VALUE_MAX)
+            connection.execute("PRAGMA trusted_schema = OFF")
             connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
         except _SQLITE_ERRORS as error:
             raise _unavailable(self.path, error) from error
@@ -371,11 +390,25 @@ class SqliteStore:
                 found.extend((column, str(name), sequence) for name, sequence in rows if type(sequence) is int)
         return found
 
-    def damage(self) -> list[str]:
-        """What SQLite itself finds wrong with the file."""
+    def altered(self) -> list[str]:
+        """Tables and indexes that are not those that Aver makes."""
         with self.reading() as connection:
-            rows = [str(row[0]) for row in connection.execute("PRAGMA quick_check(20)")]
+            return schema.differences(connection)
+
+    def damage(self) -> list[str]:
+        """What SQLite finds wrong with the file: pages that are damaged, tables and indexes that disagree."""
+        with self.reading() as connection:
+            rows = [as_text(row[0]) for row in connection.execute("PRAGMA integrity_check(20)")]
         return [] if rows == ["ok"] else rows
+
+
+def _not_tables(connection: sqlite3.Connection) -> str | None:
+    """Something in the place of a table that is none, or a program hidden in the file; None if there is nothing."""
+    row = connection.execute(
+        "SELECT type || ' ' || name FROM sqlite_schema WHERE type = 'view' OR sql LIKE 'CREATE VIRTUAL%'"
+        " OR (type = 'table' AND sql LIKE '%GENERATED ALWAYS%') LIMIT 1"
+    ).fetchone()
+    return None if row is None else as_text(row[0])
 
 
 def _unavailable(path: Path, error: Exception) -> Unavailable:

@@ -13,14 +13,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from aver.capsule.blobs import blob_references
-from aver.capsule.block import block_of
+from aver.capsule.block import RESERVED_CHAINS, block_of
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError, BadInput, NotFound, Unavailable
 from aver.keys import Ring
 from aver.ledger.head import Head
 from aver.ledger.keychain import KEYS_CHAIN, heads_at_ends, retirements
-from aver.ledger.memory import check_seen, hold_to_heads, remember
-from aver.ledger.meta import check_meta
+from aver.ledger.memory import META_CHAIN, check_seen, hold_to_heads, remember
+from aver.ledger.meta import check_meta, imported
 from aver.ledger.rows import ChainRow, Row
 from aver.ledger.workers import Slice, judged_in_order
 from aver.verdict import ChainJudge, Finding, Level, Place, Retirement, Rules, Tally, Verdict, conclude
@@ -33,6 +33,9 @@ __all__ = ["intact", "judge_slice", "rules_for_imported", "verify_ledger", "veri
 
 SLICE = 2000
 """Records per piece of work: long enough to cost nothing extra, short enough to spread and to read in one go."""
+
+READ_BY = frozenset({"index records_by_place", "index sqlite_autoindex_chains_1"})
+"""The indexes that a verification reads by."""
 
 Progress = Callable[[int, int], None]
 
@@ -48,8 +51,10 @@ def verify_ledger(
     progress: Progress | None = None,
 ) -> Verdict:
     """The verdict on one chain, or on all of a tenant's."""
-    rows = _rows(ledger, chain)
     tally = Tally()
+    if _is_unreadable(ledger, tally):
+        return conclude(f"ledger {ledger.store.path.name}", tally, level=level)
+    rows = _rows(ledger, chain)
     start = _resumed(ledger, rows, since, tally)
     rules = Rules(ring, level, require_pq, _retirements(ledger, ring, tally), limits_expected=True)
     total = sum(row.count - start for row in rows)
@@ -62,18 +67,66 @@ def verify_ledger(
     for row in rows:
         _hold_to_head_row(ledger, row, tally)
     _hold_to_ends_of_keys(ledger, ring, chain, tally)
+    _check_imports(ledger, ring, rows, tally)
     tally.chains = len(rows)
     if chain is None:
         _find_strays(ledger, tally)
+        _check_store(ledger, tally)
         check_meta(ledger, tally)
         check_seen(ledger, tally)
     else:
         tally.skip("meta", "only one chain was verified", matters=False)
+        tally.skip("store", "only one chain was verified", matters=False)
     subject = f"ledger {ledger.id}" if chain is None else f"chain {chain}"
     verdict = conclude(subject, tally, level=level)
-    if chain is None and level == "signature" and verdict.status in ("verified", "qualified"):
+    if chain is None and level == "signature" and verdict.status != "failed" and _knows_meta(ring, tally):
         remember(ledger)
     return verdict
+
+
+def _is_unreadable(ledger: Ledger, tally: Tally) -> bool:
+    """Whether what records are read by was altered. Then nothing that is read can be trusted to be all there is."""
+    altered = [name for name in ledger.store.altered() if name in READ_BY or not name.startswith("index ")]
+    for name in altered:
+        tally.add(Finding("store", "failed", "STORE_DAMAGED", f"{name} is not as Aver makes it"))
+    return bool(altered)
+
+
+def _check_store(ledger: Ledger, tally: Tally) -> None:
+    """The file's tables and indexes must agree, or readers may see what no verifier sees."""
+    tally.did("store")
+    try:
+        altered = [f"{name} is not as Aver makes it" for name in ledger.store.altered()]
+        damage = [*altered, *ledger.store.damage()]
+    except Unavailable as error:
+        damage = [error.message]
+    for words in damage:
+        tally.add(Finding("store", "failed", "STORE_DAMAGED", words))
+
+
+def _knows_meta(ring: Ring, tally: Tally) -> bool:
+    """Whether the `meta` chain was judged by our own keys and without a doubt: only then is it worth remembering."""
+    return not ring.closed and not any(finding.place.chain == META_CHAIN for finding in tally.findings)
+
+
+def _check_imports(ledger: Ledger, ring: Ring, rows: Iterable[ChainRow], tally: Tally) -> None:
+    """A chain that is called imported is excused from much; so a signed entry of `meta` must say that it is."""
+    said: dict[str, str] | None = None
+    for row in rows:
+        if row.origin is not None and not row.frozen:
+            words = "has a name from elsewhere, but was not imported"
+            tally.add(Finding("columns", "failed", "COLUMN_MISMATCH", words, Place(row.name)))
+        if not row.frozen:
+            continue
+        if said is None:
+            try:
+                said = imported(intact(ring, ledger.read(META_CHAIN)))
+            except (NotFound, Unavailable):
+                said = {}
+        tally.did("identity")
+        if row.name in RESERVED_CHAINS or row.origin is None or said.get(row.name) != row.origin:
+            words = "said to be imported, but no signed entry of the meta chain says so"
+            tally.add(Finding("identity", "failed", "CHAIN_IDENTITY", words, Place(row.name)))
 
 
 def verify_record(ledger: Ledger, chain: str, sequence: int, *, level: Level, ring: Ring, require_pq: bool) -> Verdict:
@@ -135,7 +188,8 @@ def intact(ring: Ring, records: Iterable[Sealed]) -> Iterator[Sealed]:
     for record in records:
         judge = ChainJudge(Rules(ring), start=None)
         judge.judge(record)
-        if not judge.tally.findings:
+        signer = judge.signer
+        if not judge.tally.findings and signer is not None and signer.fingerprint == record.signed_by:
             yield record
 
 
@@ -157,14 +211,23 @@ def _slices(ledger: Ledger, rows: list[ChainRow], start: int) -> Iterator[Slice]
 
 def judge_slice(ledger: Ledger, rules: Rules, row: ChainRow, begin: int, end: int) -> Tally:
     """Judge the records of a chain from `begin` up to `end`."""
-    identity = {"name": row.origin or row.name}
-    if row.frozen and not _says_it_is_ours(ledger, row):
-        rules = rules_for_imported(rules, row.name)
+    own = not row.frozen or _says_it_is_ours(ledger, row)
+    if own:
+        identity = {"name": row.name, "ledger": ledger.id, "tenant": row.tenant}
     else:
-        identity |= {"ledger": ledger.id, "tenant": row.tenant}
+        identity = {"name": row.origin or row.name}
+        rules = rules_for_imported(rules, row.name)
     previous = _stored_hash(ledger, row, begin - 1)
     columns_of = imported_by if row.frozen else searched_by
-    judge = ChainJudge(rules, chain=row.name, start=begin, previous=previous, identity=identity, columns_of=columns_of)
+    judge = ChainJudge(
+        rules,
+        chain=row.name,
+        start=begin,
+        previous=previous,
+        identity=identity,
+        columns_of=columns_of,
+        needs_block=own,
+    )
     try:
         with ledger.store.rows(row, begin, end) as stored:
             expected = begin
@@ -197,12 +260,6 @@ def _check_row(
         return
     if b'"blob":{' in item.sealed.canonical:
         _check_blobs(ledger, tally, place, content)
-    if row.frozen and sequence == 0:
-        named = (block_of(content) or {}).get("chain")
-        ours = {"ledger": ledger.id, "tenant": row.tenant}
-        if isinstance(named, dict) and ours.items() <= named.items() and named.get("name") != row.name:
-            words = f"said to be imported as {row.name!r}, but it is of this very ledger, under another name"
-            tally.add(Finding("identity", "failed", "CHAIN_IDENTITY", words, place))
 
 
 def _stored_hash(ledger: Ledger, row: ChainRow, sequence: int) -> str | None:

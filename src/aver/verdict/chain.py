@@ -26,7 +26,7 @@ from typing import Any, Literal
 from aver.capsule.block import BLOCK
 from aver.capsule.reading import DuplicateKey, Unreadable
 from aver.capsule.sealed import Sealed, content_hash
-from aver.keys.algorithms import verify_ed25519, verify_ml_dsa_65
+from aver.keys.algorithms import is_ed25519_text, is_ml_dsa_65_text, verify_ed25519, verify_ml_dsa_65
 from aver.keys.public_key import PublicKey
 from aver.keys.ring import Ring
 from aver.verdict.record import COLUMNS, profile_of, read_record, searched_by
@@ -73,6 +73,8 @@ class ChainJudge:
     `previous` is the hash it must point at; None with `start` > 0 leaves that one link unchecked.
     `identity` is what the first record's block must say about the chain; keys not in it are not compared.
     `columns_of` tells from signed content what the store's columns must hold.
+        `needs_block` holds records to what a ledger adds when it appends: a capsule that was sealed elsewhere with the
+    same key is not a record of it.
     """
 
     def __init__(
@@ -85,6 +87,7 @@ class ChainJudge:
         identity: Mapping[str, str] | None = None,
         source: str | None = None,
         columns_of: ColumnsOf | None = None,
+        needs_block: bool = False,
     ) -> None:
         self.tally = Tally()
         self._rules = rules
@@ -95,6 +98,7 @@ class ChainJudge:
         self._before_first = start is None
         self._columns_of = columns_of or searched_by
         self._identity = identity or {}
+        self._needs_block = needs_block
         self._source = source
         self._content = rules.level != "structural"
         self._signatures = rules.level == "signature"
@@ -130,6 +134,11 @@ class ChainJudge:
         self._previous = record.hash
         self._expected = None if sequence is None else sequence + 1
         return content
+
+    @property
+    def signer(self) -> PublicKey | None:
+        """The key whose signature on the record judged last holds."""
+        return self._signer
 
     def missing(self, times: int = 1) -> None:
         """The store has no record at the place that comes next, or at so many places."""
@@ -185,6 +194,10 @@ class ChainJudge:
         block = block.get(BLOCK) if type(block) is dict else None
         if type(block) is not dict:
             block = None
+            if self._needs_block:
+                return "identity", "CHAIN_IDENTITY", "not sealed by a ledger: it lacks the block that appending adds"
+        elif self._needs_block and not block.keys() >= {"at", "by", "kind"}:
+            return "identity", "CHAIN_IDENTITY", "not sealed by a ledger: its block lacks what appending adds"
         elif block.get("at", record.signed_at) != record.signed_at:
             return "signature", "SEAL_MISMATCH", f"signed_at says {record.signed_at!r}, the record {block['at']!r}"
         elif block.get("by", record.signed_by) != record.signed_by:
@@ -218,6 +231,8 @@ class ChainJudge:
             return "signature", "SIG_INVALID", f"the signature is not {record.signed_by}'s over this hash"
         if ring.closed:
             return "signature", "SIG_INVALID", "the signature is not by any of the given keys"
+        if not is_ed25519_text(record.signature):
+            return "signature", "SIG_INVALID", "the signature is not one that any key can have made"
         self._counts["signature"] -= 1
         words = f"the key of signer {record.signed_by or 'unnamed'} is not known here"
         self._add("signature", "not_checked", "UNKNOWN_SIGNER", words, self._expected)
@@ -240,6 +255,8 @@ class ChainJudge:
             self.tally.did("signature_pq")
         elif self._rules.require_pq:
             return "signature_pq", "SIG_INVALID", f"no ML-DSA-65 key of {name} is known"
+        elif not is_ml_dsa_65_text(record.signature_pq):
+            return "signature_pq", "SIG_INVALID", "the ML-DSA-65 signature is not one that any key can have made"
         else:
             words = f"no ML-DSA-65 key of {name} is known here"
             self._add("signature_pq", "not_checked", "UNKNOWN_SIGNER", words, self._expected)
@@ -268,6 +285,8 @@ class ChainJudge:
             return None
         named = block.get("chain") if block else None
         if not isinstance(named, dict):
+            if self._needs_block:
+                return "identity", "CHAIN_IDENTITY", "the first record does not say which chain it begins"
             self.tally.skip("identity", "made by other software, which does not name its chain", matters=False)
             return None
         self.tally.did("identity")

@@ -13,13 +13,16 @@ import orjson
 
 from aver.capsule.canonical import plain_bytes
 from aver.capsule.model import SECTIONS
-from aver.capsule.reading import Unreadable, read_json
+from aver.capsule.reading import TOKENS_MAX, Unreadable, read_json
 from aver.errors import NotCanonical
 
 __all__ = ["COLUMNS", "imported_by", "profile_of", "read_record", "searched_by"]
 
 COLUMNS = ("id", "type", "kind", "key", "session", "at")
 """What a store may search records by, besides their place and hash."""
+
+SEQUENCE_END = 2**63
+"""Sequence numbers lie below: what every store and every reader can count with."""
 
 
 def searched_by(content: Mapping[str, Any], block: Mapping[str, Any] | None) -> tuple[Any, ...]:
@@ -70,13 +73,16 @@ def read_record(canonical: bytes) -> tuple[dict[str, Any], bool]:
     """A record's content, and whether its bytes are canonical. `Unreadable` if they are no capsule.
 
     Most records are canonical, and then writing them out again gives the same bytes, which also rules out
-    duplicate keys: nothing else needs to be looked at. Only the rest are read with the strict, slow reader.
+    duplicate keys: nothing else needs to be looked at. Only the rest are read with the strict, slow reader, and
+    those so large that their memory must be bounded.
     """
-    try:
-        content = orjson.loads(canonical)
-        same = orjson.dumps(content, option=orjson.OPT_SORT_KEYS) == canonical
-    except (orjson.JSONDecodeError, orjson.JSONEncodeError):
-        same = False
+    same = False
+    if len(canonical) <= TOKENS_MAX:
+        try:
+            content = orjson.loads(canonical)
+            same = orjson.dumps(content, option=orjson.OPT_SORT_KEYS) == canonical
+        except (orjson.JSONDecodeError, orjson.JSONEncodeError):
+            same = False
     if not same or _may_hold_odd_number(canonical):
         content = read_json(canonical)
         try:
@@ -98,6 +104,10 @@ def _has_integer_score(reasoning: Mapping[str, Any]) -> bool:
     return any(type(option) is dict and type(option.get("feasibility")) is int for option in options)
 
 
+SEQUENCES = 2**63
+"""No chain is longer: stores, URIs and reports count in 64 bits."""
+
+
 def _shape_problem(content: Any) -> str | None:
     """What keeps this from being a capsule, whoever made it."""
     if type(content) is not dict:
@@ -108,7 +118,7 @@ def _shape_problem(content: Any) -> str | None:
             and type(content["type"]) is str
             and type(content["domain"]) is str
             and type(content["sequence"]) is int
-            and content["sequence"] >= 0
+            and 0 <= content["sequence"] < SEQUENCES
             and (content["previous_hash"] is None or type(content["previous_hash"]) is str)
             and (content["parent_id"] is None or type(content["parent_id"]) is str)
             and type(content["trigger"]) is dict

@@ -35,6 +35,7 @@ CHECKS = (
     "genesis",
     "identity",
     "columns",
+    "store",
     "keys",
     "blobs",
     "meta",

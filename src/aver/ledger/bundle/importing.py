@@ -19,8 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from aver.capsule.blobs import Blob, blob_objects
+from aver.capsule.blobs import BLOB_MAX, Blob, blob_objects
 from aver.capsule.block import RESERVED_CHAINS, block_of, chain_name, check_chain_name
+from aver.capsule.prepared import prepare
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput, IntegrityError, NotFound, Refused
 from aver.keys import Ring
@@ -29,6 +30,7 @@ from aver.ledger.bundle.layout import BLOBS, INDEX, META, Claim, bundle_director
 from aver.ledger.head import Head
 from aver.ledger.ledger import Ledger
 from aver.ledger.memory import META_CHAIN
+from aver.ledger.meta import import_draft
 from aver.ledger.outside import code_of, open_inside
 from aver.ledger.rows import ChainRow
 from aver.ledger.transaction import Transaction
@@ -36,9 +38,6 @@ from aver.verdict import CHECKS, ChainJudge, Rules, Terms, Verdict, conclude
 from aver.verdict.record import COLUMNS, imported_by
 
 __all__ = ["Imported", "ImportedChain", "import_bundle"]
-
-BLOB_MAX = 256 * 1024 * 1024
-"""Largest blob that is imported: it is held in memory while it is stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +101,9 @@ def _judged(directory: Path, terms: Terms, only: Collection[str] | None) -> tupl
         raise IntegrityError(
             code_of(error), f"nothing was imported: {INDEX} cannot be read: {error.message}", evidence=str(error)
         ) from error
+    listed = {claim.id for claim in index.chains}
     for name in only or ():
-        if name not in {claim.id for claim in index.chains}:
+        if name not in listed:
             raise NotFound(f"there is no chain {name} in the bundle", advice="aver verify lists what is in it")
     bundle = Bundle(directory, index, terms)
     tally = bundle.judge(only)
@@ -120,7 +120,7 @@ def _chosen(bundle: Bundle, only: Collection[str] | None) -> Iterator[tuple[Clai
 
 def _plan(ledger: Ledger, bundle: Bundle, claim: Claim, file: str) -> _Planned:
     head = bundle.heads[claim.id]
-    name = _local_name(claim, bundle.first_hashes[claim.id])
+    name = _local_name(claim, bundle)
     row = ledger.store.chain(ledger.tenant, name)
     if row is not None and (row.count, row.head) != (head.count, head.hash):
         raise Refused(
@@ -131,25 +131,26 @@ def _plan(ledger: Ledger, bundle: Bundle, claim: Claim, file: str) -> _Planned:
     return _Planned(claim, file, head, name, existed=row is not None)
 
 
-def _local_name(claim: Claim, genesis: str | None) -> str:
+def _local_name(claim: Claim, bundle: Bundle) -> str:
     if claim.id in RESERVED_CHAINS:
-        return chain_name("import", f"{str(genesis)[:16]}-{claim.id}")
+        return chain_name("import", f"{str(bundle.first_hashes[claim.id])[:16]}-{claim.id}")
     try:
-        return check_chain_name(claim.name)
+        return check_chain_name(bundle.names[claim.id])
     except BadInput:
         return chain_name("import", claim.id)
 
 
 def _refuse_two_of_a_name(planned: Collection[_Planned]) -> None:
-    names = [plan.name for plan in planned]
+    names: set[str] = set()
     for plan in planned:
-        if names.count(plan.name) > 1:
+        if plan.name in names:
             raise Refused("NAME_TAKEN", f"nothing was imported: two chains would be called {plan.name} here")
+        names.add(plan.name)
 
 
 def _store(ledger: Ledger, directory: Path, plan: _Planned) -> None:
     """One chain, in one transaction: a crash leaves all of it or nothing."""
-    with ledger.store.writing() as transaction:
+    with ledger.together() as (transaction, append):
         if transaction.chain(ledger.tenant, plan.name) is not None:
             raise Refused("NAME_TAKEN", f"the chain {plan.name} came into being meanwhile")
         row = transaction.add_chain(ledger.tenant, plan.name)
@@ -167,7 +168,10 @@ def _store(ledger: Ledger, directory: Path, plan: _Planned) -> None:
         if failed or (row.count, row.head) != (plan.head.count, plan.head.hash):
             raise _changed(plan)
         transaction.advance(row)
-        transaction.freeze(row, plan.claim.origin or plan.claim.id)
+        origin = plan.claim.origin or plan.claim.id
+        transaction.freeze(row, origin)
+        draft = import_draft(plan.name, origin, plan.head.count, str(plan.head.hash))
+        append(META_CHAIN, prepare(draft, key=f"import:{plan.name}"))
 
 
 def _store_record(

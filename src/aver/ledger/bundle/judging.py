@@ -2,34 +2,39 @@
 
 1. The index is read. What it claims proves nothing; what it claims wrongly fails (check `index`).
 2. The meta chain is judged, and tells how long each chain was when it was last recorded.
-3. Every chain that the index lists is judged as any chain is, and held to the claims and to the meta chain.
+3. Every chain that the index lists is judged as any chain is, and held to the claims and to the meta chain. Those
+   that Aver made must name one ledger, one tenant, and themselves.
 4. Every blob that a record refers to is held to its digest.
 
-Files are streamed; memory grows with the number of chains and blobs, not with their size. A chain that the meta chain
-knows and that is not here is `CHAIN_MISSING`, unless the bundle says that it is only a part.
+The index alone excuses nothing. A chain that the meta chain knows and that is not here is `CHAIN_MISSING`; if the
+index calls the bundle a part, the verdict is qualified. A chain that it calls imported may come from another ledger
+under another name; unless the meta chain says so too, the verdict is qualified.
+
+Files are streamed; memory grows with the number of chains and blobs, not with their size.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from aver.capsule.blobs import blob_references
-from aver.capsule.block import RESERVED_CHAINS, block_of
+from aver.capsule.block import RESERVED_CHAINS
 from aver.capsule.reading import ELEMENT_MAX
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput, NotFound
 from aver.ledger.bundle.layout import BLOBS, INDEX, META, Claim, Index, capsules_in, read_index
+from aver.ledger.bundle.owner import begun, owner_of
 from aver.ledger.head import Head
 from aver.ledger.keychain import KEYS_CHAIN, retirements
 from aver.ledger.memory import META_CHAIN, hold_to_head
-from aver.ledger.meta import HEADS_MAX, kept_elsewhere, note_heads
+from aver.ledger.meta import HEADS_MAX, imported, kept_elsewhere, note_heads
 from aver.ledger.outside import chunks_of, code_of, open_file, open_inside
 from aver.ledger.verify import intact, rules_for_imported
-from aver.verdict import CHECKS, ChainJudge, Finding, Place, Rules, Subject, Tally, Terms, Verdict, conclude
+from aver.verdict import CHECKS, ChainJudge, Finding, Place, Subject, Tally, Terms, Verdict, conclude
 
 __all__ = ["Bundle", "judge_bundle", "judge_chain_file"]
 
@@ -37,6 +42,9 @@ _REFERENCE = b'"blob":{'
 
 SIGNERS_KEPT = 1000
 """How many signers of a bundle are noted by name."""
+
+NAME_SHOWN = 160
+"""Characters of a name in a record that a verdict repeats."""
 
 BLOBS_KEPT = 100_000
 """How many blobs are remembered as seen; beyond that, one that is referred to again is read again."""
@@ -97,11 +105,16 @@ class Bundle:
         """The head of every chain that was judged, by its id."""
         self.first_hashes: dict[str, str | None] = {}
         """The hash of each one's first record."""
+        self.names: dict[str, str] = {}
+        """The name by which a meta chain knows each one."""
         self._tally = Tally()
         self._remembered: dict[str, Head] = {}
         self._elsewhere: set[str] = set()
-        self._ledger: object = index.ledger
-        self._imported = 0
+        self._imports: dict[str, str] = {}
+        self._held: set[str] = set()
+        self._grown = self._outside = 0
+        self._by_index_alone = 0
+        self._owner = owner_of(directory, index)
         self._blobs: dict[str, int | None] = {}
         self._rules = terms.rules(retirements(terms.ring, intact(terms.ring, self._key_records()), self._small_blob))
 
@@ -112,80 +125,92 @@ class Bundle:
             tally.add(Finding("index", "failed", "CHAIN_MISSING", "the export did not finish", Place(source=INDEX)))
             return tally
         if index.meta is not None and only is None:
-            self._judge_chain(index.meta, META_CHAIN, META, None)
+            self._judge_chain(index.meta, META)
         of_meta = tally.records
-        held = grown = 0
         for claim in index.chains:
-            if only is not None and claim.id not in only:
-                continue
-            head = self._remembered.pop(claim.name, None)
-            seen = self._judge_chain(claim, claim.id, claim.file, head)
-            if head is not None and seen is not None:
-                head, actual = replace(head, chain=claim.id), self._head(claim.id, seen)
-                held += 1
-                grown += hold_to_head(head, actual, seen.at_wanted, tally, check="meta", remembered="the meta chain")
+            if only is None or claim.id in only:
+                self._judge_chain(claim, claim.file)
+        if self._by_index_alone:
+            words = f"that {self._by_index_alone} chains were imported under their names rests on the index alone"
+            tally.skip("identity", words, matters=True)
         if only is None:
             self._check_counts(tally.records - of_meta)
-            self._check_missing(held, grown)
+            self._check_missing()
         else:
             tally.skip("meta", "only some chains were verified", matters=False)
         return tally
 
-    def _judge_chain(self, claim: Claim, chain: str, file_name: str, wanted: Head | None) -> _Seen | None:
-        """Judge one chain; None if there is none to judge, which is reported."""
-        tally = self._tally
+    def _judge_chain(self, claim: Claim, file_name: str) -> None:
+        """Judge one chain, and hold it to what is claimed and remembered of it. That there is none is reported."""
+        tally, chain = self._tally, claim.id
         tally.did("index")
-        seen = _Seen(wanted=-1 if wanted is None else wanted.count - 1)
         try:
             with open_inside(self.directory, file_name) as file:
-                rules, identity = self._held_to(claim)
-                judge = ChainJudge(rules, chain=chain, identity=identity)
-                for item in capsules_in(file):
+                named, items = begun(file)
+                name = claim.name if named is None and self._owner.ledger is None else claim.id
+                remembered = self._remembered.get(name)
+                seen = _Seen(wanted=-1 if remembered is None else remembered.count - 1)
+                judge = self._judge_of(claim, named)
+                for item in items:
                     content = seen.take(item, judge)
                     if content is not None and isinstance(item, Sealed):
                         self._note(item, content, Place(chain, seen.count - 1), judge.tally)
         except NotFound:
             words = f"the index lists this chain; there is no {file_name}"
             tally.add(Finding("index", "failed", "CHAIN_MISSING", words, Place(chain)))
-            return None
+            return
         except BadInput as error:
             tally.add(Finding("schema", "failed", "SCHEMA_INVALID", error.message, Place(chain)))
-            return None
+            return
         tally.merge(judge.finish())
         tally.chains += 1
-        self.heads[claim.id] = self._head(claim.id, seen)
-        self.first_hashes[claim.id] = seen.genesis
+        self.names[chain] = name
+        self.heads[chain] = Head(self._owner.ledger or "", self._owner.tenant or "", chain, seen.count, seen.head)
+        self.first_hashes[chain] = seen.genesis
         seen.hold_to(claim, "the index", tally, chain)
         if seen.own_claim is not None:
             seen.hold_to(seen.own_claim, "its summary", tally, chain)
-            if seen.own_claim.id not in ("", "meta", claim.id):
+            if seen.own_claim.id not in ("", chain):
                 words = f"the file says that it is {seen.own_claim.id!r}"
                 tally.add(Finding("index", "failed", "CHAIN_IDENTITY", words, Place(chain)))
-        return seen
+        self._hold_to_meta(claim, name, remembered, seen)
+
+    def _hold_to_meta(self, claim: Claim, name: str, head: Head | None, seen: _Seen) -> None:
+        if head is None:
+            self._outside += claim.id not in RESERVED_CHAINS
+            return
+        self._held.add(name)
+        head, actual = replace(head, chain=claim.id), self.heads[claim.id]
+        self._grown += hold_to_head(
+            head, actual, seen.at_wanted, self._tally, check="meta", remembered="the meta chain"
+        )
 
     def _note(self, record: Sealed, content: dict[str, Any], place: Place, tally: Tally) -> None:
         if len(self.signers) < SIGNERS_KEPT:
             self.signers.add(record.signed_by)
-        if place.sequence == 0 and self._ledger is None:
-            named = (block_of(content) or {}).get("chain")
-            self._ledger = named.get("ledger") if isinstance(named, dict) else None
         if place.chain == META_CHAIN and len(self._remembered) < HEADS_MAX:
-            note_heads(content, self._remembered, ledger=self.index.ledger or "", tenant=self.index.tenant or "")
-            self._elsewhere.update(kept_elsewhere(content))
+            known, owner = self._remembered, self._owner
+            note_heads(content, known, ledger=owner.ledger or "", tenant=owner.tenant or "")
+            self._elsewhere.update(name for name in kept_elsewhere(content) if name in known)
+            self._imports.update((name, at) for name, at in imported([record]).items() if name in known)
         if _REFERENCE in record.canonical:
             self._check_blobs(content, place, tally)
 
-    def _held_to(self, claim: Claim) -> tuple[Rules, dict[str, str]]:
-        """The rules for a chain, and what its first record must say about it if it says anything."""
-        if claim.origin is not None:
-            self._imported += 1
-            self._tally.notes["identity"] = f"{self._imported} chains were imported by the ledger that exported them"
-            return rules_for_imported(self._rules, claim.id), {"name": claim.origin}
-        identity = {"name": claim.id, "ledger": self._ledger, "tenant": self.index.tenant}
-        return self._rules, {key: value for key, value in identity.items() if isinstance(value, str)}
+    def _judge_of(self, claim: Claim, named: Mapping[str, Any] | None) -> ChainJudge:
+        """The judge of a chain whose first record says this about it, if it says anything.
 
-    def _head(self, chain: str, seen: _Seen) -> Head:
-        return Head(self.index.ledger or "", self.index.tenant or "", chain, seen.count, seen.head)
+        That a chain was imported excuses its name and its ledger; so it counts only for one that was not made by the
+        exporting ledger. What that ledger made has Aver's block.
+        """
+        owner = self._owner
+        if claim.origin is None or claim.id in RESERVED_CHAINS or owner.made(named):
+            identity = {"name": claim.id, "ledger": owner.ledger, "tenant": owner.tenant}
+            told = {key: value for key, value in identity.items() if value is not None}
+            return ChainJudge(self._rules, chain=claim.id, identity=told, needs_block=owner.ledger is not None)
+        if self._imports.get(claim.id) != claim.origin:
+            self._by_index_alone += 1
+        rules = rules_for_imported(self._rules, claim.id)
+        return ChainJudge(rules, chain=claim.id, identity={"name": claim.origin})
 
     def _check_counts(self, records: int) -> None:
         index, place = self.index, Place(source=INDEX)
@@ -198,21 +223,22 @@ class Bundle:
                 code = code if counted > here else "ROLLBACK"
                 self._tally.add(Finding("index", "failed", code, words, place))
 
-    def _check_missing(self, held: int, grown: int) -> None:
+    def _check_missing(self) -> None:
         """What the meta chain knows and the index does not list."""
         tally, index = self._tally, self.index
         if index.meta is None:
             tally.skip("meta", "the bundle has no meta chain: chains may have been cut or left out", matters=False)
             return
-        if not self._remembered and not held:
+        if not self._remembered:
             tally.skip("meta", "the meta chain records no chain", matters=False)
             return
-        if index.part and self._remembered:
+        missing = {name: head for name, head in self._remembered.items() if name not in self._held}
+        if index.part and missing:
             # Nobody signed that this is a part; so what is known to exist and is not here cannot be passed over.
-            words = f"{len(self._remembered)} chains that the meta chain knows are not in this part"
+            words = f"{len(missing)} chains that the meta chain knows are not in this part"
             tally.skip("meta", words, matters=True)
         elsewhere = 0
-        for name, head in () if index.part else self._remembered.items():
+        for name, head in () if index.part else missing.items():
             if name in self._elsewhere:
                 elsewhere += 1
             else:
@@ -220,10 +246,10 @@ class Bundle:
         if elsewhere:
             words = f"{elsewhere} chains were kept in databases of their own and are not here"
             tally.skip("meta", words, matters=True)
-        if held + len(self._remembered) >= HEADS_MAX:
+        if len(self._remembered) >= HEADS_MAX:
             tally.skip("meta", f"the meta chain records more than {HEADS_MAX} chains", matters=True)
-        outside = len([claim for claim in index.chains if claim.id not in RESERVED_CHAINS]) - held
-        tally.notes["meta"] = f"{held} chains held to it, {grown} grown since, {max(outside, 0)} not in it"
+        held, grown, outside = len(self._held), self._grown, self._outside
+        tally.notes["meta"] = f"{held} chains held to it, {grown} grown since, {outside} not in it"
 
     # --- blobs and keys
 
@@ -294,14 +320,34 @@ def judge_chain_file(subject: Subject, terms: Terms) -> Verdict:
     judge = ChainJudge(terms.rules(retired_by_time(terms.ring)), source=subject.name)
     seen = _Seen()
     with open_file(subject.path or Path()) as file:
-        for item in capsules_in(file):
+        named, items = begun(file)
+        for item in items:
             seen.take(item, judge)
     tally = judge.finish()
     tally.chains = int(seen.count > 0)
     tally.did("index")
     if seen.own_claim is not None:
         seen.hold_to(seen.own_claim, "its summary", tally, None)
+        _hold_to_name(seen.own_claim, named, tally, Place(None, 0, subject.name))
     tally.skip("meta", "only one chain was verified", matters=False)
     if seen.refers_to_blobs:
         tally.skip("blobs", "only one chain was verified", matters=False)
     return conclude(f"chain in {subject.name}", tally, level=terms.level, expected=(*CHECKS, "index"))
+
+
+def _hold_to_name(claim: Claim, named: Mapping[str, Any] | None, tally: Tally, place: Place) -> None:
+    """Hold what a chain's file says it is called to what the chain's first record says."""
+    if named is None:
+        tally.skip("identity", "made by other software, which does not name its chain", matters=False)
+        return
+    if not claim.id:
+        tally.skip("identity", "the file does not say which chain it is", matters=False)
+        return
+    tally.did("identity")
+    made_as = claim.origin or claim.id
+    if named.get("name") != made_as:
+        words = f"the file calls it {made_as!r}, its first record {repr(named.get('name'))[:NAME_SHOWN]}"
+        tally.add(Finding("identity", "failed", "CHAIN_IDENTITY", words, place))
+    elif made_as != claim.id:
+        words = f"that {made_as!r} was imported as {claim.id!r} rests on the file's summary alone"
+        tally.skip("identity", words, matters=True)

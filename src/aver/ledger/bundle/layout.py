@@ -11,6 +11,7 @@ that was hashed. This is the shape of the public agent-capsule tool. Aver's inde
     pq_keys             ML-DSA-65 public keys, by the same fingerprints as `keys`
     ledger, tenant      whose chains these are; each chain's first record says the same, signed
     part                true where only some chains were exported
+    origin              in a chain's summary: the name under which it was made, where it had been imported
     blobs               how many there are, or null where they were left out
     unfinished          true while an export is under way; with the names of the `files` that it may have written
 
@@ -101,10 +102,12 @@ def read_index(directory: Path) -> Index:
             raise Unreadable(f"a chain cannot have the id {reserved!r}")
     if len(set(ids)) != len(ids):
         raise Unreadable("two chains have the same id")
+    if len({claim.name for claim in chains}) != len(chains):
+        raise Unreadable("two chains have the same name")
     meta = data.get("meta")
     return Index(
         chains=chains,
-        meta=None if meta is None else _claim({"id": "meta", **_object(meta, "meta")}, "meta"),
+        meta=None if meta is None else _claim({**_object(meta, "meta"), "id": "meta", "origin": None}, "meta"),
         chain_count=_count(data.get("chain_count"), "chain_count"),
         capsule_count=_count(data.get("capsule_count"), "capsule_count"),
         ledger=_text(data.get("ledger"), "ledger"),
