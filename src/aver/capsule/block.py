@@ -34,6 +34,7 @@ __all__ = [
     "chain_name",
     "check_chain_name",
     "check_tenant",
+    "is_tenant",
     "kind_of",
     "of_kind",
     "split_chain_name",
@@ -132,8 +133,12 @@ def check_chain_name(name: str) -> str:
     return name
 
 
+def is_tenant(name: str) -> bool:
+    return isinstance(name, str) and _TENANT.fullmatch(name) is not None
+
+
 def check_tenant(tenant: str) -> str:
-    if not isinstance(tenant, str) or not _TENANT.fullmatch(tenant):
+    if not is_tenant(tenant):
         raise BadInput(f"{tenant!r} is not a tenant name", advice="use up to 64 letters, digits, '.', '_' and '-'")
     return tenant
 

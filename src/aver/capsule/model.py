@@ -367,6 +367,5 @@ def _parts(values: Any, part: Any, path: str) -> Any:
     if all(type(value) is part for value in values):
         return values
     return [
-        value if type(value) is part else part.built(value, f"{path}[{index}]")
-        for index, value in enumerate(values)
+        value if type(value) is part else part.built(value, f"{path}[{index}]") for index, value in enumerate(values)
     ]

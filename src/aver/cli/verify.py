@@ -12,7 +12,7 @@ from aver.cli.files import read_document
 from aver.cli.options import Usage, add_json, add_ledger, add_tenant
 from aver.cli.output import Progress, Screen, print_json
 from aver.cli.verdicts import exit_code, print_verdict
-from aver.errors import AverError, BadInput
+from aver.errors import BadInput, Unavailable
 
 if TYPE_CHECKING:
     from aver.keys import PublicKey, Statement
@@ -76,12 +76,13 @@ def _verdicts(given: argparse.Namespace) -> dict[str | None, Verdict]:
         return {given.tenant: _verify_since(given)}
     if given.thing is None:
         return _verify_ledger(given.ledger, given)
-    if (named := _ledger_named(given.thing)) is not None:
+    from aver.check import is_name, verify
+
+    named = _ledger_named(given.thing)
+    if named is not None and not is_name(given.thing, tenant=given.tenant, ledger=given.ledger):
         return _verify_ledger(named, given)
     if given.checkpoint is not None:
         raise Usage("--checkpoint holds a whole ledger to its heads", advice="leave out X, or name it with --ledger")
-    from aver.check import verify
-
     options = {"level": given.level, "require_pq": given.require_pq, "tenant": given.tenant, "ledger": given.ledger}
     return {given.tenant: verify(given.thing, keys=_keys(given.key), **options)}
 
@@ -109,7 +110,7 @@ def _ledger_named(thing: str) -> str | None:
             if file.read(len(_SQLITE)) != _SQLITE:
                 return None
         tenants_of(path)
-    except (AverError, ValueError):
+    except (BadInput, Unavailable, ValueError):
         return None  # Not there, or another program's: `check` knows what it is.
     return str(path)
 

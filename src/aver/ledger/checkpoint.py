@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 
 from aver.capsule.signing import holding
 from aver.clock import now
-from aver.errors import BadInput
+from aver.errors import BadInput, NotFound, Unavailable
 from aver.keys import Ring, SeedSigner, Statement, check_statement, sign_statement
 from aver.ledger.head import Head
+from aver.ledger.keychain import KEYS_CHAIN, recorded_keys
 from aver.ledger.memory import hold_to_heads
+from aver.ledger.verify import intact
 from aver.verdict import Finding, Tally
 
 if TYPE_CHECKING:
@@ -58,8 +60,20 @@ def check_checkpoint(ledger: Ledger, statement: Statement, ring: Ring, tally: Ta
         if outcome != "valid":
             words = f"the checkpoint was signed by {by}, whose key is not known here"
             tally.add(Finding("checkpoint", "not_checked", "UNKNOWN_SIGNER", words))
+        elif not ring.closed and by not in _own_keys(ledger, ring):
+            words = f"the checkpoint was signed by {by}, whose key is known but has never sealed in this ledger"
+            tally.add(Finding("checkpoint", "warning", "UNKNOWN_SIGNER", words))
     grown = hold_to_heads(ledger, heads, tally, check="checkpoint", remembered=f"the checkpoint of {content['at']}")
     tally.notes["checkpoint"] = f"{len(heads)} chains held to the checkpoint of {content['at']}, {grown} grown since"
+
+
+def _own_keys(ledger: Ledger, ring: Ring) -> set[str]:
+    """Whose checkpoints speak for this ledger: keys of our ring, and those its `keys` chain has recorded."""
+    own = {entry.fingerprint for entry in ring.entries}
+    try:
+        return own | recorded_keys(intact(ring, ledger.read(KEYS_CHAIN)))
+    except (NotFound, Unavailable):
+        return own
 
 
 def _heads(statement: Statement) -> list[Head]:

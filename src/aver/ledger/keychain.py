@@ -30,7 +30,7 @@ from aver.keys.rotation import PURPOSE as ROTATION
 from aver.ledger.head import Head
 from aver.verdict import Retirement
 
-__all__ = ["KEYS_CHAIN", "KeyEvent", "heads_at_ends", "key_draft", "retirements", "unrecorded"]
+__all__ = ["KEYS_CHAIN", "KeyEvent", "heads_at_ends", "key_draft", "recorded_keys", "retirements", "unrecorded"]
 
 KEYS_CHAIN = "keys"
 
@@ -107,6 +107,18 @@ def key_draft(event: KeyEvent, heads: Sequence[Head]) -> tuple[Capsule, list[Blo
         outcome=Outcome(status="success", summary=did, result=result),
     )
     return of_kind(draft, event.kind), blobs
+
+
+def recorded_keys(records: Iterable[Sealed]) -> set[str]:
+    """The fingerprints of the keys whose coming the `keys` chain records."""
+    found = set()
+    for sealed in records:
+        try:
+            if sealed.kind in ("key.create", "key.rotate"):
+                found.add(str(sealed.to_dict()["outcome"]["result"]["fingerprint"]))
+        except _UNREADABLE:
+            continue
+    return found
 
 
 def retirements(ring: Ring, records: Iterable[Sealed], blob: Callable[[str], bytes]) -> dict[str, Retirement]:

@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from aver.capsule.blobs import Blob
-from aver.capsule.block import RESERVED_CHAINS, check_chain_name, check_tenant
+from aver.capsule.block import RESERVED_CHAINS, check_chain_name, check_tenant, is_tenant
 from aver.capsule.model import Capsule
 from aver.capsule.prepared import Prepared, prepare
 from aver.capsule.sealed import Sealed
@@ -339,6 +339,6 @@ def tenants_of(url: str | Path | None = None, *, home: Path | None = None) -> li
     config = load_config(home=home, ledger=None if url is None else str(url))
     store = SqliteStore.open(sqlite_path(config.ledger), create=False, timeout=config.lock_timeout)
     try:
-        return store.tenants()
+        return [name for name in store.tenants() if is_tenant(name)]
     finally:
         store.close()

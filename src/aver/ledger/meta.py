@@ -159,7 +159,7 @@ def check_meta(ledger: Ledger, tally: Tally) -> None:
         return
     grown = hold_to_heads(ledger, heads, tally, check="meta", remembered="the meta chain")
     outside = {head.chain for head in ledger.heads()} - {head.chain for head in heads} - RESERVED_CHAINS
-    tally.notes["meta"] = f"chains held to it: {len(heads)}, grown since: {grown}, not recorded yet: {len(outside)}"
+    tally.notes["meta"] = f"{len(heads)} chains held to it, {grown} grown since, {len(outside)} not recorded yet"
 
 
 def _heads_in(result: Any) -> Iterator[tuple[str, int, str]]:

@@ -40,6 +40,9 @@ WRITER_CACHE_KIB = 16 * 1024
 VALUE_MAX = BLOB_MAX + 1024 * 1024
 """Bytes of one stored value: the largest blob and its row. A file that was tampered with must not make more of them."""
 
+REPEATED_MAX = 100
+"""Records that stand twice which a verdict names; one is enough for it to fail."""
+
 LOCK_SUFFIX = ".lock"
 
 _SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
@@ -377,18 +380,19 @@ class SqliteStore:
         found: list[tuple[str, str, int]] = []
         with self.reading() as connection:
             for column in ("id", "key"):
-                rows = connection.execute(
-                    f"SELECT chains.name, later.sequence FROM records AS later JOIN chains USING (chain)"
-                    f" WHERE chains.tenant = ? AND later.{column} IN"
-                    f" (SELECT {column} FROM records WHERE {column} IS NOT NULL"
-                    f"  GROUP BY {column}, tenant HAVING count(*) > 1)"
-                    f" AND later.record > (SELECT min(record) FROM records AS first JOIN chains AS c USING (chain)"
-                    f"  WHERE first.{column} = later.{column} AND c.tenant = chains.tenant)"
-                    " ORDER BY later.record",
+                twice = connection.execute(
+                    f"SELECT {column} FROM records WHERE tenant = ? AND {column} IS NOT NULL"
+                    f" GROUP BY {column} HAVING count(*) > 1 LIMIT {REPEATED_MAX}",
                     (tenant,),
                 )
-                found.extend((column, str(name), sequence) for name, sequence in rows if type(sequence) is int)
-        return found
+                for (value,) in twice.fetchall():
+                    rows = connection.execute(
+                        "SELECT CAST(name AS BLOB), sequence FROM records JOIN chains USING (chain)"
+                        f" WHERE records.tenant = ? AND {column} = ? ORDER BY record LIMIT {REPEATED_MAX} OFFSET 1",
+                        (tenant, value),
+                    )
+                    found.extend((column, as_text(name), at) for name, at in rows if type(at) is int)
+        return found[:REPEATED_MAX]
 
     def altered(self) -> list[str]:
         """Tables and indexes that are not those that Aver makes."""

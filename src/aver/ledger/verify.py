@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from aver.capsule.blobs import blob_references
-from aver.capsule.block import RESERVED_CHAINS, block_of
+from aver.capsule.block import RESERVED_CHAINS, block_of, is_tenant
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError, BadInput, NotFound, Unavailable
 from aver.keys import Ring
@@ -97,7 +97,9 @@ def _check_store(ledger: Ledger, tally: Tally) -> None:
     tally.did("store")
     try:
         altered = [f"{name} is not as Aver makes it" for name in ledger.store.altered()]
-        damage = [*altered, *ledger.store.damage()]
+        strangers = [name for name in ledger.store.tenants() if not is_tenant(name)]
+        nameless = [f"rows belong to {ascii(name)[:80]}, which is no tenant" for name in strangers]
+        damage = [*altered, *nameless, *ledger.store.damage()]
     except Unavailable as error:
         damage = [error.message]
     for words in damage:

@@ -79,7 +79,7 @@ class _Worker:
         self._process: subprocess.Popen[bytes] | None = None
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-c", "from aver.ledger.workers import work; work()"],
+                [sys.executable, *_flags(), "-P", "-c", "from aver.ledger.workers import work; work()"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -115,6 +115,12 @@ class _Worker:
             raise EOFError
         pickle.dump(message, self._process.stdin)
         self._process.stdin.flush()
+
+
+def _flags() -> list[str]:
+    """What keeps this Python from running other people's code, for the worker's too."""
+    given = {"-I": sys.flags.isolated, "-E": sys.flags.ignore_environment, "-s": sys.flags.no_user_site}
+    return [flag for flag, value in given.items() if value]
 
 
 def _heard(pipe: IO[bytes]) -> Any:
