@@ -1,14 +1,12 @@
 """The floor: the same work by bare primitives, without any of the checks that make it safe.
 
 orjson, SHA3 and libsodium for the record; raw SQLite with the ledger's own tables, indexes and page size for the
-store; one `flock` around each write where several processes write.
+store, and its own lock (`BEGIN IMMEDIATE` with a long busy timeout) where several processes write.
 """
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
-import os
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -31,14 +29,13 @@ def seal(content: dict[str, Any]) -> tuple[bytes, str, str]:
 class Store:
     """Raw SQLite with the ledger's schema, without its triggers."""
 
-    def __init__(self, path: Path, *, locked: bool = False) -> None:
+    def __init__(self, path: Path) -> None:
         new = not path.exists()
         self.connection = sqlite3.connect(path, isolation_level=None, timeout=60)
         if new:
             self.connection.execute(f"PRAGMA page_size = {schema.PAGE_SIZE}")
         self.connection.execute("PRAGMA journal_mode = WAL")
         self.connection.execute("PRAGMA synchronous = FULL")
-        self.lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT, 0o600) if locked else None
         if new:
             self.connection.executescript(schema.MIGRATIONS[0])
             for (name,) in self.connection.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'").fetchall():
@@ -47,8 +44,6 @@ class Store:
 
     def append(self, contents: list[dict[str, Any]]) -> None:
         """Seal contents at the end of the chain, in one durable commit."""
-        if self.lock is not None:
-            fcntl.flock(self.lock, fcntl.LOCK_EX)
         execute = self.connection.execute
         execute("BEGIN IMMEDIATE")
         count, head = execute("SELECT count, head FROM chains WHERE chain = 1").fetchone()
@@ -75,8 +70,6 @@ class Store:
             count, head = count + 1, digest
         execute("UPDATE chains SET count = ?, head = ? WHERE chain = 1", (count, head))
         execute("COMMIT")
-        if self.lock is not None:
-            fcntl.flock(self.lock, fcntl.LOCK_UN)
 
     def close(self) -> None:
         self.connection.close()

@@ -70,14 +70,13 @@ def micro(seconds: float) -> str:
 
 
 def bench_seal(directory: Path, rounds: int) -> Line:
-    capsule = sample()
-    content = capsule.to_dict()
+    content = sample().to_dict()
     signer = aver.SeedSigner(bytes(range(32)))
     theirs, seal = peer.capsule(content), peer.sealer(directory)
     bare, ours, other = in_turns(
         rounds,
         timed(lambda: floor.seal(content), 500),
-        timed(lambda: aver.seal(capsule, signer), 500),
+        timed(lambda: aver.seal(content, signer), 500),
         timed(lambda: seal.seal(theirs), 200),
     )
     return Line("seal, strict", micro(bare), micro(ours), micro(other), f"{ours / bare:.2f} x floor", "≤ 1.5 x")
@@ -128,7 +127,7 @@ def bench_batch(directory: Path, rounds: int) -> Line:
 
 
 def _floor_writer(path: str, appends: int, waits: Any, start: Any) -> None:
-    store = floor.Store(Path(path), locked=False)
+    store = floor.Store(Path(path))
     contents = [sample().to_dict() for _ in range(appends)]
     start.wait()
     spent = []
@@ -180,7 +179,7 @@ def bench_processes(directory: Path, rounds: int) -> list[Line]:
     for turn in range(max(rounds // 3, 1)):
         at = directory / f"race{turn}"
         at.mkdir()
-        floor.Store(at / "floor.db", locked=False).close()
+        floor.Store(at / "floor.db").close()
         bare, bare_waits = _race(_floor_writer, at / "floor.db", appends)
         with aver.open_ledger(at / "aver.db", home=at / "home") as ledger:
             ledger.append("bench.first", sample())

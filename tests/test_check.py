@@ -247,3 +247,21 @@ def test_everything_is_exported() -> None:
 def test_errors_are_of_the_one_tree() -> None:
     with pytest.raises(AverError):
         verify(io.BytesIO(b"{}"))
+
+
+def test_a_file_never_takes_the_place_of_a_name(
+    filled: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    record = next(filled.read("claude-code.5d2e"))
+    for name in ("claude-code.5d2e", "5d2e", record.id, record.hash):
+        write(tmp_path / name, as_json(chain_of(2)), "lines")
+        for look in (verify, resolve):
+            with pytest.raises(BadInput, match="also the name") as raised:
+                look(name)
+            assert f"./{name} for the file" in raised.value.advice
+        assert verify(f"./{name}").subject == verify(Path(name)).subject == name
+        assert verify(name, ledger=filled).subject.endswith("chain claude-code.5d2e")
+        assert resolve(name, ledger=filled).chain == "claude-code.5d2e"
+    write(tmp_path / "other", as_json(chain_of(2)), "lines")
+    assert verify("other").records == verify("other", ledger=filled).records == 2

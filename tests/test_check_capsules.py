@@ -309,3 +309,18 @@ def test_the_published_signed_document_verifies_as_it_is_stored(vectors: Path) -
         assert (verdict.status, verdict.records) == ("verified", 1)
     with_version = {**vector["sealed_record"], "spec_version": "1.0"}
     assert bad(verify_with_key(with_version, vector["public_key_hex"])) == ("HASH_MISMATCH", 0)
+
+
+@pytest.mark.parametrize(
+    "thing",
+    [Sealed(b"{}", None, None), Sealed("{}", "a", "b"), Sealed(b"\xff", "a", "b")],  # type: ignore[arg-type]
+)
+def test_a_sealed_that_holds_no_seal_fails(thing: Sealed) -> None:
+    assert bad(verify(thing))[0] == "SCHEMA_INVALID"
+
+
+def test_a_bad_element_does_not_keep_the_next_from_being_read(tmp_path: Path) -> None:
+    one, two = map(json.dumps, as_json(chain_of(2)))
+    verdict = verify(f'[{one},{{"a":1,"a":2}},{two}]', keys=[KEY])
+    assert verdict.records == 3
+    assert bad(verdict)[0] == "DUPLICATE_KEY"

@@ -2,7 +2,9 @@
 
 `verify` takes a ledger (none named: the default one), anything in a ledger by its name, a file or directory, JSON, or
 records in memory. A string is JSON if it begins like it, a path if there is something at it, and otherwise the name
-of something in the ledger. Looking creates nothing.
+of something in the ledger. One that could be both is refused: a file that somebody put into the current directory must
+not be verified in the place of a chain. A `/` in it makes it a path, a ledger given with it makes it a name.
+Looking creates nothing.
 
 Rooms that can judge something list `Judge` values as `JUDGES`; `JUDGES_IN` says in which modules. They are asked in
 that order, and a module is imported only when those before it did not recognise the thing.
@@ -24,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from aver.capsule.sealed import Sealed
-from aver.errors import BadInput, NotFound, Unavailable
+from aver.errors import AverError, BadInput, NotFound, Unavailable
 from aver.home import home_dir, load_config
 from aver.keys import KeyStore, PublicKey, Ring
 from aver.ledger.ledger import Ledger, open_ledger
@@ -33,7 +35,7 @@ from aver.ledger.outside import open_file
 from aver.ledger.verify import verify_ledger, verify_record
 from aver.verdict import BEGINNING, LEVELS, Judge, Level, Subject, Terms, Verdict
 
-__all__ = ["JUDGES_IN", "Found", "resolve", "verify", "verify_with_key"]
+__all__ = ["JUDGES_IN", "Found", "is_name", "resolve", "verify", "verify_with_key"]
 
 JUDGES_IN = ("aver.ledger.judges", "aver.ledger.capsules")
 """Modules with `JUDGES`, asked in this order. The last takes all JSON that is left."""
@@ -72,7 +74,7 @@ def verify(
     if subject is None:
         return _verify_named(thing, terms, where)
     judge = _judge_of(subject)
-    if judge is not None:
+    if judge is not None and not _is_name(thing, subject, where):
         return judge.judge(subject, terms)
     if isinstance(thing, str):
         try:
@@ -124,7 +126,7 @@ def resolve(thing: Any, *, tenant: str | None = None, home: Path | None = None, 
     if subject is None:
         return _find_named(thing, where)
     judge = _judge_of(subject)
-    if judge is not None and judge.records is not None:
+    if judge is not None and judge.records is not None and not _is_name(thing, subject, where):
         return _found_in(subject, judge.records)
     if isinstance(thing, str):
         try:
@@ -134,6 +136,13 @@ def resolve(thing: Any, *, tenant: str | None = None, home: Path | None = None, 
     if judge is None:
         raise _unknown(subject)
     raise BadInput(f"{subject.name} is {judge.name}: it holds many chains", advice="name one of them, or verify it")
+
+
+def is_name(thing: str, *, tenant: str | None = None, home: Path | None = None, ledger: Ledgers = None) -> bool:
+    """Whether a string names something in the ledger, even where there is a file so called; `BadInput` if it may be
+    either."""
+    subject = _subject(thing)
+    return subject is None or _is_name(thing, subject, _Where(tenant, home or home_dir(), ledger))
 
 
 # --- what is it?
@@ -181,6 +190,22 @@ def _subject(thing: Any) -> Subject | None:
         return _text(thing)
     path = Path(thing).expanduser() if thing else None
     return _at(path) if path is not None and _is_there(path) else None
+
+
+def _is_name(thing: Any, subject: Subject, where: _Where) -> bool:
+    if not isinstance(thing, str) or subject.path is None or os.sep in thing:
+        return False
+    try:
+        with where.opened() as ledger:
+            locate(ledger, thing)
+    except AverError:
+        return False
+    if where.ledger is None:
+        raise BadInput(
+            f"{thing} is a file or directory here, and also the name of something in the ledger",
+            advice=f"give ./{thing} for the file; for the ledger's, name the ledger too: --ledger {where.words}",
+        )
+    return True
 
 
 def _text(text: str | bytes) -> Subject:

@@ -16,6 +16,7 @@ here creates a directory except `ensure_home`, so that looking never leaves trac
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -107,7 +108,11 @@ def _read_settings(path: Path) -> dict[str, Any]:
     import tomllib
 
     try:
-        with path.open("rb") as file:
+        # Without O_NONBLOCK a pipe put in the file's place would hang us.
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        with os.fdopen(handle, "rb") as file:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise BadInput(f"{path} is not a plain file", advice="move it away")
             raw = file.read(CONFIG_MAX + 1)
     except FileNotFoundError:
         return {}

@@ -9,6 +9,7 @@ import enum
 import fractions
 import json
 import pathlib
+import tracemalloc
 import types
 import uuid
 from dataclasses import dataclass
@@ -229,3 +230,15 @@ def test_nothing_but_not_canonical_is_raised(name: str, shape: list[str]) -> Non
         value = [1, value] if kind == "list" else {"a": 1e-9, "b": value}
     with pytest.raises(NotCanonical):
         canonical_bytes(value)
+
+
+def test_the_place_of_a_fault_under_a_long_key_costs_no_more_than_the_key() -> None:
+    """Written out for each of the places passed on the way, the path would fill all memory."""
+    value = {"k" * 1_000_000: {"list": [*range(100_000), [[], "\ud800"]]}}
+    tracemalloc.start()
+    with pytest.raises(NotCanonical) as raised:
+        canonical_bytes(value)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 32 * 1024 * 1024
+    assert raised.value.path == "k" * 1_000_000 + ".list[100000][1]"

@@ -126,3 +126,13 @@ def test_defaults_are_valid_and_fresh() -> None:
 def test_an_unsealed_capsule_has_no_sealed_form() -> None:
     with pytest.raises(InvalidCapsule):
         Capsule(type="tool").to_sealed_dict()
+
+
+def test_a_time_that_nobody_signed_is_not_read() -> None:
+    content = Capsule(type="tool").to_dict()
+    del content["trigger"]["timestamp"]
+    assert Capsule.from_dict(content).trigger.timestamp == ""
+    assert Sealed(canonical_bytes(content), "", "").capsule.trigger.timestamp == ""
+    assert Trigger.from_dict({"source": "ci"}).timestamp == ""
+    for made in (Trigger(source="ci"), Capsule(type="tool", trigger={"source": "ci"}).trigger):
+        assert made.timestamp > "2020"

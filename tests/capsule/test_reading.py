@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tracemalloc
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,7 +13,16 @@ from hypothesis import strategies as st
 
 from aver import Capsule, Sealed, SeedSigner, canonical_bytes, seal
 from aver.capsule.canonical import DEPTH_MAX, plain_bytes
-from aver.capsule.reading import ELEMENT_MAX, DuplicateKey, Unreadable, document_forms, read_elements, read_json
+from aver.capsule.reading import (
+    ELEMENT_MAX,
+    TOKENS_MAX,
+    DuplicateKey,
+    Unreadable,
+    document_forms,
+    read_elements,
+    read_json,
+    read_texts,
+)
 from aver.capsule.sealed import SEAL_KEYS, content_hash
 from aver.verdict.record import read_record
 from strategies import capsules, chunked, foreign_contents, json_objects, json_values
@@ -235,3 +245,123 @@ def test_the_hash_decides_between_forms_and_nothing_else() -> None:
     assert content_hash(found.canonical) == sealed.hash
     wrong = Sealed.from_sealed_json(text.replace(sealed.hash, "0" * 64))
     assert content_hash(wrong.canonical) != wrong.hash
+
+
+# --- memory, however short the values are written
+
+
+CROWDED = "{" + ",".join(f'"{index}":0' for index in range(TOKENS_MAX // 2 + 1)) + "}"
+MANY_BESIDE = ",".join(f'"{name}":[{",".join("0" * (TOKENS_MAX // 4))}]' for name in "abcde")
+
+CROWDED_READINGS: list[Callable[[], Any]] = [
+    lambda: read_json("[" + ",".join(["[]"] * (TOKENS_MAX // 2 + 1)) + "]"),
+    lambda: list(document_forms(CROWDED)),
+    lambda: Sealed.from_sealed_json(CROWDED),
+    lambda: Sealed(CROWDED.encode(), "ab", "").to_dict(),
+    lambda: read_record(CROWDED.encode()),
+    lambda: list(read_elements([b"[", CROWDED.encode(), b"]"])),
+    lambda: list(read_texts([b"[", CROWDED.encode(), b"]"])),
+    lambda: list(read_elements([f'{{"a":{CROWDED},"capsules":[]}}'.encode()], key="capsules")),
+    lambda: list(read_elements([f'{{{MANY_BESIDE},"capsules":[]}}'.encode()], key="capsules")),
+]
+
+
+@pytest.mark.parametrize("reading", CROWDED_READINGS)
+def test_very_many_values_are_refused_wherever_they_are_read(reading: Callable[[], Any]) -> None:
+    with pytest.raises(Unreadable, match="values"):
+        reading()
+
+
+def test_very_many_values_are_refused_before_they_are_built() -> None:
+    text = "[" + ",".join(["{}"] * (ELEMENT_MAX // 3 - 1)) + "]"
+    tracemalloc.start()
+    with pytest.raises(Unreadable, match="values"):
+        read_json(text)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1024 * 1024
+
+
+def test_the_bound_on_values_is_exact_and_strings_do_not_count() -> None:
+    """Files of others stand in records as long strings, full of commas."""
+    most = "[" + ",".join("0" * TOKENS_MAX) + "]"
+    assert len(read_json(most)) == TOKENS_MAX
+    with pytest.raises(Unreadable, match="values"):
+        read_json(most[:-1] + ",0]")
+    long = json.dumps({"file": 'a,b:[{"\\",' * 1_000_000})
+    assert read_json(long) == json.loads(long)
+    assert [json.loads(text) for text in read_texts([b"[", long.encode(), b"]"])] == [json.loads(long)]
+    assert next(document_forms(long)) == plain_bytes(json.loads(long))
+
+
+def test_a_size_is_counted_in_bytes() -> None:
+    text = json.dumps(["\N{GRINNING FACE}" * (ELEMENT_MAX // 4)], ensure_ascii=False)
+    for reading in (lambda: read_json(text), lambda: list(read_elements([b"[", text.encode(), b"]"]))):
+        with pytest.raises(Unreadable, match="larger"):
+            reading()
+
+
+@pytest.mark.parametrize("quotes", ['\\"' * 400_000, '[,"' + '\\"' * 400_000, '"' * 400_001])
+def test_broken_strings_are_refused_in_linear_time(quotes: str) -> None:
+    text = "[" * (DEPTH_MAX + 1) + "]" * (DEPTH_MAX + 1) + ",:" * TOKENS_MAX
+    for broken in (quotes, quotes + text):
+        with pytest.raises(Unreadable):
+            read_json(broken)
+        with pytest.raises(Unreadable):
+            list(read_elements([b"[", broken.encode()]))
+
+
+def test_the_first_repeated_key_is_named_even_among_very_many() -> None:
+    """Quadratic, this would take hours."""
+    members = ",".join(f'"{index}":0' for index in range(300_000))
+    with pytest.raises(DuplicateKey, match="'299999'"):
+        read_json(f'{{{members},"299999":1}}')
+
+
+# --- numbers
+
+
+@pytest.mark.parametrize(
+    ("signed", "written", "found"),
+    [
+        (1e16, "10000000000000001.0", False),
+        (1e16, "10000000000000001e0", False),
+        (0.3, "0.30000000000000001", False),
+        (0.0, "1e-400", False),
+        (0.0, "1e-99999999999999999999", False),
+        (1e16, "10000000000000000.0", True),
+        (1e16, "1E16", True),
+        (0.3, "0.300", True),
+        (1e-7, "1e-7", True),
+        (0, "-0", True),
+    ],
+)
+def test_a_number_is_never_read_for_one_of_another_value(signed: float, written: str, found: bool) -> None:
+    """Who reads the file must not see what nobody signed."""
+    sealed = seal(Capsule(type="tool", outcome={"metrics": {"amount": signed}}), SIGNER)
+    text = json.dumps(sealed.to_sealed_dict())
+    changed = text.replace(f'"amount": {json.dumps(signed)}', f'"amount": {written}')
+    assert changed != text
+    assert (Sealed.from_sealed_json(changed) == sealed) is found
+
+
+def test_a_score_is_not_rounded_to_the_signed_one() -> None:
+    content = Capsule(type="tool").to_dict()
+    content["reasoning"]["confidence"] = float(2**53)
+    sealed = seal(content, SIGNER)
+    text = json.dumps(sealed.to_sealed_dict())
+    for written, found in ((2**53, True), (2**53 + 1, False)):
+        changed = text.replace("9007199254740992.0", str(written))
+        assert (Sealed.from_sealed_json(changed) == sealed) is found
+        assert (Sealed.from_sealed_dict(json.loads(changed)) == sealed) is found
+
+
+def test_a_sequence_is_one_that_can_be_counted_with() -> None:
+    canonical = canonical_bytes(Capsule(type="tool").to_dict())
+    for sequence, taken in ((2**63 - 1, True), (2**63, False), (int("9" * 4300), False), (-1, False)):
+        changed = canonical.replace(b'"sequence":0', b'"sequence":%d' % sequence)
+        if taken:
+            assert read_record(changed)[0]["sequence"] == sequence
+        else:
+            with pytest.raises(Unreadable, match="sequence"):
+                read_record(changed)

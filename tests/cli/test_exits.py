@@ -237,3 +237,34 @@ def test_marks_are_ascii_where_the_stream_is(sealed: Aver) -> None:
     assert ran.code == 0
     assert ran.out.isascii()
     assert "+ ran the tests" in ran.out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("verify", "pipe"),
+        ("verify", "directory"),
+        ("verify", "--checkpoint", "pipe"),
+        ("verify", "notes.today", "--since", "pipe"),
+        ("verify", "record.json", "--key", "pipe"),
+        ("show", "pipe"),
+        ("seal", "pipe", "--chain", "notes.today"),
+        ("keys", "import", "pipe"),
+        ("import", "directory"),
+    ],
+)
+def test_a_pipe_in_the_place_of_a_file_hangs_nothing(sealed: Aver, arguments: tuple[str, ...]) -> None:
+    os.mkfifo(sealed.directory / "pipe")
+    (sealed.directory / "directory").mkdir()
+    (sealed.directory / "record.json").write_text("{}")
+    for name in ("ledger.db", "index.json"):
+        os.mkfifo(sealed.directory / "directory" / name)
+    ran = sealed(*arguments)
+    assert ran.code == 2
+    assert ran.err.startswith("aver: ")
+
+
+def test_a_pipe_in_the_place_of_the_settings_hangs_nothing(sealed: Aver) -> None:
+    os.mkfifo(sealed.home / "config.toml")
+    ran = sealed("verify")
+    assert (ran.code, "config.toml is not a plain file" in ran.err) == (2, True)

@@ -75,3 +75,11 @@ def test_times_are_read_as_utc() -> None:
     assert moment("2026-05-31") == "2026-05-31T00:00:00+00:00"
     assert moment("2026-05-31T09:00+02:00") == "2026-05-31T07:00:00+00:00"
     assert moment("2h") < moment("1h")
+
+
+@pytest.mark.parametrize("character", ["a", "é", "日", "e\u0301"])
+def test_very_long_text_is_wrapped_in_linear_time(character: str) -> None:
+    """Quadratic, this would take hours."""
+    stream = io.StringIO()
+    Screen(stream).fill(character * 1_000_000, indent="")
+    assert stream.getvalue().replace("\n", "") == character * 1_000_000

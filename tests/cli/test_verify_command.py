@@ -225,3 +225,13 @@ def test_verifying_a_copy_makes_no_home(sealed: Aver) -> None:
     assert ran.code == 0
     assert "UNKNOWN_SIGNER" in ran.out
     assert not (sealed.directory / "elsewhere").exists()
+
+
+def test_a_ledger_in_the_directory_never_takes_the_place_of_a_chain(sealed: Aver) -> None:
+    (sealed.directory / "notes.today").write_bytes((sealed.home / "ledger.db").read_bytes())
+    ran = sealed("verify", "notes.today")
+    assert ran.code == 2
+    assert "./notes.today for the file" in ran.err
+    assert "ledger" in sealed("verify", "./notes.today").out.splitlines()[0]
+    ledger = sealed.home / "ledger.db"
+    assert "chain notes.today" in sealed("verify", "notes.today", "--ledger", ledger).out.splitlines()[0]

@@ -441,3 +441,14 @@ def test_a_chain_judged_in_parts_gives_the_same_verdict_as_a_whole() -> None:
                 judge.judge(record)
             tally.merge(judge.finish())
         assert conclude("chain", tally).to_dict() == whole.to_dict()
+
+
+@pytest.mark.parametrize("signature", ["garbage", "ab" * 63, "AB" * 64, "ab" * 64 + "\n"])
+def test_what_no_key_can_have_made_is_invalid_whoever_is_named(signature: str) -> None:
+    stranger = with_seal(CHAIN[3], signed_by=STRANGER.fingerprint)
+    open_ring = Ring(known={HYBRID.public.fingerprint: HYBRID.public, OURS.public.fingerprint: OURS.public})
+    for changes in ({"signature": signature}, {"signature": "ab" * 64, "signature_pq": signature}):
+        changed = with_seal(stranger, **changes)
+        assert first(judged(replaced(3, changed), ring=open_ring)) == ("SIG_INVALID", 3)
+    unknown = with_seal(stranger, signature="ab" * 64, signature_pq="ab" * 3309)
+    assert judged(replaced(3, unknown), ring=open_ring).status == "qualified"

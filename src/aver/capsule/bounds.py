@@ -31,11 +31,11 @@ def bounded(data: bytes | str) -> str:
     if is_large(data):
         raise Unreadable(f"larger than {ELEMENT_MAX} bytes")
     text = _decoded(data)
+    refuse_crowded(text)
     if text.count("[") + text.count("{") > DEPTH_MAX:
         start = _SPACE(text).end()  # type: ignore[union-attr]
         if start < len(text):
             end_of(text, start)
-    refuse_crowded(text)
     return text
 
 
@@ -49,6 +49,7 @@ def _decoded(data: bytes | str) -> str:
 
 
 def is_large(data: bytes | str) -> bool:
+    """Whether it has more than `ELEMENT_MAX` bytes."""
     if len(data) > ELEMENT_MAX:
         return True
     if isinstance(data, bytes) or data.isascii() or 4 * len(data) <= ELEMENT_MAX:
@@ -57,9 +58,14 @@ def is_large(data: bytes | str) -> bool:
 
 
 def refuse_crowded(text: str) -> None:
+    """Refuse a text with more tokens than `TOKENS_MAX`."""
     # Counting everything is fast, and mostly enough; what stands in strings is left out only where it matters.
     if len(text) > TOKENS_MAX and sum(map(text.count, ",:[{")) > TOKENS_MAX and tokens_in(text) > TOKENS_MAX:
-        raise Unreadable(f"holds more than {TOKENS_MAX} values")
+        raise _crowded()
+
+
+def _crowded() -> Unreadable:
+    return Unreadable(f"holds more than {TOKENS_MAX} values")
 
 
 def tokens_in(text: str) -> int:
@@ -79,13 +85,16 @@ def end_of(text: str, at: int) -> int | None:
     if text[at] not in "[{":
         end = _SCALAR(text, at).end()  # type: ignore[union-attr]
         return end if end < len(text) else None  # A number may go on in the next chunk.
-    depth = 0
+    depth = opened = 0
     while match := _TO_BRACKET(text, at):
         at = match.end()
         if text[at - 1] in "[{":
             depth += 1
+            opened += 1
             if depth > DEPTH_MAX:
                 raise Unreadable(f"nested deeper than {DEPTH_MAX} levels")
+            if opened > TOKENS_MAX:
+                raise _crowded()
         else:
             depth -= 1
             if depth == 0:

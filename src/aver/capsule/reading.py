@@ -46,6 +46,9 @@ __all__ = [
     "read_texts",
 ]
 
+WINDOW = 65_536
+"""Characters of a stream kept at a time, as long as each value ends within them."""
+
 
 class DuplicateKey(Unreadable):
     """One object has the same key twice, so that it means different things to different readers."""
@@ -335,7 +338,7 @@ class _Reader:
         """Read on until the window has doubled, so that a value of n bytes is tried only log n times."""
         if self._done:
             return False
-        wanted = min(max(2 * (len(self._text) - self._at), 65_536), ELEMENT_MAX + 65_536)
+        wanted = min(max(2 * (len(self._text) - self._at), WINDOW), ELEMENT_MAX + WINDOW)
         parts = [self._text[self._at :]]
         size = len(parts[0])
         while size < wanted:
@@ -383,4 +386,6 @@ class _Reader:
             raise Unreadable(f"an element is larger than {ELEMENT_MAX} bytes")
         refuse_crowded(text)
         self._at = end
+        if len(text) > WINDOW:
+            self._text, self._at = self._text[end:], 0  # Not to keep it twice.
         return text

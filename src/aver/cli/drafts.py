@@ -50,7 +50,9 @@ class Draft:
 
 @contextmanager
 def opened(source: str) -> Iterator[DraftFile]:
-    """The drafts in a file, or on stdin for `-`."""
+    """The drafts in a plain file, or on stdin for `-`."""
+    from aver.ledger.outside import open_file
+
     with tempfile.SpooledTemporaryFile(SPOOL_MAX) as copy:
         if source == "-":
             shutil.copyfileobj(sys.stdin.buffer, copy)

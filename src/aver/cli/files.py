@@ -15,7 +15,7 @@ DOCUMENT_MAX = 16 * 1024 * 1024
 
 
 def read_document(path: Path) -> Any:
-    """The JSON in a file, read strictly."""
+    """The JSON in a plain file, read strictly."""
     from aver.capsule.reading import read_json
     from aver.ledger.outside import open_file
 
