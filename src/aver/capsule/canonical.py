@@ -34,6 +34,7 @@ __all__ = [
     "NODES_MAX",
     "ascii_json",
     "canonical_bytes",
+    "has_surrogate",
     "needs_exact_writer",
     "plain_bytes",
     "with_float_fields",
@@ -207,14 +208,14 @@ def _key_problem(value: Any) -> str | None:
         for key in value:
             if type(key) is not str:
                 return f"key {key!r} is not a string"
-            if _has_surrogate(key):
+            if has_surrogate(key):
                 return "a key holds a lone surrogate, which UTF-8 cannot carry"
     return None
 
 
 def _problem(value: Any) -> str | None:
     if type(value) is str:
-        return "holds a lone surrogate, which UTF-8 cannot carry" if _has_surrogate(value) else None
+        return "holds a lone surrogate, which UTF-8 cannot carry" if has_surrogate(value) else None
     if type(value) is float:
         return None if abs(value) < _INFINITY else f"{value} is not a JSON number"
     if type(value) is int:
@@ -228,7 +229,8 @@ def _problem(value: Any) -> str | None:
     return f"a {type(value).__name__} is not a JSON value"
 
 
-def _has_surrogate(text: str) -> bool:
+def has_surrogate(text: str) -> bool:
+    """Whether a text holds half a character, which neither UTF-8 nor a store can carry."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from aver.capsule.blobs import Blob
 from aver.capsule.block import RESERVED_CHAINS, check_chain_name, check_tenant, is_tenant
+from aver.capsule.canonical import has_surrogate
 from aver.capsule.model import Capsule
 from aver.capsule.prepared import Prepared, prepare
 from aver.capsule.sealed import Sealed
@@ -203,7 +204,7 @@ class Ledger:
             found = self._get("id", reference)
             if found is not None:
                 return found
-        return self._get("key", reference) if _is_text(reference) else None
+        return self._get("key", reference) if not has_surrogate(reference) else None
 
     def find(
         self,
@@ -227,7 +228,7 @@ class Ledger:
             ("coalesce(records.at, records.signed_at) < ?", until),
         ]
         given = [(condition, value) for condition, value in conditions if value is not None]
-        if newer_than > ROWS_MAX or not all(_is_text(value) for _, value in given):
+        if newer_than > ROWS_MAX or any(has_surrogate(value) for _, value in given):
             return  # Nothing that is stored can match.
         remaining = limit
         while remaining is None or remaining > 0:
@@ -291,18 +292,10 @@ class Ledger:
         return None if found is None else genuine(*found, column, value, self.keys.ring())
 
 
-def _is_text(value: str) -> bool:
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def sqlite_path(url: str) -> Path:
     """The file that a ledger URL, or a plain path, names."""
     path = Path(url.removeprefix("sqlite:///"))
-    if not path.name or "\0" in url or not _is_text(url):
+    if not path.name or "\0" in url or has_surrogate(url):
         raise BadInput(f"{url!r} does not name a file", advice="use sqlite:///path/to/ledger.db")
     if url.startswith("sqlite:///"):
         return path

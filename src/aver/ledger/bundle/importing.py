@@ -21,6 +21,7 @@ from typing import Any
 
 from aver.capsule.blobs import BLOB_MAX, Blob, blob_objects
 from aver.capsule.block import RESERVED_CHAINS, block_of, chain_name, check_chain_name
+from aver.capsule.canonical import has_surrogate
 from aver.capsule.prepared import prepare
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput, IntegrityError, NotFound, Refused
@@ -179,7 +180,7 @@ def _store_record(
 ) -> None:
     columns = imported_by(content, block_of(content))
     for name, value in zip(COLUMNS, columns, strict=True):
-        if value is not None and not (isinstance(value, str) and _is_text(value)):
+        if value is not None and not (isinstance(value, str) and not has_surrogate(value)):
             words = f"{row.name}, sequence {row.count}: its {name} is not a text that can be stored"
             raise Refused("SCHEMA_INVALID", words)
     if transaction.has_id(row.tenant, columns[0]):
@@ -192,7 +193,7 @@ def _store_record(
         for reference in blob_objects(content):
             digest, media = reference["digest"], reference.get("media")
             if not transaction.has_blob(row.tenant, digest):
-                kept = Blob(blob(digest), media if isinstance(media, str) and _is_text(media) else "")
+                kept = Blob(blob(digest), media if isinstance(media, str) and not has_surrogate(media) else "")
                 transaction.add_blobs(row.tenant, [(digest, kept)])
     transaction.add_records(row, [(record, columns)])
 
@@ -212,14 +213,6 @@ def _blob(directory: Path, digest: str) -> bytes:
     if Blob(data).digest != digest:
         raise IntegrityError("ARTIFACT_HASH_MISMATCH", f"the blob stored as {digest} has other bytes")
     return data
-
-
-def _is_text(value: str) -> bool:
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _changed(plan: _Planned) -> IntegrityError:
