@@ -133,7 +133,7 @@ class Appender:
                 raise BadInput(f"the draft refers to the blob {digest}, which is not here", advice="pass it in blobs=")
         identity = {"ledger": self._store.ledger_id, "tenant": self._tenant, "name": request.chain}
         results: list[Sealed] = []
-        ids: set[str] = set()
+        taken = transaction.taken_ids(self._tenant, [draft.id for draft in request.drafts])
         fresh: dict[str | None, Sealed] = {}
         new: list[tuple[Sealed, tuple[Any, ...]]] = []
         for draft in request.drafts:
@@ -143,9 +143,9 @@ class Appender:
                     raise Exists(str(draft.key), before)
                 results.append(_marked(before))
                 continue
-            if draft.id in ids or transaction.has_id(self._tenant, draft.id):
+            if draft.id in taken:
                 raise Refused("ID_TAKEN", f"a record with the id {draft.id} is already in the ledger", advice=_NEW_ID)
-            ids.add(draft.id)
+            taken.add(draft.id)
             sealed = _sealed(draft, signer, at=now(), sequence=count, previous_hash=head, chain=identity)
             sealed.chain = request.chain
             count, head = count + 1, sealed.hash

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from aver.capsule.blobs import Blob
@@ -12,6 +12,9 @@ from aver.ledger import schema
 from aver.ledger.rows import CHAIN, COLUMNS, SEAL, ChainRow, Row, chain_named, chain_row, stored_row
 
 __all__ = ["Transaction"]
+
+IDS_PER_QUERY = 500
+"""How many ids are looked up at once; SQLite takes at least 999 values in one statement."""
 
 
 class Transaction:
@@ -43,9 +46,17 @@ class Transaction:
         ).fetchone()
         return None if row is None else (row[0], stored_row(row[1:]))
 
-    def has_id(self, tenant: str, record_id: str) -> bool:
-        query = "SELECT 1 FROM records WHERE id = ? AND tenant = ?"
-        return self._connection.execute(query, (record_id, tenant)).fetchone() is not None
+    def taken_ids(self, tenant: str, ids: Sequence[str]) -> set[str]:
+        """Those of these record ids that the tenant has already."""
+        found: set[str] = set()
+        for start in range(0, len(ids), IDS_PER_QUERY):
+            part = ids[start : start + IDS_PER_QUERY]
+            marks = ", ".join("?" * len(part))
+            rows = self._connection.execute(
+                f"SELECT id FROM records WHERE id IN ({marks}) AND tenant = ?", (*part, tenant)
+            )
+            found.update(row[0] for row in rows)
+        return found
 
     def has_blob(self, tenant: str, digest: str) -> bool:
         query = "SELECT 1 FROM blobs WHERE tenant = ? AND digest = ?"

@@ -183,7 +183,7 @@ def _store_record(
         if value is not None and not (isinstance(value, str) and not has_surrogate(value)):
             words = f"{row.name}, sequence {row.count}: its {name} is not a text that can be stored"
             raise Refused("SCHEMA_INVALID", words)
-    if transaction.has_id(row.tenant, columns[0]):
+    if transaction.taken_ids(row.tenant, [columns[0]]):
         raise Refused(
             "DUPLICATE_RECORD",
             f"{row.name}, sequence {row.count}: a record with the id {columns[0]} is here already",
