@@ -37,7 +37,8 @@ class Aver:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.home = directory / "home"
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("AVER_")}
+        own = ("AVER_", "NO_COLOR", "FORCE_COLOR")
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(own)}
         self.environment = {**kept, "AVER_HOME": str(self.home), "PYTHONUTF8": "1"}
 
     def __call__(self, *arguments: str | Path, stdin: str | bytes = b"", **environment: str) -> Ran:

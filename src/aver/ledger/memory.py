@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from aver.capsule.reading import read_json
-from aver.errors import AverError, BadInput, Unavailable
+from aver.errors import AverError, BadInput, NotFound, Unavailable
 from aver.home import replace_file
 from aver.ledger.head import Head
+from aver.ledger.outside import open_file
 from aver.verdict import Finding, Place, Tally
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ __all__ = ["META_CHAIN", "check_seen", "hold_to_head", "hold_to_heads", "remembe
 
 META_CHAIN = "meta"
 SEEN_FILE = "seen.json"
+
+SEEN_BYTES = 8 * 1024 * 1024
+"""More than `SEEN_MAX` heads take."""
 
 SEEN_MAX = 10_000
 """Ledgers and tenants remembered; beyond that, those that were verified longest ago are forgotten."""
@@ -78,7 +82,7 @@ def check_seen(ledger: Ledger, tally: Tally) -> None:
     """Hold the `meta` chain to the newest head of it that was verified here."""
     try:
         head = _read_seen(_seen_path(ledger)).get(_name(ledger))
-    except BadInput as error:
+    except (BadInput, Unavailable) as error:
         tally.skip("rollback", str(error), matters=True)
         return
     if head is None:
@@ -121,11 +125,12 @@ def _seen_path(ledger: Ledger) -> Path:
 
 def _read_seen(path: Path) -> dict[tuple[str, str], Head]:
     try:
-        raw = path.read_bytes()
-    except FileNotFoundError:
+        with open_file(path) as file:
+            raw = file.read(SEEN_BYTES + 1)
+    except NotFound:
         return {}
-    except OSError as error:
-        raise BadInput(f"cannot read {path}: {error.strerror}") from error
+    if len(raw) > SEEN_BYTES:
+        raise BadInput(f"{path} is larger than {SEEN_BYTES} bytes", advice="remove it; verifying begins it anew")
     listed: Any = read_json(raw)
     if not isinstance(listed, list):
         raise BadInput(f"{path} must hold a list of heads")

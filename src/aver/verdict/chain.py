@@ -73,7 +73,7 @@ class ChainJudge:
     `previous` is the hash it must point at; None with `start` > 0 leaves that one link unchecked.
     `identity` is what the first record's block must say about the chain; keys not in it are not compared.
     `columns_of` tells from signed content what the store's columns must hold.
-        `needs_block` holds records to what a ledger adds when it appends: a capsule that was sealed elsewhere with the
+    `needs_block` holds records to what a ledger adds when it appends: a capsule that was sealed elsewhere with the
     same key is not a record of it.
     """
 
