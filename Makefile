@@ -24,10 +24,10 @@ demo: $(READY)-core
 	@$(BIN)/aver demo
 
 test: $(READY)-test
-	@$(BIN)/python -m pytest -m "not long"
+	@$(BIN)/python -m pytest -n auto --dist worksteal -m "not long"
 
 test-all: $(READY)-test
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n auto --dist worksteal
 
 lint: $(READY)-lint
 	@$(BIN)/ruff check --output-format concise .

@@ -7,7 +7,7 @@ signature. The bytes are exactly those of `canonical_bytes` (a property test hol
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import orjson
@@ -15,7 +15,7 @@ import orjson
 from aver.capsule.blobs import CAPSULE_MAX, INLINE_MAX, Blob, blob_references, externalised
 from aver.capsule.block import BLOCK, BLOCK_VERSION, check_key, draft_block
 from aver.capsule.canonical import needs_exact_writer, plain_bytes
-from aver.capsule.model import TOP_LEVEL_KEYS, Capsule
+from aver.capsule.model import SECTIONS, TOP_LEVEL_KEYS, Capsule
 from aver.capsule.sealed import Sealed, content_hash
 from aver.capsule.signing import Signer
 from aver.capsule.validate import normalised, validate
@@ -23,10 +23,11 @@ from aver.errors import InvalidCapsule, NotCanonical
 
 __all__ = ["Prepared", "prepare"]
 
+_GAP = b"\x00"
+"""Stands in the written draft where its place will be filled in. JSON escapes this byte, so nothing else can be it."""
 _REFERENCE = b'"blob":{'
 _FREE_DEPTH = 4
 """How deep in a capsule its free parts stand at most: `execution.tool_calls[].arguments`."""
-_WRITTEN_OUT = ("authority", "execution", "outcome", "reasoning", "trigger")
 
 
 class Prepared(NamedTuple):
@@ -37,8 +38,8 @@ class Prepared(NamedTuple):
     session: str | None
     key: str | None
     block: Mapping[str, Any]
-    content: Mapping[str, Any]
-    environment: Mapping[str, Any]
+    text: tuple[bytes, ...]
+    """The canonical text around its three gaps: Aver's block, `previous_hash` and `sequence`."""
     blobs: Sequence[Blob]
     blob_digests: frozenset[str]
 
@@ -60,13 +61,10 @@ class Prepared(NamedTuple):
         block = {**self.block, "at": at, "by": by}
         if sequence == 0:
             block["chain"] = chain
-        content = {
-            **self.content,
-            "sequence": sequence,
-            "previous_hash": previous_hash,
-            "context": {**self.content["context"], "environment": {**self.environment, BLOCK: block}},
-        }
-        canonical = orjson.dumps(content, option=orjson.OPT_SORT_KEYS)
+        to_block, to_link, to_sequence, end = self.text
+        written = orjson.dumps(block, option=orjson.OPT_SORT_KEYS)
+        link = orjson.dumps(previous_hash)
+        canonical = b"".join((to_block, written, to_link, link, to_sequence, b"%d" % sequence, end))
         digest = content_hash(canonical)
         signature = signer.sign(digest)
         return Sealed(canonical, digest, signature.ed25519, signature.ml_dsa_65, at, by)
@@ -85,18 +83,16 @@ def prepare(draft: Capsule | Mapping[str, Any], *, key: str | None = None, blobs
     block = {"v": BLOCK_VERSION, **draft_block(content)}
     if key is not None:
         block["key"] = check_key(key)
-    sections, environment = _written(content)
-    values, written_values = _kept_as_values(content, block)
-    if _size((*sections.values(), *environment.values(), written_values), environment) > INLINE_MAX:
-        if len(plain_bytes(block)) > INLINE_MAX:
+    text, written_block = _written(content), plain_bytes(block)
+    if _size(text, written_block) > INLINE_MAX:
+        if len(written_block) > INLINE_MAX:
             field = f"context.environment.{BLOCK}"
             raise InvalidCapsule("invalid_value", field, f"is larger than {INLINE_MAX} bytes")
         content, moved = externalised(content)
         blobs = [*blobs, *moved]
         block = {**block, **content["context"]["environment"].get(BLOCK, {})}
-        sections, environment = _written(content)
-        values, written_values = _kept_as_values(content, block)
-        size = _size((*sections.values(), *environment.values(), written_values), environment)
+        text, written_block = _written(content), plain_bytes(block)
+        size = _size(text, written_block)
         if size > CAPSULE_MAX:
             raise InvalidCapsule(
                 "invalid_value",
@@ -104,26 +100,17 @@ def prepare(draft: Capsule | Mapping[str, Any], *, key: str | None = None, blobs
                 f"the capsule has {size} bytes, more than {CAPSULE_MAX}",
                 advice="pass large values as aver.Blob(...).reference with blobs=[...]",
             )
-    refers = _REFERENCE in b"".join((*sections.values(), *environment.values(), written_values))
+    refers = blobs or any(_REFERENCE in part for part in (*text, written_block))
     return Prepared(
         id=content["id"],
         type=content["type"],
-        session=values["context"]["session_id"],
+        session=content["context"]["session_id"],
         key=key,
         block=block,
-        content={**values, **{name: orjson.Fragment(part) for name, part in sections.items()}},
-        environment={name: orjson.Fragment(part) for name, part in environment.items()},
+        text=text,
         blobs=tuple(blobs),
-        blob_digests=frozenset(digest for digest, _ in blob_references(content)) if refers or blobs else frozenset(),
+        blob_digests=frozenset(digest for digest, _ in blob_references(content)) if refers else frozenset(),
     )
-
-
-def _kept_as_values(content: Mapping[str, Any], block: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
-    """The few things that are written with the place, and their size now. Being here, they cannot fail there."""
-    values = {name: content[name] for name in ("id", "type", "domain", "parent_id", "spec_version")}
-    context = {name: content["context"][name] for name in ("agent_id", "session_id")}
-    written = plain_bytes({**values, "context": {**context, "environment": {BLOCK: block}}})
-    return {**values, "context": context}, written
 
 
 def _as_capsule(draft: Capsule | Mapping[str, Any]) -> Capsule:
@@ -140,31 +127,35 @@ def _as_capsule(draft: Capsule | Mapping[str, Any]) -> Capsule:
     return Capsule(**draft)
 
 
-def _written(content: Mapping[str, Any]) -> tuple[dict[str, bytes], dict[str, bytes]]:
-    """The canonical bytes of each section, and of each value in the environment but Aver's own block.
+def _written(content: Mapping[str, Any]) -> tuple[bytes, ...]:
+    """The canonical text of a validated draft, parted at its gaps.
 
     A validated section consists of strings, flags, counts and scores but for its free parts; only those need the
     walk that looks for values without a canonical form.
     """
-    environment = {name: value for name, value in content["context"]["environment"].items() if name != BLOCK}
     try:
-        if not needs_exact_writer([*_free_parts(content), environment], depth=_FREE_DEPTH):
-            orjson.dumps(environment)
-            return (
-                {name: orjson.dumps(content[name], option=orjson.OPT_SORT_KEYS) for name in _WRITTEN_OUT},
-                {name: orjson.dumps(value, option=orjson.OPT_SORT_KEYS) for name, value in environment.items()},
-            )
+        if not needs_exact_writer(_free_parts(content), depth=_FREE_DEPTH):
+            return _parted(content)
     except (TypeError, ValueError, NotCanonical):
         pass  # What is wrong, and where, is found below.
     plain_bytes(content)
-    return (
-        {name: plain_bytes(content[name]) for name in _WRITTEN_OUT},
-        {name: plain_bytes(value) for name, value in environment.items()},
-    )
+    exactly = {name: orjson.Fragment(plain_bytes(content[name])) for name in SECTIONS}
+    environment = content["context"]["environment"]
+    exact_environment = {name: orjson.Fragment(plain_bytes(value)) for name, value in environment.items()}
+    context = {**content["context"], "environment": exact_environment}
+    return _parted({**content, **exactly, "context": context})
+
+
+def _parted(content: Mapping[str, Any]) -> tuple[bytes, ...]:
+    gap = orjson.Fragment(_GAP)
+    context = {**content["context"], "environment": {**content["context"]["environment"], BLOCK: gap}}
+    whole = {**content, "context": context, "previous_hash": gap, "sequence": gap}
+    return tuple(orjson.dumps(whole, option=orjson.OPT_SORT_KEYS).split(_GAP))
 
 
 def _free_parts(content: Mapping[str, Any]) -> Iterator[Any]:
-    """What a validated capsule holds besides strings, flags, counts and scores, outside its environment."""
+    """What a validated capsule holds besides strings, flags, counts and scores."""
+    yield content["context"]["environment"]
     yield content["authority"]["chain"]
     for option in content["reasoning"]["options"]:
         yield option["estimated_impact"]
@@ -176,6 +167,6 @@ def _free_parts(content: Mapping[str, Any]) -> Iterator[Any]:
     yield content["outcome"]["metrics"]
 
 
-def _size(parts: Iterable[bytes], names: Iterable[str]) -> int:
+def _size(text: Sequence[bytes], written_block: bytes) -> int:
     """The canonical size, but for the few bytes that depend on the capsule's place."""
-    return sum(map(len, parts)) + sum(map(len, names))
+    return sum(map(len, text)) + len(written_block)

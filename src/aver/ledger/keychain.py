@@ -30,7 +30,17 @@ from aver.keys.rotation import PURPOSE as ROTATION
 from aver.ledger.head import Head
 from aver.verdict import Retirement
 
-__all__ = ["KEYS_CHAIN", "KeyEvent", "heads_at_ends", "key_draft", "recorded_keys", "retirements", "unrecorded"]
+__all__ = [
+    "KEYS_CHAIN",
+    "KeyEnd",
+    "KeyEvent",
+    "heads_at_ends",
+    "key_draft",
+    "key_ends",
+    "recorded_keys",
+    "retirements",
+    "unrecorded",
+]
 
 KEYS_CHAIN = "keys"
 
@@ -121,36 +131,21 @@ def recorded_keys(records: Iterable[Sealed]) -> set[str]:
     return found
 
 
-def retirements(ring: Ring, records: Iterable[Sealed], blob: Callable[[str], bytes]) -> dict[str, Retirement]:
-    """Which keys were retired, and until where they were good: by our ring, and by the `keys` chain's records.
+class KeyEnd(NamedTuple):
+    """The end of a key as the `keys` chain records it."""
 
-    The records must have been verified. Of several about one key the first counts: whoever holds an old key may
-    add to the chain, but cannot come first.
-    """
-    found = {entry.fingerprint: Retirement(entry.retired_at) for entry in ring.entries if entry.retired_at is not None}
-    for retired, sequence, heads in _ends(ring, records, blob):
-        if retired in found and found[retired].limits is not None:
-            continue
-        at = found[retired].retired_at if retired in found else None
-        limits = {chain: count for chain, (count, _) in heads.items()}
-        found[retired] = Retirement(at, {**limits, KEYS_CHAIN: sequence})
-    return found
+    fingerprint: str
+    sequence: int
+    """Its place in the `keys` chain."""
+    heads: Mapping[str, tuple[int, str]]
+    """Count and hash of every chain at that moment."""
 
 
-def heads_at_ends(ring: Ring, records: Iterable[Sealed], blob: Callable[[str], bytes]) -> dict[str, tuple[int, str]]:
-    """Count and hash of every chain when a key last ended: what lies before can no longer be signed anew."""
-    latest: dict[str, tuple[int, str]] = {}
-    for _, _, heads in _ends(ring, records, blob):
-        latest |= heads
-    return latest
-
-
-def _ends(
-    ring: Ring, records: Iterable[Sealed], blob: Callable[[str], bytes]
-) -> Iterator[tuple[str, int, dict[str, tuple[int, str]]]]:
-    """Each end of a key that the `keys` chain records: whose, at which place in it, and the heads at that moment."""
+def key_ends(ring: Ring, records: Iterable[Sealed], blob: Callable[[str], bytes]) -> list[KeyEnd]:
+    """Every end of a key that the `keys` chain records, in order. The records must have been verified."""
     records = list(records)
     handed_over = dict(filter(None, (_handed_over(ring, sealed) for sealed in records)))
+    ends = []
     for sealed in records:
         try:
             content = sealed.to_dict()
@@ -161,10 +156,34 @@ def _ends(
             for digest, _ in blob_references(heads):
                 heads = orjson.loads(blob(digest))
             where = {str(chain): (int(head["count"]), str(head["hash"])) for chain, head in heads.items()}
-            sequence = sealed.sequence
+            ends.append(KeyEnd(retired, sealed.sequence, where))
         except _UNREADABLE:
             continue
-        yield retired, sequence, where
+    return ends
+
+
+def retirements(ring: Ring, ends: Iterable[KeyEnd]) -> dict[str, Retirement]:
+    """Which keys were retired, and until where they were good: by our ring, and by the `keys` chain.
+
+    Of several records about one key the first counts: whoever holds an old key may add to the chain, but cannot come
+    first.
+    """
+    found = {entry.fingerprint: Retirement(entry.retired_at) for entry in ring.entries if entry.retired_at is not None}
+    for retired, sequence, heads in ends:
+        if retired in found and found[retired].limits is not None:
+            continue
+        at = found[retired].retired_at if retired in found else None
+        limits = {chain: count for chain, (count, _) in heads.items()}
+        found[retired] = Retirement(at, {**limits, KEYS_CHAIN: sequence})
+    return found
+
+
+def heads_at_ends(ends: Iterable[KeyEnd]) -> dict[str, tuple[int, str]]:
+    """Count and hash of every chain when a key last ended: what lies before can no longer be signed anew."""
+    latest: dict[str, tuple[int, str]] = {}
+    for end in ends:
+        latest.update(end.heads)
+    return latest
 
 
 _UNREADABLE = (AverError, AttributeError, KeyError, IndexError, TypeError, ValueError)

@@ -29,8 +29,8 @@ __all__ = ["WriteLock"]
 TURN = 0.002
 """Seconds for which a writer may come back without queueing: a handful of commits."""
 
-PAUSE = 0.0002
-"""Seconds between two attempts while the lock is merely busy; a commit takes about twice as long."""
+PAUSE = 0.00005
+"""Seconds between two attempts while the lock is merely busy; a commit takes some ten times as long."""
 
 PATIENCE, LONGEST = 0.1, 0.005
 """After so many seconds something unusual holds the lock, and attempts become rarer, up to this pause."""

@@ -210,7 +210,9 @@ class SqliteStore:
         if self._closed:
             raise Unavailable("the ledger was closed")
         try:
-            connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+            connection = sqlite3.connect(
+                uri, uri=True, timeout=self._timeout, isolation_level=None, check_same_thread=False
+            )
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, VALUE_MAX)
             connection.execute("PRAGMA trusted_schema = OFF")
             connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()

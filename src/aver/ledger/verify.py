@@ -18,7 +18,7 @@ from aver.capsule.sealed import Sealed
 from aver.errors import AverError, BadInput, NotFound, Unavailable
 from aver.keys import Ring
 from aver.ledger.head import Head
-from aver.ledger.keychain import KEYS_CHAIN, heads_at_ends, retirements
+from aver.ledger.keychain import KEYS_CHAIN, KeyEnd, heads_at_ends, key_ends, retirements
 from aver.ledger.memory import META_CHAIN, check_seen, hold_to_heads, remember
 from aver.ledger.meta import check_meta, imported
 from aver.ledger.rows import ChainRow, Row
@@ -52,11 +52,13 @@ def verify_ledger(
 ) -> Verdict:
     """The verdict on one chain, or on all of a tenant's."""
     tally = Tally()
-    if _is_unreadable(ledger, tally):
+    altered = ledger.store.altered()
+    if _is_unreadable(altered, tally):
         return conclude(f"ledger {ledger.store.path.name}", tally, level=level)
     rows = _rows(ledger, chain)
     start = _resumed(ledger, rows, since, tally)
-    rules = Rules(ring, level, require_pq, _retirements(ledger, ring, tally), limits_expected=True)
+    ends = _ends_of_keys(ledger, ring, tally)
+    rules = Rules(ring, level, require_pq, retirements(ring, ends), limits_expected=True)
     total = sum(row.count - start for row in rows)
     done = 0
     for piece in judged_in_order(ledger, rules, _slices(ledger, rows, start), total):
@@ -66,12 +68,12 @@ def verify_ledger(
             progress(done, total)
     for row in rows:
         _hold_to_head_row(ledger, row, tally)
-    _hold_to_ends_of_keys(ledger, ring, chain, tally)
+    _hold_to_ends_of_keys(ledger, ends, chain, tally)
     _check_imports(ledger, ring, rows, tally)
     tally.chains = len(rows)
     if chain is None:
         _find_strays(ledger, tally)
-        _check_store(ledger, tally)
+        _check_store(ledger, altered, tally)
         check_meta(ledger, tally)
         check_seen(ledger, tally)
     else:
@@ -84,25 +86,24 @@ def verify_ledger(
     return verdict
 
 
-def _is_unreadable(ledger: Ledger, tally: Tally) -> bool:
+def _is_unreadable(altered: Iterable[str], tally: Tally) -> bool:
     """Whether what records are read by was altered. Then nothing that is read can be trusted to be all there is."""
-    altered = [name for name in ledger.store.altered() if name in READ_BY or not name.startswith("index ")]
-    for name in altered:
+    fatal = [name for name in altered if name in READ_BY or not name.startswith("index ")]
+    for name in fatal:
         tally.add(Finding("store", "failed", "STORE_DAMAGED", f"{name} is not as Aver makes it"))
-    return bool(altered)
+    return bool(fatal)
 
 
-def _check_store(ledger: Ledger, tally: Tally) -> None:
+def _check_store(ledger: Ledger, altered: Iterable[str], tally: Tally) -> None:
     """The file's tables and indexes must agree, or readers may see what no verifier sees."""
     tally.did("store")
     try:
-        altered = [f"{name} is not as Aver makes it" for name in ledger.store.altered()]
         strangers = [name for name in ledger.store.tenants() if not is_tenant(name)]
         nameless = [f"rows belong to {ascii(name)[:80]}, which is no tenant" for name in strangers]
-        damage = [*altered, *nameless, *ledger.store.damage()]
+        damage = [*nameless, *ledger.store.damage()]
     except Unavailable as error:
         damage = [error.message]
-    for words in damage:
+    for words in (*(f"{name} is not as Aver makes it" for name in altered), *damage):
         tally.add(Finding("store", "failed", "STORE_DAMAGED", words))
 
 
@@ -135,7 +136,8 @@ def verify_record(ledger: Ledger, chain: str, sequence: int, *, level: Level, ri
     """The verdict on the one record at a place, and on its link to the record before it."""
     row = _rows(ledger, chain)[0]
     tally = Tally()
-    rules = Rules(ring, level, require_pq, _retirements(ledger, ring, tally), limits_expected=True)
+    retired = retirements(ring, _ends_of_keys(ledger, ring, tally))
+    rules = Rules(ring, level, require_pq, retired, limits_expected=True)
     tally.merge(judge_slice(ledger, rules, row, sequence, sequence + 1))
     tally.chains = 1
     tally.skip("meta", "only one record was verified", matters=False)
@@ -162,27 +164,25 @@ def _resumed(ledger: Ledger, rows: list[ChainRow], since: Head | None, tally: Ta
     return min(since.count, rows[0].count)
 
 
-def _retirements(ledger: Ledger, ring: Ring, tally: Tally) -> dict[str, Retirement]:
+def _ends_of_keys(ledger: Ledger, ring: Ring, tally: Tally) -> list[KeyEnd]:
     try:
-        return retirements(ring, intact(ring, ledger.read(KEYS_CHAIN)), ledger.blob)
+        return key_ends(ring, intact(ring, ledger.read(KEYS_CHAIN)), ledger.blob)
     except NotFound:
-        return retirements(ring, (), ledger.blob)
+        return []
     except Unavailable as error:
         words = (
             f"the chain {KEYS_CHAIN!r} cannot be read, so only times tell until when keys were good: {error.message}"
         )
         tally.skip("keys", words, matters=True)
-        return retirements(ring, (), ledger.blob)
+        return []
 
 
-def _hold_to_ends_of_keys(ledger: Ledger, ring: Ring, chain: str | None, tally: Tally) -> None:
+def _hold_to_ends_of_keys(ledger: Ledger, ends: Iterable[KeyEnd], chain: str | None, tally: Tally) -> None:
     """Hold chains to where they were when a key ended: whoever holds that key could have signed another past."""
-    try:
-        ends = heads_at_ends(ring, intact(ring, ledger.read(KEYS_CHAIN)), ledger.blob)
-    except (NotFound, Unavailable):
-        return
-    heads = [Head(ledger.id, ledger.tenant, name, *end) for name, end in ends.items() if chain in (None, name)]
-    hold_to_heads(ledger, heads, tally, check="keys", remembered="the newest rotation")
+    latest = heads_at_ends(ends).items()
+    heads = [Head(ledger.id, ledger.tenant, name, *end) for name, end in latest if chain in (None, name)]
+    if heads:
+        hold_to_heads(ledger, heads, tally, check="keys", remembered="the newest rotation")
 
 
 def intact(ring: Ring, records: Iterable[Sealed]) -> Iterator[Sealed]:
@@ -254,14 +254,11 @@ def _check_row(
     ledger: Ledger, row: ChainRow, item: Row, sequence: int, content: dict[str, Any] | None, tally: Tally
 ) -> None:
     """What the judge of a chain cannot know: whose the row is, whether its blobs are here, how the ledger is called."""
-    place = Place(row.name, sequence)
     if item.tenant != row.tenant:
         words = "the column tenant is not the chain's"
-        tally.add(Finding("columns", "failed", "COLUMN_MISMATCH", words, place))
-    if content is None:
-        return
-    if b'"blob":{' in item.sealed.canonical:
-        _check_blobs(ledger, tally, place, content)
+        tally.add(Finding("columns", "failed", "COLUMN_MISMATCH", words, Place(row.name, sequence)))
+    if content is not None and b'"blob":{' in item.sealed.canonical:
+        _check_blobs(ledger, tally, Place(row.name, sequence), content)
 
 
 def _stored_hash(ledger: Ledger, row: ChainRow, sequence: int) -> str | None:

@@ -21,9 +21,6 @@ __all__ = ["COLUMNS", "imported_by", "profile_of", "read_record", "searched_by"]
 COLUMNS = ("id", "type", "kind", "key", "session", "at")
 """What a store may search records by, besides their place and hash."""
 
-SEQUENCE_END = 2**63
-"""Sequence numbers lie below: what every store and every reader can count with."""
-
 
 def searched_by(content: Mapping[str, Any], block: Mapping[str, Any] | None) -> tuple[Any, ...]:
     """The values of `COLUMNS` for a record, from its signed content."""
@@ -44,7 +41,8 @@ def imported_by(content: Mapping[str, Any], block: Mapping[str, Any] | None) -> 
     return record_id, type_, kind, None, session, at
 
 
-_SINGLE_DIGIT_EXPONENTS = (b"e-5", b"e-6", b"e-7", b"e-8", b"e-9")
+_SINGLE_DIGIT_ENDS = frozenset(b"%d%c" % (digit, end) for digit in range(5, 10) for end in b",}]")
+"""What follows `e-` where a number ends in an exponent that Python writes with two digits."""
 
 
 def _may_hold_odd_number(canonical: bytes) -> bool:
@@ -55,16 +53,12 @@ def _may_hold_odd_number(canonical: bytes) -> bool:
     """
     if b"0.0000" in canonical:
         return True
-    for mark in _SINGLE_DIGIT_EXPONENTS:
-        at = canonical.find(mark)
-        while at >= 0:
-            if canonical[at + 3 : at + 4] in _AFTER_A_NUMBER:
-                return True
-            at = canonical.find(mark, at + 3)
+    at = canonical.find(b"e-")
+    while at >= 0:
+        if canonical[at + 2 : at + 4] in _SINGLE_DIGIT_ENDS:
+            return True
+        at = canonical.find(b"e-", at + 2)
     return False
-
-
-_AFTER_A_NUMBER = (b",", b"}", b"]")
 
 
 def read_record(canonical: bytes) -> tuple[dict[str, Any], bool]:
@@ -99,7 +93,10 @@ def _has_integer_score(reasoning: Mapping[str, Any]) -> bool:
     options = reasoning.get("options")
     if not options or type(options) is not list:
         return False
-    return any(type(option) is dict and type(option.get("feasibility")) is int for option in options)
+    for option in options:  # noqa: SIM110 - any() with a generator costs three times as much, for every record
+        if type(option) is dict and type(option.get("feasibility")) is int:
+            return True
+    return False
 
 
 SEQUENCES = 2**63

@@ -29,7 +29,7 @@ from aver.errors import BadInput, NotFound
 from aver.ledger.bundle.layout import BLOBS, INDEX, META, Claim, Index, capsules_in, read_index
 from aver.ledger.bundle.owner import begun, owner_of
 from aver.ledger.head import Head
-from aver.ledger.keychain import KEYS_CHAIN, retirements
+from aver.ledger.keychain import KEYS_CHAIN, key_ends, retirements
 from aver.ledger.memory import META_CHAIN, hold_to_head
 from aver.ledger.meta import HEADS_MAX, imported, kept_elsewhere, note_heads
 from aver.ledger.outside import chunks_of, code_of, open_file, open_inside
@@ -116,7 +116,8 @@ class Bundle:
         self._by_index_alone = 0
         self._owner = owner_of(directory, index)
         self._blobs: dict[str, int | None] = {}
-        self._rules = terms.rules(retirements(terms.ring, intact(terms.ring, self._key_records()), self._small_blob))
+        ends = key_ends(terms.ring, intact(terms.ring, self._key_records()), self._small_blob)
+        self._rules = terms.rules(retirements(terms.ring, ends))
 
     def judge(self, only: Collection[str] | None = None) -> Tally:
         """Judge everything, or only the chains of these ids."""
