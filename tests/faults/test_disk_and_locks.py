@@ -385,7 +385,8 @@ def test_a_database_locked_by_another_program(aver_home: Path) -> None:
     prepared_home(aver_home)
     other = sqlite3.connect(aver_home / "ledger.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    with open_ledger(lock_timeout=0.2) as ledger:
+    (aver_home / "config.toml").write_text("lock_timeout = 0.2\n")
+    with open_ledger() as ledger:
         assert ledger.verify().status == "verified"
         with pytest.raises(Unavailable) as caught:
             ledger.append(CHAIN, Capsule(type="tool"))
