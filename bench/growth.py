@@ -1,0 +1,132 @@
+"""`python bench/growth.py`: does a long ledger cost more per record than a short one?
+
+    python bench/growth.py                          10^3 to 10^6 records, some minutes
+    python bench/growth.py --most 100000            stop earlier
+    python bench/growth.py --plot docs/growth.svg   also draw it
+
+One SQLite ledger grows. At every third of a decade three things are timed: single durable appends, the batches that
+brought it there, and one verification of all of it with signatures, on all cores. Flat lines are the aim.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from sample import sample
+
+import aver
+
+CHAIN, BATCH, SINGLES = "bench.growth", 500, 200
+
+
+class Point(NamedTuple):
+    """Microseconds per record, when the ledger had this many."""
+
+    records: int
+    single: float
+    batched: float
+    verified: float
+
+
+def sizes(most: int) -> list[int]:
+    found = [round(10 ** (3 + third / 3)) for third in range(3 * 4)]
+    return [*(size for size in found if size < most), most]
+
+
+def measured(most: int) -> list[Point]:
+    points = []
+    with tempfile.TemporaryDirectory() as directory:
+        home = Path(directory) / "home"
+        with aver.open_ledger(Path(directory) / "ledger.db", home=home) as ledger:
+            count = 0
+            for size in sizes(most):
+                batches = []
+                while count < size:
+                    some = min(BATCH, size - count)
+                    drafts = [sample() for _ in range(some)]
+                    began = time.perf_counter()
+                    ledger.append_many(CHAIN, drafts)
+                    batches.append((time.perf_counter() - began) / some)
+                    count += some
+                singles = []
+                for _ in range(SINGLES):
+                    draft = sample()
+                    began = time.perf_counter()
+                    ledger.append(CHAIN, draft)
+                    singles.append(time.perf_counter() - began)
+                count += SINGLES
+                began = time.perf_counter()
+                verdict = ledger.verify(CHAIN)
+                spent = time.perf_counter() - began
+                if verdict.status != "verified" or verdict.records != count:
+                    raise SystemExit(f"{verdict.status} with {verdict.records} of {count} records")
+                micro = 1e6
+                point = Point(
+                    count,
+                    statistics.median(singles) * micro,
+                    statistics.median(batches) * micro,
+                    spent / count * micro,
+                )
+                points.append(point)
+                print(f"| {count} | {point.single:.0f} | {point.batched:.0f} | {point.verified:.0f} |", flush=True)
+    return points
+
+
+WIDTH, HEIGHT, LEFT, TOP = 640, 360, 64, 24
+COLOURS = {"single": "#b45309", "batched": "#1d4ed8", "verified": "#047857"}
+WORDS = {"single": "append, one by one", "batched": "append, batched by 500", "verified": "verify, all cores"}
+
+
+def plot(points: Sequence[Point]) -> str:
+    """The three lines over the number of records, both axes logarithmic, as SVG."""
+    low, high = 1.0, 3.5
+    first, last = math.log10(points[0].records), math.log10(points[-1].records)
+
+    def x(records: int) -> float:
+        return LEFT + (math.log10(records) - first) / (last - first) * (WIDTH - LEFT - 24)
+
+    def y(micro: float) -> float:
+        return TOP + (high - math.log10(micro)) / (high - low) * (HEIGHT - TOP - 48)
+
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="12">',
+        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#fff"/>',
+    ]
+    for micro in (10, 100, 1000):
+        parts.append(f'<line x1="{LEFT}" x2="{WIDTH - 24}" y1="{y(micro):.1f}" y2="{y(micro):.1f}" stroke="#ddd"/>')
+        parts.append(f'<text x="{LEFT - 8}" y="{y(micro) + 4:.1f}" text-anchor="end">{micro} µs</text>')
+    for decade in range(math.ceil(first - 0.1), math.floor(last) + 1):
+        at = max(x(10**decade), LEFT)
+        parts.append(f'<text x="{at:.1f}" y="{HEIGHT - 28}" text-anchor="middle">10^{decade}</text>')
+    parts.append(f'<text x="{WIDTH / 2}" y="{HEIGHT - 8}" text-anchor="middle">records in the ledger</text>')
+    for name, colour in COLOURS.items():
+        line = " ".join(f"{x(point.records):.1f},{y(getattr(point, name)):.1f}" for point in points)
+        parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        end = y(getattr(points[0], name)) - 8
+        parts.append(f'<text x="{LEFT + 8}" y="{end:.1f}" fill="{colour}">{WORDS[name]}</text>')
+    return "\n".join([*parts, "</svg>", ""])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Cost per record as a ledger grows.")
+    parser.add_argument("--most", type=int, default=1_000_000)
+    parser.add_argument("--plot", type=Path)
+    given = parser.parse_args()
+    print("| records | append one by one, µs | batched, µs | verify, µs |\n| --- | --- | --- | --- |")
+    points = measured(given.most)
+    if given.plot:
+        given.plot.write_text(plot(points), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
