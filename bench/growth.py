@@ -99,7 +99,7 @@ def plot(points: Sequence[Point]) -> str:
         return TOP + (high - math.log10(micro)) / (high - low) * (HEIGHT - TOP - 48)
 
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="12">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif">',
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#fff"/>',
     ]
     for micro in (10, 100, 1000):
