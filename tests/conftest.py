@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from aver import Ledger, open_ledger
+
+if TYPE_CHECKING:
+    from servers import Server
 
 HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parent
@@ -31,6 +36,66 @@ def aver_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("AVER_HOME", str(home))
     monkeypatch.delenv("AVER_LEDGER", raising=False)
     return home
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "both_stores: runs on the embedded store and on a PostgreSQL server")
+    config.addinivalue_line("markers", "sqlite: among those, needs the embedded store's file")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    marked = metafunc.definition.get_closest_marker
+    if marked("both_stores") and not marked("sqlite"):
+        metafunc.parametrize("store", ["sqlite", "postgres"], indirect=True)
+
+
+@pytest.fixture(autouse=True)
+def store(request: pytest.FixtureRequest, aver_home: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Which store `open_ledger()` opens: a file in the home, or a database of the test's own."""
+    kind = str(getattr(request, "param", "sqlite"))
+    if kind == "postgres":
+        new_database: Callable[[], str] = request.getfixturevalue("new_database")
+        monkeypatch.setenv("AVER_LEDGER", new_database())
+    return kind
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """A PostgreSQL server. What it would lose in a power cut does not matter to tests that do not cut the power."""
+    from servers import SERVER_ENV, Server, started
+
+    if given := os.environ.get(SERVER_ENV):
+        lent = Server(None, given)
+        yield lent
+        lent.drop_all()
+        return
+    server = started(fsync="off", max_connections="200")
+    yield server
+    server.remove()
+
+
+@pytest.fixture
+def new_database(postgres: Server) -> Iterator[Callable[[], str]]:
+    """Makes databases with Aver's tables and nothing in them, and gives their URLs."""
+    made: list[str] = []
+
+    def make() -> str:
+        made.append(postgres.lend())
+        return postgres.url(made[-1])
+
+    yield make
+    for database in made:
+        postgres.take_back(database)
+
+
+@pytest.fixture
+def new_ledger_url(request: pytest.FixtureRequest, store: str, tmp_path: Path) -> Callable[[], str]:
+    """Gives URLs of further ledgers in the same kind of store; they do not exist yet."""
+    if store == "postgres":
+        made: Callable[[], str] = request.getfixturevalue("new_database")
+        return made
+    numbers = iter(range(1000))
+    return lambda: str(tmp_path / f"further{next(numbers)}.db")
 
 
 @pytest.fixture

@@ -17,20 +17,30 @@ _HOMES = {
         *("Sealed", "Signature", "Signer", "ToolCall", "Trigger", "ascii_json", "canonical_bytes", "chain_name"),
         *("of_kind", "parse_uri", "resolve_fragment", "seal", "validate"),
     ),
+    "aver.capsule.mask": ("Masked", "mask"),
     "aver.keys": ("KeyStore", "PublicKey", "Ring", "SeedSigner"),
     "aver.verdict": ("Check", "Finding", "Place", "Verdict"),
     "aver.ledger": ("Head", "Ledger", "open_ledger"),
     "aver.ledger.aio": ("AsyncLedger", "open_ledger_async"),
+    "aver.ledger.audit.asgi": ("AuditMiddleware",),
+    "aver.ledger.audit.call": ("AuditedCall",),
+    "aver.ledger.audit.decorator": ("audit",),
+    "aver.ledger.audit.logs": ("LedgerHandler",),
+    "aver.ledger.audit.recorder": ("dropped_count",),
+    "aver.ledger.audit.scope": ("audit_scope", "carry", "current"),
+    "aver.ledger.audit.unfinished": ("unfinished_intents",),
     "aver.check": ("verify", "verify_with_key"),
     "aver.errors": (
         *("AverError", "BadInput", "Exists", "HeadMoved", "IntegrityError", "InvalidCapsule", "NotCanonical"),
-        *("NotFound", "Refused", "Unavailable"),
+        *("NotFound", "NotRecorded", "Refused", "Unavailable"),
     ),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "AsyncLedger",
+    "AuditMiddleware",
+    "AuditedCall",
     "Authority",
     "AverError",
     "BadInput",
@@ -48,8 +58,11 @@ __all__ = [
     "InvalidCapsule",
     "KeyStore",
     "Ledger",
+    "LedgerHandler",
+    "Masked",
     "NotCanonical",
     "NotFound",
+    "NotRecorded",
     "Option",
     "Outcome",
     "Place",
@@ -67,14 +80,21 @@ __all__ = [
     "Verdict",
     "__version__",
     "ascii_json",
+    "audit",
+    "audit_scope",
     "canonical_bytes",
+    "carry",
     "chain_name",
+    "current",
+    "dropped_count",
+    "mask",
     "of_kind",
     "open_ledger",
     "open_ledger_async",
     "parse_uri",
     "resolve_fragment",
     "seal",
+    "unfinished_intents",
     "validate",
     "verify",
     "verify_with_key",
@@ -105,6 +125,7 @@ if TYPE_CHECKING:
         seal,
         validate,
     )
+    from aver.capsule.mask import Masked, mask
     from aver.check import verify, verify_with_key
     from aver.errors import (
         AverError,
@@ -115,12 +136,20 @@ if TYPE_CHECKING:
         InvalidCapsule,
         NotCanonical,
         NotFound,
+        NotRecorded,
         Refused,
         Unavailable,
     )
     from aver.keys import KeyStore, PublicKey, Ring, SeedSigner
     from aver.ledger import Head, Ledger, open_ledger
     from aver.ledger.aio import AsyncLedger, open_ledger_async
+    from aver.ledger.audit.asgi import AuditMiddleware
+    from aver.ledger.audit.call import AuditedCall
+    from aver.ledger.audit.decorator import audit
+    from aver.ledger.audit.logs import LedgerHandler
+    from aver.ledger.audit.recorder import dropped_count
+    from aver.ledger.audit.scope import audit_scope, carry, current
+    from aver.ledger.audit.unfinished import unfinished_intents
     from aver.verdict import Check, Finding, Place, Verdict
 
 

@@ -27,7 +27,7 @@ from typing import Any
 
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError, BadInput, NotFound, Unavailable
-from aver.home import home_dir, load_config
+from aver.home import home_dir, load_config, without_password
 from aver.keys import KeyStore, PublicKey, Ring
 from aver.ledger.ledger import Ledger, open_ledger
 from aver.ledger.lookup import Located, locate
@@ -168,8 +168,8 @@ class _Where:
 
     @property
     def words(self) -> str:
-        given = self.ledger.store.path if isinstance(self.ledger, Ledger) else self.ledger
-        return str(given or load_config(home=self.home).ledger)
+        given = self.ledger.store.url if isinstance(self.ledger, Ledger) else self.ledger
+        return without_password(str(given or load_config(home=self.home).ledger))
 
 
 def _is_url(thing: Any) -> bool:
@@ -244,11 +244,14 @@ def _judges(module: str) -> tuple[Judge, ...]:
 
 
 def _judge_of(subject: Subject) -> Judge | None:
-    for module in JUDGES_IN:
-        for judge in _judges(module):
-            if judge.recognises(subject):
-                return judge
-    return None
+    """Who judges it. A directory that is two things is refused: the one must not be verified in the other's place."""
+    judges = (judge for module in JUDGES_IN for judge in _judges(module) if judge.recognises(subject))
+    first = next(judges, None)
+    if first is not None and subject.is_directory and (second := next(judges, None)) is not None:
+        raise BadInput(
+            f"{subject.name} is {first.name} and also {second.name}", advice="name the file in it that you mean"
+        )
+    return first
 
 
 def _unknown(subject: Subject) -> BadInput:

@@ -24,6 +24,7 @@ __all__ = [
     "InvalidCapsule",
     "NotCanonical",
     "NotFound",
+    "NotRecorded",
     "Refused",
     "Unavailable",
 ]
@@ -122,3 +123,16 @@ class Unavailable(AverError):
     """Disk, lock, server or signer did not work. What was asked for was not done."""
 
     exit_code = 3
+
+
+class NotRecorded(Unavailable):
+    """An audited call could not be recorded. `ran` tells whether it was made all the same; then `result` is its result.
+
+    Without `ran` the intent could not be sealed and nothing was done. With it, the outcome could not be sealed: the
+    ledger holds an intent without an outcome. `__cause__` is what went wrong.
+    """
+
+    def __init__(self, message: str, *, ran: bool, result: Any = None, advice: str = "") -> None:
+        super().__init__(message, advice=advice)
+        self.ran = ran
+        self.result = result

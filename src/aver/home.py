@@ -8,6 +8,7 @@
     known_keys.json    other people's public keys, by fingerprint; known_keys_pq.json their post-quantum halves
     ledger.db          the ledger, with ledger.db.lock beside it
     seen.json          the newest heads this machine has seen
+    verified/          how far this machine has verified each ledger's chains
 
 Flags beat the environment, the environment beats `config.toml`, and that beats the defaults. Nothing
 here creates a directory except `ensure_home`, so that looking never leaves traces.
@@ -16,10 +17,11 @@ here creates a directory except `ensure_home`, so that looking never leaves trac
 from __future__ import annotations
 
 import os
+import re
 import stat
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -32,10 +34,13 @@ __all__ = [
     "ensure_home",
     "home_dir",
     "load_config",
+    "make_directory",
+    "read_table",
     "replace_file",
     "replacing",
     "sync_directory",
     "temporary_prefix",
+    "without_password",
 ]
 
 CONFIG_MAX = 256 * 1024
@@ -54,6 +59,8 @@ class Config:
     tenant: str
     post_quantum: bool
     lock_timeout: float
+    approvals: Mapping[str, Any]
+    """Who may approve, as written; `aver.gate.approvals.rules` reads it."""
     source: Mapping[str, str]
 
 
@@ -67,12 +74,23 @@ def ensure_home(home: Path | None = None) -> Path:
     """The home directory, made with mode 0700 if it was not there."""
     home = home or home_dir()
     try:
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_directory(home)
     except OSError as error:
         raise Unavailable(
             f"cannot create {home}: {error.strerror}", advice=f"set {HOME_ENV} to a directory you may write"
         ) from error
     return home
+
+
+def make_directory(path: Path) -> None:
+    """Make a directory that only we may enter, and those above it that are missing, so that a power cut leaves them."""
+    if path.is_dir():
+        return
+    missing = [one for one in (path, *path.parents) if not one.exists()]
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for one in missing:
+        with suppress(PermissionError):  # What we may not read, we cannot sync.
+            sync_directory(one.parent)
 
 
 def load_config(*, home: Path | None = None, ledger: str | None = None, tenant: str | None = None) -> Config:
@@ -83,6 +101,7 @@ def load_config(*, home: Path | None = None, ledger: str | None = None, tenant: 
         "tenant": "default",
         "post_quantum": False,
         "lock_timeout": 30.0,
+        "approvals": {},
     }
     source = dict.fromkeys(values, "default")
     for name, value in _read_settings(home / "config.toml").items():
@@ -96,34 +115,52 @@ def load_config(*, home: Path | None = None, ledger: str | None = None, tenant: 
     return Config(home=home, source=source, **values)
 
 
+_USER_AND_PASSWORD = re.compile(r"(://[^\s/:@]*):\S*@")
+_PASSWORD_OPTION = re.compile(r"([?&\s](?:ssl)?password=)[^&\s]*", re.IGNORECASE)
+
+
+def without_password(text: str) -> str:
+    """A ledger URL, or words in which one stands, fit to be shown."""
+    return _PASSWORD_OPTION.sub(r"\1***", _USER_AND_PASSWORD.sub(r"\1:***@", text))
+
+
 _SETTINGS: Mapping[str, type | tuple[type, ...]] = {
     "ledger": str,
     "tenant": str,
     "post_quantum": bool,
     "lock_timeout": (int, float),
+    "approvals": dict,
 }
 
 
-def _read_settings(path: Path) -> dict[str, Any]:
+def read_table(path: Path, check: Callable[[os.stat_result], None] | None = None) -> dict[str, Any] | None:
+    """A settings file in TOML, or None if there is none. `check` may refuse the very file that is then read."""
     import tomllib
 
     try:
         # Without O_NONBLOCK a pipe put in the file's place would hang us.
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         with os.fdopen(handle, "rb") as file:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
+            status = os.fstat(handle)
+            if not stat.S_ISREG(status.st_mode):
                 raise BadInput(f"{path} is not a plain file", advice="move it away")
+            if check is not None:
+                check(status)
             raw = file.read(CONFIG_MAX + 1)
     except FileNotFoundError:
-        return {}
+        return None
     except OSError as error:
         raise BadInput(f"cannot read {path}: {error.strerror}") from error
     if len(raw) > CONFIG_MAX:
         raise BadInput(f"{path} is larger than {CONFIG_MAX} bytes", advice="it should hold a few settings")
     try:
-        table = tomllib.loads(raw.decode("utf-8"))
+        return tomllib.loads(raw.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadInput(f"{path} is not valid TOML: {error}") from error
+
+
+def _read_settings(path: Path) -> dict[str, Any]:
+    table = read_table(path) or {}
     for name, value in table.items():
         expected = _SETTINGS.get(name)
         if expected is None:

@@ -306,3 +306,21 @@ def test_what_was_written_can_be_read_however_deep(draft: Any, leaf: Any) -> Non
 def test_a_block_with_keys_of_several_types_is_refused() -> None:
     with pytest.raises(InvalidCapsule):
         prepare({"type": "tool", "context": {"environment": {"aver": {1: 1, "x": 2}}}})
+
+
+@pytest.mark.parametrize("innermost", [[], {}, [1], {"a": 1}], ids=repr)
+def test_what_may_be_written_is_not_too_deep_to_be_read(innermost: Any) -> None:
+    taken = []
+    for depth in range(190, 205):
+        value = innermost
+        for _ in range(depth - 1):
+            value = [value]
+        try:
+            sealed = prepare(Capsule(type="tool", outcome={"result": value})).seal(
+                SeedSigner(bytes(32)), at="2026-01-01T00:00:00+00:00", sequence=0, previous_hash=None, chain={}
+            )
+        except NotCanonical:
+            continue
+        taken.append(depth)
+        assert read_json(sealed.canonical) == sealed.to_dict()
+    assert taken == list(range(190, 199))

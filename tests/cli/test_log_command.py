@@ -55,6 +55,14 @@ def test_over_all_chains_each_line_names_its_chain(sealed: Aver) -> None:
     assert [line.split()[:2] for line in lines] == [["notes.today", "0"]]
 
 
+def test_unfinished_stands_alone(sealed: Aver) -> None:
+    ran = sealed("log", "--unfinished", "--json")
+    assert (ran.code, ran.json["records"]) == (0, [])
+    assert sealed("log", "--unfinished").err == "no records match\n"
+    assert sealed("log", "--unfinished", "--type", "tool").code == 2
+    assert sealed("log", "--unfinished", "--follow").code == 2
+
+
 def test_nothing_found_is_said_and_is_no_error(sealed: Aver) -> None:
     ran = sealed("log", "--type", "vault")
     assert (ran.code, ran.out, ran.err) == (0, "", "no records match\n")

@@ -10,6 +10,7 @@ import pytest
 from pages import ROOT
 
 SHOWN = {
+    "record_an_agent.py": ["deploy: audit.intent audit.reasoning audit.outcome", "unfinished: deploy(", "masked: 1"],
     "seal_and_verify.py": ["chain demo.refactoring: verified, 2 records", "HASH_MISMATCH at "],
     "signer_in_another_process.py": ["without the key: qualified", "with the key: verified"],
     "audit_an_export.py": ["tools used: {'kubectl': 2, 'psql': 1}", "failed: HASH_MISMATCH at "],

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pages import ROOT, Block, blocks_of, hold_to_output, pages, run_page, runs_here
 
-LANGUAGES = {"sh", "python", "text", "json", "js", "toml", "sql"}
+LANGUAGES = {"sh", "python", "text", "json", "js", "toml", "sql", "yaml"}
 
 
 def runnable(page: Path) -> bool:

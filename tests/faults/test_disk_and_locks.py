@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import os
 import pwd
-import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from small_disk import enlarge, small_disk
 
 from aver import AverError, Capsule, Unavailable, open_ledger
 
@@ -85,21 +85,6 @@ def test_a_limit_on_file_size(aver_home: Path) -> None:
     assert append() == done + 1
 
 
-@contextmanager
-def small_disk(path: Path, size: str) -> Iterator[None]:
-    path.mkdir()
-    mounted = os.geteuid() == 0 and shutil.which("mount") is not None
-    if mounted:
-        command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(path)]
-        mounted = subprocess.run(command, check=False, capture_output=True).returncode == 0
-    if not mounted:
-        pytest.skip("a small disk can only be mounted by root")
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", "--lazy", str(path)], check=True)
-
-
 def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disk = tmp_path / "disk"
     with small_disk(disk, "2m"):
@@ -114,7 +99,7 @@ def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             with pytest.raises(Unavailable):
                 ledger.append_many(CHAIN, [Capsule(type="tool", outcome={"result": "x" * 9000}) for _ in range(100)])
             assert ledger.head(CHAIN).count == done
-        subprocess.run(["mount", "-o", "remount,size=16m", str(disk)], check=True)
+        enlarge(disk, "16m")
         assert append() == done
         with open_ledger() as ledger:
             assert ledger.verify().status == "verified"
@@ -130,7 +115,7 @@ def test_a_disk_that_is_full_from_the_start(tmp_path: Path, monkeypatch: pytest.
         monkeypatch.setenv("AVER_HOME", str(disk / "home"))
         assert in_child(append).startswith("Unavailable")
         (disk / "ballast").unlink()
-        subprocess.run(["mount", "-o", "remount,size=16m", str(disk)], check=True)
+        enlarge(disk, "16m")
         assert append() == 0
 
 

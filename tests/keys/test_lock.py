@@ -263,3 +263,16 @@ def test_lock_files_are_private_and_no_links(home: Path, tmp_path: Path) -> None
     with pytest.raises(Unavailable, match="lock"), StoreLock(directory).shared(1):
         pass
     assert not (tmp_path / "elsewhere").exists()
+
+
+def test_lock_files_that_were_removed_keep_nobody_apart(lock: StoreLock, tmp_path: Path) -> None:
+    """Whoever locks next locks the new files, also where the old ones are still open."""
+    with lock.shared(0):
+        pass
+    for name in (".lock", ".gate"):
+        (tmp_path / name).unlink()
+    other = StoreLock(tmp_path)
+    with other.exclusive(0), pytest.raises(Unavailable):
+        lock.share(0.05)
+    with lock.shared(0.05), pytest.raises(Unavailable), other.exclusive(0.05):
+        pass

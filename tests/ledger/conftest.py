@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -25,11 +25,11 @@ def bundle(filled: Ledger, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def other(tmp_path: Path) -> Iterator[Ledger]:
+def other(tmp_path: Path, new_ledger_url: Callable[[], str]) -> Iterator[Ledger]:
     """A ledger of someone else, with keys of its own."""
     home = tmp_path / "other-home"
     home.mkdir()
-    with open_ledger(home / "ledger.db", home=home) as opened:
+    with open_ledger(new_ledger_url(), home=home) as opened:
         yield opened
 
 

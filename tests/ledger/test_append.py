@@ -33,6 +33,8 @@ from aver.ledger.commit import GroupCommit, Request
 from strategies import capsules
 from tampering import first_bad
 
+pytestmark = pytest.mark.both_stores
+
 CHAIN = "demo.append"
 
 
@@ -302,6 +304,7 @@ def test_a_failed_commit_fails_its_whole_batch_and_stores_nothing_of_it(ledger: 
     assert ledger.verify().status == "verified"
 
 
+@pytest.mark.sqlite
 def test_an_interrupted_leader_wakes_the_others() -> None:
     """Ctrl-C in the thread that commits: the others hear of it, and the next one works."""
     entered, release = threading.Event(), threading.Event()
@@ -342,6 +345,7 @@ def test_an_interrupted_leader_wakes_the_others() -> None:
     assert outcomes.count("written") == 5
 
 
+@pytest.mark.sqlite
 def test_waiting_requests_share_commits() -> None:
     entered, release = threading.Event(), threading.Event()
     batches: list[int] = []
@@ -371,6 +375,7 @@ def test_waiting_requests_share_commits() -> None:
 # --- full disk, as SQLite sees it
 
 
+@pytest.mark.sqlite
 def test_a_full_disk_fails_the_append_and_nothing_else(ledger: Ledger) -> None:
     ledger.append(CHAIN, draft())
     writer = ledger.store._writer
@@ -438,7 +443,7 @@ def test_a_changed_blob_is_not_given_out(ledger: Ledger) -> None:
 
     blob = Blob(b"original")
     ledger.append(CHAIN, draft(result=blob.reference), blobs=[blob])
-    unguarded(ledger).execute("UPDATE blobs SET data = x'00'")
+    unguarded(ledger).execute("UPDATE blobs SET data = ?", (b"\x00",))
     with pytest.raises(IntegrityError) as caught:
         ledger.blob(blob.digest)
     assert caught.value.code == "ARTIFACT_HASH_MISMATCH"
@@ -543,7 +548,7 @@ def test_finding(ledger: Ledger) -> None:
     for nothing in (
         {"type": "\ud800"},
         {"session": "s1' OR 1=1 --"},
-        {"newer_than": 2**70},
+        {"start": 2**70},
         {"since": "9999"},
         {"kind": "\x00"},
     ):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,9 @@ from aver.errors import BadInput, NotFound
 from aver.ledger.bundle import export as exporting
 from aver.ledger.bundle import export_bundle
 from bundles import bad, draft, load, save
+from tampering import unguarded
+
+pytestmark = pytest.mark.both_stores
 
 INDEX_KEYS = {
     *("generated_at", "public_key", "fingerprint", "keys", "pq_keys", "chain_count", "capsule_count", "meta"),
@@ -141,8 +144,8 @@ def test_a_second_export_replaces_the_first_and_leaves_other_files_alone(filled:
     assert verdict.check("meta").status == "not_checked"
 
 
-def test_a_bundle_of_another_ledger_is_not_overwritten(bundle: Path, tmp_path: Path) -> None:
-    with open_ledger(tmp_path / "other.db") as other:
+def test_a_bundle_of_another_ledger_is_not_overwritten(bundle: Path, new_ledger_url: Callable[[], str]) -> None:
+    with open_ledger(new_ledger_url()) as other:
         other.append("demo.a", draft())
         with pytest.raises(BadInput, match="another ledger"):
             export_bundle(other, bundle)
@@ -294,13 +297,9 @@ def test_levels_say_what_they_left_out(bundle: Path) -> None:
 
 
 def test_the_ledger_and_its_damage_are_exported_as_they_are(filled: Ledger, tmp_path: Path) -> None:
-    connection = sqlite3.connect(filled.store.path)
-    connection.execute("DROP TRIGGER records_stay")
-    connection.execute(
+    unguarded(filled).execute(
         "DELETE FROM records WHERE sequence = 2 AND chain = (SELECT chain FROM chains WHERE name = 'codex.two')"
     )
-    connection.commit()
-    connection.close()
     out = export_bundle(filled, tmp_path / "out").path
     assert bad(verify(out)) == ("TRUNCATED", "codex.two", 2)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +11,13 @@ import pytest
 
 from aver import BadInput, Capsule, Head, Ledger, NotFound, open_ledger
 from aver.keys import Statement
-from aver.ledger.checkpoint import check_checkpoint, make_checkpoint
+from aver.ledger.checkpoint import Checkpoint, check_checkpoints, make_checkpoint
 from aver.ledger.memory import hold_to_heads
 from aver.ledger.meta import meta_heads, sweep
 from aver.verdict import Tally, conclude
 from tampering import codes_at, first_bad, unguarded
+
+pytestmark = pytest.mark.both_stores
 
 CHAIN = "demo.memory"
 
@@ -36,18 +38,6 @@ def cut(ledger: Ledger, chain: str, length: int) -> None:
     if not length:
         attacker.execute("DELETE FROM chains WHERE chain = ?", (number,))
     attacker.close()
-
-
-def copied(ledger: Ledger, to: Path) -> None:
-    """A backup of the ledger's file as it is now."""
-    ledger.close()
-    shutil.copy(ledger.store.path, to)
-
-
-def put_back(backup: Path, home: Path) -> None:
-    for name in ("ledger.db-wal", "ledger.db-shm"):
-        (home / name).unlink(missing_ok=True)
-    shutil.copy(backup, home / "ledger.db")
 
 
 # --- meta
@@ -170,15 +160,16 @@ def test_chains_that_cannot_be_closed(ledger: Ledger) -> None:
 # --- seen.json
 
 
-def test_an_older_copy_is_a_rollback_with_both_heads_as_proof(ledger: Ledger, aver_home: Path, tmp_path: Path) -> None:
+def test_an_older_copy_is_a_rollback_with_both_heads_as_proof(ledger: Ledger) -> None:
     fill(ledger)
     sweep(ledger)
-    copied(ledger, tmp_path / "old.db")
+    attacker = unguarded(ledger)
+    backup = attacker.contents()
     with open_ledger() as newer:
         fill(newer)
         sweep(newer)
         assert newer.verify().status == "verified"
-    put_back(tmp_path / "old.db", aver_home)
+    attacker.put_back(backup)
     with open_ledger() as old:
         verdict = old.verify()
         assert verdict.status == "failed"
@@ -188,13 +179,14 @@ def test_an_older_copy_is_a_rollback_with_both_heads_as_proof(ledger: Ledger, av
         assert old.verify().status == "failed"  # it was not taken for the newest
 
 
-def test_another_copy_of_the_same_length_is_a_rollback(ledger: Ledger, aver_home: Path, tmp_path: Path) -> None:
+def test_another_copy_of_the_same_length_is_a_rollback(ledger: Ledger) -> None:
     fill(ledger)
-    copied(ledger, tmp_path / "old.db")
+    attacker = unguarded(ledger)
+    backup = attacker.contents()
     with open_ledger() as newer:
         sweep(newer)
         assert newer.verify().status == "verified"
-    put_back(tmp_path / "old.db", aver_home)
+    attacker.put_back(backup)
     with open_ledger() as other:
         fill(other)
         sweep(other)
@@ -241,8 +233,8 @@ def test_a_damaged_memory_qualifies_instead_of_hiding(ledger: Ledger, aver_home:
     assert (aver_home / "seen.json").read_bytes() == content
 
 
-def test_ledgers_and_tenants_are_remembered_apart(aver_home: Path, tmp_path: Path) -> None:
-    for url, tenant in ((None, "a"), (None, "b"), (str(tmp_path / "second.db"), "a")):
+def test_ledgers_and_tenants_are_remembered_apart(aver_home: Path, new_ledger_url: Callable[[], str]) -> None:
+    for url, tenant in ((None, "a"), (None, "b"), (new_ledger_url(), "a")):
         with open_ledger(url, tenant=tenant) as ledger:
             fill(ledger)
             sweep(ledger)
@@ -310,7 +302,7 @@ def test_since_needs_the_very_chain(ledger: Ledger) -> None:
 
 def checked(ledger: Ledger, statement: Any) -> Any:
     tally = Tally(records=1)
-    check_checkpoint(ledger, statement, ledger.keys.ring(), tally)
+    check_checkpoints(ledger, [Checkpoint.of(statement)], ledger.keys.ring(), tally)
     return conclude("checkpoint", tally)
 
 

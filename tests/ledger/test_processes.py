@@ -15,6 +15,8 @@ import pytest
 
 from aver import Capsule, Exists, Ledger, open_ledger
 
+pytestmark = pytest.mark.both_stores
+
 CHAIN = "demo.processes"
 
 WRITER = """

@@ -17,6 +17,8 @@ from aver.capsule.sealed import seal_content
 from aver.verdict.record import searched_by
 from tampering import codes_at, first_bad, unguarded
 
+pytestmark = pytest.mark.both_stores
+
 CHAIN = "demo.rotation"
 LONG_AGO = "2020-01-01T00:00:00+00:00"
 
@@ -319,7 +321,8 @@ def test_a_rotation_record_cannot_be_replaced_by_the_old_keys_own(ledger: Ledger
     number = attacker.execute("SELECT chain FROM chains WHERE name = 'keys'").fetchone()[0]
     attacker.execute("DELETE FROM records WHERE chain = ? AND sequence = 1", (number,))
     attacker.execute(
-        "UPDATE chains SET count = 1, head = (SELECT hash FROM records WHERE chain = ?1) WHERE chain = ?1", (number,)
+        "UPDATE chains SET count = 1, head = (SELECT hash FROM records WHERE chain = ?) WHERE chain = ?",
+        (number, number),
     )
     draft = Capsule(
         type="system",

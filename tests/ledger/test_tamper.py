@@ -11,7 +11,9 @@ import pytest
 from aver import Blob, Capsule, Head, Ledger, Sealed, SeedSigner, canonical_bytes, open_ledger
 from aver.capsule.sealed import content_hash, seal_content
 from aver.ledger.ledger import tenants_of
-from tampering import Attacker, changed, codes_at, first_bad, unguarded
+from tampering import Attacker, changed, codes_at, first_bad, forget, unguarded
+
+pytestmark = pytest.mark.both_stores
 
 CHAIN = "demo.tamper"
 OTHER = "demo.other"
@@ -72,7 +74,7 @@ def test_an_untouched_ledger_passes_every_check(scene: Scene) -> None:
 @pytest.mark.parametrize("sequence", [0, 1, 2])
 def test_every_byte_of_the_signed_content(scene: Scene, sequence: int) -> None:
     canonical = scene.of("canonical", sequence)
-    for at in range(len(canonical)):
+    for at in range(0, len(canonical), scene.attacker.stride):
         flipped = bytearray(canonical)
         flipped[at] ^= 1 << (at % 8)
         scene.attacker.execute(*scene.set("canonical", sequence, bytes(flipped)))
@@ -87,7 +89,7 @@ def test_every_byte_of_the_signed_content(scene: Scene, sequence: int) -> None:
 @pytest.mark.parametrize("column", ["hash", "signature", "signature_pq", "signed_by", "signed_at"])
 def test_every_character_of_the_seal(scene: Scene, sequence: int, column: str) -> None:
     text = scene.of(column, sequence)
-    step = 331 if column == "signature_pq" else 1
+    step = 331 if column == "signature_pq" else scene.attacker.stride
     for at in range(0, len(text), step):
         other = "0" if text[at] != "0" else "1"
         scene.attacker.execute(*scene.set(column, sequence, text[:at] + other + text[at + 1 :]))
@@ -134,9 +136,11 @@ def test_every_search_column(scene: Scene, column: str) -> None:
         values = [
             value
             for value in ("x", 0, b"x", 1.5, None)
-            if value != before and (value is not None or column not in NOT_NULL)
+            if value != before
+            and (value is not None or column not in NOT_NULL)
+            and (value is None or isinstance(value, str) or scene.attacker.takes_any_type)
         ]
-        assert len(values) >= 4
+        assert len(values) >= (4 if scene.attacker.takes_any_type else 1)
         for value in values:
             with changed(scene.attacker, scene.set(column, sequence, value)):
                 code, chain, place = first_bad(scene.ledger.verify(CHAIN))
@@ -224,6 +228,7 @@ def cut(scene: Scene, length: int) -> list[Any]:
 @pytest.mark.parametrize("length", range(6))
 def test_a_cut_tail_whose_head_row_was_put_right_is_found_by_the_meta_chain(scene: Scene, length: int) -> None:
     with changed(scene.attacker, *cut(scene, length)):
+        forget(scene.ledger)
         assert scene.ledger.verify().status == "verified"  # nothing remembers how long it was
     scene.ledger.close_chain(CHAIN)
     assert scene.ledger.verify().status == "verified"
@@ -333,6 +338,8 @@ def test_the_last_record_replaced_by_a_strangers_with_the_head_row_put_right(sce
     statements = forged(scene, 5, stranger, by=stranger.fingerprint, signed_by=stranger.fingerprint)
     head = f"UPDATE chains SET head = (SELECT hash FROM records WHERE chain = {scene.number} AND sequence = 5)"
     with changed(scene.attacker, *statements, f"{head} WHERE chain = {scene.number}"):
+        assert first_bad(scene.ledger.verify()) == ("ROLLBACK", CHAIN, 5)  # it was verified here before
+        forget(scene.ledger)
         verdict = scene.ledger.verify()
         assert verdict.status == "qualified"
         assert verdict.check("signature").code == "UNKNOWN_SIGNER"
@@ -444,6 +451,7 @@ def test_content_of_another_type(scene: Scene, value: Any) -> None:
         assert (code, chain, sequence) == ("SCHEMA_INVALID", CHAIN, 2)
 
 
+@pytest.mark.sqlite
 def test_text_that_is_not_utf8(scene: Scene) -> None:
     for column in ("hash", "signature", "signed_by", "id", "kind"):
         statement = f"UPDATE records SET {column} = CAST(x'ff41' AS TEXT) WHERE chain = {scene.number} AND sequence = 2"

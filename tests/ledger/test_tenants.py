@@ -9,6 +9,8 @@ import pytest
 from aver import BadInput, Blob, Capsule, Ledger, NotFound, Sealed, open_ledger
 from aver.ledger.ledger import tenants_of
 
+pytestmark = pytest.mark.both_stores
+
 CHAIN = "demo.same"
 SECRET = Blob(b"the other tenant's secret")
 

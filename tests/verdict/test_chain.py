@@ -452,3 +452,20 @@ def test_what_no_key_can_have_made_is_invalid_whoever_is_named(signature: str) -
         assert first(judged(replaced(3, changed), ring=open_ring)) == ("SIG_INVALID", 3)
     unknown = with_seal(stranger, signature="ab" * 64, signature_pq="ab" * 3309)
     assert judged(replaced(3, unknown), ring=open_ring).status == "qualified"
+
+
+@pytest.mark.parametrize(("depth", "passes"), [(190, True), (198, True), (199, False), (240, False)])
+def test_what_the_strict_reader_finds_too_deep_is_no_record(depth: int, passes: bool) -> None:
+    """Also where it is canonical, and the fast reader takes it: not every reader could."""
+    value: Any = []
+    for _ in range(depth - 1):
+        value = [value]
+    signer = SeedSigner(bytes(32))
+    content = {**Capsule(type="tool").to_dict()}
+    content["outcome"] = {**content["outcome"], "result": value}
+    canonical = orjson.dumps(content, option=orjson.OPT_SORT_KEYS)
+    digest = content_hash(canonical)
+    record = Sealed(canonical, digest, signer.sign(digest).ed25519, "", "", signer.fingerprint)
+    judge = ChainJudge(Rules(Ring.pinned([signer.public])))
+    judge.judge(record)
+    assert [finding.code for finding in judge.tally.findings] == ([] if passes else ["SCHEMA_INVALID"])

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from aver.capsule.block import BLOCK
+from aver.capsule.canonical import has_surrogate
+from aver.errors import BadInput
 
 __all__ = ["BLOB_MAX", "CAPSULE_MAX", "INLINE_MAX", "Blob", "blob_objects", "blob_references", "externalised"]
 
@@ -44,6 +46,18 @@ class Blob:
 
     data: bytes
     media: str = "application/octet-stream"
+
+    def check(self) -> None:
+        """`BadInput` unless it can be stored."""
+        if not isinstance(self.data, bytes):
+            raise BadInput(f"a blob holds bytes, not {type(self.data).__name__}", advice="encode it first")
+        if len(self.data) > BLOB_MAX:
+            raise BadInput(
+                f"a blob has at most {BLOB_MAX} bytes; this one has {len(self.data)}",
+                advice="keep it in a store of its own, and its digest in the record",
+            )
+        if not isinstance(self.media, str) or has_surrogate(self.media):
+            raise BadInput("a blob's media type must be a text")
 
     @property
     def digest(self) -> str:

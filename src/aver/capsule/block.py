@@ -45,7 +45,7 @@ BLOCK_VERSION = 1
 
 KINDS = frozenset(
     (
-        *("record", "call", "turn", "audit.intent", "audit.outcome", "gate.decision"),
+        *("record", "call", "turn", "audit.intent", "audit.reasoning", "audit.outcome", "dropped", "gate.decision"),
         *("approval.request", "approval.decision", "action", "run.open", "run.seal"),
         *("act.preview", "act.commit", "act.outcome", "act.declassify"),
         *("delegation.issue", "delegation.revoke", "key.create", "key.rotate", "key.retire"),

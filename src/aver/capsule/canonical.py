@@ -135,10 +135,10 @@ def _walk(values: Iterable[Any], depth: int = 0) -> bool:
         if kind is str:
             continue
         if kind is dict:
-            if value and _walk(value.values(), depth + 1):
+            if (value or depth == DEPTH_MAX) and _walk(value.values(), depth + 1):
                 exact = True
         elif kind is list:
-            if value and _walk(value, depth + 1):
+            if (value or depth == DEPTH_MAX) and _walk(value, depth + 1):
                 exact = True
         elif kind is int:
             if not _INT_MIN <= value <= _INT_MAX:

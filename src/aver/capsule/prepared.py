@@ -72,6 +72,8 @@ class Prepared(NamedTuple):
 
 def prepare(draft: Capsule | Mapping[str, Any], *, key: str | None = None, blobs: Sequence[Blob] = ()) -> Prepared:
     """Check a draft and write out all of it that does not depend on its place."""
+    for blob in blobs:
+        blob.check()
     content = normalised(_as_capsule(draft).to_dict())
     if content["sequence"] != 0 or content["previous_hash"] is not None:
         raise InvalidCapsule(

@@ -20,9 +20,11 @@ VERBS = {
     "log": ("aver.cli.log", "list chains, or the records of one; --follow watches"),
     "show": ("aver.cli.show", "read one record: six sections, its seal, its verdict"),
     "seal": ("aver.cli.seal", "seal drafts from a JSON or JSONL file into a chain"),
+    "approvals": ("aver.cli.approvals", "what waits for a person: list, show, approve, deny, watch"),
     "keys": ("aver.cli.keys", "show, new, rotate, export, import, trust, forget"),
     "export": ("aver.cli.exporting", "write chains as a bundle that others can verify"),
     "import": ("aver.cli.importing", "take the chains of a bundle into the ledger, frozen"),
+    "copy": ("aver.cli.copying", "move a ledger to another store, verbatim, and verify it there"),
     "checkpoint": ("aver.cli.checkpoint", "write a signed statement of all heads, to keep elsewhere"),
     "doctor": ("aver.cli.doctor", "look for trouble: files, keys, ledger, clock, disk"),
 }

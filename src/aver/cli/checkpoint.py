@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from aver.cli.files import check_free, write_new
-from aver.cli.options import add_json, add_ledger, add_tenant
+from aver.cli.options import Usage, add_json, add_ledger, add_tenant
 from aver.cli.output import Errors, Screen, plural, print_json
 from aver.errors import NotFound
+
+if TYPE_CHECKING:
+    from aver.ledger import Ledger
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 
 EXAMPLES = """\
   aver checkpoint --out monday.json          keep this file elsewhere
   aver verify --checkpoint monday.json       later: is all of it still there?
+  aver checkpoint --git ../audit --commit    add one to the history in a git repository
+  aver checkpoint | ssh vault 'cat >> aver.jsonl'
   aver checkpoint --close claude-code.5d2e   also record that this chain has ended
   aver checkpoint --sweep                    also record all heads in the meta chain"""
 
@@ -23,7 +28,11 @@ STDOUT = "-"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--out", metavar="FILE", default=STDOUT, help="write the statement here (default: stdout)")
+    parser.add_argument("--out", metavar="FILE", help="write the statement here; - is stdout, and the default")
+    parser.add_argument(
+        "--git", metavar="DIR", help="add it to checkpoints/<ledger>.<tenant>.jsonl in this git repository"
+    )
+    parser.add_argument("--commit", action="store_true", help="with --git: commit that file, and nothing else")
     parser.add_argument("--close", action="append", default=[], metavar="CHAIN", help="record this chain's end first")
     parser.add_argument("--sweep", action="store_true", help="record the heads of all changed chains in meta first")
     add_ledger(parser)
@@ -33,10 +42,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
     from aver.ledger import open_ledger
-    from aver.ledger.checkpoint import make_checkpoint
     from aver.ledger.meta import sweep
 
-    to_file = given.out != STDOUT
+    if given.commit and given.git is None:
+        raise Usage("--commit goes with --git")
+    to_file = given.out not in (None, STDOUT)
     if to_file:
         check_free(Path(given.out))
     notes = []
@@ -48,14 +58,43 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
             notes.append(f"closed {chain}: recorded in meta, sequence {entry.sequence}")
         if given.sweep:
             notes.append(f"swept: {plural(len(sweep(ledger)), 'new record')} in meta")
-        statement = make_checkpoint(ledger).to_dict()
-    if to_file:
-        write_new(Path(given.out), json.dumps(statement, indent=2).encode("ascii") + b"\n")
-        heads = len(statement["content"]["heads"])
-        notes.append(f"wrote {given.out}: the heads of {plural(heads, 'chain')}; keep it where nobody can change it")
-    on_stdout = given.json or not to_file
-    if on_stdout:
-        print_json(statement)
+        on_stdout = given.json or given.out == STDOUT or (given.out is None and given.git is None)
+        if given.git is not None:
+            notes += _add_to_history(ledger, given)
+        if to_file or on_stdout:
+            notes += _write(ledger, Path(given.out) if to_file else None, on_stdout=on_stdout)
     for note in notes:
         (Errors() if on_stdout else screen).line(note)
     return 0
+
+
+def _write(ledger: Ledger, path: Path | None, *, on_stdout: bool) -> list[str]:
+    from aver.ledger.checkpoint import make_checkpoint
+    from aver.ledger.history import written
+
+    statement = make_checkpoint(ledger)
+    notes = []
+    if path is not None:
+        write_new(path, written(statement))
+        heads = plural(len(statement.content["heads"]), "chain")
+        notes.append(f"wrote {path}: the heads of {heads}; keep it where nobody can change it")
+    if on_stdout:
+        print_json(statement.to_dict())
+    return notes
+
+
+def _add_to_history(ledger: Ledger, given: argparse.Namespace) -> list[str]:
+    from aver.ledger.history import append_checkpoint, history_path
+
+    repository = Path(given.git)
+    path = history_path(repository, ledger)
+    added = append_checkpoint(repository, ledger)
+    words = f"nothing changed since the last checkpoint in {path}"
+    if added is not None:
+        words = f"added to {path}: the heads of {plural(len(added.heads), 'chain')} that are new there"
+    if not given.commit:
+        return [words]
+    from aver.cli.committing import commit_file
+
+    commit = commit_file(repository, path.relative_to(repository), f"Checkpoint of ledger {ledger.id}")
+    return [words, "it is committed already" if commit is None else f"committed as {commit[:12]}"]

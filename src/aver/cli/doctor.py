@@ -13,16 +13,23 @@ __all__ = ["EXAMPLES", "add_arguments", "run"]
 EXAMPLES = """\
   aver doctor
   aver doctor --ledger /srv/aver/ledger.db --json
+  aver doctor --setup-sql | psql -d aver     on a PostgreSQL server: make the tables and roles, as their owner
+  aver doctor --roles-sql | psql -d aver     only the roles, again: takes away what they should not have
 
 exit code: 0 no problem (there may be warnings), 1 a problem."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    sql = parser.add_mutually_exclusive_group()
+    sql.add_argument("--setup-sql", action="store_true", help="print the SQL that makes an empty PostgreSQL ledger")
+    sql.add_argument("--roles-sql", action="store_true", help="print only what makes its roles and gives them rights")
     add_ledger(parser)
     add_json(parser)
 
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
+    if given.setup_sql or given.roles_sql:
+        return _print_sql(given)
     from aver.cli.examinations import Report, examine
 
     reports: list[Report] = []
@@ -41,3 +48,14 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         screen.line()
         screen.line(f"{plural(problems, 'problem')}, {plural(warnings, 'warning')}")
     return 1 if problems else 0
+
+
+def _print_sql(given: argparse.Namespace) -> int:
+    from aver.ledger.urls import server_sql
+
+    text = server_sql("roles" if given.roles_sql else "setup")
+    if given.json:
+        print_json({"sql": text})
+    else:
+        print(text, end="")
+    return 0

@@ -9,7 +9,7 @@ import shutil
 import sqlite3
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import PackageNotFoundError, version
@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Literal
 
 from aver import __version__
 from aver.cli.output import plural
-from aver.errors import AverError
-from aver.home import Config, load_config
+from aver.errors import AverError, NotFound
+from aver.home import Config, load_config, without_password
 
 if TYPE_CHECKING:
     from aver.ledger import Ledger
+    from aver.ledger.store import Store
 
 __all__ = ["Report", "examine"]
 
@@ -102,7 +103,8 @@ def _software() -> Iterator[Report]:
 
 def _settings(config: Config) -> Iterator[Report]:
     for name in ("ledger", "tenant", "post_quantum", "lock_timeout"):
-        yield Report("ok", "settings", f"{name} = {getattr(config, name)} ({config.source[name]})")
+        value = without_password(str(getattr(config, name)))
+        yield Report("ok", "settings", f"{name} = {value} ({config.source[name]})")
 
 
 def _home(home: Path) -> Iterator[Report]:
@@ -156,34 +158,70 @@ def _keys(config: Config) -> Iterator[Report]:
 
 
 def _ledger(config: Config) -> Iterator[Report]:
-    from aver.ledger import open_ledger, schema, tenants_of
-    from aver.ledger.ledger import sqlite_path
+    from aver.ledger.urls import is_on_server
 
-    path = sqlite_path(config.ledger)
+    return _ledger_on_server(config) if is_on_server(config.ledger) else _ledger_file(config)
+
+
+def _ledger_file(config: Config) -> Iterator[Report]:
+    from aver.ledger import open_ledger, schema
+    from aver.ledger.urls import file_of
+
+    path = file_of(config.ledger)
     if not path.exists():
         yield Report("ok", "ledger", f"{path} is not there yet; the first aver seal makes it")
         return
     yield _mode(path, "ledger", 0o600)
-    tenants = tenants_of(config.ledger, home=config.home)
     with open_ledger(config.ledger, home=config.home, create=False) as ledger:
         yield Report("ok", "ledger", f"id {ledger.id}, schema {schema.VERSION}, {_bytes(path.stat().st_size)}")
         yield from _log(path)
-        damage = ledger.store.damage()
-        if damage:
-            restore = "restore it from a copy; aver export saves what can still be read"
-            yield Report("problem", "ledger", f"SQLite finds damage: {'; '.join(damage[:3])}", restore)
-        else:
-            yield Report("ok", "ledger", "SQLite finds no damage in the file; aver verify checks the records")
+        yield _soundness(ledger.store, "SQLite")
+    newest = yield from _tenants(config)
+    yield from _lock(path)
+    yield _clock(newest)
+
+
+def _ledger_on_server(config: Config) -> Iterator[Report]:
+    from aver.ledger.urls import open_server
+
+    try:
+        store = open_server(config.ledger, create=False, timeout=config.lock_timeout)
+    except NotFound as error:
+        yield Report("warning", "ledger", error.message, "aver doctor --setup-sql prints what its owner has to run")
+        return
+    try:
+        yield Report("ok", "ledger", f"id {store.ledger_id} at {store.name}")
+        for remark in store.health():
+            yield Report(remark.status, remark.subject, remark.words, remark.advice)
+        yield _soundness(store, "PostgreSQL")
+        yield from (Report("ok", "ledger", words) for words in store.remarks())
+    finally:
+        store.close()
+    newest = yield from _tenants(config)
+    yield _clock(newest)
+
+
+def _soundness(store: Store, software: str) -> Report:
+    damage = store.damage()
+    if damage:
+        restore = "restore it from a copy; aver export saves what can still be read"
+        return Report("problem", "ledger", f"{software} finds damage: {'; '.join(damage[:3])}", restore)
+    return Report("ok", "ledger", f"{software} finds no damage; aver verify checks the records")
+
+
+def _tenants(config: Config) -> Generator[Report, None, str]:
+    """What each tenant has. Gives the latest time of sealing."""
+    from aver.ledger import open_ledger, tenants_of
+
     newest = ""
-    for tenant in tenants:
+    for tenant in tenants_of(config.ledger, home=config.home):
         with open_ledger(config.ledger, tenant=tenant, home=config.home, create=False) as ledger:
             heads = ledger.heads()
             records = sum(head.count for head in heads)
             words = f"tenant {tenant}: {plural(records, 'record')} in {plural(len(heads), 'chain')}"
             yield Report("ok", "ledger", words)
             newest = max(newest, _newest(ledger))
-    yield from _lock(path)
-    yield _clock(newest)
+    return newest
 
 
 def _bytes(size: float) -> str:
@@ -259,10 +297,12 @@ def _clock(newest: str) -> Report:
 
 
 def _space(config: Config) -> Iterator[Report]:
-    from aver.ledger.ledger import sqlite_path
+    from aver.ledger.urls import file_of, is_on_server
 
+    if is_on_server(config.ledger):
+        return  # How much room a server has, it tells nobody.
     try:
-        place = sqlite_path(config.ledger).absolute().parent
+        place = file_of(config.ledger).absolute().parent
         while not place.exists() and place != place.parent:
             place = place.parent
         free = shutil.disk_usage(place).free

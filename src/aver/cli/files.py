@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from aver.errors import BadInput, NotFound, Unavailable
+from aver.home import sync_directory
 
 __all__ = ["check_free", "read_document", "write_new"]
 
@@ -41,9 +42,14 @@ def write_new(path: Path, data: bytes) -> None:
     """Write a file that was not there. One that was may be somebody's only copy, and stays."""
     try:
         with path.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+            try:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+                sync_directory(path.parent)
+            except OSError:
+                path.unlink(missing_ok=True)  # Half of it would be in the way of the next attempt.
+                raise
     except FileExistsError:
         raise _taken(path) from None
     except FileNotFoundError:

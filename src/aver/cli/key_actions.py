@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import getpass
 import json
-import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from aver.cli.files import check_free, write_new
+from aver.cli.options import Usage
 from aver.cli.output import Errors, Painted, Part, Screen, plural, print_json
+from aver.cli.passphrases import ask_passphrase
 from aver.errors import BadInput, NotFound
-from aver.home import Config, load_config
-from aver.keys import KeyStore, PublicKey, RingEntry, read_keys
+from aver.home import load_config
+from aver.keys import LEDGER, KeyStore, PublicKey, RingEntry, read_keys
 
 __all__ = ["ACTIONS"]
-
-PASSPHRASE_MAX = 1024
-"""Bytes of a passphrase read from a descriptor."""
 
 
 def _store() -> KeyStore:
@@ -76,23 +73,46 @@ def _export(given: argparse.Namespace, screen: Screen) -> None:
 
 
 def _new(given: argparse.Namespace, screen: Screen) -> None:
-    person = given.identity.startswith("person:")
-    passphrase = _passphrase(given, new=True) if person or given.passphrase_fd is not None else None
-    post_quantum = given.pq or load_config().post_quantum
-    entry = _store().create(given.identity, purpose=given.purpose, post_quantum=post_quantum, passphrase=passphrase)
+    entry = _made(given) if given.ssh_agent is None else _held_by_agent(given)
     if given.json:
         print_json({"key": _entry(entry)})
         return
-    screen.line(f"made a key for {entry.identity}: {entry.fingerprint} ({entry.algorithm}, to {entry.purpose})")
+    did = "made a key for" if given.ssh_agent is None else "registered the key in ssh-agent as that of"
+    screen.line(f"{did} {entry.identity}: {entry.fingerprint} ({entry.algorithm}, to {entry.purpose})")
+
+
+def _made(given: argparse.Namespace) -> RingEntry:
+    post_quantum = given.pq or load_config().post_quantum
+    passphrase = _passphrase(given, new=True)
+    return _store().create(given.identity, purpose=given.purpose, post_quantum=post_quantum, passphrase=passphrase)
+
+
+def _held_by_agent(given: argparse.Namespace) -> RingEntry:
+    """Register a key that ssh-agent holds: the one that is named, or the only one."""
+    from aver.keys.agent import agent_keys
+
+    if given.pq or given.passphrase_fd is not None:
+        raise Usage(
+            "ssh-agent holds the key: there is nothing to make or to lock here", advice="give --ssh-agent alone"
+        )
+    held = agent_keys()
+    named = [key for key in held if given.ssh_agent in ("", key.public.fingerprint, key.comment)]
+    if len(named) != 1:
+        listed = ", ".join(f"{key.public.fingerprint} ({key.comment})" for key in held) or "no Ed25519 key"
+        raise BadInput(f"{len(named)} keys in ssh-agent fit", advice=f"name one by its fingerprint; it holds {listed}")
+    return _store().register(given.identity, named[0].public, purpose=given.purpose)
+
+
+def _passphrase(given: argparse.Namespace, *, new: bool) -> str | None:
+    """The passphrase, where the key is to be under one, or is."""
+    if not given.identity.startswith("person:") and given.passphrase_fd is None:
+        return None
+    return ask_passphrase(given.identity, given.passphrase_fd, new=new)
 
 
 def _rotate(given: argparse.Namespace, screen: Screen) -> None:
-    config = load_config()
-    store = _store()
-    person = given.identity.startswith("person:")
-    passphrase = _passphrase(given, new=False) if person or given.passphrase_fd is not None else None
-    rotation = store.rotate(given.identity, passphrase=passphrase, post_quantum=given.pq)
-    recorded = given.identity == "ledger" and _record_in_ledger(config)
+    rotation = _store().rotate(given.identity, passphrase=_passphrase(given, new=False), post_quantum=given.pq)
+    recorded = _record_in_ledger(given.identity)
     for path in rotation.remains:
         Errors().note(f"could not destroy the old private key {path}; the next change of keys tries again")
     if given.json:
@@ -106,49 +126,25 @@ def _rotate(given: argparse.Namespace, screen: Screen) -> None:
     screen.line("whoever verifies elsewhere needs the new public key: aver keys export")
 
 
-def _record_in_ledger(config: Config) -> bool:
+def _record_in_ledger(identity: str) -> bool:
     """Record the rotation with the heads of all chains at once, where there is a ledger, rather than at its next
-    append: the sooner, the less the old key can still pretend to have signed."""
+    append: the sooner, the less the old key can still pretend to have signed. An approver's goes onto the rosters."""
+    from aver.gate.approvals import record_rotations
     from aver.ledger import open_ledger, tenants_of
 
+    if identity != LEDGER and not identity.startswith("person:"):
+        return False
     try:
         tenants = tenants_of()
     except NotFound:
         return False
+    recorded = False
     for tenant in tenants:
         with open_ledger(tenant=tenant, create=False) as ledger:
-            ledger.record_keys()
-    return bool(tenants)
-
-
-def _passphrase(given: argparse.Namespace, *, new: bool) -> str:
-    """From the descriptor given, or from a person at the terminal, who types a new one twice."""
-    if given.passphrase_fd is not None:
-        return _passphrase_from(given.passphrase_fd)
-    words = getpass.getpass(f"Passphrase for {given.identity}: ")
-    if new and getpass.getpass("The same again: ") != words:
-        raise BadInput("the two passphrases differ", advice="try again")
-    return _usable(words)
-
-
-def _passphrase_from(descriptor: int) -> str:
-    try:
-        with os.fdopen(os.dup(descriptor), "rb") as file:
-            raw = file.readline(PASSPHRASE_MAX + 1)
-    except OSError as error:
-        raise BadInput(f"cannot read the passphrase from descriptor {descriptor}: {error.strerror}") from error
-    if len(raw) > PASSPHRASE_MAX:
-        raise BadInput(f"the passphrase is longer than {PASSPHRASE_MAX} bytes")
-    try:
-        return _usable(raw.decode("utf-8").rstrip("\r\n"))
-    except UnicodeDecodeError:
-        raise BadInput("the passphrase is not UTF-8") from None
-
-
-def _usable(words: str) -> str:
-    if not words:
-        raise BadInput("the passphrase is empty", advice="a few words that nobody can guess will do")
-    return words
+            if identity == LEDGER:
+                ledger.record_keys()
+            recorded |= identity == LEDGER or record_rotations(ledger) > 0
+    return recorded
 
 
 # --- other people's keys

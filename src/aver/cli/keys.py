@@ -46,11 +46,22 @@ def _action(actions: Any, name: str, summary: str, examples: str) -> argparse.Ar
 
 
 def _add_new(actions: Any) -> None:
-    examples = "  aver keys new agent:builder\n  aver keys new person:ada             asks for a passphrase"
+    examples = (
+        "  aver keys new agent:builder\n"
+        "  aver keys new person:ada             asks for a passphrase\n"
+        "  aver keys new person:ada --ssh-agent registers the key that ssh-agent holds"
+    )
     new = _action(actions, "new", "make a key for an identity", examples)
     new.add_argument("identity", metavar="IDENTITY", help=IDENTITIES)
     new.add_argument("--purpose", help="seal, approve, policy or checkpoint (default: by identity)")
     new.add_argument("--pq", action="store_true", help="with an ML-DSA-65 half beside Ed25519")
+    new.add_argument(
+        "--ssh-agent",
+        nargs="?",
+        const="",
+        metavar="KEY",
+        help="no new key: the Ed25519 key that ssh-agent holds, by fingerprint or comment where there are several",
+    )
     _add_passphrase(new)
 
 

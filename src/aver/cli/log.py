@@ -24,6 +24,7 @@ EXAMPLES = """\
   aver log claude-code.5d2e              the records of one
   aver log --type tool --since 2h        tool calls of the last two hours, in all chains
   aver log claude-code.5d2e -n 20 --reverse
+  aver log --unfinished                  audited calls that are running, or were cut off
   aver log --follow                      watch records arrive"""
 
 POLL_SECONDS = 0.5
@@ -42,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--until", type=moment, metavar="TIME", help="sealed before this time")
     parser.add_argument("-n", "--limit", type=count, metavar="N", help="only the newest N")
     parser.add_argument("--reverse", action="store_true", help="newest first")
+    parser.add_argument("--unfinished", action="store_true", help="only intents without an outcome: running or cut off")
     parser.add_argument("--follow", "-f", action="store_true", help="then wait, and print records as they come")
     add_ledger(parser)
     add_tenant(parser)
@@ -53,10 +55,12 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
 
     if given.follow and (given.json or given.reverse):
         raise Usage("--follow prints lines as they come, oldest first", advice="leave out --json and --reverse")
+    if given.unfinished and (given.follow or _filters(given)):
+        raise Usage("--unfinished stands alone", advice="give a chain, -n, --reverse or --json with it, nothing else")
     with open_ledger(given.ledger, tenant=given.tenant, create=False) as ledger:
         if given.follow:
             _follow(ledger, given, screen)
-        elif given.chain is None and not _filters(given) and given.limit is None and not given.reverse:
+        elif not (given.chain or given.unfinished or _filters(given) or given.limit is not None or given.reverse):
             _print_chains(ledger, screen, as_json=given.json)
         else:
             _print_records(ledger, given, screen)
@@ -116,6 +120,11 @@ def _reversed(entries: Iterable[Entry]) -> Iterator[Entry]:
 
 def _records(ledger: Ledger, given: argparse.Namespace, limit: int | None) -> Iterable[Sealed]:
     """The records asked for, oldest first; with a limit, the newest of them."""
+    if given.unfinished:
+        from aver.ledger.audit.unfinished import unfinished_intents
+
+        intents = unfinished_intents(ledger, given.chain)
+        return intents if limit is None else deque(intents, maxlen=limit)
     filters = _filters(given)
     if given.chain is not None and not filters:
         head = ledger.head(given.chain).count
@@ -132,7 +141,7 @@ def _filters(given: argparse.Namespace) -> dict[str, Any]:
 
 
 def _follow(ledger: Ledger, given: argparse.Namespace, screen: Screen) -> None:
-    newest = ledger.store.newest_record()
+    seen = {head.chain: head.count for head in ledger.heads()}
     printed = set()
     for record in _records(ledger, given, FOLLOW_FIRST if given.limit is None else given.limit):
         print_entry(screen, entry_of(record), with_chain=given.chain is None)
@@ -140,10 +149,22 @@ def _follow(ledger: Ledger, given: argparse.Namespace, screen: Screen) -> None:
     while True:
         sys.stdout.flush()
         time.sleep(POLL_SECONDS)
-        # A record that comes between these two reads is found now and again by the next look, hence `printed`.
-        upto = ledger.store.newest_record()
-        found = list(ledger.find(chain=given.chain, newer_than=newest, **_filters(given)))
-        for record in found:
+        # Row numbers would not do: writers on a server finish in another order than they began in.
+        heads = {head.chain: head.count for head in ledger.heads() if given.chain in (None, head.chain)}
+        grown = {chain: seen.get(chain, 0) for chain, count in heads.items() if count > seen.get(chain, 0)}
+        for record in _between(ledger, grown, heads, _filters(given)):
             if record.hash not in printed:
                 print_entry(screen, entry_of(record), with_chain=given.chain is None)
-        newest, printed = upto, {record.hash for record in found}
+        seen, printed = heads, set()
+
+
+def _between(
+    ledger: Ledger, starts: dict[str, int], stops: dict[str, int], filters: dict[str, Any]
+) -> Iterable[Sealed]:
+    """The records asked for that came to these chains, in the order in which they were sealed."""
+    found = [
+        record
+        for chain, start in starts.items()
+        for record in ledger.find(chain=chain, start=start, stop=stops[chain], **filters)
+    ]
+    return sorted(found, key=lambda record: record.signed_at)

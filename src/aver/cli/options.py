@@ -18,6 +18,7 @@ __all__ = [
     "add_tenant",
     "count",
     "moment",
+    "port",
     "prefers_json",
 ]
 
@@ -44,7 +45,9 @@ class Parser(argparse.ArgumentParser):
 
 def add_ledger(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--ledger", metavar="URL", help="sqlite:///PATH or PATH (default: AVER_LEDGER, or ledger.db in AVER_HOME)"
+        "--ledger",
+        metavar="URL",
+        help="sqlite:///PATH, PATH or postgresql://... (default: AVER_LEDGER, or ledger.db in AVER_HOME)",
     )
 
 
@@ -67,6 +70,14 @@ def count(text: str) -> int:
     if not re.fullmatch(r"[0-9]{1,9}", text, re.ASCII):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number")
     return int(text)
+
+
+def port(text: str) -> int:
+    """A TCP port: for `type=`."""
+    number = count(text)
+    if not 1 <= number <= 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port: 1 to 65535")
+    return number
 
 
 _AGO = re.compile(r"([0-9]{1,6})([smhdw])", re.ASCII)

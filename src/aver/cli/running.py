@@ -21,6 +21,7 @@ from aver.cli import VERBS
 from aver.cli.options import Parser, Usage, prefers_json
 from aver.cli.output import Errors, Screen, print_json
 from aver.errors import AverError, Unavailable
+from aver.home import without_password
 
 __all__ = ["run"]
 
@@ -78,7 +79,7 @@ def _report(error: Exception, *, as_json: bool) -> int:
     if isinstance(error, OSError):
         error = Unavailable(_os_words(error), advice="see whether the disk is full or the file may be used")
     if isinstance(error, AverError):
-        code, message, advice = error.exit_code, error.message, error.advice
+        code, message, advice = error.exit_code, without_password(error.message), without_password(error.advice)
     else:
         code, message = INTERNAL_ERROR, f"internal error: {type(error).__name__}: {error}"
         advice = f"this is a defect in Aver; set {DEBUG_ENV}=1 to see where, and report it"

@@ -10,7 +10,7 @@ from aver.cli.output import Painted, Part, Screen, plural
 if TYPE_CHECKING:
     from aver.verdict import Finding, Verdict
 
-__all__ = ["exit_code", "print_verdict", "status_parts"]
+__all__ = ["exit_code", "extent", "print_verdict", "status_parts"]
 
 MORE_SHOWN = 5
 """Further findings listed after the first; `--json` has the rest."""
@@ -27,10 +27,16 @@ def status_parts(screen: Screen, verdict: Verdict) -> list[Part]:
     return [screen.mark(verdict.status), " ", Painted(verdict.status, _STYLES[verdict.status])]
 
 
-def print_verdict(screen: Screen, verdict: Verdict, *, about: str = "") -> None:
+def extent(verdict: Verdict) -> str:
+    """How much was verified, now and earlier."""
     chains = f" in {plural(verdict.chains, 'chain')}" if verdict.chains > 1 else ""
-    extent = f"{plural(verdict.records, 'record')}{chains}"
-    screen.line(*status_parts(screen, verdict), f": {verdict.subject}{about}, {extent}")
+    if not verdict.earlier:
+        return f"{plural(verdict.records, 'record')}{chains}"
+    return f"{plural(verdict.records, 'new record')}{chains}, {verdict.earlier:,} verified earlier"
+
+
+def print_verdict(screen: Screen, verdict: Verdict, *, about: str = "") -> None:
+    screen.line(*status_parts(screen, verdict), f": {verdict.subject}{about}, {extent(verdict)}")
     _print_checks(screen, verdict)
     if verdict.first_bad is not None:
         _print_first_bad(screen, verdict.first_bad)

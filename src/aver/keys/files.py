@@ -127,10 +127,11 @@ def _read(path: Path, *, limit: int, forbidden: int, owners: tuple[int, ...], cu
         if error.errno == errno.ELOOP:
             raise _unsafe(f"{path} is a symbolic link", "put the file itself there") from error
         raise Unavailable(f"cannot read {path}: {error.strerror}") from error
+    status = os.fstat(handle)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(handle)  # A directory cannot even be opened as a file.
+        raise _unsafe(f"{path} is not a regular file", "move it away")
     with os.fdopen(handle, "rb") as file:
-        status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode):
-            raise _unsafe(f"{path} is not a regular file", "move it away")
         if status.st_uid not in owners:
             raise _unsafe(f"{path} belongs to another user", "run as its owner, or use a store of your own")
         if status.st_mode & forbidden:

@@ -24,7 +24,7 @@ from weakref import WeakSet, WeakValueDictionary
 
 from aver.errors import Refused, Unavailable
 
-__all__ = ["GATE_NAME", "LOCK_NAME", "StoreLock", "lock_of"]
+__all__ = ["GATE_NAME", "LOCK_NAME", "StoreLock", "is_at", "lock_of"]
 
 LOCK_NAME = ".lock"
 GATE_NAME = ".gate"
@@ -100,10 +100,17 @@ class StoreLock:
                 "keys cannot be changed while this thread holds one for signing",
                 advice="change keys after the signing has ended",
             )
-        with self._own(self._gate_path) as gate, self._own(self._lock_path) as lock:
-            self._wait(lambda: _try(gate, fcntl.LOCK_EX), timeout, self._gate_path, "keys are being changed")
-            self._wait(lambda: _try(lock, fcntl.LOCK_EX), timeout, self._lock_path, "a key is held for signing")
-            yield
+        done = False
+        while not done:
+            with self._own(self._gate_path) as gate, self._own(self._lock_path) as lock:
+                self._exclude(gate, lock, timeout)
+                if is_at(self._gate_path, gate) and is_at(self._lock_path, lock):
+                    done = True
+                    yield
+
+    def _exclude(self, gate: int, lock: int, timeout: float) -> None:
+        self._wait(lambda: _try(gate, fcntl.LOCK_EX), timeout, self._gate_path, "keys are being changed")
+        self._wait(lambda: _try(lock, fcntl.LOCK_EX), timeout, self._lock_path, "a key is held for signing")
 
     @contextmanager
     def _own(self, path: Path) -> Iterator[int]:
@@ -124,6 +131,11 @@ class StoreLock:
             if self._shared is None:
                 self._shared = _open(self._lock_path), _open(self._gate_path)
             lock, gate = self._shared
+            if self._signers == 0 and not is_at(self._lock_path, lock):
+                self._shared = None
+                os.close(lock)
+                os.close(gate)
+                return False
             if not _try(gate, fcntl.LOCK_SH):
                 return False
             try:
@@ -157,6 +169,15 @@ def lock_of(directory: Path) -> StoreLock:
         if lock is None:
             lock = _BY_DIRECTORY[name] = StoreLock(Path(name))
         return lock
+
+
+def is_at(path: Path, handle: int) -> bool:
+    """Whether an open file is still the one at a path. If not, a lock on it keeps out nobody who comes later."""
+    try:
+        there, here = os.lstat(path), os.fstat(handle)
+    except OSError:
+        return False  # Opening it again will tell what is wrong.
+    return there.st_ino == here.st_ino and there.st_dev == here.st_dev
 
 
 def _try(handle: int, operation: int) -> bool:

@@ -43,6 +43,10 @@ SIGNATURES_MAX = 64
 STATEMENT_MAX = CAPSULE_MAX
 """Canonical bytes of a statement's content: as large as a capsule, in which a statement rides."""
 
+LARGER_MAX = {"checkpoint": 12 * 1024 * 1024}
+"""The same for purposes whose statements ride in no capsule. A checkpoint of 100,000 chains is what fits into the
+largest JSON element that is read."""
+
 PURPOSE = re.compile(r"[a-z][a-z0-9-]{0,31}")
 _ED25519 = algorithms.lower_hex(algorithms.ED25519_SIGNATURE_BYTES)
 _ML_DSA_65 = algorithms.lower_hex(algorithms.ML_DSA_65_SIGNATURE_BYTES)
@@ -139,8 +143,9 @@ def statement_bytes(purpose: str, content: Any) -> bytes:
     if not isinstance(content, dict):
         raise BadInput(f"a statement's content is an object, not {type(content).__name__}")
     canonical = plain_bytes(content)
-    if len(canonical) > STATEMENT_MAX:
-        raise BadInput(f"a statement's content is at most {STATEMENT_MAX} bytes; this is {len(canonical)}")
+    limit = LARGER_MAX.get(purpose, STATEMENT_MAX)
+    if len(canonical) > limit:
+        raise BadInput(f"a {purpose} statement's content is at most {limit} bytes; this is {len(canonical)}")
     return f"aver/{purpose}/v1\n".encode("ascii") + canonical
 
 

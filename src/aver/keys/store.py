@@ -26,7 +26,7 @@ from typing import Any
 
 from aver import clock
 from aver.errors import NotFound, Refused, Unavailable
-from aver.home import ensure_home, replace_file
+from aver.home import ensure_home, make_directory, replace_file
 from aver.keys import files
 from aver.keys.document import write_document
 from aver.keys.exchange import export_document
@@ -155,6 +155,19 @@ class KeyStore:
                 raise Refused("KEY_EXISTS", f"{identity} has an active key already", advice="rotate it instead")
             return self._create(ring, identity, purpose, post_quantum=post_quantum, passphrase=passphrase)
 
+    def register(self, identity: str, key: PublicKey, *, purpose: str | None = None) -> RingEntry:
+        """Enter a first key whose private half is kept elsewhere: in ssh-agent."""
+        check_identity(identity)
+        with self._changing() as ring:
+            if ring.active(identity) is not None:
+                raise Refused("KEY_EXISTS", f"{identity} has an active key already", advice="rotate it instead")
+            if not self._ring_path.exists():
+                self._begin_ring(ring)
+            epoch = _next_epoch(ring, identity)
+            entry = RingEntry(identity, purpose or default_purpose(identity), epoch, key.check_usable(), clock.now())
+            self._save_ring(ring.with_entry(entry))
+            return entry
+
     def create_if_absent(self, identity: str, *, post_quantum: bool) -> None:
         """Make an identity's first key unless it has or had one; any number of processes may try at once."""
         if self._own_ring().entries_of(identity):
@@ -178,7 +191,7 @@ class KeyStore:
             hybrid = bool(old.key.ml_dsa_65) if post_quantum is None else post_quantum
             seeds = fresh_seeds(post_quantum=hybrid)
             new_signer = SeedSigner(seeds.ed25519, seeds.ml_dsa_65)
-            at = clock.now()
+            at = _end_of(old)
             new = RingEntry(identity, old.purpose, _next_epoch(ring, identity), new_signer.public, at)
             statement = rotation_statement(old, new, old_signer, new_signer)
             new = replace(new, statement=statement)
@@ -193,7 +206,7 @@ class KeyStore:
         _active(self._own_ring(), identity)
         with self._changing() as ring:
             old = _active(ring, identity)
-            at = clock.now()
+            at = _end_of(old)
             changed = ring.retire(identity, at)
             self._save_ring(changed)
             self._sweep(changed)
@@ -247,7 +260,7 @@ class KeyStore:
         """Alone with the store; what an interrupted change left behind is gone."""
         ensure_home(self.home)
         try:
-            self._directory.mkdir(mode=0o700, exist_ok=True)
+            make_directory(self._directory)
         except OSError as error:
             raise Unavailable(f"cannot create {self._directory}: {error.strerror}") from error
         with self.lock.exclusive(self.lock_timeout):
@@ -274,7 +287,10 @@ class KeyStore:
 
     def _begin_ring(self, ring: Ring) -> None:
         """Write the empty ring first: so keys without a ring mean a lost ring, never an interrupted first use."""
-        stray = sorted(filter(files.is_private_name, os.listdir(self._directory)))
+        try:
+            stray = sorted(filter(files.is_private_name, os.listdir(self._directory)))
+        except OSError as error:
+            raise Unavailable(f"cannot look at {self._directory}: {error.strerror}") from error
         if stray:
             raise Refused(
                 "RING_LOST",
@@ -304,17 +320,26 @@ class KeyStore:
         """Remove what is left of ended keys and interrupted writes; returns what could not be destroyed."""
         if not self._ring_path.exists():
             return ()
-        for path in self._read_paths:
-            for temporary in self.home.glob(f".{os.path.basename(path)}.*"):
-                with suppress(OSError):
+        with suppress(OSError):
+            for path in self._read_paths:
+                for temporary in self.home.glob(f".{os.path.basename(path)}.*"):
                     temporary.unlink()
+        try:
+            names = os.listdir(self._directory)
+        except OSError:
+            return (self._directory,)
         remains = []
-        for name in files.leftovers(ring, os.listdir(self._directory)):
+        for name in files.leftovers(ring, names):
             try:
                 files.destroy(self._directory / name)
             except Unavailable:
                 remains.append(self._directory / name)
         return tuple(remains)
+
+
+def _end_of(entry: RingEntry) -> str:
+    """When a key that ends now ended: not before it came, though the clock may have been set back since."""
+    return max(clock.now(), entry.created_at)
 
 
 def _next_epoch(ring: Ring, identity: str) -> int:

@@ -66,6 +66,10 @@ class AsyncLedger:
     async def close_chain(self, chain: str) -> Sealed:
         return await self._call(self.ledger.close_chain, chain)
 
+    async def sweep(self) -> list[Sealed]:
+        """Record in `meta` where all chains are that changed since."""
+        return await self._call(self.ledger.sweep)
+
     async def head(self, chain: str) -> Head:
         return await self._call(self.ledger.head, chain)
 

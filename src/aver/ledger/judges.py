@@ -1,4 +1,4 @@
-"""What the ledger room can judge, besides loose capsules: ledgers, bundles, and other tools' databases."""
+"""What the ledger room can judge, besides loose capsules: ledgers, bundles, checkpoints, other tools' databases."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput
-from aver.ledger import foreign, schema
+from aver.ledger import foreign, history, schema
 from aver.ledger.bundle.judging import judge_bundle, judge_chain_file
 from aver.ledger.bundle.layout import INDEX, Claim, capsules_in
 from aver.ledger.ledger import open_ledger, tenants_of
@@ -70,5 +70,6 @@ JUDGES = (
     Judge("a ledger", _is_ledger, _judge_ledger),
     Judge("a bundle", _is_bundle, judge_bundle),
     Judge("one chain of a bundle", _is_chain_file, judge_chain_file, _records_of_chain_file),
+    *history.JUDGES,
     *foreign.JUDGES,
 )

@@ -34,6 +34,7 @@ __all__ = [
     "KEYS_CHAIN",
     "KeyEnd",
     "KeyEvent",
+    "event_keys",
     "heads_at_ends",
     "key_draft",
     "key_ends",
@@ -74,6 +75,12 @@ def unrecorded(ring: Ring, signer: str, is_recorded: Callable[[str], bool]) -> l
         if (own is not None and identity == own.identity) or len(missing) < len(events):
             found.extend(missing)
     return found
+
+
+def event_keys(ring: Ring) -> list[str]:
+    """The idempotency keys of all that could be recorded about the keys of a ring."""
+    identities = dict.fromkeys(entry.identity for entry in ring.entries)
+    return [event.key for identity in identities for event in _events(ring.entries_of(identity))]
 
 
 def _events(entries: Sequence[RingEntry]) -> Iterator[KeyEvent]:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from aver.capsule.blobs import Blob
 from aver.capsule.block import RESERVED_CHAINS, check_chain_name, check_tenant, is_tenant
@@ -31,21 +31,24 @@ from aver.keys import KeyStore, PublicKey, Ring
 from aver.ledger.appending import AnySigner, Append, Appender, genuine
 from aver.ledger.head import Head
 from aver.ledger.rows import ChainRow
-from aver.ledger.sqlite import SqliteStore
-from aver.ledger.transaction import Transaction
+from aver.ledger.search import Search
+from aver.ledger.store import LookupColumn, Store, Transaction
+from aver.ledger.urls import file_of, is_on_server, open_store
 
 if TYPE_CHECKING:
     from aver.verdict import Level, Verdict
 
-__all__ = ["SLICE", "Ledger", "open_ledger", "sqlite_path", "tenants_of"]
+__all__ = ["SLICE", "Ledger", "open_ledger", "tenants_of"]
 
 SLICE = 1000
 """How many records are read in one short transaction."""
 
+SLICE_BYTES = 16 * 1024 * 1024
+"""After so many bytes no more are read in that transaction: what is read is in memory until it was taken."""
+
 ROWS_MAX = 2**63 - 1
 """The largest row or sequence number that a store can hold."""
 
-_KIND_BY_TYPE = "CASE records.type WHEN 'tool' THEN 'call' WHEN 'chat' THEN 'turn' ELSE 'record' END"
 _HEX64 = re.compile(r"[0-9a-f]{64}").fullmatch
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
 
@@ -53,7 +56,7 @@ _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
 class Ledger:
     """Open one with `open_ledger`."""
 
-    def __init__(self, store: SqliteStore, keys: KeyStore, *, tenant: str, signer: AnySigner | None, config: Config):
+    def __init__(self, store: Store, keys: KeyStore, *, tenant: str, signer: AnySigner | None, config: Config):
         self.store = store
         self.keys = keys
         self.tenant = check_tenant(tenant)
@@ -139,9 +142,15 @@ class Ledger:
 
         return close_chain(self, check_chain_name(chain))
 
-    def together(self) -> AbstractContextManager[tuple[Transaction, Callable[[str, Prepared], Sealed]]]:
-        """One durable transaction in which the ledger's own signer seals, and anything else is written with it."""
-        return self._appender.together(self.signer())
+    def sweep(self) -> list[Sealed]:
+        """The same for all chains that changed since they were last recorded. Call it now and then, beside appends."""
+        from aver.ledger.meta import sweep
+
+        return sweep(self)
+
+    def together(self, *chains: str) -> AbstractContextManager[tuple[Transaction, Callable[[str, Prepared], Sealed]]]:
+        """One durable transaction in which the ledger's own signer seals, and more is written with it to `chains`."""
+        return self._appender.together(self.signer(), chains)
 
     def record_keys(self) -> None:
         """Put what became of our keys into the `keys` chain, if it is not there yet. Appending does this too."""
@@ -187,12 +196,20 @@ class Ledger:
     def _read(self, row: ChainRow, start: int, stop: int) -> Iterator[Sealed]:
         while start < stop:
             end = min(start + SLICE, stop)
+            batch, size = [], 0
             with self.store.rows(row, start, end) as rows:
-                batch = [stored.sealed for stored in rows]
+                for stored in rows:
+                    batch.append(stored.sealed)
+                    size += len(stored.sealed.canonical)
+                    if size > SLICE_BYTES:
+                        end = int(stored.sequence) + 1
+                        break
             for sealed in batch:
                 sealed.chain = row.name
             yield from batch
-            start = end
+            # A head row may claim any number of records: what is not there is passed over at once.
+            found = end if batch else self.store.next_sequence(row, end)
+            start = stop if found is None else found
 
     def get(self, reference: str) -> Sealed | None:
         """The record of a hash, an id, a `capsule://` URI or an idempotency key."""
@@ -215,33 +232,27 @@ class Ledger:
         session: str | None = None,
         since: str | None = None,
         until: str | None = None,
-        newer_than: int = 0,
+        start: int = 0,
+        stop: int | None = None,
         limit: int | None = None,
     ) -> Iterator[Sealed]:
-        """Records that match, oldest first. Times are compared with the time of sealing."""
-        conditions = [
-            ("chains.name = ?", chain),
-            ("records.type = ?", type),
-            (f"coalesce(records.kind, {_KIND_BY_TYPE}) = ?", kind),
-            ("records.session = ?", session),
-            ("coalesce(records.at, records.signed_at) >= ?", since),
-            ("coalesce(records.at, records.signed_at) < ?", until),
-        ]
-        given = [(condition, value) for condition, value in conditions if value is not None]
-        if newer_than > ROWS_MAX or any(has_surrogate(value) for _, value in given):
+        """Records that match, oldest first. Times are compared with the time of sealing.
+
+        `start` and `stop` are places in a record's own chain: given with `chain`, they search a part of it.
+        """
+        names = (chain, type, kind, session, since, until)
+        if start > ROWS_MAX or any(has_surrogate(name) for name in names if name is not None):
             return  # Nothing that is stored can match.
+        search = Search(*names, start=max(start, 0) or None, stop=None if stop is None else min(stop, ROWS_MAX))
+        newest = 0
         remaining = limit
         while remaining is None or remaining > 0:
-            page = self.store.page(
-                self.tenant,
-                " AND ".join(["record > ?", *(condition for condition, _ in given)]),
-                [newer_than, *(value for _, value in given)],
-                limit=SLICE if remaining is None else min(SLICE, remaining),
-            )
+            most = SLICE if remaining is None else min(SLICE, remaining)
+            page = self.store.page(self.tenant, search, newer_than=newest, limit=most)
             if not page:
                 return
             for number, name, row in page:
-                newer_than = number
+                newest = number
                 row.sealed.chain = name
                 yield row.sealed
             remaining = None if remaining is None else remaining - len(page)
@@ -265,11 +276,12 @@ class Ledger:
         chain: str | None = None,
         *,
         level: Level = "signature",
-        since: Head | None = None,
+        since: Head | Literal["last"] | None = None,
         keys: Iterable[PublicKey | str] = (),
         require_pq: bool = False,
     ) -> Verdict:
-        """Verify one chain, or all of the tenant's. With `since`, only what came after a head that is trusted."""
+        """Verify one chain, or all of the tenant's. With `since`, only what came after a head that is trusted, or
+        after what was verified here before (`"last"`)."""
         from aver.ledger.verify import verify_ledger
 
         return verify_ledger(self, chain, level=level, since=since, ring=self.ring(keys), require_pq=require_pq)
@@ -287,22 +299,9 @@ class Ledger:
             found = self._get("hash", uri.hash) if uri.hash is not None else self._get("id", str(uri.id))
         return found if found is None or uri.chain in (None, found.chain) else None
 
-    def _get(self, column: str, value: str) -> Sealed | None:
+    def _get(self, column: LookupColumn, value: str) -> Sealed | None:
         found = self.store.first(self.tenant, column, value)
         return None if found is None else genuine(*found, column, value, self.keys.ring())
-
-
-def sqlite_path(url: str) -> Path:
-    """The file that a ledger URL, or a plain path, names."""
-    path = Path(url.removeprefix("sqlite:///"))
-    if not path.name or "\0" in url or has_surrogate(url):
-        raise BadInput(f"{url!r} does not name a file", advice="use sqlite:///path/to/ledger.db")
-    if url.startswith("sqlite:///"):
-        return path
-    if "://" in url:
-        scheme = url.partition("://")[0]
-        raise BadInput(f"{scheme}:// is not a ledger this Aver opens", advice="use sqlite:///path/to/ledger.db")
-    return path
 
 
 def open_ledger(
@@ -315,14 +314,13 @@ def open_ledger(
 ) -> Ledger:
     """Open the ledger at `url` (default: `AVER_LEDGER`, the settings, or `AVER_HOME/ledger.db`).
 
-    A file that is not there is made, unless `create` is False. Records are signed by `signer`, or by the key of
+    What is not there is made, unless `create` is False. Records are signed by `signer`, or by the key of
     the identity `ledger` in `AVER_HOME`, which is made at the first append.
     """
     config = load_config(home=home, ledger=None if url is None else str(url), tenant=tenant)
-    path = sqlite_path(config.ledger)
-    if create and path.parent == config.home:
+    if create and not is_on_server(config.ledger) and file_of(config.ledger).parent == config.home:
         ensure_home(config.home)
-    store = SqliteStore.open(path, create=create, timeout=config.lock_timeout)
+    store = open_store(config.ledger, create=create, timeout=config.lock_timeout)
     keys = KeyStore(config.home, lock_timeout=config.lock_timeout)
     return Ledger(store, keys, tenant=config.tenant, signer=signer, config=config)
 
@@ -330,7 +328,7 @@ def open_ledger(
 def tenants_of(url: str | Path | None = None, *, home: Path | None = None) -> list[str]:
     """The tenants of a ledger: for whoever runs it, not for a tenant."""
     config = load_config(home=home, ledger=None if url is None else str(url))
-    store = SqliteStore.open(sqlite_path(config.ledger), create=False, timeout=config.lock_timeout)
+    store = open_store(config.ledger, create=False, timeout=config.lock_timeout)
     try:
         return [name for name in store.tenants() if is_tenant(name)]
     finally:

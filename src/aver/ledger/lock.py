@@ -23,6 +23,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from aver.errors import Unavailable
+from aver.keys.lock import is_at
 
 __all__ = ["WriteLock"]
 
@@ -48,6 +49,17 @@ class WriteLock:
 
     @contextmanager
     def held(self) -> Iterator[None]:
+        lock = self._locked()
+        while not is_at(self._path, lock):
+            # The file was removed or replaced: whoever comes after us would lock another one.
+            self.close()
+            lock = self._locked()
+        try:
+            yield
+        finally:
+            fcntl.flock(lock, fcntl.LOCK_UN)
+
+    def _locked(self) -> int:
         gate, lock = self._opened()
         now = time.monotonic()
         if now > self._turn_ends or not _taken(lock):
@@ -57,10 +69,7 @@ class WriteLock:
                 self._turn_ends = time.monotonic() + TURN
             finally:
                 fcntl.flock(gate, fcntl.LOCK_UN)
-        try:
-            yield
-        finally:
-            fcntl.flock(lock, fcntl.LOCK_UN)
+        return lock
 
     def close(self) -> None:
         if self._files is not None and self._pid == os.getpid():

@@ -15,8 +15,10 @@ from dataclasses import dataclass
 
 from aver.capsule.block import split_chain_name
 from aver.capsule.uri import parse_uri
-from aver.errors import BadInput, NotFound
+from aver.errors import BadInput, IntegrityError, NotFound
 from aver.ledger.ledger import Ledger
+from aver.ledger.memory import META_CHAIN
+from aver.ledger.store import LookupColumn
 
 __all__ = ["Located", "locate"]
 
@@ -43,7 +45,7 @@ def locate(ledger: Ledger, name: str) -> Located:
     if not name.isprintable():
         raise _nothing(name)
     chains = ledger.chains()
-    if name in chains:
+    if name in chains or name == META_CHAIN:  # That there is no meta chain is for its verdict to tell.
         return Located(name)
     if _HEX64(name):
         found = _by_column(ledger, "hash", name)
@@ -68,9 +70,15 @@ def _by_uri(ledger: Ledger, name: str) -> Located:
     return Located(found.chain, found.sequence, uri.fragment)
 
 
-def _by_column(ledger: Ledger, column: str, value: str) -> Located | None:
+def _by_column(ledger: Ledger, column: LookupColumn, value: str) -> Located | None:
     found = ledger.store.first(ledger.tenant, column, value)
-    return None if found is None else Located(found[0], found[1].sequence)
+    if found is None:
+        return None
+    chain, row = found
+    if type(row.sequence) is not int:
+        words = f"chain {chain}: the record with the {column} {value} is stored at no place"
+        raise IntegrityError("COLUMN_MISMATCH", words, evidence=row.sealed, advice="run: aver verify")
+    return Located(chain, row.sequence)
 
 
 def _by_beginning(chains: list[str], beginning: str) -> str:

@@ -1,8 +1,8 @@
 """Remembered heads: what makes cutting, deleting and rolling back visible.
 
-A chain that lost its tail is still a perfect chain. Only someone who remembers how long it was can tell. Three
-memories are compared in the same way: the `meta` chain, a signed checkpoint that was kept elsewhere, and
-`seen.json`, where this machine notes the newest meta head it has verified.
+A chain that lost its tail is still a perfect chain. Only someone who remembers how long it was can tell. Four
+memories are compared in the same way: the `meta` chain, a signed checkpoint that was kept elsewhere, `seen.json`, where
+this machine notes the newest meta head it has verified, and what it has verified of every chain (see `verified`).
 
 A chain that is longer than remembered has grown, which is normal. One that is shorter is `TRUNCATED`, one that is
 gone `CHAIN_MISSING`, and one with another record at the remembered place `ROLLBACK`, with both heads as proof.
@@ -11,7 +11,7 @@ gone `CHAIN_MISSING`, and one with another record at the remembered place `ROLLB
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,7 @@ from aver.verdict import Finding, Place, Tally
 if TYPE_CHECKING:
     from aver.ledger.ledger import Ledger
 
-__all__ = ["META_CHAIN", "check_seen", "hold_to_head", "hold_to_heads", "remember"]
+__all__ = ["META_CHAIN", "Holding", "check_seen", "hold_to_head", "hold_to_heads", "remember", "seen_tenants"]
 
 META_CHAIN = "meta"
 SEEN_FILE = "seen.json"
@@ -41,20 +41,50 @@ SEEN_MAX = 10_000
 _LEDGER_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
 
 
+HashAt = Callable[[str, int], str | None]
+"""The hash of the record at a place of a chain; None if there is none."""
+
+
+class Holding:
+    """Chains as they are, to be held to what is remembered of them. Of one chain one finding is enough."""
+
+    def __init__(self, heads: Mapping[str, Head], hash_at: HashAt, tally: Tally, *, check: str) -> None:
+        self._heads = heads
+        self._hash_at = hash_at
+        self._tally = tally
+        self._check = check
+        self._failed: set[str] = set()
+
+    @classmethod
+    def chains_of(cls, ledger: Ledger, tally: Tally, *, check: str) -> Holding:
+        rows = {row.name: row for row in ledger.store.chains(ledger.tenant)}
+        heads = {name: Head(ledger.id, ledger.tenant, name, row.count, row.head) for name, row in rows.items()}
+        return cls(heads, lambda chain, place: ledger.store.hash_at(rows[chain], place), tally, check=check)
+
+    def to(self, heads: Iterable[Head], remembered: str) -> int:
+        """Hold the chains to heads that `remembered` knows. Returns how many of them have grown since."""
+        grown = 0
+        for head in heads:
+            if head.chain in self._failed:
+                continue
+            actual = self._heads.get(head.chain)
+            try:
+                there = None if actual is None else self._hash_at(head.chain, head.count - 1)
+            except Unavailable as error:
+                words = f"the remembered record of {head.chain} cannot be read: {error.message}"
+                self._tally.skip(self._check, words, matters=True)
+                continue
+            one = Tally()
+            grown += hold_to_head(head, actual, there, one, check=self._check, remembered=remembered)
+            self._tally.merge(one)
+            if one.findings:
+                self._failed.add(head.chain)
+        return grown
+
+
 def hold_to_heads(ledger: Ledger, heads: Iterable[Head], tally: Tally, *, check: str, remembered: str) -> int:
     """Hold the ledger's chains to remembered heads. Returns how many of them have grown since."""
-    rows = {row.name: row for row in ledger.store.chains(ledger.tenant)}
-    grown = 0
-    for head in heads:
-        row = rows.get(head.chain)
-        actual = None if row is None else Head(ledger.id, ledger.tenant, row.name, row.count, row.head)
-        try:
-            there = None if row is None else ledger.store.hash_at(row, head.count - 1)
-        except Unavailable as error:
-            tally.skip(check, f"the remembered record of {head.chain} cannot be read: {error.message}", matters=True)
-            continue
-        grown += hold_to_head(head, actual, there, tally, check=check, remembered=remembered)
-    return grown
+    return Holding.chains_of(ledger, tally, check=check).to(heads, remembered)
 
 
 def hold_to_head(
@@ -97,15 +127,18 @@ def check_seen(ledger: Ledger, tally: Tally) -> None:
         )
 
 
-def remember(ledger: Ledger) -> None:
-    """Note the head of the `meta` chain, if there is one and there is a home to note it in."""
+def remember(ledger: Ledger, head: Head) -> None:
+    """Note a head of the `meta` chain that was verified, if there is a home to note it in.
+
+    Another verification may have ended in the meantime: what it has seen further on, stays.
+    """
     path = _seen_path(ledger)
-    head = ledger.head(META_CHAIN)
     if head.count == 0 or not path.parent.is_dir() or not _LEDGER_ID(head.ledger):
         return
     try:
         seen = _read_seen(path)
-        if seen.get(_name(ledger)) == head:
+        before = seen.get(_name(ledger))
+        if before is not None and before.count >= head.count:
             return
         seen.pop(_name(ledger), None)
         seen[_name(ledger)] = head
@@ -113,6 +146,14 @@ def remember(ledger: Ledger) -> None:
         replace_file(path, orjson.dumps(listed, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
     except AverError:
         return  # The verdict stands; what could not be noted is not checked next time, and said to be so.
+
+
+def seen_tenants(ledger: Ledger) -> list[str]:
+    """The tenants of this ledger whose `meta` chains were verified here: also those that are not in it any more."""
+    try:
+        return sorted(tenant for name, tenant in _read_seen(_seen_path(ledger)) if name == ledger.id)
+    except AverError:
+        return []  # That it cannot be read is said where it is needed.
 
 
 def _name(ledger: Ledger) -> tuple[str, str]:

@@ -12,7 +12,8 @@ Importing a chain adds one that says so; without it, nothing in the ledger may c
 
     {kind: "chain_import", chain, origin, head_hash, capsule_count}
 
-The latest entry per chain counts. A chain that is longer than its entry has grown since, which is normal.
+The latest entry per chain counts. A chain that is longer than its entry has grown since, which is normal. Entries
+before the latest are held to, too: one that was recorded after a chain had been cut takes nothing back.
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ from typing import TYPE_CHECKING, Any
 from aver.capsule.block import RESERVED_CHAINS, of_kind, split_chain_name
 from aver.capsule.model import Capsule, Context, Outcome, Trigger
 from aver.capsule.sealed import Sealed
-from aver.errors import AverError, BadInput, Exists, NotFound, Unavailable
+from aver.errors import AverError, BadInput, Exists, IntegrityError, NotFound, Unavailable
 from aver.ledger.head import Head
 from aver.ledger.memory import META_CHAIN, hold_to_heads
+from aver.ledger.rows import ChainRow
 from aver.verdict import Tally
 
 if TYPE_CHECKING:
@@ -98,16 +100,31 @@ def imported(records: Iterable[Sealed]) -> dict[str, str]:
 
 
 def sweep(ledger: Ledger) -> list[Sealed]:
-    """Record the heads of all chains that changed since they were last recorded."""
+    """Record the heads of all chains that changed since they were last recorded.
+
+    A chain that no longer contains what was recorded of it is left as recorded, and named by an `IntegrityError` once
+    the others are recorded.
+    """
     recorded = {head.chain: head for head in meta_heads(ledger)}
     changed = [head for head in ledger.heads() if head.chain != META_CHAIN and recorded.get(head.chain) != head]
-    entries = []
+    tally = Tally()
+    before = [recorded[head.chain] for head in changed if head.chain in recorded]
+    hold_to_heads(ledger, before, tally, check="meta", remembered="the meta chain")
+    entries = _record([head for head in changed if head.chain not in tally.doubtful])
+    sealed = [ledger.append_reserved(META_CHAIN, entry, key=None) for entry in entries]
+    if tally.findings:
+        first = tally.findings[0]
+        words = f"chain {first.place.chain} was not recorded anew: {first.words}"
+        raise IntegrityError(first.code, words, evidence=tuple(tally.findings), advice="run: aver verify meta")
+    return sealed
+
+
+def _record(changed: list[Head]) -> Iterator[Capsule]:
     for start in range(0, len(changed), HEADS_PER_ENTRY):
         part = changed[start : start + HEADS_PER_ENTRY]
         heads = {head.chain: {"count": head.count, "hash": head.hash} for head in part}
-        draft = _entry("record heads", f"heads of {len(part)} chains", {"kind": "checkpoint", "heads": heads}, {})
-        entries.append(ledger.append_reserved(META_CHAIN, of_kind(draft, "checkpoint"), key=None))
-    return entries
+        entry = _entry("record heads", f"heads of {len(part)} chains", {"kind": "checkpoint", "heads": heads}, {})
+        yield of_kind(entry, "checkpoint")
 
 
 def meta_heads(ledger: Ledger) -> list[Head]:
@@ -147,19 +164,63 @@ def kept_elsewhere(content: Any) -> Iterator[str]:
         yield f"{tool}.{session}"
 
 
-def check_meta(ledger: Ledger, tally: Tally) -> None:
-    """Hold every chain to its latest entry."""
+def check_meta(ledger: Ledger, tally: Tally, *, start: int = 0, stop: int | None = None) -> None:
+    """Hold every chain to its entries, or to those from `start` up to `stop`."""
     try:
-        heads = meta_heads(ledger)
+        latest, broken = _entries_held(ledger, start, stop)
     except Unavailable as error:
         tally.skip("meta", f"the meta chain cannot be read: {error.message}", matters=True)
         return
-    if not heads:
-        tally.skip("meta", "no chain was closed or swept yet", matters=False)
+    if not latest:
+        words = "no chain was closed or swept since" if start else "no chain was closed or swept yet"
+        tally.skip("meta", words, matters=False)
         return
-    grown = hold_to_heads(ledger, heads, tally, check="meta", remembered="the meta chain")
-    outside = {head.chain for head in ledger.heads()} - {head.chain for head in heads} - RESERVED_CHAINS
-    tally.notes["meta"] = f"{len(heads)} chains held to it, {grown} grown since, {len(outside)} not recorded yet"
+    before = len(tally.findings)
+    grown = hold_to_heads(ledger, latest.values(), tally, check="meta", remembered="the meta chain")
+    named = {finding.place.chain for finding in tally.findings[before:]}
+    unnamed = [head for chain, head in broken.items() if chain not in named]
+    hold_to_heads(ledger, unnamed, tally, check="meta", remembered="an earlier entry of the meta chain")
+    note = f"{len(latest)} chains held to it, {grown} grown since"
+    if start:
+        note = f"{note}; entries before sequence {start} were held to earlier"
+    else:
+        outside = {head.chain for head in ledger.heads()} - latest.keys() - RESERVED_CHAINS
+        note = f"{note}, {len(outside)} not recorded yet"
+    tally.notes["meta"] = note
+
+
+def _entries_held(ledger: Ledger, start: int, stop: int | None) -> tuple[dict[str, Head], dict[str, Head]]:
+    """The latest entry of every chain, and of each that contradicts an earlier one, the first of those.
+
+    Whoever cuts a chain may wait for the next sweep to record it as it is then; the entry before it still tells.
+    """
+    rows = {row.name: row for row in ledger.store.chains(ledger.tenant)}
+    latest: dict[str, Head] = {}
+    broken: dict[str, Head] = {}
+    try:
+        records = ledger.read(META_CHAIN, start, stop)
+    except NotFound:
+        return latest, broken
+    for record in records:
+        noted: dict[str, Head] = {}
+        try:
+            note_heads(record.to_dict(), noted, ledger=ledger.id, tenant=ledger.tenant)
+        except AverError:
+            continue  # A damaged entry is reported where the meta chain itself is judged.
+        for chain, head in noted.items():
+            earlier = latest.get(chain, head)
+            row = rows.get(chain)
+            if earlier != head and chain not in broken and row is not None and _contradicts(ledger, row, earlier):
+                broken[chain] = earlier
+            latest[chain] = head
+    return latest, broken
+
+
+def _contradicts(ledger: Ledger, row: ChainRow, head: Head) -> bool:
+    try:
+        return head.count > 0 and ledger.store.hash_at(row, head.count - 1) != head.hash
+    except Unavailable:
+        return False  # That a record cannot be read is reported where its chain is judged.
 
 
 def _heads_in(result: Any) -> Iterator[tuple[str, int, str]]:

@@ -17,6 +17,7 @@ __all__ = [
     "CHAIN",
     "COLUMNS",
     "SEAL",
+    "TENANT",
     "ChainRow",
     "Row",
     "as_bytes",
@@ -53,8 +54,12 @@ class Row(NamedTuple):
 
 SEAL = "canonical, hash, signature, signature_pq, signed_at, signed_by"
 COLUMNS = "id, type, kind, key, session, at"
-CHAIN = "chain, CAST(tenant AS BLOB), CAST(name AS BLOB), count, CAST(head AS BLOB), frozen, CAST(origin AS BLOB)"
-"""Text as bytes: what is stored there may be anything, and must not keep the other chains from being read."""
+_NAME = "CASE typeof({0}) WHEN 'text' THEN substr(CAST({0} AS BLOB), 1, 300) ELSE quote(substr({0}, 1, 80)) END"
+TENANT = _NAME.format("tenant")
+"""Text as bytes: what is stored there may be anything, and must not keep the other chains from being read. What is not
+text is never met when a chain is looked up, so it is not given back as the name that it looks like; nor is a name
+beyond all bounds given back whole."""
+CHAIN = f"chain, {TENANT}, {_NAME.format('name')}, count, CAST(head AS BLOB), frozen, CAST(origin AS BLOB)"
 
 
 def chain_named(connection: sqlite3.Connection, tenant: str, name: str) -> ChainRow | None:

@@ -14,7 +14,16 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 
-__all__ = ["APPLICATION_ID", "MIGRATIONS", "PAGE_SIZE", "VERSION", "create", "differences", "migrate"]
+__all__ = [
+    "APPLICATION_ID",
+    "MIGRATIONS",
+    "PAGE_SIZE",
+    "VERSION",
+    "create",
+    "differences",
+    "foreign_triggers",
+    "migrate",
+]
 
 APPLICATION_ID = 0x41764572
 """`AvEr`: how `file` and Aver itself tell a ledger from another SQLite database."""
@@ -127,13 +136,20 @@ def differences(connection: sqlite3.Connection) -> list[str]:
     return sorted({*wrong, *gone})
 
 
+def foreign_triggers(connection: sqlite3.Connection) -> list[str]:
+    """Triggers that no Aver made: programs that run while a record is added, and could undo it unseen."""
+    triggers = [(name, sql or "") for (kind, name), sql in _objects(connection).items() if kind.lower() == "trigger"]
+    return [name for name, sql in triggers if not any(sql in migration for migration in MIGRATIONS)]
+
+
 def _objects(connection: sqlite3.Connection) -> dict[tuple[str, str], str | None]:
     rows = connection.execute("SELECT CAST(type AS BLOB), CAST(name AS BLOB), CAST(sql AS BLOB) FROM sqlite_schema")
     text = [tuple(None if v is None else v.decode("utf-8", "backslashreplace") for v in row) for row in rows]
-    return {(str(kind), str(name)): sql for kind, name, sql in text if name not in _SQLITES_OWN}
+    return {(str(kind), str(name)): sql for kind, name, sql in text if (kind, name) not in _SQLITES_OWN}
 
 
-_SQLITES_OWN = frozenset({"sqlite_stat1", "sqlite_stat4", "sqlite_sequence"})
+_SQLITES_OWN = frozenset({("table", "sqlite_stat1"), ("table", "sqlite_stat4"), ("table", "sqlite_sequence")})
+"""Tables that SQLite makes for itself. By their kind too: a trigger of such a name is none of them."""
 
 
 def _statements(script: str) -> Iterator[str]:

@@ -13,21 +13,36 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from aver.capsule.blobs import BLOB_MAX, Blob
+from aver.capsule.reading import ELEMENT_MAX
 from aver.clock import new_id, now
 from aver.errors import BadInput, IntegrityError, NotFound, Unavailable
-from aver.home import sync_directory
 from aver.ledger import schema
 from aver.ledger.forks import mind_forks
 from aver.ledger.lock import WriteLock
+from aver.ledger.making import has_journal, make_file, refuse_journal, unavailable
 from aver.ledger.outside import companions_of
-from aver.ledger.rows import CHAIN, COLUMNS, SEAL, ChainRow, Row, as_bytes, as_text, chain_named, chain_row, stored_row
-from aver.ledger.transaction import Transaction
+from aver.ledger.rows import (
+    CHAIN,
+    COLUMNS,
+    SEAL,
+    TENANT,
+    ChainRow,
+    Row,
+    as_bytes,
+    as_text,
+    chain_named,
+    chain_row,
+    stored_row,
+)
+from aver.ledger.search import Search, conditions
+from aver.ledger.store import Expected, LookupColumn
+from aver.ledger.transaction import SqliteTransaction
 
 __all__ = ["SqliteStore"]
 
@@ -38,12 +53,18 @@ WRITER_CACHE_KIB = 16 * 1024
 """Memory for pages of the writing connection: the indexes by hash and id are hit at random."""
 
 VALUE_MAX = BLOB_MAX + 1024 * 1024
-"""Bytes of one stored value: the largest blob and its row. A file that was tampered with must not make more of them."""
+"""Bytes of one value that is written: the largest blob and its row."""
+
+ROW_MAX = 2 * ELEMENT_MAX
+"""Bytes of one value that is read, but for blobs: the largest capsule, and the rest of its row. A file that was
+tampered with must not make more of them."""
 
 REPEATED_MAX = 100
 """Records that stand twice which a verdict names; one is enough for it to fail."""
 
 LOCK_SUFFIX = ".lock"
+
+Result = TypeVar("Result")
 
 _SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
 """What `sqlite3` raises. The second, where a message about a damaged schema quotes bytes that are not text."""
@@ -52,9 +73,15 @@ _SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
 class SqliteStore:
     """One ledger file, shared by any number of threads and processes."""
 
+    read_by = frozenset({"index records_by_place", "index sqlite_autoindex_chains_1"})
+
     def __init__(self, path: Path, *, timeout: float) -> None:
         self.path = path
-        self._lock = WriteLock(path.with_name(path.name + LOCK_SUFFIX), timeout=timeout)
+        self.name = path.name
+        self.url = str(path)
+        # Where a link leads: whoever opens the same file by another name must meet the same lock.
+        self._file = path.resolve()
+        self._lock = WriteLock(self._file.with_name(self._file.name + LOCK_SUFFIX), timeout=timeout)
         self._timeout = timeout
         self._closed = False
         self._ledger_id: str | None = None
@@ -71,7 +98,7 @@ class SqliteStore:
     # --- opening and closing
 
     @classmethod
-    def open(cls, path: Path, *, create: bool, timeout: float) -> SqliteStore:
+    def open(cls, path: Path, *, create: bool, timeout: float, facts: Mapping[str, str] | None = None) -> SqliteStore:
         """Open a ledger file, making it first if `create` and there is none. Never makes one otherwise."""
         store = cls(path, timeout=timeout)
         try:
@@ -81,10 +108,17 @@ class SqliteStore:
         if not exists:
             if not create:
                 raise NotFound(f"there is no ledger at {path}", advice="aver seal makes one")
-            store._create()
+            directory = store._file.parent
+            if not directory.is_dir():
+                raise NotFound(f"there is no directory {directory}", advice="make it, or choose another --ledger")
+            with store._lock.held():
+                make_file(store._file, facts or {"id": new_id(), "created_at": now()})
         elif not is_file:
             raise BadInput(f"{path} is not a file")
         companions_of(path)
+        if has_journal(store._file):
+            with store._lock.held():
+                refuse_journal(store._file)
         store._check_schema(migrate=create)
         return store
 
@@ -133,41 +167,15 @@ class SqliteStore:
     @property
     def ledger_id(self) -> str:
         if self._ledger_id is None:
-            with self.reading() as connection:
-                row = connection.execute("SELECT value FROM ledger WHERE name = 'id'").fetchone()
-            if row is None:
-                raise BadInput(f"{self.path} has lost its ledger id", advice="restore it from a copy")
-            self._ledger_id = str(row[0])
+            self._ledger_id = self.facts()["id"]
         return self._ledger_id
 
-    def _create(self) -> None:
-        """Make the file whole under its lock: no one ever sees half a ledger."""
-        directory = self.path.parent
-        if not directory.is_dir():
-            raise NotFound(f"there is no directory {directory}", advice="make it, or choose another --ledger")
-        with self._lock.held():
-            if self.path.exists():
-                return
-            temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.new")
-            try:
-                os.close(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-                connection = sqlite3.connect(temporary, isolation_level=None)
-                try:
-                    connection.execute(f"PRAGMA page_size = {schema.PAGE_SIZE}")
-                    connection.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
-                    connection.execute("PRAGMA synchronous = FULL")
-                    schema.create(connection)
-                    connection.executemany(
-                        "INSERT INTO ledger VALUES (?, ?)", [("id", new_id()), ("created_at", now())]
-                    )
-                finally:
-                    connection.close()
-                os.replace(temporary, self.path)
-                sync_directory(directory)
-            except (OSError, sqlite3.Error) as error:
-                raise _unavailable(self.path, error) from error
-            finally:
-                temporary.unlink(missing_ok=True)
+    def facts(self) -> dict[str, str]:
+        with self.reading() as connection:
+            found = {as_text(name): as_text(value) for name, value in connection.execute("SELECT * FROM ledger")}
+        if "id" not in found:
+            raise BadInput(f"{self.path} has lost its ledger id", advice="restore it from a copy")
+        return found
 
     def _check_schema(self, *, migrate: bool) -> None:
         try:
@@ -213,11 +221,11 @@ class SqliteStore:
             connection = sqlite3.connect(
                 uri, uri=True, timeout=self._timeout, isolation_level=None, check_same_thread=False
             )
-            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, VALUE_MAX)
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, ROW_MAX)
             connection.execute("PRAGMA trusted_schema = OFF")
             connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
         except _SQLITE_ERRORS as error:
-            raise _unavailable(self.path, error) from error
+            raise unavailable(self.path, error) from error
         return connection
 
     def _connect_reader(self) -> tuple[sqlite3.Connection, bool]:
@@ -226,11 +234,11 @@ class SqliteStore:
         Where the directory does not let SQLite make its index and there is no log to miss, the file is read as it
         lies; such a connection does not see what is written meanwhile.
         """
-        base = self.path.absolute().as_uri()
+        base = self._file.as_uri()
         try:
             return self._connect(f"{base}?mode=ro"), True
         except Unavailable:
-            if self._closed or Path(f"{self.path}-wal").exists():
+            if self._closed or companions_of(self._file) & {"-wal", "-journal"}:
                 raise
         return self._connect(f"{base}?mode=ro&immutable=1"), False
 
@@ -248,7 +256,7 @@ class SqliteStore:
             connection.execute("COMMIT")
             finished = True
         except _SQLITE_ERRORS as error:
-            raise _unavailable(self.path, error) from error
+            raise unavailable(self.path, error) from error
         finally:
             with self._readers:
                 self._reading -= 1
@@ -258,27 +266,49 @@ class SqliteStore:
                 elif connection is not None:
                     connection.close()
 
+    def write(self, work: Callable[[SqliteTransaction], Result], expected: Expected) -> Result:
+        with self.writing() as transaction:
+            return work(transaction)
+
     @contextmanager
-    def writing(self) -> Iterator[Transaction]:
+    def writing(self, expected: Expected | None = None) -> Iterator[SqliteTransaction]:
         """One durable transaction. When the context ends without an error, what was written is on disk."""
         with self._mutex, self._lock.held():
             try:
                 connection = self._writer or self._open_writer()
                 connection.execute("BEGIN IMMEDIATE")
                 try:
-                    yield Transaction(connection)
+                    yield SqliteTransaction(connection)
                     connection.execute("COMMIT")
                 except BaseException:
                     if connection.in_transaction:
                         connection.execute("ROLLBACK")
                     raise
             except _SQLITE_ERRORS as error:
-                raise _unavailable(self.path, error) from error
+                self._drop_writer()
+                raise unavailable(self.path, error) from error
+
+    def _drop_writer(self) -> None:
+        """Let the next transaction open its own connection: SQLite may have opened this one for reading only."""
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            with suppress(sqlite3.Error):
+                writer.close()
 
     def _open_writer(self) -> sqlite3.Connection:
         if not os.access(self.path, os.W_OK):
             raise Unavailable(f"the ledger {self.path} may only be read", advice="check its owner and mode")
-        connection = self._connect(f"{self.path.absolute().as_uri()}?mode=rw")
+        refuse_journal(self._file)
+        connection = self._connect(f"{self._file.as_uri()}?mode=rw")
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, VALUE_MAX)
+        if strange := schema.foreign_triggers(connection):
+            connection.close()
+            raise IntegrityError(
+                "SCHEMA_INVALID",
+                f"{self.path} was tampered with: the trigger {ascii(strange[0])[:80]} would run at every append",
+                evidence=strange,
+                advice="nothing was recorded; restore the file from a copy",
+            )
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}")
@@ -299,12 +329,11 @@ class SqliteStore:
 
     def tenants(self) -> list[str]:
         with self.reading() as connection:
-            rows = connection.execute("SELECT DISTINCT CAST(tenant AS BLOB) FROM chains ORDER BY tenant")
+            rows = connection.execute(f"SELECT DISTINCT {TENANT} FROM chains ORDER BY tenant")
             return [as_text(row[0]) for row in rows]
 
     @contextmanager
     def rows(self, chain: ChainRow, start: int, stop: int) -> Iterator[Iterator[Row]]:
-        """The records of a chain from `start` up to `stop`, as they are stored, in one read."""
         with self.reading() as connection:
             cursor = connection.execute(
                 f"SELECT sequence, {COLUMNS}, {SEAL}, tenant FROM records"
@@ -314,7 +343,6 @@ class SqliteStore:
             yield map(stored_row, cursor)
 
     def next_sequence(self, chain: ChainRow, start: int) -> int | None:
-        """Where the first record from `start` on lies; None if there is none."""
         with self.reading() as connection:
             row = connection.execute(
                 "SELECT min(sequence) FROM records WHERE chain = ? AND sequence >= ? AND sequence < ?",
@@ -323,7 +351,6 @@ class SqliteStore:
         return None if row[0] is None else int(row[0])
 
     def hash_at(self, chain: ChainRow, sequence: int) -> str | None:
-        """The stored hash of one record; None if there is no such record."""
         if sequence >= 2**63:
             return None  # further than SQLite counts
         with self.reading() as connection:
@@ -332,13 +359,18 @@ class SqliteStore:
             ).fetchone()
         return None if row is None else str(row[0])
 
-    def first(self, tenant: str, column: str, value: str) -> tuple[str, Row] | None:
-        """The oldest record of a tenant whose column has a value, with its chain's name."""
-        rows = self.page(tenant, f"records.{column} = ?", (value,), limit=1)
+    def number_at(self, chain: ChainRow, sequence: int) -> int | None:
+        with self.reading() as connection:
+            row = connection.execute(
+                "SELECT record FROM records WHERE chain = ? AND sequence = ?", (chain.number, sequence)
+            ).fetchone()
+        return None if row is None else int(row[0])
+
+    def first(self, tenant: str, column: LookupColumn, value: str) -> tuple[str, Row] | None:
+        rows = self._page(tenant, [(f"records.{column} = ?", value)], limit=1)
         return rows[0][1:] if rows else None
 
     def has_record_beyond(self, chain: ChainRow) -> bool:
-        """Whether there are records that the chain's head row does not count."""
         with self.reading() as connection:
             row = connection.execute(
                 "SELECT 1 FROM records JOIN chains USING (chain) WHERE chain = ? AND (sequence < 0 OR sequence >="
@@ -348,37 +380,41 @@ class SqliteStore:
         return row is not None
 
     def orphans(self, tenant: str) -> int:
-        """How many records belong to no chain."""
         with self.reading() as connection:
             row = connection.execute(
                 "SELECT count(*) FROM records WHERE tenant = ? AND chain NOT IN (SELECT chain FROM chains)", (tenant,)
             ).fetchone()
         return int(row[0])
 
-    def page(self, tenant: str, condition: str, values: Sequence[Any], *, limit: int) -> list[tuple[int, str, Row]]:
-        """One page of the records that meet a condition: row number (to go on from), chain and record."""
+    def page(self, tenant: str, search: Search, *, newer_than: int, limit: int) -> list[tuple[int, str, Row]]:
+        return self._page(tenant, [("record > ?", newer_than), *conditions(search)], limit=limit)
+
+    def _page(self, tenant: str, wanted: list[tuple[str, str | int]], *, limit: int) -> list[tuple[int, str, Row]]:
+        condition = " AND ".join(text for text, _ in wanted)
         with self.reading() as connection:
             rows = connection.execute(
                 f"SELECT record, chains.name, sequence, {COLUMNS}, {SEAL} FROM records JOIN chains USING (chain)"
                 f" WHERE chains.tenant = ? AND {condition} ORDER BY record LIMIT ?",
-                (tenant, *values, limit),
+                (tenant, *(value for _, value in wanted), limit),
             )
             return [(row[0], row[1], stored_row(row[2:])) for row in rows]
-
-    def newest_record(self) -> int:
-        """The number of the newest row, for following what comes after it."""
-        with self.reading() as connection:
-            return int(connection.execute("SELECT coalesce(max(record), 0) FROM records").fetchone()[0])
 
     def blob(self, tenant: str, digest: str) -> Blob | None:
         with self.reading() as connection:
             row = connection.execute(
-                "SELECT data, media FROM blobs WHERE tenant = ? AND digest = ?", (tenant, digest)
+                "SELECT rowid, typeof(data), media FROM blobs WHERE tenant = ? AND digest = ?", (tenant, digest)
             ).fetchone()
-        return None if row is None else Blob(as_bytes(row[0]), str(row[1]))
+            if row is None:
+                return None
+            number, kind, media = row
+            if kind in ("blob", "text"):
+                # Not by a query: that would keep it in memory twice.
+                with connection.blobopen("blobs", "data", number, readonly=True) as stored:
+                    return Blob(stored.read(), str(media))
+            (value,) = connection.execute("SELECT data FROM blobs WHERE rowid = ?", (number,)).fetchone()
+            return Blob(as_bytes(value), str(media))
 
     def repeated(self, tenant: str) -> list[tuple[str, str, int]]:
-        """Ids and idempotency keys that occur more than once: chain and sequence of each later one."""
         found: list[tuple[str, str, int]] = []
         with self.reading() as connection:
             for column in ("id", "key"):
@@ -405,7 +441,14 @@ class SqliteStore:
         """What SQLite finds wrong with the file: pages that are damaged, tables and indexes that disagree."""
         with self.reading() as connection:
             rows = [as_text(row[0]) for row in connection.execute("PRAGMA integrity_check(20)")]
-        return [] if rows == ["ok"] else rows
+            gone = connection.execute(
+                "SELECT count(*) FROM records WHERE tenant NOT IN (SELECT tenant FROM chains)"
+            ).fetchone()[0]
+        left = [f"{gone} records are left of tenants that have no chain any more"] if gone else []
+        return left if rows == ["ok"] else [*rows, *left]
+
+    def remarks(self) -> list[str]:
+        return []
 
 
 def _not_tables(connection: sqlite3.Connection) -> str | None:
@@ -415,17 +458,3 @@ def _not_tables(connection: sqlite3.Connection) -> str | None:
         " OR (type = 'table' AND sql LIKE '%GENERATED ALWAYS%') LIMIT 1"
     ).fetchone()
     return None if row is None else as_text(row[0])
-
-
-def _unavailable(path: Path, error: Exception) -> Unavailable:
-    """What SQLite says, in words that tell what to do."""
-    text = str(error)
-    advice: Mapping[str, str] = {
-        "full": "free some space; nothing was recorded",
-        "readonly": "check the owner and mode of the file and its directory",
-        "unable to open": "check the path and that you may read it",
-        "locked": "another program holds the file; close it",
-        "malformed": "the file is damaged: restore it from a copy, or export what can still be read",
-    }
-    next_step = next((words for mark, words in advice.items() if mark in text), "nothing was recorded")
-    return Unavailable(f"the ledger {path} cannot be used: {text}", advice=next_step)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from aver.capsule.blobs import Blob
@@ -11,13 +11,13 @@ from aver.capsule.sealed import Sealed
 from aver.ledger import schema
 from aver.ledger.rows import CHAIN, COLUMNS, SEAL, ChainRow, Row, chain_named, chain_row, stored_row
 
-__all__ = ["Transaction"]
+__all__ = ["SqliteTransaction"]
 
-IDS_PER_QUERY = 500
-"""How many ids are looked up at once; SQLite takes at least 999 values in one statement."""
+VALUES_PER_QUERY = 500
+"""How many ids or keys are looked up at once; SQLite takes at least 999 values in one statement."""
 
 
-class Transaction:
+class SqliteTransaction:
     """Get one from `SqliteStore.writing`; it ends with that context."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -38,20 +38,22 @@ class Transaction:
         cursor = self._connection.execute("INSERT INTO chains (tenant, name) VALUES (?, ?)", (tenant, name))
         return ChainRow(int(cursor.lastrowid or 0), tenant, name, 0, None)
 
-    def by_key(self, tenant: str, key: str) -> tuple[str, Row] | None:
-        row = self._connection.execute(
-            f"SELECT chains.name, sequence, {COLUMNS}, {SEAL} FROM records JOIN chains USING (chain)"
-            " WHERE records.tenant = ? AND key = ?",
-            (tenant, key),
-        ).fetchone()
-        return None if row is None else (row[0], stored_row(row[1:]))
+    def by_keys(self, tenant: str, keys: Sequence[str]) -> dict[str, tuple[str, Row]]:
+        found: dict[str, tuple[str, Row]] = {}
+        for part, marks in _parts(keys):
+            rows = self._connection.execute(
+                f"SELECT chains.name, sequence, {COLUMNS}, {SEAL} FROM records JOIN chains USING (chain)"
+                f" WHERE records.tenant = ? AND key IN ({marks})",
+                (tenant, *part),
+            )
+            for chain, *row in rows:
+                stored = stored_row(row)
+                found[stored.columns[_KEY]] = chain, stored
+        return found
 
     def taken_ids(self, tenant: str, ids: Sequence[str]) -> set[str]:
-        """Those of these record ids that the tenant has already."""
         found: set[str] = set()
-        for start in range(0, len(ids), IDS_PER_QUERY):
-            part = ids[start : start + IDS_PER_QUERY]
-            marks = ", ".join("?" * len(part))
+        for part, marks in _parts(ids):
             rows = self._connection.execute(
                 f"SELECT id FROM records WHERE id IN ({marks}) AND tenant = ?", (*part, tenant)
             )
@@ -69,7 +71,6 @@ class Transaction:
         )
 
     def add_records(self, chain: ChainRow, records: Iterable[tuple[Sealed, tuple[Any, ...]]]) -> None:
-        """Add records, with their columns, at the chain's end. The head row follows with `advance`."""
         rows = []
         for sealed, columns in records:
             seal = (sealed.canonical, sealed.hash, sealed.signature, sealed.signature_pq)
@@ -88,5 +89,14 @@ class Transaction:
         )
 
     def freeze(self, chain: ChainRow, origin: str) -> None:
-        """Close an imported chain for good."""
         self._connection.execute("UPDATE chains SET frozen = 1, origin = ? WHERE chain = ?", (origin, chain.number))
+
+
+_KEY = COLUMNS.split(", ").index("key")
+
+
+def _parts(values: Sequence[str]) -> Iterator[tuple[Sequence[str], str]]:
+    """So many values as one statement takes, and the marks that stand for them in it."""
+    for start in range(0, len(values), VALUES_PER_QUERY):
+        part = values[start : start + VALUES_PER_QUERY]
+        yield part, ", ".join("?" * len(part))

@@ -8,9 +8,9 @@ in order. Memory does not grow with the ledger.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from aver.capsule.blobs import blob_references
 from aver.capsule.block import RESERVED_CHAINS, block_of, is_tenant
@@ -19,9 +19,17 @@ from aver.errors import AverError, BadInput, NotFound, Unavailable
 from aver.keys import Ring
 from aver.ledger.head import Head
 from aver.ledger.keychain import KEYS_CHAIN, KeyEnd, heads_at_ends, key_ends, retirements
-from aver.ledger.memory import META_CHAIN, check_seen, hold_to_heads, remember
-from aver.ledger.meta import check_meta, imported
+from aver.ledger.memory import META_CHAIN, hold_to_heads
+from aver.ledger.meta import imported
 from aver.ledger.rows import ChainRow, Row
+from aver.ledger.verified import (
+    Verified,
+    check_memories,
+    note_verified,
+    recall,
+    remember_meta,
+    verified_after,
+)
 from aver.ledger.workers import Slice, judged_in_order
 from aver.verdict import ChainJudge, Finding, Level, Place, Retirement, Rules, Tally, Verdict, conclude
 from aver.verdict.record import imported_by, searched_by
@@ -29,15 +37,32 @@ from aver.verdict.record import imported_by, searched_by
 if TYPE_CHECKING:
     from aver.ledger.ledger import Ledger
 
-__all__ = ["intact", "judge_slice", "rules_for_imported", "verify_ledger", "verify_record"]
+__all__ = [
+    "Examined",
+    "Since",
+    "examine",
+    "intact",
+    "judge_slice",
+    "rules_for_imported",
+    "verify_ledger",
+    "verify_record",
+]
 
 SLICE = 2000
 """Records per piece of work: long enough to cost nothing extra, short enough to spread and to read in one go."""
 
-READ_BY = frozenset({"index records_by_place", "index sqlite_autoindex_chains_1"})
-"""The indexes that a verification reads by."""
-
 Progress = Callable[[int, int], None]
+
+
+Since = Head | Verified | Literal["last"]
+"""Where to go on from: a head that is trusted, or what was verified before, here or (`last`) on this machine."""
+
+
+class Examined(NamedTuple):
+    """A verdict, and what is known of the chains after it: the next examination can go on from that."""
+
+    verdict: Verdict
+    verified: Verified
 
 
 def verify_ledger(
@@ -45,23 +70,40 @@ def verify_ledger(
     chain: str | None,
     *,
     level: Level,
-    since: Head | None,
+    since: Since | None,
     ring: Ring,
     require_pq: bool,
     progress: Progress | None = None,
 ) -> Verdict:
-    """The verdict on one chain, or on all of a tenant's."""
+    """The verdict on one chain, or on all of a tenant's. That on `meta` holds every chain to what it records of it."""
+    return examine(ledger, chain, level=level, since=since, ring=ring, require_pq=require_pq, progress=progress).verdict
+
+
+def examine(
+    ledger: Ledger,
+    chain: str | None,
+    *,
+    level: Level,
+    since: Since | None,
+    ring: Ring,
+    require_pq: bool,
+    progress: Progress | None = None,
+) -> Examined:
+    """Verify, and note what was verified."""
     tally = Tally()
     altered = ledger.store.altered()
-    if _is_unreadable(altered, tally):
-        return conclude(f"ledger {ledger.store.path.name}", tally, level=level)
+    if _is_unreadable(ledger, altered, tally):
+        before = since if isinstance(since, Verified) else Verified()
+        return Examined(conclude(f"ledger {ledger.store.name}", tally, level=level), before.distrusting([None]))
+    known = since if isinstance(since, Verified) else _recalled(ledger, tally)
     rows = _rows(ledger, chain)
-    start = _resumed(ledger, rows, since, tally)
+    resumed = {} if since is None or isinstance(since, Head) else known.resumable(rows, ring, require_pq=require_pq)
+    starts = {name: head.count for name, head in resumed.items()} | _resumed(ledger, rows, since, tally)
     ends = _ends_of_keys(ledger, ring, tally)
-    rules = Rules(ring, level, require_pq, retirements(ring, ends), limits_expected=True)
-    total = sum(row.count - start for row in rows)
+    rules = Rules(ring, level, require_pq, retirements(ring, ends))
+    total = sum(row.count - starts.get(row.name, 0) for row in rows)
     done = 0
-    for piece in judged_in_order(ledger, rules, _slices(ledger, rows, start), total):
+    for piece in judged_in_order(ledger, rules, _slices(ledger, rows, starts), total):
         tally.merge(piece)
         done += piece.records
         if progress:
@@ -69,35 +111,41 @@ def verify_ledger(
     for row in rows:
         _hold_to_head_row(ledger, row, tally)
     _hold_to_ends_of_keys(ledger, ends, chain, tally)
-    _check_imports(ledger, ring, rows, tally)
+    if chain not in (None, KEYS_CHAIN):
+        _hold_keys_chain(ledger, rules, tally)
+    _check_imports(ledger, rules, (row for row in rows if row.name not in resumed), tally)
     tally.chains = len(rows)
-    if chain is None:
+    if chain is None and not resumed:
         _find_strays(ledger, tally)
         _check_store(ledger, altered, tally)
-        check_meta(ledger, tally)
-        check_seen(ledger, tally)
     else:
-        tally.skip("meta", "only one chain was verified", matters=False)
-        tally.skip("store", "only one chain was verified", matters=False)
-    subject = f"ledger {ledger.id}" if chain is None else f"chain {chain}"
-    verdict = conclude(subject, tally, level=level)
-    if chain is None and level == "signature" and verdict.status != "failed" and _knows_meta(ring, tally):
-        remember(ledger)
-    return verdict
+        words = "only one chain was verified" if chain else "only what came since was verified"
+        tally.skip("store", words, matters=False)
+    check_memories(ledger, chain, rows, known, resumed, tally)
+    verdict = conclude(f"ledger {ledger.id}" if chain is None else f"chain {chain}", tally, level=level)
+    if isinstance(since, Head) and verdict.status != "failed":
+        return Examined(verdict, known)  # What lies before that head was not verified here.
+    verified = verified_after(known, rows, resumed, tally, verdict, chain=chain, ring=ring, require_pq=require_pq)
+    if not ring.closed:
+        remember_meta(ledger, rows, tally, verdict)
+        note_verified(ledger, verified)
+    return Examined(verdict, verified)
 
 
-def _is_unreadable(altered: Iterable[str], tally: Tally) -> bool:
+def _is_unreadable(ledger: Ledger, altered: Iterable[str], tally: Tally) -> bool:
     """Whether what records are read by was altered. Then nothing that is read can be trusted to be all there is."""
-    fatal = [name for name in altered if name in READ_BY or not name.startswith("index ")]
+    fatal = [name for name in altered if name in ledger.store.read_by or not name.startswith("index ")]
     for name in fatal:
         tally.add(Finding("store", "failed", "STORE_DAMAGED", f"{name} is not as Aver makes it"))
     return bool(fatal)
 
 
 def _check_store(ledger: Ledger, altered: Iterable[str], tally: Tally) -> None:
-    """The file's tables and indexes must agree, or readers may see what no verifier sees."""
+    """The store's tables and indexes must agree, or readers may see what no verifier sees."""
     tally.did("store")
     try:
+        if remarks := ledger.store.remarks():
+            tally.notes["store"] = "; ".join(remarks)
         strangers = [name for name in ledger.store.tenants() if not is_tenant(name)]
         nameless = [f"rows belong to {ascii(name)[:80]}, which is no tenant" for name in strangers]
         damage = [*nameless, *ledger.store.damage()]
@@ -107,12 +155,7 @@ def _check_store(ledger: Ledger, altered: Iterable[str], tally: Tally) -> None:
         tally.add(Finding("store", "failed", "STORE_DAMAGED", words))
 
 
-def _knows_meta(ring: Ring, tally: Tally) -> bool:
-    """Whether the `meta` chain was judged by our own keys and without a doubt: only then is it worth remembering."""
-    return not ring.closed and not any(finding.place.chain == META_CHAIN for finding in tally.findings)
-
-
-def _check_imports(ledger: Ledger, ring: Ring, rows: Iterable[ChainRow], tally: Tally) -> None:
+def _check_imports(ledger: Ledger, rules: Rules, rows: Iterable[ChainRow], tally: Tally) -> None:
     """A chain that is called imported is excused from much; so a signed entry of `meta` must say that it is."""
     said: dict[str, str] | None = None
     for row in rows:
@@ -123,7 +166,7 @@ def _check_imports(ledger: Ledger, ring: Ring, rows: Iterable[ChainRow], tally: 
             continue
         if said is None:
             try:
-                said = imported(intact(ring, ledger.read(META_CHAIN)))
+                said = imported(intact(rules.ring, ledger.read(META_CHAIN), META_CHAIN, rules.retired))
             except (NotFound, Unavailable):
                 said = {}
         tally.did("identity")
@@ -134,11 +177,16 @@ def _check_imports(ledger: Ledger, ring: Ring, rows: Iterable[ChainRow], tally: 
 
 def verify_record(ledger: Ledger, chain: str, sequence: int, *, level: Level, ring: Ring, require_pq: bool) -> Verdict:
     """The verdict on the one record at a place, and on its link to the record before it."""
-    row = _rows(ledger, chain)[0]
     tally = Tally()
+    if _is_unreadable(ledger, ledger.store.altered(), tally):
+        return conclude(f"ledger {ledger.store.name}", tally, level=level)
+    row = _rows(ledger, chain)[0]
     retired = retirements(ring, _ends_of_keys(ledger, ring, tally))
-    rules = Rules(ring, level, require_pq, retired, limits_expected=True)
+    rules = Rules(ring, level, require_pq, retired)
     tally.merge(judge_slice(ledger, rules, row, sequence, sequence + 1))
+    if chain != KEYS_CHAIN:
+        _hold_keys_chain(ledger, rules, tally)
+    _check_imports(ledger, rules, [row], tally)
     tally.chains = 1
     tally.skip("meta", "only one record was verified", matters=False)
     return conclude(f"record {sequence} of chain {chain}", tally, level=level)
@@ -149,19 +197,27 @@ def _rows(ledger: Ledger, chain: str | None) -> list[ChainRow]:
     if chain is None:
         return rows
     rows = [row for row in rows if row.name == chain]
-    if not rows:
+    if not rows and chain != META_CHAIN:
         raise NotFound(f"there is no chain {chain} in this ledger", advice="aver log lists the chains")
     return rows
 
 
-def _resumed(ledger: Ledger, rows: list[ChainRow], since: Head | None, tally: Tally) -> int:
-    """Where to begin. The chain must still contain the trusted head, at its place."""
-    if since is None:
-        return 0
+def _resumed(ledger: Ledger, rows: list[ChainRow], since: Since | None, tally: Tally) -> dict[str, int]:
+    """Where to begin, by a head that the caller trusts. The chain must still contain it, at its place."""
+    if not isinstance(since, Head):
+        return {}
     if len(rows) != 1 or (since.ledger, since.tenant, since.chain) != (ledger.id, ledger.tenant, rows[0].name):
         raise BadInput("since= takes a head of the very chain to verify, in this ledger and tenant")
     hold_to_heads(ledger, [since], tally, check="links", remembered="the trusted head")
-    return min(since.count, rows[0].count)
+    return {since.chain: min(since.count, rows[0].count)}
+
+
+def _recalled(ledger: Ledger, tally: Tally) -> Verified:
+    try:
+        return recall(ledger)
+    except (BadInput, Unavailable) as error:
+        tally.skip("rollback", str(error), matters=True)
+        return Verified()
 
 
 def _ends_of_keys(ledger: Ledger, ring: Ring, tally: Tally) -> list[KeyEnd]:
@@ -177,6 +233,16 @@ def _ends_of_keys(ledger: Ledger, ring: Ring, tally: Tally) -> list[KeyEnd]:
         return []
 
 
+def _hold_keys_chain(ledger: Ledger, rules: Rules, tally: Tally) -> None:
+    """Until where a key was good, the `keys` chain tells: so it must hold, also where another chain is verified."""
+    row = ledger.store.chain(ledger.tenant, KEYS_CHAIN)
+    for piece in () if row is None else _slices(ledger, [row], {}):
+        failed = (found for found in judge_slice(ledger, rules, *piece).findings if found.status == "failed")
+        if (first := next(failed, None)) is not None:
+            tally.add(replace(first, check="keys"))
+            return
+
+
 def _hold_to_ends_of_keys(ledger: Ledger, ends: Iterable[KeyEnd], chain: str | None, tally: Tally) -> None:
     """Hold chains to where they were when a key ended: whoever holds that key could have signed another past."""
     latest = heads_at_ends(ends).items()
@@ -185,20 +251,26 @@ def _hold_to_ends_of_keys(ledger: Ledger, ends: Iterable[KeyEnd], chain: str | N
         hold_to_heads(ledger, heads, tally, check="keys", remembered="the newest rotation")
 
 
-def intact(ring: Ring, records: Iterable[Sealed]) -> Iterator[Sealed]:
-    """Those records of the `keys` chain whose own content and signature hold."""
+def intact(
+    ring: Ring, records: Iterable[Sealed], chain: str | None = None, retired: Mapping[str, Retirement] | None = None
+) -> Iterator[Sealed]:
+    """Those records of the `keys` or `meta` chain whose own content and signature hold.
+
+    Given the chain and which keys were `retired`, also not those that a retired key has signed beyond its time.
+    """
+    rules = Rules(ring, retired=retired or {})
     for record in records:
-        judge = ChainJudge(Rules(ring), start=None)
+        judge = ChainJudge(rules, chain=chain, start=None)
         judge.judge(record)
         signer = judge.signer
         if not judge.tally.findings and signer is not None and signer.fingerprint == record.signed_by:
             yield record
 
 
-def _slices(ledger: Ledger, rows: list[ChainRow], start: int) -> Iterator[Slice]:
+def _slices(ledger: Ledger, rows: list[ChainRow], starts: Mapping[str, int]) -> Iterator[Slice]:
     """Ranges to judge. A range without records, however long the head row says it is, is one slice."""
     for row in rows:
-        begin = start
+        begin = starts.get(row.name, 0)
         while begin < row.count:
             try:
                 first = ledger.store.next_sequence(row, begin)
@@ -254,6 +326,9 @@ def _check_row(
     ledger: Ledger, row: ChainRow, item: Row, sequence: int, content: dict[str, Any] | None, tally: Tally
 ) -> None:
     """What the judge of a chain cannot know: whose the row is, whether its blobs are here, how the ledger is called."""
+    if type(item.sequence) is not int or item.sequence != sequence:
+        words = f"the record is stored at {ascii(item.sequence)[:40]}, which is not its place"
+        tally.add(Finding("columns", "failed", "COLUMN_MISMATCH", words, Place(row.name, sequence)))
     if item.tenant != row.tenant:
         words = "the column tenant is not the chain's"
         tally.add(Finding("columns", "failed", "COLUMN_MISMATCH", words, Place(row.name, sequence)))
@@ -286,7 +361,7 @@ def rules_for_imported(rules: Rules, chain: str) -> Rules:
         signer: one if one.limits is None or chain in one.limits else Retirement(one.retired_at)
         for signer, one in rules.retired.items()
     }
-    return replace(rules, retired=timed, limits_expected=False)
+    return replace(rules, retired=timed)
 
 
 def _judge_one_by_one(ledger: Ledger, row: ChainRow, begin: int, end: int, rules: Rules) -> Tally:

@@ -85,7 +85,7 @@ class _Worker:
                 stderr=subprocess.DEVNULL,
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             )
-            self._tell((str(ledger.store.path), ledger.tenant, ledger.config.home, rules))
+            self._tell((ledger.store.url, ledger.tenant, ledger.config.home, rules))
         except OSError:
             self.stop()
 
@@ -134,8 +134,8 @@ def work() -> None:
     from aver.ledger.verify import judge_slice
 
     heard, said = sys.stdin.buffer, sys.stdout.buffer
-    path, tenant, home, rules = _heard(heard)
-    with open_ledger(path, tenant=tenant, home=Path(home), create=False) as ledger:
+    url, tenant, home, rules = _heard(heard)
+    with open_ledger(url, tenant=tenant, home=Path(home), create=False) as ledger:
         while True:
             try:
                 piece = _heard(heard)

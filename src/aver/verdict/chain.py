@@ -62,8 +62,6 @@ class Rules:
     level: Level = "signature"
     require_pq: bool = False
     retired: Mapping[str, Retirement] = field(default_factory=dict)
-    limits_expected: bool = False
-    """The store should know how far a retired key was good; where it does not, that is said."""
 
 
 class ChainJudge:
@@ -313,12 +311,12 @@ class ChainJudge:
             if content["sequence"] >= limit:
                 return "keys", "KEY_RETIRED", f"{signer} was retired when this chain had {limit} records"
             return None
-        at = block.get("at") if block else record.signed_at
-        if retirement.retired_at and isinstance(at, str) and at > retirement.retired_at:
+        at = (block or {}).get("at", record.signed_at)
+        if retirement.retired_at and not (isinstance(at, str) and at <= retirement.retired_at):
             return "keys", "KEY_RETIRED", f"{signer} was retired at {retirement.retired_at}"
-        if self._rules.limits_expected:
-            words = f"how far the retired key {signer} was good is not recorded here; only times were compared"
-            self.tally.skip("keys", words, matters=True)
+        # Whoever holds the key could have written any time: this is no proof, and a verdict must say so.
+        words = f"how far the retired key {signer} was good is not recorded here; only times were compared"
+        self.tally.skip("keys", words, matters=True)
         return None
 
     def _column_problem(

@@ -11,7 +11,8 @@ from typing import Any
 
 import orjson
 
-from aver.capsule.canonical import plain_bytes
+from aver.capsule.bounds import bounded
+from aver.capsule.canonical import DEPTH_MAX, plain_bytes
 from aver.capsule.model import SECTIONS
 from aver.capsule.reading import TOKENS_MAX, Unreadable, read_json
 from aver.errors import NotCanonical
@@ -81,6 +82,8 @@ def read_record(canonical: bytes) -> tuple[dict[str, Any], bool]:
             same = plain_bytes(content) == canonical
         except NotCanonical:
             same = False
+    elif canonical.count(b"[") + canonical.count(b"{") > DEPTH_MAX:
+        bounded(canonical)  # orjson reads deeper than the strict reader does, and so than others may.
     problem = _shape_problem(content)
     if problem:
         raise Unreadable(problem)

@@ -134,8 +134,13 @@ class Tally:
     """Words to add to a check that passed."""
     profiles: dict[str, int] = field(default_factory=dict)
     """Whose section keys the records have, and how many of them."""
+    earlier: int = 0
+    """Records that were verified before, and were not read again."""
+    doubtful: set[str | None] = field(default_factory=set)
+    """The chains that any finding is about, also those that are not kept in full; None where one names no chain."""
 
     def add(self, finding: Finding) -> None:
+        self.doubtful.add(finding.place.chain)
         key = (finding.check, finding.status, finding.code)
         count = self.counts[key] = self.counts.get(key, 0) + 1
         if count <= FINDINGS_KEPT:
@@ -151,6 +156,8 @@ class Tally:
     def merge(self, other: Tally) -> None:
         self.records += other.records
         self.chains += other.chains
+        self.earlier += other.earlier
+        self.doubtful |= other.doubtful
         for check, times in other.done.items():
             self.did(check, times)
         for finding in other.findings:
@@ -178,6 +185,8 @@ class Verdict:
     first_bad: Finding | None
     findings: tuple[Finding, ...]
     level: str = "signature"
+    earlier: int = 0
+    """Records that were verified before and not read again: see `since`."""
 
     def __bool__(self) -> bool:
         raise TypeError("a verdict is not a yes or no: compare .status with 'verified', 'qualified', 'failed', 'empty'")
@@ -191,6 +200,7 @@ class Verdict:
             "status": self.status,
             "level": self.level,
             "records": self.records,
+            "earlier": self.earlier,
             "chains": self.chains,
             "first_bad": None if self.first_bad is None else self.first_bad.to_dict(),
             "checks": [check.to_dict() for check in self.checks],
@@ -205,7 +215,7 @@ def conclude(subject: str, tally: Tally, *, level: str = "signature", expected: 
     failed = [finding for finding in tally.findings if finding.status == "failed"]
     if failed:
         status: Status = "failed"
-    elif tally.records == 0:
+    elif tally.records == 0 and tally.earlier == 0:
         status = "empty"
     elif any(c.status == "warning" or (c.status == "not_checked" and c.matters) for c in checks):
         status = "qualified"
@@ -220,6 +230,7 @@ def conclude(subject: str, tally: Tally, *, level: str = "signature", expected: 
         first_bad=failed[0] if failed else None,
         findings=tuple(tally.findings),
         level=level,
+        earlier=tally.earlier,
     )
 
 
@@ -256,6 +267,7 @@ def joined(subject: str, parts: Mapping[str, Verdict]) -> Verdict:
         first_bad=next((finding for finding in findings if finding.status == "failed"), None),
         findings=tuple(findings),
         level=next(verdict.level for verdict in parts.values()),
+        earlier=sum(verdict.earlier for verdict in parts.values()),
     )
 
 

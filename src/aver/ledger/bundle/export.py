@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 import orjson
 
 from aver.capsule.blobs import blob_references
-from aver.capsule.block import split_chain_name
+from aver.capsule.block import check_chain_name, split_chain_name
 from aver.capsule.reading import Unreadable
 from aver.capsule.sealed import SEAL_KEYS, Sealed, content_hash
 from aver.errors import AverError, BadInput, IntegrityError, NotFound, Unavailable
@@ -96,6 +96,8 @@ def export_bundle(
     Without `chains` it is the whole ledger, with its meta chain. Some chains only come without it, unless `with_meta`.
     """
     rows = _chosen(ledger, chains, with_meta)
+    for row in rows:
+        check_chain_name(row.name)  # Before it becomes the name of a file: whoever can write the ledger's could set it.
     out = Path(out)
     before = _made_ready(out, ledger)
     files = {META if row.name == META_CHAIN else f"{row.name}{SUFFIX}": row for row in rows}

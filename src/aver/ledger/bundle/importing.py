@@ -34,7 +34,7 @@ from aver.ledger.memory import META_CHAIN
 from aver.ledger.meta import import_draft
 from aver.ledger.outside import code_of, open_inside
 from aver.ledger.rows import ChainRow
-from aver.ledger.transaction import Transaction
+from aver.ledger.store import Transaction
 from aver.verdict import CHECKS, ChainJudge, Rules, Terms, Verdict, conclude
 from aver.verdict.record import COLUMNS, imported_by
 
@@ -151,7 +151,7 @@ def _refuse_two_of_a_name(planned: Collection[_Planned]) -> None:
 
 def _store(ledger: Ledger, directory: Path, plan: _Planned) -> None:
     """One chain, in one transaction: a crash leaves all of it or nothing."""
-    with ledger.together() as (transaction, append):
+    with ledger.together(plan.name, META_CHAIN) as (transaction, append):
         if transaction.chain(ledger.tenant, plan.name) is not None:
             raise Refused("NAME_TAKEN", f"the chain {plan.name} came into being meanwhile")
         row = transaction.add_chain(ledger.tenant, plan.name)

@@ -1,0 +1,259 @@
+"""Masking: secrets are taken out of a record before it is sealed, because a chain keeps what was sealed.
+
+    >>> mask({"run": "curl -H 'Authorization: Bearer abcd1234efgh5678'"}).value
+    {'run': "curl -H 'Authorization: Bearer [masked:bearer]'"}
+    >>> mask({"db": {"user": "ann", "password": "hunter2"}}).by_rule
+    {'named': 1}
+
+Masked are, in any JSON value:
+
+* what has the form of a key, token or private key (`capsule.secret_forms`)
+* what a text gives a name that sounds secret: `password=...`, `"api_key": "..."` (`capsule.secret_names`)
+* what stands under a key that sounds secret, after a flag such as `--password`, under `value` where `name` sounds
+  secret, in the private members of a JSON Web Key
+
+In its place stands `[masked:RULE]`. Nothing of the secret is kept, not even a hash: a short secret can be found by
+trying. Masking what was masked changes nothing. `RULES` is the version of all these rules; a record notes it, and how
+often which rule applied, in `context.environment.masked`. Masking is a net and not a wall: a secret that looks like
+any other word is not found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from aver.capsule.block import BLOCK
+from aver.capsule.canonical import DEPTH_MAX
+from aver.capsule.model import SECTIONS, Capsule
+from aver.capsule.secret_forms import Span, forms_in
+from aver.capsule.secret_names import NEEDLES, assignments_in, covers_numbers, is_secret_value, sounds_secret
+from aver.errors import NotCanonical
+
+__all__ = ["NOTE", "RULES", "Masked", "mask", "mask_draft", "note"]
+
+RULES = 1
+"""The version of the rules: a change to what is masked raises it."""
+
+NOTE = "masked"
+"""Where in `context.environment` a record says how it was masked."""
+
+SHORTEST = 5
+"""No text shorter than this holds a secret and something to know it by."""
+
+SHORTEST_KEY = 20
+"""A plain word shorter than this is no key by its form: the shortest is an AWS access key."""
+
+ROUNDS = 4
+"""How often a text is looked through again for what masking uncovered. One that is not done then is masked whole."""
+
+_MARK = re.compile(r"\[masked:[a-z-]{1,32}\](?:#[0-9]+)?")
+_SCHEMA_TYPES = frozenset({"string", "integer", "number", "boolean", "object", "array", "null"})
+_SCHEMA_KEYS = frozenset({"$ref", "anyOf", "oneOf", "allOf", "enum"})
+_PRIVATE_JWK = frozenset({"d", "p", "q", "dp", "dq", "qi", "k"})
+_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "x-auth-token"})
+_LEFT_ALONE = {
+    "trigger": ("type", "timestamp"),
+    "reasoning": ("prompt_hash",),
+    "authority": ("type",),
+    "outcome": ("status",),
+}
+"""Fields of a section that hold a word of CPS, a time or a hash."""
+
+_FLAG = re.compile(r"--?[A-Za-z][A-Za-z0-9_-]*").fullmatch
+
+
+@dataclass(frozen=True, slots=True)
+class Masked:
+    """A value without its secrets, and how many places each rule masked in it."""
+
+    value: Any
+    by_rule: Mapping[str, int]
+
+    @property
+    def count(self) -> int:
+        return sum(self.by_rule.values())
+
+
+def mask(value: Any) -> Masked:
+    """The JSON value with its secrets masked. What is not JSON is left as it is."""
+    counts: Counter[str] = Counter()
+    masked = _walked(value, counts, 0)
+    return Masked(masked, dict(sorted(counts.items())))
+
+
+def mask_draft(draft: Capsule) -> Capsule:
+    """The draft with the secrets in its texts and free parts masked, and the note that says so.
+
+    Ids, times, enumerations, hashes and Aver's block are left alone. A note that is already there is added to.
+    """
+    content = draft.to_dict()
+    counts: Counter[str] = Counter()
+    reasoning = content["reasoning"]
+    if reasoning["options_considered"] == [option["description"] for option in reasoning["options"]]:
+        del reasoning["options_considered"]  # It follows from the options, and is not masked a second time.
+    environment = dict(content["context"]["environment"])
+    block, before = environment.pop(BLOCK, None), environment.pop(NOTE, None)
+    content["context"]["environment"] = environment
+    for name in SECTIONS:
+        left = {key: content[name][key] for key in _LEFT_ALONE.get(name, ())}
+        content[name] = {**_walked(content[name], counts, 1), **left}
+    content["context"]["environment"] = {
+        **content["context"]["environment"],
+        **({} if block is None else {BLOCK: block}),
+        NOTE: note(counts + _noted(before)),
+    }
+    return Capsule.from_dict(content)
+
+
+def note(by_rule: Mapping[str, int]) -> dict[str, Any]:
+    """What a record says of its masking: the version of the rules, how many places, and how many by which rule."""
+    return {"rules": RULES, "count": sum(by_rule.values()), "by_rule": dict(sorted(by_rule.items()))}
+
+
+def _noted(before: Any) -> Counter[str]:
+    by_rule = before.get("by_rule") if isinstance(before, dict) else None
+    return (
+        Counter({str(rule): n for rule, n in by_rule.items() if type(n) is int})
+        if isinstance(by_rule, dict)
+        else Counter()
+    )
+
+
+def _walked(value: Any, counts: Counter[str], depth: int) -> Any:
+    kind = type(value)
+    if kind is str:
+        return _text(value, counts)
+    if depth > DEPTH_MAX:
+        raise NotCanonical(f"nested deeper than {DEPTH_MAX} levels")
+    if isinstance(value, dict):
+        return _object(value, counts, depth)
+    if isinstance(value, list | tuple):
+        return _array(value, counts, depth)
+    return value
+
+
+def _object(value: dict[Any, Any], counts: Counter[str], depth: int) -> dict[Any, Any]:
+    masked: dict[Any, Any] = {}
+    private = _PRIVATE_JWK if isinstance(value.get("kty"), str) else frozenset()
+    title = value.get("name", value.get("key"))
+    titled = isinstance(title, str) and sounds_secret(title)
+    for key, item in value.items():
+        name = _key(key, masked, counts)
+        if key in private:
+            masked[name] = _covered(item, "", counts, depth + 1, rule="private-key")
+        elif type(key) is str and sounds_secret(key):
+            masked[name] = _covered(item, key, counts, depth + 1)
+        elif titled and key == "value":
+            masked[name] = _covered(item, str(title), counts, depth + 1)
+        else:
+            masked[name] = _walked(item, counts, depth + 1)
+    return masked
+
+
+def _key(key: Any, taken: Mapping[Any, Any], counts: Counter[str]) -> Any:
+    """A key may be a secret itself. Two of them become two keys still."""
+    if type(key) is not str or (len(key) < SHORTEST_KEY and key.isidentifier()):
+        return key
+    masked = _text(key, counts)
+    if masked == key:
+        return key
+    number, name = 1, masked
+    while name in taken:
+        number += 1
+        name = f"{masked}#{number}"
+    return name
+
+
+def _array(value: Iterable[Any], counts: Counter[str], depth: int) -> list[Any]:
+    items = list(value)
+    masked = []
+    for index, item in enumerate(items):
+        name = items[index - 1] if index else None
+        if type(name) is str and type(item) is str and _is_given(name, item, alone=len(items) == 2):
+            masked.append(_covered(item, name, counts, depth + 1))
+        else:
+            masked.append(_walked(item, counts, depth + 1))
+    return masked
+
+
+def _is_given(name: str, item: str, *, alone: bool) -> bool:
+    """`["--password", "hunter2"]`, or a header as a pair."""
+    if alone and name.lower() in _HEADERS:
+        return True
+    return _FLAG(name) is not None and not item.startswith("-") and sounds_secret(name)
+
+
+def _covered(value: Any, name: str, counts: Counter[str], depth: int, *, rule: str = "named") -> Any:
+    """What stands under a name that sounds secret: every text in it, and numbers where a number may be a secret."""
+    if depth > DEPTH_MAX:
+        raise NotCanonical(f"nested deeper than {DEPTH_MAX} levels")
+    if type(value) is str:
+        if _MARK.fullmatch(value):
+            return value
+        if is_secret_value(name, value):
+            counts[rule] += 1
+            return f"[masked:{rule}]"
+        return _text(value, counts)
+    if isinstance(value, list | tuple):
+        return [_covered(item, name, counts, depth + 1, rule=rule) for item in value]
+    if isinstance(value, dict):
+        if _is_schema(value):
+            return _walked(value, counts, depth)
+        masked: dict[Any, Any] = {}
+        for key, item in value.items():
+            masked[_key(key, masked, counts)] = _covered(item, name, counts, depth + 1, rule=rule)
+        return masked
+    if type(value) in (int, float) and covers_numbers(name):
+        counts[rule] += 1
+        return f"[masked:{rule}]"
+    return value
+
+
+def _is_schema(value: Mapping[str, Any]) -> bool:
+    """A JSON Schema describes a password, and holds none."""
+    kind = value.get("type")
+    kinds = kind if isinstance(kind, list) else [kind]
+    return not _SCHEMA_KEYS.isdisjoint(value) or any(isinstance(one, str) and one in _SCHEMA_TYPES for one in kinds)
+
+
+def _text(text: str, counts: Counter[str]) -> str:
+    if len(text) < SHORTEST or text.isalpha():
+        return text
+    for _ in range(ROUNDS):
+        spans = _merged(_found(text))
+        if not spans:
+            return text
+        pieces, at = [], 0
+        for start, end, rule in spans:
+            counts[rule] += 1
+            pieces += [text[at:start], f"[masked:{rule}]"]
+            at = end
+        text = "".join([*pieces, text[at:]])
+    if _found(text):
+        counts["tangled"] += 1
+        return "[masked:tangled]"
+    return text
+
+
+def _found(text: str) -> list[Span]:
+    spans = list(forms_in(text))
+    lower = text.lower()
+    if any(needle in lower for needle in NEEDLES):
+        spans += assignments_in(text)
+    return [span for span in spans if not _MARK.fullmatch(text, span.start, span.end)]
+
+
+def _merged(spans: list[Span]) -> list[Span]:
+    """Spans that overlap as one. It is named after the rule that came first: those for forms say more."""
+    merged: list[tuple[int, int, int, str]] = []
+    for start, end, rank, rule in sorted((span.start, span.end, rank, span.rule) for rank, span in enumerate(spans)):
+        if merged and start < merged[-1][1]:
+            first, last, best, name = merged.pop()
+            merged.append((first, max(last, end), *min((best, name), (rank, rule))))
+        else:
+            merged.append((start, end, rank, rule))
+    return [Span(start, end, rule) for start, end, _, rule in merged]

@@ -1,0 +1,1 @@
+"""May it happen: policy, learned risk and human approval, joined into one decision."""

@@ -1,0 +1,206 @@
+"""A request as text: what a person sees before deciding, and what `shown` in their statement is the digest of. Pure.
+
+All that comes from the request stands behind a bar, so that it cannot pass for what we say; `:` in its place marks
+a long line going on. Nothing is left out silently: where a part is cut, a line says how much of it is missing, and
+`Shown.cut` says so to the program.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from aver.gate.approvals.plain import oddities, plain
+from aver.gate.approvals.request import Request
+from aver.gate.approvals.standing import Standing
+
+__all__ = ["GLANCE", "WHOLE", "Line", "Shown", "describe"]
+
+GLANCE = 60
+"""Lines of each part where somebody only wants to know what it is about."""
+
+WHOLE = 100_000
+"""Lines of each part that are shown to somebody who is to decide: more than anybody reads."""
+
+LINE_WIDTH = 300
+"""Characters of a line before it goes on below."""
+
+DEPTH_MAX = 20
+"""Levels of nested arguments that are laid out; what lies deeper is written as JSON."""
+
+_BAR, _ON = "  | ", "  : "
+_STYLES = {"+": "good", "-": "bad", "@": "dim"}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line; `style` is for terminals and no part of what is signed."""
+
+    text: str
+    style: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What was shown. `cut` counts the lines that were not."""
+
+    lines: tuple[Line, ...]
+    cut: int
+
+    @property
+    def text(self) -> str:
+        return "".join(f"{line.text}\n" for line in self.lines)
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(self.text.encode("utf-8")).hexdigest()
+
+
+def describe(
+    request: Request,
+    action: Mapping[str, Any],
+    diff: str | None,
+    standing: Standing,
+    *,
+    limit: int,
+    comment: str = "",
+) -> Shown:
+    """The request in full, or at most `limit` lines of its arguments and of its diff."""
+    arguments, arguments_cut = _limited(_laid_out(action.get("arguments")), limit, "arguments")
+    changes, changes_cut = _limited(_quoted((diff or "").removesuffix("\n").split("\n")), limit, "the diff")
+    lines = [
+        Line(f"request {request.id}", "strong"),
+        *_facts(request, standing),
+        Line("why a person is asked", "strong"),
+        *_reasons(request),
+        Line("the action", "strong"),
+        *_action(action),
+        *([Line("its arguments", "strong"), *arguments] if arguments else []),
+        *([Line("its diff", "strong"), *_coloured(changes)] if diff else []),
+        *_notes(action, diff),
+        *([Line("your reason", "strong"), *_quoted(comment.split("\n"))] if comment else []),
+        Line(f"digest {request.digest}", "strong"),
+    ]
+    return Shown(tuple(Line(line.text.rstrip(), line.style) for line in lines), arguments_cut + changes_cut)
+
+
+def _facts(request: Request, standing: Standing) -> Iterator[Line]:
+    action_risk = request.content.get("risk")
+    yield Line(f"  opened {request.opened}, expires {request.expires} (UTC)")
+    yield Line(f"  {standing.state}{': ' if standing.reason else ''}{plain(standing.reason)}")
+    for number, level in enumerate(request.levels, 1):
+        who = ", ".join(level.approvers) or "nobody who is enrolled"
+        since = f", after {level.after} seconds" if level.after else ""
+        yield Line(f"  level {number}{since}: {level.quorum} of {who}")
+    yield Line(f"  risk {_risk(action_risk)}")
+
+
+def _risk(risk: Any) -> str:
+    try:
+        score, low, high, seen = (risk[name] for name in ("score", "low", "high", "observations"))
+        return f"{score:.3f}, between {low:.3f} and {high:.3f}, from {int(seen)} outcomes here"
+    except (KeyError, TypeError, ValueError):
+        return "not estimated"
+
+
+def _reasons(request: Request) -> Iterator[Line]:
+    for name in ("reasons", "rules"):
+        said = request.content.get(name)
+        for item in said if isinstance(said, list) else []:
+            words = str(item) if name == "reasons" else f"rule {item}"
+            yield from _quoted(words.split("\n"))
+
+
+def _action(action: Mapping[str, Any]) -> Iterator[Line]:
+    for name in ("type", "tool", "description", "caller", "on_behalf_of", "session", "workspace"):
+        if action.get(name):
+            yield from _field(name, action[name], 0)
+    files = action.get("files")
+    for path in files if isinstance(files, list) else []:
+        yield from _field("file", path, 0)
+
+
+def _laid_out(arguments: Any) -> Iterator[Line]:
+    for name, value in arguments.items() if isinstance(arguments, Mapping) else ():
+        yield from _field(str(name), value, 0)
+
+
+def _field(name: str, value: Any, depth: int) -> Iterator[Line]:
+    """A name and a value: short ones side by side, texts of several lines below, nested ones indented."""
+    before = "  " * depth + name
+    if isinstance(value, str):
+        if "\n" in value:
+            yield from _quoted([f"{before}:"])
+            yield from _quoted("  " * (depth + 1) + line for line in value.split("\n"))
+        else:
+            yield from _quoted([f"{before}: {_unmistakable(value)}"])
+    elif isinstance(value, Mapping) and value and depth < DEPTH_MAX:
+        yield from _quoted([f"{before}:"])
+        for inner, item in value.items():
+            yield from _field(str(inner), item, depth + 1)
+    elif isinstance(value, list) and value and depth < DEPTH_MAX:
+        for index, item in enumerate(value):
+            yield from _field(f"{name}[{index}]", item, depth)
+    else:
+        yield from _quoted([f"{before}: {json.dumps(value, ensure_ascii=False)}"])
+
+
+def _unmistakable(text: str) -> str:
+    """A text that reads like another JSON value is put in quotes."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return text if text and text == text.strip() else json.dumps(text, ensure_ascii=False)
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _quoted(lines: Iterable[str]) -> Iterator[Line]:
+    """Lines of another's text, each behind a bar."""
+    for line in lines:
+        text = plain(line)
+        yield Line(_BAR + text[:LINE_WIDTH])
+        for start in range(LINE_WIDTH, len(text), LINE_WIDTH):
+            yield Line(_ON + text[start : start + LINE_WIDTH])
+
+
+def _limited(lines: Iterable[Line], limit: int, what: str) -> tuple[list[Line], int]:
+    kept = list(lines)
+    cut = max(len(kept) - limit, 0)
+    if cut:
+        characters = sum(len(line.text) - len(_BAR) for line in kept[limit:])
+        kept[limit:] = [Line(f"  [cut here: {cut:,} more lines of {what}, {characters:,} characters]", "warn")]
+    return kept, cut
+
+
+def _coloured(lines: Iterable[Line]) -> Iterator[Line]:
+    style = ""
+    for line in lines:
+        if line.text.startswith(_BAR):
+            style = _STYLES.get(line.text[len(_BAR) : len(_BAR) + 1], "")
+        yield Line(line.text, line.style or style)
+
+
+def _notes(action: Mapping[str, Any], diff: str | None) -> Iterator[Line]:
+    """What to know about the characters of all that was quoted."""
+    found = [oddities(text) for text in (*_texts(action), diff or "")]
+    hidden, foreign = sum(one.hidden for one in found), sum(one.foreign for one in found)
+    if hidden:
+        words = f"  note: {hidden} characters that cannot be seen, or change how others are seen, are written <U+....>"
+        yield Line(words, "warn")
+    if foreign:
+        yield Line(f"  note: {foreign} characters are not ASCII and may look like others", "warn")
+
+
+def _texts(value: Any) -> Iterator[str]:
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, Mapping):
+            waiting += [*item.keys(), *item.values()]
+        elif isinstance(item, list):
+            waiting += item

@@ -1,0 +1,191 @@
+"""What is in force: the rules and the roster; and enrolling people, recording their new keys, withdrawing them.
+
+The roster is read from the chain `approvers.<tenant>` at each use, and the chain is verified whole on the way: it has
+a handful of records. Where there is a system file, that is in force instead (see `system`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from aver import clock
+from aver.capsule.block import chain_name, of_kind
+from aver.capsule.model import Authority, Capsule, Context, Outcome, Trigger
+from aver.capsule.sealed import Sealed
+from aver.errors import HeadMoved, IntegrityError, NotFound, Refused
+from aver.gate.approvals.person import Person
+from aver.gate.approvals.roster import (
+    ENROLMENT,
+    WITHDRAWAL,
+    Approver,
+    Roster,
+    enrolment_content,
+    read_roster,
+    withdrawal_content,
+)
+from aver.gate.approvals.rules import Rules, read_rules
+from aver.gate.approvals.system import SYSTEM_FILE, read_system_file
+from aver.keys import Ring, RingEntry, Statement, check_rotation, sign_statement
+from aver.ledger import Head, Ledger
+from aver.verdict import ChainJudge
+from aver.verdict import Rules as VerdictRules
+
+__all__ = [
+    "InForce",
+    "approvers_chain",
+    "enrol",
+    "enrolled",
+    "in_force",
+    "judged",
+    "record_rotations",
+    "withdraw",
+]
+
+DOMAIN = "approvers"
+
+ROTATIONS_MAX = 100
+"""Rotations recorded at one go, and attempts at it; the rest follow at the next occasion."""
+
+
+@dataclass(frozen=True, slots=True)
+class InForce:
+    """Who may approve at this moment, and by which rules."""
+
+    rules: Rules
+    roster: Roster
+
+
+def approvers_chain(tenant: str) -> str:
+    return chain_name(DOMAIN, tenant)
+
+
+def in_force(ledger: Ledger) -> InForce:
+    """The rules and the roster as they are now."""
+    fixed = read_system_file()
+    if fixed is not None:
+        return InForce(*fixed)
+    return InForce(read_rules(ledger.config.approvals, "config.toml: approvals"), enrolled(ledger))
+
+
+def enrolled(ledger: Ledger) -> Roster:
+    """The roster that the ledger holds. `IntegrityError` if its chain is not intact: then nobody may approve."""
+    chain = approvers_chain(ledger.tenant)
+    try:
+        records = list(ledger.read(chain))
+    except NotFound:
+        return Roster()
+    return read_roster(judged(ledger, chain, 0, records), ledger=ledger.id, tenant=ledger.tenant)
+
+
+def judged(ledger: Ledger, chain: str, start: int, records: list[Sealed]) -> list[Sealed]:
+    """The records, if each has its hash, its signature, its place and its link; otherwise `IntegrityError`."""
+    identity = {"name": chain, "ledger": ledger.id, "tenant": ledger.tenant}
+    judge = ChainJudge(VerdictRules(ledger.keys.ring()), chain=chain, start=start, identity=identity, needs_block=True)
+    for record in records:
+        judge.judge(record)
+    broken = next((finding for finding in judge.finish().findings if finding.status == "failed"), None)
+    if broken is not None:
+        raise IntegrityError(broken.code, f"{broken.place}: {broken.words}", evidence=broken, advice="run: aver verify")
+    return records
+
+
+def enrol(ledger: Ledger, newcomer: Person, endorser: Person | None = None) -> Sealed:
+    """Put a person on the roster. The first needs nobody; every other is endorsed by one who is on it."""
+    head, roster = _changeable(ledger)
+    approver = Approver(newcomer.identity, newcomer.public, newcomer.custody)
+    listed = roster.approvers.get(approver.identity)
+    if listed is not None and listed.key == approver.key:
+        raise Refused("ENROLLED", f"{approver.identity} is on the roster already")
+    if not roster.is_new:
+        _check_endorser(roster, endorser, approver.identity)
+    content = enrolment_content(approver, ledger=ledger.id, tenant=ledger.tenant, at=clock.now())
+    people = [newcomer] if endorser is None else [newcomer, endorser]
+    statement = sign_statement(ENROLMENT, content, [one.signer for one in people])
+    did = f"{approver.identity} may approve with the key {approver.fingerprint} ({approver.custody})"
+    return _append(ledger, "key.create", statement, did, head)
+
+
+def withdraw(ledger: Ledger, identity: str, by: Person) -> Sealed:
+    """Take a person off the roster: oneself, or another. The last one stays."""
+    head, roster = _changeable(ledger)
+    gone = roster.approvers.get(identity)
+    if gone is None:
+        raise NotFound(f"{identity} is not on the roster", advice="aver approvals approvers lists it")
+    if len(roster.approvers) == 1:
+        raise Refused("LAST_APPROVER", f"{identity} is the last approver", advice="enrol another first")
+    _check_endorser(roster, by, identity)
+    content = withdrawal_content(identity, gone.fingerprint, ledger=ledger.id, tenant=ledger.tenant, at=clock.now())
+    statement = sign_statement(WITHDRAWAL, content, [by.signer])
+    did = f"{identity} may no longer approve with the key {gone.fingerprint}"
+    return _append(ledger, "key.retire", statement, did, head)
+
+
+def record_rotations(ledger: Ledger) -> int:
+    """Put onto the roster the keys that its people have rotated to. Their own signatures prove them."""
+    recorded = 0
+    for _ in range(ROTATIONS_MAX):
+        head = ledger.head(approvers_chain(ledger.tenant))
+        due = _due(enrolled(ledger), ledger.keys.ring())
+        if due is None:
+            break
+        successor, statement = due
+        did = f"{successor.identity} approves with the key {successor.fingerprint} now"
+        try:
+            _append(ledger, "key.rotate", statement, did, head)
+            recorded += 1
+        except HeadMoved:
+            continue  # Somebody else recorded something: perhaps this very rotation.
+    return recorded
+
+
+def _due(roster: Roster, ring: Ring) -> tuple[RingEntry, Statement] | None:
+    """The next rotation that the roster does not know of, and the statement that proves it."""
+    for approver in roster.approvers.values():
+        successor = _successor(ring, approver.fingerprint)
+        if successor is not None and successor.statement is not None:
+            return successor, successor.statement
+    return None
+
+
+def _successor(ring: Ring, fingerprint: str) -> RingEntry | None:
+    """The ring entry that the key of a fingerprint handed over to."""
+    old = ring.entry(fingerprint)
+    if old is None:
+        return None
+    later = (entry for entry in ring.entries_of(old.identity) if entry.epoch == old.epoch + 1)
+    return next((entry for entry in later if check_rotation(old, entry) == "valid"), None)
+
+
+def _changeable(ledger: Ledger) -> tuple[Head, Roster]:
+    """The roster, and the head of its chain: a change goes right after it, or is not made."""
+    if read_system_file() is not None:
+        raise Refused(
+            "SYSTEM_ROSTER", f"{SYSTEM_FILE} says who may approve here", advice="whoever owns that file can change it"
+        )
+    record_rotations(ledger)
+    return ledger.head(approvers_chain(ledger.tenant)), enrolled(ledger)
+
+
+def _check_endorser(roster: Roster, endorser: Person | None, identity: str) -> None:
+    on_it = ", ".join(roster.approvers)
+    advice = f"one of these must sign, too: {on_it} (--by person:NAME)"
+    if endorser is None:
+        raise Refused("NOT_ENDORSED", f"{identity} needs somebody who is on the roster", advice=advice)
+    listed = roster.approvers.get(endorser.identity)
+    if listed is None or listed.key != endorser.public:
+        raise Refused("NOT_ENDORSED", f"{endorser.identity} is not on the roster with this key", advice=advice)
+
+
+def _append(ledger: Ledger, kind: str, statement: Statement, did: str, after: Head) -> Sealed:
+    content = statement.content
+    result: dict[str, Any] = {"identity": content["identity"], "at": content["at"]}
+    draft = Capsule(
+        type="auth",
+        domain=DOMAIN,
+        trigger=Trigger(source=content["identity"], request="say who may approve", user_id=content["identity"]),
+        context=Context(agent_id="aver"),
+        authority=Authority(type="human_approved", approver=content["identity"], chain=[statement.to_dict()]),
+        outcome=Outcome(status="success", summary=did, result=result),
+    )
+    return ledger.append(after.chain, of_kind(draft, kind), after=after)

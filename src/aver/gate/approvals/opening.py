@@ -1,0 +1,203 @@
+"""Opening a request, and finding those that are open.
+
+A request pins who may decide it, with their keys, at the moment it is opened. Whoever waits for it goes by the pins
+it holds in memory: nothing that is written to disk afterwards makes another key count. Opening the same action again
+under the same gate id gives the first request, provided that it pins what would be pinned now; a record that somebody
+else put there in advance is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from aver import clock
+from aver.capsule.block import chain_name, of_kind
+from aver.capsule.model import Authority, Capsule, Context, Outcome, Reasoning, Trigger
+from aver.capsule.sealed import Sealed
+from aver.errors import BadInput, Exists, IntegrityError, NotFound, Refused
+from aver.gate.action import Action
+from aver.gate.approvals.enrolment import InForce, in_force, judged, record_rotations
+from aver.gate.approvals.notify import notify
+from aver.gate.approvals.request import REQUEST, Request, later, read_request, request_content
+from aver.gate.approvals.roster import Approver
+from aver.gate.approvals.rules import EXPIRES_MAX, Level
+from aver.gate.decision import Decision
+from aver.ledger import Ledger
+
+__all__ = [
+    "approvals_chain",
+    "counted",
+    "find_request",
+    "load_request",
+    "open_request",
+    "recent_requests",
+    "summary_of",
+]
+
+DOMAIN = "approvals"
+
+SUMMARY_MAX = 200
+"""Characters of a request's one line."""
+
+PREFIX_MIN = 4
+"""Characters of a request's id that a person must give at least."""
+
+
+def approvals_chain(tenant: str) -> str:
+    return chain_name(DOMAIN, tenant)
+
+
+def open_request(
+    ledger: Ledger, action: Action, decision: Decision, *, parent: Sealed | None = None, correlation: str | None = None
+) -> Request:
+    """Ask people about an action. `parent` is the record of the gate's decision.
+
+    `Refused` with `NO_APPROVERS` where nobody could approve it: then there is nothing to wait for.
+    """
+    digest = action.digest
+    if decision.digest != digest:
+        raise Refused("DIGEST_MISMATCH", "the decision is about another action than the one to be approved")
+    record_rotations(ledger)
+    now_in_force = in_force(ledger)
+    levels, approvers = _those_who_decide(now_in_force)
+    opened = clock.now()
+    content, blobs = request_content(
+        action,
+        decision,
+        expires=later(opened, now_in_force.rules.expires),
+        levels=levels,
+        approvers=approvers,
+        anchor=now_in_force.roster.anchor,
+    )
+    summary = summary_of(action.to_dict())
+    draft = Capsule(
+        type="auth",
+        domain=DOMAIN,
+        parent_id=parent.id if parent else None,
+        trigger=Trigger(
+            type="agent",
+            source=action.caller,
+            timestamp=opened,
+            request=summary,
+            correlation_id=correlation,
+            user_id=action.on_behalf_of or None,
+        ),
+        context=Context(agent_id=action.caller, session_id=action.session or None),
+        reasoning=Reasoning(analysis="\n".join(decision.reasons)),
+        authority=Authority(type="policy", policy_reference=next(iter(content["rules"]), None)),
+        outcome=Outcome(status="pending", result=content, summary=f"asks for approval: {summary}"),
+    )
+    refs = {"decision": parent.id} if parent else None
+    chain = approvals_chain(ledger.tenant)
+    key = f"{REQUEST}:{decision.gate_id}:{digest}"
+    try:
+        request = read_request(ledger.append(chain, of_kind(draft, REQUEST, refs), key=key, blobs=blobs))
+    except Exists as exists:
+        return _resumed(exists.record, digest, decision.gate_id, now_in_force)
+    notify(request, now_in_force.rules.notify, summary)
+    return request
+
+
+def _those_who_decide(now_in_force: InForce) -> tuple[tuple[Level, ...], dict[str, Approver]]:
+    """The levels with those of their people who are on the roster, and their keys."""
+    levels = _levels(now_in_force)
+    if not any(len(level.approvers) >= level.quorum for level in levels):
+        listed = sum(len(level.approvers) for level in levels)
+        raise Refused(
+            "NO_APPROVERS",
+            f"a person must approve this, and {listed or 'none'} of those who may can: too few for any level's quorum",
+            advice="enrol an approver: aver keys new person:NAME, then aver approvals enrol person:NAME",
+        )
+    roster = now_in_force.roster.approvers
+    return levels, {name: roster[name] for level in levels for name in level.approvers}
+
+
+def _levels(now_in_force: InForce) -> tuple[Level, ...]:
+    roster = now_in_force.roster.approvers
+    return tuple(
+        Level(tuple(name for name in level.approvers or roster if name in roster), level.quorum, level.after)
+        for level in now_in_force.rules.levels
+    )
+
+
+def _resumed(record: Sealed, digest: str, gate_id: str, now_in_force: InForce) -> Request:
+    request = read_request(record)
+    levels, approvers = _those_who_decide(now_in_force)
+    same = (request.digest, request.gate_id, request.levels) == (digest, gate_id, levels)
+    if not same or request.approvers != approvers or request.expires > later(request.opened, EXPIRES_MAX):
+        raise Refused(
+            "REQUEST_CHANGED",
+            f"the request {request.id} that is there for this action names other approvers, or is not about it",
+            advice="ask again under a new gate id",
+        )
+    return request
+
+
+def counted(request: Request, now_in_force: InForce) -> Mapping[str, Approver]:
+    """Those pinned in a request who are still on the roster with the very same key.
+
+    Where a system file is in force its levels must be those of the request, too: nobody else sets them.
+    """
+    roster = now_in_force.roster
+    if roster.anchor == "system" and request.levels != _levels(now_in_force):
+        return {}
+    return {
+        identity: approver
+        for identity, approver in request.approvers.items()
+        if (now := roster.approvers.get(identity)) is not None and now.key == approver.key
+    }
+
+
+# --- finding
+
+
+def load_request(ledger: Ledger, request_id: str) -> Request:
+    """The request of an id, for showing it and for deciding it. Whoever waits for one uses `open_request`."""
+    record = ledger.get(request_id)
+    if record is None or record.chain != approvals_chain(ledger.tenant):
+        raise NotFound(f"there is no request {request_id} in this ledger", advice="aver approvals list")
+    judged(ledger, record.chain, record.sequence, [record])
+    return read_request(record)
+
+
+def find_request(ledger: Ledger, beginning: str) -> Request:
+    """The one request whose id begins so."""
+    if re.fullmatch(r"[0-9a-f-]{4,36}", beginning) is None:
+        raise BadInput(
+            f"{ascii(beginning)[:80]} is not the id of a request", advice=f"give {PREFIX_MIN} or more of its characters"
+        )
+    if len(beginning) == 36:
+        return load_request(ledger, beginning)
+    found = {request.id for request in recent_requests(ledger) if request.id.startswith(beginning)}
+    if not found:
+        raise NotFound(f"no request of the last days begins with {beginning}", advice="aver approvals list --all")
+    if len(found) > 1:
+        raise BadInput(f"{len(found)} requests begin with {beginning}", advice="give more of the id")
+    return load_request(ledger, found.pop())
+
+
+def recent_requests(ledger: Ledger) -> Iterator[Request]:
+    """Every request that may still be open, oldest first. What cannot be read is left to `aver verify`."""
+    since = later(clock.now(), -EXPIRES_MAX)
+    chain = approvals_chain(ledger.tenant)
+    for record in ledger.find(chain=chain, kind=REQUEST, since=since):
+        try:
+            yield read_request(record)
+        except (BadInput, IntegrityError):
+            continue
+
+
+def summary_of(action: Mapping[str, object]) -> str:
+    """An action in one line: what it is called, or else what it would do."""
+    tool = str(action.get("tool") or action.get("type"))
+    arguments = action.get("arguments")
+    words = str(action.get("description") or "")
+    if not words and isinstance(arguments, dict):
+        said = (arguments.get(name) for name in ("command", "file_path", "path", "url", "query"))
+        words = next((one for one in said if isinstance(one, str)), "")
+    files = action.get("files")
+    if not words and isinstance(files, list) and files:
+        words = str(files[0]) if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"
+    line = " ".join(f"{tool}: {words}".split()) if words else tool
+    return line if len(line) <= SUMMARY_MAX else f"{line[: SUMMARY_MAX - 1]}…"

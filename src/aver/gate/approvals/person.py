@@ -1,0 +1,47 @@
+"""A person at the moment of signing: who they are, the signer of their key, and how that key is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from aver.errors import NotFound, Refused, Unavailable
+from aver.gate.approvals.roster import Custody
+from aver.keys import KeyStore, PublicKey, RingEntry, StatementSigner
+from aver.keys.agent import agent_signer
+
+__all__ = ["Person", "find_person"]
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody who can sign now. `public` is the key that the signatures hold under."""
+
+    identity: str
+    public: PublicKey
+    custody: Custody
+    signer: StatementSigner
+
+
+def find_person(keys: KeyStore, identity: str, ask: Callable[[], str]) -> Person:
+    """The person of an identity in our ring. `ask` is called for the passphrase, if the key is under one.
+
+    A key without a file is looked for in ssh-agent. One in a plain file can be used, and what it signs says so.
+    """
+    entry = keys.ring().active(identity)
+    if entry is None:
+        raise NotFound(f"{identity} has no key here", advice=f"make one: aver keys new {identity}")
+    try:
+        plain = keys.signer(identity, create=False)
+    except Refused as refusal:
+        if refusal.code != "PASSPHRASE_NEEDED":
+            raise
+        return Person(identity, entry.key, "passphrase", keys.unlock(identity, ask()))
+    try:
+        return Person(identity, plain.public, "file", plain)
+    except Unavailable:
+        return _held_by_agent(entry)
+
+
+def _held_by_agent(entry: RingEntry) -> Person:
+    return Person(entry.identity, entry.key, "ssh-agent", agent_signer(entry.key))

@@ -1,0 +1,214 @@
+"""A request for approval as a value: what is asked, of whom, until when. No I/O.
+
+`outcome.result` of an `approval.request`:
+
+    v           1
+    digest      SHA-256 of the action's canonical bytes: what an approval is for
+    gate_id     of the decision that asks
+    action      the exact action, or a blob of its canonical bytes (whose digest is then that digest)
+    diff        its diff, or a blob of it, or null
+    risk        {score, low, high, observations}, or null
+    reasons     why a person is asked
+    rules       the policies that asked, and `bundle`, the digest of the policy bundle
+    expires     when it is denied by itself
+    levels      [{approvers, quorum, after}]
+    approvers   {identity: {public_key, public_key_pq, custody}}: the keys that count, pinned
+    anchor      what those keys rest on: `ledger` or `system`
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from aver.capsule.blobs import INLINE_MAX, Blob, blob_references
+from aver.capsule.block import block_of
+from aver.capsule.canonical import canonical_bytes, has_surrogate
+from aver.capsule.sealed import Sealed
+from aver.errors import AverError, BadInput, IntegrityError
+from aver.gate.action import Action
+from aver.gate.approvals.roster import Approver, approver_from_dict
+from aver.gate.approvals.rules import LEVELS_MAX, Level, level_from_dict
+from aver.gate.decision import Decision
+from aver.keys.document import check_version, shape, text_field, time_field
+
+__all__ = ["REQUEST", "Request", "later", "read_request", "request_content"]
+
+REQUEST = "approval.request"
+
+ACTION_INLINE_MAX = INLINE_MAX // 2
+"""Bytes of an action that stand in the record itself."""
+
+DIFF_MAX = 16 * 1024 * 1024
+"""Bytes of a diff that a person can be asked about. Nobody reads more, so nobody is asked."""
+
+GATE_ID_MAX = 128
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_GATE_ID = re.compile(rf"[!-~]{{1,{GATE_ID_MAX}}}")
+_KEYS = frozenset(
+    (
+        *("v", "digest", "gate_id", "action", "diff", "risk", "reasons", "rules", "bundle"),
+        *("expires", "levels", "approvers", "anchor"),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One request. Those whose approval counts are pinned in it, with their keys."""
+
+    id: str
+    hash: str
+    chain: str
+    sequence: int
+    opened: str
+    expires: str
+    digest: str
+    gate_id: str
+    levels: tuple[Level, ...]
+    approvers: Mapping[str, Approver]
+    anchor: str
+    content: Mapping[str, Any]
+    """`outcome.result`, for showing."""
+
+    def action_in(self, blob: bytes | None) -> dict[str, Any]:
+        """The exact action; `blob` is its bytes where they are kept apart. It has the digest, or it is refused."""
+        action = self.content["action"]
+        raw = canonical_bytes(action) if blob is None else blob
+        if hashlib.sha256(raw).hexdigest() != self.digest:
+            raise IntegrityError("EVIDENCE_INVALID", f"the action in the request {self.id} is not the one it is about")
+        if blob is None:
+            return dict(action)
+        from aver.capsule.reading import read_json
+
+        return dict(read_json(raw))
+
+    def diff_in(self, blob: bytes | None, action: Mapping[str, Any]) -> str | None:
+        """The diff, held to the action in the same way."""
+        diff = self.content["diff"]
+        raw = blob if blob is not None else None if diff is None else str(diff).encode()
+        if action.get("diff_sha256") != (None if raw is None else hashlib.sha256(raw).hexdigest()):
+            raise IntegrityError("EVIDENCE_INVALID", f"the diff in the request {self.id} is not that of its action")
+        return None if raw is None else raw.decode("utf-8", "surrogatepass")
+
+    def blob_of(self, part: str) -> str | None:
+        """The digest of the blob that holds the `action` or the `diff`; None where it stands in the record."""
+        value = self.content[part]
+        found = next(blob_references(value), None) if isinstance(value, dict) and value.keys() == {"blob"} else None
+        return None if found is None else found[0]
+
+    def levels_of(self, identity: str) -> list[int]:
+        """The levels, from 1 on, on which a person decides."""
+        return [number for number, level in enumerate(self.levels, 1) if identity in level.approvers]
+
+    def opens(self, level: int) -> str:
+        """When a level may decide without being asked."""
+        return later(self.opened, self.levels[level - 1].after)
+
+
+def later(moment: str, seconds: float) -> str:
+    """A time so many seconds later, in the form in which records carry it."""
+    return (datetime.fromisoformat(moment) + timedelta(seconds=seconds)).isoformat()
+
+
+def request_content(
+    action: Action,
+    decision: Decision,
+    *,
+    expires: str,
+    levels: tuple[Level, ...],
+    approvers: Mapping[str, Approver],
+    anchor: str,
+) -> tuple[dict[str, Any], list[Blob]]:
+    """`outcome.result` of a new request, and the blobs that go with it."""
+    text_field(decision.gate_id, "gate_id", _GATE_ID)
+    blobs: list[Blob] = []
+    exact: Any = action.to_dict()
+    raw = canonical_bytes(exact)
+    if len(raw) > ACTION_INLINE_MAX:
+        blobs.append(Blob(raw, "application/json"))
+        exact = blobs[-1].reference
+    risk = None
+    if decision.score is not None and decision.interval is not None:
+        low, high = decision.interval
+        risk = {"score": decision.score, "low": low, "high": high, "observations": decision.observations}
+    content = {
+        "v": 1,
+        "digest": decision.digest,
+        "gate_id": decision.gate_id,
+        "action": exact,
+        "diff": _diff(action.diff, blobs),
+        "risk": risk,
+        "reasons": list(decision.reasons),
+        "rules": list(decision.policy.rules) if decision.policy else [],
+        "bundle": decision.policy.bundle if decision.policy else None,
+        "expires": expires,
+        "levels": [level.to_dict() for level in levels],
+        "approvers": {identity: approver.to_dict() for identity, approver in approvers.items()},
+        "anchor": anchor,
+    }
+    return content, blobs
+
+
+def _diff(diff: str | None, blobs: list[Blob]) -> Any:
+    if diff is None:
+        return None
+    raw = diff.encode("utf-8", "surrogatepass")
+    if len(raw) > DIFF_MAX:
+        raise BadInput(
+            f"a diff of {len(raw)} bytes is more than a person can review ({DIFF_MAX})", advice="split the change"
+        )
+    if len(raw) <= ACTION_INLINE_MAX and not has_surrogate(diff):
+        return diff
+    blobs.append(Blob(raw, "text/x-diff"))
+    return blobs[-1].reference
+
+
+def read_request(record: Sealed) -> Request:
+    """The request in a record; `BadInput` if it is none, or says what no request says."""
+    try:
+        content = record.to_dict()
+        if record.kind != REQUEST:
+            raise BadInput(f"the record {content['id']} is of the kind {record.kind}")
+        result = shape(content["outcome"]["result"], "the request", _KEYS)
+        check_version(result["v"], "the request")
+        listed = result["levels"]
+        if not isinstance(listed, list) or not 1 <= len(listed) <= LEVELS_MAX:
+            raise BadInput(f"the request has no levels, or more than {LEVELS_MAX}")
+        approvers = {
+            identity: approver_from_dict(identity, data, f"the request: approvers.{identity}")
+            for identity, data in result["approvers"].items()
+        }
+        levels = tuple(level_from_dict(item, f"the request: levels[{index}]") for index, item in enumerate(listed))
+        _check_levels(levels, approvers)
+        return Request(
+            id=record.id,
+            hash=record.hash,
+            chain=str(record.chain or ""),
+            sequence=record.sequence,
+            opened=time_field((block_of(content) or {}).get("at"), "the request: at"),
+            expires=time_field(result["expires"], "the request: expires"),
+            digest=text_field(result["digest"], "the request: digest", _DIGEST),
+            gate_id=text_field(result["gate_id"], "the request: gate_id", _GATE_ID),
+            levels=levels,
+            approvers=approvers,
+            anchor=str(result["anchor"]),
+            content=result,
+        )
+    except AverError:
+        raise
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise BadInput("the record is not a request for approval") from error
+
+
+def _check_levels(levels: tuple[Level, ...], approvers: Mapping[str, Approver]) -> None:
+    """Everyone who decides has a key here, and no key is there twice: one person is one voice."""
+    if {identity for level in levels for identity in level.approvers} != approvers.keys():
+        raise BadInput("the request does not give a key for exactly those who decide")
+    if len({approver.fingerprint for approver in approvers.values()}) < len(approvers):
+        raise BadInput("the request gives one key to two people")

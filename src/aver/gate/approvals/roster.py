@@ -1,0 +1,226 @@
+"""Whose approvals count: people and their public keys, as the chain `approvers.<tenant>` tells. No I/O.
+
+The key ring cannot tell: whoever runs as the same user can write that file. So a person is *enrolled*, once, by a
+record that carries a statement signed by the person's own key, and from the second person on also by somebody who
+is enrolled already. Nobody gets onto the roster, and nobody off it, but by a signature of someone on it:
+
+    key.create   statement `enrolment`    signed by the new key and, unless it is the first ever, by an approver
+    key.rotate   statement `rotation`     signed by the old key and the new one, as `aver keys rotate` makes it
+    key.retire   statement `withdrawal`   signed by an approver, of oneself or of another; one always remains
+
+A record that does not keep to this changes nothing and is listed under `ignored`. The seal of a record proves only
+that the ledger's key made it, which the agent may use as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, get_args
+
+from aver.capsule.sealed import Sealed
+from aver.errors import AverError, BadInput
+from aver.keys import PublicKey, Ring, Statement, check_statement
+from aver.keys.document import shape, time_field
+from aver.keys.identity import check_identity
+from aver.keys.rotation import PURPOSE as ROTATION
+
+__all__ = [
+    "CUSTODIES",
+    "ENROLMENT",
+    "WITHDRAWAL",
+    "Approver",
+    "Custody",
+    "Roster",
+    "approver_from_dict",
+    "enrolment_content",
+    "read_roster",
+    "with_record",
+    "withdrawal_content",
+]
+
+ENROLMENT = "enrolment"
+WITHDRAWAL = "withdrawal"
+
+Custody = Literal["passphrase", "ssh-agent", "file"]
+CUSTODIES: tuple[str, ...] = get_args(Custody)
+"""Where a private key is kept. In a plain `file`, whatever runs as that user can sign with it."""
+
+_UNREADABLE = (AverError, AttributeError, KeyError, IndexError, TypeError, ValueError)
+
+
+@dataclass(frozen=True, slots=True)
+class Approver:
+    """A person, the key that counts as theirs, and how its private half is kept."""
+
+    identity: str
+    key: PublicKey
+    custody: Custody
+
+    @property
+    def fingerprint(self) -> str:
+        return self.key.fingerprint
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"public_key": self.key.ed25519, "public_key_pq": self.key.ml_dsa_65, "custody": self.custody}
+
+
+def approver_from_dict(identity: str, data: Any, where: str) -> Approver:
+    """What `to_dict` wrote; `public_key_pq` may be left out."""
+    data = shape(data, where, frozenset({"public_key", "custody"}), frozenset({"public_key_pq"}))
+    if not check_identity(identity).startswith("person:"):
+        raise BadInput(f"{where}: {identity} is not a person")
+    key = PublicKey.read(data["public_key"], data.get("public_key_pq", ""), where)
+    return Approver(identity, key, _custody(data["custody"], where))
+
+
+def _custody(value: Any, where: str) -> Custody:
+    if value not in CUSTODIES:
+        raise BadInput(f"{where}.custody must be one of {', '.join(CUSTODIES)}")
+    found: Custody = value
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Roster:
+    """Who may approve now, and which keys no longer count."""
+
+    approvers: Mapping[str, Approver] = field(default_factory=dict)
+    """By identity."""
+    ended: Mapping[str, str] = field(default_factory=dict)
+    """Fingerprints of keys that were replaced or withdrawn, and when."""
+    keys: frozenset[tuple[str, PublicKey]] = frozenset()
+    """Every identity with every key that ever was on the roster as its."""
+    anchor: Literal["ledger", "system"] = "ledger"
+    """What the roster rests on: a chain in the ledger, or a file that the agent's user cannot write."""
+    ignored: tuple[str, ...] = ()
+    """Records that wanted to change the roster and had no right to."""
+
+    @property
+    def is_new(self) -> bool:
+        """Whether nobody was ever enrolled."""
+        return not self.keys
+
+    def ring(self) -> Ring:
+        """The keys of those who may approve now, and no others."""
+        return Ring.pinned(approver.key for approver in self.approvers.values())
+
+    def with_approver(self, approver: Approver, at: str) -> Roster:
+        before = self.approvers.get(approver.identity)
+        ended = {**self.ended, before.fingerprint: at} if before else self.ended
+        approvers = {**self.approvers, approver.identity: approver}
+        return replace(self, approvers=approvers, ended=ended, keys=self.keys | {(approver.identity, approver.key)})
+
+    def without(self, identity: str, at: str) -> Roster:
+        gone = self.approvers[identity]
+        approvers = {name: approver for name, approver in self.approvers.items() if name != identity}
+        return replace(self, approvers=approvers, ended={**self.ended, gone.fingerprint: at})
+
+
+def enrolment_content(approver: Approver, *, ledger: str, tenant: str, at: str) -> dict[str, Any]:
+    """What is signed to enrol somebody. It names the ledger, so that it cannot be carried into another."""
+    return {"identity": approver.identity, **approver.to_dict(), "ledger": ledger, "tenant": tenant, "at": at}
+
+
+def withdrawal_content(identity: str, fingerprint: str, *, ledger: str, tenant: str, at: str) -> dict[str, Any]:
+    """What is signed to take somebody off the roster."""
+    return {"identity": identity, "fingerprint": fingerprint, "ledger": ledger, "tenant": tenant, "at": at}
+
+
+def read_roster(records: Iterable[Sealed], *, ledger: str, tenant: str) -> Roster:
+    """The roster after all records of the chain, in order."""
+    roster = Roster()
+    for record in records:
+        roster = with_record(roster, record, ledger=ledger, tenant=tenant)
+    return roster
+
+
+def with_record(roster: Roster, record: Sealed, *, ledger: str, tenant: str) -> Roster:
+    """The roster after one more record."""
+    try:
+        statement = Statement.from_dict(record.to_dict()["authority"]["chain"][0])
+        kind = record.kind
+        if kind == "key.create":
+            return _enrolled(roster, statement, ledger, tenant)
+        if kind == "key.rotate":
+            return _rotated(roster, statement)
+        if kind == "key.retire":
+            return _withdrawn(roster, statement, ledger, tenant)
+        words = f"it is of the kind {kind}"
+    except _UNREADABLE as error:
+        words = error.message if isinstance(error, AverError) else "it cannot be read"
+    return replace(roster, ignored=(*roster.ignored, f"{_place(record)}: {words}"))
+
+
+def _place(record: Sealed) -> str:
+    try:
+        return f"sequence {record.sequence}"
+    except AverError:
+        return "a record"
+
+
+def _enrolled(roster: Roster, statement: Statement, ledger: str, tenant: str) -> Roster:
+    content = _content(statement, ENROLMENT, ledger, tenant)
+    described = {name: content[name] for name in ("public_key", "public_key_pq", "custody")}
+    approver = approver_from_dict(content["identity"], described, "enrolment")
+    if content != enrolment_content(approver, ledger=ledger, tenant=tenant, at=content["at"]):
+        raise BadInput("the enrolment says more than it should")
+    approver.key.check_usable()
+    if not _is_signed(statement, approver.key):
+        raise BadInput(f"the enrolment of {approver.identity} is not signed by the key itself")
+    if not roster.is_new and not _is_endorsed(statement, roster, approver.fingerprint):
+        raise BadInput(f"the enrolment of {approver.identity} is not signed by anyone who was on the roster")
+    if any(approver.fingerprint == key.fingerprint for _, key in roster.keys):
+        raise BadInput(f"the key {approver.fingerprint} was on the roster before")
+    return roster.with_approver(approver, content["at"])
+
+
+def _rotated(roster: Roster, statement: Statement) -> Roster:
+    content = statement.content
+    before = roster.approvers[content["identity"]]
+    old, new = _side(content["old"]), _side(content["new"])
+    at = time_field(content["at"], "rotation.at")
+    if statement.purpose != ROTATION or old != before.key:
+        raise BadInput(f"the rotation is not of the key that is on the roster for {before.identity}")
+    if any(new.fingerprint == key.fingerprint for _, key in roster.keys):
+        raise BadInput(f"the key {new.fingerprint} was on the roster before")
+    if not (_is_signed(statement, old) and _is_signed(statement, new)):
+        raise BadInput(f"the rotation of {before.identity} is not signed by both keys")
+    return roster.with_approver(replace(before, key=new), at)
+
+
+def _withdrawn(roster: Roster, statement: Statement, ledger: str, tenant: str) -> Roster:
+    content = _content(statement, WITHDRAWAL, ledger, tenant)
+    gone = roster.approvers[content["identity"]]
+    if gone.fingerprint != content["fingerprint"]:
+        raise BadInput(f"the withdrawal is not of the key that is on the roster for {gone.identity}")
+    if not _is_endorsed(statement, roster, ""):
+        raise BadInput(f"the withdrawal of {gone.identity} is not signed by anyone on the roster")
+    if len(roster.approvers) == 1:
+        raise BadInput(f"{gone.identity} is the last approver")
+    return roster.without(gone.identity, content["at"])
+
+
+def _content(statement: Statement, purpose: str, ledger: str, tenant: str) -> dict[str, Any]:
+    content = statement.content
+    if statement.purpose != purpose:
+        raise BadInput(f"its statement is of the purpose {statement.purpose}, not {purpose}")
+    if (content["ledger"], content["tenant"]) != (ledger, tenant):
+        raise BadInput("its statement was made for another ledger or tenant")
+    time_field(content["at"], f"{purpose}.at")
+    return content
+
+
+def _side(data: Any) -> PublicKey:
+    return PublicKey.read(data["public_key"], data["public_key_pq"], "rotation")
+
+
+def _is_signed(statement: Statement, key: PublicKey) -> bool:
+    results = check_statement(statement, Ring.pinned((key,)))
+    return any(result.by == key.fingerprint and result.outcome == "valid" for result in results)
+
+
+def _is_endorsed(statement: Statement, roster: Roster, but: str) -> bool:
+    """Whether somebody on the roster signed, with another key than `but`."""
+    results = check_statement(statement, roster.ring())
+    return any(result.outcome == "valid" and result.by != but for result in results)

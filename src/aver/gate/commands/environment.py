@@ -1,0 +1,109 @@
+"""Variables set before a command that change what it does: the libraries it loads, the programs it calls.
+
+`FOO=1 make` is ordinary; `LD_PRELOAD=x.so make`, `PAGER='sh -c …' git log` and `GIT_SSH_COMMAND=… git fetch` run code
+that the command does not name. There are too many such variables to list them all, so their family names are listed,
+and what is ordinary among them is let through by value.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from aver.gate.commands.model import Word
+from aver.gate.places import locate
+
+if TYPE_CHECKING:
+    from aver.gate.commands.call import Call
+
+__all__ = ["looks_like_code", "sets_variable"]
+
+_TRICKS = re.compile(
+    r"""
+    (?:LD|DYLD|GIT|NPM_CONFIG|PIP|UV|CARGO|BUNDLE|ANSIBLE|SSH|SUDO|BASH|MALLOC|GCONV|PERL|RUBY|AVER|CLAUDE|CODEX
+      |CURSOR|CLINE|ANTHROPIC|OPENAI|DOCKER|KUBE|HELM|TF_CLI|GCLOUD|CLOUDSDK|RSYNC|TAR|GNUPG|GPG|LUA|PHP|NODE|DENO|BUN
+      |YARN|PNPM|POETRY|CONDA|MAMBA|VIRTUALENV|GRADLE|MAVEN|JAVA|_JAVA|JDK|DOTNET|CORECLR|COR|R|JULIA|ERL|ELIXIR|OCAML
+      |GHC|MAKE|CMAKE|CTEST|CGO|RUSTC|RUST|CC|CXX|LESS|MAN|AWK|RIPGREP|FZF|GREP|BAT|PYTEST)_.*
+    |LD|PATH|IFS|ENV|PS[0-4]|SHELL|SHELLOPTS|BASHOPTS|PROMPT_COMMAND|CDPATH|GLOBIGNORE|FPATH|ZDOTDIR|HOME|PWD|OLDPWD|HISTFILE
+    |EDITOR|VISUAL|FCEDIT|PAGER|MANPAGER|BROWSER|LESS|LESSOPEN|LESSCLOSE|LESSKEY|LESSEDIT|MORE|MANOPT|MANPATH
+    |PYTHON.*|PERL5?.*|RUBY(?:OPT|LIB|SHELL)|NODE_OPTIONS|CLASSPATH|MAKE|MAKEFLAGS|MAKEFILES|MFLAGS|GNUMAKEFLAGS|BASH_ENV
+    |CC|CXX|CPP|AR|AS|LINK|GOFLAGS|GOPROXY|GOPATH|GOROOT|GOENV|GOPRIVATE|GONOSUMDB|GONOSUMCHECK|GOSUMDB|TERMINFO.*|TERMCAP
+    |NLSPATH|HOSTALIASES|RES_OPTIONS|LOCPATH|LOCALDOMAIN|GCONV_PATH|TMPDIR|TEMP|TMP|XDG_.*|DISPLAY|WINDOWID|MAIL|MAILPATH
+    |GREP_OPTIONS|GZIP|BZIP2?|XZ_OPT|XZ_DEFAULTS|ZSTD_CLEVEL|UNZIP.*|ZIPOPT|ZIPINFO|CURL_HOME|WGETRC|NETRC|INPUTRC|PSQLRC
+    |.*_(?:PRELOAD|WRAPPER|RUNNER|COMMAND|CMD|PAGER|EDITOR|BROWSER|ASKPASS|PROXY|RSH|SHELL|HOOKS?|STARTUP|INIT|PLUGINS?
+      |OPTIONS|OPTS|OPT|FLAGS|LIBRARY_PATH|CONFIG|CONFIG_FILE|RC|BASE_URL|REGISTRY|INDEX_URL|ENDPOINT(?:_URL)?|EXEC)
+    |(?:HTTPS?|ALL|FTP|NO|SOCKS)_PROXY|.*CA_BUNDLE|SSL_CERT_.*|.*REJECT_UNAUTHORIZED.*|.*_VERIFY
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_HARMLESS = re.compile(
+    r"""
+    GIT_(?:TERMINAL_PROMPT|(?:AUTHOR|COMMITTER)_(?:NAME|EMAIL|DATE)|OPTIONAL_LOCKS|TRACE\w*|LITERAL_PATHSPECS|MERGE_AUTOEDIT)
+    |PYTHON(?:UNBUFFERED|DONTWRITEBYTECODE|UTF8|HASHSEED|IOENCODING|FAULTHANDLER|TRACEMALLOC|ASYNCIODEBUG|DEVMODE|OPTIMIZE
+      |NOUSERSITE|SAFEPATH|PROFILEIMPORTTIME)
+    |PYTEST_(?:DISABLE_PLUGIN_AUTOLOAD|TIMEOUT|DEBUG|XDIST_AUTO_NUM_WORKERS)
+    |NODE_(?:ENV|NO_WARNINGS|DEBUG)|RUST_(?:LOG|BACKTRACE|TEST_THREADS)|CARGO_(?:TERM_\w+|INCREMENTAL|NET_OFFLINE|BUILD_JOBS)
+    |GO(?:OS|ARCH|MAXPROCS|GC|DEBUG|TRACEBACK|111MODULE)|CGO_ENABLED|DOCKER_BUILDKIT|MAKE_TERMOUT
+    |PIP_(?:DISABLE_PIP_VERSION_CHECK|NO_INPUT|NO_COLOR|PROGRESS_BAR|QUIET)|UV_(?:NO_PROGRESS|OFFLINE|NO_SYNC|FROZEN)
+    |NPM_CONFIG_(?:LOGLEVEL|FUND|AUDIT|PROGRESS|UPDATE_NOTIFIER|YES)|LESSCHARSET|MAN_KEEP_FORMATTING
+    |LESS|MORE|DISPLAY|NO_PROXY|XDG_SESSION_TYPE|RUBY_VERSION|JAVA_VERSION|(?:OPENAI|ANTHROPIC)_(?:API_KEY|MODEL)
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_NO_PROGRAM = frozenset(("", "cat", "true", ":", "false", "/bin/true", "/bin/cat", "never", "0", "1"))
+"""Values of EDITOR and PAGER that show or do nothing."""
+_HARMLESS_NODE_OPTIONS = re.compile(
+    r"(?:\s*--(?:max-old-space-size=[0-9]+|no-warnings|trace-warnings|experimental-vm-modules|enable-source-maps"
+    r"|openssl-legacy-provider|unhandled-rejections=\w+|experimental-specifier-resolution=\w+))*\s*"
+)
+_COMPILER = re.compile(r"(?:gcc|g\+\+|cc|c\+\+|clang|clang\+\+|ar|ld|lld|as)(?:-[0-9.]+)?")
+_SUBSCRIPT = re.compile(r"\[.*(?:\$\(|`|\$\{)", re.DOTALL)
+_SEARCH_PATHS = frozenset(("PYTHONPATH", "NODE_PATH", "GOPATH", "RUBYLIB", "PERL5LIB", "CLASSPATH"))
+_STEERING = re.compile(r"(?:AVER|CLAUDE|CODEX|CURSOR|CLINE)_.*", re.IGNORECASE)
+_TAKES_DATA = re.compile(r".*(?:PROXY|BASE_URL|ENDPOINT(?:_URL)?|REGISTRY|INDEX_URL)", re.IGNORECASE)
+
+
+def sets_variable(call: Call, name: str, value: Word) -> None:
+    """Judge an assignment. Whether programs will see it is not asked: `set -a` and what was exported before decide."""
+    if not _TRICKS.fullmatch(name) or _HARMLESS.fullmatch(name):
+        return
+    if _is_harmless_value(call, name, value):
+        return
+    cited = (f"{name}={value.shown}" if not value.text.startswith(name) else value.shown,)
+    if _STEERING.fullmatch(name):
+        call.report.effect("agent-config", cited)
+    elif _TAKES_DATA.fullmatch(name):
+        call.report.effect("egress", cited)
+    else:
+        call.report.effect("execute", cited)
+    call.report.unclear("environment", f"{name} changes what programs do", cited)
+
+
+def looks_like_code(call: Call, word: Word) -> None:
+    """A text such as `a[$(rm x)]`: where the shell takes it for a number or for a name, it runs what is in it."""
+    if any(_SUBSCRIPT.search(value) for value in word.values):
+        call.unclear("dynamic-code", "the shell may run what stands in the brackets", word)
+
+
+def _is_harmless_value(call: Call, name: str, value: Word) -> bool:
+    text = value.value
+    if text is None:
+        return False
+    if name.upper().endswith(("PAGER", "EDITOR", "VISUAL", "BROWSER", "ASKPASS")):
+        return text in _NO_PROGRAM
+    if name in ("CC", "CXX", "CPP", "AR", "LD", "AS"):
+        return _COMPILER.fullmatch(text) is not None
+    if name == "SHELL":
+        return text in ("/bin/sh", "/bin/bash", "/bin/zsh", "/usr/bin/bash", "bash", "sh")
+    if name == "NODE_OPTIONS":
+        return _HARMLESS_NODE_OPTIONS.fullmatch(text) is not None
+    if name in _SEARCH_PATHS:
+        return _lie_in(call, text, "workspace")
+    if name in ("TMPDIR", "TMP", "TEMP"):
+        return _lie_in(call, text, "workspace", "temporary")
+    return False
+
+
+def _lie_in(call: Call, directories: str, *where: str) -> bool:
+    found = [locate(path, cwd, call.ground) for path in directories.split(":") if path for cwd in call.state.cwds]
+    return all(place.where in where for place in found)

@@ -1,0 +1,225 @@
+"""Interpreters of other languages. What they run is not looked into; that they run it, and from where, is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from aver.gate.commands.apply import apply, apply_given
+from aver.gate.commands.call import Call
+from aver.gate.commands.model import Word
+from aver.gate.commands.options import read_arguments, rows_of, spec_from
+from aver.gate.commands.tables import ROWS, WITH_SUBCOMMANDS, tools
+
+__all__ = ["INTERPRETERS", "fetched", "interpreter", "node", "python", "sqlite"]
+
+_PYTHON = "posix (-b -B -d -E -h -i -I -O -P -q -s -S -u -v -V -x -?) -c=code -m= -W= -X= --check-hash-based-pycs="
+_NODE = (
+    "posix (-v -i -h --test --watch --no-warnings --trace-warnings --enable-source-maps"
+    " --experimental-vm-modules --inspect? --expose-gc) -e=~code -p=~code -pe=~code --eval=~code --print=~code"
+    " -r=program --require=program --import=program --loader=program --experimental-loader=program -c:read"
+    " --check:read --env-file=read --max-old-space-size= -C= --conditions= --title= --run=code --prof --cpu-prof"
+    " --build-snapshot=program --test-reporter= --test-name-pattern= --watch-path= 1program"
+)
+INTERPRETERS: Mapping[str, str] = {
+    "perl": (
+        "posix -e=~code -E=~code -M=program -m=program -I= -i?!write -x? -F= -0? -l? -d?!?code -n -p -a -w -c"
+        " -v:skip -V? 1program"
+    ),
+    "ruby": "posix -e=~code -r=program -I= -i?!write -C= -F= -n -p -a -w -c -v:skip -S 1program",
+    "php": (
+        "posix -r=~code -B=code -R=code -E=code -F=program -f=~program -d=code -S=!network -t= -c=program"
+        " -z=program -l:read -i -m -v:skip 1program"
+    ),
+    "lua": "posix -e=~code -l=program -i -v:skip 1program",
+    "luajit": "posix -e=~code -l=program -b? -j= -O? 1program",
+    "Rscript": "posix -e=~code 1program",
+    "julia": "posix -e=~code -E=~code -L=program -J=program --project? -t= -p= 1program",
+    "osascript": "posix -e=~code -l= -s= 1program",
+    "tclsh": "posix 1program",
+    "expect": "posix -c=~code -f=~program 1program",
+    "java": (
+        "posix onedash -jar=~program -cp=program -classpath=program -javaagent?program -D? -X? -version:skip"
+        " --version:skip -m=~program 1program"
+    ),
+    "deno": "posix 1code",
+    "tsx": "posix -e=~code --tsconfig=read 1program",
+    "ts-node": "posix -e=~code -r=program -P=read 1program",
+    "jshell": "1code",
+    "bc": "*read",
+    "dc": "-e=code -f=program *program",
+    "m4": "*program",
+    "pwsh": "+execute +?code",
+    "powershell": "+execute +?code",
+    "cmd": "+execute +?code",
+}
+_READS_ITSELF = re.compile(r"3?\.?[0-9.]*")
+_TOOLS = frozenset(rows_of(tools.TABLE))
+_FETCHED_NAME = re.compile(r"(@[a-z0-9-]+/)?([a-z0-9._-]+)(?:@[\w.^~-]+)?")
+_MODULES: Mapping[str, str] = {
+    "json.tool": "1read 2write --indent=",
+    "venv": "*write",
+    "compileall": "*edit @write",
+    "py_compile": "*edit",
+    "unittest": "+execute",
+    "doctest": "+execute",
+    "timeit": "+execute +?code",
+    "cProfile": "+execute +?script",
+    "pdb": "+execute +?script",
+    "trace": "+execute +?script",
+    "http.server": "+network +egress -d=read --directory=read -b= --bind= *skip",
+    "ensurepip": "+install +execute",
+    "zipfile": "+write -l:read -t:read *read",
+    "tarfile": "+write -l:read -t:read *read",
+    "tokenize": "*read",
+    "ast": "*read",
+    "dis": "*read",
+    "calendar": "*skip",
+    "platform": "*skip",
+    "site": "*skip",
+    "sysconfig": "*skip",
+    "this": "*skip",
+    "base64": "*read",
+}
+_SQL_READS = re.compile(
+    r"\s*(?:select|explain|pragma\s+\w+(?:\(\w+\))?\s*;?\s*$|\.(?:tables|schema|indexes|databases|dbinfo|mode\s+\w+"
+    r"|headers?\s+\w+|width)\b|with\b)",
+    re.IGNORECASE,
+)
+_SQL_REACHES_OUT = re.compile(
+    r"writefile|readfile|edit\s*\(|load_extension|attach|vacuum\s+into|fts3_tokenizer|\binto\b|\b(?:insert|update|delete|drop|create|replace|alter)\b"
+    r"|;\s*\S|^\s*\.(?!tables|schema|indexes|databases|dbinfo|mode|header|width)",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+def python(call: Call) -> None:
+    given = read_arguments(spec_from(_PYTHON), call.words)
+    words = _from_module(call.words)
+    if words is not None:
+        options, module, rest = words
+        apply_given(call, spec_from(_PYTHON), read_arguments(spec_from(_PYTHON), options))
+        _python_module(call, module, rest)
+        return
+    apply_given(call, spec_from(_PYTHON), given.without_operands())
+    if given.has("-c") or given.has("-V", "-h") or any(name in ("--version", "--help") for name, _ in given.unlisted):
+        return
+    if not given.operands or given.operands[0].value == "-":
+        _runs_input(call)
+    else:
+        call.executes(given.operands[0])
+
+
+def _from_module(words: tuple[Word, ...]) -> tuple[tuple[Word, ...], Word, tuple[Word, ...]] | None:
+    """Options, module and arguments of `python -m`; None if there is no `-m` before the script or the code."""
+    skip = False
+    for index, word in enumerate(words):
+        text = word.value
+        if skip:
+            skip = False
+        elif text is None or not text.startswith("-") or text == "-":
+            return None
+        elif re.fullmatch(r"-[bBdEhiIOPqsSuvVx]*m", text) and index + 1 < len(words):
+            return words[:index], words[index + 1], words[index + 2 :]
+        elif re.fullmatch(r"-[bBdEhiIOPqsSuvVx]*c.*", text, re.DOTALL):
+            return None
+        elif re.fullmatch(r"-[bBdEhiIOPqsSuvVx]*[WX]", text):
+            skip = True
+        elif re.fullmatch(r"-m.+", text):
+            return words[:index], word.after(2), words[index + 1 :]
+    return None
+
+
+def _python_module(call: Call, module: Word, rest: tuple[Word, ...]) -> None:
+    name = module.value
+    if name is None:
+        call.does("execute", module)
+        call.unclear("dynamic-program", "which module runs depends on what cannot be seen", module)
+    elif name in _MODULES:
+        apply(replace(call, program=f"python -m {name}", words=rest), spec_from(_MODULES[name]))
+    else:
+        program = name.replace("_", "-")
+        if program in ROWS or program in WITH_SUBCOMMANDS or program == "pip":
+            call.runs((Word(module.text, (program,), program), *rest), "python -m")
+        else:
+            call.does("execute", module, target=name)
+            call.unclear("script", f"what the module {name} does was not looked into", module)
+
+
+def _runs_input(call: Call) -> None:
+    call.does("execute")
+    feed = call.input
+    if feed is None:
+        call.unclear("dynamic-code", f"{call.program} runs what is typed into it")
+    elif feed.kind in ("decoded", "network", "other", "listing"):
+        call.unclear(
+            "encoded" if feed.kind == "decoded" else "piped-code", f"{call.program} runs what another program prints"
+        )
+    else:
+        call.unclear("code", f"code that {call.program} runs was not looked into")
+
+
+def node(call: Call) -> None:
+    given = apply(call, spec_from(_NODE))
+    if given.has("--test"):
+        call.does("execute", target="node --test")
+    elif not given.operands and not given.options and not given.unlisted:
+        _runs_input(call)
+
+
+def interpreter(call: Call) -> None:
+    """An interpreter that runs code it is given, a file, or what comes in."""
+    given = apply(call, spec_from(INTERPRETERS[call.program]))
+    asks = {name for name, _ in given.unlisted} & {"--version", "--help", "-V", "--v"}
+    runs = any(option.is_first_operand or option.operands == "skip" for option, _, _ in given.options)
+    if not given.operands and not runs and not asks and call.program not in ("bc", "cmd", "pwsh", "powershell"):
+        _runs_input(call)
+
+
+def fetched(call: Call) -> None:
+    """`npx`, `uvx` and the like: a tool that is there already, or else fetched and run."""
+    given = read_arguments(
+        spec_from(
+            "posix (-y -q --yes --no --no-install --quiet --offline) -p= -c=run --package= --call=run --from="
+            " --with= --python="
+        ),
+        call.words,
+    )
+    for value in given.values("-c", "--call"):
+        call.runs_word(value, call.program)
+    packages = list(given.values("-p", "--package", "--from", "--with"))
+    if not given.operands:
+        return
+    tool = given.operands[0]
+    named = _FETCHED_NAME.fullmatch(tool.value or "")
+    if named is not None and not named[1] and named[2] in _TOOLS and not packages:
+        call.runs((Word(tool.text, (named[2],), named[2]), *given.operands[1:]))
+        return
+    call.does("network", tool)
+    call.does("install", tool)
+    call.does("execute", tool)
+    call.unclear("unknown-program", f"{tool.shown} would be fetched and run", tool)
+
+
+def sqlite(call: Call) -> None:
+    """`sqlite3 FILE SQL`: reading statements read; everything else may do more."""
+    given = read_arguments(
+        spec_from(
+            "onedash (-readonly -json -csv -header -noheader -line -column -box -table -markdown -list -html"
+            " -batch -bail -safe) -cmd= -separator= -nullvalue= -init=program -newline= -vfs="
+        ),
+        call.words,
+    )
+    apply_given(call, spec_from("-init=program"), given.without_operands())
+    statements = [*given.operands[1:], *given.values("-cmd")]
+    for word in given.operands[:1]:
+        call.touches("read", word)
+    reads = [
+        s.value is not None and _SQL_READS.match(s.value) and not _SQL_REACHES_OUT.search(s.value) for s in statements
+    ]
+    if not statements or not all(reads):
+        for word in given.operands[:1]:
+            call.touches("write", word)
+        call.does("execute", *statements)
+        call.unclear("code", "statements of SQL that may do more than read", *statements)

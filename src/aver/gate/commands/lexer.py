@@ -1,0 +1,364 @@
+"""Reading words as bash reads them: quotes, escapes, expansions and substitutions.
+
+Everything that a shell may read in more than one way, or that is rarer than it is useful, is refused (`Unreadable`)
+rather than guessed: quotes inside `${…}` inside quotes, `$[…]`, `${name@P}`, arithmetic that is not plainly arithmetic.
+A refused command is not understood, and steps up.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from aver.errors import BadInput
+from aver.gate.commands.model import NESTING_MAX, WORDS_MAX
+from aver.gate.commands.syntax import Part, RawWord, Redirect, Script
+
+__all__ = ["BLANKS", "Unreadable", "WordReader"]
+
+BLANKS = re.compile(r"(?:[ \t]|\\\n)+")
+_PLAIN = re.compile(r"[A-Za-z0-9_./:@%+,=~^-]+")
+_ENDS = frozenset(" \t\n;&|()<>")
+_OPERATORS = frozenset(";&|()<>")
+_RUN = re.compile(r"[^ \t\n;&|()<>'\"\\$`]+")
+_QUOTED_RUN = re.compile(r'[^"\\$`]+')
+_PATTERN_OR_BRACE = re.compile(r"[*?\[{]")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SPECIAL = frozenset("0123456789@*#?$!-")
+_PARAMETER = re.compile(r"[!#]?(?P<name>[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-])(?:\[[\w@*$-]+\])?", re.ASCII)
+_ARITHMETIC_RUN = re.compile(r"[\w\s+\-*/%<>=!&|^~?:,.\[\]@#]+", re.ASCII)
+_EXPANSION_RUN = re.compile(r"[^}\\'\"$`{<>\n]+")
+_BACKTICK_RUN = re.compile(r"[^`\\]+")
+_ESCAPE = re.compile(
+    r"\\(?:([abeEfnrtv\\'\"?])|([0-7]{1,3})|x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|c(.))",
+    re.DOTALL,
+)
+_SHORT_ESCAPES = dict(zip("abeEfnrtv\\'\"?", "\a\b\x1b\x1b\f\n\r\t\v\\'\"?", strict=True))
+
+
+class Unreadable(BadInput):
+    """A command cannot be read, or is more than the limits. `code` is one of `UNCLEAR`."""
+
+    def __init__(self, code: str, why: str) -> None:
+        super().__init__(why)
+        self.code = code
+
+
+@dataclass(slots=True)
+class PendingHere:
+    """A here-document whose operator was read and whose text begins after the line."""
+
+    redirect: Redirect
+    delimiter: str
+    is_literal: bool
+    strips_tabs: bool
+    level: int
+
+
+class WordReader:
+    """A place in a text, and how words are read from there. What runs inside words is read by the subclass."""
+
+    __slots__ = ("at", "depth", "end", "hidden", "level", "pending", "starts", "text", "words_read")
+
+    def __init__(self, text: str, *, depth: int = 0) -> None:
+        if depth > NESTING_MAX:
+            raise Unreadable("too-much", f"nested deeper than {NESTING_MAX} levels")
+        self.text = text
+        self.at = 0
+        self.end = len(text)
+        self.depth = depth
+        self.level = 0
+        """How many substitutions of this text we are inside of: a here-document ends in the one it began in."""
+        self.words_read = 0
+        self.pending: list[PendingHere] = []
+        self.starts: list[int] = []
+        """Where each simple command's program stands in the text."""
+        self.hidden: list[tuple[int, int, str]] = []
+        """Stretches that are data to the shell, and what a second parser is shown instead."""
+
+    # --- what the grammar adds
+
+    def substitution(self) -> Script:
+        """The commands from here to the closing parenthesis of a substitution, which is passed."""
+        raise NotImplementedError
+
+    def nested(self, text: str) -> Script:
+        """A text that is a script of its own: what stands between backticks."""
+        raise NotImplementedError
+
+    # --- words
+
+    def word(self) -> RawWord | None:
+        """The word that begins here, or None where none does."""
+        text, start = self.text, self.at
+        self.count_words()
+        plain = _PLAIN.match(text, start)
+        if plain is not None:
+            stop = plain.end()
+            if stop == self.end or (text[stop] in _ENDS and not text.startswith(("<(", ">("), stop)):
+                self.at = stop
+                source = plain[0]
+                return RawWord(source, (Part("text", source),), start)
+        parts: list[Part] = []
+        while self.at < self.end:
+            char = text[self.at]
+            if char in _ENDS:
+                if char not in "<>" or not text.startswith("(", self.at + 1):
+                    break
+                self.at += 2
+                parts.append(Part("process", char, script=self.substitution()))
+            elif char == "'":
+                parts.append(Part("text", self._single_quoted(), quoted=True))
+            elif char == '"':
+                self.at += 1
+                parts += self._double_quoted()
+            elif char == "\\":
+                self._escaped(parts)
+            elif char == "$":
+                parts += self._dollar(quoted=False)
+            elif char == "`":
+                parts.append(Part("command", script=self._backticks(quoted=False)))
+            else:
+                run = _RUN.match(text, self.at)
+                assert run is not None  # every other character is of the run
+                self.at = run.end()
+                parts.append(Part("bare" if _PATTERN_OR_BRACE.search(run[0]) else "text", run[0]))
+        if not parts:
+            return None
+        return RawWord(text[start : self.at], tuple(parts), start)
+
+    def here_document(self) -> RawWord:
+        """The whole text as that of a here-document: expansions count, quotes do not."""
+        return RawWord(self.text, tuple(self._text_with_expansions(closing=None)))
+
+    def count_words(self, count: int = 1) -> None:
+        self.words_read += count
+        if self.words_read > WORDS_MAX:
+            raise Unreadable("too-much", f"more than {WORDS_MAX} words")
+
+    def _escaped(self, parts: list[Part]) -> None:
+        if self.at + 1 >= self.end:
+            raise Unreadable("syntax", "a backslash at the very end")
+        char = self.text[self.at + 1]
+        if char == "\n":
+            self._continued_line()
+        else:
+            parts.append(Part("text", char, quoted=True))
+        self.at += 2
+
+    def _continued_line(self) -> None:
+        """A backslash at the end of a line joins it to the next one; where that would join marks, it is refused."""
+        before, after = self.text[self.at - 1 : self.at], self.text[self.at + 2 : self.at + 3]
+        if after in _OPERATORS and after and before not in (" ", "\t", "\n", ""):
+            raise Unreadable("syntax", "a continued line in the middle of a mark")
+
+    # --- quotes
+
+    def _single_quoted(self) -> str:
+        close = self.text.find("'", self.at + 1)
+        if close == -1:
+            raise Unreadable("syntax", "a single quote is not closed")
+        inner = self.text[self.at + 1 : close]
+        self.hidden.append((self.at + 1, close, "x"))
+        self.at = close + 1
+        return inner
+
+    def _double_quoted(self) -> list[Part]:
+        start = self.at
+        parts = self._text_with_expansions(closing='"')
+        if self.at > self.end:
+            raise Unreadable("syntax", "a double quote is not closed")
+        if len(parts) == 1 and parts[0].kind == "text":
+            self.hidden.append((start, self.at - 1, "x"))
+        return parts or [Part("text", "", quoted=True)]
+
+    def _text_with_expansions(self, *, closing: str | None) -> list[Part]:
+        """From here past `closing`, or to the end. Past the end where the closing character is missing."""
+        text, parts = self.text, list[Part]()
+        literal: list[str] = []
+
+        def flush() -> None:
+            if literal:
+                parts.append(Part("text", "".join(literal), quoted=True))
+                literal.clear()
+
+        while self.at < self.end:
+            char = text[self.at]
+            if char == closing:
+                self.at += 1
+                flush()
+                return parts
+            if char == "\\" and self.at + 1 < self.end:
+                following = text[self.at + 1]
+                if following in "$`\\\n" or following == closing:
+                    literal.append("" if following == "\n" else following)
+                else:
+                    literal.append("\\" + following)
+                self.at += 2
+            elif char == "$":
+                flush()
+                parts += self._dollar(quoted=True)
+            elif char == "`":
+                flush()
+                parts.append(Part("command", quoted=True, script=self._backticks(quoted=closing is not None)))
+            elif run := _QUOTED_RUN.match(text, self.at):
+                literal.append(run[0])
+                self.at = run.end()
+            else:  # a quote in a here-document, a backslash at its end
+                literal.append(char)
+                self.at += 1
+        flush()
+        if closing is not None:
+            self.at = self.end + 1
+        return parts
+
+    def _ansi_quoted(self) -> str:
+        """`$'…'`, from its opening quote."""
+        start = at = self.at + 1
+        pieces: list[bytes] = []
+        while at < self.end and self.text[at] != "'":
+            if self.text[at] != "\\":
+                pieces.append(self.text[at].encode("utf-8", "surrogatepass"))
+                at += 1
+            elif self.text.startswith("\\x{", at):
+                raise Unreadable("syntax", "an escape \\x{…}, which shells read differently")
+            elif found := _ESCAPE.match(self.text, at):
+                pieces.append(_unescaped(found))
+                at = found.end()
+            elif at + 1 < self.end:
+                pieces.append(self.text[at : at + 2].encode("utf-8", "surrogatepass"))
+                at += 2
+            else:
+                break
+        if not self.text.startswith("'", at):
+            raise Unreadable("syntax", "a $' quote is not closed")
+        self.hidden.append((start, at, "x"))
+        self.at = at + 1
+        return b"".join(pieces).partition(b"\0")[0].decode("utf-8", "surrogateescape")
+
+    # --- expansions
+
+    def _dollar(self, *, quoted: bool) -> list[Part]:
+        text, at = self.text, self.at
+        following = text[at + 1 : at + 2]
+        if name := _NAME.match(text, at + 1):
+            self.at = name.end()
+            return [Part("variable", name[0], quoted)]
+        if following == "(":
+            if text.startswith("(", at + 2):
+                self.at = at + 3
+                return [Part("unknown", quoted=quoted, scripts=self.arithmetic())]
+            self.at = at + 2
+            return [Part("command", quoted=quoted, script=self.substitution())]
+        if following == "{":
+            return [self._braced_expansion(quoted)]
+        if following == "'" and not quoted:
+            self.at = at + 1
+            return [Part("text", self._ansi_quoted(), quoted=True)]
+        if following == '"' and not quoted:
+            self.at = at + 2
+            return self._double_quoted()
+        if following in _SPECIAL and following:
+            self.at = at + 2
+            return [Part("unknown", following, quoted)]
+        if following in ("[", "\\") and (following == "[" or text.startswith("\n", at + 2)):
+            raise Unreadable("syntax", f"${following} is read differently by different shells")
+        self.at = at + 1
+        return [Part("text", "$", quoted=True)]
+
+    def _braced_expansion(self, quoted: bool) -> Part:
+        """`${…}`, from its dollar sign."""
+        self.at += 2
+        parameter = _PARAMETER.match(self.text, self.at)
+        if parameter is None:
+            raise Unreadable("syntax", "an expansion ${…} of a kind that is not read")
+        whole_name = parameter[0] == parameter["name"] and _NAME.fullmatch(parameter["name"])
+        self.at = parameter.end()
+        if self.text.startswith("}", self.at):
+            self.at += 1
+            return Part("variable" if whole_name else "unknown", parameter["name"], quoted)
+        if self.text.startswith("@", self.at):
+            raise Unreadable("dynamic-code", "${name@…} may run what the variable holds")
+        scripts: list[Script] = []
+        while self.at < self.end and self.text[self.at] != "}":
+            char = self.text[self.at]
+            if char == "\\" and self.text[self.at + 1 : self.at + 2] not in ("", "\n"):
+                self.at += 2
+            elif char == "$":
+                scripts += _scripts_of(self._dollar(quoted=True))
+            elif char == "`":
+                scripts.append(self._backticks(quoted=quoted))
+            elif char == '"' and not quoted:
+                self.at += 1
+                scripts += _scripts_of(self._double_quoted())
+            elif char == "'" and not quoted:
+                self._single_quoted()
+            elif run := _EXPANSION_RUN.match(self.text, self.at):
+                self.at = run.end()
+            else:
+                raise Unreadable("syntax", f"{char!r} inside ${{…}} is read differently by different shells")
+        if self.at >= self.end:
+            raise Unreadable("syntax", "an expansion ${…} is not closed")
+        self.at += 1
+        return Part("unknown", parameter["name"], quoted, scripts=tuple(scripts))
+
+    def arithmetic(self) -> tuple[Script, ...]:
+        """From after `((` past `))`: the commands in its substitutions. What is not plainly arithmetic is refused."""
+        scripts: list[Script] = []
+        depth = 0
+        while self.at < self.end:
+            char = self.text[self.at]
+            if char == ")":
+                if depth == 0:
+                    if not self.text.startswith("))", self.at):
+                        break
+                    self.at += 2
+                    return tuple(scripts)
+                depth -= 1
+                self.at += 1
+            elif char == "(":
+                depth += 1
+                self.at += 1
+            elif char == "$":
+                scripts += _scripts_of(self._dollar(quoted=True))
+            elif run := _ARITHMETIC_RUN.match(self.text, self.at):
+                self.at = run.end()
+            else:
+                break
+        raise Unreadable("syntax", "something after (( that is not plainly arithmetic")
+
+    def _backticks(self, *, quoted: bool) -> Script:
+        """`` `…` ``, from its opening backtick. A backslash before `` ` ``, `$` or itself is taken away first."""
+        start, at = self.at, self.at + 1
+        pieces: list[str] = []
+        while at < self.end and self.text[at] != "`":
+            if self.text[at] != "\\":
+                run = _BACKTICK_RUN.match(self.text, at)
+                assert run is not None
+                pieces.append(run[0])
+                at = run.end()
+                continue
+            escaped = self.text[at + 1 : at + 2]
+            pieces.append(escaped if escaped in ("`", "$", "\\") or (quoted and escaped == '"') else "\\" + escaped)
+            at += 2
+        if at >= self.end:
+            raise Unreadable("syntax", "a backtick is not closed")
+        self.at = at + 1
+        self.hidden.append((start, self.at, "x"))
+        return self.nested("".join(pieces))
+
+
+def _scripts_of(parts: list[Part]) -> list[Script]:
+    return [script for part in parts for script in (*((part.script,) if part.script else ()), *part.scripts)]
+
+
+def _unescaped(found: re.Match[str]) -> bytes:
+    short, octal, byte, small, large, control = found.groups()
+    if short is not None:
+        return _SHORT_ESCAPES[short].encode()
+    if octal is not None or byte is not None:
+        return bytes([(int(octal, 8) if octal is not None else int(byte, 16)) & 0xFF])
+    if control is not None:
+        return bytes([ord(control[0]) & 0x1F])
+    number = int(small or large, 16)
+    return chr(number).encode("utf-8", "surrogatepass") if number < 0x110000 else b"\xef\xbf\xbd"

@@ -1,0 +1,154 @@
+"""The shape of a script: what the reader makes of a command's text, before anything is made of its meaning.
+
+A word is a row of parts, because how it was quoted decides what it becomes: `*` is a pattern, `'*'` is a star.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+__all__ = [
+    "AndOr",
+    "Assignment",
+    "Branches",
+    "Function",
+    "Group",
+    "Loop",
+    "Node",
+    "Part",
+    "Pipeline",
+    "RawWord",
+    "Redirect",
+    "Script",
+    "SimpleCommand",
+    "TestCommand",
+]
+
+PartKind = Literal["text", "bare", "variable", "command", "process", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A piece of a word.
+
+    `text`      quoted: it stands for itself
+    `bare`      unquoted: a leading tilde, braces and patterns in it have their meaning
+    `variable`  `text` is the name whose value comes here, unchanged
+    `command`   what `script` prints comes here
+    `process`   a name by which what `script` prints, or reads, can be opened
+    `unknown`   anything: arithmetic, `${name%.py}`, positional parameters
+    """
+
+    kind: PartKind
+    text: str = ""
+    quoted: bool = False
+    script: Script | None = None
+    scripts: tuple[Script, ...] = ()
+    """Commands that run while this part is worked out: `${x:-$(id)}`."""
+
+
+@dataclass(frozen=True, slots=True)
+class RawWord:
+    """A word as it was written, and its parts."""
+
+    source: str
+    parts: tuple[Part, ...]
+    start: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """`name=value` before a command or alone. Of an array, `value` holds all its elements' parts.
+
+    `is_whole` says that the variable holds the value and nothing else: not so for arrays, elements and `+=`.
+    """
+
+    name: str
+    value: RawWord
+    is_whole: bool
+
+
+@dataclass(slots=True)
+class Redirect:
+    """`operator` as written, without the descriptor. The text of a here-document, `body`, comes after its line."""
+
+    operator: str
+    target: RawWord
+    descriptor: str = ""
+    body: RawWord | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SimpleCommand:
+    words: tuple[RawWord, ...]
+    assignments: tuple[Assignment, ...] = ()
+    redirects: tuple[Redirect, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TestCommand:
+    """`[[ … ]]` and `(( … ))`: they ask, and run only what stands in substitutions."""
+
+    words: tuple[RawWord, ...]
+    redirects: tuple[Redirect, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    stages: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AndOr:
+    """`first`, then each after `&&` or `||`."""
+
+    first: Node
+    rest: tuple[tuple[Literal["&&", "||"], Node], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """`( … )`, `{ …; }`."""
+
+    kind: Literal["subshell", "braces"]
+    body: Script
+    redirects: tuple[Redirect, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Branches:
+    """`if` and `case`: `conditions` run in order, then one of the bodies, or none."""
+
+    conditions: tuple[Script, ...]
+    bodies: tuple[Script, ...]
+    words: tuple[RawWord, ...] = ()
+    redirects: tuple[Redirect, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """`for`, `select`, `while`, `until`. `words` is None where a `for` runs over the positional parameters."""
+
+    condition: Script | None
+    body: Script
+    variable: str = ""
+    words: tuple[RawWord, ...] | None = ()
+    redirects: tuple[Redirect, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    name: str
+    body: Node
+
+
+Node = SimpleCommand | TestCommand | Pipeline | AndOr | Group | Branches | Loop | Function
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """Commands one after the other. `background` holds the places of those that end in `&`."""
+
+    items: tuple[Node, ...]
+    background: frozenset[int] = field(default=frozenset())

@@ -1,0 +1,100 @@
+"""Programs that only look, and those of their options that do more."""
+
+from __future__ import annotations
+
+__all__ = ["TABLE"]
+
+TABLE = r"""
+cat, tac, nl, rev, fold, fmt, expand, unexpand, cksum, sum, zcat, bzcat, xzcat, zstdcat, gzcat, lz4cat :: *read
+md5sum, sha1sum, sha224sum, sha256sum, sha384sum, sha512sum, b2sum, md5, shasum, b3sum :: -a= --algorithm= *read
+base64, base32, basenc :: -w= --wrap= -b= -i=read -o=write --output=write *read
+head, tail :: -n= -c= -s= --lines= --bytes= --pid= --sleep-interval= --max-unchanged-stats= *read
+wc :: --files0-from=read --total= *read
+od :: -A= -j= -N= -S= -t= -w? *read
+hexdump, hd :: -e= -f=read -n= -s= *read
+xxd :: -c= -g= -l= -n= -o= -s= -R= 1read 2write
+strings :: -n= -t= -e= -T= -U= *read
+paste :: -d= --delimiters= *read
+join :: -t= -o= -e= -j= -1= -2= -a= -v= *read
+cmp :: -i= -n= --ignore-initial= --bytes= *read
+pr, comm :: *read
+cut :: -b= -c= -d= -f= --bytes= --characters= --delimiter= --fields= --output-delimiter= *read
+tr, basename, dirname, seq, expr, sleep, yes, factor, false, true, :, echo, numfmt, tput, cal, ncal :: *skip
+column :: -c= -s= -o= -N= -R= -H= -O= -T= -E= -W= --table-columns= --separator= *read
+colrm, col, ul, look :: *read
+sort :: -k= -t= -S= -T= -o=write --output=write --key= --field-separator= --buffer-size= --parallel= --batch-size= \
+  --compress-program=program --files0-from=read --random-source=read --temporary-directory= --sort= *read
+uniq :: -f= -s= -w= --skip-fields= --skip-chars= --check-chars= --group? --all-repeated? 1read 2write
+shuf :: -e -i= -n= -o=write --output=write --random-source=read --input-range= --head-count= *read
+tsort, iconv :: -f= -t= -c -o=write --output=write --from-code= --to-code= *read
+ts :: *skip
+pv :: -L= -s= -N= -i= -w= -H= -F= -D= -B= -d= -R= -P=write --pidfile=write *read
+grep, egrep, fgrep, zgrep, bzgrep, xzgrep :: -e=~ -f=~read --regexp=~ --file=~read -m= -A= -B= -C= -d= -D= \
+  --max-count= --after-context= --before-context= --context= --include=sought --exclude= --exclude-dir= \
+  --exclude-from=read --label= --color? --colour? --binary-files= --directories= -r:tree -R:tree --recursive:tree \
+  --dereference-recursive:tree 1skip *read
+rg :: -e=~ -f=~read --regexp=~ --file=~read --files~ --type-list~ -g=sought -t= -T= -A= -B= -C= -m= -j= -M= -r= -d= \
+  -E= --glob=sought --iglob=sought --type= --type-not= --type-add= --after-context= --before-context= --context= \
+  --max-count= --max-depth= --max-columns= --max-filesize= --replace= --threads= --sort= --sortr= --color= --colors= \
+  --encoding= --engine= --path-separator= --field-match-separator= --context-separator= --ignore-file=read \
+  --pre=program --pre-glob= --hostname-bin=program --hyperlink-format= 1skip *read .read
+ag :: -G= -A? -B? -C? -m= --depth= --ignore= --ignore-dir= --path-to-ignore=read --pager=run -p=read 1skip *read \
+  .read
+ack :: -A? -B? -C? -m= --type= --ignore-dir= --ignore-file= --ackrc=program --pager=run --output=code 1skip *read \
+  .read
+ls, dir, vdir, exa, eza, lsd :: --ignore= --hide= --sort= --time= --time-style= --color? --width= --level= \
+  --block-size= --format= --indicator-style= *read .read
+tree :: -L= -P= -I= -o=write -H= -T= --charset= --filelimit= --timefmt= --gitfile=read --infofile=read *read .read
+du :: -d= -t= -B= -X=read --max-depth= --threshold= --exclude= --exclude-from=read --files0-from=read --time? *read \
+  .read
+df :: -B= -t= -x= --output? --type= --exclude-type= *skip
+stat :: -c= --format= --printf= *read
+file :: -e= -F= -P= -f=read -m=read --files-from=read --magic-file=read --exclude= --extension -C!write \
+  --compile!write *read
+readlink, realpath :: --relative-to= --relative-base= *read
+namei, lsattr, getfattr, getfacl :: *read
+diff, colordiff :: -U= -C= -x= -X=read -I= -F= -W= -S= -L= -D= --unified? --context? --exclude= --exclude-from=read \
+  --ignore-matching-lines= --label= --width= --tabsize= --to-file=read --from-file=read --color? --palette= *read
+wdiff, icdiff, difft :: *read
+sdiff, diff3 :: -o=write --output=write -w= --diff-program=program *read
+delta, diffstat :: -w= -p= --width= --pager=run *read
+jq, gojq, jaq :: -f=~read --from-file=~read --arg== --argjson== --slurpfile== --rawfile== --indent= -L= 1skip *read
+yq :: -i:edit --inplace:edit -o= -p= -P -s!write --split-exp!write --output-format= --input-format= --from-file=read \
+  1skip *read
+gron :: *read
+xmllint :: --xpath= --output=write -o=write --schema=read --dtdvalid=read --relaxng=read --encode= --format *read
+csvcut, csvlook, csvstat :: -c= -d= *read
+csvgrep :: -c= -d= -m= -r= -f=read *read
+less :: -o=write -O=write --log-file=write --LOG-FILE=write -k=program --lesskey-file=program --lesskey-src=program \
+  -b= -h= -j= -p= -P= -t= -T= -x= -y= -z= --pattern= --prompt= --tag= --tag-file=read *page
+more :: -n= --lines= *page
+most :: *page
+bat, batcat :: -l= -r= -H= --language= --line-range= --theme= --style= --color= --paging= --pager=run --tabs= \
+  --wrap= *read
+man :: -P=run --pager=run -H?run --html?run -C=read -M= -m= -S= -s= -L= -R= -l:read *skip
+info, whatis, apropos, help :: *skip
+date :: -d= -f=read -r= -s=!system -I? --date= --file=read --reference= --set=!system --iso-8601? --rfc-3339= -v= -j \
+  *clock
+hostname :: -F!system --file!system -b!system *system
+domainname, nisdomainname :: *system
+pwd, whoami, id, groups, users, who, w, last, logname, tty, arch, nproc, uptime, free, getconf, locale, lscpu, \
+  lsmem, lspci, lsusb, lsblk, lsb_release, sw_vers, vmstat, iostat, mpstat, sar, uname, jobs, times, dirs, umask, \
+  ulimit, clear, reset :: *skip
+hostid, ps, pgrep, pidof, pstree, top, htop, lsof, ss, netstat, getent, finger, findmnt, blkid :: *skip
+which, whereis, type, whence, where :: *skip
+nm, objdump, readelf, size, otool, addr2line, c++filt, dwarfdump, pdfinfo :: *read
+lipo :: -output=write onedash *read
+pdftotext :: 1read 2write
+zipinfo, lsar, rpm2cpio, mediainfo, tokei, sloccount :: *read .read
+cloc :: --out=write --report-file=write --extract-with=run --config=program --read-lang-def=read --list-file=read \
+  *read .read
+scc :: -o=write --output=write -f= --format= *read .read
+wait, shift, break, continue, fg, bg, disown, caller, suspend, times, unalias :: *skip
+inotifywait :: -o=write --outfile=write --fromfile=read -e= -t= --event= --timeout= --format= *read
+ldd :: *program
+dmesg :: -C!system -c!system --clear!system -n=!system *skip
+journalctl :: -u= -n= -p= -t= -S= -U= -o= --unit= --since= --until= --lines= --output= --vacuum-size=!system \
+  --vacuum-time=!system --vacuum-files=!system --rotate!system --flush!system *skip
+ifconfig, route, arp :: 1skip *system
+nvidia-smi, sensors, lshw, hwinfo, acpi, xdpyinfo, fc-list, infocmp :: *skip
+"""

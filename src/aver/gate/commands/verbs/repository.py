@@ -1,0 +1,124 @@
+"""What becomes of an argument of git."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from aver.gate.commands.call import Call
+from aver.gate.commands.model import Word
+from aver.gate.commands.verbs.general import Verb
+
+__all__ = ["REPOSITORY", "is_harmless_setting"]
+
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://|[^/\s]+@[^/\s]+:|[A-Za-z0-9.-]+:(?!:)")
+_HELPER = re.compile(r"([a-z0-9]+)::")
+_LOOKS_LIKE_FILE = re.compile(r"\.{0,2}/.*|\.{1,2}|.*[*?\[].*|.*/|.*\.[A-Za-z][A-Za-z0-9]{0,5}|:.*")
+_MOVES_HEAD = re.compile(
+    r".*[~^].*|.*@\{.*|[0-9a-f]{7,40}|(?:origin|upstream)/.*|ORIG_HEAD|FETCH_HEAD|MERGE_HEAD|v[0-9].*"
+)
+_HARMLESS_SETTINGS = re.compile(
+    r"user\.(?:name|email|signingkey)|color\..*|column\..*|advice\..*|log\.(?:date|decorate|abbrevcommit|showsignature)"
+    r"|core\.(?:quotepath|autocrlf|eol|filemode|abbrev|ignorecase|precomposeunicode|safecrlf|whitespace|symlinks)"
+    r"|init\.defaultbranch|pull\.(?:rebase|ff)|push\.(?:default|autosetupremote|followtags)|merge\.(?:ff|conflictstyle)"
+    r"|rebase\.(?:autostash|autosquash)|diff\.(?:algorithm|renames|context|colormoved|mnemonicprefix|noprefix)"
+    r"|status\..*|branch\.(?:sort|autosetuprebase|autosetupmerge)|tag\.sort|fetch\.(?:prune|parallel)|rerere\.enabled"
+    r"|commit\.(?:gpgsign|verbose)|tag\.gpgsign|gc\.auto|grep\..*|blame\..*|stash\..*|versionsort\..*|help\.autocorrect",
+    re.IGNORECASE,
+)
+_NO_PROGRAM = frozenset(("", "cat", "true", ":", "false"))
+
+
+def _remote(call: Call, word: Word) -> None:
+    """The name of a remote, an address, a path, or a helper that runs."""
+    if not word.is_known:
+        call.connects(word)
+    for value in word.values:
+        if helper := _HELPER.match(value):
+            call.does("execute", word)
+            call.unclear("code", f"the transport {helper[1]}:: runs a program", word)
+        elif _ADDRESS.match(value):
+            call.connects(Word(word.text, (value,), value))
+        elif "/" in value or value.startswith((".", "~")):
+            call.touches("read", Word(word.text, (value,), value))
+
+
+def _refspec(call: Call, word: Word) -> None:
+    if not word.is_known or any(value.startswith(("+", ":")) for value in word.values):
+        call.does("git-history", word)
+
+
+def _after_dashes(call: Call, word: Word) -> bool:
+    texts = [given.value for given in call.words]
+    return "--" in texts and any(given is word for given in call.words[texts.index("--") :])
+
+
+def _discards(call: Call, word: Word) -> None:
+    """An operand of `git checkout`: a branch, or a file whose changes are thrown away."""
+    known = word.value
+    if known is None or _after_dashes(call, word) or (_LOOKS_LIKE_FILE.fullmatch(known) and known != "-"):
+        call.touches("delete", word)
+
+
+def _restores(call: Call, word: Word) -> None:
+    names = {given.value for given in call.words}
+    only_index = names & {"-S", "--staged"} and not names & {"-W", "--worktree", "-SW", "-WS"}
+    call.touches("write" if only_index else "delete", word)
+
+
+def _resets(call: Call, word: Word) -> None:
+    if not _after_dashes(call, word) and (word.value is None or _MOVES_HEAD.fullmatch(word.value)):
+        call.does("git-history", word)
+
+
+def _committed(call: Call, word: Word) -> None:
+    """A revision, a path after `--`, or `revision:path`: what a file once was is seen as the file is."""
+    if _after_dashes(call, word):
+        call.touches("read", word)
+        return
+    for value in word.values:
+        path = value.partition(":")[2] or value
+        call.touches_if_guarded("read", path, word)
+
+
+def _staged(call: Call, word: Word) -> None:
+    """A path whose contents git takes over."""
+    if word.is_known:
+        call.touches("read", word)
+
+
+def _branches(call: Call, word: Word) -> None:
+    """The name of a branch or tag to make."""
+    call.does("write", word)
+
+
+def is_harmless_setting(key: str, value: str | None) -> bool:
+    """Whether a setting of git can start nothing and lead nowhere."""
+    name = key.lower()
+    if name in ("core.pager", "core.editor", "sequence.editor", "core.askpass") or name.startswith("pager."):
+        return value in _NO_PROGRAM
+    return _HARMLESS_SETTINGS.fullmatch(name) is not None
+
+
+def _setting(call: Call, word: Word) -> None:
+    """`-c key=value`: many keys name a program that git will run."""
+    key, _, value = (word.value or "").partition("=")
+    if word.value is not None and is_harmless_setting(key, value):
+        return
+    call.does("execute", word)
+    if "hookspath" in key.lower():
+        call.does("agent-config", word)
+    call.unclear("environment", f"{key or word.shown} may make git run a program", word)
+
+
+REPOSITORY: Mapping[str, Verb] = {
+    "remote": _remote,
+    "refspec": _refspec,
+    "discards": _discards,
+    "restores": _restores,
+    "resets": _resets,
+    "branches": _branches,
+    "committed": _committed,
+    "staged": _staged,
+    "setting": _setting,
+}

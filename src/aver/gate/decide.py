@@ -1,0 +1,172 @@
+"""One decision: what policy says, what risk says, and whether a human has approved.
+
+    1. what does the action do, and to what              effects
+    2. how likely is it to go wrong                      risk: an interval
+    3. may it happen                                     policy, which sees both
+    4. refused → `skip`; a human must approve → `human_review`, or `human_approved` once one has; else `pass`
+
+Policy beats risk. Risk passes nothing that policy does not permit, and denies only where a threshold for that was
+set: the evidence does not support a learned denial. An action that was denied too often is `skipped`.
+
+`decide` is pure: the same action, facts and gate give the same decision. Whatever goes wrong on the way is a `skip`
+with the reason in it; nothing passes by accident.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from aver.clock import new_id
+from aver.errors import AverError
+from aver.gate.action import Action, Facts
+from aver.gate.decision import Decision, DecisionWord, Estimate, PolicyAnswer, Thresholds
+from aver.gate.effects import Effects, effects_of
+from aver.gate.policy.asking import ask
+from aver.gate.policy.bundle import Bundle
+from aver.gate.policy.circumstances import Circumstances, Target, flattened
+from aver.gate.risk.estimate import History, estimate
+from aver.gate.risk.estimate import reasons as risk_reasons
+from aver.gate.risk.model import State
+
+__all__ = ["MAX_RETRIES", "Gate", "circumstances_of", "decide"]
+
+MAX_RETRIES = 3
+"""Denials of one and the same action, after which it is abandoned."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """What decisions are made by: the rules in force, what was learned here, and the settings."""
+
+    bundle: Bundle
+    state: State = field(default_factory=State)
+    thresholds: Thresholds = field(default_factory=Thresholds)
+    max_retries: int = MAX_RETRIES
+    groups: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Names of agents, by group."""
+    history: History | None = None
+
+
+def decide(action: Action, facts: Facts, gate: Gate, *, gate_id: str | None = None) -> Decision:
+    """Whether the action may happen."""
+    gate_id = gate_id or new_id()
+    try:
+        digest = action.digest
+    except AverError as error:
+        return _refused("", gate, gate_id, f"the action cannot be named exactly: {error.message}")
+    try:
+        effects = effects_of(action, facts)
+        found = _estimated(action, facts, effects, gate)
+        question = circumstances_of(action, facts, effects, found, gate)
+        return _joined(question, ask(gate.bundle, question), found, facts, gate, digest, gate_id)
+    except Exception as error:  # noqa: BLE001 - a gate that cannot judge must not let through
+        words = error.message if isinstance(error, AverError) else f"{type(error).__name__}: {error}"
+        return _refused(digest, gate, gate_id, f"the gate could not judge this: {words[:500]}")
+
+
+def circumstances_of(action: Action, facts: Facts, effects: Effects, found: Estimate, gate: Gate) -> Circumstances:
+    """What policy is asked."""
+    at = datetime.fromisoformat(facts.now)
+    server, tool = effects.server, action.tool
+    return Circumstances(
+        agent=action.caller,
+        on_behalf_of=action.on_behalf_of,
+        groups=frozenset(group for group, members in gate.groups.items() if action.caller in members),
+        action=action.type,
+        tool=tool,
+        server=server,
+        targets=_targets(action, effects),
+        effects=effects.classes,
+        labels=facts.labels,
+        unclear=not effects.is_clear,
+        arguments=flattened(action.arguments),
+        risk=_risk(found, gate.thresholds),
+        score=(_per_mille(found.score), _per_mille(found.low), _per_mille(found.high)),
+        observations=found.observations,
+        recent=dict(facts.recent),
+        weekday=at.isoweekday(),
+        hour=at.hour,
+    )
+
+
+def _estimated(action: Action, facts: Facts, effects: Effects, gate: Gate) -> Estimate:
+    places = frozenset(effect.where for effect in effects.effects if effect.where)
+    known = effects.classes if effects.is_clear else None
+    return estimate(action, facts, gate.state, gate.history, effects=known, places=places)
+
+
+def _targets(action: Action, effects: Effects) -> tuple[Target, ...]:
+    """What the action touches, each once; its tool, where it touches nothing else that has a name."""
+    targets: dict[Target, None] = {}
+    for effect in effects.effects:
+        if effect.is_host and effect.target:
+            targets[Target("Host", effect.target)] = None
+        elif effect.where:
+            targets[Target("Path", effect.target, effect.where, effect.classes)] = None
+    for program in effects.programs:
+        targets[Target("Command", program, text=effects.command)] = None
+    return tuple(targets) or (Target("Tool", action.tool, text=effects.server),)
+
+
+def _risk(found: Estimate, thresholds: Thresholds) -> Literal["low", "unsure", "high"]:
+    if found.high <= thresholds.pass_below:
+        return "low"
+    if thresholds.skip_above is not None and found.low > thresholds.skip_above:
+        return "high"
+    return "unsure"
+
+
+def _per_mille(probability: float) -> int:
+    return round(probability * 1000)
+
+
+def _joined(
+    question: Circumstances,
+    answer: PolicyAnswer,
+    found: Estimate,
+    facts: Facts,
+    gate: Gate,
+    digest: str,
+    gate_id: str,
+) -> Decision:
+    word: DecisionWord
+    reasons = [*answer.reasons, *answer.errors]
+    if answer.outcome == "deny" or question.risk == "high":
+        word = "skipped" if facts.denials >= gate.max_retries else "skip"
+        if answer.outcome != "deny":
+            reasons.append(f"even the lower end of its risk, {found.low:.2f}, is above the threshold for refusal")
+    elif answer.outcome == "step_up":
+        word = "human_approved" if facts.approved else "human_review"
+    else:
+        word = "pass"
+    if word in ("human_review", "skip", "skipped") and question.risk != "low":
+        reasons.extend(risk_reasons(found, gate.state))
+    return Decision(
+        decision=word,
+        digest=digest,
+        score=found.score,
+        interval=(found.low, found.high),
+        observations=found.observations,
+        policy=answer,
+        reasons=tuple(dict.fromkeys(reasons)),
+        gate_id=gate_id,
+        thresholds=gate.thresholds,
+        estimate=found,
+    )
+
+
+def _refused(digest: str, gate: Gate, gate_id: str, reason: str) -> Decision:
+    return Decision(
+        decision="skip",
+        digest=digest,
+        score=None,
+        interval=None,
+        observations=0,
+        policy=None,
+        reasons=(reason,),
+        gate_id=gate_id,
+        thresholds=gate.thresholds,
+    )

@@ -1,0 +1,337 @@
+"""What an action does: the classes of its effects, the paths and hosts it touches, and what is unclear about it.
+
+Four things are asked, and the strictest answer counts: what the type of the action says, what its tool is known to do,
+what its arguments name, and what the tool says of itself. A shell command is taken apart (`aver.gate.commands`). A tool
+that is not in the table has the effect `unknown`. What an MCP server says of its tools can make an action worse; it
+makes nothing better unless the server is among those that were trusted by name.
+
+Paths are placed by their letters alone; see `aver.gate.places` for what that means for symbolic links.
+
+    >>> from aver.gate.action import Action, Facts
+    >>> facts = Facts(now="2026-01-05T09:00:00+00:00")
+    >>> action = Action(type="tool_call", tool="Write", arguments={"file_path": "/work/.git/hooks/pre-push"},
+    ...                 workspace="/work")
+    >>> sorted(effects_of(action, facts).classes)
+    ['persist', 'write']
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from aver.gate.action import Action, Facts
+from aver.gate.commands.call import host_of
+from aver.gate.commands.model import Effect, Unclear, Understood
+from aver.gate.commands.report import Report
+from aver.gate.places import UNKNOWN, ground_from, locate
+from aver.gate.tool_names import COMMAND_KEYS, PATH_KEYS, URL_KEYS, ToolUse, mcp_server, use_of
+
+__all__ = ["Effects", "effects_of"]
+
+_Item = TypeVar("_Item")
+
+PATHS_MAX = 1000
+"""Paths of one action that are placed; one that has more is unclear."""
+
+_BY_TYPE: Mapping[str, ToolUse] = {
+    "file_read": ToolUse(("read",)),
+    "file_write": ToolUse(("write",)),
+    "code_edit": ToolUse(("write",)),
+    "file_delete": ToolUse(("delete",)),
+    "shell_exec": ToolUse(takes_command=True),
+    "command": ToolUse(takes_command=True),
+    "web_request": ToolUse(always=("network",), takes_url=True),
+    "api_request": ToolUse(always=("network",), takes_url=True),
+    "browser_action": ToolUse(always=("network", "egress"), takes_url=True),
+    "decision": ToolUse(),
+    "observation": ToolUse(),
+    "code_gen": ToolUse(("write",), may_name_none=True),
+}
+"""What the type of an action says. The others say nothing."""
+
+_CWD_KEYS = ("cwd", "workdir", "working_directory", "workingDirectory")
+_UNSANDBOXED = ("dangerouslyDisableSandbox", "with_escalated_permissions", "requires_root", "sudo", "elevated")
+_SENDS = ("body", "data", "payload", "json", "form", "content", "files")
+_FILTERS = ("glob", "include", "include_pattern", "file_pattern")
+"""Arguments of searches that say which files are looked into."""
+_PATCH_FILE = re.compile(r"^\*\*\* (?P<verb>Update File|Add File|Delete File|Move to): (?P<path>.+?)\s*$", re.MULTILINE)
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S+")
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What an action does. Where `unclear` is not empty, it may do more than is listed."""
+
+    effects: tuple[Effect, ...]
+    unclear: tuple[Unclear, ...]
+    programs: tuple[str, ...] = ()
+    """Of a command."""
+    command: str = ""
+    server: str = ""
+    """Of an MCP tool."""
+
+    @property
+    def classes(self) -> frozenset[str]:
+        return frozenset(effect.name for effect in self.effects)
+
+    @property
+    def is_clear(self) -> bool:
+        return not self.unclear
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(effect.target for effect in self.effects if effect.is_host and effect.target))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "classes": sorted(self.classes),
+            "effects": [effect.to_dict() for effect in self.effects],
+            "unclear": [unclear.to_dict() for unclear in self.unclear],
+            "programs": list(self.programs),
+            "server": self.server,
+        }
+
+
+def effects_of(
+    action: Action,
+    facts: Facts,
+    *,
+    trusted: frozenset[str] = frozenset(),
+    env: Mapping[str, str] | None = None,
+) -> Effects:
+    """What an action does. `trusted` are MCP servers whose word is taken; `env` as for `understand`."""
+    looked = _Look(action, env)
+    server = mcp_server(action.tool) or _text(action.arguments.get("server_name"))
+    by_type, by_tool = _BY_TYPE.get(action.type), use_of(action.tool) if action.tool else None
+    if action.diff is not None:
+        looked.diff(action.diff)
+    for use in (by_type, by_tool):
+        if use is not None:
+            looked.use(use)
+    if server:
+        looked.mcp(server in trusted, facts.annotations)
+    elif by_tool is None and (by_type is None or facts.annotations):
+        looked.unknown()
+    if facts.annotations.get("destructiveHint") is True:
+        looked.report.effect("delete", (action.tool,))
+    if facts.annotations.get("openWorldHint") is True:
+        looked.report.effect("network", (action.tool,))
+    return looked.conclude(server)
+
+
+class _Look:
+    """What is found while an action is looked at."""
+
+    def __init__(self, action: Action, env: Mapping[str, str] | None) -> None:
+        self._action = action
+        self._env = env
+        self._arguments = action.arguments
+        given = next((_text(self._arguments.get(key)) for key in _CWD_KEYS if self._arguments.get(key)), "")
+        self._ground = ground_from(action.workspace, env)
+        workspace = action.workspace or None
+        self._cwd = locate(given, workspace, self._ground).path if given else workspace
+        self.report = Report(self._ground)
+        self._understood: Understood | None = None
+        self._command = ""
+
+    def conclude(self, server: str) -> Effects:
+        found = self.report.conclude()
+        effects, unclear, programs = found.effects, found.unclear, found.programs
+        if self._understood is not None:
+            effects = tuple(dict.fromkeys((*effects, *self._understood.effects)))
+            unclear = tuple(dict.fromkeys((*unclear, *self._understood.unclear)))
+            programs = self._understood.programs
+        return Effects(effects, unclear, programs, self._command, server)
+
+    def use(self, use: ToolUse) -> None:
+        """A tool, or a type of action, of which is known what it does."""
+        for effect in use.always:
+            self.report.effect(effect, (self._action.tool or self._action.type,))
+        if use.takes_command:
+            self._run()
+        if use.takes_url:
+            self._connect(self._urls(URL_KEYS))
+        if use.on_paths:
+            self._touch(use)
+        if use.takes_url and self._sends():
+            self.report.effect("egress", (self._action.tool or self._action.type,))
+
+    def unknown(self) -> None:
+        """A tool of which nothing is known: whatever its arguments name, it may do anything to."""
+        self.report.effect("unknown", (self._action.tool or self._action.type,))
+        for path in self._bounded(self._paths(PATH_KEYS)):
+            place = locate(path, self._cwd, self._ground)
+            self.report.path("unknown", place, (path,))
+            self.report.path("read", place, (path,))
+        self._connect(self._urls(URL_KEYS))
+        if self._commands():
+            self._run()
+
+    def mcp(self, is_trusted: bool, annotations: Mapping[str, Any]) -> None:
+        """A tool of an MCP server. If that is trusted, its word counts; a hint that is missing means the worst."""
+        if not is_trusted:
+            self.unknown()
+            if annotations.get("readOnlyHint") is False:
+                self.report.effect("write", (self._action.tool,))
+            return
+        reads_only = annotations.get("readOnlyHint") is True
+        use = ToolUse(("read",) if reads_only else ("read", "write"))
+        names = ["read"] if reads_only else ["write"]
+        if not reads_only and annotations.get("destructiveHint") is not False:
+            names.append("delete")
+        if annotations.get("openWorldHint") is not False:
+            names += ["network"] if reads_only else ["network", "egress"]
+        for name in names:
+            self.report.effect(name, (self._action.tool,))
+        for path in self._bounded(self._paths(PATH_KEYS)):
+            self._place(path, use)
+        self._connect(self._urls(URL_KEYS))
+
+    # --- commands
+
+    def _commands(self) -> list[Any]:
+        return [self._arguments[key] for key in COMMAND_KEYS if self._arguments.get(key)]
+
+    def _run(self) -> None:
+        if self._understood is not None:
+            return
+        from aver.gate.commands import understand
+
+        given = self._commands()
+        text = _command_text(given[0]) if len(given) == 1 else None
+        if any(self._arguments.get(key) for key in _UNSANDBOXED):
+            self.report.effect("privilege", (self._action.tool,))
+        if text is None:
+            self.report.effect("execute", (self._action.tool,))
+            self.report.unclear("dynamic-code", "which command runs is not said in one text or list of texts")
+            return
+        self._command = text
+        self._understood = understand(text, cwd=self._cwd or "", workspace=self._action.workspace, env=self._env)
+
+    # --- hosts
+
+    def _urls(self, keys: Iterable[str]) -> Iterator[str]:
+        for key in keys:
+            yield from _texts(self._arguments.get(key))
+        for key, value in self._arguments.items():
+            if key not in keys and isinstance(value, str) and _URL.fullmatch(value):
+                yield value
+
+    def _connect(self, urls: Iterable[str]) -> None:
+        for url in dict.fromkeys(self._bounded(urls)):
+            if url.lower().startswith("file:"):
+                path = re.sub(r"^file:(//[^/]*)?", "", url, flags=re.IGNORECASE) or "/"
+                self._place(path, ToolUse(("read",)))
+            elif _URL.match(url) or not url.startswith((".", "/", "~")):
+                self.report.host("network", host_of(url) or url[:200], (url[:200],))
+
+    def _sends(self) -> bool:
+        method = _text(self._arguments.get("method")).upper()
+        return method not in ("", "GET", "HEAD", "OPTIONS") or any(self._arguments.get(key) for key in _SENDS)
+
+    # --- paths
+
+    def _paths(self, keys: Iterable[str]) -> Iterator[str]:
+        for key in keys:
+            for text in _texts(self._arguments.get(key)):
+                if not _URL.match(text):
+                    yield text
+        yield from self._action.files
+
+    def _touch(self, use: ToolUse) -> None:
+        use = self._narrowed(use)
+        paths = dict.fromkeys(self._bounded(self._paths(PATH_KEYS)))
+        for path in paths:
+            self._place(path, use)
+        named = bool(paths) or self._patch(use) or self._action.diff is not None
+        for key in _FILTERS if use.works_here else ():
+            for pattern in _texts(self._arguments.get(key)):
+                self._place(pattern, use)
+        if use.takes_pattern and _text(self._arguments.get("pattern")).startswith(("/", "~", "..")):
+            self._place(_text(self._arguments["pattern"]), use)
+        if named or use.may_name_none:
+            return
+        if use.works_here:
+            self._place(self._cwd or "", use)
+        else:
+            for effect in use.on_paths:
+                self.report.path(effect, UNKNOWN, (self._action.tool or self._action.type,))
+            self.report.unclear("unknown-target", "it names no file", (self._action.tool or self._action.type,))
+
+    def _narrowed(self, use: ToolUse) -> ToolUse:
+        """An editor may be told by an argument to only look."""
+        if use.on_paths == ("read", "write") and self._arguments.get("command") == "view":
+            return ToolUse(("read",))
+        return use
+
+    def _patch(self, use: ToolUse) -> bool:
+        """Whether a patch in the arguments names files; those are placed."""
+        found = False
+        texts = [self._arguments.get(key) for key in ("patch", "input", "diff")] if use.takes_patch else []
+        for text in texts:
+            if isinstance(text, str):
+                for match in self._bounded(_PATCH_FILE.finditer(text)):
+                    found = True
+                    self._place(match["path"], ToolUse(("delete",) if match["verb"] == "Delete File" else ("write",)))
+        return found
+
+    def diff(self, text: str) -> None:
+        """A change to files: those that it names are written, or deleted."""
+        from aver.gate.risk.change import FileChange
+        from aver.gate.risk.change import Unclear as Misfit
+        from aver.gate.risk.diff import read_diff
+
+        for part in read_diff(text):
+            if isinstance(part, Misfit):
+                self.report.unclear("syntax", f"line {part.number} of the diff does not fit: {part.words}")
+            elif isinstance(part, FileChange):
+                if part.old is not None and part.old != part.new:
+                    self._place(part.old, ToolUse(("delete",)))
+                if part.new is not None:
+                    self._place(part.new, ToolUse(("write",)))
+
+    def _place(self, path: str, use: ToolUse) -> None:
+        place = locate(path, self._cwd, self._ground)
+        for effect in use.on_paths:
+            self.report.path(effect, place, (path[:200],))
+        if place.where == "unknown":
+            self.report.unclear("unknown-target", f"where {path[:80]!r} lies is not known")
+
+    def _bounded(self, items: Iterable[_Item]) -> Iterator[_Item]:
+        for count, item in enumerate(items):
+            if count >= PATHS_MAX:
+                self.report.unclear("too-much", f"more than {PATHS_MAX} paths")
+                return
+            yield item
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """The texts in an argument: itself, or those of a list; of objects in it, their paths."""
+    if isinstance(value, str):
+        if value:
+            yield value
+    elif isinstance(value, list | tuple):
+        for item in value:
+            if isinstance(item, str) and item:
+                yield item
+            elif isinstance(item, Mapping):
+                for key in (*PATH_KEYS, *URL_KEYS):
+                    if isinstance(item.get(key), str):
+                        yield item[key]
+
+
+def _command_text(value: Any) -> str | None:
+    """A command as one text. A list of words is what a program gets: quoted, so that a shell would give it the same."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list | tuple) and value and all(isinstance(word, str) for word in value):
+        return shlex.join(value)
+    return None

@@ -1,0 +1,102 @@
+"""Where a PostgreSQL ledger is: its URL understood, named without its password, and its errors in plain words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from aver.capsule.canonical import has_surrogate
+from aver.errors import AverError, BadInput, NotFound, Unavailable
+from aver.home import without_password
+
+__all__ = ["Address", "Conflict", "address_of"]
+
+_DEFAULTS = {
+    "application_name": "aver",
+    "connect_timeout": "10",
+    # A server that vanished without a word is noticed after half a minute, not after two hours.
+    "keepalives_idle": "15",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+}
+"""What a URL may set otherwise."""
+
+_SECRETS = ("password", "sslpassword")
+
+_NOT_RECORDED = "nothing was recorded"
+_ADVICE: Mapping[str, str] = {
+    "28": "check user and password; PostgreSQL also reads them from PGPASSWORD and ~/.pgpass",
+    "42501": "this role lacks a right: see aver doctor, and aver doctor --roles-sql",
+    "53100": "free some space on the server; nothing was recorded",
+    "53300": "the server takes no more connections: raise max_connections, or use fewer processes",
+    "53": "the server has run out of something; nothing was recorded",
+    "57P03": "the server is starting or stopping; try again",
+    "XX": "the server's data is damaged: see its log, and restore it from a copy",
+}
+"""The next step, by the beginning of the error's code."""
+
+
+class Conflict(Unavailable):
+    """Nothing was written, because another writer came first or the connection was lost; it may work the next time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A ledger's place. `options` are those of libpq, with the password; `name` is fit to be shown."""
+
+    url: str
+    name: str
+    options: Mapping[str, Any]
+
+    def failure(self, error: psycopg.Error) -> AverError:
+        """What PostgreSQL says, in words that tell what to do."""
+        code = error.sqlstate or ""
+        words = f"the ledger {self.name} cannot be used: {self.words(error)}"
+        if code == "3D000":
+            return NotFound(words, advice="create the database first")
+        advice = next((advice for start, advice in _ADVICE.items() if code.startswith(start)), _NOT_RECORDED)
+        return Unavailable(words, advice=advice)
+
+    def words(self, error: psycopg.Error) -> str:
+        """The error's first sentence, without details, which may quote records, and without any password."""
+        while isinstance(error.__context__, psycopg.Error):
+            error = error.__context__  # What came first: the rest is how psycopg put things away.
+        text = " ".join((error.diag.message_primary or str(error) or type(error).__name__).split())
+        for secret in (self.options.get(name) for name in _SECRETS):
+            if secret:
+                text = text.replace(str(secret), "***")
+        return without_password(text)
+
+
+def address_of(url: str) -> Address:
+    """Understand a URL as PostgreSQL's own programs do. Its own complaints may quote a password; ours do not."""
+    problem = BadInput(
+        f"{without_password(url)!r} is not a URL that PostgreSQL understands",
+        advice="use postgresql://user@host:5432/database; write other characters in it as %XX",
+    )
+    if "\0" in url or has_surrogate(url) or _may_be_cut_inside_its_password(url):
+        raise problem
+    try:
+        given = conninfo_to_dict(url)
+    except (psycopg.Error, ValueError):
+        raise problem from None
+    return Address(url, _named(given), {**_DEFAULTS, **given})
+
+
+def _may_be_cut_inside_its_password(url: str) -> bool:
+    """Whether a `/`, `?` or `#` before the `@` would make a part of the password look like a database, and be shown."""
+    authority, _, rest = re.sub("[?#]", "/", url.partition("://")[2]).partition("/")
+    return ":" in authority and "@" not in authority and "@" in rest
+
+
+def _named(options: Mapping[str, Any]) -> str:
+    host, port, database, user = (str(options.get(name) or "") for name in ("host", "port", "dbname", "user"))
+    at = f"{user}@" if user else ""
+    if host.startswith("/"):
+        return f"postgresql://{at}/{database}?host={host}"
+    return f"postgresql://{at}{host}{f':{port}' if port else ''}/{database}"

@@ -1,0 +1,148 @@
+"""What `aver doctor` looks at on a server: its settings, the connected role, the guards, and how full it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from aver.ledger.postgres import schema
+from aver.ledger.postgres.catalogue import differences, guards_missing
+from aver.ledger.postgres.roles import READER, WRITER, excess_rights, lacking_rights, too_mighty
+
+__all__ = ["Remark", "health"]
+
+CONNECTIONS_WARNING = 0.8
+"""Of the connections that a server takes; beyond that, a new writer may soon be turned away."""
+
+CLOCK_SLACK = 60.0
+"""Seconds by which two machines' clocks may differ before one of them must be wrong."""
+
+LAG_WARNING = 60.0
+"""Seconds that a replica may be behind its primary."""
+
+_TAKE_AWAY = "have the owner run: aver doctor --roles-sql | psql"
+
+_SETTINGS = {
+    "fsync": "a crash of the machine loses or damages what was acknowledged",
+    "full_page_writes": "a crash of the machine can leave torn pages",
+}
+_SERVER = """
+SELECT current_setting('server_version'), current_database()::text, pg_database_size(current_database()),
+       (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'),
+       current_setting('max_connections')::integer, inet_server_addr() IS NOT NULL,
+       coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false), clock_timestamp()
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """One thing that was looked at."""
+
+    status: Literal["ok", "warning", "problem"]
+    subject: str
+    words: str
+    advice: str = ""
+
+
+def health(connection: Connection[TupleRow]) -> Iterator[Remark]:
+    """Everything that can be told without changing anything."""
+    yield from _server(connection)
+    yield from _settings(connection)
+    yield from _replica(connection)
+    yield from _role(connection)
+    yield from _guards(connection)
+
+
+def _server(connection: Connection[TupleRow]) -> Iterator[Remark]:
+    row = connection.execute(_SERVER).fetchone()
+    assert row is not None
+    version, database, size, used, most, is_remote, is_encrypted, clock = row
+    words = f"PostgreSQL {version}, database {database} of {size / 1024**2:,.1f} MiB, schema {schema.VERSION}"
+    yield Remark("ok", "server", words)
+    words = f"{used} of {most} connections in use"
+    if used > CONNECTIONS_WARNING * most:
+        yield Remark("warning", "server", words, "raise max_connections, or run fewer processes")
+    else:
+        yield Remark("ok", "server", words)
+    if is_remote and not is_encrypted:
+        yield Remark("warning", "server", "the connection is not encrypted", "add sslmode=verify-full to the URL")
+    apart = abs((clock - datetime.now(UTC)).total_seconds())
+    if apart > CLOCK_SLACK:
+        words = f"the server's clock and this machine's are {apart:.0f} seconds apart"
+        yield Remark("warning", "clock", words, "compare both with a good one")
+
+
+def _settings(connection: Connection[TupleRow]) -> Iterator[Remark]:
+    for name, danger in _SETTINGS.items():
+        value = _setting(connection, name)
+        if value == "on":
+            yield Remark("ok", "server", f"{name} = on")
+        else:
+            yield Remark("problem", "server", f"{name} = {value}: {danger}", f"set {name} = on, and reload the server")
+    commit = _setting(connection, "synchronous_commit")
+    words = f"synchronous_commit = {commit}"
+    yield Remark("ok", "server", words if commit == "on" else f"{words}; Aver's own transactions turn it on")
+    if _setting(connection, "data_checksums") != "on":
+        words = "the server keeps no checksums of its pages: damage is found late"
+        yield Remark("warning", "server", words, "turn them on while the server is stopped: pg_checksums --enable")
+    if _setting(connection, "autovacuum") != "on":
+        yield Remark("warning", "server", "autovacuum = off: head rows will grow slow", "set autovacuum = on")
+
+
+def _replica(connection: Connection[TupleRow]) -> Iterator[Remark]:
+    row = connection.execute(
+        """SELECT pg_is_in_recovery(), pg_last_wal_receive_lsn() IS DISTINCT FROM pg_last_wal_replay_lsn(),
+                  extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp())"""
+    ).fetchone()
+    if row is None or not row[0]:
+        yield Remark("ok", "server", "this is the primary")
+        return
+    words = "this is a replica: it can be read and verified, and takes no appends"
+    late = float(row[2] or 0)
+    if row[1] and late > LAG_WARNING:
+        yield Remark("warning", "server", f"{words}; it is {late:.0f} seconds behind", "look at the replication")
+    else:
+        yield Remark("ok", "server", words)
+
+
+def _role(connection: Connection[TupleRow]) -> Iterator[Remark]:
+    mighty = too_mighty(connection)
+    if mighty is not None:
+        yield Remark("problem", "role", mighty, f"append as a member of {WRITER}, read as one of {READER}")
+    else:
+        may_write, lacking = lacking_rights(connection)
+        for what in lacking:
+            yield Remark("problem", "role", f"this role may not {what}", f"make it a member of {WRITER} or {READER}")
+        if not lacking:
+            able = "may add records, and cannot change them" if may_write else "may read, and cannot write"
+            yield Remark("ok", "role", f"{_user(connection)} {able}")
+    for words in excess_rights(connection):
+        yield Remark("problem", "role", words, _TAKE_AWAY)
+
+
+def _guards(connection: Connection[TupleRow]) -> Iterator[Remark]:
+    missing = guards_missing(connection)
+    for name in missing:
+        yield Remark(
+            "problem", "guards", f"the guard {name} is missing or turned off", "find out who did that, and why"
+        )
+    altered = differences(connection)
+    for name in altered:
+        yield Remark("problem", "guards", f"{name} is not as Aver makes it", "find out who did that, and why")
+    if not missing and not altered:
+        yield Remark("ok", "guards", "tables, indexes and guards are as Aver makes them")
+
+
+def _setting(connection: Connection[TupleRow], name: str) -> str:
+    row = connection.execute("SELECT current_setting(%s)", (name,)).fetchone()
+    return "" if row is None else str(row[0])
+
+
+def _user(connection: Connection[TupleRow]) -> str:
+    row = connection.execute("SELECT current_user::text").fetchone()
+    return "" if row is None else str(row[0])

@@ -1,0 +1,63 @@
+"""A ledger in which one person may approve, and a request that waits for her."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # for `approving`
+
+from approving import enrolled, opened, somebody
+
+from aver import Ledger
+from aver.gate.approvals import Person, Request
+
+
+@pytest.fixture(autouse=True)
+def no_system_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever runs the tests may have a roster of their own in /etc."""
+    monkeypatch.setattr("aver.gate.approvals.system.SYSTEM_FILE", tmp_path / "nothing" / "approvals.toml")
+
+
+@pytest.fixture(autouse=True)
+def no_desktop(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def ada(ledger: Ledger) -> Person:
+    """The first approver of the ledger."""
+    person = somebody("ada")
+    enrolled(ledger, person)
+    return person
+
+
+@pytest.fixture
+def request_(ledger: Ledger, ada: Person) -> Request:
+    return opened(ledger)
+
+
+class Clock:
+    """The machine's clock, which somebody sets."""
+
+    def __init__(self) -> None:
+        self.ahead = timedelta()
+
+    def forward(self, seconds: float) -> None:
+        self.ahead += timedelta(seconds=seconds)
+
+    def now(self) -> str:
+        return (datetime.now(UTC) + self.ahead).isoformat()
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """Replaces the time for whoever asks for it, the sealing ledger too."""
+    set_by_us = Clock()
+    for place in ("aver.clock.now", "aver.ledger.appending.now"):
+        monkeypatch.setattr(place, set_by_us.now)
+    return set_by_us

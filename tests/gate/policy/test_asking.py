@@ -1,0 +1,195 @@
+"""Asking policy: the strictest answer counts, errors refuse, and nothing from outside poses as something else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aver.gate.policy.asking import TARGETS_MAX, ask
+from aver.gate.policy.bundle import Bundle, bundle_of
+from aver.gate.policy.circumstances import (
+    DEPTH_MAX,
+    TAG_CHARACTERS_MAX,
+    TAGS_MAX,
+    Circumstances,
+    Target,
+    flattened,
+)
+
+INSIDE = Target("Path", "src/a.py", "workspace")
+READ = Circumstances(agent="agent", action="file_read", targets=(INSIDE,), effects=frozenset({"read"}))
+
+
+def rules(*lines: str) -> Bundle:
+    numbered = (f'@id("r{number}") @reason("rule {number}") {line}' for number, line in enumerate(lines))
+    return bundle_of({"rules.cedar": "\n".join(numbered)})
+
+
+ALL = "permit (principal, action, resource);"
+
+
+def test_what_nothing_permits_is_refused() -> None:
+    answer = ask(rules('permit (principal, action == Aver::Action::"file_write", resource);'), READ)
+    assert (answer.outcome, answer.rules, answer.reasons) == ("deny", (), ("no rule permits this",))
+
+
+def test_what_is_permitted_names_its_rule_and_bundle() -> None:
+    bundle = rules(ALL)
+    answer = ask(bundle, READ)
+    assert (answer.outcome, answer.rules, answer.reasons) == ("allow", ("r0",), ("rule 0",))
+    assert answer.bundle == bundle.digest
+
+
+def test_a_forbid_beats_any_permit() -> None:
+    assert ask(rules(ALL, "forbid (principal, action, resource);"), READ).outcome == "deny"
+
+
+def test_a_forbid_unless_approved_is_a_step_up_and_names_itself() -> None:
+    answer = ask(rules(ALL, "forbid (principal, action, resource) unless { context.approved };"), READ)
+    assert (answer.outcome, answer.rules) == ("step_up", ("r1",))
+
+
+def test_a_permit_when_approved_is_a_step_up() -> None:
+    answer = ask(rules("permit (principal, action, resource) when { context.approved };"), READ)
+    assert (answer.outcome, answer.reasons) == ("step_up", ("no rule permits this",))
+
+
+def test_a_bare_forbid_beside_a_step_up_refuses_and_is_the_one_named() -> None:
+    step_up, bare = (
+        "forbid (principal, action, resource) unless { context.approved };",
+        "forbid (principal, action, resource);",
+    )
+    answer = ask(rules(ALL, step_up, bare), READ)
+    assert (answer.outcome, answer.rules) == ("deny", ("r2",))
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_several_targets_the_strictest_answer_counts(order: int) -> None:
+    bundle = rules(
+        ALL,
+        "forbid (principal, action, resource is Aver::Path)"
+        ' when { resource.place == "outside" } unless { context.approved };',
+        'forbid (principal, action, resource is Aver::Path) when { resource.classes.contains("aver") };',
+    )
+    outside, own = Target("Path", "/etc/x", "outside"), Target("Path", "keys", "outside", frozenset({"aver"}))
+    assert ask(bundle, replace(READ, targets=(INSIDE, outside)[::order])).rules == ("r1",)
+    answer = ask(bundle, replace(READ, targets=(INSIDE, outside, own)[::order]))
+    assert (answer.outcome, answer.rules) == ("deny", ("r2",))
+
+
+def test_more_targets_than_can_be_judged_are_refused() -> None:
+    many = tuple(Target("Path", f"f{number}", "workspace") for number in range(TARGETS_MAX + 1))
+    assert ask(rules(ALL), replace(READ, targets=many)).outcome == "deny"
+    assert ask(rules(ALL), replace(READ, targets=many[1:])).outcome == "allow"
+
+
+def test_every_kind_of_target_can_be_asked_about() -> None:
+    targets = (
+        Target("Host", "example.org"),
+        Target("Recipient", "someone"),
+        Target("Command", "rm", text="rm -rf x"),
+        Target("Tool", "fetch", text="server"),
+    )
+    for target in targets:
+        kind = f"Aver::{target.kind}"
+        bundle = rules(ALL, f"forbid (principal, action, resource is {kind});")
+        assert ask(bundle, replace(READ, targets=(target,))).outcome == "deny"
+        assert ask(bundle, READ).outcome == "allow"
+
+
+def test_an_agent_is_known_by_name_and_group() -> None:
+    bundle = rules(
+        'permit (principal == Aver::Agent::"a\\"\\n", action, resource);',
+        'permit (principal in Aver::Group::"trusted", action, resource);',
+    )
+    assert ask(bundle, replace(READ, agent='a"\n')).rules == ("r0",)
+    assert ask(bundle, READ).outcome == "deny"
+    assert ask(bundle, replace(READ, groups=frozenset({"trusted"}))).rules == ("r1",)
+
+
+def test_a_value_that_cedar_cannot_take_refuses() -> None:
+    answer = ask(rules(ALL), replace(READ, action="fly"))
+    assert answer.outcome == "deny"
+    assert answer.errors
+    answer = ask(rules(ALL), replace(READ, hour=2**70))
+    assert answer.outcome == "deny"
+    assert answer.errors
+
+
+def test_arguments_are_asked_about_by_flattened_names() -> None:
+    number = 'context.numbers.hasTag("a.0.n") && context.numbers.getTag("a.0.n")'
+    over = f"forbid (principal, action, resource) when {{ {number} > 5 }};"
+    bundle = rules(ALL, over)
+    for value, outcome in ((5, "allow"), (6, "deny"), ("6", "allow"), (True, "allow"), (None, "allow")):
+        question = replace(READ, arguments=flattened({"a": [{"n": value}]}))
+        assert ask(bundle, question).outcome == outcome
+
+
+INJECTIONS: list[dict[str, Any]] = [
+    {"__entity": {"type": "Aver::Agent", "id": "root"}},
+    {"__extn": {"fn": "decimal", "arg": "1.0"}},
+    {"x": {"__entity": {"type": "Aver::Agent", "id": "root"}}},
+    {"__expr": "true"},
+    {"approved": True, "context.approved": True, "context": {"approved": True}},
+    {"": "", "\\": 1, "\x00": "\x00"},
+]
+
+
+@pytest.mark.parametrize("arguments", INJECTIONS, ids=range(len(INJECTIONS)))
+def test_arguments_cannot_pose_as_anything_else(arguments: dict[str, Any]) -> None:
+    bundle = rules(ALL, "forbid (principal, action, resource) unless { context.approved };")
+    answer = ask(bundle, replace(READ, arguments=flattened(arguments)))
+    assert (answer.outcome, answer.errors) == ("step_up", ())
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(st.text(), values, max_size=5))
+def test_any_arguments_can_be_asked_about(arguments: dict[str, Any]) -> None:
+    answer = ask(rules(ALL), replace(READ, arguments=flattened(arguments)))
+    assert (answer.outcome, answer.errors) == ("allow", ())
+
+
+def leaves(value: Any, path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], Any]]:
+    if isinstance(value, dict):
+        return [leaf for key, item in value.items() for leaf in leaves(item, (*path, key))]
+    if isinstance(value, list):
+        return [leaf for key, item in enumerate(value) for leaf in leaves(item, (*path, str(key)))]
+    return [] if value is None else [(path, value)]
+
+
+plain = st.text(st.characters(exclude_categories=["Cs"]))
+nested = st.recursive(
+    st.integers() | plain, lambda inner: st.dictionaries(plain, inner, min_size=1, max_size=3), max_leaves=8
+)
+
+
+@given(st.dictionaries(plain, nested, max_size=4))
+def test_two_arguments_never_share_a_name(arguments: dict[str, Any]) -> None:
+    assert len(flattened(arguments).texts) == len({path for path, _ in leaves(arguments)})
+
+
+def test_what_does_not_fit_makes_the_action_unclear() -> None:
+    deep: Any = 1
+    for _ in range(DEPTH_MAX + 3):
+        deep = [deep]
+    for arguments in (
+        {"x": deep},
+        {"x": list(range(TAGS_MAX + 1))},
+        {"x": "y" * (TAG_CHARACTERS_MAX + 1)},
+        {"x": "\ud800"},
+        {"\ud800": 1},
+        {"x": b"bytes"},
+    ):
+        assert not flattened(arguments).complete
+        bundle = rules("permit (principal, action, resource) when { !context.unclear };")
+        assert ask(bundle, replace(READ, arguments=flattened(arguments))).outcome == "deny"

@@ -1,0 +1,89 @@
+"""Figures against slow and plain definitions, and against cases worked out by hand."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aver.gate.risk.metrics import (
+    area_under_curve,
+    average_precision,
+    binned,
+    brier,
+    brier_skill,
+    calibration_error,
+    mean_of,
+    recall_at,
+    roc_points,
+)
+
+PAIRS = st.lists(st.tuples(st.sampled_from([0.0, 0.1, 0.2, 0.25, 0.5, 0.9, 1.0]), st.booleans()), max_size=30)
+CASE = [(0.9, True), (0.8, False), (0.8, True), (0.3, False), (0.1, False)]
+
+
+def test_by_hand() -> None:
+    # Pairs of failed and survived: 0.9 beats all 3; 0.8 ties one and beats two.
+    assert area_under_curve(CASE) == pytest.approx(5.5 / 6)
+    assert average_precision(CASE) == pytest.approx((1 / 1 + 2 / 3) / 2)
+    assert brier(CASE) == pytest.approx((0.01 + 0.64 + 0.04 + 0.09 + 0.01) / 5)
+    assert brier_skill(CASE) == pytest.approx(1 - 0.158 / 0.24)
+    # Bins of width 0.1: 0.1 alone, 0.3 alone, both 0.8, 0.9 alone.
+    assert calibration_error(CASE) == pytest.approx((0.1 + 0.3 + 2 * 0.3 + 0.1) / 5)
+    assert recall_at(CASE, 0.2) == 0.5
+    assert recall_at(CASE, 1.0) == 1.0
+    assert roc_points(CASE) == [(0, 0), (0, 0.5), (pytest.approx(1 / 3), 1), (pytest.approx(2 / 3), 1), (1, 1)]
+
+
+def test_nothing_to_say() -> None:
+    for pairs in ([], [(0.5, True)], [(0.5, False)]):
+        assert area_under_curve(pairs) is None
+    assert average_precision([(0.5, False)]) is None
+    assert brier([]) is None
+    assert brier_skill([]) is None
+    assert brier_skill([(0.1, True)]) is None
+    assert calibration_error([]) is None
+    assert recall_at([(0.1, False)], 0.2) is None
+    assert mean_of(area_under_curve, [[], [(0.1, True)]]) is None
+    assert mean_of(area_under_curve, [CASE, []]) == area_under_curve(CASE)
+
+
+@given(PAIRS)
+def test_area_is_how_often_the_failed_one_is_above(pairs: list[tuple[float, bool]]) -> None:
+    failed = [score for score, outcome in pairs if outcome]
+    survived = [score for score, outcome in pairs if not outcome]
+    found = area_under_curve(pairs)
+    if failed and survived:
+        wins = sum((bad > good) + 0.5 * (bad == good) for bad in failed for good in survived)
+        assert found == pytest.approx(wins / (len(failed) * len(survived)))
+    else:
+        assert found is None
+
+
+@given(PAIRS)
+def test_area_is_that_under_the_curve(pairs: list[tuple[float, bool]]) -> None:
+    found = area_under_curve(pairs)
+    if found is not None:
+        points = roc_points(pairs)
+        area = sum((b[0] - a[0]) * (a[1] + b[1]) / 2 for a, b in pairwise(points))
+        assert area == pytest.approx(found)
+
+
+@given(PAIRS)
+def test_every_case_is_in_one_bin(pairs: list[tuple[float, bool]]) -> None:
+    bins = binned(pairs, (0.0, 0.1, 0.25, 1.0))
+    assert sum(part.count for part in bins) == len(pairs)
+    assert sum(part.failed for part in bins) == sum(outcome for _, outcome in pairs)
+    assert all(part.low <= part.mean_score <= part.high for part in bins if part.count)
+
+
+@given(PAIRS)
+def test_saying_the_rate_has_no_skill_and_no_error(pairs: list[tuple[float, bool]]) -> None:
+    if pairs:
+        rate = sum(outcome for _, outcome in pairs) / len(pairs)
+        constant = [(rate, outcome) for _, outcome in pairs]
+        assert calibration_error(constant) == pytest.approx(0, abs=1e-12)
+        if 0 < rate < 1:
+            assert brier_skill(constant) == pytest.approx(0, abs=1e-12)

@@ -1,0 +1,167 @@
+"""The protocol and its report: on samples that follow the model's own law, what should come out is known."""
+
+from __future__ import annotations
+
+import json
+import random
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+from histories import BEGIN, DAY, Step, make_repository
+
+from aver.gate.decision import Thresholds
+from aver.gate.risk.evaluate import bucket_of, evaluate, judged
+from aver.gate.risk.features import Features
+from aver.gate.risk.learn import Sample
+from aver.gate.risk.model import Score, change_offset, logistic
+from aver.gate.risk.report import report, report_on
+
+END = 4000 * DAY
+
+
+def samples(count: int, *, level: float = -4.37, seed: int = 2) -> list[Sample]:
+    """Changes as a project has them, failing by the model's law at some level."""
+    chance = random.Random(seed)
+    found = []
+    for number in range(count):
+        moment = number * END // count
+        added = min(3000, round(chance.lognormvariate(1.8, 1.6)))
+        features = Features(
+            added=added,
+            removed=round(chance.lognormvariate(1.0, 1.3)),
+            branches=sum(chance.random() < 0.15 for _ in range(added)),
+            indentation=4 * chance.randrange(7),
+            fixes=chance.choice((0, 0, 0, 1, 1, 2, 4, 8)),
+            files=1,
+            unmeasured=int(chance.random() < 0.05),
+        )
+        fails = chance.random() < logistic(level + change_offset(features))
+        failed_at = moment + round(chance.uniform(1, 89) * DAY) if fails else None
+        found.append(Sample(f"{number}", moment, features, failed_at))
+    return found
+
+
+@pytest.fixture(scope="module")
+def many() -> list[Sample]:
+    return samples(12_000, level=-4.8, seed=3)
+
+
+def test_the_protocol(many: list[Sample]) -> None:
+    found = evaluate(many, END)
+    young = sum(sample.time > END - 180 * DAY for sample in many)
+    assert (found.commits, found.left_out) == (12_000, young)
+    assert found.judged == round(0.3 * (12_000 - young))
+    cases, _ = judged(many, END)
+    assert [case.sample for case in cases] == many[12_000 - young - found.judged : 12_000 - young]
+
+
+def test_on_its_own_law_the_model_is_as_good_as_it_can_be(many: list[Sample]) -> None:
+    found = evaluate(many, END)
+    assert found.auc is not None
+    assert 0.72 < found.auc < 0.85
+    assert found.calibration_error is not None
+    assert found.calibration_error < 0.02
+    assert found.brier_skill is not None
+    assert found.brier_skill > 0.05
+    assert found.auc_within_sizes is not None
+    assert found.auc_within_sizes < found.auc - 0.1
+    passed, review, skip = found.buckets
+    assert skip.count == 0
+    assert passed.share > 0.2
+    assert passed.rate is not None
+    assert passed.rate < 0.02
+    assert passed.against_base is not None
+    assert passed.against_base < 0.35
+    assert passed.count + review.count == found.judged
+    assert passed.failed + review.failed == found.failed
+
+
+def test_the_moving_level_mends_what_the_prior_gets_wrong() -> None:
+    found = evaluate(samples(8000, level=-2.8), END)
+    assert found.calibration_error is not None
+    assert found.calibration_error_fixed is not None
+    assert found.calibration_error < 0.04 < found.calibration_error_fixed
+    assert found.brier_skill is not None
+    assert found.brier_skill_fixed is not None
+    assert found.brier_skill > found.brier_skill_fixed
+
+
+def test_labels_that_mean_nothing_are_not_learned() -> None:
+    chance = random.Random(9)
+    noise = [
+        Sample(sample.id, sample.time, sample.features, sample.time + DAY if chance.random() < 0.1 else None)
+        for sample in samples(6000)
+    ]
+    found = evaluate(noise, END)
+    assert found.auc is not None
+    assert 0.45 < found.auc < 0.55
+
+
+def test_decisions_are_on_the_interval() -> None:
+    usual = Thresholds()
+    assert bucket_of(Score(0.01, 0.005, 0.05), usual) == "pass"
+    assert bucket_of(Score(0.01, 0.005, 0.051), usual) == "review"
+    assert bucket_of(Score(0.99, 0.98, 1.0), usual) == "review"
+    strict = Thresholds(pass_below=0.1, skip_above=0.5)
+    assert bucket_of(Score(0.6, 0.5, 0.7), strict) == "review"
+    assert bucket_of(Score(0.6, 0.51, 0.7), strict) == "skip"
+    assert evaluate(samples(500), END, strict).thresholds == strict
+
+
+def test_as_text(many: list[Sample]) -> None:
+    text = report_on("shop", many, END).text()
+    for words in (
+        *("AUC ", "by size alone", "AUC within size deciles", "average precision", "Brier skill", "calibration error"),
+        *("pass ", "review ", "skip ", "Reliability", "Size deciles", "inside one size class little is left"),
+        *("an agent's", "risk denies nothing", "riskiest 20 %"),
+    ):
+        assert words in text
+    assert "Only" not in text
+    assert max(len(line) for line in text.splitlines()) <= 120
+
+
+def test_as_json(many: list[Sample]) -> None:
+    document = report_on("shop", many, END).to_dict()
+    assert json.loads(json.dumps(document, allow_nan=False)) == json.loads(json.dumps(document))
+    assert document["repository"] == "shop"
+    assert len(document["size_classes"]) == 10
+    assert len(document["notes"]) >= 6
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 2000])
+def test_as_a_picture(count: int) -> None:
+    picture = report_on('<script>"&\x00\udcff', samples(count), END).svg()
+    root = ElementTree.fromstring(picture)
+    texts = [element.text or "" for element in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert 'Risk of changes in <script>"&??' in texts
+    assert any(text.startswith("Ranking") for text in texts)
+    assert "nan" not in picture
+    assert "script>" not in picture.replace("&lt;script&gt;", "")
+
+
+def test_few_failures_and_none_are_said() -> None:
+    assert "nothing to judge" in report_on("x", [], END).text()
+    assert "Only" in report_on("x", samples(300), END).text()
+    nothing_failed = [Sample(item.id, item.time, item.features, None) for item in samples(300)]
+    assert "–" in report_on("x", nothing_failed, END).text()
+
+
+def test_what_is_too_good_is_called_so() -> None:
+    leak = [
+        Sample(item.id, item.time, Features(added=500 if item.failed_at else 1, files=1), item.failed_at)
+        for item in samples(4000)
+    ]
+    assert "leak" in " ".join(report_on("x", leak, END).notes())
+
+
+def test_of_a_repository(tmp_path: Path) -> None:
+    steps = [Step(BEGIN + n * 10 * DAY, f"Step {n}", {"a.py": "x\n" * (n + 1)}) for n in range(60)]
+    make_repository(tmp_path / "shop", steps)
+    calls: list[int] = []
+    first = report(tmp_path / "shop", progress=lambda done, _: calls.append(done))
+    assert first.name == "shop"
+    assert first.evaluation.commits == 60
+    assert first.evaluation.left_out == 18
+    assert report(tmp_path / "shop", progress=lambda done, _: calls.append(done)) == first
+    assert len(calls) == 60

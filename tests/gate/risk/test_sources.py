@@ -1,0 +1,44 @@
+"""Which files are source: by name alone, and never more trusting than the name allows."""
+
+from __future__ import annotations
+
+import pytest
+
+from aver.gate.risk.sources import comment_style, is_source, kind_of
+
+KINDS = {
+    "source": "src/app.py lib/a.go a.rs web/x.tsx Main.java db/schema.sql bin/run.sh templates/a.html setup.py a/b.c++",
+    "test": "tests/test_a.py test/a.js src/a_test.go src/a.test.ts src/a.spec.js conftest.py pkg/__tests__/a.js"
+    " tests/fixtures/a.json test_x.py spec/a_spec.rb tests/data/x.bin",
+    "docs": "README.md README docs/conf.py docs/x/a.js LICENSE CHANGELOG.rst a/b/notes.txt img/logo.png CHANGES",
+    "configuration": "package.json pyproject.toml .github/workflows/ci.yml Makefile Dockerfile .eslintrc.js go.mod"
+    " requirements.txt a/.env.local Cargo.lock x.ipynb sub/.husky/pre-commit",
+    "vendored": "vendor/a.go node_modules/x/index.js third_party/z.c static/jquery.min.js api/x_pb2.py dist/app.js",
+    "unknown": "bin/tool data.xyz run a/b/c.unheard ../app.py src/../../etc/x.py /etc/x.py a\x00.py a\nb.py",
+}
+
+
+@pytest.mark.parametrize(("path", "kind"), [(path, kind) for kind, paths in KINDS.items() for path in paths.split(" ")])
+def test_kinds(path: str, kind: str) -> None:
+    assert kind_of(path) == kind
+    assert is_source(path) == (kind == "source")
+
+
+def test_no_name_at_all() -> None:
+    assert kind_of("") == "unknown"
+    assert kind_of("/") == "unknown"
+
+
+def test_case_and_backslashes_make_no_difference() -> None:
+    assert kind_of("SRC\\App.PY") == "source"
+    assert kind_of("Tests\\App.py") == "test"
+
+
+def test_a_name_that_only_contains_a_test_word_is_source() -> None:
+    for path in ("src/contest.py", "src/latest/app.py", "src/testing.py", "src/docs/app.py", "src/inspector.py"):
+        assert kind_of(path) == "source"
+
+
+def test_comment_styles() -> None:
+    styles = {path: comment_style(path) for path in ("a.py", "a.go", "a.sql", "a.el", "a.erl", "a.html", "a.php")}
+    assert list(styles.values()) == ["hash", "slash", "dash", "semicolon", "percent", "markup", "hash and slash"]
