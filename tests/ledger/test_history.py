@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from aver import BadInput, Capsule, IntegrityError, Ledger, NotFound, SeedSigner, Verdict, open_ledger, verify
 from aver.keys import Statement, sign_statement
@@ -223,6 +225,7 @@ def test_a_file_that_is_full_may_be_put_aside(
 # --- files
 
 
+@pytest.mark.sqlite
 def test_one_on_each_line_or_one_over_many(ledger: Ledger, tmp_path: Path) -> None:
     fill(ledger)
     first, second = make_checkpoint(ledger), make_checkpoint(ledger)
@@ -234,6 +237,7 @@ def test_one_on_each_line_or_one_over_many(ledger: Ledger, tmp_path: Path) -> No
     assert read_checkpoints(joined, ledger.id)[1].where.endswith("joined.jsonl, line 3")
 
 
+@pytest.mark.sqlite
 def test_a_bad_line_is_named(ledger: Ledger, tmp_path: Path) -> None:
     fill(ledger)
     path = tmp_path / "heads.jsonl"
@@ -259,6 +263,7 @@ def test_a_repository_of_other_ledgers_fails_and_an_empty_one_is_none(
     assert held(ledger, repository).status == "verified"
 
 
+@pytest.mark.sqlite
 def test_the_chains_of_a_large_ledger_fit(ledger: Ledger) -> None:
     """Far more than a statement that rides in a capsule may hold."""
     fill(ledger)
@@ -301,6 +306,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
 }
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_changed_checkpoint_by_itself(ledger: Ledger, tmp_path: Path, change: str) -> None:
     fill(ledger)
@@ -311,12 +317,42 @@ def test_a_changed_checkpoint_by_itself(ledger: Ledger, tmp_path: Path, change: 
     assert first_bad(verify(path))[0] == CHANGES[change][1]
 
 
+@pytest.mark.sqlite
+def test_every_byte_of_a_checkpoint(ledger: Ledger, tmp_path: Path) -> None:
+    fill(ledger)
+    line = written(make_checkpoint(ledger)).rstrip()
+    keys = [entry.key for entry in ledger.keys.ring().entries]
+    path = tmp_path / "heads.json"
+    path.write_bytes(line)
+    assert verify(path, keys=keys).status == "verified"
+    for at in range(len(line)):
+        path.write_bytes(line[:at] + bytes([line[at] ^ 1]) + line[at + 1 :])
+        try:
+            assert verify(path, keys=keys).status == "failed", at
+        except BadInput:
+            continue  # So changed that it is not taken for a checkpoint any more.
+
+
+@pytest.mark.sqlite
+@given(st.one_of(st.binary(max_size=200), st.text(max_size=200).map(str.encode)), st.booleans())
+def test_a_hostile_file_is_bad_input(tmp_path: Path, content: bytes, begins_well: bool) -> None:
+    path = tmp_path / "heads.jsonl"
+    path.write_bytes((b'{"v":1,"purpose":"checkpoint","content":' if begins_well else b"") + content)
+    with pytest.raises(BadInput):
+        read_checkpoints(path, "x")
+    try:
+        assert verify(path).status == "failed"
+    except BadInput:
+        assert not begins_well or b"{" not in content
+
+
 def signed(signer: SeedSigner, at: str, **heads: tuple[int, str]) -> bytes:
     listed = {f"demo.{name}": {"count": count, "hash": digit * 64} for name, (count, digit) in heads.items()}
     content = {"v": 1, "ledger": "l", "tenant": "t", "at": at, "heads": listed}
     return written(sign_statement("checkpoint", content, [signer]))
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize(
     ("later", "expected"),
     [

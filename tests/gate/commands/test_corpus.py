@@ -6,14 +6,8 @@ import re
 from collections import Counter
 
 import pytest
-
-pytest.importorskip("tree_sitter_bash")
-
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent))
 from corpus import MORE, ORDINARY, READS, Case, cases, in_shop, told
+from aver.gate.commands import EFFECTS, UNCLEAR
 
 CASES = cases()
 GRAVE = {
@@ -62,8 +56,6 @@ def test_what_is_more_than_that_never_looks_like_reading() -> None:
 
 
 def test_every_effect_and_every_reason_occurs() -> None:
-    from aver.gate.commands import EFFECTS, UNCLEAR
-
     effects = {name for case in CASES for name in case.effects}
     reasons = {name for case in CASES for name in case.unclear}
     assert effects == set(EFFECTS) - {"unknown"}
