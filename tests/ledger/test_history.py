@@ -341,9 +341,9 @@ def test_a_hostile_file_is_bad_input(tmp_path: Path, content: bytes, begins_well
     with pytest.raises(BadInput):
         read_checkpoints(path, "x")
     try:
-        assert verify(path).status == "failed"
+        assert verify(path).status in ("failed", "empty")
     except BadInput:
-        assert not begins_well or b"{" not in content
+        assert not begins_well  # Not even taken for a checkpoint.
 
 
 def signed(signer: SeedSigner, at: str, **heads: tuple[int, str]) -> bytes:

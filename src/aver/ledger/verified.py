@@ -29,7 +29,7 @@ import orjson
 from aver.capsule.block import is_tenant
 from aver.capsule.reading import ELEMENT_MAX, read_json
 from aver.clock import now
-from aver.errors import AverError, BadInput, NotFound
+from aver.errors import AverError, BadInput, NotFound, Unavailable
 from aver.home import replace_file
 from aver.keys import Ring
 from aver.ledger.head import Head
@@ -48,6 +48,7 @@ __all__ = [
     "check_memories",
     "note_verified",
     "recall",
+    "recalled",
     "remember_meta",
     "verified_after",
     "verified_tenants",
@@ -155,7 +156,7 @@ def verified_after(
             heads[row.name] = VerifiedHead(row.count, row.head, at, certain, held_to_pq)
     if chain is not None:
         return replace(before, heads=heads, keys=keys)
-    all_noted = all(row.name in heads and row.name not in tally.doubtful for row in rows)
+    all_noted = all(row.head is None or (row.name in heads and row.name not in tally.doubtful) for row in rows)
     entries = sum(row.count for row in rows if row.name == META_CHAIN) if all_noted else 0
     return Verified(heads, keys, before.whole_at if resumed else at, entries)
 
@@ -179,7 +180,7 @@ def check_memories(
         tally.skip("meta", "only one chain was verified", matters=False)
         _check_verified(ledger, known, chain, tally)
     if chain == META_CHAIN:
-        others = len(ledger.chains()) - 1
+        others = sum(name != META_CHAIN for name in ledger.chains())
         tally.skip("chains", f"the records of {others} other chains were not verified: --deep does", matters=False)
     if resumed and not tally.records:
         for check in OF_RECORDS:
@@ -233,6 +234,15 @@ def recall(ledger: Ledger) -> Verified:
     except BadInput as error:
         path = ledger.config.home / DIRECTORY / name
         raise BadInput(f"{path}: {error.message}", advice="remove it; verifying begins it anew") from error
+
+
+def recalled(ledger: Ledger, tally: Tally) -> Verified:
+    """The same for a verification, which goes on without a file that cannot be read, and says so."""
+    try:
+        return recall(ledger)
+    except (BadInput, Unavailable) as error:
+        tally.skip("rollback", str(error), matters=True)
+        return Verified()
 
 
 def note_verified(ledger: Ledger, verified: Verified) -> None:

@@ -26,7 +26,7 @@ from aver.ledger.verified import (
     Verified,
     check_memories,
     note_verified,
-    recall,
+    recalled,
     remember_meta,
     verified_after,
 )
@@ -95,7 +95,7 @@ def examine(
     if _is_unreadable(ledger, altered, tally):
         before = since if isinstance(since, Verified) else Verified()
         return Examined(conclude(f"ledger {ledger.store.name}", tally, level=level), before.distrusting([None]))
-    known = since if isinstance(since, Verified) else _recalled(ledger, tally)
+    known = since if isinstance(since, Verified) else recalled(ledger, tally)
     rows = _rows(ledger, chain)
     resumed = {} if since is None or isinstance(since, Head) else known.resumable(rows, ring, require_pq=require_pq)
     starts = {name: head.count for name, head in resumed.items()} | _resumed(ledger, rows, since, tally)
@@ -210,14 +210,6 @@ def _resumed(ledger: Ledger, rows: list[ChainRow], since: Since | None, tally: T
         raise BadInput("since= takes a head of the very chain to verify, in this ledger and tenant")
     hold_to_heads(ledger, [since], tally, check="links", remembered="the trusted head")
     return {since.chain: min(since.count, rows[0].count)}
-
-
-def _recalled(ledger: Ledger, tally: Tally) -> Verified:
-    try:
-        return recall(ledger)
-    except (BadInput, Unavailable) as error:
-        tally.skip("rollback", str(error), matters=True)
-        return Verified()
 
 
 def _ends_of_keys(ledger: Ledger, ring: Ring, tally: Tally) -> list[KeyEnd]:

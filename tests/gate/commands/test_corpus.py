@@ -7,6 +7,7 @@ from collections import Counter
 
 import pytest
 from corpus import MORE, ORDINARY, READS, Case, cases, in_shop, told
+
 from aver.gate.commands import EFFECTS, UNCLEAR
 
 CASES = cases()

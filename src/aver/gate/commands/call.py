@@ -174,9 +174,9 @@ class Call:
         inner = replace(self, via=(*self.via, how or self.program), input=self.input if keeps_input else None)
         return self.walk.run_words(tuple(words), inner)
 
-    def runs_text(self, text: str, how: str, *because: Word) -> None:
+    def runs_text(self, text: str, how: str) -> None:
         """A text is a shell script."""
-        self.walk.run_text(text, replace(self, via=(*self.via, how)), self.cited(*because))
+        self.walk.run_text(text, replace(self, via=(*self.via, how)))
 
     def runs_word(self, word: Word | None, how: str) -> None:
         """A word is a shell script."""
@@ -186,7 +186,7 @@ class Call:
             self.does("execute", word)
             self.unclear("dynamic-code", "runs text that depends on what cannot be seen", word)
         for value in word.values:
-            self.runs_text(value, how, word)
+            self.runs_text(value, how)
 
 
 def host_of(text: str) -> str | None:

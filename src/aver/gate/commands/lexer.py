@@ -61,8 +61,6 @@ class WordReader:
     __slots__ = ("at", "depth", "end", "hidden", "level", "pending", "starts", "text", "words_read")
 
     def __init__(self, text: str, *, depth: int = 0) -> None:
-        if depth > NESTING_MAX:
-            raise Unreadable("too-much", f"nested deeper than {NESTING_MAX} levels")
         self.text = text
         self.at = 0
         self.end = len(text)
@@ -75,6 +73,7 @@ class WordReader:
         """Where each simple command's program stands in the text."""
         self.hidden: list[tuple[int, int, str]] = []
         """Stretches that are data to the shell, and what a second parser is shown instead."""
+        self.deeper()
 
     # --- what the grammar adds
 
@@ -85,6 +84,12 @@ class WordReader:
     def nested(self, text: str) -> Script:
         """A text that is a script of its own: what stands between backticks."""
         raise NotImplementedError
+
+    def deeper(self) -> None:
+        """One level further in. Whoever calls this comes back out by `depth -= 1`, unless the text is refused."""
+        self.depth += 1
+        if self.depth > NESTING_MAX:
+            raise Unreadable("too-much", f"nested deeper than {NESTING_MAX} levels")
 
     # --- words
 
@@ -268,6 +273,7 @@ class WordReader:
 
     def _braced_expansion(self, quoted: bool) -> Part:
         """`${…}`, from its dollar sign."""
+        self.deeper()
         self.at += 2
         parameter = _PARAMETER.match(self.text, self.at)
         if parameter is None:
@@ -276,6 +282,7 @@ class WordReader:
         self.at = parameter.end()
         if self.text.startswith("}", self.at):
             self.at += 1
+            self.depth -= 1
             return Part("variable" if whole_name else "unknown", parameter["name"], quoted)
         if self.text.startswith("@", self.at):
             raise Unreadable("dynamic-code", "${name@…} may run what the variable holds")
@@ -300,24 +307,27 @@ class WordReader:
         if self.at >= self.end:
             raise Unreadable("syntax", "an expansion ${…} is not closed")
         self.at += 1
+        self.depth -= 1
         return Part("unknown", parameter["name"], quoted, scripts=tuple(scripts))
 
     def arithmetic(self) -> tuple[Script, ...]:
         """From after `((` past `))`: the commands in its substitutions. What is not plainly arithmetic is refused."""
         scripts: list[Script] = []
-        depth = 0
+        opened = 0
+        self.deeper()
         while self.at < self.end:
             char = self.text[self.at]
             if char == ")":
-                if depth == 0:
+                if opened == 0:
                     if not self.text.startswith("))", self.at):
                         break
                     self.at += 2
+                    self.depth -= 1
                     return tuple(scripts)
-                depth -= 1
+                opened -= 1
                 self.at += 1
             elif char == "(":
-                depth += 1
+                opened += 1
                 self.at += 1
             elif char == "$":
                 scripts += _scripts_of(self._dollar(quoted=True))

@@ -162,7 +162,7 @@ class Simple:
     via: tuple[str, ...] = ()
     """What started it: `sudo`, `xargs`, `sh -c`."""
     inside: tuple[str, ...] = ()
-    """Where it stands: `pipeline`, `substitution`, `subshell`, `loop`, `branch`, `function`, `background`."""
+    """Where it stands: `pipeline`, `substitution`, `subshell`, `loop`, `branch`, `function`, `background`, `sh -c`."""
     assignments: tuple[str, ...] = ()
     redirects: tuple[str, ...] = ()
 

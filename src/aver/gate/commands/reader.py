@@ -10,7 +10,6 @@ import re
 from typing import Literal
 
 from aver.gate.commands.lexer import Unreadable
-from aver.gate.commands.model import NESTING_MAX
 from aver.gate.commands.simple_reader import SimpleReader
 from aver.gate.commands.syntax import (
     AndOr,
@@ -60,14 +59,14 @@ class Reader(SimpleReader):
         return script
 
     def nested(self, text: str) -> Script:
-        inner = Reader(text, depth=self.depth + 1)
+        inner = Reader(text, depth=self.depth)
         inner.words_read = self.words_read
         script = inner.whole()
         self.words_read = inner.words_read
         return script
 
     def here_text(self, body: str) -> RawWord:
-        return Reader(body, depth=self.depth + 1).here_document()
+        return Reader(body, depth=self.depth).here_document()
 
     # --- lists
 
@@ -101,15 +100,10 @@ class Reader(SimpleReader):
         return keyword is not None and keyword[0] in stop
 
     def _body(self, stop: frozenset[str]) -> Script:
-        self._deeper()
+        self.deeper()
         script = self._script(stop)
         self.depth -= 1
         return script
-
-    def _deeper(self) -> None:
-        self.depth += 1
-        if self.depth > NESTING_MAX:
-            raise Unreadable("too-much", f"nested deeper than {NESTING_MAX} levels")
 
     def _and_or(self) -> Node:
         first = self._pipeline()
@@ -285,7 +279,7 @@ class Reader(SimpleReader):
         if name is None or any(part.kind != "text" for part in name.parts):
             raise Unreadable("syntax", "a function without a plain name")
         self.newlines()
-        self._deeper()
+        self.deeper()
         body = self._command()
         self.depth -= 1
         if not isinstance(body, Group | Branches | Loop | TestCommand):

@@ -51,13 +51,12 @@ _READING = frozenset(("<", "<<", "<<-", "<<<", "<>"))
 class Walk:
     """A walk through one text. Scripts inside it that are texts of their own get walks of their own."""
 
-    __slots__ = ("_calling", "_read", "_set_once", "depth", "functions", "ground", "report", "text")
+    __slots__ = ("_calling", "_read", "_set_once", "functions", "ground", "report", "text")
 
-    def __init__(self, text: str, ground: Ground, report: Report, *, depth: int = 0) -> None:
+    def __init__(self, text: str, ground: Ground, report: Report) -> None:
         self.text = text
         self.ground = ground
         self.report = report
-        self.depth = depth
         self.functions: dict[str, Node] = {}
         self._calling: set[str] = set()
         self._set_once: frozenset[str] | None = None
@@ -85,19 +84,14 @@ class Walk:
         if not words:
             return call.state, call.state
         call = Call("", words[1:], words[0], call.state, call.walk, call.input, call.via, call.inside)
-        if len(call.via) > NESTING_MAX:
-            call.unclear("too-much", f"started through more than {NESTING_MAX} other programs")
+        if len(call.via) + len(call.inside) > NESTING_MAX:
+            call.unclear("too-much", f"started through more than {NESTING_MAX} others")
             return call.state, call.state
         return judge(call)
 
-    def run_text(self, text: str, call: Call, cited: tuple[str, ...]) -> None:
+    def run_text(self, text: str, call: Call) -> None:
         """A text is a script of its own, such as that of `sh -c`."""
-        if self.depth >= NESTING_MAX:
-            self.report.unclear("too-much", f"scripts in scripts deeper than {NESTING_MAX}", cited)
-            return
-        Walk(text, self.ground, self.report, depth=self.depth + 1).whole(
-            State(call.state.cwds), (*call.inside, *call.via[-1:]), call.input
-        )
+        Walk(text, self.ground, self.report).whole(State(call.state.cwds), (*call.inside, *call.via), call.input)
 
     def call_function(self, call: Call) -> Outcome:
         """A function of this script is called."""
@@ -107,7 +101,8 @@ class Walk:
             return call.state, call.state
         self._calling.add(call.program)
         body = self.functions[call.program]
-        outcome = self._node(body, State(call.state.cwds), (*call.inside, "function"), call.input)
+        inside = (*call.inside, *call.via, "function")
+        outcome = self._node(body, State(call.state.cwds), inside, call.input)
         self._calling.discard(call.program)
         return outcome
 
@@ -125,6 +120,9 @@ class Walk:
         return outcome
 
     def _node(self, node: Node, state: State, inside: tuple[str, ...], feed: Input | None = None) -> Outcome:
+        if len(inside) > NESTING_MAX:
+            self.report.unclear("too-much", f"nested deeper than {NESTING_MAX} levels")
+            return state, state
         match node:
             case SimpleCommand():
                 return self._simple(node, state, inside, feed)
@@ -185,7 +183,7 @@ class Walk:
     def _group(self, node: Group, state: State, inside: tuple[str, ...], feed: Input | None) -> Outcome:
         feed = self._redirects(node.redirects, state, inside) or feed
         if node.kind == "braces":
-            return self._script(node.body, state, inside, feed)
+            return self._script(node.body, state, (*inside, "braces"), feed)
         self._script(node.body, state, (*inside, "subshell"), feed)
         return state, state
 
@@ -194,7 +192,7 @@ class Walk:
         feed = self._redirects(node.redirects, state, inside) or feed
         ends: list[State | None] = []
         for condition in node.conditions:
-            state = merged(*self._script(condition, state, inside, feed)) or state
+            state = merged(*self._script(condition, state, (*inside, "branch"), feed)) or state
         for body in node.bodies:
             ends.append(merged(*self._script(body, state, (*inside, "branch"), feed)))
         whole: State | None = state

@@ -11,7 +11,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from aver.capsule.canonical import has_surrogate
-from aver.errors import AverError, BadInput, NotFound, Unavailable
+from aver.errors import BadInput, Unavailable
 from aver.home import without_password
 
 __all__ = ["Address", "Conflict", "address_of"]
@@ -28,9 +28,9 @@ _DEFAULTS = {
 
 _SECRETS = ("password", "sslpassword")
 
-_NOT_RECORDED = "nothing was recorded"
+_NO_ANSWER = "none"
 _ADVICE: Mapping[str, str] = {
-    "28": "check user and password; PostgreSQL also reads them from PGPASSWORD and ~/.pgpass",
+    _NO_ANSWER: "nothing was recorded; check that the server runs, and host, database, user and password in the URL",
     "42501": "this role lacks a right: see aver doctor, and aver doctor --roles-sql",
     "53100": "free some space on the server; nothing was recorded",
     "53300": "the server takes no more connections: raise max_connections, or use fewer processes",
@@ -53,13 +53,11 @@ class Address:
     name: str
     options: Mapping[str, Any]
 
-    def failure(self, error: psycopg.Error) -> AverError:
+    def failure(self, error: psycopg.Error) -> Unavailable:
         """What PostgreSQL says, in words that tell what to do."""
-        code = error.sqlstate or ""
         words = f"the ledger {self.name} cannot be used: {self.words(error)}"
-        if code == "3D000":
-            return NotFound(words, advice="create the database first")
-        advice = next((advice for start, advice in _ADVICE.items() if code.startswith(start)), _NOT_RECORDED)
+        code = error.sqlstate or _NO_ANSWER
+        advice = next((advice for start, advice in _ADVICE.items() if code.startswith(start)), "nothing was recorded")
         return Unavailable(words, advice=advice)
 
     def words(self, error: psycopg.Error) -> str:

@@ -109,7 +109,7 @@ def eval_words(call: Call) -> Outcome:
         call.unclear("dynamic-code", "eval runs text that depends on what cannot be seen", *call.words)
         return stays
     text = " ".join(value for value in values if value is not None)
-    call.runs_text(text, "eval", *call.words)
+    call.runs_text(text, "eval")
     return _elsewhere(call) if _CHANGES_DIRECTORY.search(text) else stays
 
 

@@ -58,9 +58,7 @@ def _sed_script(call: Call, word: Word, text: str) -> None:
         for command, rest in _sed_commands(text):
             if command == "e":
                 call.does("execute", word)
-                call.runs_text(rest, "sed", word) if rest else call.unclear(
-                    "dynamic-code", "sed runs what it reads", word
-                )
+                call.runs_text(rest, "sed") if rest else call.unclear("dynamic-code", "sed runs what it reads", word)
             elif rest and rest not in ("/dev/stdout", "/dev/stderr", "/dev/stdin"):
                 call.touches("write" if command in "wW" else "read", Word(word.text, (rest,), rest))
     except _NotRead:

@@ -137,7 +137,7 @@ def _runs_joined(call: Call, words: Sequence[Word]) -> None:
         call.does("execute", *words)
         call.unclear("dynamic-code", f"{call.program} runs text that depends on what cannot be seen", *words)
     elif values:
-        call.runs_text(" ".join(value for value in values if value is not None), call.program, *words)
+        call.runs_text(" ".join(value for value in values if value is not None), call.program)
 
 
 def script(call: Call) -> None:
