@@ -20,6 +20,9 @@ HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parent
 sys.path.insert(0, str(HERE))  # for `strategies` and the other modules that tests share
 
+QUICK_ON_POSTGRES = frozenset({"test_append", "test_tenants"})
+"""Modules of tests for both stores that `make test`, too, runs on both."""
+
 settings.register_profile(
     "aver",
     deadline=None,
@@ -46,11 +49,13 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     marked = metafunc.definition.get_closest_marker
     if marked("both_stores") and not marked("sqlite"):
-        metafunc.parametrize("store", ["sqlite", "postgres"], indirect=True)
+        # A database for each test takes its time: `make test` does that for some, `make test-all` for all.
+        marks = () if metafunc.module.__name__ in QUICK_ON_POSTGRES else pytest.mark.long
+        metafunc.parametrize("kind_of_store", ["sqlite", pytest.param("postgres", marks=marks)], indirect=True)
 
 
 @pytest.fixture(autouse=True)
-def store(request: pytest.FixtureRequest, aver_home: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def kind_of_store(request: pytest.FixtureRequest, aver_home: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Which store `open_ledger()` opens: a file in the home, or a database of the test's own."""
     kind = str(getattr(request, "param", "sqlite"))
     if kind == "postgres":
@@ -89,9 +94,9 @@ def new_database(postgres: Server) -> Iterator[Callable[[], str]]:
 
 
 @pytest.fixture
-def new_ledger_url(request: pytest.FixtureRequest, store: str, tmp_path: Path) -> Callable[[], str]:
+def new_ledger_url(request: pytest.FixtureRequest, kind_of_store: str, tmp_path: Path) -> Callable[[], str]:
     """Gives URLs of further ledgers in the same kind of store; they do not exist yet."""
-    if store == "postgres":
+    if kind_of_store == "postgres":
         made: Callable[[], str] = request.getfixturevalue("new_database")
         return made
     numbers = iter(range(1000))

@@ -70,6 +70,10 @@ _SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
 """What `sqlite3` raises. The second, where a message about a damaged schema quotes bytes that are not text."""
 
 
+_OF_THE_FILE = frozenset((sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN))
+"""What SQLite reports where the way in which it has opened a file may be at fault."""
+
+
 class SqliteStore:
     """One ledger file, shared by any number of threads and processes."""
 
@@ -285,11 +289,13 @@ class SqliteStore:
                         connection.execute("ROLLBACK")
                     raise
             except _SQLITE_ERRORS as error:
-                self._drop_writer()
+                if getattr(error, "sqlite_errorcode", 0) & 0xFF in _OF_THE_FILE:
+                    self._drop_writer()
                 raise unavailable(self.path, error) from error
 
     def _drop_writer(self) -> None:
-        """Let the next transaction open its own connection: SQLite may have opened this one for reading only."""
+        """Let the next transaction open its own connection: where a file could not be opened for writing for once,
+        SQLite opens it for reading only, and stays with that."""
         writer, self._writer = self._writer, None
         if writer is not None:
             with suppress(sqlite3.Error):

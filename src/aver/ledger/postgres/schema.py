@@ -130,7 +130,9 @@ VERSION = len(MIGRATIONS)
 
 def version_of(connection: Connection[Any]) -> int:
     """The version of the tables that are there; 0 if there are none."""
-    if connection.execute("SELECT to_regclass('aver.schema_version')").fetchone() == (None,):
+    # From the catalogue's own tables: to_regclass may answer from memory, from before we waited for the lock.
+    there = "SELECT FROM pg_tables WHERE schemaname = 'aver' AND tablename = 'schema_version'"
+    if connection.execute(there).fetchone() is None:
         return 0
     row = connection.execute("SELECT coalesce(max(version), 0) FROM aver.schema_version").fetchone()
     return 0 if row is None else int(row[0])
@@ -141,7 +143,7 @@ def migrate(connection: Connection[Any]) -> None:
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (SETUP_LOCK,))
         version = version_of(connection)
-        if version == 0 and connection.execute("SELECT to_regnamespace('aver')").fetchone() == (None,):
+        if connection.execute("SELECT FROM pg_namespace WHERE nspname = 'aver'").fetchone() is None:
             connection.execute("CREATE SCHEMA aver")
         for number, migration in enumerate(MIGRATIONS[version:], version + 1):
             connection.execute(migration)
