@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from aver.ledger.postgres import schema
@@ -103,12 +104,18 @@ class Server:
 
     # --- our own server
 
+    @property
+    def socket(self) -> Path:
+        if self.data is None:
+            pytest.skip("only a server of our own has a socket that we know")
+        return self.data.parent / ".s.PGSQL.5432"
+
     def start(self) -> None:
         assert self.data is not None
         assert self._process is None
-        with (self.data / "server.log").open("ab") as log:
+        with (self.data.parent / "server.log").open("ab") as log:
             self._process = subprocess.Popen(
-                [program("postgres"), "-D", str(self.data), "-k", str(self.data), "-c", "listen_addresses="],
+                [program("postgres"), "-D", str(self.data), "-k", str(self.data.parent), "-c", "listen_addresses="],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -121,7 +128,7 @@ class Server:
                 self.execute("SELECT 1", self.admin_database)
                 return
             except psycopg.OperationalError:
-                assert self._process.poll() is None, (self.data / "server.log").read_text()[-4000:]
+                assert self._process.poll() is None, (self.data.parent / "server.log").read_text()[-4000:]
                 assert time.monotonic() < deadline, "the server did not start"
                 time.sleep(0.02)
 
@@ -154,18 +161,28 @@ class Server:
         shutil.rmtree(self.data.parent, ignore_errors=True)
 
 
-def started(**settings: str) -> Server:
-    """A new server in a temporary directory. It listens on a socket there, and on no network."""
+def new_place() -> Path:
+    """Where a server may keep its data; its socket and its log are beside it."""
     directory = Path(tempfile.mkdtemp(prefix="aver-pg-"))
-    data = directory / "data"
-    data.mkdir()
     directory.chmod(0o755)
-    _given_away(data)
-    run("initdb", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", "-U", USER, "-D", str(data))
-    configure(data, **settings)
-    server = Server(data, f"postgresql://{USER}@/{USER}?host={data}")
+    if user := _user():
+        shutil.chown(directory, user, user)
+    return directory / "data"
+
+
+def server_at(data: Path) -> Server:
+    """A server whose data is there already. It listens on a socket, and on no network."""
+    server = Server(data, f"postgresql://{USER}@/{USER}?host={data.parent}")
     server.start()
     return server
+
+
+def started(**settings: str) -> Server:
+    """A new server in a temporary directory."""
+    data = new_place()
+    run("initdb", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", "-U", USER, "-D", str(data))
+    configure(data, **settings)
+    return server_at(data)
 
 
 def configure(data: Path, **settings: str) -> None:
@@ -210,11 +227,6 @@ def _user() -> str | None:
     ensure_folder_permissions(programs, 0o055)
     ensure_folder_permissions(programs.parent / "lib", 0o044)
     return "pgserver"
-
-
-def _given_away(path: Path) -> None:
-    if user := _user():
-        shutil.chown(path, user, user)
 
 
 def _children(pid: int) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -13,8 +14,11 @@ from running_aver import ONE_DRAFT, Aver
 
 
 @pytest.fixture
-def aver(tmp_path: Path) -> Aver:
-    return Aver(tmp_path)
+def aver(tmp_path: Path, kind_of_store: str) -> Aver:
+    command = Aver(tmp_path)
+    if kind_of_store == "postgres":
+        command.environment["AVER_LEDGER"] = os.environ["AVER_LEDGER"]
+    return command
 
 
 @pytest.fixture

@@ -22,6 +22,10 @@ MISSING = (
     ("verify", "nowhere.json"),
     ("verify", "--checkpoint", "nowhere.json"),
     ("verify", "--key", "nowhere.pub"),
+    ("verify", "--since", "last"),
+    ("verify", "--watch"),
+    ("verify", "meta"),
+    ("verify", "meta", "--deep"),
     ("verify", "--ledger", "nowhere/ledger.db"),
     ("log",),
     ("log", "--follow"),
@@ -35,6 +39,7 @@ MISSING = (
     ("export", "--out", "bundle"),
     ("import", "nowhere"),
     ("checkpoint", "--out", "heads.json"),
+    ("checkpoint", "--git", "nowhere"),
 )
 
 

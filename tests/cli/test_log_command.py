@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import threading
 
+import pytest
 from running_aver import Aver
+
+pytestmark = pytest.mark.both_stores
 
 
 def summaries(aver: Aver, *arguments: str) -> list[str]:
@@ -113,6 +116,7 @@ def test_follow_is_lines_and_not_json(sealed: Aver) -> None:
     assert ran.json["error"]["type"] == "Usage"
 
 
+@pytest.mark.sqlite
 def test_a_damaged_record_is_listed_as_one(sealed: Aver) -> None:
     import sqlite3
 

@@ -7,6 +7,8 @@ import json
 import pytest
 from running_aver import ONE_DRAFT, Aver
 
+pytestmark = pytest.mark.both_stores
+
 LINE = json.dumps(ONE_DRAFT)
 
 

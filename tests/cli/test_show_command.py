@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from running_aver import Aver
 
+pytestmark = pytest.mark.both_stores
+
 DECISION = {
     "type": "agent",
     "key": "decision-1",
@@ -124,6 +126,7 @@ def test_a_chain_is_not_one_record(sealed: Aver) -> None:
     assert "capsule://notes.today/0" in ran.err
 
 
+@pytest.mark.sqlite
 def test_a_changed_record_says_so_first(sealed: Aver) -> None:
     with closing(sqlite3.connect(sealed.home / "ledger.db")) as file, file:
         file.execute("DROP TRIGGER records_stay_as_they_are")
@@ -140,6 +143,7 @@ def test_a_changed_record_says_so_first(sealed: Aver) -> None:
     assert "HASH_MISMATCH" in place.err
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize("content", [b"\xff\x00", b"[]", b"{}", b'{"id": 5, "outcome": 7, "trigger": [1]}'])
 def test_a_record_that_cannot_be_read_is_shown_as_far_as_it_can(content: bytes, sealed: Aver) -> None:
     with closing(sqlite3.connect(sealed.home / "ledger.db")) as file, file:

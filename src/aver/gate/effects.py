@@ -18,7 +18,6 @@ Paths are placed by their letters alone; see `aver.gate.places` for what that me
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -58,7 +57,7 @@ _UNSANDBOXED = ("dangerouslyDisableSandbox", "with_escalated_permissions", "requ
 _SENDS = ("body", "data", "payload", "json", "form", "content", "files")
 _FILTERS = ("glob", "include", "include_pattern", "file_pattern")
 """Arguments of searches that say which files are looked into."""
-_PATCH_FILE = re.compile(r"^\*\*\* (?P<verb>Update File|Add File|Delete File|Move to): (?P<path>.+?)\s*$", re.MULTILINE)
+_PATCH_FILE = re.compile(r"^\*\*\* (?P<verb>Update File|Add File|Delete File|Move to): (?P<path>[^\n]+)$", re.MULTILINE)
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S+")
 
 
@@ -132,8 +131,10 @@ class _Look:
         self._arguments = action.arguments
         given = next((_text(self._arguments.get(key)) for key in _CWD_KEYS if self._arguments.get(key)), "")
         self._ground = ground_from(action.workspace, env)
-        workspace = action.workspace or None
-        self._cwd = locate(given, workspace, self._ground).path if given else workspace
+        self._cwd = action.workspace if action.workspace.startswith("/") else None
+        if given:
+            place = locate(given, self._cwd, self._ground)
+            self._cwd = place.path if place.where != "unknown" else None
         self.report = Report(self._ground)
         self._understood: Understood | None = None
         self._command = ""
@@ -276,7 +277,9 @@ class _Look:
             if isinstance(text, str):
                 for match in self._bounded(_PATCH_FILE.finditer(text)):
                     found = True
-                    self._place(match["path"], ToolUse(("delete",) if match["verb"] == "Delete File" else ("write",)))
+                    self._place(
+                        match["path"].rstrip(), ToolUse(("delete",) if match["verb"] == "Delete File" else ("write",))
+                    )
         return found
 
     def diff(self, text: str) -> None:
@@ -333,5 +336,7 @@ def _command_text(value: Any) -> str | None:
     if isinstance(value, str):
         return value
     if isinstance(value, list | tuple) and value and all(isinstance(word, str) for word in value):
+        import shlex
+
         return shlex.join(value)
     return None

@@ -35,6 +35,9 @@ Where = Literal["workspace", "temporary", "outside", "unknown"]
 PATH_MAX = 4096
 """Characters of a path that can be a path: PATH_MAX of Linux. A longer one is of unknown place."""
 
+PATTERN_MAX = 64
+"""Characters of a pattern for one name that are compared with guarded names. A longer one is taken to match."""
+
 _TEMPORARY = ("/tmp", "/var/tmp", "/private/tmp", "/private/var/tmp", "/dev/shm")
 _HARMLESS_DEVICES = frozenset(
     ("/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero", "/dev/random", "/dev/urandom")
@@ -171,7 +174,8 @@ def _is_at_or_below(path: str, directory: str) -> bool:
 
 def _climbs(path: str) -> bool:
     """Whether a pattern may match `..`, as `.*` and `.?` do in some shells."""
-    return any(fnmatchcase("..", name) for name in path.split("/") if name.startswith(".") and has_glob(name))
+    patterns = [name for name in path.split("/") if name.startswith(".") and has_glob(name)]
+    return any(len(name) > PATTERN_MAX or fnmatchcase("..", name) for name in patterns)
 
 
 def _own(path: str, ground: Ground) -> frozenset[str]:
@@ -234,7 +238,7 @@ def _meanings(name: str) -> Iterator[str]:
 
 def _is_telling_pattern(name: str) -> bool:
     """A pattern that begins with a letter of its own. `*` and `*.py` may match anything and tell nothing."""
-    return has_glob(name) and name[0] not in "*?["
+    return has_glob(name) and name[0] not in "*?[" and len(name) <= PATTERN_MAX
 
 
 def _file_classes(name: str) -> set[str]:
@@ -246,6 +250,8 @@ def _file_classes(name: str) -> set[str]:
         found.update(SUFFIXES.get(ending, ()))
     if _is_telling_pattern(name):
         found.update(kind for known, kinds in FILES.items() if fnmatchcase(known, name) for kind in kinds)
+    elif has_glob(name) and len(name) > PATTERN_MAX:
+        found.add("secret")
     return found
 
 

@@ -169,6 +169,31 @@ def test_a_pipe_into_xargs_is_judged_by_what_it_feeds() -> None:
 def test_the_words_that_cause_an_effect_are_told() -> None:
     (effect,) = in_shop("rm -rf 'src'").effects
     assert effect.words == ("rm", "'src'")
-    via = [command for command in in_shop("sudo env A=1 sh -c 'rm x'").commands if command.program == "rm"]
-    assert [command.via for command in via] == [()]
-    assert [command.program for command in in_shop("sudo env A=1 sh -c 'rm x'").commands] == ["sudo", "env", "sh", "rm"]
+
+
+def test_the_simple_commands_are_told_with_what_stands_around_them() -> None:
+    found = in_shop("A=1 sudo env B=2 rm x 2>/dev/null | (tee log)").commands
+    assert [(c.program, c.via, c.inside) for c in found] == [
+        ("sudo", (), ("pipeline",)),
+        ("env", ("sudo",), ("pipeline",)),
+        ("rm", ("sudo", "env"), ("pipeline",)),
+        ("tee", (), ("pipeline", "subshell")),
+    ]
+    assert [word.value for word in found[2].arguments] == ["x"]
+    assert (found[2].assignments, found[2].redirects) == (("A=1",), ("2>/dev/null",))
+    assert [(c.program, c.inside) for c in in_shop("sh -c 'echo $(id)'").commands] == [
+        ("sh", ()),
+        ("id", ("sh -c", "substitution")),
+        ("echo", ("sh -c",)),
+    ]
+
+
+def test_a_word_that_is_not_known_says_what_it_begins_with() -> None:
+    (found,) = in_shop('cat src/$x.py a{1,2} *.txt "$y"').commands
+    assert [(w.values, w.prefix, w.is_pattern) for w in found.arguments] == [
+        ((), "src/", False),
+        (("a1",), "a1", False),
+        (("a2",), "a2", False),
+        (("*.txt",), "*.txt", True),
+        ((), "", False),
+    ]

@@ -27,7 +27,6 @@ from collections.abc import Mapping
 from aver.gate.commands.model import COMMAND_MAX, EFFECTS, UNCLEAR, Effect, Simple, Unclear, Understood, Word
 from aver.gate.commands.report import Report
 from aver.gate.commands.state import State
-from aver.gate.commands.walk import Walk
 from aver.gate.places import ground_from
 
 __all__ = ["EFFECTS", "UNCLEAR", "Effect", "Simple", "Unclear", "Understood", "Word", "understand"]
@@ -37,7 +36,12 @@ _JOINER = "\u200d"
 
 
 def understand(command: str, *, cwd: str, workspace: str, env: Mapping[str, str] | None = None) -> Understood:
-    """What a command does, run in `cwd`. `env` is what is known of the environment: HOME, AVER_HOME, AVER_LEDGER."""
+    """What a command does, run in `cwd`; both directories are absolute, or else not known.
+
+    `env` is what is known of the environment: of it, HOME, AVER_HOME and AVER_LEDGER count.
+    """
+    from aver.gate.commands.walk import Walk  # With all the tables: only who reads a command pays for them.
+
     ground = ground_from(workspace, env)
     report = Report(ground)
     if len(command) > COMMAND_MAX:
@@ -45,7 +49,7 @@ def understand(command: str, *, cwd: str, workspace: str, env: Mapping[str, str]
         return report.conclude()
     _look_at_characters(command, report)
     if command.strip():
-        Walk(command, ground, report).whole(State((cwd or None,)))
+        Walk(command, ground, report).whole(State((cwd if cwd.startswith("/") else None,)))
     return report.conclude()
 
 

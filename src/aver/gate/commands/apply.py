@@ -98,7 +98,7 @@ def _doubts(call: Call, spec: Spec, given: Given) -> None:
     if spec.is_strict:
         for name, word in given.unlisted:
             call.unclear("unknown-option", f"the option {name} of {call.program} is not in the tables", word)
-    if spec.does_more_by_option:
+    if given.doubtful and spec.does_more_by_option:
         for word in given.doubtful:
             advice = f"; write ./{word.text}" if word.is_pattern else ""
             call.unclear("unknown-option", f"{word.shown} may become an option of {call.program}{advice}", word)

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
-from urllib.parse import urlsplit
 
 from aver.gate.commands.model import Word
 from aver.gate.commands.report import Report
@@ -55,6 +54,8 @@ class Call:
     """None where it is whatever the shell itself reads from."""
     via: tuple[str, ...] = ()
     inside: tuple[str, ...] = ()
+    assignments: tuple[str, ...] = ()
+    redirects: tuple[str, ...] = ()
 
     @property
     def report(self) -> Report:
@@ -192,6 +193,8 @@ class Call:
 def host_of(text: str) -> str | None:
     """The host in a URL, in `user@host:path`, or in a bare name; None where there is none."""
     if _SCHEME.match(text):
+        from urllib.parse import urlsplit
+
         try:
             return urlsplit(text).hostname
         except ValueError:

@@ -8,6 +8,7 @@ and what is ordinary among them is let through by value.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from aver.gate.commands.model import Word
@@ -16,10 +17,9 @@ from aver.gate.places import locate
 if TYPE_CHECKING:
     from aver.gate.commands.call import Call
 
-__all__ = ["looks_like_code", "sets_variable"]
+__all__ = ["is_secret_name", "looks_like_code", "sets_variable"]
 
-_TRICKS = re.compile(
-    r"""
+_TRICKS = r"""
     (?:LD|DYLD|GIT|NPM_CONFIG|PIP|UV|CARGO|BUNDLE|ANSIBLE|SSH|SUDO|BASH|MALLOC|GCONV|PERL|RUBY|AVER|CLAUDE|CODEX
       |CURSOR|CLINE|ANTHROPIC|OPENAI|DOCKER|KUBE|HELM|TF_CLI|GCLOUD|CLOUDSDK|RSYNC|TAR|GNUPG|GPG|LUA|PHP|NODE|DENO|BUN
       |YARN|PNPM|POETRY|CONDA|MAMBA|VIRTUALENV|GRADLE|MAVEN|JAVA|_JAVA|JDK|DOTNET|CORECLR|COR|R|JULIA|ERL|ELIXIR|OCAML
@@ -33,11 +33,8 @@ _TRICKS = re.compile(
     |.*_(?:PRELOAD|WRAPPER|RUNNER|COMMAND|CMD|PAGER|EDITOR|BROWSER|ASKPASS|PROXY|RSH|SHELL|HOOKS?|STARTUP|INIT|PLUGINS?
       |OPTIONS|OPTS|OPT|FLAGS|LIBRARY_PATH|CONFIG|CONFIG_FILE|RC|BASE_URL|REGISTRY|INDEX_URL|ENDPOINT(?:_URL)?|EXEC)
     |(?:HTTPS?|ALL|FTP|NO|SOCKS)_PROXY|.*CA_BUNDLE|SSL_CERT_.*|.*REJECT_UNAUTHORIZED.*|.*_VERIFY
-    """,
-    re.VERBOSE | re.IGNORECASE,
-)
-_HARMLESS = re.compile(
-    r"""
+    """
+_HARMLESS = r"""
     GIT_(?:TERMINAL_PROMPT|(?:AUTHOR|COMMITTER)_(?:NAME|EMAIL|DATE)|OPTIONAL_LOCKS|TRACE\w*|LITERAL_PATHSPECS|MERGE_AUTOEDIT)
     |PYTHON(?:UNBUFFERED|DONTWRITEBYTECODE|UTF8|HASHSEED|IOENCODING|FAULTHANDLER|TRACEMALLOC|ASYNCIODEBUG|DEVMODE|OPTIMIZE
       |NOUSERSITE|SAFEPATH|PROFILEIMPORTTIME)
@@ -47,41 +44,56 @@ _HARMLESS = re.compile(
     |PIP_(?:DISABLE_PIP_VERSION_CHECK|NO_INPUT|NO_COLOR|PROGRESS_BAR|QUIET)|UV_(?:NO_PROGRESS|OFFLINE|NO_SYNC|FROZEN)
     |NPM_CONFIG_(?:LOGLEVEL|FUND|AUDIT|PROGRESS|UPDATE_NOTIFIER|YES)|LESSCHARSET|MAN_KEEP_FORMATTING
     |LESS|MORE|DISPLAY|NO_PROXY|XDG_SESSION_TYPE|RUBY_VERSION|JAVA_VERSION|(?:OPENAI|ANTHROPIC)_(?:API_KEY|MODEL)
-    """,
-    re.VERBOSE | re.IGNORECASE,
-)
+    """
 _NO_PROGRAM = frozenset(("", "cat", "true", ":", "false", "/bin/true", "/bin/cat", "never", "0", "1"))
 """Values of EDITOR and PAGER that show or do nothing."""
-_HARMLESS_NODE_OPTIONS = re.compile(
+_HARMLESS_NODE_OPTIONS = (
     r"(?:\s*--(?:max-old-space-size=[0-9]+|no-warnings|trace-warnings|experimental-vm-modules|enable-source-maps"
     r"|openssl-legacy-provider|unhandled-rejections=\w+|experimental-specifier-resolution=\w+))*\s*"
 )
-_COMPILER = re.compile(r"(?:gcc|g\+\+|cc|c\+\+|clang|clang\+\+|ar|ld|lld|as)(?:-[0-9.]+)?")
-_SUBSCRIPT = re.compile(r"\[.*(?:\$\(|`|\$\{)", re.DOTALL)
+_COMPILER = r"(?:gcc|g\+\+|cc|c\+\+|clang|clang\+\+|ar|ld|lld|as)(?:-[0-9.]+)?"
 _SEARCH_PATHS = frozenset(("PYTHONPATH", "NODE_PATH", "GOPATH", "RUBYLIB", "PERL5LIB", "CLASSPATH"))
-_STEERING = re.compile(r"(?:AVER|CLAUDE|CODEX|CURSOR|CLINE)_.*", re.IGNORECASE)
-_TAKES_DATA = re.compile(r".*(?:PROXY|BASE_URL|ENDPOINT(?:_URL)?|REGISTRY|INDEX_URL)", re.IGNORECASE)
+_STEERING = r"(?:AVER|CLAUDE|CODEX|CURSOR|CLINE)_.*"
+_TAKES_DATA = r".*(?:PROXY|BASE_URL|ENDPOINT(?:_URL)?|REGISTRY|INDEX_URL)"
+
+
+@lru_cache(maxsize=8)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """Compiled when the first variable is set: most commands set none, and the patterns are large."""
+    return re.compile(pattern, re.VERBOSE | re.IGNORECASE)
+
+
+def _matches(pattern: str, name: str) -> bool:
+    return _compiled(pattern).fullmatch(name) is not None
 
 
 def sets_variable(call: Call, name: str, value: Word) -> None:
     """Judge an assignment. Whether programs will see it is not asked: `set -a` and what was exported before decide."""
-    if not _TRICKS.fullmatch(name) or _HARMLESS.fullmatch(name):
+    if not _matches(_TRICKS, name) or _matches(_HARMLESS, name):
         return
     if _is_harmless_value(call, name, value):
         return
     cited = (f"{name}={value.shown}" if not value.text.startswith(name) else value.shown,)
-    if _STEERING.fullmatch(name):
+    if _matches(_STEERING, name):
         call.report.effect("agent-config", cited)
-    elif _TAKES_DATA.fullmatch(name):
+    elif _matches(_TAKES_DATA, name):
         call.report.effect("egress", cited)
     else:
         call.report.effect("execute", cited)
     call.report.unclear("environment", f"{name} changes what programs do", cited)
 
 
+def is_secret_name(name: str) -> bool:
+    """Whether a variable's name says that its value should not be seen."""
+    from aver.capsule.secret_names import sounds_secret  # With its patterns: only commands with variables pay for it.
+
+    return sounds_secret(name)
+
+
 def looks_like_code(call: Call, word: Word) -> None:
     """A text such as `a[$(rm x)]`: where the shell takes it for a number or for a name, it runs what is in it."""
-    if any(_SUBSCRIPT.search(value) for value in word.values):
+    inside = [value.partition("[")[2] for value in word.values]
+    if any(mark in text for text in inside for mark in ("$(", "`", "${")):
         call.unclear("dynamic-code", "the shell may run what stands in the brackets", word)
 
 
@@ -92,11 +104,11 @@ def _is_harmless_value(call: Call, name: str, value: Word) -> bool:
     if name.upper().endswith(("PAGER", "EDITOR", "VISUAL", "BROWSER", "ASKPASS")):
         return text in _NO_PROGRAM
     if name in ("CC", "CXX", "CPP", "AR", "LD", "AS"):
-        return _COMPILER.fullmatch(text) is not None
+        return _matches(_COMPILER, text)
     if name == "SHELL":
         return text in ("/bin/sh", "/bin/bash", "/bin/zsh", "/usr/bin/bash", "bash", "sh")
     if name == "NODE_OPTIONS":
-        return _HARMLESS_NODE_OPTIONS.fullmatch(text) is not None
+        return _matches(_HARMLESS_NODE_OPTIONS, text)
     if name in _SEARCH_PATHS:
         return _lie_in(call, text, "workspace")
     if name in ("TMPDIR", "TMP", "TEMP"):

@@ -17,7 +17,7 @@ from aver.gate.commands.state import State
 from aver.gate.commands.syntax import Part, RawWord, Script, SimpleCommand
 from aver.gate.places import has_glob
 
-__all__ = ["OPENED", "expand", "scripts_in", "text_of", "variables_in"]
+__all__ = ["expand", "scripts_in", "text_of", "variables_in"]
 
 _MARK = 0xE000
 """Private characters stand for the parts of a word that braces do not look into."""
@@ -120,13 +120,21 @@ def _braces(parts: tuple[Part, ...]) -> list[tuple[Part, ...]] | None:
     """The rows of parts that a row with braces becomes; None where they are too many."""
     if len(parts) > CHOICES_MAX or sum(part.text.count("{") for part in parts) > CHOICES_MAX:
         return None
-    if any(before.kind == "variable" and after.text[:1] == "{" for before, after in pairwise(parts)):
-        return None  # `$x{a,b}` is `$xa $xb`
     marked = "".join(part.text if _is_open(part) else chr(_MARK + index) for index, part in enumerate(parts))
     if sum("\ue000" <= char <= "\uf8ff" for char in marked) != sum(not _is_open(part) for part in parts):
         return None
-    expanded = _expanded(marked)
-    return None if expanded is None else [_unmarked(text, parts) for text in expanded]
+    expanded = _expanded(marked) if "$" not in marked else None  # `{a,b$}c` is `ac b$c`
+    if expanded is None or any(_joins_a_name(text, parts) for text in expanded):
+        return None
+    return [_unmarked(text, parts) for text in expanded]
+
+
+def _joins_a_name(text: str, parts: tuple[Part, ...]) -> bool:
+    """Whether braces put a letter behind a variable's name: `$x{a,b}` is `$xa $xb`."""
+    return any(
+        "\ue000" <= before <= "\uf8ff" and parts[ord(before) - _MARK].kind == "variable" and re.match(r"[\w\[]", after)
+        for before, after in pairwise(text)
+    )
 
 
 def _is_open(part: Part) -> bool:

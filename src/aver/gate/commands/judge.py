@@ -10,7 +10,7 @@ import re
 
 from aver.gate.commands.apply import apply
 from aver.gate.commands.call import Call
-from aver.gate.commands.handlers import HANDLERS
+from aver.gate.commands.handlers import HANDLERS, handler_of
 from aver.gate.commands.model import Simple, Word
 from aver.gate.commands.options import spec_from
 from aver.gate.commands.reader import RESERVED
@@ -19,7 +19,7 @@ from aver.gate.commands.subcommands import asks_about_itself, subcommand
 from aver.gate.commands.tables import ROWS, WITH_SUBCOMMANDS
 from aver.gate.places import locate
 
-__all__ = ["judge"]
+__all__ = ["is_known", "judge"]
 
 _PROGRAM_DIRECTORIES = frozenset(
     ("/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/opt/homebrew/bin", "/snap/bin")
@@ -36,11 +36,12 @@ def judge(call: Call) -> Outcome:
     stays: Outcome = (call.state, call.state)
     program = _program_of(call)
     call.program = program or ""
-    if not call.report.simple(Simple(program, call.words, call.via, call.inside)) or program is None:
+    simple = Simple(program, call.words, call.via, call.inside, call.assignments, call.redirects)
+    if not call.report.simple(simple) or program is None:
         return stays
     if program in call.walk.functions:
         return call.walk.call_function(call)
-    handler = HANDLERS.get(program)
+    handler = handler_of(program)
     if handler is not None:
         return handler(call) or stays
     if asks_about_itself(call):

@@ -29,6 +29,7 @@ _PARAMETER = re.compile(r"[!#]?(?P<name>[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-])
 _ARITHMETIC_RUN = re.compile(r"[\w\s+\-*/%<>=!&|^~?:,.\[\]@#]+", re.ASCII)
 _EXPANSION_RUN = re.compile(r"[^}\\'\"$`{<>\n]+")
 _BACKTICK_RUN = re.compile(r"[^`\\]+")
+_ANSI_RUN = re.compile(r"[^'\\]+")
 _ESCAPE = re.compile(
     r"\\(?:([abeEfnrtv\\'\"?])|([0-7]{1,3})|x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|c(.))",
     re.DOTALL,
@@ -103,9 +104,10 @@ class WordReader:
             if stop == self.end or (text[stop] in _ENDS and not text.startswith(("<(", ">("), stop)):
                 self.at = stop
                 source = plain[0]
-                return RawWord(source, (Part("text", source),), start)
+                return RawWord(source, (Part("text", source),))
         parts: list[Part] = []
         while self.at < self.end:
+            self.count_words()
             char = text[self.at]
             if char in _ENDS:
                 if char not in "<>" or not text.startswith("(", self.at + 1):
@@ -130,7 +132,7 @@ class WordReader:
                 parts.append(Part("bare" if _PATTERN_OR_BRACE.search(run[0]) else "text", run[0]))
         if not parts:
             return None
-        return RawWord(text[start : self.at], tuple(parts), start)
+        return RawWord(text[start : self.at], tuple(parts))
 
     def here_document(self) -> RawWord:
         """The whole text as that of a here-document: expansions count, quotes do not."""
@@ -139,7 +141,7 @@ class WordReader:
     def count_words(self, count: int = 1) -> None:
         self.words_read += count
         if self.words_read > WORDS_MAX:
-            raise Unreadable("too-much", f"more than {WORDS_MAX} words")
+            raise Unreadable("too-much", f"more than {WORDS_MAX} words and parts of words")
 
     def _escaped(self, parts: list[Part]) -> None:
         if self.at + 1 >= self.end:
@@ -202,9 +204,11 @@ class WordReader:
                 self.at += 2
             elif char == "$":
                 flush()
+                self.count_words()
                 parts += self._dollar(quoted=True)
             elif char == "`":
                 flush()
+                self.count_words()
                 parts.append(Part("command", quoted=True, script=self._backticks(quoted=closing is not None)))
             elif run := _QUOTED_RUN.match(text, self.at):
                 literal.append(run[0])
@@ -222,9 +226,9 @@ class WordReader:
         start = at = self.at + 1
         pieces: list[bytes] = []
         while at < self.end and self.text[at] != "'":
-            if self.text[at] != "\\":
-                pieces.append(self.text[at].encode("utf-8", "surrogatepass"))
-                at += 1
+            if run := _ANSI_RUN.match(self.text, at):
+                pieces.append(run[0].encode("utf-8", "surrogatepass"))
+                at = run.end()
             elif self.text.startswith("\\x{", at):
                 raise Unreadable("syntax", "an escape \\x{…}, which shells read differently")
             elif found := _ESCAPE.match(self.text, at):
@@ -269,7 +273,7 @@ class WordReader:
         if following in ("[", "\\") and (following == "[" or text.startswith("\n", at + 2)):
             raise Unreadable("syntax", f"${following} is read differently by different shells")
         self.at = at + 1
-        return [Part("text", "$", quoted=True)]
+        return [Part("text", "$", quoted)]
 
     def _braced_expansion(self, quoted: bool) -> Part:
         """`${…}`, from its dollar sign."""

@@ -25,7 +25,7 @@ NESTING_MAX = 24
 """Substitutions, subshells, loops and scripts in scripts inside each other. People stop at four."""
 
 WORDS_MAX = 4096
-"""Words of a command; what is longer is a program."""
+"""Words of a command and of the scripts in it, and parts of quoted words. What is longer is a program."""
 
 COMMANDS_MAX = 400
 """Simple commands in one command, those in scripts given to `sh -c` and its like included."""
@@ -165,6 +165,7 @@ class Simple:
     """Where it stands: `pipeline`, `substitution`, `subshell`, `loop`, `branch`, `function`, `background`, `sh -c`."""
     assignments: tuple[str, ...] = ()
     redirects: tuple[str, ...] = ()
+    """Both as written, of the whole command that it stands in."""
 
 
 @dataclass(frozen=True, slots=True)

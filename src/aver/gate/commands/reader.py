@@ -34,6 +34,7 @@ RESERVED = frozenset(
 _KEYWORD = re.compile(r"(?:[a-z]+|[{}!]|\[\[)(?=[ \t\n;&|()<>]|$)")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?=[ \t\n;]|$)", re.ASCII)
 _TEST_OPERATOR = re.compile(r"&&|\|\||[()<>]|\n")
+_OPENING = re.compile(r"(?:\(\(|[(;&|])\s*([A-Za-z_][\w.-]*)(?=\s*[);&|<>]|\s+[\w.~/-])")
 _PATTERN_WORD = re.compile(r"(?:[^\s\"'\\$`]|\\\S|\$(?=[\s)|]))+")
 _OVER = frozenset(("",))
 
@@ -66,7 +67,11 @@ class Reader(SimpleReader):
         return script
 
     def here_text(self, body: str) -> RawWord:
-        return Reader(body, depth=self.depth).here_document()
+        inner = Reader(body, depth=self.depth)
+        inner.words_read = self.words_read
+        text = inner.here_document()
+        self.words_read = inner.words_read
+        return text
 
     # --- lists
 
@@ -140,6 +145,7 @@ class Reader(SimpleReader):
     # --- commands
 
     def _command(self) -> Node:
+        self.count_words()
         if self.char() == "(":
             if self.text.startswith("((", self.at):
                 return self._arithmetic_command()
@@ -287,17 +293,22 @@ class Reader(SimpleReader):
         return Function("".join(part.text for part in name.parts), body)
 
     def _arithmetic_command(self) -> Node:
+        start = self.at
         self.at += 2
         scripts = self.arithmetic()
         word = RawWord("((…))", (Part("unknown", scripts=scripts),))
-        return TestCommand((word,), self.redirects())
+        openings = tuple(_OPENING.findall(self.text[start : self.at]))
+        return TestCommand((word,), self.redirects(), openings)
 
     def _test(self) -> Node:
         words: list[RawWord] = []
+        openings: list[str] = []
+        compared: list[RawWord] = []
+        before = ""
         while True:
             self.blanks()
             if operator := _TEST_OPERATOR.match(self.text, self.at):
-                self.at = operator.end()
+                self.at, before = operator.end(), operator[0]
                 continue
             if words and words[-1].source == "=~" and (pattern := self._regular_expression()):
                 words.append(pattern)
@@ -306,7 +317,12 @@ class Reader(SimpleReader):
             if word is None:
                 raise Unreadable("syntax", "[[ is not closed by ]]")
             if word.source == "]]":
-                return TestCommand(tuple(words), self.redirects())
+                return TestCommand(tuple(words), self.redirects(), tuple(openings), tuple(compared))
+            if before in ("<", ">"):
+                compared.append(word)
+            elif before:
+                openings.append(word.source)
+            before = ""
             words.append(word)
 
     def _regular_expression(self) -> RawWord | None:

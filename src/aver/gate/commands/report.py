@@ -19,13 +19,16 @@ _BELONGS_TO_THE_SYSTEM = frozenset({"system", "device"})
 class Report:
     """Collects findings about one command."""
 
-    __slots__ = ("_effects", "_ground", "_simples", "_unclear")
+    __slots__ = ("_effects", "_ground", "_simples", "_unclear", "syntax_read", "words_read")
 
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
         self._effects: dict[Effect, None] = {}
         self._unclear: dict[Unclear, None] = {}
         self._simples: list[Simple] = []
+        self.words_read = 0
+        self.syntax_read = 0
+        """In all scripts so far, so that scripts in scripts do not multiply."""
 
     def effect(self, name: str, words: tuple[str, ...], target: str = "") -> None:
         self._add(Effect(name, target, words=words))

@@ -12,19 +12,24 @@ tree-sitter's own reading, only where commands begin is used: its grammar misses
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from aver.gate.commands.lexer import Unreadable
 from aver.gate.commands.reader import Reader
+from aver.gate.commands.report import Report
 
 if TYPE_CHECKING:
     from tree_sitter import Parser
 
-__all__ = ["agree", "is_there"]
+__all__ = ["SYNTAX_MAX", "agree"]
 
 SYNTAX_MAX = 4096
-"""Characters that are not data. On hostile text tree-sitter takes quadratic time: 0.3 s for so many."""
+"""Characters that are not data, in all scripts of a command. On hostile text tree-sitter takes quadratic time: 0.3 s
+for so many."""
+
+_STRANGE = re.compile(r"[^\x20-\x7e\n\t]")
 
 
 @lru_cache(maxsize=1)
@@ -38,17 +43,14 @@ def _parser() -> Parser | None:
     return Parser(Language(tree_sitter_bash.language()))
 
 
-def is_there() -> bool:
-    return _parser() is not None
-
-
-def agree(reader: Reader) -> None:
+def agree(reader: Reader, report: Report) -> None:
     """Refuse a text that was read, if tree-sitter cannot read it or sees a command where none was found."""
     parser = _parser()
     if parser is None:
         raise Unreadable("no-parser", "the shell parser is not installed: pip install 'aver[policy]'")
     shadow, syntax = _shadow(reader)
-    if syntax > SYNTAX_MAX:
+    report.syntax_read += syntax
+    if report.syntax_read > SYNTAX_MAX:
         raise Unreadable("too-much", f"more than {SYNTAX_MAX} characters besides quoted text and here-documents")
     root = parser.parse(shadow).root_node
     if root.has_error:
@@ -67,7 +69,7 @@ def agree(reader: Reader) -> None:
 
 def _shadow(reader: Reader) -> tuple[bytes, int]:
     """The text with what is data blanked out, and how many characters are left."""
-    text = reader.text if reader.text.isascii() else "".join(c if c.isascii() else "u" for c in reader.text)
+    text = _STRANGE.sub("u", reader.text)
     if not reader.hidden:
         return text.encode("ascii"), len(text)
     pieces: list[str] = []

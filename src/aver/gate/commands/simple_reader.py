@@ -9,6 +9,9 @@ from aver.gate.commands.syntax import Assignment, Node, Part, RawWord, Redirect,
 
 __all__ = ["SimpleReader"]
 
+JOINED_MAX = 4096
+"""Characters of a line that lines of a here-document are joined to by backslashes. Without it, joining is quadratic."""
+
 _COMMENT = re.compile(r"#[^\n]*")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:\[[\w@*$-]*\])?\+?=", re.ASCII)
 _REDIRECT = re.compile(r"([0-9]*|\{[A-Za-z_][A-Za-z0-9_]*\})(<<<|<<-|<<|<>|<&|<|>>|>\||>&|>)|()(&>>|&>)", re.ASCII)
@@ -80,11 +83,11 @@ class SimpleReader(WordReader):
 
     def _assignment(self, found: re.Match[str]) -> Assignment:
         self.at = found.end()
+        self.count_words()
         if self.char() == "(":
             return Assignment(found[1], self._array(), is_whole=False)
-        start = self.at
         value = self.word() if self.char() not in ("", " ", "\t", "\n", ";", "&", "|", ")") else None
-        return Assignment(found[1], value or RawWord("", (Part("text", ""),), start), found[0] == f"{found[1]}=")
+        return Assignment(found[1], value or RawWord("", (Part("text", ""),)), found[0] == f"{found[1]}=")
 
     def _array(self) -> RawWord:
         start = self.at
@@ -96,7 +99,7 @@ class SimpleReader(WordReader):
                 self.at += 1
                 if self.char() not in ("", " ", "\t", "\n", ";", "&", "|", ")"):
                     raise Unreadable("syntax", "something that follows an array without a blank")
-                return RawWord(self.text[start : self.at], (Part("unknown"), *parts), start)
+                return RawWord(self.text[start : self.at], (Part("unknown"), *parts))
             word = self.word()
             if word is None:
                 raise Unreadable("syntax", "an array is not closed")
@@ -141,7 +144,7 @@ class SimpleReader(WordReader):
         if self.char() != "-":
             return None
         self.at += 1
-        return RawWord("-", (Part("text", "-"),), self.at - 1)
+        return RawWord("-", (Part("text", "-"),))
 
     def _begin_here(self, redirect: Redirect, start: int) -> None:
         parts = redirect.target.parts
@@ -171,6 +174,8 @@ class SimpleReader(WordReader):
             # Where expansions count, a backslash joins lines before the end is looked for.
             continued = not pending.is_literal and (len(content) - len(content.rstrip("\\"))) % 2 == 1
             held = content[:-1] if continued else ""
+            if len(held) > JOINED_MAX:
+                raise Unreadable("too-much", f"lines of a here-document joined to more than {JOINED_MAX} characters")
             line = stop + 1
         body = text[start:line]
         if pending.strips_tabs:

@@ -30,7 +30,8 @@ def subcommand(call: Call) -> None:
         found = _longest(call.program, words)
         if found:
             name, rest = found
-            apply_given(call, replace(spec, always=(), here="", nothing=""), given.without_operands())
+            if given.options:
+                apply_given(call, replace(spec, always=(), here="", nothing=""), given.without_operands())
             inner = replace(call, program=name, words=rest, name=Word(name))
             if not asks_about_itself(inner):
                 apply(inner, spec_from(ROWS[name]))

@@ -1,6 +1,9 @@
 """The shape of a script: what the reader makes of a command's text, before anything is made of its meaning.
 
 A word is a row of parts, because how it was quoted decides what it becomes: `*` is a pattern, `'*'` is a star.
+
+Nodes are made by the hundred and thrown away, and never compared or shown: so they are plain, without the methods that
+would take longer to generate than most commands take to read.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ __all__ = [
 PartKind = Literal["text", "bare", "variable", "command", "process", "unknown"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Part:
     """A piece of a word.
 
@@ -48,16 +51,15 @@ class Part:
     """Commands that run while this part is worked out: `${x:-$(id)}`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class RawWord:
     """A word as it was written, and its parts."""
 
     source: str
     parts: tuple[Part, ...]
-    start: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Assignment:
     """`name=value` before a command or alone. Of an array, `value` holds all its elements' parts.
 
@@ -69,7 +71,7 @@ class Assignment:
     is_whole: bool
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Redirect:
     """`operator` as written, without the descriptor. The text of a here-document, `body`, comes after its line."""
 
@@ -79,27 +81,33 @@ class Redirect:
     body: RawWord | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class SimpleCommand:
     words: tuple[RawWord, ...]
     assignments: tuple[Assignment, ...] = ()
     redirects: tuple[Redirect, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class TestCommand:
-    """`[[ … ]]` and `(( … ))`: they ask, and run only what stands in substitutions."""
+    """`[[ … ]]` and `(( … ))`: they ask, and run only what stands in substitutions.
+
+    A shell that does not know them takes them apart at `&&`, `||`, `(`, `<` and `>`. `openings` are the names that
+    would be programs then, `compared` the words that would be files.
+    """
 
     words: tuple[RawWord, ...]
     redirects: tuple[Redirect, ...] = ()
+    openings: tuple[str, ...] = ()
+    compared: tuple[RawWord, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Pipeline:
     stages: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class AndOr:
     """`first`, then each after `&&` or `||`."""
 
@@ -107,7 +115,7 @@ class AndOr:
     rest: tuple[tuple[Literal["&&", "||"], Node], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Group:
     """`( … )`, `{ …; }`."""
 
@@ -116,7 +124,7 @@ class Group:
     redirects: tuple[Redirect, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Branches:
     """`if` and `case`: `conditions` run in order, then one of the bodies, or none."""
 
@@ -126,7 +134,7 @@ class Branches:
     redirects: tuple[Redirect, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Loop:
     """`for`, `select`, `while`, `until`. `words` is None where a `for` runs over the positional parameters."""
 
@@ -137,7 +145,7 @@ class Loop:
     redirects: tuple[Redirect, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Function:
     name: str
     body: Node
@@ -146,7 +154,7 @@ class Function:
 Node = SimpleCommand | TestCommand | Pipeline | AndOr | Group | Branches | Loop | Function
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Script:
     """Commands one after the other. `background` holds the places of those that end in `&`."""
 

@@ -11,12 +11,11 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from aver.capsule.secret_names import sounds_secret
 from aver.gate.commands.call import Call, Input
-from aver.gate.commands.environment import looks_like_code, sets_variable
+from aver.gate.commands.environment import is_secret_name, looks_like_code, sets_variable
 from aver.gate.commands.expand import expand, scripts_in, text_of, variables_in
 from aver.gate.commands.flows import printed_by
-from aver.gate.commands.judge import judge
+from aver.gate.commands.judge import is_known, judge
 from aver.gate.commands.lexer import Unreadable
 from aver.gate.commands.model import NESTING_MAX, Word
 from aver.gate.commands.reader import Reader
@@ -65,13 +64,16 @@ class Walk:
     def whole(self, state: State, inside: tuple[str, ...] = (), feed: Input | None = None) -> None:
         """Read the text and walk through it. What cannot be read is unclear, what the second parser sees too."""
         reader = Reader(self.text)
+        reader.words_read = self.report.words_read
         try:
             script = reader.whole()
         except Unreadable as error:
             self.report.unclear(error.code, error.message)
             return
+        finally:
+            self.report.words_read = reader.words_read
         try:
-            agree(reader)
+            agree(reader, self.report)
         except Unreadable as error:
             self.report.unclear(error.code, error.message)
         self._read = script
@@ -83,7 +85,8 @@ class Walk:
         """Words are a command. They have been expanded."""
         if not words:
             return call.state, call.state
-        call = Call("", words[1:], words[0], call.state, call.walk, call.input, call.via, call.inside)
+        inherited = (call.state, call.walk, call.input, call.via, call.inside, call.assignments, call.redirects)
+        call = Call("", words[1:], words[0], *inherited)
         if len(call.via) + len(call.inside) > NESTING_MAX:
             call.unclear("too-much", f"started through more than {NESTING_MAX} others")
             return call.state, call.state
@@ -143,11 +146,21 @@ class Walk:
                 self._calling.discard(node.name)
                 return state, state
             case TestCommand():
-                call = Call("[[", (), Word("[["), state, self)
-                for word in self._work_out(node.words, state, inside):
-                    looks_like_code(call, word)
-                self._redirects(node.redirects, state, inside)
+                self._test(node, state, inside)
                 return state, state
+
+    def _test(self, node: TestCommand, state: State, inside: tuple[str, ...]) -> None:
+        call = Call("[[", (), Word("[["), state, self)
+        for word in self._work_out(node.words, state, inside):
+            looks_like_code(call, word)
+        for name in node.openings:
+            if is_known(name):
+                call.unclear("shell", f"a shell that does not know this test would run {name}")
+        for raw in node.compared:
+            for word in expand(raw, state, self.ground.home):
+                for value in word.values:
+                    call.touches_if_guarded("write", value, word)
+        self._redirects(node.redirects, state, inside)
 
     def _and_or(self, node: AndOr, state: State, inside: tuple[str, ...], feed: Input | None) -> Outcome:
         good, bad = self._node(node.first, state, inside, feed)
@@ -232,6 +245,8 @@ class Walk:
         assigned = [(given.name, self._assigned(given, state, inside)) for given in node.assignments]
         feed = self._redirects(node.redirects, state, inside) or feed
         call = Call("", (), Word(""), state, self, feed, (), inside)
+        call.assignments = tuple(f"{name}={value.shown}" for name, value in assigned)
+        call.redirects = tuple(f"{r.descriptor}{r.operator}{r.target.source}" for r in node.redirects)
         for name, value in assigned:
             if name != "IFS" or not words or words[0].value != "read":  # `IFS= read -r line` is how lines are read
                 sets_variable(call, name, value)
@@ -259,7 +274,7 @@ class Walk:
         for script, is_process in scripts_in(raw):
             self._script(script, state, (*inside, "substitution"), Input("other") if is_process else None)
         for name in variables_in(raw):
-            if sounds_secret(name):
+            if is_secret_name(name):
                 self.report.effect("secret", (f"${name}",), f"${name}")
 
     def _with(self, state: State, name: str, word: Word) -> State:

@@ -41,6 +41,10 @@ from aver.verdict.record import COLUMNS, imported_by
 __all__ = ["Imported", "ImportedChain", "import_bundle"]
 
 
+ID_MAX = 512
+"""Characters of a foreign record's id: far more than any has, and as much as every store can keep unique."""
+
+
 @dataclass(frozen=True, slots=True)
 class ImportedChain:
     """One chain: its name here, and there. `existed`: it was here already, with the same records."""
@@ -183,6 +187,9 @@ def _store_record(
         if value is not None and not (isinstance(value, str) and not has_surrogate(value)):
             words = f"{row.name}, sequence {row.count}: its {name} is not a text that can be stored"
             raise Refused("SCHEMA_INVALID", words)
+    if len(columns[0]) > ID_MAX:
+        words = f"{row.name}, sequence {row.count}: its id has more than {ID_MAX} characters"
+        raise Refused("SCHEMA_INVALID", words)
     if transaction.taken_ids(row.tenant, [columns[0]]):
         raise Refused(
             "DUPLICATE_RECORD",

@@ -31,6 +31,10 @@ __all__ = ["Connection", "Pool"]
 POOL_MAX = 8
 """Connections of one process to one ledger. One of them writes; the others serve threads that read meanwhile."""
 
+ASK_AGAIN, GIVE_UP = 0.5, 0.1
+"""Seconds after which whoever waits asks for a connection anew, and after which the pool gives up making one. Left to
+itself it would double its pauses, and find a server that was away for a minute a minute late."""
+
 _SESSION = """
 SELECT set_config('search_path', 'pg_catalog, pg_temp', false),
        set_config('row_security', 'off', false),
@@ -123,18 +127,22 @@ class Pool:
                 self._changed.notify_all()
 
     def _taken(self, pool: ConnectionPool[Connection], within: float) -> Connection:
-        try:
-            return pool.getconn(timeout=within)
-        except PoolClosed:
-            raise Unavailable("the ledger was closed") from None
-        except PoolTimeout:
+        deadline = time.monotonic() + within
+        while True:
+            try:
+                return pool.getconn(timeout=min(ASK_AGAIN, max(deadline - time.monotonic(), 0.001)))
+            except PoolClosed:
+                raise Unavailable("the ledger was closed") from None
+            except PoolTimeout:
+                if time.monotonic() < deadline:
+                    continue
             failure = self._connector.failure
             if failure is not None:
                 raise self._address.failure(failure) from failure
             raise Unavailable(
                 f"all {POOL_MAX} connections to {self._address.name} have been busy for {within:g} seconds",
                 advice="nothing was recorded; try again",
-            ) from None
+            )
 
     def _opened(self) -> ConnectionPool[Connection]:
         if self._closed:
@@ -145,7 +153,7 @@ class Pool:
                 min_size=0,
                 max_size=POOL_MAX,
                 num_workers=1,
-                timeout=self._timeout,
+                reconnect_timeout=GIVE_UP,
                 open=True,
             )
         return self._pool

@@ -1,83 +1,116 @@
-"""Programs that need more than a line of a table."""
+"""Programs that need more than a line of a table: which of them, and where what is known of them is written.
+
+A module of handlers is loaded when the first of its programs is met: reading `git status` loads nothing of `tar`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-from aver.gate.commands.call import Call
-from aver.gate.commands.handlers import (
-    archives,
-    files,
-    finding,
-    languages,
-    machine,
-    repository,
-    shell,
-    streams,
-    transfer,
-    wrappers,
-)
-from aver.gate.commands.state import Outcome
+if TYPE_CHECKING:
+    from aver.gate.commands.call import Call
+    from aver.gate.commands.state import Outcome
 
-__all__ = ["HANDLERS"]
+__all__ = ["HANDLERS", "Handler", "handler_of"]
 
-Handler = Callable[[Call], Outcome | None]
+Handler = Callable[["Call"], "Outcome | None"]
 
-
-def _named(names: str, handler: Handler) -> dict[str, Handler]:
-    return dict.fromkeys(names.split(), handler)
-
-
-HANDLERS: Mapping[str, Handler] = {
-    **_named("sh bash dash zsh ksh mksh ash rbash fish csh tcsh nu xonsh elvish", shell.shell),
-    **_named("source .", shell.source),
-    **_named("cd pushd chdir", shell.cd),
-    **_named("exit return logout", shell.leave),
-    **_named("export declare typeset readonly", shell.declare),
-    **_named("mapfile readarray", shell.mapfile),
-    "popd": shell.popd,
-    "eval": shell.eval_words,
-    "exec": shell.exec_words,
-    "trap": shell.trap,
-    "alias": shell.alias,
-    "set": shell.set_options,
-    **_named("env genv", wrappers.env),
-    **_named("sudo doas", wrappers.sudo),
-    **_named("busybox toybox", wrappers.applet),
-    **_named("xargs gxargs", wrappers.xargs),
-    **_named("parallel sem rush", wrappers.parallel),
-    "printenv": wrappers.printenv,
-    **_named("command builtin noglob nocorrect", wrappers.command),
-    **_named("read printf getopts let unset local test [", shell.fills),
-    **_named(
-        "ping ping6 traceroute traceroute6 tracepath mtr arping fping whois host nslookup dig drill", machine.looks_up
-    ),
-    **_named("avahi-resolve dns-sd kdig doggo dog hping3", machine.looks_up),
-    "su": wrappers.su,
-    "watch": wrappers.watch,
-    "script": wrappers.script,
-    **_named("find gfind", finding.find),
-    **_named("fd fdfind", finding.fd),
-    **_named("sed gsed", streams.sed),
-    **_named("awk gawk mawk nawk", streams.awk),
-    **_named("tar gtar bsdtar", archives.tar),
-    **_named("unzip unar", archives.unzip),
-    **_named("cp mv install gcp gmv ginstall ditto", files.copy),
-    **_named("chmod chown chgrp", files.chmod),
-    **_named("dd gdd", files.dd),
-    **_named("ln gln link symlink", files.ln),
-    "git": repository.git,
-    "ssh": transfer.ssh,
-    **_named("scp sftp", transfer.scp),
-    "rsync": transfer.rsync,
-    **_named("docker podman nerdctl", machine.container),
-    "crontab": machine.crontab,
-    "ip": machine.ip,
-    "patch": machine.patch,
-    "openssl": machine.openssl,
-    **_named("python pypy", languages.python),
-    **_named("node nodejs", languages.node),
-    **_named(" ".join(languages.INTERPRETERS), languages.interpreter),
-    **_named("npx bunx uvx pnpx", languages.fetched),
-    "sqlite3": languages.sqlite,
+_WRITTEN: Mapping[str, Mapping[str, str]] = {
+    "shell": {
+        "shell": "sh bash dash zsh ksh mksh ash rbash fish csh tcsh nu xonsh elvish",
+        "source": "source .",
+        "cd": "cd pushd chdir",
+        "leave": "exit return logout",
+        "declare": "export declare typeset readonly",
+        "mapfile": "mapfile readarray",
+        "popd": "popd",
+        "eval_words": "eval",
+        "exec_words": "exec",
+        "trap": "trap",
+        "alias": "alias",
+        "set_options": "set",
+        "fills": "read printf getopts let unset local test [",
+    },
+    "wrappers": {
+        "env": "env genv",
+        "sudo": "sudo doas",
+        "applet": "busybox toybox",
+        "xargs": "xargs gxargs",
+        "parallel": "parallel sem",
+        "printenv": "printenv",
+        "command": "command builtin noglob nocorrect",
+        "su": "su",
+        "watch": "watch",
+        "script": "script",
+    },
+    "machine": {
+        "looks_up": (
+            "ping ping6 traceroute traceroute6 tracepath mtr arping fping whois host nslookup dig drill avahi-resolve "
+            "dns-sd kdig doggo dog hping3"
+        ),
+        "container": "docker podman nerdctl",
+        "crontab": "crontab",
+        "ip": "ip",
+        "patch": "patch",
+        "openssl": "openssl",
+    },
+    "finding": {
+        "find": "find gfind",
+        "fd": "fd fdfind",
+    },
+    "streams": {
+        "sed": "sed gsed",
+        "awk": "awk gawk mawk nawk",
+    },
+    "archives": {
+        "tar": "tar gtar bsdtar",
+        "unzip": "unzip unar",
+    },
+    "files": {
+        "copy": "cp mv install gcp gmv ginstall ditto",
+        "chmod": "chmod chown chgrp",
+        "dd": "dd gdd",
+        "ln": "ln gln link symlink",
+    },
+    "repository": {
+        "git": "git",
+    },
+    "transfer": {
+        "ssh": "ssh",
+        "scp": "scp sftp",
+        "rsync": "rsync",
+    },
+    "languages": {
+        "python": "python pypy",
+        "node": "node nodejs",
+        "interpreter": (
+            "perl ruby php lua luajit Rscript julia osascript tclsh expect java deno tsx ts-node jshell bc dc m4 "
+            "pwsh powershell cmd"
+        ),
+        "fetched": "npx bunx uvx pnpx",
+        "sqlite": "sqlite3",
+    },
 }
+"""Programs, by module and function."""
+
+HANDLERS: Mapping[str, tuple[str, str]] = {
+    program: (module, function)
+    for module, functions in _WRITTEN.items()
+    for function, programs in functions.items()
+    for program in programs.split()
+}
+
+
+def handler_of(program: str) -> Handler | None:
+    """What judges a program, or None where a line of a table does."""
+    where = HANDLERS.get(program)
+    return _loaded(*where) if where is not None else None
+
+
+@lru_cache(maxsize=256)
+def _loaded(module: str, function: str) -> Handler:
+    handler: Handler = getattr(import_module(f"aver.gate.commands.handlers.{module}"), function)
+    return handler

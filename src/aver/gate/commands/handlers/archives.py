@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from aver.gate.commands.apply import apply_given
 from aver.gate.commands.call import Call
-from aver.gate.commands.model import Word
+from aver.gate.commands.model import FINDINGS_MAX, Word
 from aver.gate.commands.options import read_arguments, spec_from
 
 __all__ = ["tar", "unzip"]
@@ -69,6 +69,10 @@ def tar(call: Call) -> None:
 
 
 def _packs(call: Call, operands: Sequence[Word], directories: Sequence[Word]) -> None:
+    """Files are packed, each of which may lie in any of the directories gone to."""
+    if len(operands) * len(directories) > FINDINGS_MAX:
+        call.unclear("too-much", "more files and directories than are looked at")
+        return
     for word in operands:
         if not directories:
             call.touches("read", word)

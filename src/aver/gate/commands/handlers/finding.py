@@ -8,7 +8,7 @@ from dataclasses import replace
 from aver.gate.commands.apply import apply_given
 from aver.gate.commands.call import Call
 from aver.gate.commands.flows import names_looked_for
-from aver.gate.commands.model import Word
+from aver.gate.commands.model import CHOICES_MAX, Word
 from aver.gate.commands.options import read_arguments, spec_from
 
 __all__ = ["fd", "find"]
@@ -105,7 +105,7 @@ def _run(call: Call, action: Word, below: tuple[str, ...], words: Sequence[Word]
 
 def _below(roots: Sequence[Word], names: Sequence[str] = ("*",)) -> tuple[str, ...]:
     """Patterns for what lies below some directories; none where one of them is not known."""
-    if not all(root.is_known for root in roots):
+    if not all(root.is_known for root in roots) or len(roots) * len(names) > CHOICES_MAX:
         return ()
     return tuple(f"{value.rstrip('/')}/{name}" for root in roots for value in root.values for name in names)
 

@@ -54,8 +54,6 @@ INTERPRETERS: Mapping[str, str] = {
     "powershell": "+execute +?code",
     "cmd": "+execute +?code",
 }
-_READS_ITSELF = re.compile(r"3?\.?[0-9.]*")
-_TOOLS = frozenset(rows_of(tools.TABLE))
 _FETCHED_NAME = re.compile(r"(@[a-z0-9-]+/)?([a-z0-9._-]+)(?:@[\w.^~-]+)?")
 _MODULES: Mapping[str, str] = {
     "json.tool": "1read 2write --indent=",
@@ -193,7 +191,7 @@ def fetched(call: Call) -> None:
         return
     tool = given.operands[0]
     named = _FETCHED_NAME.fullmatch(tool.value or "")
-    if named is not None and not named[1] and named[2] in _TOOLS and not packages:
+    if named is not None and not named[1] and named[2] in rows_of(tools.TABLE) and not packages:
         call.runs((Word(tool.text, (named[2],), named[2]), *given.operands[1:]))
         return
     call.does("network", tool)

@@ -12,6 +12,9 @@ from aver.gate.commands.options import Given, read_arguments, spec_from
 
 __all__ = ["awk", "sed"]
 
+PROGRAM_MAX = 4096
+"""Characters of a script of sed or awk that are read. Matching their patterns is not linear in what is longer."""
+
 _SED = (
     "strict (-n -E -r -s -u -z -b --quiet --silent --regexp-extended --separate --unbuffered --null-data"
     " --posix --debug --sandbox --follow-symlinks --binary --zero-terminated) -e=~ -f=~program -i?:edit -I?:edit"
@@ -54,6 +57,10 @@ class _NotRead(Exception):
 
 def _sed_script(call: Call, word: Word, text: str) -> None:
     """Every command of a sed script, of which `e`, `w`, `r` and the flags of `s` reach outside."""
+    if len(text) > PROGRAM_MAX:
+        call.does("execute", word)
+        call.unclear("too-much", f"a script of sed of more than {PROGRAM_MAX} characters", word)
+        return
     try:
         for command, rest in _sed_commands(text):
             if command == "e":
@@ -171,6 +178,10 @@ def _awk_program(call: Call, word: Word) -> None:
         call.does("execute", word)
         call.unclear("dynamic-code", "a program of awk that depends on what cannot be seen", word)
         return
+    if len(word.value) > PROGRAM_MAX:
+        call.does("execute", word)
+        call.unclear("too-much", f"a program of awk of more than {PROGRAM_MAX} characters", word)
+        return
     if "ENVIRON" in word.value or "SYMTAB" in word.value:
         call.does("secret", word, target="environment")
     if _AWK_REACHES_OUT.search(word.value) or _pipes_or_writes(word.value):
@@ -188,7 +199,8 @@ def _pipes_or_writes(text: str) -> bool:
             if found is not None:
                 at, before = found.end(), ")"
                 continue
-            if '"' in text[at:].partition("\n")[0][1:].partition("/")[0] and "/" in text[at + 1 :]:
+            close = text.find("/", at + 1)
+            if close != -1 and '"' in text[at:close]:
                 return True
         token = _AWK_TOKEN.match(text, at)
         assert token is not None

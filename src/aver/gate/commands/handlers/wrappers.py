@@ -6,11 +6,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from aver.capsule.secret_names import sounds_secret
 from aver.gate.commands.apply import apply_options
 from aver.gate.commands.call import Call
-from aver.gate.commands.environment import sets_variable
-from aver.gate.commands.model import Word
+from aver.gate.commands.environment import is_secret_name, sets_variable
+from aver.gate.commands.model import CHOICES_MAX, Word
 from aver.gate.commands.options import READING_VERBS, read_arguments, spec_from
 from aver.gate.commands.state import Outcome, moved
 from aver.gate.commands.tables import ROWS
@@ -66,7 +65,7 @@ def printenv(call: Call) -> None:
     if not names:
         call.does("secret", target="environment")
     for word in names:
-        if word.value is None or sounds_secret(word.value):
+        if word.value is None or is_secret_name(word.value):
             call.does("secret", word, target=f"${word.value or ''}")
 
 
@@ -193,7 +192,7 @@ def _incoming(call: Call, words: Sequence[Word]) -> list[Word]:
         return [Word(text, (text,), text) for text in feed.text.split()]
     if feed is not None and feed.kind == "listing" and _only_reads(words[0]):
         roots = tuple(value for root in feed.roots for value in root.values)
-        if roots and all(root.is_known for root in feed.roots):
+        if roots and all(root.is_known for root in feed.roots) and len(roots) * len(feed.names) <= CHOICES_MAX:
             below = tuple(f"{value.rstrip('/')}/{name}" for value in roots for name in feed.names)
             return [Word("the files listed", below, is_pattern=True)]
     return [Word("what comes in", from_input=True)]

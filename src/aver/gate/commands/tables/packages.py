@@ -9,7 +9,7 @@ npm {run run-script test t start stop restart rebuild version pack}, pnpm {run t
   yarn {run test start build dev lint}, bun {run test build} :: --prefix=project -C=project --script-shell=program \
   --node-options=code -w= --workspace= +execute
 npm {install i add ci update up upgrade dedupe prune link init create install-test it install-ci-test uninstall un \
-  remove rm shrinkwrap set innit}, npm audit fix, pnpm {install i add update up remove rm link create import dedupe \
+  remove rm shrinkwrap innit}, npm audit fix, pnpm {install i add update up remove rm link create import dedupe \
   prune fetch env setup patch}, yarn {install add upgrade up remove link create global set import plugin init}, bun \
   {install i add update remove create link upgrade init} :: --registry=send --prefix=write -C=project +network \
   +install +execute
@@ -59,11 +59,11 @@ apt {list show search policy}, apt-cache, apt-cache {search policy show madison}
   repoquery}, pacman {-Q -Qi -Ql -Ss -Si}, rpm {-q -qa -qi -ql -qf}, snap {list info find}, flatpak list, zypper \
   {search info}, port {installed search}, nix {search eval}, nix flake show, nix-env -q, choco list, scoop list, \
   winget {list search} :: *skip
-apt, apt-get, aptitude, dpkg, dpkg-reconfigure, add-apt-repository, apt-key, apt-mark, apk, yum, dnf, microdnf, \
-  tdnf, pacman, yay, paru, rpm, zypper, snap, flatpak, port, emerge, xbps-install, pkg, pkg_add, nix, nix-env, \
-  nix-shell, nix-build, nix-channel, nixos-rebuild, home-manager, guix, choco, scoop, winget, mas, slackpkg, opkg, \
-  tlmgr, cpan, cpanm, cpanminus, luarocks, ppm :: +network +install +system +execute *skip
-apt-get, apt, aptitude :: -o=code -c=read -t= --config-file=read +network +install +system +execute *skip
+dpkg, dpkg-reconfigure, add-apt-repository, apt-key, apt-mark, apk, yum, dnf, microdnf, tdnf, pacman, yay, paru, \
+  rpm, zypper, snap, flatpak, port, emerge, xbps-install, pkg, pkg_add, nix, nix-env, nix-shell, nix-build, \
+  nix-channel, nixos-rebuild, home-manager, guix, choco, scoop, winget, mas, slackpkg, opkg, tlmgr, cpan, cpanm, \
+  cpanminus, luarocks, ppm :: +network +install +system +execute *skip
+apt, apt-get, aptitude :: -o=code -c=read -t= --config-file=read +network +install +system +execute *skip
 gem {list info search env which --version contents outdated}, bundle {list info show outdated check --version}, \
   composer {show outdated validate licenses --version why diagnose} :: *skip @read
 gem {install update uninstall build fetch unpack}, bundle {install update add remove lock init config cache package \

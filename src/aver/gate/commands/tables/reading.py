@@ -89,7 +89,7 @@ zipinfo, lsar, rpm2cpio, mediainfo, tokei, sloccount :: *read .read
 cloc :: --out=write --report-file=write --extract-with=run --config=program --read-lang-def=read --list-file=read \
   *read .read
 scc :: -o=write --output=write -f= --format= *read .read
-wait, shift, break, continue, fg, bg, disown, caller, suspend, times, unalias :: *skip
+wait, shift, break, continue, fg, bg, disown, caller, suspend, unalias :: *skip
 inotifywait :: -o=write --outfile=write --fromfile=read -e= -t= --event= --timeout= --format= *read
 ldd :: *program
 dmesg :: -C!system -c!system --clear!system -n=!system *skip

@@ -63,5 +63,5 @@ bind, complete, compgen, compopt :: +?shell *skip
 shopt :: -q -p -s!?shell -u!?shell *skip
 history, fc :: -c!delete -d!delete -w!write -a -n -r -s!execute,?dynamic-code -e=!execute,?dynamic-code *skip
 ipcrm :: +process
-tmutil, softwareupdate, xcode-select, installer, pkgutil, kextload, kmutil, nvram, bless :: +system
+tmutil, softwareupdate, xcode-select, installer, pkgutil, kextload, kmutil, bless :: +system
 """

@@ -1,0 +1,81 @@
+"""The second parser: it must not see a command that the first reader missed."""
+
+from __future__ import annotations
+
+import pytest
+from corpus import READS, cases, in_shop
+
+from aver.gate.commands import understand
+from aver.gate.commands.lexer import Unreadable
+from aver.gate.commands.reader import Reader
+from aver.gate.commands.report import Report
+from aver.gate.commands.second import agree
+from aver.gate.places import Ground
+
+
+def read(text: str) -> Reader:
+    reader = Reader(text)
+    reader.whole()
+    return reader
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ls; rm x",
+        "ls && rm x",
+        "ls | rm x",
+        "(ls; rm x)",
+        "echo $(rm x)",
+        "if a; then rm x; fi",
+        "ls\nrm x",
+        "ls & rm x",
+    ],
+)
+def test_a_command_that_was_missed_is_noticed(text: str) -> None:
+    reader = read(text)
+    agree(reader, Report(Ground()))
+    reader.starts.remove(text.index("rm"))
+    with pytest.raises(Unreadable) as caught:
+        agree(reader, Report(Ground()))
+    assert caught.value.code == "readers-differ"
+
+
+def test_text_that_was_hidden_wrongly_is_not_noticed_by_itself() -> None:
+    """What the first reader calls data, the second does not see: so that is held by comparing with bash."""
+    reader = read("ls; rm x")
+    reader.hidden.append((2, 8, " "))
+    reader.starts.remove(4)
+    agree(reader, Report(Ground()))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "cat > a <<'A' && cat > b <<'B'\n1\nA\n2\nB",
+        "python3 - <<'E' 2>&1 | tail -5\nx\nE",
+        "cat <<E\n`date`\nE",
+        "exec 3<>file",
+        "time ls",
+        "echo hi   # it's a comment",
+        "[ a = b ]",
+        "git commit -m \"$(cat <<'E'\nit's\nE\n)\"",
+        "echo 'é' \"ü$x\"",
+    ],
+)
+def test_what_tree_sitter_alone_misreads_is_read(text: str) -> None:
+    agree(read(text), Report(Ground()))
+
+
+def test_both_read_all_ordinary_commands() -> None:
+    assert all(in_shop(case.command).is_clear for case in cases() if case.section == READS)
+
+
+def test_its_objection_does_not_hide_what_the_first_reader_saw(monkeypatch: pytest.MonkeyPatch) -> None:
+    def objects(reader: Reader, report: Report) -> None:
+        raise Unreadable("readers-differ", "for the test")
+
+    monkeypatch.setattr("aver.gate.commands.walk.agree", objects)
+    found = understand("rm -rf src", cwd="/w", workspace="/w")
+    assert "delete" in found.classes
+    assert [unclear.code for unclear in found.unclear] == ["readers-differ"]

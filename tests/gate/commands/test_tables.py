@@ -1,0 +1,130 @@
+"""The tables: every line can be read, says things that exist, and is the only one for its program."""
+
+from __future__ import annotations
+
+from collections import Counter
+from types import ModuleType
+
+import pytest
+
+from aver.gate.commands.handlers import HANDLERS, handler_of
+from aver.gate.commands.handlers.languages import INTERPRETERS
+from aver.gate.commands.model import EFFECTS, UNCLEAR, Word
+from aver.gate.commands.options import Spec, read_arguments, rows_of, spec_from
+from aver.gate.commands.tables import ROWS, WITH_SUBCOMMANDS, changing, git, network, packages, reading, system, tools
+from aver.gate.commands.verbs import VERBS
+
+TABLES = [reading, changing, network, git, tools, packages, system]
+
+
+def words(text: str) -> list[Word]:
+    return [Word(word, (word,), word) for word in text.split()]
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.__name__.rpartition(".")[2])
+def test_every_line_can_be_read_and_says_what_exists(table: ModuleType) -> None:
+    rows = rows_of(table.TABLE)
+    assert len(rows) > 50
+    for marks in rows.values():
+        hold(spec_from(marks))
+
+
+def hold(spec: Spec) -> None:
+    verbs = {*spec.first, spec.last, spec.rest, *(o.verb for o in spec.options.values())}
+    verbs |= {option.operands for option in spec.options.values()}
+    assert verbs - {"", "command"} <= set(VERBS)
+    assert {spec.nothing, spec.here} - {"", "unpack"} <= set(EFFECTS)
+    for effect in (*spec.always, *(e for o in spec.options.values() for e in o.effects)):
+        assert effect in EFFECTS or effect.removeprefix("?") in UNCLEAR
+
+
+@pytest.mark.parametrize("name", sorted(INTERPRETERS))
+def test_a_line_of_an_interpreter_can_be_read(name: str) -> None:
+    spec = spec_from(INTERPRETERS[name])
+    assert {*spec.first, spec.rest, *(o.verb for o in spec.options.values())} - {""} <= set(VERBS)
+
+
+def test_a_program_stands_in_one_table_and_once() -> None:
+    names = Counter(name for table in TABLES for name in _names(table.TABLE))
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+def _names(table: str) -> list[str]:
+    """The names of a table, with those that stand in it twice."""
+    found: list[str] = []
+    for line in table.replace("\\\n", " ").splitlines():
+        found += rows_of(line)
+    return found
+
+
+def test_a_program_with_a_handler_has_no_line_but_for_its_options() -> None:
+    judged_by_both = {name for name in HANDLERS if name in ROWS}
+    assert judged_by_both == {"sudo", "doas", "docker", "podman", "nerdctl"}
+    assert "git" in WITH_SUBCOMMANDS
+
+
+@pytest.mark.parametrize("program", sorted(HANDLERS))
+def test_a_handler_is_there(program: str) -> None:
+    assert callable(handler_of(program))
+
+
+def test_every_interpreter_has_a_line() -> None:
+    assert {name for name, where in HANDLERS.items() if where == ("languages", "interpreter")} == set(INTERPRETERS)
+
+
+def test_what_only_reads_has_no_option_that_does_more() -> None:
+    """These are taken to be harmless with any arguments, also with ones that come in unseen."""
+    for name in ("cat", "grep", "head", "wc", "ls", "md5sum", "cut", "nl", "stat"):
+        assert not spec_from(ROWS[name]).does_more_by_option, name
+    for name in ("sort", "rg", "less", "tree", "git log", "date"):
+        assert spec_from(ROWS[name]).does_more_by_option, name
+
+
+# --- how arguments are read
+
+
+def options(marks: str, text: str) -> list[tuple[str, str | None]]:
+    given = read_arguments(spec_from(marks), words(text))
+    return [(option.name, value.value if value else None) for option, value, _ in given.options]
+
+
+def operands(marks: str, text: str) -> list[str | None]:
+    return [word.value for word in read_arguments(spec_from(marks), words(text)).operands]
+
+
+def test_values_are_found_wherever_getopt_finds_them() -> None:
+    marks = "-o= --output= -r -i? --color? --arg=="
+    assert options(marks, "-o x") == [("-o", "x")]
+    assert options(marks, "-ox") == [("-o", "x")]
+    assert options(marks, "-rox") == [("-r", None), ("-o", "x")]
+    assert options(marks, "-ro x") == [("-r", None), ("-o", "x")]
+    assert options(marks, "--output=x") == [("--output", "x")]
+    assert options(marks, "--output x") == [("--output", "x")]
+    assert options(marks, "--outp x") == [("--output", "x")]
+    assert options(marks, "-i.bak") == [("-i", ".bak")]
+    assert options(marks, "-i x") == [("-i", None)]
+    assert options(marks, "--arg a b c") == [("--arg", "b")]
+    assert operands(marks, "--arg a b c") == ["c"]
+
+
+def test_operands_end_where_they_end() -> None:
+    assert operands("-o=", "a -o b c -- -o d") == ["a", "c", "-o", "d"]
+    assert operands("-o= posix", "a -o b") == ["a", "-o", "b"]
+    assert operands("", "- -5 a") == ["-", "a"]
+    assert operands("-name= onedash", "-name x a") == ["a"]
+
+
+def test_a_word_that_is_not_known_may_be_an_option() -> None:
+    spec = spec_from("-o=write *read")
+    unknown, begun, pattern = Word("$x"), Word("src/$x", prefix="src/"), Word("*", ("*",), "*", is_pattern=True)
+    given = read_arguments(spec, [unknown, begun, pattern, Word("--", ("--",), "--"), unknown])
+    assert given.doubtful == [unknown, pattern]
+    assert given.operands == [unknown, begun, pattern, unknown]
+
+
+def test_an_option_may_have_a_value_that_is_not_known() -> None:
+    given = read_arguments(spec_from("-o=write --output=write"), [Word("--output=$x", prefix="--output=")])
+    ((option, value, _),) = given.options
+    assert option.name == "--output"
+    assert value is not None
+    assert not value.is_known
