@@ -61,6 +61,8 @@ class Config:
     lock_timeout: float
     approvals: Mapping[str, Any]
     """Who may approve, as written; `aver.gate.approvals.rules` reads it."""
+    gate: Mapping[str, Any]
+    """What the gate decides by, as written; `aver.gate.settings` reads it."""
     source: Mapping[str, str]
 
 
@@ -102,6 +104,7 @@ def load_config(*, home: Path | None = None, ledger: str | None = None, tenant: 
         "post_quantum": False,
         "lock_timeout": 30.0,
         "approvals": {},
+        "gate": {},
     }
     source = dict.fromkeys(values, "default")
     for name, value in _read_settings(home / "config.toml").items():
@@ -130,6 +133,7 @@ _SETTINGS: Mapping[str, type | tuple[type, ...]] = {
     "post_quantum": bool,
     "lock_timeout": (int, float),
     "approvals": dict,
+    "gate": dict,
 }
 
 

@@ -119,9 +119,9 @@ def checkpoint(telling: Telling, home: Path) -> None:
 
 def everything(telling: Telling, home: Path) -> None:
     """All of it one after the other, with a log so short that it is often moved into the main file."""
-    import aver.ledger.sqlite
+    import aver.ledger.connections
 
-    aver.ledger.sqlite.LOG_PAGES = 12
+    aver.ledger.connections.LOG_PAGES = 12
     append(telling, home)
     rotate(telling, home)
     checkpoint(telling, home)

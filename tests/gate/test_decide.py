@@ -14,6 +14,7 @@ from aver.gate.decide import MAX_RETRIES, Gate, decide
 from aver.gate.decision import Thresholds
 from aver.gate.policy.bundle import load_bundle
 from aver.gate.record import decision_draft, judged_again, seal_decision
+from aver.gate.risk.features import measured_diff
 
 NOW = Facts(now="2026-01-05T09:00:00+00:00")
 GATE = Gate(bundle=load_bundle())
@@ -78,7 +79,9 @@ def test_an_approval_lets_through_what_a_human_may_approve_and_nothing_else() ->
 
 
 def test_splitting_a_change_gains_nothing() -> None:
-    assert decide(edit(SMALL), replace(NOW, session_diff=LARGE), GATE).decision == "human_review"
+    before = measured_diff(LARGE)
+    facts = replace(NOW, changed=before.features.to_dict(), changed_files=before.sources)
+    assert decide(edit(SMALL), facts, GATE).decision == "human_review"
 
 
 def test_risk_denies_only_where_a_threshold_says_so() -> None:
@@ -135,7 +138,9 @@ def test_masked_secrets_make_a_decision_unrepeatable_and_it_says_so() -> None:
     decision = decide(asked, NOW, GATE)
     draft, blobs = decision_draft(asked, NOW, GATE, decision)
     assert "abcdefgh12345678" not in str(draft.to_dict())
-    assert judged_again(draft.to_dict(), {blob.digest: blob.data for blob in blobs}.__getitem__).status == "not_checked"
+    assert (
+        judged_again(draft.to_dict(), {blob.digest: blob.data for blob in blobs}.__getitem__).status == "unrepeatable"
+    )
 
 
 def test_a_decision_is_sealed_whether_it_lets_through_or_not(tmp_path: Path) -> None:

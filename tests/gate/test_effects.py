@@ -21,10 +21,11 @@ WORKSPACE = "/work/shop"
 
 
 def effects(tool: str = "", kind: str = "tool_call", **given: Any) -> Effects:
-    facts = Facts(now=NOW, annotations=given.pop("annotations", {}))
-    trusted, env = given.pop("trusted", frozenset()), given.pop("env", {"HOME": "/home/me"})
+    env, links = given.pop("env", {"HOME": "/home/me"}), given.pop("links", {})
+    facts = Facts(now=NOW, annotations=given.pop("annotations", {}), environment=env, links=links)
+    trusted = given.pop("trusted", frozenset())
     action = Action(type=kind, tool=tool, workspace=WORKSPACE, **given)
-    return effects_of(action, facts, trusted=trusted, env=env)
+    return effects_of(action, facts, trusted=trusted)
 
 
 def call(tool: str, **arguments: Any) -> Effects:
@@ -318,3 +319,20 @@ def test_tools_that_run_nothing_load_no_parser() -> None:
         "assert 'aver.gate.commands.walk' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+# --- links
+
+
+def test_what_happens_to_a_link_happens_to_what_it_leads_to() -> None:
+    links = {f"{WORKSPACE}/notes.txt": f"{WORKSPACE}/.env"}
+    assert "secret" not in effects("Read", arguments={"file_path": "notes.txt"}).classes
+    found = effects("Read", arguments={"file_path": "notes.txt"}, links=links)
+    assert "secret" in found.classes
+    assert f"{WORKSPACE}/.env" in {effect.target for effect in found.effects}
+    assert "secret" in effects("Bash", "shell_exec", arguments={"command": "cat notes.txt"}, links=links).classes
+
+
+@pytest.mark.parametrize("diff", ["", " \n\t\n"])
+def test_an_edit_that_shows_nothing_is_unclear(diff: str) -> None:
+    assert not effects("Edit", "code_edit", diff=diff).is_clear

@@ -378,7 +378,7 @@ def test_waiting_requests_share_commits() -> None:
 @pytest.mark.sqlite
 def test_a_full_disk_fails_the_append_and_nothing_else(ledger: Ledger) -> None:
     ledger.append(CHAIN, draft())
-    writer = ledger.store._writer
+    writer = ledger.store._connections._writer
     assert writer is not None
     pages = writer.execute("PRAGMA page_count").fetchone()[0]
     writer.execute(f"PRAGMA max_page_count = {pages + 2}")

@@ -20,6 +20,7 @@ VERBS = {
     "log": ("aver.cli.log", "list chains, or the records of one; --follow watches"),
     "show": ("aver.cli.show", "read one record: six sections, its seal, its verdict"),
     "seal": ("aver.cli.seal", "seal drafts from a JSON or JSONL file into a chain"),
+    "gate": ("aver.cli.gate", "may this happen? check, learn, report, outcome"),
     "approvals": ("aver.cli.approvals", "what waits for a person: list, show, approve, deny, watch"),
     "keys": ("aver.cli.keys", "show, new, rotate, export, import, trust, forget"),
     "export": ("aver.cli.exporting", "write chains as a bundle that others can verify"),

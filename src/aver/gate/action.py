@@ -102,8 +102,11 @@ class Facts:
 
     now: str
     """The time of the decision, as `aver.clock.now()` writes it."""
-    session_diff: str | None = None
-    """The session's changes so far and this one, as one diff: what splitting a change cannot hide."""
+    changed: Mapping[str, int] = field(default_factory=dict)
+    """What the session has changed since a human last approved one of its changes, as `risk.features` counts it: what
+    splitting a change cannot hide."""
+    changed_files: tuple[str, ...] = ()
+    """The source files of those changes."""
     labels: frozenset[str] = frozenset()
     """What the session has come into touch with, such as `secret`."""
     denials: int = 0
@@ -117,6 +120,10 @@ class Facts:
     """A human's approval of this action's digest was verified."""
     annotations: Mapping[str, Any] = field(default_factory=dict)
     """What the tool says of itself: MCP annotations. Never trusted to make anything less."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """HOME, AVER_HOME and AVER_LEDGER of whoever would act, as far as they are known."""
+    links: Mapping[str, str] = field(default_factory=dict)
+    """Paths of the action that lead elsewhere by symbolic links, and where they lead."""
 
 
 def _check_text(value: Any, name: str) -> None:

@@ -15,7 +15,7 @@ with the reason in it; nothing passes by accident.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal
 
@@ -41,12 +41,16 @@ MAX_RETRIES = 3
 class Gate:
     """What decisions are made by: the rules in force, what was learned here, and the settings."""
 
-    bundle: Bundle
+    bundle: Bundle | None
+    """None where the rules cannot be used: then nothing passes, and `trouble` says why."""
+    trouble: str = ""
     state: State = field(default_factory=State)
     thresholds: Thresholds = field(default_factory=Thresholds)
     max_retries: int = MAX_RETRIES
     groups: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Names of agents, by group."""
+    trusted: frozenset[str] = frozenset()
+    """MCP servers whose word about their own tools is taken."""
     history: History | None = None
 
 
@@ -57,11 +61,14 @@ def decide(action: Action, facts: Facts, gate: Gate, *, gate_id: str | None = No
         digest = action.digest
     except AverError as error:
         return _refused("", gate, gate_id, f"the action cannot be named exactly: {error.message}")
+    if gate.bundle is None:
+        return _refused(digest, gate, gate_id, f"there are no rules to decide by: {gate.trouble}")
     try:
-        effects = effects_of(action, facts)
+        effects = effects_of(action, facts, trusted=gate.trusted)
         found = _estimated(action, facts, effects, gate)
         question = circumstances_of(action, facts, effects, found, gate)
-        return _joined(question, ask(gate.bundle, question), found, facts, gate, digest, gate_id)
+        decision = _joined(question, ask(gate.bundle, question), found, facts, gate, digest, gate_id)
+        return replace(decision, effects=effects)
     except Exception as error:  # noqa: BLE001 - a gate that cannot judge must not let through
         words = error.message if isinstance(error, AverError) else f"{type(error).__name__}: {error}"
         return _refused(digest, gate, gate_id, f"the gate could not judge this: {words[:500]}")

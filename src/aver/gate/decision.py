@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
+
+if TYPE_CHECKING:
+    from aver.gate.effects import Effects
+    from aver.gate.risk.features import Measured
 
 __all__ = ["DECISIONS", "Decision", "DecisionWord", "Estimate", "PolicyAnswer", "Thresholds"]
 
@@ -24,6 +28,10 @@ class Estimate:
     model: str
     """Which model and state gave it: a name and the state's digest, so that it can be computed again."""
     features: Mapping[str, float] = field(default_factory=dict)
+    fixes: tuple[int, ...] = ()
+    """What the repository's history answered, in the order in which it was asked."""
+    change: Measured | None = None
+    """What was measured on the action's own diff, if it has one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +72,7 @@ class Decision:
     gate_id: str
     thresholds: Thresholds
     estimate: Estimate | None = None
+    effects: Effects | None = None
 
     @property
     def allows(self) -> bool:

@@ -1,11 +1,13 @@
 """What an action does: the classes of its effects, the paths and hosts it touches, and what is unclear about it.
 
 Four things are asked, and the strictest answer counts: what the type of the action says, what its tool is known to do,
-what its arguments name, and what the tool says of itself. A shell command is taken apart (`aver.gate.commands`). A tool
-that is not in the table has the effect `unknown`. What an MCP server says of its tools can make an action worse; it
-makes nothing better unless the server is among those that were trusted by name.
+what its arguments name, and what the tool says of itself. A shell command is taken apart (`aver.gate.commands`), and
+its daily work told apart from the rest (`aver.gate.routine`). A tool that is not in the table has the effect `unknown`.
+What an MCP server says of its tools can make an action worse; it makes nothing better unless the server is among those
+that were trusted by name.
 
-Paths are placed by their letters alone; see `aver.gate.places` for what that means for symbolic links.
+Paths are placed by their letters alone. Where the facts say that one leads elsewhere by a symbolic link, what happens
+to the one happens to the other, too.
 
     >>> from aver.gate.action import Action, Facts
     >>> facts = Facts(now="2026-01-05T09:00:00+00:00")
@@ -27,6 +29,7 @@ from aver.gate.commands.call import host_of
 from aver.gate.commands.model import Effect, Unclear, Understood
 from aver.gate.commands.report import Report
 from aver.gate.places import UNKNOWN, ground_from, locate
+from aver.gate.routine import with_routine
 from aver.gate.tool_names import COMMAND_KEYS, PATH_KEYS, URL_KEYS, ToolUse, mcp_server, use_of
 
 __all__ = ["Effects", "effects_of"]
@@ -52,6 +55,7 @@ _BY_TYPE: Mapping[str, ToolUse] = {
 }
 """What the type of an action says. The others say nothing."""
 
+_ON_FILES = frozenset({"read", "write", "delete", "execute", "unknown"})
 _CWD_KEYS = ("cwd", "workdir", "working_directory", "workingDirectory")
 _UNSANDBOXED = ("dangerouslyDisableSandbox", "with_escalated_permissions", "requires_root", "sudo", "elevated")
 _SENDS = ("body", "data", "payload", "json", "form", "content", "files")
@@ -100,10 +104,9 @@ def effects_of(
     facts: Facts,
     *,
     trusted: frozenset[str] = frozenset(),
-    env: Mapping[str, str] | None = None,
 ) -> Effects:
-    """What an action does. `trusted` are MCP servers whose word is taken; `env` as for `understand`."""
-    looked = _Look(action, env)
+    """What an action does. `trusted` are MCP servers whose word is taken."""
+    looked = _Look(action, facts)
     server = mcp_server(action.tool) or _text(action.arguments.get("server_name"))
     by_type, by_tool = _BY_TYPE.get(action.type), use_of(action.tool) if action.tool else None
     if action.diff is not None:
@@ -125,12 +128,13 @@ def effects_of(
 class _Look:
     """What is found while an action is looked at."""
 
-    def __init__(self, action: Action, env: Mapping[str, str] | None) -> None:
+    def __init__(self, action: Action, facts: Facts) -> None:
         self._action = action
-        self._env = env
+        self._env = facts.environment
+        self._links = facts.links
         self._arguments = action.arguments
         given = next((_text(self._arguments.get(key)) for key in _CWD_KEYS if self._arguments.get(key)), "")
-        self._ground = ground_from(action.workspace, env)
+        self._ground = ground_from(action.workspace, self._env)
         self._cwd = action.workspace if action.workspace.startswith("/") else None
         if given:
             place = locate(given, self._cwd, self._ground)
@@ -140,13 +144,25 @@ class _Look:
         self._command = ""
 
     def conclude(self, server: str) -> Effects:
+        effects = self.report.conclude().effects
+        if self._understood is not None:
+            effects = (*effects, *self._understood.effects)
+        self._follow_links(effects)
         found = self.report.conclude()
         effects, unclear, programs = found.effects, found.unclear, found.programs
         if self._understood is not None:
-            effects = tuple(dict.fromkeys((*effects, *self._understood.effects)))
+            own = with_routine(self._understood, self._action.workspace)
+            effects = tuple(dict.fromkeys((*effects, *own)))
             unclear = tuple(dict.fromkeys((*unclear, *self._understood.unclear)))
             programs = self._understood.programs
         return Effects(effects, unclear, programs, self._command, server)
+
+    def _follow_links(self, effects: Iterable[Effect]) -> None:
+        """What happens to a link happens to what it leads to."""
+        for effect in effects if self._links else ():
+            leads_to = self._links.get(effect.target)
+            if leads_to is not None and effect.where and effect.name in _ON_FILES:
+                self.report.path(effect.name, locate(leads_to, None, self._ground), effect.words)
 
     def use(self, use: ToolUse) -> None:
         """A tool, or a type of action, of which is known what it does."""
@@ -248,7 +264,7 @@ class _Look:
         paths = dict.fromkeys(self._bounded(self._paths(PATH_KEYS)))
         for path in paths:
             self._place(path, use)
-        named = bool(paths) or self._patch(use) or self._action.diff is not None
+        named = bool(paths) or self._patch(use) or bool((self._action.diff or "").strip())
         for key in _FILTERS if use.works_here else ():
             for pattern in _texts(self._arguments.get(key)):
                 self._place(pattern, use)

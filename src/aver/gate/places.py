@@ -1,8 +1,8 @@
 """Where a path lies, and whether it is one that more depends on than its contents.
 
 Paths are worked out by their letters alone: nothing here looks at the disk, so the answer is the same wherever and
-whenever it is asked. That has a price, said once: **a symbolic link is not followed**. A link inside the workspace
-that leads outside is taken for a file inside. (Making such a link is itself an effect that is judged.)
+whenever it is asked. So **a symbolic link is not followed here**: whoever asks the gate looks where the paths of an
+action lead, and says so in its facts (`aver.gate.door`).
 
 A path is `workspace` (at or below the workspace), `temporary`, `outside`, or `unknown` where it depends on what cannot
 be seen. For being inside, letters count exactly; for being guarded, they do not: upper case, Unicode look-alikes by

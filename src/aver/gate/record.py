@@ -9,9 +9,13 @@ Every decision is sealed as `gate.decision`, also one that refuses. `outcome.res
     action       that action, with secrets masked; `masked` tells how many
     facts        what the gate knew besides
     features     the numbers that the risk was computed from, with `score`, `low`, `high` and `model`
+    effects      the classes of what the action does, or null where that was not found out
     policy       {outcome, rules, bundle, reasons, errors}, or null where none was asked
     thresholds   {pass_below, skip_above}
-    basis        what to decide by, to do it again: {rules, state, diff, session_diff}, each a blob or null
+    max_retries, groups, trusted    the other settings it was decided by
+    fixes        what the repository's history answered
+    basis        what to decide by, to do it again: {rules, state, diff}, each a blob or null
+    session      what the session's next decision must know: {labels, changed, changed_files}
     reasons      why, in words
 
 `judged_again` takes such a record and its blobs, and decides once more. A record whose secrets were masked cannot be
@@ -23,6 +27,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 from aver.capsule.blobs import Blob, blob_references
@@ -32,12 +37,13 @@ from aver.capsule.mask import RULES, mask
 from aver.capsule.model import Authority, Capsule, Context, Outcome, Reasoning, Trigger
 from aver.capsule.reading import read_json
 from aver.capsule.sealed import Sealed
-from aver.errors import AverError, BadInput
+from aver.errors import AverError, BadInput, NotFound, Unavailable
 from aver.gate.action import Action, Facts
 from aver.gate.decide import Gate, decide
 from aver.gate.decision import Decision, Thresholds
-from aver.gate.policy.bundle import bundle_of
+from aver.gate.policy.bundle import Bundle, bundle_of
 from aver.gate.risk.state import state_from_dict
+from aver.gate.session import session_after
 from aver.ledger import Ledger
 
 __all__ = ["KIND", "Again", "decision_chain", "decision_draft", "judged_again", "seal_decision"]
@@ -49,21 +55,20 @@ _STATUS = {"pass": "success", "human_approved": "success", "human_review": "pend
 
 
 def decision_chain(session: str) -> str:
-    """Where decisions go that belong to no other chain."""
+    """Where the decisions of a session go."""
     return chain_name(DOMAIN, session or "default")
 
 
-def seal_decision(
-    ledger: Ledger, action: Action, facts: Facts, gate: Gate, decision: Decision, *, chain: str | None = None
-) -> Sealed:
+def seal_decision(ledger: Ledger, action: Action, facts: Facts, gate: Gate, decision: Decision) -> Sealed:
     """Seal a decision durably. Nothing may be let through before this has returned."""
     draft, blobs = decision_draft(action, facts, gate, decision)
     key = f"gate:{decision.gate_id}"
-    return ledger.append(chain or decision_chain(action.session), draft, key=key, blobs=blobs)
+    return ledger.append(decision_chain(action.session), draft, key=key, blobs=blobs)
 
 
 def decision_draft(action: Action, facts: Facts, gate: Gate, decision: Decision) -> tuple[Capsule, list[Blob]]:
-    masked = mask(action.to_dict())
+    masked = mask(action.to_dict() if decision.digest else _named_roughly(action))
+    named = masked.value
     blobs: list[Blob] = []
 
     def kept(data: bytes | None, media: str) -> dict[str, Any] | None:
@@ -72,40 +77,41 @@ def decision_draft(action: Action, facts: Facts, gate: Gate, decision: Decision)
         blobs.append(Blob(data, media))
         return blobs[-1].reference
 
-    patches = {
-        name: kept(None if text is None else mask(text).value.encode("utf-8", "surrogatepass"), "text/x-diff")
-        for name, text in (("diff", action.diff), ("session_diff", facts.session_diff))
-    }
-    policy, found = decision.policy, decision.estimate
+    diff = None if action.diff is None else mask(action.diff)
+    bundle, policy, found = gate.bundle, decision.policy, decision.estimate
     result = {
         "v": 1,
         "gate_id": decision.gate_id,
         "decision": decision.decision,
         "digest": decision.digest,
-        "action": masked.value,
-        "masked": {"rules": RULES, "count": masked.count + _masked_in(action.diff) + _masked_in(facts.session_diff)},
+        "action": named,
+        "masked": {"rules": RULES, "count": masked.count + (0 if diff is None else diff.count)},
         "facts": facts_to_dict(facts),
         "features": None if found is None else dict(found.features),
         "score": decision.score,
         "interval": None if decision.interval is None else list(decision.interval),
         "observations": decision.observations,
         "model": None if found is None else found.model,
+        "effects": None if decision.effects is None else sorted(decision.effects.classes),
         "policy": None if policy is None else {**asdict(policy), **_lists(policy)},
         "thresholds": asdict(decision.thresholds),
         "max_retries": gate.max_retries,
         "groups": {group: sorted(members) for group, members in sorted(gate.groups.items())},
+        "trusted": sorted(gate.trusted),
+        "fixes": [] if found is None else list(found.fixes),
         "basis": {
-            "rules": kept(canonical_bytes(gate.bundle.to_dict()), "application/json"),
+            "rules": kept(None if bundle is None else canonical_bytes(bundle.to_dict()), "application/json"),
             "state": kept(canonical_bytes(gate.state.to_dict()), "application/json"),
-            **patches,
+            "diff": kept(None if diff is None else diff.value.encode("utf-8", "surrogatepass"), "text/x-diff"),
         },
+        "session": session_after(facts, decision),
         "reasons": list(decision.reasons),
     }
     draft = Capsule(
         type="system",
         domain=DOMAIN,
-        trigger=Trigger(type="agent", source=action.caller or "agent", request=mask(action.description).value),
-        context=Context(agent_id=action.caller, session_id=action.session or None),
+        trigger=Trigger(type="agent", source=named["caller"] or "agent", request=named["description"]),
+        context=Context(agent_id=named["caller"], session_id=named["session"] or None),
         reasoning=Reasoning(
             analysis="; ".join(decision.reasons), selected_option=decision.decision, model=result["model"]
         ),
@@ -115,26 +121,37 @@ def decision_draft(action: Action, facts: Facts, gate: Gate, decision: Decision)
         ),
         outcome=Outcome(
             status=_STATUS.get(decision.decision, "blocked"),
-            summary=f"{decision.decision}: {action.type} {action.tool}".strip(),
+            summary=f"{decision.decision}: {named['type']} {named['tool']}".strip(),
             result=result,
         ),
     )
     return of_kind(draft, KIND), blobs
 
 
+def _named_roughly(action: Action) -> dict[str, Any]:
+    """An action that cannot be written exactly, as far as it can be."""
+    texts = {name: value for name, value in action.to_dict().items() if isinstance(value, str)}
+    return {
+        **{name: value.encode("utf-8", "backslashreplace").decode() for name, value in texts.items()},
+        "arguments": {},
+        "files": [],
+        "diff_sha256": None,
+    }
+
+
 def _lists(policy: Any) -> dict[str, list[str]]:
     return {name: list(getattr(policy, name)) for name in ("rules", "reasons", "errors")}
 
 
-def _masked_in(text: str | None) -> int:
-    return 0 if text is None else mask(text).count
-
-
 @dataclass(frozen=True, slots=True)
 class Again:
-    """What came of deciding again."""
+    """What came of deciding again.
 
-    status: Literal["same", "other", "not_checked"]
+    `other`: the record is not that of a decision by what it names. `unrepeatable`: nobody can tell, because secrets
+    were masked in it or there was nothing to decide by. `not_checked`: it could be told with what is not here.
+    """
+
+    status: Literal["same", "other", "unrepeatable", "not_checked"]
     words: str
 
 
@@ -142,34 +159,61 @@ def judged_again(content: Mapping[str, Any], blob: Callable[[str], bytes]) -> Ag
     """Decide again from a verified record's content. What the record holds is not believed, only used."""
     try:
         result = content["outcome"]["result"]
-        if result["masked"]["count"]:
-            return Again("not_checked", "secrets were masked in it, so it cannot be judged again exactly")
+        if (unrepeatable := _unrepeatable(result)) is not None:
+            return unrepeatable
         basis = {name: _fetched(reference, blob) for name, reference in result["basis"].items()}
         action = action_from_dict(result["action"], basis["diff"])
         if action.digest != result["digest"]:
             return Again("other", "the digest is not that of the action in it")
-        facts = facts_from_dict(result["facts"], basis["session_diff"])
+        facts = facts_from_dict(result["facts"])
         gate = _gate_from(result, basis)
-        if result["policy"] is not None and gate.bundle.digest != result["policy"]["bundle"]:
+        named = result["policy"] and result["policy"]["bundle"]
+        if named is not None and (gate.bundle is None or gate.bundle.digest != named):
             return Again("other", "the policy in it is not the one that it names")
+        decision = decide(action, facts, gate, gate_id=str(result["gate_id"]))
+        return _compared(decision, facts, result)
+    except (NotFound, Unavailable) as error:
+        return Again("not_checked", f"what it was decided by is not here: {error.message}")
     except (AverError, AttributeError, KeyError, TypeError, ValueError) as error:
-        return Again("not_checked", f"what it was decided by cannot be read: {error}")
-    decision = decide(action, facts, gate, gate_id=str(result["gate_id"]))
-    return _compared(decision, result)
+        return Again("other", f"what it was decided by cannot be read: {error}")
 
 
-def _compared(decision: Decision, result: Mapping[str, Any]) -> Again:
+_WORDS = {
+    "allow": ("pass", "skip", "skipped"),
+    "step_up": ("human_review", "human_approved", "skip", "skipped"),
+    "deny": ("skip", "skipped"),
+    None: ("skip",),
+}
+"""What a decision may be, by what policy says; None where policy was not asked."""
+
+
+def _unrepeatable(result: Mapping[str, Any]) -> Again | None:
+    """Why a decision cannot be made again, if it cannot. Even so its word must fit what policy said."""
+    policy = result["policy"]
+    word, outcome = result["decision"], None if policy is None else policy["outcome"]
+    if word not in _WORDS[outcome]:
+        return Again("other", f"policy says {outcome}, and the decision is {word}")
+    if result["masked"]["count"]:
+        return Again("unrepeatable", "secrets were masked in it")
+    if policy is None and (result["basis"]["rules"] is None or not result["digest"]):
+        return Again("unrepeatable", "it was refused without being judged")
+    return None
+
+
+def _compared(decision: Decision, facts: Facts, result: Mapping[str, Any]) -> Again:
     found = {
         "decision": decision.decision,
         "rules": None if decision.policy is None else list(decision.policy.rules),
         "score": decision.score,
         "interval": None if decision.interval is None else list(decision.interval),
+        "session": session_after(facts, decision),
     }
     recorded = {
         "decision": result["decision"],
         "rules": None if result["policy"] is None else result["policy"]["rules"],
         "score": result["score"],
         "interval": result["interval"],
+        "session": result["session"],
     }
     for name, value in found.items():
         if value != recorded[name]:
@@ -178,28 +222,34 @@ def _compared(decision: Decision, result: Mapping[str, Any]) -> Again:
 
 
 class _Recorded:
-    """The bug fixes to the touched files as they were counted then."""
+    """The bug fixes to the touched files as they were counted then, question by question."""
 
-    def __init__(self, fixes: float) -> None:
-        self._fixes = int(fixes)
+    def __init__(self, answers: list[int]) -> None:
+        self._answers = iter(answers)
 
     def fixes_before(self, paths: object, now: str) -> int:
-        return self._fixes
+        return int(next(self._answers, 0))
 
 
 def _gate_from(result: Mapping[str, Any], basis: Mapping[str, bytes | None]) -> Gate:
     rules, state = basis["rules"], basis["state"]
     if rules is None or state is None:
         raise BadInput("the rules or the state are not here")
-    features = result["features"] or {}
     return Gate(
-        bundle=bundle_of(read_json(rules)["files"]),
+        bundle=_bundle(rules),
         state=state_from_dict(read_json(state)),
         thresholds=Thresholds(**result["thresholds"]),
         max_retries=int(result["max_retries"]),
         groups={group: frozenset(members) for group, members in result["groups"].items()},
-        history=_Recorded(features.get("fixes", 0)),
+        trusted=frozenset(result["trusted"]),
+        history=_Recorded(result["fixes"]),
     )
+
+
+@lru_cache(maxsize=16)
+def _bundle(rules: bytes) -> Bundle:
+    """A ledger's decisions rest on a few bundles, and each takes long to check."""
+    return bundle_of(read_json(rules)["files"])
 
 
 def _fetched(reference: Any, blob: Callable[[str], bytes]) -> bytes | None:
@@ -214,6 +264,8 @@ def _fetched(reference: Any, blob: Callable[[str], bytes]) -> bytes | None:
 def facts_to_dict(facts: Facts) -> dict[str, Any]:
     return {
         "now": facts.now,
+        "changed": dict(facts.changed),
+        "changed_files": list(facts.changed_files),
         "labels": sorted(facts.labels),
         "denials": facts.denials,
         "recent": dict(facts.recent),
@@ -221,11 +273,13 @@ def facts_to_dict(facts: Facts) -> dict[str, Any]:
         "uses": facts.uses,
         "approved": facts.approved,
         "annotations": dict(facts.annotations),
+        "environment": dict(facts.environment),
+        "links": dict(facts.links),
     }
 
 
-def facts_from_dict(data: Mapping[str, Any], session_diff: bytes | None) -> Facts:
-    return Facts(**{**data, "labels": frozenset(data["labels"]), "session_diff": _text(session_diff)})
+def facts_from_dict(data: Mapping[str, Any]) -> Facts:
+    return Facts(**{**data, "labels": frozenset(data["labels"]), "changed_files": tuple(data["changed_files"])})
 
 
 def action_from_dict(data: Mapping[str, Any], diff: bytes | None) -> Action:

@@ -1,27 +1,27 @@
 """Verifying a ledger: streaming, over all cores, and only what was there when it began.
 
-The heads are read first and fix the bound. Then each chain is judged in slices, each slice in one short read. A slice
-takes the link it must continue from the stored hash of the record before it, which the slice before has held to
-its content; so slices are independent, may be judged by other processes (see `workers`), and their tallies merge
-in order. Memory does not grow with the ledger.
+The heads are read first and fix the bound. Then each chain is judged in slices (see `slices`), each slice in one short
+read. At last the ledger is held to what it says of itself: head rows, keys, imports, and what is remembered of it.
+Memory does not grow with the ledger.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from aver.capsule.blobs import blob_references
-from aver.capsule.block import RESERVED_CHAINS, block_of, is_tenant
+from aver.capsule.block import RESERVED_CHAINS, is_tenant
 from aver.capsule.sealed import Sealed
-from aver.errors import AverError, BadInput, NotFound, Unavailable
+from aver.errors import BadInput, NotFound, Unavailable
 from aver.keys import Ring
 from aver.ledger.head import Head
 from aver.ledger.keychain import KEYS_CHAIN, KeyEnd, heads_at_ends, key_ends, retirements
 from aver.ledger.memory import META_CHAIN, hold_to_heads
 from aver.ledger.meta import imported
-from aver.ledger.rows import ChainRow, Row
+from aver.ledger.rooms import Scope, examined_by_rooms
+from aver.ledger.rows import ChainRow
+from aver.ledger.slices import judge_slice, slices_of, stored_hash
 from aver.ledger.verified import (
     Verified,
     check_memories,
@@ -30,9 +30,8 @@ from aver.ledger.verified import (
     remember_meta,
     verified_after,
 )
-from aver.ledger.workers import Slice, judged_in_order
+from aver.ledger.workers import judged_in_order
 from aver.verdict import ChainJudge, Finding, Level, Place, Retirement, Rules, Tally, Verdict, conclude
-from aver.verdict.record import imported_by, searched_by
 
 if TYPE_CHECKING:
     from aver.ledger.ledger import Ledger
@@ -42,14 +41,9 @@ __all__ = [
     "Since",
     "examine",
     "intact",
-    "judge_slice",
-    "rules_for_imported",
     "verify_ledger",
     "verify_record",
 ]
-
-SLICE = 2000
-"""Records per piece of work: long enough to cost nothing extra, short enough to spread and to read in one go."""
 
 Progress = Callable[[int, int], None]
 
@@ -103,7 +97,7 @@ def examine(
     rules = Rules(ring, level, require_pq, retirements(ring, ends))
     total = sum(row.count - starts.get(row.name, 0) for row in rows)
     done = 0
-    for piece in judged_in_order(ledger, rules, _slices(ledger, rows, starts), total):
+    for piece in judged_in_order(ledger, rules, slices_of(ledger, rows, starts), total):
         tally.merge(piece)
         done += piece.records
         if progress:
@@ -122,6 +116,7 @@ def examine(
         words = "only one chain was verified" if chain else "only what came since was verified"
         tally.skip("store", words, matters=False)
     check_memories(ledger, chain, rows, known, resumed, tally)
+    examined_by_rooms(ledger, Scope(rules, rows, starts), tally)
     verdict = conclude(f"ledger {ledger.id}" if chain is None else f"chain {chain}", tally, level=level)
     if isinstance(since, Head) and verdict.status != "failed":
         return Examined(verdict, known)  # What lies before that head was not verified here.
@@ -228,7 +223,7 @@ def _ends_of_keys(ledger: Ledger, ring: Ring, tally: Tally) -> list[KeyEnd]:
 def _hold_keys_chain(ledger: Ledger, rules: Rules, tally: Tally) -> None:
     """Until where a key was good, the `keys` chain tells: so it must hold, also where another chain is verified."""
     row = ledger.store.chain(ledger.tenant, KEYS_CHAIN)
-    for piece in () if row is None else _slices(ledger, [row], {}):
+    for piece in () if row is None else slices_of(ledger, [row], {}):
         failed = (found for found in judge_slice(ledger, rules, *piece).findings if found.status == "failed")
         if (first := next(failed, None)) is not None:
             tally.add(replace(first, check="keys"))
@@ -259,130 +254,9 @@ def intact(
             yield record
 
 
-def _slices(ledger: Ledger, rows: list[ChainRow], starts: Mapping[str, int]) -> Iterator[Slice]:
-    """Ranges to judge. A range without records, however long the head row says it is, is one slice."""
-    for row in rows:
-        begin = starts.get(row.name, 0)
-        while begin < row.count:
-            try:
-                first = ledger.store.next_sequence(row, begin)
-            except Unavailable:
-                first = begin
-            end = row.count if first is None else first
-            if end == begin:
-                end = min(begin + SLICE, row.count)
-            yield row, begin, end
-            begin = end
-
-
-def judge_slice(ledger: Ledger, rules: Rules, row: ChainRow, begin: int, end: int) -> Tally:
-    """Judge the records of a chain from `begin` up to `end`."""
-    own = not row.frozen or _says_it_is_ours(ledger, row)
-    if own:
-        identity = {"name": row.name, "ledger": ledger.id, "tenant": row.tenant}
-    else:
-        identity = {"name": row.origin or row.name}
-        rules = rules_for_imported(rules, row.name)
-    previous = _stored_hash(ledger, row, begin - 1)
-    columns_of = imported_by if row.frozen else searched_by
-    judge = ChainJudge(
-        rules,
-        chain=row.name,
-        start=begin,
-        previous=previous,
-        identity=identity,
-        columns_of=columns_of,
-        needs_block=own,
-    )
-    try:
-        with ledger.store.rows(row, begin, end) as stored:
-            expected = begin
-            for item in stored:
-                if expected < item.sequence:
-                    judge.missing(int(item.sequence) - expected)
-                    expected = int(item.sequence)
-                content = judge.judge(item.sealed, item.columns)
-                _check_row(ledger, row, item, expected, content, judge.tally)
-                expected += 1
-            if expected < end:
-                judge.missing(end - expected)
-    except Unavailable as error:
-        if begin + 1 == end:
-            judge.unreadable(f"the store cannot read this record: {error.message}")
-            return judge.finish()
-        return _judge_one_by_one(ledger, row, begin, end, rules)
-    return judge.finish()
-
-
-def _check_row(
-    ledger: Ledger, row: ChainRow, item: Row, sequence: int, content: dict[str, Any] | None, tally: Tally
-) -> None:
-    """What the judge of a chain cannot know: whose the row is, whether its blobs are here, how the ledger is called."""
-    if type(item.sequence) is not int or item.sequence != sequence:
-        words = f"the record is stored at {ascii(item.sequence)[:40]}, which is not its place"
-        tally.add(Finding("columns", "failed", "COLUMN_MISMATCH", words, Place(row.name, sequence)))
-    if item.tenant != row.tenant:
-        words = "the column tenant is not the chain's"
-        tally.add(Finding("columns", "failed", "COLUMN_MISMATCH", words, Place(row.name, sequence)))
-    if content is not None and b'"blob":{' in item.sealed.canonical:
-        _check_blobs(ledger, tally, Place(row.name, sequence), content)
-
-
-def _stored_hash(ledger: Ledger, row: ChainRow, sequence: int) -> str | None:
-    """The stored hash of a record, if there is one and it can be read; where it cannot, that is found elsewhere."""
-    try:
-        return ledger.store.hash_at(row, sequence) if sequence >= 0 else None
-    except Unavailable:
-        return None
-
-
-def _says_it_is_ours(ledger: Ledger, row: ChainRow) -> bool:
-    """Whether a chain's signed beginning names this ledger. Then marking it as imported excuses it from nothing."""
-    try:
-        with ledger.store.rows(row, 0, 1) as stored:
-            block = next((block_of(item.sealed.to_dict()) for item in stored), None)
-    except AverError:
-        return False
-    named = block.get("chain") if block else None
-    return isinstance(named, dict) and named.get("ledger") == ledger.id
-
-
-def rules_for_imported(rules: Rules, chain: str) -> Rules:
-    """A chain that came after a key was retired is not in that rotation's heads; its records' times must do."""
-    timed = {
-        signer: one if one.limits is None or chain in one.limits else Retirement(one.retired_at)
-        for signer, one in rules.retired.items()
-    }
-    return replace(rules, retired=timed)
-
-
-def _judge_one_by_one(ledger: Ledger, row: ChainRow, begin: int, end: int, rules: Rules) -> Tally:
-    """Where a page of the file is damaged, lose only the records on it."""
-    tally = Tally()
-    for sequence in range(begin, min(end, begin + SLICE)):
-        tally.merge(judge_slice(ledger, rules, row, sequence, sequence + 1))
-    return tally
-
-
-def _check_blobs(ledger: Ledger, tally: Tally, place: Place, content: object) -> None:
-    for digest, size in blob_references(content):
-        tally.did("blobs")
-        try:
-            blob = ledger.store.blob(ledger.tenant, digest)
-        except Unavailable as error:
-            words = f"the blob {digest} cannot be read: {error.message}"
-            tally.add(Finding("blobs", "failed", "ARTIFACT_MISSING", words, place))
-            continue
-        if blob is None:
-            tally.add(Finding("blobs", "failed", "ARTIFACT_MISSING", f"the blob {digest} is not here", place))
-        elif blob.digest != digest or len(blob.data) != size:
-            words = f"the blob stored as {digest} has other bytes"
-            tally.add(Finding("blobs", "failed", "ARTIFACT_HASH_MISMATCH", words, place))
-
-
 def _hold_to_head_row(ledger: Ledger, row: ChainRow, tally: Tally) -> None:
     """The head row is what appends go by: it must name the last record that is there."""
-    last = _stored_hash(ledger, row, row.count - 1)
+    last = stored_hash(ledger, row, row.count - 1)
     if last is not None and last != row.head:
         words = "the head row does not name the chain's last record"
         tally.add(Finding("columns", "failed", "COLUMN_MISMATCH", words, Place(row.name, row.count - 1)))

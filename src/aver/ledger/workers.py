@@ -20,25 +20,20 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import IO, TYPE_CHECKING, Any
 
-from aver.ledger.rows import ChainRow
+from aver.ledger.slices import Slice, judge_slice
 from aver.verdict import Rules, Tally
 
 if TYPE_CHECKING:
     from aver.ledger.ledger import Ledger
 
-__all__ = ["PARALLEL_FROM", "Slice", "judged_in_order"]
+__all__ = ["PARALLEL_FROM", "judged_in_order"]
 
 PARALLEL_FROM = 25_000
 """Fewer records than this are judged before a worker would have started."""
 
-Slice = tuple[ChainRow, int, int]
-"""A chain and the range of its records to judge."""
-
 
 def judged_in_order(ledger: Ledger, rules: Rules, slices: Iterator[Slice], total: int) -> Iterator[Tally]:
     """The tally of every slice, in the order of the slices; never more than a few of them at a time."""
-    from aver.ledger.verify import judge_slice
-
     cores = os.cpu_count() or 1
     if total < PARALLEL_FROM or cores == 1 or not sys.executable:
         for row, begin, end in slices:
@@ -97,8 +92,6 @@ class _Worker:
                 return tally
             except (OSError, EOFError, pickle.UnpicklingError):
                 self.stop()
-        from aver.ledger.verify import judge_slice
-
         return judge_slice(self._ledger, self._rules, *piece)
 
     def stop(self) -> None:
@@ -131,7 +124,6 @@ def _heard(pipe: IO[bytes]) -> Any:
 def work() -> None:
     """A worker's life: told what to verify, then slices until the pipe closes."""
     from aver.ledger.ledger import open_ledger
-    from aver.ledger.verify import judge_slice
 
     heard, said = sys.stdin.buffer, sys.stdout.buffer
     url, tenant, home, rules = _heard(heard)

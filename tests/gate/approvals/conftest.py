@@ -16,18 +16,6 @@ from aver import Ledger
 from aver.gate.approvals import Person, Request
 
 
-@pytest.fixture(autouse=True)
-def no_system_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever runs the tests may have a roster of their own in /etc."""
-    monkeypatch.setattr("aver.gate.approvals.system.SYSTEM_FILE", tmp_path / "nothing" / "approvals.toml")
-
-
-@pytest.fixture(autouse=True)
-def no_desktop(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS"):
-        monkeypatch.delenv(name, raising=False)
-
-
 @pytest.fixture
 def ada(ledger: Ledger) -> Person:
     """The first approver of the ledger."""

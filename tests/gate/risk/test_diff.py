@@ -370,10 +370,10 @@ GIANTS = {
 }
 MEASURE = """
 import resource
-from aver.gate.risk.features import features_of
+from aver.gate.risk.features import measured_diff
 text = {text}
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-unclear = features_of(text).unclear
+unclear = measured_diff(text).features.unclear
 print(unclear, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
 """
 

@@ -10,11 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aver.errors import BadInput
-from aver.gate import action as action_module
 from aver.gate.action import ACTION_TYPES, Action, Facts
 from aver.gate.decision import Thresholds
 from aver.gate.risk.estimate import OUTCOMES, estimate, reasons, rescored, updated
-from aver.gate.risk.features import features_of
+from aver.gate.risk.features import Features, Measured, measured_diff
 from aver.gate.risk.model import CHANGE, PRIORS, State
 
 NOW = Facts(now="2025-06-01T00:00:00+00:00")
@@ -58,15 +57,6 @@ def test_a_change_that_does_not_show_itself_does_not_pass(diff: str | None) -> N
         assert found.high - found.low > 0.2
 
 
-def test_a_session_too_large_to_look_at_does_not_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    from aver.gate.risk import estimate as module
-
-    monkeypatch.setattr(module, "DIFF_MAX", 100)
-    assert action_module.DIFF_MAX > 100
-    facts = replace(NOW, session_diff=diff_of(1) + " " * 200)
-    assert estimate(edit(diff_of(1)), facts, State()).high > PASS
-
-
 # --- splitting
 
 
@@ -74,18 +64,22 @@ def test_a_session_too_large_to_look_at_does_not_pass(monkeypatch: pytest.Monkey
 def test_splitting_a_change_gains_nothing(lines: int, pieces: int) -> None:
     """The last piece of a change, with its session, is judged no milder than the whole at once."""
     whole = estimate(edit(diff_of(lines * pieces)), NOW, State())
-    session, worst = "", 0.0
+    facts, worst = NOW, 0.0
     for number in range(pieces):
         piece = diff_of(lines, start=1 + number * lines)
-        session += piece
-        found = estimate(edit(piece), replace(NOW, session_diff=session), State())
+        found = estimate(edit(piece), facts, State())
+        assert found.change is not None
+        before = Measured(Features.from_dict(facts.changed), facts.changed_files)
+        so_far = found.change.plus(before)
+        facts = replace(facts, changed=so_far.features.to_dict(), changed_files=so_far.sources)
         assert found.high >= worst
         worst = found.high
     assert worst >= whole.high
 
 
 def test_a_session_does_not_make_reading_risky() -> None:
-    facts = replace(NOW, session_diff=diff_of(500))
+    before = measured_diff(diff_of(500))
+    facts = replace(NOW, changed=before.features.to_dict(), changed_files=before.sources)
     assert estimate(Action(type="file_read"), facts, State()).high <= PASS
     assert estimate(edit(diff_of(1)), facts, State()).high > PASS
 
@@ -222,4 +216,4 @@ def test_words() -> None:
 
 def test_measuring_is_that_of_features() -> None:
     diff = diff_of(7)
-    assert estimate(edit(diff), NOW, State()).features == features_of(diff).to_dict()
+    assert estimate(edit(diff), NOW, State()).features == measured_diff(diff).features.to_dict()

@@ -112,7 +112,8 @@ def test_losses_that_cannot_be_told_even_then_are_said_on_stderr(impatience: Non
 DEFAULT = """
 import atexit, os
 opened, ledgers = [], []
-atexit.register(lambda: print("closed:", [ledger.store._closed for ledger in ledgers]))  # runs after Aver's own
+# Runs after Aver's own.
+atexit.register(lambda: print("closed:", [ledger.store._connections.is_closed for ledger in ledgers]))
 
 import aver
 from aver.ledger.audit import process

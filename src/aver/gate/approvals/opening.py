@@ -104,9 +104,10 @@ def _those_who_decide(now_in_force: InForce) -> tuple[tuple[Level, ...], dict[st
     levels = _levels(now_in_force)
     if not any(len(level.approvers) >= level.quorum for level in levels):
         listed = sum(len(level.approvers) for level in levels)
+        few = f"the {listed} who could are too few for any level's quorum" if listed else "nobody is enrolled who could"
         raise Refused(
             "NO_APPROVERS",
-            f"a person must approve this, and {listed or 'none'} of those who may can: too few for any level's quorum",
+            f"a person must approve this, and {few}",
             advice="enrol an approver: aver keys new person:NAME, then aver approvals enrol person:NAME",
         )
     roster = now_in_force.roster.approvers

@@ -1,8 +1,9 @@
 """An action and its facts become one `Estimate`; an outcome that has become known becomes a new `State`.
 
-A change is scored twice: by itself, and as part of all that its session has changed so far. The larger risk counts, so
-that a change gains nothing by being split. An action that is no change, or does not show it, is scored by its kind.
-Where several scores apply, the one with the highest upper end counts, because that is what decisions are made on.
+A change is scored twice: by itself, and together with what its session has changed since a human last approved one of
+its changes. The larger risk counts, so that a change gains nothing by being split. An action that is no change, or does
+not show it, is scored by its kind. Where several scores apply, the one with the highest upper end counts, because that
+is what decisions are made on.
 
 An `Estimate` carries the numbers that it was computed from. `rescored` computes it again from those, for whoever
 verifies a decision; `updated` learns from them, so that what is learned from is what was scored.
@@ -10,13 +11,14 @@ verifies a decision; `updated` learns from them, so that what is learned from is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Literal, Protocol, get_args
 
 from aver.errors import BadInput
-from aver.gate.action import DIFF_MAX, Action, Facts
+from aver.gate.action import Action, Facts
 from aver.gate.decision import Estimate
-from aver.gate.risk.features import Features, features_of
+from aver.gate.risk.features import Features, Measured, measured_diff
 from aver.gate.risk.kinds import CHANGE_TYPES, kind_features, kind_in, kind_offset, kind_score
 from aver.gate.risk.model import CHANGE, Score, State, change_offset, moved, score
 
@@ -53,14 +55,17 @@ def estimate(
     `effects` are the classes of what it does and `places` those of what it does it to, as `aver.gate.effects` names
     them; None means that nobody knows. Of a change that shows itself they count only if they are more than a change's.
     """
+    own = _measured(action)
+    fixes: list[int] = []
     candidates: list[Mapping[str, float]] = []
-    shown = _shown(action, facts)
-    if shown:
-        fixes = None if history is None else _counter(history, facts.now)
-        candidates += [_measured(diff, action.workspace, fixes) for diff in shown]
+    for change in _changes(own, action, facts):
+        count = 0 if history is None else history.fixes_before(change.sources, facts.now)
+        fixes.append(count)
+        candidates.append(replace(change.features, fixes=count).to_dict())
     if not _is_shown_change(action, effects):
         candidates.append(kind_features(action, facts, effects, places))
-    return max((rescored(features, state) for features in candidates), key=lambda found: (found.high, found.score))
+    found = max((rescored(features, state) for features in candidates), key=lambda one: (one.high, one.score))
+    return replace(found, fixes=tuple(fixes), change=own)
 
 
 def rescored(features: Mapping[str, float], state: State) -> Estimate:
@@ -105,12 +110,13 @@ def reasons(found: Estimate, state: State) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _shown(action: Action, facts: Facts) -> list[str]:
-    """The diffs to score. What a session has changed concerns its changes, not what it reads and runs."""
-    diffs = [action.diff]
-    if action.type in CHANGE_TYPES or action.diff is not None:
-        diffs.append(facts.session_diff)
-    return [diff for diff in dict.fromkeys(diffs) if diff is not None and not diff.isspace() and diff]
+def _changes(own: Measured | None, action: Action, facts: Facts) -> list[Measured]:
+    """The changes to score. What a session has changed concerns its changes, not what it reads and runs."""
+    changes = [] if own is None else [own]
+    if facts.changed and (own is not None or action.type in CHANGE_TYPES):
+        before = Measured(Features.from_dict(facts.changed), facts.changed_files)
+        changes.append(before if own is None else own.plus(before))
+    return changes
 
 
 def _is_shown_change(action: Action, effects: Collection[str] | None) -> bool:
@@ -122,14 +128,10 @@ def _is_shown_change(action: Action, effects: Collection[str] | None) -> bool:
     return _EFFECTS_OF_A_CHANGE.issuperset(effects)
 
 
-def _measured(diff: str, workspace: str, fixes: Callable[[Collection[str]], int] | None) -> Mapping[str, float]:
-    if len(diff) > DIFF_MAX:
-        return Features(unclear=1).to_dict()
-    return features_of(diff, workspace=workspace, fixes=fixes).to_dict()
-
-
-def _counter(history: History, now: str) -> Callable[[Collection[str]], int]:
-    return lambda paths: history.fixes_before(paths, now)
+def _measured(action: Action) -> Measured | None:
+    if not action.diff or action.diff.isspace():
+        return None
+    return measured_diff(action.diff, workspace=action.workspace)
 
 
 def _counted(count: float, one: str, many: str = "") -> str:

@@ -16,21 +16,22 @@ Whether a line is a comment is told by that line alone. To follow comments over 
 mark inside a string) make all that follow it vanish. So text inside a block counts as code unless it looks like a
 comment itself: that errs on the side of asking.
 
-    >>> features_of("--- a/x.py\\n+++ b/x.py\\n@@ -1 +1,3 @@\\n-y\\n+# why\\n+if x:\\n+    y()\\n").to_dict()
+    >>> found = measured_diff("--- a/x.py\\n+++ b/x.py\\n@@ -1 +1,3 @@\\n-y\\n+# why\\n+if x:\\n+    y()\\n")
+    >>> found.features.to_dict()
     {'added': 2, 'removed': 1, 'branches': 1, 'indentation': 4, 'fixes': 0, 'files': 1, 'unmeasured': 0, 'unclear': 0}
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, fields
 
 from aver.gate.risk.change import FileChange, Hunk, Part
 from aver.gate.risk.diff import read_diff
 from aver.gate.risk.sources import CommentStyle, comment_style, kind_of
 
-__all__ = ["COUNT_MAX", "Features", "Measured", "code_lines", "features_of", "measured"]
+__all__ = ["COUNT_MAX", "Features", "Measured", "code_lines", "measured", "measured_diff"]
 
 INDENTATION_MAX = 60
 TAB = 4
@@ -69,6 +70,11 @@ class Features:
         """From numbers that may come from outside: each is brought within its bounds."""
         return cls(**{name: _bounded(values.get(name, 0)) for name in _NAMES})
 
+    def plus(self, other: Features) -> Features:
+        """Both changes as one. `fixes` belong to the files of both together, and are not known here."""
+        sums = {name: min(getattr(self, name) + getattr(other, name), COUNT_MAX) for name in _NAMES}
+        return Features(**{**sums, "indentation": max(self.indentation, other.indentation), "fixes": 0})
+
 
 _NAMES = tuple(field.name for field in fields(Features))
 
@@ -80,11 +86,14 @@ class Measured:
     features: Features
     sources: tuple[str, ...]
 
+    def plus(self, other: Measured) -> Measured:
+        """Both changes as one."""
+        return Measured(self.features.plus(other.features), tuple(dict.fromkeys((*self.sources, *other.sources))))
 
-def features_of(diff: str, *, workspace: str = "", fixes: Callable[[Collection[str]], int] | None = None) -> Features:
-    """The features of a diff. `fixes` tells how many bug fixes some files had lately; without it, none."""
-    found = measured(read_diff(diff), workspace=workspace)
-    return found.features if fixes is None else replace(found.features, fixes=fixes(found.sources))
+
+def measured_diff(diff: str, *, workspace: str = "") -> Measured:
+    """Measure a change that is given as a diff."""
+    return measured(read_diff(diff), workspace=workspace)
 
 
 def measured(parts: Iterable[Part], *, workspace: str = "") -> Measured:

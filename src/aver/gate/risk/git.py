@@ -62,7 +62,7 @@ _CONFIG = """\
 class Git:
     """One repository, to be asked. Made by `asking`."""
 
-    def __init__(self, repository: Repository, directory: Path) -> None:
+    def __init__(self, repository: Repository, directory: Path, index: Path | None) -> None:
         self.repository = repository
         self._directory = directory
         self._program = _git_program(repository.root)
@@ -82,6 +82,8 @@ class Git:
             "GIT_ALLOW_PROTOCOL": "none",
             "GIT_PAGER": "cat",
         }
+        if index is not None:
+            self._environment["GIT_INDEX_FILE"] = str(index)
 
     def lines(self, *arguments: str, given: Iterable[str] = ()) -> Iterator[list[str]]:
         """What git prints, as lists of lines. `given` are lines for its standard input."""
@@ -118,8 +120,8 @@ class Git:
 
 
 @contextmanager
-def asking(repository: Repository) -> Iterator[Git]:
-    """Git, set up to be asked about a repository."""
+def asking(repository: Repository, *, index: Path | None = None) -> Iterator[Git]:
+    """Git, set up to be asked about a repository, and about one of its indexes."""
     with tempfile.TemporaryDirectory(prefix="aver-git-") as name:
         directory = Path(name)
         (directory / "refs").mkdir()
@@ -130,7 +132,7 @@ def asking(repository: Repository) -> Iterator[Git]:
         (directory / "config").write_text(config, "ascii")
         if repository.shallow:
             (directory / "shallow").write_text("".join(f"{commit}\n" for commit in repository.shallow), "ascii")
-        yield Git(repository, directory)
+        yield Git(repository, directory, index)
 
 
 def _git_program(root: Path) -> str:

@@ -43,9 +43,11 @@ _TOLD_BY_EFFECTS = frozenset({"tool_call", "action", "unknown", "command", "shel
 
 _EFFECTS = {
     "read": 0.0,
+    "arrange": 0.3,
     "write": 0.3,
     "process": 0.4,
     "network": 0.4,
+    "build": 0.5,
     "execute": 0.5,
     "delete": 0.6,
     "git-history": 0.8,

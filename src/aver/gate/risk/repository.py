@@ -37,6 +37,7 @@ class Repository:
 
     root: Path
     objects: Path
+    index: Path
     head: str
     shallow: tuple[str, ...] = ()
 
@@ -51,7 +52,7 @@ def open_repository(path: str | Path) -> Repository:
         raise BadInput(f"{git} has no objects, so it is no git repository")
     head = _head(git, common)
     shallow = tuple(line for line in _lines(common / "shallow") if _ID(line))
-    return Repository(root, objects, head, shallow)
+    return Repository(root, objects, git / "index", head, shallow)
 
 
 def _git_directory(root: Path) -> Path:

@@ -33,7 +33,8 @@ from aver.ledger.keychain import KEYS_CHAIN, key_ends, retirements
 from aver.ledger.memory import META_CHAIN, hold_to_head
 from aver.ledger.meta import HEADS_MAX, imported, kept_elsewhere, note_heads
 from aver.ledger.outside import chunks_of, code_of, open_file, open_inside
-from aver.ledger.verify import intact, rules_for_imported
+from aver.ledger.slices import rules_for_imported
+from aver.ledger.verify import intact
 from aver.verdict import CHECKS, ChainJudge, Finding, Place, Subject, Tally, Terms, Verdict, conclude
 
 __all__ = ["Bundle", "judge_bundle", "judge_chain_file"]

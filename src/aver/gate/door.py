@@ -1,0 +1,190 @@
+"""The one way to ask whether something may happen: for hooks, the runtime, the proxy, MCP and the command line.
+
+    answer = judge(ledger, action)
+    if answer.allows:
+        ...                                     # now, and only this
+
+`judge` finds out what the gate must know (the settings, the rules in force, what was learned here, what the session has
+done so far, where paths lead), decides, and seals the decision before it answers. Where a human must approve, it opens
+a request, or finds the one that was opened for the very same action; with `wait` it waits for the answer, uses it, and
+seals the decision that follows. An approval that came in the meantime is used by whoever asks again.
+
+What cannot be decided is refused and sealed: rules that do not load, a past that is damaged. What cannot be sealed
+raises, and then nothing may happen either.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from aver import clock
+from aver.capsule.sealed import Sealed
+from aver.errors import AverError, Refused
+from aver.gate.action import Action, Facts
+from aver.gate.approvals import Outcome, Request, consume, open_request, recent_requests, standings_of, wait_for
+from aver.gate.decide import Gate, decide
+from aver.gate.decision import Decision
+from aver.gate.effects import effects_of
+from aver.gate.policy.bundle import load_bundle
+from aver.gate.record import decision_chain, seal_decision
+from aver.gate.risk.recent import recent_fixes
+from aver.gate.risk.state import load_state
+from aver.gate.session import past_of
+from aver.gate.settings import read_settings
+from aver.home import Config
+from aver.ledger import Ledger
+
+__all__ = ["Answer", "facts_of", "gate_of", "judge"]
+
+LINKS_MAX = 64
+"""Paths of one action that are followed on disk; as many as policy is asked about."""
+
+_ENVIRONMENT = ("HOME", "AVER_HOME", "AVER_LEDGER")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What was decided, where it is sealed, and what a human was asked and said."""
+
+    decision: Decision
+    record: Sealed
+    request: Request | None = None
+    outcome: Outcome | None = None
+    """How waiting for the human ended; None where nobody waited."""
+    trouble: str = ""
+    """Why no human could be asked."""
+
+    @property
+    def allows(self) -> bool:
+        return self.decision.allows
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why, in words that a person or an agent can act on."""
+        more = [self.trouble] if self.trouble else []
+        if self.outcome is not None and not self.outcome.allows:
+            more.append(self.outcome.reason)
+        elif self.request is not None and not self.allows:
+            more.append(f"a human must approve it: aver approvals show {self.request.id[:8]}")
+        return (*self.decision.reasons, *more)
+
+
+def judge(
+    ledger: Ledger,
+    action: Action,
+    *,
+    gate: Gate | None = None,
+    annotations: Mapping[str, Any] | None = None,
+    wait: float = 0.0,
+) -> Answer:
+    """Decide whether an action may happen, durably. `wait` is for how many seconds to wait for a human, if one must
+    approve; `annotations` are what an MCP tool says of itself."""
+    gate = gate or gate_of(ledger.config, action.workspace)
+    try:
+        facts = facts_of(ledger, action, gate, annotations or {})
+    except AverError as error:
+        facts, gate = Facts(now=clock.now()), Gate(bundle=None, trouble=error.message)
+    decision = decide(action, facts, gate)
+    record = seal_decision(ledger, action, facts, gate, decision)
+    if decision.decision != "human_review":
+        return Answer(decision=decision, record=record)
+    return _asked(ledger, action, facts, gate, Answer(decision=decision, record=record), wait)
+
+
+def gate_of(config: Config, workspace: str) -> Gate:
+    """The gate for a workspace, by the settings in force. One whose rules cannot be used lets nothing through."""
+    try:
+        settings = read_settings(config)
+        bundle = load_bundle(settings.policy)
+    except AverError as error:
+        return Gate(bundle=None, trouble=error.message)
+    place = workspace or os.curdir
+    return Gate(
+        bundle=bundle,
+        state=load_state(place, config.home),
+        thresholds=settings.thresholds,
+        max_retries=settings.max_retries,
+        groups=settings.groups,
+        trusted=settings.trusted,
+        history=recent_fixes(place, config.home),
+    )
+
+
+def facts_of(ledger: Ledger, action: Action, gate: Gate, annotations: Mapping[str, Any]) -> Facts:
+    """What the gate knows besides the action."""
+    now = clock.now()
+    past = past_of(ledger, decision_chain(action.session), action, now)
+    environment = {name: os.environ[name] for name in _ENVIRONMENT if os.environ.get(name)}
+    environment["AVER_HOME"] = str(ledger.config.home)
+    facts = Facts(
+        now=now,
+        changed=past.changed,
+        changed_files=past.changed_files,
+        labels=past.labels,
+        denials=past.denials,
+        recent=past.recent,
+        failures=past.failures,
+        uses=past.uses,
+        annotations=annotations,
+        environment=environment,
+    )
+    return replace(facts, links=_links(action, facts, gate))
+
+
+def _links(action: Action, facts: Facts, gate: Gate) -> dict[str, str]:
+    """Where the paths of an action lead, as far as that is elsewhere than they say."""
+    workspace = action.workspace
+    if not os.path.isabs(workspace):
+        return {}
+    real = os.path.realpath(workspace)
+    links: dict[str, str] = {}
+    targets = dict.fromkeys(effect.target for effect in effects_of(action, facts, trusted=gate.trusted).effects)
+    for target in list(targets)[:LINKS_MAX]:
+        if not os.path.isabs(target):
+            continue
+        leads_to = os.path.realpath(target)
+        if Path(leads_to).is_relative_to(real):
+            leads_to = os.path.join(workspace, os.path.relpath(leads_to, real)) if leads_to != real else workspace
+        if leads_to != os.path.normpath(target):
+            links[target] = leads_to
+    return links
+
+
+# --- asking a human
+
+
+def _asked(ledger: Ledger, action: Action, facts: Facts, gate: Gate, answer: Answer, wait: float) -> Answer:
+    """Open a request, or go on with the one that is open for this very action."""
+    known = _known_request(ledger, answer.decision.digest)
+    asking = answer.decision if known is None else replace(answer.decision, gate_id=known.gate_id)
+    try:
+        request = open_request(ledger, action, asking, parent=answer.record)
+    except Refused as refusal:
+        advice = f" ({refusal.advice})" if refusal.advice else ""
+        return replace(answer, trouble=f"{refusal.message}{advice}")
+    outcome = wait_for(ledger, request, wait)
+    if not outcome.allows:
+        waited = wait > 0 or outcome.state != "timeout"
+        return replace(answer, request=request, outcome=outcome if waited else None)
+    try:
+        consume(ledger, request, action.digest)
+    except Refused as refusal:  # Somebody else was faster, or it was denied after all.
+        return replace(answer, request=request, trouble=refusal.message)
+    approved = replace(facts, approved=True, now=clock.now())
+    decision = decide(action, approved, gate)
+    record = seal_decision(ledger, action, approved, gate, decision)
+    return Answer(decision=decision, record=record, request=request, outcome=outcome)
+
+
+def _known_request(ledger: Ledger, digest: str) -> Request | None:
+    """The newest request about this very action that is not at its end."""
+    same = [request for request in recent_requests(ledger) if request.digest == digest]
+    states = zip(same, standings_of(ledger, same), strict=True)
+    return next((request for request, standing in reversed(list(states)) if standing.state in _OPEN), None)
+
+
+_OPEN = ("pending", "approved")

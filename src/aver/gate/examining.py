@@ -1,0 +1,135 @@
+"""Holding the gate's own records to more than their seals: for whoever verifies a ledger.
+
+`approvals`: each enrolment, request, answer and use to the signatures it needs (`approvals.checking`).
+
+`decisions`: each decision is made again, from what its record says it was made by, and must come out the same; and each
+that calls itself approved by a human must have used an approval of exactly that action. A decision whose record holds
+masked secrets, or that was refused because there was nothing to decide by, cannot be made again, and the verdict says
+so.
+
+Whoever holds the ledger's key can seal a decision that was never made. They cannot make the same inputs lead to it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from aver.capsule.sealed import Sealed
+from aver.errors import AverError, NotFound
+from aver.gate.approvals.checking import CHECK as APPROVALS
+from aver.gate.approvals.checking import check_approvals
+from aver.gate.approvals.decided import read_decided
+from aver.gate.approvals.enrolment import approvers_chain
+from aver.gate.approvals.opening import approvals_chain
+from aver.gate.record import KIND, judged_again
+from aver.ledger import Ledger
+from aver.ledger.rooms import Scope
+from aver.verdict import Finding, Place, Tally
+
+__all__ = ["EXAMINERS"]
+
+DECISIONS = "decisions"
+
+WORDS_MAX = 400
+"""Characters that a finding repeats of what a record says."""
+
+
+def examine_approvals(ledger: Ledger, scope: Scope) -> Tally:
+    """All of them, also those verified before: each rests on what came before it."""
+    if not scope.chains("approvals") and not scope.chains("approvers"):
+        return Tally()
+    answers = _records(ledger, approvals_chain(ledger.tenant))
+    enrolments = _records(ledger, approvers_chain(ledger.tenant))
+    try:
+        return check_approvals(answers, scope.rules.ring, enrolments=enrolments)
+    except AverError as error:
+        return _unreadable(APPROVALS, error)
+
+
+def examine_decisions(ledger: Ledger, scope: Scope) -> Tally:
+    chains = scope.chains("gate")
+    if not chains:
+        return Tally()
+    examination = _Examination(ledger)
+    for row in chains:
+        try:
+            for record in ledger.read(row.name, scope.starts.get(row.name, 0), row.count):
+                if record.kind == KIND:
+                    examination.take(record)
+        except AverError as error:
+            examination.tally.merge(_unreadable(DECISIONS, error))
+    return examination.concluded()
+
+
+class _Examination:
+    """Decisions, one after the other, and the approvals that are left for them."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._uses = _uses(ledger)
+        self._unrepeatable: Counter[str] = Counter()
+        self.tally = Tally()
+
+    def take(self, record: Sealed) -> None:
+        place = Place(record.chain, record.sequence)
+        content = record.to_dict()
+        again = judged_again(content, self._ledger.blob)
+        self.tally.did(DECISIONS)
+        if again.status == "other":
+            self._add(f"the gate did not decide this: {again.words}", place)
+        elif again.status == "unrepeatable":
+            self._unrepeatable[again.words] += 1
+        elif again.status == "not_checked":
+            words = f"some could not be made again, such as {place}: {again.words}"
+            self.tally.skip(DECISIONS, words, matters=True)
+        result = content["outcome"].get("result")
+        if isinstance(result, dict) and result.get("decision") == "human_approved":
+            self._take_use(str(result.get("digest")), place)
+
+    def _take_use(self, digest: str, place: Place) -> None:
+        if not self._uses[digest]:
+            self._add("it says that a human approved this, and no approval of it was used", place)
+        else:
+            self._uses[digest] -= 1
+
+    def _add(self, words: str, place: Place) -> None:
+        shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in words[:WORDS_MAX])
+        self.tally.add(Finding(DECISIONS, "failed", "EVIDENCE_INVALID", shown, place))
+
+    def concluded(self) -> Tally:
+        """The tally, with how many decisions nobody can make again."""
+        if total := sum(self._unrepeatable.values()):
+            made = self.tally.done[DECISIONS] - total
+            reasons = "; ".join(f"{count}: {words}" for words, count in sorted(self._unrepeatable.items()))
+            self.tally.notes[DECISIONS] = f"{made} made again, {total} not ({reasons})"
+        return self.tally
+
+
+def _uses(ledger: Ledger) -> Counter[str]:
+    """How often an approval was used, by the digest of the action."""
+    uses: Counter[str] = Counter()
+    for record in _records(ledger, approvals_chain(ledger.tenant)):
+        try:
+            found = read_decided(record)
+            if found is not None and found[1].word == "used":
+                uses[str(record.to_dict()["outcome"]["result"]["digest"])] += 1
+        except AverError:
+            continue  # The check of approvals tells of it.
+    return uses
+
+
+def _records(ledger: Ledger, chain: str) -> Iterator[Sealed]:
+    try:
+        yield from ledger.read(chain)
+    except NotFound:
+        return
+
+
+def _unreadable(check: str, error: AverError) -> Tally:
+    tally = Tally()
+    tally.skip(check, f"the records cannot be read: {error.message}", matters=True)
+    return tally
+
+
+EXAMINERS = (examine_approvals, examine_decisions)

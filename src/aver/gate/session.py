@@ -1,0 +1,153 @@
+"""What a session has done so far, as far as the next decision must know it.
+
+    labels          what it has come into touch with; `secret` once it may have seen one
+    changed         what it has changed since a human last approved one of its changes, counted as `risk.features` does
+    changed_files   the source files of those changes
+
+Each decision's record carries all of this as it stands after it, so that the next decision reads one record, however
+long the session is. A human who approves a change looks at it: from there the counting begins anew. So at most as much
+as risk would pass at once goes through unseen between two looks, in however many pieces.
+
+How often the very same action was denied, what else was tried within the last minute, and how the tool has fared are
+read from the newest records.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from aver.errors import AverError, IntegrityError
+from aver.gate.action import Action, Facts
+from aver.gate.decision import Decision
+from aver.gate.risk.features import Features, Measured
+from aver.ledger import Ledger
+from aver.verdict import ChainJudge, Rules
+
+__all__ = ["SECRET", "Past", "past_of", "session_after"]
+
+SECRET = "secret"  # noqa: S105 - a label, not one
+"""The label of a session that may have seen a secret. It stays."""
+
+FILES_MAX = 1000
+"""Source files of a session that are kept by name. One that changes more is unclear from there on."""
+
+LOOK_BACK = 50
+"""Newest decisions that are looked at for denials and rates; each is verified."""
+
+USES_MAX = 200
+"""Records that are looked at for a tool's uses."""
+
+MINUTE = timedelta(minutes=1)
+USES = timedelta(minutes=30)
+"""How far back a tool's uses count."""
+
+_KIND = "gate.decision"
+_REFUSED = ("skip", "skipped")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """What `Facts` need of a session."""
+
+    labels: frozenset[str] = frozenset()
+    changed: Mapping[str, int] = field(default_factory=dict)
+    changed_files: tuple[str, ...] = ()
+    denials: int = 0
+    recent: Mapping[str, int] = field(default_factory=dict)
+    failures: int = 0
+    uses: int = 0
+
+
+def session_after(facts: Facts, decision: Decision) -> dict[str, Any]:
+    """What the session's next decision must know, given this one. What may still happen counts as if it had."""
+    labels = set(facts.labels)
+    if decision.decision not in _REFUSED and decision.effects is not None and SECRET in decision.effects.classes:
+        labels.add(SECRET)
+    changed = _changed_after(facts, decision)
+    return {
+        "labels": sorted(labels),
+        "changed": changed.features.to_dict() if changed.features != Features() else {},
+        "changed_files": list(changed.sources),
+    }
+
+
+def _changed_after(facts: Facts, decision: Decision) -> Measured:
+    before = Measured(Features.from_dict(facts.changed), facts.changed_files)
+    own = None if decision.estimate is None else decision.estimate.change
+    if own is None or decision.decision not in ("pass", "human_approved"):
+        return before
+    if decision.decision == "human_approved":
+        return Measured(Features(), ())
+    both = own.plus(before)
+    if len(both.sources) > FILES_MAX:
+        return Measured(both.features.plus(Features(unclear=1)), both.sources[:FILES_MAX])
+    return both
+
+
+def past_of(ledger: Ledger, chain: str, action: Action, now: str) -> Past:
+    """What is known of a session whose decisions are in `chain`; `IntegrityError` if its record is damaged.
+
+    Actions that belong to no session have no past: they are not each other's.
+    """
+    if not action.session:
+        return Past()
+    count = ledger.head(chain).count
+    failures, uses = _fared(ledger, action, now)
+    if count == 0:
+        return Past(failures=failures, uses=uses)
+    start = max(0, count - LOOK_BACK)
+    results = list(_results(ledger, chain, start, count))
+    session = results[-1]["session"] if results else {"labels": [], "changed": {}, "changed_files": []}
+    digest = action.digest
+    since = _before(now, MINUTE)
+    late = [result for result in results if result["facts"]["now"] >= since]
+    return Past(
+        labels=frozenset(session["labels"]),
+        changed=session["changed"],
+        changed_files=tuple(session["changed_files"]),
+        denials=sum(result["digest"] == digest and result["decision"] in _REFUSED for result in results),
+        recent=dict(Counter(effect for result in late for effect in result["effects"] or ())),
+        failures=failures,
+        uses=uses,
+    )
+
+
+def _results(ledger: Ledger, chain: str, start: int, count: int) -> Iterator[dict[str, Any]]:
+    """What each decision's record says. Each is held to its seal: a session's past is evidence."""
+    identity = {"name": chain, "ledger": ledger.id, "tenant": ledger.tenant}
+    judge = ChainJudge(Rules(ledger.keys.ring()), chain=chain, start=start, identity=identity, needs_block=True)
+    expected = start
+    for record in ledger.read(chain, start, count):
+        judge.judge(record)
+        expected += 1
+        if record.kind == _KIND:
+            yield record.to_dict()["outcome"]["result"]
+    broken = next((finding for finding in judge.finish().findings if finding.status == "failed"), None)
+    if broken is not None or expected != count:
+        words = f"{broken.place}: {broken.words}" if broken else f"records of {chain} are missing"
+        code = broken.code if broken else "SEQUENCE_GAP"
+        raise IntegrityError(code, f"the session's past cannot be trusted: {words}", advice="run: aver verify")
+
+
+def _fared(ledger: Ledger, action: Action, now: str) -> tuple[int, int]:
+    """Recent failures and uses of the action's tool in its session, by whatever records name the tool calls."""
+    if not action.tool:
+        return 0, 0
+    failures = uses = 0
+    for record in ledger.find(session=action.session, since=_before(now, USES), limit=USES_MAX):
+        try:
+            calls = record.to_dict()["execution"]["tool_calls"]
+            named = [call for call in calls if call["tool"] == action.tool]
+            uses += len(named)
+            failures += sum(call["success"] is False for call in named)
+        except (AverError, KeyError, TypeError):
+            continue  # Not a record of tool calls.
+    return failures, uses
+
+
+def _before(now: str, span: timedelta) -> str:
+    return (datetime.fromisoformat(now) - span).isoformat()

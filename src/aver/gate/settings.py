@@ -1,0 +1,100 @@
+"""What the gate decides by: the settings under `[gate]`.
+
+    [gate]
+    policy = "policy"                  a directory of .cedar files, from AVER_HOME on; left out, the starter set
+    pass_below = 0.05                  risk passes when the upper end of its interval is at most this
+    skip_above = 0.9                   risk denies when the lower end is above this; left out, it denies nothing
+    max_retries = 3                    denials of one and the same action, after which it is abandoned
+    trusted_servers = ["files"]        MCP servers whose word about their own tools is taken
+
+    [gate.groups]
+    reviewers = ["agent:lint"]         names of agents, by group: policies ask `principal in Aver::Group::"reviewers"`
+
+They come from `config.toml` in `AVER_HOME` and from nowhere else: a repository that an agent works in cannot bring
+rules of its own. A setting that is not understood is an error and not left aside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from aver.errors import BadInput
+from aver.gate.decide import MAX_RETRIES
+from aver.gate.decision import Thresholds
+from aver.home import Config
+from aver.keys.document import int_field, shape
+
+__all__ = ["Settings", "read_settings"]
+
+WHERE = "[gate]"
+
+RETRIES_MAX = 1000
+"""Nobody who wants an action abandoned waits longer."""
+
+NAMES_MAX = 1000
+"""Groups, and names in one of them."""
+
+_KEYS = frozenset({"policy", "pass_below", "skip_above", "max_retries", "trusted_servers", "groups"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The settings in force."""
+
+    policy: Path | None = None
+    """A directory; None for the starter set."""
+    thresholds: Thresholds = field(default_factory=Thresholds)
+    max_retries: int = MAX_RETRIES
+    trusted: frozenset[str] = frozenset()
+    groups: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+
+def read_settings(config: Config) -> Settings:
+    """The gate's settings; `BadInput` names what is wrong in them."""
+    table = config.gate
+    shape(dict(table), WHERE, frozenset(), _KEYS)
+    return Settings(
+        policy=_policy(table, config.home),
+        thresholds=_thresholds(table),
+        max_retries=int_field(table.get("max_retries", MAX_RETRIES), f"{WHERE} max_retries", low=1, high=RETRIES_MAX),
+        trusted=_names(table.get("trusted_servers", []), "trusted_servers"),
+        groups=_groups(table.get("groups", {})),
+    )
+
+
+def _policy(table: Mapping[str, Any], home: Path) -> Path | None:
+    given = table.get("policy")
+    if given is None:
+        return None
+    if not isinstance(given, str) or not given or "\0" in given:
+        raise BadInput(f"{WHERE} policy must be the name of a directory")
+    return home / Path(given).expanduser()
+
+
+def _thresholds(table: Mapping[str, Any]) -> Thresholds:
+    given = {name: _probability(table[name], name) for name in ("pass_below", "skip_above") if name in table}
+    thresholds = Thresholds(**given)
+    if thresholds.skip_above is not None and thresholds.skip_above <= thresholds.pass_below:
+        raise BadInput(f"{WHERE} skip_above must be larger than pass_below")
+    return thresholds
+
+
+def _probability(value: Any, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise BadInput(f"{WHERE} {name} must be a probability: a number from 0 to 1")
+    return float(value)
+
+
+def _groups(table: Any) -> dict[str, frozenset[str]]:
+    if not isinstance(table, dict) or len(table) > NAMES_MAX:
+        raise BadInput(f"{WHERE} groups must be a table of at most {NAMES_MAX} lists of names")
+    return {group: _names(members, f"groups.{group}") for group, members in table.items()}
+
+
+def _names(value: Any, name: str) -> frozenset[str]:
+    if not isinstance(value, list) or len(value) > NAMES_MAX or not all(isinstance(one, str) for one in value):
+        raise BadInput(f"{WHERE} {name} must be a list of at most {NAMES_MAX} names")
+    return frozenset(value)

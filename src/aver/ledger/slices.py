@@ -1,0 +1,151 @@
+"""Judging a chain in slices: which there are, and what each is found to be.
+
+A slice takes the link it must continue from the stored hash of the record before it, which the slice before has held to
+its content; so slices are independent, may be judged by other processes (see `workers`), and their tallies merge in
+order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from aver.capsule.blobs import blob_references
+from aver.capsule.block import block_of
+from aver.errors import AverError, Unavailable
+from aver.ledger.rows import ChainRow, Row
+from aver.verdict import ChainJudge, Finding, Place, Retirement, Rules, Tally
+from aver.verdict.record import imported_by, searched_by
+
+if TYPE_CHECKING:
+    from aver.ledger.ledger import Ledger
+
+__all__ = ["Slice", "judge_slice", "rules_for_imported", "slices_of", "stored_hash"]
+
+SLICE = 2000
+"""Records per piece of work: long enough to cost nothing extra, short enough to spread and to read in one go."""
+
+Slice = tuple[ChainRow, int, int]
+"""A chain and the range of its records to judge."""
+
+
+def slices_of(ledger: Ledger, rows: list[ChainRow], starts: Mapping[str, int]) -> Iterator[Slice]:
+    """Ranges to judge. A range without records, however long the head row says it is, is one slice."""
+    for row in rows:
+        begin = starts.get(row.name, 0)
+        while begin < row.count:
+            try:
+                first = ledger.store.next_sequence(row, begin)
+            except Unavailable:
+                first = begin
+            end = row.count if first is None else first
+            if end == begin:
+                end = min(begin + SLICE, row.count)
+            yield row, begin, end
+            begin = end
+
+
+def judge_slice(ledger: Ledger, rules: Rules, row: ChainRow, begin: int, end: int) -> Tally:
+    """Judge the records of a chain from `begin` up to `end`."""
+    own = not row.frozen or _says_it_is_ours(ledger, row)
+    if own:
+        identity = {"name": row.name, "ledger": ledger.id, "tenant": row.tenant}
+    else:
+        identity = {"name": row.origin or row.name}
+        rules = rules_for_imported(rules, row.name)
+    previous = stored_hash(ledger, row, begin - 1)
+    columns_of = imported_by if row.frozen else searched_by
+    judge = ChainJudge(
+        rules,
+        chain=row.name,
+        start=begin,
+        previous=previous,
+        identity=identity,
+        columns_of=columns_of,
+        needs_block=own,
+    )
+    try:
+        with ledger.store.rows(row, begin, end) as stored:
+            expected = begin
+            for item in stored:
+                if expected < item.sequence:
+                    judge.missing(int(item.sequence) - expected)
+                    expected = int(item.sequence)
+                content = judge.judge(item.sealed, item.columns)
+                _check_row(ledger, row, item, expected, content, judge.tally)
+                expected += 1
+            if expected < end:
+                judge.missing(end - expected)
+    except Unavailable as error:
+        if begin + 1 == end:
+            judge.unreadable(f"the store cannot read this record: {error.message}")
+            return judge.finish()
+        return _judge_one_by_one(ledger, row, begin, end, rules)
+    return judge.finish()
+
+
+def _check_row(
+    ledger: Ledger, row: ChainRow, item: Row, sequence: int, content: dict[str, Any] | None, tally: Tally
+) -> None:
+    """What the judge of a chain cannot know: whose the row is, whether its blobs are here, how the ledger is called."""
+    if type(item.sequence) is not int or item.sequence != sequence:
+        words = f"the record is stored at {ascii(item.sequence)[:40]}, which is not its place"
+        tally.add(Finding("columns", "failed", "COLUMN_MISMATCH", words, Place(row.name, sequence)))
+    if item.tenant != row.tenant:
+        words = "the column tenant is not the chain's"
+        tally.add(Finding("columns", "failed", "COLUMN_MISMATCH", words, Place(row.name, sequence)))
+    if content is not None and b'"blob":{' in item.sealed.canonical:
+        _check_blobs(ledger, tally, Place(row.name, sequence), content)
+
+
+def stored_hash(ledger: Ledger, row: ChainRow, sequence: int) -> str | None:
+    """The stored hash of a record, if there is one and it can be read; where it cannot, that is found elsewhere."""
+    try:
+        return ledger.store.hash_at(row, sequence) if sequence >= 0 else None
+    except Unavailable:
+        return None
+
+
+def _says_it_is_ours(ledger: Ledger, row: ChainRow) -> bool:
+    """Whether a chain's signed beginning names this ledger. Then marking it as imported excuses it from nothing."""
+    try:
+        with ledger.store.rows(row, 0, 1) as stored:
+            block = next((block_of(item.sealed.to_dict()) for item in stored), None)
+    except AverError:
+        return False
+    named = block.get("chain") if block else None
+    return isinstance(named, dict) and named.get("ledger") == ledger.id
+
+
+def rules_for_imported(rules: Rules, chain: str) -> Rules:
+    """A chain that came after a key was retired is not in that rotation's heads; its records' times must do."""
+    timed = {
+        signer: one if one.limits is None or chain in one.limits else Retirement(one.retired_at)
+        for signer, one in rules.retired.items()
+    }
+    return replace(rules, retired=timed)
+
+
+def _judge_one_by_one(ledger: Ledger, row: ChainRow, begin: int, end: int, rules: Rules) -> Tally:
+    """Where a page of the file is damaged, lose only the records on it."""
+    tally = Tally()
+    for sequence in range(begin, min(end, begin + SLICE)):
+        tally.merge(judge_slice(ledger, rules, row, sequence, sequence + 1))
+    return tally
+
+
+def _check_blobs(ledger: Ledger, tally: Tally, place: Place, content: object) -> None:
+    for digest, size in blob_references(content):
+        tally.did("blobs")
+        try:
+            blob = ledger.store.blob(ledger.tenant, digest)
+        except Unavailable as error:
+            words = f"the blob {digest} cannot be read: {error.message}"
+            tally.add(Finding("blobs", "failed", "ARTIFACT_MISSING", words, place))
+            continue
+        if blob is None:
+            tally.add(Finding("blobs", "failed", "ARTIFACT_MISSING", f"the blob {digest} is not here", place))
+        elif blob.digest != digest or len(blob.data) != size:
+            words = f"the blob stored as {digest} has other bytes"
+            tally.add(Finding("blobs", "failed", "ARTIFACT_HASH_MISMATCH", words, place))
