@@ -43,7 +43,7 @@ clean:
 
 # One stamp per set of extras, made anew whenever pyproject.toml changes.
 $(READY)-core: pyproject.toml | $(BIN)/python
-	@$(PIP) install --editable .
+	@$(PIP) install --editable ".[policy]"
 	@touch $@
 
 $(READY)-test: pyproject.toml | $(BIN)/python

@@ -22,6 +22,20 @@ def test_it_catches_every_change(aver: Aver) -> None:
         assert re.search(rf"caught +{re.escape(tampering.title)} +{tampering.code} +{re.escape(place)}\n", ran.out)
 
 
+def test_the_gate_really_decides_and_what_it_allows_happens(aver: Aver) -> None:
+    ran = aver("demo", "--keep", "kept", "--json")
+    assert ran.code == 0
+    words = [step["decision"] for step in ran.json["gate"]]
+    assert words == ["pass", "human_review", "skip", "human_review", "human_approved", "human_review"]
+    assert all(step["as_expected"] and step["reasons"] and step["rules"] for step in ran.json["gate"])
+    shop = aver.directory / "kept" / "shop"
+    assert (shop / "src" / "price.py").read_text() == "SHIPPING = 5\n"
+    assert not (shop / "build").exists()
+    verdict = aver("verify", "--json", AVER_HOME=str(aver.directory / "kept" / "gate-home")).json
+    checks = {check["name"]: check["status"] for check in verdict["checks"]}
+    assert (verdict["status"], checks["decisions"], checks["approvals"]) == ("verified", "passed", "passed")
+
+
 def test_its_attacks_are_of_many_kinds() -> None:
     assert len({tampering.code for tampering in TAMPERINGS}) >= 12
     assert len({tampering.title for tampering in TAMPERINGS}) == len(TAMPERINGS)
@@ -90,7 +104,7 @@ def test_it_fits_a_small_terminal(aver: Aver) -> None:
     code, shown = aver.on_terminal("demo", columns=80, NO_COLOR="1")
     lines = shown.splitlines()
     assert code == 0
-    assert len(lines) <= 40
+    assert len(lines) <= 44
     assert max(map(len, lines)) <= 82
 
 

@@ -22,6 +22,7 @@ VERBS = {
     "seal": ("aver.cli.seal", "seal drafts from a JSON or JSONL file into a chain"),
     "gate": ("aver.cli.gate", "may this happen? check, learn, report, outcome"),
     "approvals": ("aver.cli.approvals", "what waits for a person: list, show, approve, deny, watch"),
+    "policy": ("aver.cli.policy", "the rules that decide: show, check, test, explain, init"),
     "keys": ("aver.cli.keys", "show, new, rotate, export, import, trust, forget"),
     "export": ("aver.cli.exporting", "write chains as a bundle that others can verify"),
     "import": ("aver.cli.importing", "take the chains of a bundle into the ledger, frozen"),

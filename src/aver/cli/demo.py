@@ -1,7 +1,7 @@
-"""`aver demo`: seal a small agent run, verify it, tamper with copies of it and see each change caught.
+"""`aver demo`: ask the gate, seal a small agent run, verify it, tamper with copies of it and see each change caught.
 
-Nothing shown is made up: the run is sealed in a ledger of its own, in a temporary home that is removed at the end, and
-every line of the third part is what the verdict on a really changed file says.
+Nothing shown is made up: the gate really decides, the run is sealed in a ledger of its own, in a temporary home that is
+removed at the end, and every line of the last part is what the verdict on a really changed file says.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from aver.cli.output import Errors, Painted, Part, Screen, plural, print_json
 from aver.cli.verdicts import status_parts
 
 if TYPE_CHECKING:
+    from aver.cli.demo_gate import Step
     from aver.cli.tampering import Tampering
     from aver.verdict import Verdict
 
@@ -71,6 +72,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     if given.keep:
         check_free(Path(given.keep))
     with _stage(given.keep) as stage:
+        steps = _ask_gate(stage, None if given.json else screen)
         entries, fingerprint, verdict = _seal_and_verify(stage)
         if not given.json:
             _print_run(screen, entries, fingerprint, verdict)
@@ -80,12 +82,13 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
             if not given.json:
                 _print_result(screen, result)
     caught = sum(result.caught for result in results)
-    good = verdict.status == "verified" and caught == len(results)
+    good = verdict.status == "verified" and caught == len(results) and all(step.as_expected for step in steps)
     if given.json:
         described = [result.to_dict() for result in results]
         records = [entry.to_dict() for entry in entries]
         summary = {"caught": caught, "missed": len(results) - caught, "kept": given.keep}
-        print_json({"records": records, "verdict": verdict.to_dict(), "tampering": described, **summary})
+        asked = [step.to_dict() for step in steps]
+        print_json({"gate": asked, "records": records, "verdict": verdict.to_dict(), "tampering": described, **summary})
     else:
         _print_end(screen, caught, len(results), given.keep)
     if not good:
@@ -97,7 +100,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
 def _stage(keep: str | None) -> Iterator[Path]:
     """A directory for the demo: a new one that stays, or a temporary one."""
     if keep:
-        stage = Path(keep)
+        stage = Path(keep).absolute()
         stage.mkdir(mode=0o700)
         yield stage
         return
@@ -106,6 +109,44 @@ def _stage(keep: str | None) -> Iterator[Path]:
         yield stage
     finally:
         shutil.rmtree(stage, ignore_errors=True)
+
+
+def _ask_gate(stage: Path, screen: Screen | None) -> list[Step]:
+    """Ask the gate, and show each answer. Where packages that it needs are missing, say so instead."""
+    try:
+        import cedarpy
+        import tree_sitter_bash
+    except ImportError:
+        Errors().note('the gate is not shown, because it needs more packages: pip install "aver[policy]"')
+        return []
+    del cedarpy, tree_sitter_bash
+    from aver.cli.demo_gate import asked_in_turn
+
+    steps = []
+    if screen is not None:
+        screen.line(Painted("1. Gate", "strong"), " what an agent is about to do: rules, risk, and a person's key.")
+        screen.line()
+    for step in asked_in_turn(stage / "gate-home", stage / "shop"):
+        steps.append(step)
+        if screen is not None:
+            _print_step(screen, step)
+    if screen is not None:
+        screen.line()
+    return steps
+
+
+_STEP_STYLES = {"pass": "good", "human_approved": "good", "human_review": "warn", "skip": "bad"}
+
+
+def _print_step(screen: Screen, step: Step) -> None:
+    decision = step.answer.decision
+    word = decision.decision
+    rules = "" if decision.policy is None else ", ".join(decision.policy.rules)
+    screen.line(
+        "  ", Painted(f"{word:<14}", _STEP_STYLES.get(word, "bad")), f"  {step.title:<42}  ", Painted(rules, "dim")
+    )
+    if not step.as_expected:
+        screen.line(f"    expected {step.expected}")
 
 
 def _seal_and_verify(stage: Path) -> tuple[list[Entry], str, Verdict]:
@@ -138,7 +179,7 @@ def _tamper(stage: Path) -> Iterator[Result]:
 
 
 def _print_run(screen: Screen, entries: list[Entry], fingerprint: str, verdict: Verdict) -> None:
-    screen.line(Painted("1. Seal", "strong"), " an agent's run: each step a record, signed and linked to the last.")
+    screen.line(Painted("2. Seal", "strong"), " an agent's run: each step a record, signed and linked to the last.")
     screen.line()
     rows: list[list[Part]] = [
         [f"{entry.sequence}", f"{entry.type}", entry.summary, Painted(f"sha3 {entry.hash[:8]}…", "dim")]
@@ -147,12 +188,12 @@ def _print_run(screen: Screen, entries: list[Entry], fingerprint: str, verdict: 
     screen.table(rows, indent=2)
     screen.line(Painted(f"  chain {entries[0].chain}, signed by {fingerprint} with Ed25519 and ML-DSA-65", "dim"))
     screen.line()
-    screen.line(Painted("2. Verify", "strong"), " it: content, signatures, links, keys, and that nothing is missing.")
+    screen.line(Painted("3. Verify", "strong"), " it: content, signatures, links, keys, and that nothing is missing.")
     screen.line()
     extent = f"{plural(verdict.records, 'record')} in {plural(verdict.chains, 'chain')}"
     screen.line("  ", *status_parts(screen, verdict), f": {extent} (two runs, the keys, where each run ended)")
     screen.line()
-    screen.line(Painted("3. Tamper", "strong"), " with copies of the file, as someone who holds the disk could.")
+    screen.line(Painted("4. Tamper", "strong"), " with copies of the file, as someone who holds the disk could.")
     screen.line()
 
 

@@ -19,13 +19,12 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aver import clock
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError, Refused
 from aver.gate.action import Action, Facts
-from aver.gate.approvals import Outcome, Request, consume, open_request, recent_requests, standings_of, wait_for
 from aver.gate.decide import Gate, decide
 from aver.gate.decision import Decision
 from aver.gate.effects import effects_of
@@ -37,6 +36,9 @@ from aver.gate.session import past_of
 from aver.gate.settings import read_settings
 from aver.home import Config
 from aver.ledger import Ledger
+
+if TYPE_CHECKING:
+    from aver.gate.approvals import Outcome, Request
 
 __all__ = ["Answer", "facts_of", "gate_of", "judge"]
 
@@ -159,6 +161,8 @@ def _links(action: Action, facts: Facts, gate: Gate) -> dict[str, str]:
 
 def _asked(ledger: Ledger, action: Action, facts: Facts, gate: Gate, answer: Answer, wait: float) -> Answer:
     """Open a request, or go on with the one that is open for this very action."""
+    from aver.gate.approvals import consume, open_request, wait_for
+
     known = _known_request(ledger, answer.decision.digest)
     asking = answer.decision if known is None else replace(answer.decision, gate_id=known.gate_id)
     try:
@@ -182,6 +186,8 @@ def _asked(ledger: Ledger, action: Action, facts: Facts, gate: Gate, answer: Ans
 
 def _known_request(ledger: Ledger, digest: str) -> Request | None:
     """The newest request about this very action that is not at its end."""
+    from aver.gate.approvals import recent_requests, standings_of
+
     same = [request for request in recent_requests(ledger) if request.digest == digest]
     states = zip(same, standings_of(ledger, same), strict=True)
     return next((request for request, standing in reversed(list(states)) if standing.state in _OPEN), None)
