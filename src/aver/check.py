@@ -20,11 +20,11 @@ import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from aver.capsule.block import split_chain_name
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError, BadInput, NotFound, Unavailable
 from aver.home import home_dir, load_config, without_password
@@ -33,12 +33,16 @@ from aver.ledger.ledger import Ledger, open_ledger
 from aver.ledger.lookup import Located, locate
 from aver.ledger.outside import open_file
 from aver.ledger.verify import verify_ledger, verify_record
+from aver.values import dataclass
 from aver.verdict import BEGINNING, LEVELS, Judge, Level, Subject, Terms, Verdict
 
 __all__ = ["JUDGES_IN", "Found", "is_name", "resolve", "verify", "verify_with_key"]
 
-JUDGES_IN = ("aver.ledger.judges", "aver.ledger.capsules")
+JUDGES_IN = ("aver.ledger.judges", "aver.actions.judges", "aver.ledger.capsules")
 """Modules with `JUDGES`, asked in this order. The last takes all JSON that is left."""
+
+CHAINS_JUDGED_IN = {"actions": "aver.actions.ledger_runs"}
+"""Modules with a `judge_chain`, by the domain of the chains that they judge instead of the ledger, and with it."""
 
 _LEDGER_URL = re.compile(r"(?!capsule:)[a-z][a-z0-9+]*://").match
 
@@ -66,8 +70,8 @@ def verify(
     if isinstance(thing, Ledger):
         thing, ledger = None, thing
     home = ledger.config.home if isinstance(ledger, Ledger) else home or home_dir()
-    terms = Terms(_ring(keys, home), home, level, require_pq, tenant)
     where = _Where(tenant, home, ledger)
+    terms = Terms(_ring(keys, home), home, level, require_pq, tenant, where.url)
     if thing is None or _is_url(thing):
         return _verify_whole(terms, where if thing is None else _Where(tenant, home, thing))
     subject = _subject(thing)
@@ -167,9 +171,13 @@ class _Where:
             yield opened
 
     @property
-    def words(self) -> str:
+    def url(self) -> str | None:
         given = self.ledger.store.url if isinstance(self.ledger, Ledger) else self.ledger
-        return without_password(str(given or load_config(home=self.home).ledger))
+        return str(given) if given else None
+
+    @property
+    def words(self) -> str:
+        return without_password(self.url or load_config(home=self.home).ledger)
 
 
 def _is_url(thing: Any) -> bool:
@@ -257,7 +265,8 @@ def _judge_of(subject: Subject) -> Judge | None:
 def _unknown(subject: Subject) -> BadInput:
     return BadInput(
         f"{subject.name} is nothing that Aver can verify",
-        advice="it takes ledgers, bundles, capsules as JSON, and databases of agent-capsule and qp-capsule",
+        advice="it takes ledgers, bundles, runs and .cap files, capsules and actions as JSON, and databases of "
+        "agent-capsule and qp-capsule",
     )
 
 
@@ -279,10 +288,19 @@ def _verify_chains(ledger: Ledger, chain: str | None, terms: Terms) -> Verdict:
     return verify_ledger(ledger, chain, level=level, since=None, ring=ring, require_pq=require_pq)
 
 
+def _verify_chain(ledger: Ledger, chain: str, terms: Terms) -> Verdict:
+    """The verdict on one chain; that of the room whose chain it is, where such a room adds to it."""
+    room = CHAINS_JUDGED_IN.get(split_chain_name(chain)[0])
+    if room is None:
+        return _verify_chains(ledger, chain, terms)
+    verdict: Verdict = import_module(room).judge_chain(ledger, chain, terms)
+    return verdict
+
+
 def _verify_named(name: str, terms: Terms, where: _Where) -> Verdict:
     with _located(name, where) as (ledger, place):
         if place.sequence is None:
-            return _verify_chains(ledger, place.chain, terms)
+            return _verify_chain(ledger, place.chain, terms)
         return verify_record(
             ledger, place.chain, place.sequence, level=terms.level, ring=terms.ring, require_pq=terms.require_pq
         )

@@ -19,14 +19,13 @@ from __future__ import annotations
 import os
 import re
 import stat
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from aver.errors import BadInput, Unavailable
+from aver.values import dataclass
 
 __all__ = [
     "CONFIG_MAX",
@@ -139,8 +138,6 @@ _SETTINGS: Mapping[str, type | tuple[type, ...]] = {
 
 def read_table(path: Path, check: Callable[[os.stat_result], None] | None = None) -> dict[str, Any] | None:
     """A settings file in TOML, or None if there is none. `check` may refuse the very file that is then read."""
-    import tomllib
-
     try:
         # Without O_NONBLOCK a pipe put in the file's place would hang us.
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -155,6 +152,8 @@ def read_table(path: Path, check: Callable[[os.stat_result], None] | None = None
         return None
     except OSError as error:
         raise BadInput(f"cannot read {path}: {error.strerror}") from error
+    import tomllib  # Here, because most homes have no such file.
+
     if len(raw) > CONFIG_MAX:
         raise BadInput(f"{path} is larger than {CONFIG_MAX} bytes", advice="it should hold a few settings")
     try:
@@ -186,6 +185,8 @@ def replace_file(path: Path, data: bytes, *, mode: int = 0o600) -> None:
 @contextmanager
 def replacing(path: Path, *, mode: int = 0o600) -> Iterator[BinaryIO]:
     """The same for what is written piece by piece: it takes the place of `path` when the context ends well."""
+    import tempfile  # Here, because it takes long to load and most runs write no file.
+
     directory = path.parent
     try:
         handle, temporary = tempfile.mkstemp(dir=directory, prefix=temporary_prefix(path.name))

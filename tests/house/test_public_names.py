@@ -16,12 +16,12 @@ from aver.verdict import codes
 SOURCE = Path(aver.__file__).parent
 
 PUBLIC = """
-__version__ AsyncLedger AuditMiddleware AuditedCall Authority AverError BadInput Blob Capsule CapsuleURI Check
-Context Execution Exists Finding Head HeadMoved IntegrityError InvalidCapsule KeyStore Ledger LedgerHandler Masked
-NotCanonical NotFound NotRecorded Option Outcome Place PublicKey Reasoning Refused Ring Sealed SeedSigner Signature
-Signer ToolCall Trigger Unavailable Verdict ascii_json audit audit_scope canonical_bytes carry chain_name current
-dropped_count mask of_kind open_ledger open_ledger_async parse_uri resolve_fragment seal unfinished_intents validate
-verify verify_with_key
+__version__ AgentAction AgentRuntime AsyncLedger AuditMiddleware AuditedCall Authority AverError BadInput Blob Capsule
+CapsuleURI Check Context Execution Exists Finding Head HeadMoved IntegrityError InvalidCapsule KeyStore Ledger
+LedgerHandler Masked NotCanonical NotFound NotRecorded Option Outcome Place PublicKey Reasoning Refused Ring Sealed
+SeedSigner Signature Signer ToolCall Trigger Unavailable Verdict ascii_json audit audit_scope canonical_bytes carry
+chain_name current dropped_count mask of_kind open_ledger open_ledger_async parse_uri resolve_fragment seal
+unfinished_intents validate verify verify_with_key
 """
 
 

@@ -12,7 +12,7 @@ import aver
 
 SOURCE = Path(aver.__file__).parent
 ORDER: list[set[str]] = [
-    {"errors", "clock", "home"},
+    {"errors", "clock", "home", "values"},
     {"capsule"},
     {"keys"},
     {"verdict"},

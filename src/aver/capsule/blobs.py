@@ -14,12 +14,12 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from aver.capsule.block import BLOCK
 from aver.capsule.canonical import has_surrogate
 from aver.errors import BadInput
+from aver.values import dataclass
 
 __all__ = ["BLOB_MAX", "CAPSULE_MAX", "INLINE_MAX", "Blob", "blob_objects", "blob_references", "externalised"]
 

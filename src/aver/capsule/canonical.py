@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import orjson
@@ -81,7 +82,11 @@ def needs_exact_writer(values: Iterable[Any], *, depth: int) -> bool:
 def ascii_json(value: Any) -> bytes:
     """Sorted compact JSON in pure ASCII, as CapSeal receipts and SecureClaw request hashes use it."""
     try:
-        _walk((value,))
+        if not _walk((value,)):
+            with suppress(TypeError):  # What orjson does not take, the exact writer takes or names.
+                written = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+                if written.isascii() and b"\x7f" not in written:  # U+007F is ASCII, and escaped all the same.
+                    return written
         return _exact(value, ensure_ascii=True)
     except NotCanonical:
         raise

@@ -23,7 +23,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from aver.capsule.block import BLOCK
@@ -32,6 +31,7 @@ from aver.capsule.model import SECTIONS, Capsule
 from aver.capsule.secret_forms import Span, forms_in
 from aver.capsule.secret_names import NEEDLES, assignments_in, covers_numbers, is_secret_value, sounds_secret
 from aver.errors import NotCanonical
+from aver.values import dataclass
 
 __all__ = ["NOTE", "RULES", "Masked", "mask", "mask_draft", "note"]
 

@@ -15,12 +15,13 @@ their defaults, a missing timestamp as "". What may be *written* is stricter: `a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self
 
 from aver.clock import new_id, now
 from aver.errors import InvalidCapsule
+from aver.values import dataclass
 
 if TYPE_CHECKING:
     from aver.capsule.sealed import Sealed

@@ -24,6 +24,22 @@ class Span(NamedTuple):
     rule: str
 
 
+class Shape:
+    """A pattern that is compiled when it is first tried: needles are rare, and compiling them all takes long."""
+
+    __slots__ = ("_compiled", "flags", "pattern")
+
+    def __init__(self, pattern: str, flags: re.RegexFlag) -> None:
+        self.pattern = pattern
+        self.flags = flags
+        self._compiled: re.Pattern[str] | None = None
+
+    def match(self, text: str, at: int) -> re.Match[str] | None:
+        if self._compiled is None:
+            self._compiled = re.compile(self.pattern, self.flags)
+        return self._compiled.match(text, at)
+
+
 def _always(_: re.Match[str]) -> bool:
     return True
 
@@ -34,7 +50,7 @@ class Form(NamedTuple):
     rule: str
     needles: tuple[str, ...]
     """What a match has `back` characters after its beginning; in lower case if the pattern ignores case."""
-    pattern: re.Pattern[str]
+    pattern: Shape
     accepted: Callable[[re.Match[str]], bool]
     back: int = 0
     any_case: bool = False
@@ -49,12 +65,12 @@ _END = r"(?![A-Za-z0-9_-])"
 def _key(
     rule: str, needles: str, pattern: str, accepted: Callable[[re.Match[str]], bool] = _always, *, back: int = 0
 ) -> Form:
-    return Form(rule, tuple(needles.split()), re.compile(f"{_START}(?:{pattern})", re.ASCII), accepted, back)
+    return Form(rule, tuple(needles.split()), Shape(f"{_START}(?:{pattern})", re.ASCII), accepted, back)
 
 
 def _words(rule: str, needles: str, pattern: str, accepted: Callable[[re.Match[str]], bool] = _always) -> Form:
     """A form that begins with words in whatever case."""
-    return Form(rule, tuple(needles.split()), re.compile(pattern, re.ASCII | re.IGNORECASE), accepted, any_case=True)
+    return Form(rule, tuple(needles.split()), Shape(pattern, re.ASCII | re.IGNORECASE), accepted, any_case=True)
 
 
 def _has_digit(match: re.Match[str]) -> bool:
@@ -129,7 +145,7 @@ FORMS: tuple[Form, ...] = (
         "discord.com/api/webhooks/ discordapp.com/api/webhooks/",
         r"discord(?:app)?\.com/api/webhooks/[0-9]{1,24}/(?P<secret>[A-Za-z0-9_-]{30,}+)",
     ),
-    Form("telegram-token", (":AA",), re.compile(rf"(?<=[0-9]{{8}}):AA[A-Za-z0-9_-]{{33}}{_END}"), _always),
+    Form("telegram-token", (":AA",), Shape(rf"(?<=[0-9]{{8}}):AA[A-Za-z0-9_-]{{33}}{_END}", re.UNICODE), _always),
     # models
     _key(
         "llm-key",

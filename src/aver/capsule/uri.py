@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote, unquote
 
 from aver.capsule.model import TOP_LEVEL_KEYS
 from aver.errors import BadInput, NotFound
+from aver.values import dataclass
 
 __all__ = ["URI_MAX", "CapsuleURI", "parse_uri", "resolve_fragment"]
 

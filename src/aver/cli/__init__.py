@@ -17,6 +17,7 @@ __all__ = ["VERBS", "main"]
 VERBS = {
     "demo": ("aver.cli.demo", "seal a small agent run, verify it, and see tampering caught"),
     "verify": ("aver.cli.verify", "prove a ledger, chain, record, bundle or file"),
+    "prove": ("aver.cli.prove", "prove that a run has an action, without showing the others"),
     "log": ("aver.cli.log", "list chains, or the records of one; --follow watches"),
     "show": ("aver.cli.show", "read one record: six sections, its seal, its verdict"),
     "seal": ("aver.cli.seal", "seal drafts from a JSON or JSONL file into a chain"),

@@ -11,7 +11,6 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from aver.cli.files import check_free
 from aver.cli.options import add_json
 from aver.cli.output import Errors, Painted, Part, Screen, plural, print_json
 from aver.cli.verdicts import status_parts
+from aver.values import dataclass
 
 if TYPE_CHECKING:
     from aver.cli.demo_gate import Step

@@ -8,7 +8,6 @@ from __future__ import annotations
 import secrets
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from aver import KeyStore, Ledger, open_ledger
 from aver.gate.action import Action
 from aver.gate.approvals import GLANCE, approve, describe, enrol, find_person, standing_of
 from aver.gate.door import Answer, judge
+from aver.values import dataclass
 
 __all__ = ["Step", "asked_in_turn"]
 

@@ -13,11 +13,11 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from aver.errors import AverError, BadInput
+from aver.values import dataclass
 
 __all__ = ["BadDraft", "Draft", "DraftFile", "opened"]
 

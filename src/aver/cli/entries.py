@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from aver.cli.output import Painted, Screen, clipped, one_line, short_time
 from aver.errors import AverError
+from aver.values import dataclass
 
 if TYPE_CHECKING:
     from aver.capsule import Sealed

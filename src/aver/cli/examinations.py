@@ -10,7 +10,6 @@ import sqlite3
 import stat
 import time
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -20,6 +19,7 @@ from aver import __version__
 from aver.cli.output import plural
 from aver.errors import AverError, NotFound
 from aver.home import Config, load_config, without_password
+from aver.values import dataclass
 
 if TYPE_CHECKING:
     from aver.ledger import Ledger

@@ -16,8 +16,9 @@ import sys
 import time
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, TextIO
+
+from aver.values import dataclass
 
 __all__ = [
     "Errors",

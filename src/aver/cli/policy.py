@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from aver.cli.described import add_action
 from aver.cli.options import Parser, add_json
 from aver.cli.output import Screen
 
@@ -58,28 +59,10 @@ def _add_explain(actions: Any) -> None:
     explain = _action(
         actions, "explain", "tell what would be decided of an action, why, and what would change it", examples
     )
-    explain.add_argument("--command", metavar="TEXT", help="a shell command; short for a call of Bash")
-    explain.add_argument(
-        "--type", metavar="TYPE", help="shell_exec, file_write, tool_call, ... (default: by what is given)"
-    )
-    explain.add_argument("--tool", default="", metavar="NAME", help="the tool that is called")
-    explain.add_argument(
-        "--arg",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="an argument of the call, a text; again for more",
-    )
-    explain.add_argument("--args", metavar="JSON", help="the arguments of the call, as one object")
-    explain.add_argument(
-        "--file", action="append", default=[], metavar="PATH", help="a file it touches; again for more"
-    )
-    explain.add_argument("--diff", metavar="FILE", help="the change to files; - reads stdin")
-    explain.add_argument("--caller", default="", metavar="NAME", help="the agent that asks")
+    add_action(explain)
     explain.add_argument(
         "--session-label", action="append", default=[], metavar="LABEL", help="what the session is marked with: secret"
     )
-    explain.add_argument("--workspace", metavar="DIR", help="where the agent works (default: here)")
     explain.add_argument("--risk", choices=("low", "unsure", "high"), help="instead of what the model says")
     explain.add_argument("--approved", action="store_true", help="as if a human had approved it")
     explain.add_argument("--policy", metavar="DIR", help=DIRECTORY)

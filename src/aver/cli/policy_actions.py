@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from aver import clock
-from aver.cli.options import Usage
+from aver.cli.described import described_action
 from aver.cli.output import Errors, Painted, Part, Screen, plural, print_json
-from aver.errors import AverError, BadInput
-from aver.gate.action import DIFF_MAX, Action, Facts
+from aver.errors import AverError
+from aver.gate.action import Action, Facts
 from aver.gate.decide import Gate, circumstances_of, decide
 from aver.gate.decision import Decision
 from aver.gate.door import gate_of
@@ -80,11 +79,15 @@ def _show(given: argparse.Namespace, screen: Screen) -> int:
 
 
 def _check(given: argparse.Namespace, screen: Screen) -> int:
-    directory = _directory(given.directory, load_config())
+    config = load_config()
+    directory = _directory(given.directory, config)
     files = starter_files() if directory is None else read_files(directory)
     found = read_rules(files)
     bundle = None if found.problems else bundle_of(files)
     doubts = [] if bundle is None else doubts_about(found, bundle)
+    if given.directory is None and directory is not None and not directory.is_relative_to(config.home):
+        words = f"lies outside {config.home}: an agent that may write there can change the rules it is judged by"
+        doubts.append(Doubt("", f"{directory} {words}"))
     if given.json:
         print_json(_checked(directory, found.problems, doubts, len(found.rules), bundle))
     else:
@@ -181,7 +184,7 @@ def _explain(given: argparse.Namespace, screen: Screen) -> int:
     config = load_config()
     directory = _directory(given.policy, config)
     bundle = load_bundle(directory)
-    action = _action(given)
+    action = described_action(given)
     usual = gate_of(config, action.workspace)
     gate = replace(usual, bundle=bundle, thresholds=thresholds_for(given.risk, usual.thresholds))
     facts = Facts(
@@ -208,63 +211,6 @@ def _why(action: Action, facts: Facts, gate: Gate, bundle: Bundle, decision: Dec
 def _environment(config: Config) -> dict[str, str]:
     found = {name: os.environ[name] for name in ("HOME", "AVER_LEDGER") if os.environ.get(name)}
     return {**found, "AVER_HOME": str(config.home)}
-
-
-def _action(given: argparse.Namespace) -> Action:
-    arguments = _arguments(given)
-    diff = None if given.diff is None else _read_diff(given.diff)
-    kind, tool = given.type, given.tool
-    if given.command is not None:
-        if "command" in arguments:
-            raise Usage("the command is given twice", advice="leave out --command or the argument")
-        arguments["command"] = given.command
-        kind, tool = kind or "shell_exec", tool or "Bash"
-    if kind is None:
-        if not tool and diff is None:
-            raise Usage("there is no action to explain", advice="give --command, --tool, --diff or --type")
-        kind = "tool_call" if tool else "code_edit"
-    return Action(
-        type=kind,
-        tool=tool,
-        arguments=arguments,
-        files=tuple(given.file),
-        diff=diff,
-        caller=given.caller,
-        workspace=os.path.abspath(given.workspace or os.curdir),
-    )
-
-
-def _arguments(given: argparse.Namespace) -> dict[str, Any]:
-    from aver.capsule.reading import read_json
-
-    arguments: dict[str, Any] = {}
-    if given.args is not None:
-        try:
-            parsed = read_json(given.args.encode("utf-8", "surrogateescape"))
-        except BadInput as error:
-            raise Usage(f"--args cannot be read: {error.message}") from error
-        if not isinstance(parsed, dict):
-            raise Usage("--args must be one JSON object")
-        arguments |= parsed
-    for pair in given.arg:
-        name, equals, value = pair.partition("=")
-        if not equals:
-            raise Usage(f"--arg {pair!r} has no value", advice="write NAME=VALUE")
-        arguments[name] = value
-    return arguments
-
-
-def _read_diff(name: str) -> str:
-    from aver.ledger.outside import open_file
-
-    if name == "-":
-        raw = sys.stdin.buffer.read(DIFF_MAX + 1)
-    else:
-        with open_file(Path(name)) as file:
-            raw = file.read(DIFF_MAX + 1)
-    if len(raw) > DIFF_MAX:
-        raise BadInput(f"the diff has more than {DIFF_MAX} bytes")
-    return raw.decode("utf-8", "surrogateescape")
 
 
 def _answer(directory: Path | None, bundle: Bundle, decision: Decision, why: Explanation | None) -> dict[str, Any]:

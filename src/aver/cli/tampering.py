@@ -10,7 +10,6 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ import orjson
 from aver import Capsule, KeyStore, Outcome, SeedSigner, open_ledger
 from aver.capsule import content_hash
 from aver.cli.demo_run import CHAIN, OTHER_CHAIN, REFUND
+from aver.values import dataclass
 
 __all__ = ["TAMPERINGS", "Scene", "Tampering"]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,6 +12,7 @@ from aver.cli.files import read_document
 from aver.cli.options import Usage
 from aver.cli.output import Progress
 from aver.errors import BadInput, Unavailable
+from aver.values import dataclass
 
 if TYPE_CHECKING:
     from aver.keys import PublicKey

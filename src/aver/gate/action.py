@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from aver.capsule.canonical import canonical_bytes
 from aver.errors import BadInput
+from aver.values import dataclass
 
 __all__ = ["ACTION_TYPES", "Action", "Facts"]
 

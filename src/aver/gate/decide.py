@@ -15,7 +15,7 @@ with the reason in it; nothing passes by accident.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from typing import Literal
 
@@ -30,6 +30,7 @@ from aver.gate.policy.circumstances import Circumstances, Target, flattened
 from aver.gate.risk.estimate import History, estimate
 from aver.gate.risk.estimate import reasons as risk_reasons
 from aver.gate.risk.model import State
+from aver.values import dataclass
 
 __all__ = ["MAX_RETRIES", "Gate", "circumstances_of", "decide"]
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Literal, get_args
+
+from aver.values import dataclass
 
 if TYPE_CHECKING:
     from aver.gate.effects import Effects

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +36,7 @@ from aver.gate.session import past_of
 from aver.gate.settings import read_settings
 from aver.home import Config
 from aver.ledger import Ledger
+from aver.values import dataclass
 
 if TYPE_CHECKING:
     from aver.gate.approvals import Outcome, Request

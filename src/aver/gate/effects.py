@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from aver.gate.action import Action, Facts
@@ -31,6 +30,7 @@ from aver.gate.commands.report import Report
 from aver.gate.places import UNKNOWN, ground_from, locate
 from aver.gate.routine import with_routine
 from aver.gate.tool_names import COMMAND_KEYS, PATH_KEYS, URL_KEYS, ToolUse, mcp_server, use_of
+from aver.values import dataclass
 
 __all__ = ["Effects", "effects_of"]
 

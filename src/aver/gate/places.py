@@ -21,12 +21,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Literal
 
 from aver.gate.guarded_names import DIRECTORIES, FILES, PAIRS, PATTERNS, PUBLIC_FILES, SUFFIXES, SYSTEM_ROOTS
+from aver.values import dataclass
 
 __all__ = ["PATH_MAX", "UNKNOWN", "Ground", "Place", "Where", "ground_from", "has_glob", "holds", "locate"]
 

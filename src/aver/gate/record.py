@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -45,6 +45,7 @@ from aver.gate.policy.bundle import Bundle, bundle_of
 from aver.gate.risk.state import state_from_dict
 from aver.gate.session import session_after
 from aver.ledger import Ledger
+from aver.values import dataclass
 
 __all__ = ["KIND", "Again", "decision_chain", "decision_draft", "judged_again", "seal_decision"]
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -25,6 +25,7 @@ from aver.gate.action import Action, Facts
 from aver.gate.decision import Decision
 from aver.gate.risk.features import Features, Measured
 from aver.ledger import Ledger
+from aver.values import dataclass
 from aver.verdict import ChainJudge, Rules
 
 __all__ = ["SECRET", "Past", "past_of", "session_after"]

@@ -17,7 +17,7 @@ rules of its own. A setting that is not understood is an error and not left asid
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from aver.gate.decide import MAX_RETRIES
 from aver.gate.decision import Thresholds
 from aver.home import Config
 from aver.keys.document import int_field, shape
+from aver.values import dataclass
 
 __all__ = ["Settings", "read_settings"]
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from aver.values import dataclass
 
 __all__ = ["COMMAND_KEYS", "PATH_KEYS", "URL_KEYS", "ToolUse", "mcp_server", "use_of"]
 

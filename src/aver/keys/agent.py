@@ -14,17 +14,19 @@ listens at the socket can refuse, and nothing else.
 from __future__ import annotations
 
 import os
-import socket
 import struct
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aver.errors import BadInput, NotFound, Refused, Unavailable
 from aver.keys.algorithms import ED25519_PUBLIC_BYTES, ED25519_SIGNATURE_BYTES, verify_ed25519
 from aver.keys.public_key import PublicKey
 from aver.keys.statement import StatementSignature, statement_bytes
+from aver.values import dataclass
+
+if TYPE_CHECKING:
+    import socket
 
 __all__ = ["AgentKey", "AgentSigner", "agent_keys", "agent_signer"]
 
@@ -107,6 +109,8 @@ def _socket_path(path: str | None) -> str:
 
 def _ask(path: str, request: int, body: bytes, expected: int, seconds: float) -> _Reader:
     """One request on a connection of its own; the body of the answer."""
+    import socket  # Here, because few who sign ask an agent.
+
     message = struct.pack(">IB", len(body) + 1, request) + body
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:

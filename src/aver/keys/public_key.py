@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
 from aver.errors import BadInput
 from aver.keys import algorithms
+from aver.values import dataclass
 
 __all__ = ["FINGERPRINT", "HYBRID", "PublicKey"]
 

@@ -13,7 +13,7 @@ first four. Four digits are ambiguous, so every key that matches is returned.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -23,6 +23,7 @@ from aver.keys.document import check_version, int_field, parse_document, shape, 
 from aver.keys.identity import check_identity, check_purpose
 from aver.keys.public_key import FINGERPRINT, PublicKey
 from aver.keys.statement import Statement
+from aver.values import dataclass
 
 __all__ = ["EPOCH_MAX", "RING_MAX", "Ring", "RingEntry"]
 

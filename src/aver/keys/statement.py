@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from aver.capsule.blobs import CAPSULE_MAX
@@ -24,6 +23,7 @@ from aver.errors import BadInput
 from aver.keys import algorithms
 from aver.keys.document import check_version, shape, text_field
 from aver.keys.public_key import FINGERPRINT, PublicKey
+from aver.values import dataclass
 
 __all__ = [
     "KeySource",

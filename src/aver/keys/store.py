@@ -20,7 +20,7 @@ import os
 import time
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,7 @@ from aver.keys.sealed import open_seeds
 from aver.keys.signer import SeedSigner
 from aver.keys.statement import Statement
 from aver.keys.store_signer import StoreSigner
+from aver.values import dataclass
 
 __all__ = ["Imported", "KeyStore", "Rotation"]
 

@@ -12,7 +12,7 @@ copy, to what it was then. Of several, each is held to.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from aver.capsule.signing import holding
@@ -23,6 +23,7 @@ from aver.ledger.head import Head
 from aver.ledger.keychain import KEYS_CHAIN, recorded_keys
 from aver.ledger.memory import Holding
 from aver.ledger.verify import intact
+from aver.values import dataclass
 from aver.verdict import Finding, Place, Tally, Verdict, conclude, worst
 
 if TYPE_CHECKING:

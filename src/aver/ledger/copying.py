@@ -11,7 +11,7 @@ The bound is fixed first. What is appended to the original meanwhile is left for
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from operator import itemgetter
 
 from aver.capsule.blobs import Blob, blob_objects
@@ -21,6 +21,7 @@ from aver.errors import AverError, BadInput, IntegrityError, Refused
 from aver.ledger.rows import ChainRow, Row
 from aver.ledger.search import Search
 from aver.ledger.store import Expected, Store, Transaction
+from aver.values import dataclass
 
 __all__ = ["Copied", "copy_ledger"]
 

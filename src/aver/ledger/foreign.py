@@ -19,7 +19,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from aver.ledger.head import Head
 from aver.ledger.memory import META_CHAIN, hold_to_head
 from aver.ledger.meta import HEADS_MAX, kept_elsewhere, note_heads
 from aver.ledger.outside import code_of, companions_of, open_file, with_plausible_seal
+from aver.values import dataclass
 from aver.verdict import ChainJudge, Finding, Judge, Place, Subject, Tally, Terms, Verdict, conclude
 
 __all__ = ["JUDGES", "SQLITE_MAGIC", "ForeignRecord", "foreign_records"]

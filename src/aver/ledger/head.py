@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from aver.errors import BadInput
+from aver.values import dataclass
 
 __all__ = ["Head"]
 

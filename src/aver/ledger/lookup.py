@@ -2,7 +2,8 @@
 
 In this order: a `capsule://` URI, a chain's name, a record's hash or id, an idempotency key, and then the beginning
 of a chain's name or of a session id, if it is the beginning of one only. A session and its subagents
-(`<tool>.<session>` and `<tool>.<session>.<agent>`) are one in this: the session itself is meant.
+(`<tool>.<session>` and `<tool>.<session>.<agent>`) are one in this, and so are the decisions about it
+(`gate.<session>`): the session itself is meant.
 
 What is found is a place, from the columns that the ledger searches by. Whether the record there is the one that was
 asked for, its bytes tell: verify it.
@@ -11,7 +12,6 @@ asked for, its bytes tell: verify it.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from aver.capsule.block import split_chain_name
 from aver.capsule.uri import parse_uri
@@ -19,11 +19,15 @@ from aver.errors import BadInput, IntegrityError, NotFound
 from aver.ledger.ledger import Ledger
 from aver.ledger.memory import META_CHAIN
 from aver.ledger.store import LookupColumn
+from aver.values import dataclass
 
 __all__ = ["Located", "locate"]
 
 _HEX64 = re.compile(r"[0-9a-f]{64}").fullmatch
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
+
+DECISIONS = "gate"
+"""The domain of chains that say what was decided about a session, and are called like it."""
 
 NAMED_MAX = 5
 """How many of several chains a message names."""
@@ -83,6 +87,7 @@ def _by_column(ledger: Ledger, column: LookupColumn, value: str) -> Located | No
 
 def _by_beginning(chains: list[str], beginning: str) -> str:
     matches = [] if not beginning else [name for name in chains if _begins(name, beginning)]
+    matches = [name for name in matches if split_chain_name(name)[0] != DECISIONS] or matches
     if not matches:
         raise _nothing(beginning)
     shortest = min(matches, key=len)

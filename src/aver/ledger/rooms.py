@@ -8,11 +8,11 @@ domain. A module is imported only for a ledger that has such chains.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from aver.ledger.rows import ChainRow
+from aver.values import dataclass
 from aver.verdict import Rules, Tally
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from aver.values import dataclass
 
 __all__ = ["Search", "conditions"]
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar
 
 from aver.capsule.blobs import Blob
@@ -19,6 +18,7 @@ from aver.capsule.prepared import Prepared
 from aver.capsule.sealed import Sealed
 from aver.ledger.rows import ChainRow, Row
 from aver.ledger.search import Search
+from aver.values import dataclass
 
 __all__ = ["Expected", "Found", "LookupColumn", "Store", "Transaction"]
 

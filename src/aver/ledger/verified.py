@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +37,7 @@ from aver.ledger.memory import META_CHAIN, check_seen, hold_to_heads, remember
 from aver.ledger.meta import check_meta
 from aver.ledger.outside import open_inside
 from aver.ledger.rows import ChainRow
+from aver.values import dataclass
 from aver.verdict import CHECKS, Tally, Verdict
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ form are intact and get a warning. Section contents never fail a verdict; they a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from aver.capsule.block import BLOCK
@@ -29,6 +29,7 @@ from aver.capsule.sealed import Sealed, content_hash
 from aver.keys.algorithms import is_ed25519_text, is_ml_dsa_65_text, verify_ed25519, verify_ml_dsa_65
 from aver.keys.public_key import PublicKey
 from aver.keys.ring import Ring
+from aver.values import dataclass
 from aver.verdict.record import COLUMNS, profile_of, read_record, searched_by
 from aver.verdict.verdict import CheckStatus, Finding, Place, Tally
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
 import orjson
+
+from aver.values import dataclass
 
 __all__ = ["Code", "codes"]
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from aver.capsule.sealed import Sealed
 from aver.keys.ring import Ring
+from aver.values import dataclass
 from aver.verdict.chain import Level, Retirement, Rules
 from aver.verdict.verdict import Verdict
 
@@ -50,13 +50,17 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a judge holds its subject to. `tenant` chooses one of several where a subject has them."""
+    """What a judge holds its subject to. `tenant` chooses one of several where a subject has them.
+
+    `ledger` is the URL of the ledger to ask where a subject names one; None for the default one.
+    """
 
     ring: Ring
     home: Path
     level: Level = "signature"
     require_pq: bool = False
     tenant: str | None = None
+    ledger: str | None = None
 
     def rules(self, retired: Mapping[str, Retirement]) -> Rules:
         return Rules(self.ring, self.level, self.require_pq, retired)

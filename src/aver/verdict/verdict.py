@@ -15,9 +15,10 @@ order into one verdict, so that the first bad place is the first in reading orde
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal
 
+from aver.values import dataclass
 from aver.verdict.codes import codes
 
 __all__ = ["CHECKS", "FINDINGS_KEPT", "Check", "Finding", "Place", "Status", "Tally", "Verdict"]

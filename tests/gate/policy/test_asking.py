@@ -129,6 +129,62 @@ def test_arguments_are_asked_about_by_flattened_names() -> None:
         assert ask(bundle, question).outcome == outcome
 
 
+@pytest.mark.parametrize("effect", ["permit", "forbid"])
+@pytest.mark.parametrize("condition", ["when", "unless"])
+def test_a_rule_that_fails_while_it_is_asked_refuses(effect: str, condition: str) -> None:
+    """Only sums can: numbers end at 63 bits. Cedar would leave the rule out and answer by the others."""
+    number = 'context.numbers.hasTag("n") && context.numbers.getTag("n")'
+    bundle = rules(ALL, f"{effect} (principal, action, resource) {condition} {{ {number} * 2 > 5 }};")
+    answer = ask(bundle, replace(READ, arguments=flattened({"n": 2**62})))
+    assert answer.outcome == "deny"
+    assert answer.errors
+
+
+def test_a_rule_that_fails_once_approved_refuses() -> None:
+    number = 'context.numbers.hasTag("n") && context.approved && context.numbers.getTag("n") * 2 > 5'
+    bundle = rules(
+        ALL,
+        "forbid (principal, action, resource) unless { context.approved };",
+        f"forbid (principal, action, resource) when {{ {number} }};",
+    )
+    assert ask(bundle, replace(READ, arguments=flattened({"n": 1}))).outcome == "step_up"
+    answer = ask(bundle, replace(READ, arguments=flattened({"n": 2**62})))
+    assert answer.outcome == "deny"
+    assert answer.errors
+
+
+HOSTILE_NAMES = ['"', "\\", '"; permit (principal, action, resource);', "__entity", "\x00", "☃", "a" * 10_000, ""]
+
+
+@pytest.mark.parametrize("name", HOSTILE_NAMES, ids=range(len(HOSTILE_NAMES)))
+def test_names_are_names_and_nothing_else(name: str) -> None:
+    bundle = rules(ALL, "forbid (principal, action, resource) unless { context.approved };")
+    kinds = ("Path", "Host", "Recipient", "Command", "Tool")
+    targets = tuple(Target(kind, name, name, frozenset({name}), name) for kind in kinds)  # type: ignore[arg-type]
+    question = replace(
+        READ,
+        agent=name,
+        on_behalf_of=name,
+        groups=frozenset({name}),
+        tool=name,
+        server=name,
+        targets=targets,
+        effects=frozenset({name}),
+        labels=frozenset({name}),
+        recent={name: 1},
+        arguments=flattened({name: name}),
+    )
+    answer = ask(bundle, question)
+    assert (answer.outcome, answer.errors) == ("step_up", ())
+
+
+def test_half_a_character_in_a_name_refuses() -> None:
+    for question in (replace(READ, tool="\ud800"), replace(READ, targets=(Target("Host", "\ud800"),))):
+        answer = ask(rules(ALL), question)
+        assert answer.outcome == "deny"
+        assert answer.errors
+
+
 INJECTIONS: list[dict[str, Any]] = [
     {"__entity": {"type": "Aver::Agent", "id": "root"}},
     {"__extn": {"fn": "decimal", "arg": "1.0"}},

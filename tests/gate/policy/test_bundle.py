@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from aver.errors import BadInput, NotFound, Refused, Unavailable
-from aver.gate.policy.bundle import FILE_BYTES_MAX, STARTER, bundle_of, load_bundle
+from aver.gate.policy.bundle import FILE_BYTES_MAX, FILES_MAX, STARTER, bundle_of, load_bundle
 
 PERMIT = '@id("all") @reason("everything") permit (principal, action, resource);'
 
@@ -23,7 +23,7 @@ def written(directory: Path, **files: str) -> Path:
 
 def test_the_starter_set_is_a_bundle() -> None:
     bundle = load_bundle()
-    assert bundle.files.keys() == {path.name for path in STARTER.iterdir()}
+    assert bundle.files.keys() == {path.name for path in STARTER.glob("*.cedar")}
     assert bundle.rules["workspace-reads"].effect == "permit"
     assert all(rule.reason for rule in bundle.rules.values())
 
@@ -71,6 +71,50 @@ def test_a_file_that_others_may_write_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Refused) as caught:
         load_bundle(tmp_path)
     assert caught.value.code == "POLICY_WRITABLE"
+
+
+def test_a_directory_that_others_may_write_is_refused(tmp_path: Path) -> None:
+    """Whoever may add a file to it may add a rule."""
+    directory = tmp_path / "rules"
+    directory.mkdir()
+    written(directory, a=PERMIT)
+    directory.chmod(0o777)
+    with pytest.raises(Refused) as caught:
+        load_bundle(directory)
+    assert caught.value.code == "POLICY_WRITABLE"
+    directory.chmod(0o755)
+    assert load_bundle(directory).rules
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.parametrize("whose", ["file", "directory"])
+def test_what_belongs_to_another_user_is_refused(tmp_path: Path, whose: str) -> None:
+    directory = tmp_path / "rules"
+    directory.mkdir()
+    written(directory, a=PERMIT)
+    os.chown(directory if whose == "directory" else directory / "a.cedar", 4711, 4711)
+    with pytest.raises(Refused, match="belongs to another user"):
+        load_bundle(directory)
+
+
+def test_rules_of_a_subdirectory_are_not_in_force(tmp_path: Path) -> None:
+    written(tmp_path, a=PERMIT)
+    (tmp_path / "optional").mkdir()
+    written(tmp_path / "optional", b="nonsense")
+    assert load_bundle(tmp_path).files.keys() == {"a.cedar"}
+
+
+def test_ten_megabytes_are_no_rules(tmp_path: Path) -> None:
+    written(tmp_path, a=PERMIT + "\n" * 10_000_000)
+    with pytest.raises(BadInput, match="has more than"):
+        load_bundle(tmp_path)
+
+
+def test_more_files_than_people_write_are_refused(tmp_path: Path) -> None:
+    for number in range(FILES_MAX + 1):
+        written(tmp_path, **{f"f{number}": ""})
+    with pytest.raises(BadInput, match="more than"):
+        load_bundle(tmp_path)
 
 
 def test_links_pipes_and_floods_are_refused(tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from aver.capsule.blobs import blob_references
@@ -27,6 +26,7 @@ from aver.gate.approvals.roster import CUSTODIES, Approver, Custody
 from aver.gate.approvals.rules import LEVELS_MAX
 from aver.keys import Ring, Statement, check_statement
 from aver.keys.document import check_version, int_field, shape, time_field
+from aver.values import dataclass
 
 __all__ = [
     "APPROVAL",

@@ -10,12 +10,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from aver.gate.approvals.plain import oddities, plain
 from aver.gate.approvals.request import Request
 from aver.gate.approvals.standing import Standing
+from aver.values import dataclass
 
 __all__ = ["GLANCE", "WHOLE", "Line", "Shown", "describe"]
 

@@ -6,7 +6,6 @@ a handful of records. Where there is a system file, that is in force instead (se
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from aver import clock
@@ -28,6 +27,7 @@ from aver.gate.approvals.rules import Rules, read_rules
 from aver.gate.approvals.system import SYSTEM_FILE, read_system_file
 from aver.keys import Ring, RingEntry, Statement, check_rotation, sign_statement
 from aver.ledger import Head, Ledger
+from aver.values import dataclass
 from aver.verdict import ChainJudge
 from aver.verdict import Rules as VerdictRules
 

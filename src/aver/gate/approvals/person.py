@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from aver.errors import NotFound, Refused, Unavailable
 from aver.gate.approvals.roster import Custody
 from aver.keys import KeyStore, PublicKey, RingEntry, StatementSigner
 from aver.keys.agent import agent_signer
+from aver.values import dataclass
 
 __all__ = ["Person", "find_person"]
 

@@ -10,7 +10,8 @@ that there is, is counted, because letters that look alike are not the same.
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import dataclass
+
+from aver.values import dataclass
 
 __all__ = ["Oddities", "oddities", "plain"]
 

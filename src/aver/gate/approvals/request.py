@@ -21,7 +21,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -35,6 +34,7 @@ from aver.gate.approvals.roster import Approver, approver_from_dict
 from aver.gate.approvals.rules import LEVELS_MAX, Level, level_from_dict
 from aver.gate.decision import Decision
 from aver.keys.document import check_version, shape, text_field, time_field
+from aver.values import dataclass
 
 __all__ = ["REQUEST", "Request", "later", "read_request", "request_content"]
 

@@ -15,7 +15,7 @@ that the ledger's key made it, which the agent may use as well.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal, get_args
 
 from aver.capsule.sealed import Sealed
@@ -24,6 +24,7 @@ from aver.keys import PublicKey, Ring, Statement, check_statement
 from aver.keys.document import shape, time_field
 from aver.keys.identity import check_identity
 from aver.keys.rotation import PURPOSE as ROTATION
+from aver.values import dataclass
 
 __all__ = [
     "CUSTODIES",

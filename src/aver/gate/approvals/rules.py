@@ -17,12 +17,12 @@ A setting that is not understood is an error and not left aside: a mistyped quor
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from aver.errors import BadInput
 from aver.keys.document import int_field, shape
 from aver.keys.identity import check_identity
+from aver.values import dataclass
 
 __all__ = ["EXPIRES_MAX", "Level", "Rules", "level_from_dict", "read_rules"]
 

@@ -13,12 +13,13 @@ In this order:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from aver.gate.approvals.decided import Decided, Problem, problem_with
 from aver.gate.approvals.request import Request
 from aver.gate.approvals.roster import Approver
+from aver.values import dataclass
 
 __all__ = ["Standing", "State", "level_for", "standing", "voice_problem"]
 

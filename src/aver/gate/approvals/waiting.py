@@ -16,7 +16,6 @@ into the request's own end is recorded, and final.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
@@ -27,6 +26,7 @@ from aver.gate.approvals.history import standing_of
 from aver.gate.approvals.request import Request
 from aver.gate.approvals.standing import Standing
 from aver.ledger import Head, Ledger
+from aver.values import dataclass
 
 __all__ = ["Outcome", "wait_for", "wait_for_async"]
 

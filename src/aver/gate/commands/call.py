@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from aver.gate.commands.model import Word
 from aver.gate.commands.report import Report
 from aver.gate.commands.state import Outcome, State
 from aver.gate.places import UNKNOWN, Ground, holds, locate
+from aver.values import dataclass
 
 if TYPE_CHECKING:
     from aver.gate.commands.walk import Walk

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from aver.gate.places import Where
+from aver.values import dataclass
 
 __all__ = [
     "COMMAND_MAX",

@@ -29,10 +29,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 
 from aver.gate.commands.model import EFFECTS, UNCLEAR, Word
+from aver.values import dataclass
 
 __all__ = ["READING_VERBS", "Given", "Option", "Spec", "read_arguments", "rows_of", "spec_from"]
 

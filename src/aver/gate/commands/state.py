@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from aver.gate.commands.model import Word
 from aver.gate.places import Ground, locate
+from aver.values import dataclass
 
 __all__ = ["Outcome", "State", "merged", "moved"]
 

@@ -16,10 +16,11 @@ is left out, and then the action is `unclear`: rules let nothing unclear pass.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from aver.capsule.canonical import has_surrogate
+from aver.values import dataclass
 
 __all__ = ["Arguments", "Circumstances", "Target", "flattened"]
 

@@ -1,29 +1,33 @@
 """Why policy answered as it did, and what would have changed the answer.
 
 Not by reading rules, but by asking again: with low risk, without each label of the session, without each effect, with
-every doubt removed, about each target alone. What makes the answer milder is named.
+every doubt removed, without each target. What makes the answer milder is named. Where no single change does, all
+but those of targets are tried together, and what is not needed is left out again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from aver.gate.decision import PolicyAnswer
-from aver.gate.policy.asking import ask
+from aver.gate.policy.asking import TARGETS_MAX, ask
 from aver.gate.policy.bundle import Bundle
-from aver.gate.policy.circumstances import Circumstances
+from aver.gate.policy.circumstances import Circumstances, Target
+from aver.values import dataclass
 
 __all__ = ["Explanation", "Turn", "explained"]
 
 _MILDER = {"deny": ("step_up", "allow"), "step_up": ("allow",), "allow": ()}
 
+_Change = tuple[str, Callable[[Circumstances], Circumstances]]
+
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Something that would have changed the answer, and to what."""
+    """What would have changed the answer, and to what. All of `changes` are needed."""
 
-    change: str
+    changes: tuple[str, ...]
     outcome: str
 
 
@@ -32,37 +36,71 @@ class Explanation:
     """An answer, the targets it holds for, and what would have turned it."""
 
     answer: PolicyAnswer
-    by_target: tuple[tuple[str, PolicyAnswer], ...]
+    by_target: tuple[tuple[Target, PolicyAnswer], ...]
     turns: tuple[Turn, ...]
 
 
 def explained(bundle: Bundle, question: Circumstances) -> Explanation:
     answer = ask(bundle, question)
     alone = tuple(
-        (f"{target.kind.lower()} {target.name}", ask(bundle, replace(question, targets=(target,))))
-        for target in question.targets
+        (target, ask(bundle, replace(question, targets=(target,)))) for target in question.targets[:TARGETS_MAX]
     )
-    turns = []
-    for change, other in _changes(question):
-        outcome = ask(bundle, other).outcome
-        if outcome in _MILDER[answer.outcome]:
-            turns.append(Turn(change, outcome))
+    turns = list(_turns(bundle, question, answer.outcome))
     if answer.outcome == "step_up":
-        turns.append(Turn("a human approves it", "allow"))
+        turns.append(Turn(("a human approved it",), "allow"))
     return Explanation(answer, alone, tuple(turns))
 
 
-def _changes(question: Circumstances) -> Iterator[tuple[str, Circumstances]]:
-    """The same question, milder in one respect."""
+def _turns(bundle: Bundle, question: Circumstances, outcome: str) -> Iterator[Turn]:
+    def milder(changes: list[_Change]) -> str | None:
+        changed = question
+        for _, change in changes:
+            changed = change(changed)
+        found = ask(bundle, changed).outcome
+        return found if found in _MILDER[outcome] else None
+
+    changes = list(_changes(question))
+    single = [(change, found) for change in (*changes, *_fewer_targets(question)) if (found := milder([change]))]
+    for (words, _), found in single:
+        yield Turn((words,), found)
+    if single or not milder(changes):
+        return
+    needed = changes
+    for change in changes:
+        rest = [one for one in needed if one is not change]
+        if milder(rest):
+            needed = rest
+    yield Turn(tuple(words for words, _ in needed), milder(needed) or outcome)
+
+
+def _changes(question: Circumstances) -> Iterator[_Change]:
+    """What could be milder in the question."""
     if question.risk != "low":
-        yield "its risk were low", replace(question, risk="low", score=(0, 0, 0))
-    if question.unclear:
-        yield "all of it were understood", replace(question, unclear=False)
+        yield "its risk were low", lambda asked: replace(asked, risk="low", score=(0, 0, 0))
+    if question.unclear or not question.arguments.complete:
+        yield "all of it were understood", _understood
     for label in sorted(question.labels):
-        yield f"the session were not marked {label!r}", replace(question, labels=question.labels - {label})
+        yield f"the session were not marked {label!r}", _without_label(label)
     for effect in sorted(question.effects):
-        yield f"it did not {effect!r}", replace(question, effects=question.effects - {effect})
-    if len(question.targets) > 1:
-        for target in question.targets:
-            rest = tuple(other for other in question.targets if other is not target)
-            yield f"it left {target.name} alone", replace(question, targets=rest)
+        yield f"it had not the effect {effect!r}", _without_effect(effect)
+
+
+def _fewer_targets(question: Circumstances) -> Iterator[_Change]:
+    for target in question.targets if 1 < len(question.targets) <= TARGETS_MAX else ():
+        yield f"it left {target.kind.lower()} {target.name} alone", _without_target(target)
+
+
+def _understood(asked: Circumstances) -> Circumstances:
+    return replace(asked, unclear=False, arguments=replace(asked.arguments, complete=True))
+
+
+def _without_label(label: str) -> Callable[[Circumstances], Circumstances]:
+    return lambda asked: replace(asked, labels=asked.labels - {label})
+
+
+def _without_effect(effect: str) -> Callable[[Circumstances], Circumstances]:
+    return lambda asked: replace(asked, effects=asked.effects - {effect})
+
+
+def _without_target(target: Target) -> Callable[[Circumstances], Circumstances]:
+    return lambda asked: replace(asked, targets=tuple(one for one in asked.targets if one is not target))

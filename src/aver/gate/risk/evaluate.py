@@ -8,7 +8,7 @@ the fixed score, values by the moving level. Rates are of the cases that are jud
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -27,6 +27,7 @@ from aver.gate.risk.metrics import (
     recall_at,
 )
 from aver.gate.risk.model import Score
+from aver.values import dataclass
 
 __all__ = ["Bucket", "Evaluation", "SizeClass", "bucket_of", "evaluate", "judged"]
 

@@ -25,11 +25,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 from aver.gate.risk.change import FileChange, Hunk, Part
 from aver.gate.risk.diff import read_diff
 from aver.gate.risk.sources import CommentStyle, comment_style, kind_of
+from aver.values import dataclass
 
 __all__ = ["COUNT_MAX", "Features", "Measured", "code_lines", "measured", "measured_diff"]
 

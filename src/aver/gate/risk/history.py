@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import count
 
 from aver.errors import BadInput
@@ -18,6 +17,7 @@ from aver.gate.risk.diff import read_lines
 from aver.gate.risk.git import DIFF_OPTIONS, Git
 from aver.gate.risk.lines import Lines
 from aver.gate.risk.state import TIME_MAX
+from aver.values import dataclass
 
 __all__ = ["COMMITS_MAX", "Change", "Commit", "changes", "commits"]
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from aver.gate.risk.features import Features
@@ -24,6 +23,7 @@ from aver.gate.risk.mining import Progress, mined_history
 from aver.gate.risk.model import CHANGE, PRIORS, Level, Score, State, change_offset, fixed_score, moved, score
 from aver.gate.risk.repository import open_repository
 from aver.gate.risk.state import change_state
+from aver.values import dataclass
 
 __all__ = ["MATURITY", "Sample", "Scored", "Summary", "advanced", "end_of", "learn_git", "prequential", "samples_of"]
 

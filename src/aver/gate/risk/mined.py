@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, fields
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from aver.gate.risk.history import COMMITS_MAX, Commit
 from aver.gate.risk.state import TIME_MAX, read_path, state_path, written_path
 from aver.home import ensure_home
 from aver.keys.files import read_public
+from aver.values import dataclass
 
 __all__ = ["Mined", "MinedFile", "subject_digest"]
 

@@ -24,11 +24,12 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from aver.capsule.canonical import plain_bytes
 from aver.gate.risk.features import Features
+from aver.values import dataclass
 
 __all__ = [
     "CHANGE",

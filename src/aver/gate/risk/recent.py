@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from aver.gate.risk.fixes import WINDOW, FixTimes, FixWatch, says_fix
 from aver.gate.risk.repository import Repository, open_repository
 from aver.gate.risk.state import TIME_MAX, read_document, read_path, state_path, write_document, written_path
 from aver.home import ensure_home
+from aver.values import dataclass
 
 __all__ = ["RecentFixes", "recent_fixes"]
 

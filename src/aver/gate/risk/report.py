@@ -6,7 +6,6 @@ The figures are those of `evaluate`. What they do not say, the report says besid
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from aver.gate.risk.metrics import roc_points
 from aver.gate.risk.mining import Progress, mined_history
 from aver.gate.risk.plots import draw
 from aver.gate.risk.repository import open_repository
+from aver.values import dataclass
 
 __all__ = ["Report", "report", "report_on"]
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from aver.errors import BadInput, NotFound
 from aver.gate.risk.state import root_of
 from aver.ledger.outside import open_file
+from aver.values import dataclass
 
 __all__ = ["Repository", "open_repository"]
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from aver.capsule.block import BLOCK, RESERVED_CHAINS, check_chain_name
@@ -25,6 +25,7 @@ from aver.ledger.audit.recorder import recorder_of
 from aver.ledger.audit.render import clean_text, rendered, type_name
 from aver.ledger.audit.run import OnFailure, Plan, Run
 from aver.ledger.audit.scope import Scope, check_scope, scope_here
+from aver.values import dataclass
 
 if TYPE_CHECKING:
     from aver.ledger.aio import AsyncLedger

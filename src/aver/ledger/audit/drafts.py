@@ -11,7 +11,7 @@ Texts are shortened after masking, never before: half a secret is not recognised
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, NamedTuple
 
 from aver.capsule.blobs import CAPSULE_MAX, INLINE_MAX, Blob
@@ -23,6 +23,7 @@ from aver.capsule.sealed import content_hash
 from aver.clock import new_id, now
 from aver.ledger.audit.call import Added
 from aver.ledger.audit.scope import Scope
+from aver.values import dataclass
 
 __all__ = ["Ending", "Loss", "Ready", "Subject", "dropped", "finished", "intent", "outcome", "reasoned"]
 

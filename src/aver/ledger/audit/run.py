@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal
 
 from aver.capsule.block import check_chain_name
@@ -27,6 +27,7 @@ from aver.ledger.audit.drafts import Ending, Subject
 from aver.ledger.audit.recorder import Entry, Recorder
 from aver.ledger.audit.render import exception_text, type_name
 from aver.ledger.audit.scope import Entered, Scope
+from aver.values import dataclass
 
 __all__ = ["OnFailure", "Plan", "Run", "failure"]
 

@@ -9,13 +9,14 @@ import contextvars
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from aver.capsule.canonical import canonical_bytes
 from aver.capsule.model import Authority, Capsule, Context, Trigger
 from aver.capsule.validate import validate
 from aver.errors import BadInput
+from aver.values import dataclass
 
 if TYPE_CHECKING:
     from aver.ledger.aio import AsyncLedger

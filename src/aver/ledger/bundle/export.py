@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -31,6 +31,7 @@ from aver.ledger.bundle.layout import BLOBS, INDEX, META, SUFFIX, Index, read_in
 from aver.ledger.ledger import Ledger
 from aver.ledger.memory import META_CHAIN
 from aver.ledger.rows import ChainRow
+from aver.values import dataclass
 
 __all__ = ["Exported", "export_bundle"]
 

@@ -15,7 +15,6 @@ record's hash>-meta` or `-keys`.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +34,7 @@ from aver.ledger.meta import import_draft
 from aver.ledger.outside import code_of, open_inside
 from aver.ledger.rows import ChainRow
 from aver.ledger.store import Transaction
+from aver.values import dataclass
 from aver.verdict import CHECKS, ChainJudge, Rules, Terms, Verdict, conclude
 from aver.verdict.record import COLUMNS, imported_by
 

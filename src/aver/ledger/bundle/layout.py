@@ -22,7 +22,6 @@ its keys nor its word that hashes are in order.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -30,6 +29,7 @@ from aver.capsule.reading import ELEMENT_MAX, Unreadable, read_elements, read_js
 from aver.capsule.sealed import SEAL_KEYS, Sealed
 from aver.errors import BadInput, NotFound
 from aver.ledger.outside import check_file_name, chunks_of, open_inside, with_plausible_seal
+from aver.values import dataclass
 
 __all__ = ["BLOBS", "INDEX", "META", "SUFFIX", "Claim", "Index", "bundle_directory", "capsules_in", "read_index"]
 

@@ -8,7 +8,6 @@ of the public tool have no such record, and no owner.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -18,6 +17,7 @@ from aver.capsule.sealed import Sealed
 from aver.errors import AverError, BadInput
 from aver.ledger.bundle.layout import META, Claim, Index, capsules_in
 from aver.ledger.outside import open_inside
+from aver.values import dataclass
 
 __all__ = ["Owner", "begun", "owner_of"]
 

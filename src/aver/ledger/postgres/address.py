@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import psycopg
@@ -13,6 +12,7 @@ from psycopg.conninfo import conninfo_to_dict
 from aver.capsule.canonical import has_surrogate
 from aver.errors import BadInput, Unavailable
 from aver.home import without_password
+from aver.values import dataclass
 
 __all__ = ["Address", "Conflict", "address_of"]
 

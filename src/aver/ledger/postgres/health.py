@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -13,6 +12,7 @@ from psycopg.rows import TupleRow
 from aver.ledger.postgres import schema
 from aver.ledger.postgres.catalogue import differences, guards_missing
 from aver.ledger.postgres.roles import READER, WRITER, excess_rights, lacking_rights, too_mighty
+from aver.values import dataclass
 
 __all__ = ["Remark", "health"]
 

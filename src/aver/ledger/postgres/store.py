@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar
 
 import psycopg
@@ -29,7 +29,7 @@ from aver.ledger.postgres.pool import Connection, Pool
 from aver.ledger.postgres.rows import CHAIN, RECORD, chain_row, record_row
 from aver.ledger.postgres.soundness import disagreements, unchecked
 from aver.ledger.postgres.text import from_column, to_column
-from aver.ledger.postgres.transaction import PostgresTransaction, Proof
+from aver.ledger.postgres.transaction import Ids, PostgresTransaction, Proof
 from aver.ledger.rows import ChainRow, Row
 from aver.ledger.search import Search, conditions
 from aver.ledger.store import Expected, LookupColumn
@@ -110,20 +110,24 @@ class PostgresStore:
     # --- writing
 
     def write(self, work: Callable[[PostgresTransaction], Result], expected: Expected) -> Result:
-        deadline = (
-            time.monotonic() + 3 * self._timeout
-        )  # So that one answer that never came leaves time for another try.
+        # So that one answer that never came leaves time for another try.
+        deadline = time.monotonic() + 3 * self._timeout
+        ids: Ids = "assumed new"
         while True:
             try:
-                with self.writing(expected) as transaction:
+                with self._writing(expected, ids) as transaction:
                     return work(transaction)
             except Conflict:
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(PAUSE)
+                ids = "looked up"
+
+    def writing(self, expected: Expected | None = None) -> AbstractContextManager[PostgresTransaction]:
+        return self._writing(expected, "looked up")
 
     @contextmanager
-    def writing(self, expected: Expected | None = None) -> Iterator[PostgresTransaction]:
+    def _writing(self, expected: Expected | None, ids: Ids) -> Iterator[PostgresTransaction]:
         """One durable transaction. When the context ends without an error, what was written is on disk."""
         if self.is_replica:
             raise Unavailable(
@@ -131,7 +135,7 @@ class PostgresStore:
                 advice="write to the primary; with several hosts in the URL add target_session_attrs=read-write",
             )
         with self._pool.connection(patience=2 * self._timeout) as connection:
-            transaction = PostgresTransaction(connection, timeout=self._timeout)
+            transaction = PostgresTransaction(connection, timeout=self._timeout, ids=ids)
             try:
                 try:
                     self._refuse_programs(connection)

@@ -12,10 +12,10 @@ for a lone record and three for many. So no other order of waiting arises betwee
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
-from typing import Any
+from typing import Any, Literal
 
 import psycopg
 from psycopg import Cursor
@@ -29,8 +29,9 @@ from aver.ledger.postgres.rows import CHAIN, COPIED, RECORD, chain_row, record_r
 from aver.ledger.postgres.text import to_column
 from aver.ledger.rows import ChainRow, Row
 from aver.ledger.store import Expected
+from aver.values import dataclass
 
-__all__ = ["PostgresTransaction", "Proof"]
+__all__ = ["Ids", "PostgresTransaction", "Proof"]
 
 GATHERED_MAX = 16 * 1024 * 1024
 """Bytes of rows that are gathered before they are sent, so that a large import does not fill the memory."""
@@ -39,13 +40,13 @@ DURABLE = ("on", "remote_apply")
 """Values of `synchronous_commit` under which a commit that was acknowledged survives a crash of the server."""
 
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
-_PREPARE = """
+_PREPARE = f"""
 SELECT pg_backend_pid(), now(), current_setting('synchronous_standby_names') <> '',
-       CASE WHEN current_setting('synchronous_commit') = ANY (%(durable)s) THEN current_setting('synchronous_commit')
+       CASE WHEN current_setting('synchronous_commit') IN {DURABLE} THEN current_setting('synchronous_commit')
             ELSE set_config('synchronous_commit', 'on', true) END,
-       set_config('lock_timeout', %(limit)s, true),
-       set_config('statement_timeout', %(longer)s, true),
-       set_config('idle_in_transaction_session_timeout', %(longer)s, true)
+       set_config('lock_timeout', %s, true),
+       set_config('statement_timeout', %s, true),
+       set_config('idle_in_transaction_session_timeout', %s, true)
 """
 _LOCK = f"SELECT {CHAIN} FROM aver.chains WHERE tenant = %s AND name = ANY (%s) ORDER BY name FOR UPDATE"
 _THERE = "SELECT name FROM aver.chains WHERE tenant = %s AND name = ANY (%s)"
@@ -59,10 +60,11 @@ _INSERT = (
     f"INSERT INTO aver.records ({COPIED}) VALUES ({', '.join('%b' if each == 'bytea' else '%s' for each in _TYPES)})"
 )
 _BLOB = "INSERT INTO aver.blobs (tenant, digest, media, data) VALUES (%s, %s, %s, %b) ON CONFLICT DO NOTHING"
-_ADVANCE = """
-UPDATE aver.chains SET count = moved.count, head = moved.head
-FROM unnest(%s::bigint[], %s::bigint[], %s::text[]) AS moved (chain, count, head) WHERE chains.chain = moved.chain
-"""
+_ADVANCE = "UPDATE aver.chains SET count = %s, head = %s WHERE chain = %s"
+Ids = Literal["looked up", "assumed new"]
+"""How a transaction learns whether the ids of its drafts are free. Nearly all are made at random a moment before: to
+assume so saves a statement while chains are locked, and the server refuses the whole transaction where it is not so."""
+
 _KEY = 3
 """Where among a record's columns its idempotency key is."""
 
@@ -82,9 +84,10 @@ class Proof:
 class PostgresTransaction:
     """Get one from `PostgresStore.writing`; it ends with that context. It raises PostgreSQL's own errors."""
 
-    def __init__(self, connection: Connection, *, timeout: float) -> None:
+    def __init__(self, connection: Connection, *, timeout: float, ids: Ids = "looked up") -> None:
         self._connection = connection
         self._timeout = timeout
+        self._assumes_new_ids = ids == "assumed new"
         self._backend: tuple[int, datetime] | None = None
         self._has_standby = False
         self._first: tuple[ChainRow, int, str] | None = None
@@ -110,7 +113,7 @@ class PostgresTransaction:
 
     def _begun(self, expected: Expected | None) -> bool:
         limit = max(int(self._timeout * 1000), 1)
-        limits = {"limit": str(limit), "longer": str(2 * limit), "durable": list(DURABLE)}
+        limits = str(limit), str(2 * limit), str(2 * limit)
         run = self._connection.execute
         with self._connection.pipeline():
             run(_BEGIN)
@@ -121,7 +124,8 @@ class PostgresTransaction:
                 keys = [*expected.keys, *(draft.key for draft in expected.drafts if draft.key is not None)]
                 locked = run(_LOCK, (tenant, names), prepare=True, binary=True)
                 known = run(_BY_KEYS, (tenant, keys), prepare=True, binary=True) if keys else None
-                taken = run(_TAKEN, (tenant, ids), prepare=True, binary=True) if ids else None
+                asks = bool(ids) and not self._assumes_new_ids
+                taken = run(_TAKEN, (tenant, ids), prepare=True, binary=True) if asks else None
         backend, began, self._has_standby, durable, *_ = prepared.fetchone() or (0, None, False, None)
         if durable not in DURABLE:
             raise Unavailable(f"the server keeps synchronous_commit at {durable}, so that nothing would be durable")
@@ -149,10 +153,9 @@ class PostgresTransaction:
         with self._connection.pipeline():
             if alone:
                 kept.append((1, self._connection.execute(_INSERT, self._records[0], prepare=True)))
-            if self._moved:
-                rows = sorted(self._moved.values(), key=lambda row: row.number)
-                moved = [row.number for row in rows], [row.count for row in rows], [row.head for row in rows]
-                kept.append((len(rows), self._connection.execute(_ADVANCE, moved, prepare=True)))
+            for row in self._moved.values():
+                moved = row.count, row.head, row.number
+                kept.append((1, self._connection.execute(_ADVANCE, moved, prepare=True)))
             if self._has_standby:
                 # A server that gives up waiting for its standby would call that done.
                 self._connection.execute("SET LOCAL statement_timeout = 0")
@@ -272,8 +275,7 @@ class PostgresTransaction:
             self._gather(len(sealed.canonical))
 
     def advance(self, chain: ChainRow) -> None:
-        self._moved[chain.number] = replace(chain)
-        self._chains[chain.tenant, chain.name] = replace(chain)
+        self._moved[chain.number] = self._chains[chain.tenant, chain.name] = replace(chain)
 
     def freeze(self, chain: ChainRow, origin: str) -> None:
         self._send()

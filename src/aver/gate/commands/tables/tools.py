@@ -103,7 +103,7 @@ hyperfine :: -w= -r= -m= -n= --export-json=write --export-markdown=write --expor
   -c=run --setup=run -N -S= *run
 watchexec, watchman, wrk, ab, hey, k6, vegeta, siege, oha :: +execute +network +?unknown-program
 aver {verify show log doctor metrics export gate policy check checkpoint} :: -o=write --out=write *skip
-aver approvals :: +agent-config
+aver approvals, aver policy init :: +agent-config
 aver :: --ledger= --home= --tenant=
 ollama, llm, aider, claude, codex, gemini, cursor, cursor-agent, goose, amp, opencode, sgpt, mods, cline :: +execute \
   +network +egress +agent-config +?unknown-program

@@ -1,0 +1,65 @@
+"""Explanations: what is said would have changed the answer does change it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from aver.gate.policy.asking import TARGETS_MAX, ask
+from aver.gate.policy.bundle import load_bundle
+from aver.gate.policy.circumstances import Arguments, Circumstances, Target
+from aver.gate.policy.explain import Turn, explained
+
+INSIDE, OUTSIDE = Target("Path", "/work/a.py", "workspace"), Target("Path", "/etc/x", "outside")
+READ = Circumstances(agent="a", action="file_read", targets=(INSIDE,), effects=frozenset({"read"}))
+STARTER = load_bundle()
+
+
+def turns(question: Circumstances) -> set[tuple[str, ...]]:
+    return {turn.changes for turn in explained(STARTER, question).turns}
+
+
+def test_what_passes_needs_no_change() -> None:
+    why = explained(STARTER, READ)
+    assert (why.answer.outcome, why.answer.rules, why.turns) == ("allow", ("workspace-reads",), ())
+
+
+def test_risk_labels_doubts_effects_and_targets_are_told() -> None:
+    write = replace(READ, effects=frozenset({"write"}))
+    assert ("its risk were low",) in turns(write)
+    marked = replace(READ, effects=frozenset({"build"}), labels=frozenset({"secret"}))
+    assert ("the session were not marked 'secret'",) in turns(marked)
+    assert ("all of it were understood",) in turns(replace(READ, unclear=True))
+    assert ("all of it were understood",) in turns(replace(READ, arguments=Arguments(complete=False)))
+    assert ("it had not the effect 'delete'",) in turns(replace(READ, effects=frozenset({"read", "delete"})))
+    assert ("it left path /etc/x alone",) in turns(replace(READ, targets=(INSIDE, OUTSIDE)))
+
+
+def test_a_human_turns_a_step_up_and_no_refusal() -> None:
+    step_up = replace(READ, effects=frozenset({"network"}))
+    assert Turn(("a human approved it",), "allow") in explained(STARTER, step_up).turns
+    refusal = explained(STARTER, replace(READ, effects=frozenset({"secret", "egress"})))
+    assert refusal.answer.outcome == "deny"
+    assert all("a human approved it" not in turn.changes for turn in refusal.turns)
+    assert Turn(("it had not the effect 'secret'",), "step_up") in refusal.turns
+
+
+def test_several_changes_are_told_together_and_none_too_many() -> None:
+    question = replace(READ, effects=frozenset({"read", "network", "install"}), labels=frozenset({"other"}))
+    found = {turn.changes for turn in explained(STARTER, question).turns}
+    assert ("it had not the effect 'install'", "it had not the effect 'network'") in found
+
+
+def test_each_target_is_answered_by_itself() -> None:
+    why = explained(STARTER, replace(READ, targets=(INSIDE, OUTSIDE)))
+    assert [(target.name, answer.outcome) for target, answer in why.by_target] == [
+        ("/work/a.py", "allow"),
+        ("/etc/x", "step_up"),
+    ]
+
+
+def test_more_targets_than_can_be_judged_are_explained_in_bounds() -> None:
+    many = tuple(Target("Path", f"/work/{number}", "workspace") for number in range(TARGETS_MAX * 3))
+    why = explained(STARTER, replace(READ, targets=many))
+    assert why.answer == ask(STARTER, replace(READ, targets=many))
+    assert why.answer.outcome == "deny"
+    assert len(why.by_target) == TARGETS_MAX

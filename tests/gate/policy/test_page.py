@@ -1,0 +1,70 @@
+"""The page about policy tells all that can be asked, all that a case may have, and the bounds as they are."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from aver.gate.action import ACTION_TYPES
+from aver.gate.policy import cases
+from aver.gate.policy.asking import TARGETS_MAX
+from aver.gate.policy.bundle import FILES_MAX, STARTER
+from aver.gate.policy.circumstances import DEPTH_MAX, TAGS_MAX
+from aver.gate.policy.reading import NESTING_MAX, OPERATORS_MAX, SCHEMA
+from aver.gate.routine import MEANINGS
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "gate" / "policy.md"
+
+
+@pytest.fixture
+def page() -> str:
+    if not PAGE.is_file():
+        pytest.skip("the documentation is not part of this copy")
+    return PAGE.read_text(encoding="utf-8")
+
+
+def section(page: str, heading: str) -> str:
+    return page.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+
+
+def first_cells(text: str) -> set[str]:
+    rows = re.findall(r"^\| (`[^|]+`) \|", text, re.MULTILINE)
+    return {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
+
+
+def test_every_field_and_kind_is_told(page: str) -> None:
+    schema = SCHEMA.read_text(encoding="utf-8")
+    fields = re.findall(r"^    (\w+)\??: ", schema.partition("type Circumstances")[2], re.MULTILINE)
+    kinds = re.search(r"resource: \[([^\]]+)\]", schema)
+    assert kinds is not None
+    told = first_cells(section(page, "What can be asked"))
+    assert told == {*fields, *kinds[1].split(", "), *MEANINGS} - {"principal", "resource", "context"}
+
+
+def test_every_type_of_action_is_told(page: str) -> None:
+    assert {name for name in ACTION_TYPES if f"`{name}`" not in section(page, "What can be asked")} == set()
+
+
+def test_the_two_effects_are_told_as_they_are(page: str) -> None:
+    for name, meaning in MEANINGS.items():
+        assert re.search(rf"^\| `{name}` \| .* \| {re.escape(meaning)} \|$", page, re.MULTILINE)
+
+
+def test_every_key_of_a_case_is_told(page: str) -> None:
+    told = set(re.findall(r"`(\w+)`", section(page, "Testing")))
+    assert {*cases._ACTION, *cases._FACTS, *cases.WORDS, "name", "expect", "rule"} <= told
+
+
+def test_every_optional_file_is_told(page: str) -> None:
+    assert {path.name for path in STARTER.glob("optional/*.cedar")} <= first_cells(section(page, "The rules in force"))
+
+
+def test_bounds(page: str) -> None:
+    limits = section(page, "What rules rest on")
+    for number in (FILES_MAX, NESTING_MAX, OPERATORS_MAX, TARGETS_MAX):
+        assert re.search(rf"\b{number}\b", limits)
+    arguments = section(page, "What can be asked")
+    assert f"{TAGS_MAX:,} values" in arguments
+    assert f"{DEPTH_MAX}\nlevels" in arguments

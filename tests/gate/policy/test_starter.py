@@ -1,0 +1,211 @@
+"""The starter set as a whole: nothing that an agent puts into a call makes the answer milder, and one rule permits."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aver.gate.action import ACTION_TYPES, Action, Facts
+from aver.gate.commands.model import EFFECTS
+from aver.gate.decide import Gate, decide
+from aver.gate.decision import DECISIONS
+from aver.gate.policy.asking import ask
+from aver.gate.policy.bundle import load_bundle
+from aver.gate.policy.circumstances import Circumstances, Target, flattened
+from aver.gate.routine import MEANINGS
+
+NOW = Facts(now="2026-01-05T09:00:00+00:00")
+BUNDLE = load_bundle()
+GATE = Gate(bundle=BUNDLE)
+ORDER = ("allow", "step_up", "deny")
+ALL_EFFECTS = sorted((*EFFECTS, *MEANINGS))
+
+TARGETS = (
+    Target("Path", "/work/shop/a.py", "workspace"),
+    Target("Path", "/tmp/a", "temporary"),
+    Target("Path", "/etc/a", "outside", frozenset({"system"})),
+    Target("Path", "/work/shop/.git/config", "workspace", frozenset({"git", "hooks"})),
+    Target("Path", "/work/shop/.env", "workspace", frozenset({"secret"})),
+    Target("Path", "/home/me/.aver/x", "outside", frozenset({"aver"})),
+    Target("Path", "", "unknown"),
+    Target("Host", "example.org"),
+    Target("Recipient", "someone"),
+    Target("Command", "ls", text="ls"),
+    Target("Tool", "t", text="s"),
+)
+
+questions = st.builds(
+    Circumstances,
+    agent=st.sampled_from(["", "agent"]),
+    action=st.sampled_from(ACTION_TYPES),
+    targets=st.lists(st.sampled_from(TARGETS), min_size=1, max_size=3, unique=True).map(tuple),
+    effects=st.frozensets(st.sampled_from(ALL_EFFECTS), max_size=4),
+    labels=st.frozensets(st.sampled_from(["secret", "other"])),
+    unclear=st.booleans(),
+    risk=st.sampled_from(["low", "unsure", "high"]),
+)
+
+
+def outcome(question: Circumstances) -> int:
+    answer = ask(BUNDLE, question)
+    assert answer.errors == ()
+    return ORDER.index(answer.outcome)
+
+
+@given(questions)
+def test_one_rule_permits_and_it_is_the_only_one_told(question: Circumstances) -> None:
+    answer = ask(BUNDLE, question)
+    assert answer.reasons
+    if answer.outcome == "allow":
+        assert len(answer.rules) == 1
+
+
+@given(questions)
+def test_what_is_unclear_never_passes(question: Circumstances) -> None:
+    assert outcome(replace(question, unclear=True)) >= 1
+
+
+@given(questions, st.sampled_from(ALL_EFFECTS))
+def test_one_more_effect_never_makes_a_question_milder(question: Circumstances, effect: str) -> None:
+    """But for the first one: an action without any effect is the mildest there is."""
+    assert outcome(replace(question, effects=question.effects | {effect})) >= outcome(question)
+
+
+@given(questions, st.sampled_from(TARGETS))
+def test_one_more_target_never_makes_a_question_milder(question: Circumstances, target: Target) -> None:
+    assert outcome(replace(question, targets=(*question.targets, target))) >= outcome(question)
+
+
+@given(questions, st.sampled_from(["secret", "other"]))
+def test_one_more_label_never_makes_a_question_milder(question: Circumstances, label: str) -> None:
+    assert outcome(replace(question, labels=question.labels | {label})) >= outcome(question)
+
+
+@given(questions)
+def test_higher_risk_never_makes_a_question_milder(question: Circumstances) -> None:
+    found = [outcome(replace(question, risk=risk)) for risk in ("low", "unsure", "high")]  # type: ignore[arg-type]
+    assert found == sorted(found)
+
+
+PASSING = ({"read"}, {"write"}, {"read", "write"}, {"arrange"}, {"build"}, {"read", "arrange", "build"}, set())
+
+
+@pytest.mark.parametrize("size", [0, 1, 2])
+def test_which_effects_pass_at_the_lowest_risk(size: int) -> None:
+    for effects in itertools.combinations(ALL_EFFECTS, size):
+        question = Circumstances(
+            agent="a", action="tool_call", targets=TARGETS[:1], effects=frozenset(effects), risk="low"
+        )
+        expected = set(effects) in PASSING or set(effects) < {"read", "arrange", "build"}
+        assert (ask(BUNDLE, question).outcome == "allow") == expected, effects
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+known_names = ["approved", "context", "risk", "unclear", "effects", "labels", "__entity", "__extn", "content", "cwd"]
+known_names += ["file_path", "path", "url", "command", "description", "timeout", "server_name", "readOnlyHint"]
+arguments = st.dictionaries(st.sampled_from(known_names) | st.text(), values, max_size=5)
+
+
+@given(questions, arguments)
+def test_no_argument_changes_an_answer_but_by_what_it_touches(question: Circumstances, given_: dict[str, Any]) -> None:
+    """The starter rules look at no argument: only whether all could be read counts, and that makes it stricter."""
+    found = flattened(given_)
+    expected = outcome(replace(question, unclear=question.unclear or not found.complete))
+    assert outcome(replace(question, arguments=found)) == expected
+
+
+CALLS = [
+    ("tool_call", "mcp__mail__send", {}),
+    ("tool_call", "frobnicate", {}),
+    ("unknown", "", {}),
+    ("shell_exec", "Bash", {"command": "curl https://example.org"}),
+    ("shell_exec", "Bash", {"command": "eval $X"}),
+    ("file_delete", "delete_file", {"path": "a.py"}),
+    ("file_read", "Read", {"file_path": "/work/shop/.env"}),
+    ("web_request", "WebFetch", {"url": "https://example.org"}),
+]
+
+
+@given(st.sampled_from(CALLS), arguments)
+def test_no_further_argument_lets_a_call_pass(call: tuple[str, str, dict[str, Any]], given_: dict[str, Any]) -> None:
+    kind, tool, own = call
+    action = Action(type=kind, tool=tool, arguments={**given_, **own}, workspace="/work/shop")
+    decision = decide(action, NOW, GATE)
+    assert decision.decision in ("human_review", "skip")
+    assert decision.reasons
+
+
+@given(st.sampled_from(ACTION_TYPES), st.text(max_size=20), arguments, st.lists(st.text(), max_size=3), st.text())
+def test_any_action_is_decided(kind: str, tool: str, given_: dict[str, Any], files: list[str], workspace: str) -> None:
+    action = Action(type=kind, tool=tool, arguments=given_, files=tuple(files), workspace=workspace)
+    decision = decide(action, NOW, GATE)
+    assert decision.decision in DECISIONS
+    assert decision.reasons
+
+
+def corpus() -> Any:
+    """The commands that the room of commands is held to."""
+    path = Path(__file__).resolve().parents[1] / "commands" / "corpus.py"
+    spec = importlib.util.spec_from_file_location("corpus_of_commands", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_of_all_commands_of_the_corpus_the_right_ones_pass() -> None:
+    commands = corpus()
+    facts = replace(NOW, environment={"HOME": commands.HOME})
+    for case in commands.cases():
+        action = Action(
+            type="shell_exec", tool="Bash", arguments={"command": case.command}, workspace=commands.WORKSPACE
+        )
+        decision = decide(action, facts, GATE)
+        if case.section == commands.READS:
+            assert decision.decision == "pass", case.command
+        elif case.section == commands.MORE:
+            assert decision.decision != "pass" or case.targets == {"read /tmp/x temporary"}, case.command
+        elif decision.decision == "pass":
+            assert decision.effects is not None
+            assert decision.effects.classes <= {"read", "build", "arrange"}, case.command
+
+
+NUMBERS = [2**63, -(2**63) - 1, 2**64, 10**400, 1.5, -0.0, 1e308]
+
+
+@pytest.mark.parametrize("value", NUMBERS, ids=range(len(NUMBERS)))
+def test_numbers_of_any_size_reach_the_rules(value: float) -> None:
+    action = Action(type="file_read", tool="Read", arguments={"file_path": "a.py", "n": value}, workspace="/work/shop")
+    assert decide(action, NOW, GATE).decision == "pass"
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), "\ud800", {"\udfff": 1}, b"x", object()], ids=range(6))
+def test_what_is_no_json_is_refused(value: Any) -> None:
+    action = Action(type="file_read", tool="Read", arguments={"file_path": "a.py", "n": value}, workspace="/work/shop")
+    decision = decide(action, NOW, GATE)
+    assert (decision.decision, decision.digest) == ("skip", "")
+
+
+def test_deep_and_huge_arguments_do_not_pass() -> None:
+    deep: Any = 1
+    for _ in range(100):
+        deep = [deep]
+    for more in (deep, "x" * 2_000_000, list(range(5000))):
+        action = Action(
+            type="file_read", tool="Read", arguments={"file_path": "a.py", "n": more}, workspace="/work/shop"
+        )
+        assert decide(action, NOW, GATE).decision == "human_review"

@@ -1,0 +1,242 @@
+"""Daily work told apart: only by known tools, known tasks, and inside the workspace."""
+
+from __future__ import annotations
+
+import pytest
+
+from aver.gate.action import Action, Facts
+from aver.gate.effects import Effects, effects_of
+
+NOW = Facts(now="2026-01-05T09:00:00+00:00")
+
+
+def effects(command: str, workspace: str = "/work/shop") -> Effects:
+    action = Action(type="shell_exec", tool="Bash", arguments={"command": command}, workspace=workspace)
+    return effects_of(action, NOW)
+
+
+BUILDS = """
+pytest
+pytest -q tests/test_a.py -k foo
+pytest tests/*.py
+pytest tests/a.py::T::test_b
+pytest /work/shop/tests
+python -m pytest
+python3 -m unittest discover -s tests
+.venv/bin/pytest -x
+.venv/bin/python -m pytest
+source .venv/bin/activate && pytest
+. venv/bin/activate; make test
+timeout 60 pytest
+uv run pytest
+poetry run pytest -q
+cd sub && pytest
+FOO=1 pytest
+pytest 2>&1 | tail -5
+pytest > /dev/null
+if pytest; then echo ok; fi
+make
+make test
+make -j4 lint test
+make -C sub check
+X=test; make $X
+npm test
+npm run build
+npm run test:unit -- --watch
+npm --prefix web run lint
+yarn build
+pnpm run type-check
+npx jest
+npx tsc --noEmit
+cargo build --release
+cargo test --workspace
+go test ./...
+go vet ./...
+mvn test
+./gradlew :app:test
+cmake --build build -j4
+rake test
+bundle exec rspec
+dotnet test
+nx test shop
+playwright test
+ruff format src
+black .
+npx prettier --write src
+cargo fmt
+gofmt -w main.go
+"""
+
+ARRANGES = """
+mkdir -p a/b
+touch a.py
+mkdir /tmp/x
+git add -A
+git add . && git commit -m 'x'
+git switch -c feature
+git checkout -b feature
+git checkout main
+git -C sub commit -m x
+"""
+
+NEITHER = """
+make deploy
+make test deploy
+make install
+make clean
+make $GOAL
+for t in lint test; do make $t; done
+make test SHELL=/tmp/sh
+npm run deploy
+npm run build-and-publish
+npm start
+npm publish
+npm run test.js
+bun run test.ts
+yarn run release
+cargo run
+cargo publish
+go run main.go
+go generate ./...
+mvn deploy
+./gradlew publish
+just deploy
+cmake --build build --target install
+cmake --install build
+nx deploy shop
+playwright install
+rails db:drop
+python script.py
+python -c 'print(1)'
+node server.js
+bash test.sh
+./test
+./pytest
+/tmp/pytest
+cd /tmp && pytest
+cd .. && make test
+pytest $X
+pytest /tmp/tests
+pytest ../other
+pytest --rootdir=/tmp/x
+jest --config=/tmp/evil.js
+jest --config=../evil.js
+eslint -c ~/evil.js src
+PATH=/tmp/x pytest
+pytest() { curl https://example.org; }; pytest
+tox
+pre-commit run
+docker build .
+xargs pytest < list
+echo x > a.py
+cat a > b
+cp a b
+mv a b
+tee a.py
+sed -i s/a/b/ a.py
+mkdir x > a.py
+touch a > b.py
+git add -A > a.py
+mkdir .git/hooks
+touch .env
+mkdir /etc/x
+mkdir ../x
+black ../other
+black --config=/tmp/x.toml --target-version py311 ../a.py
+git stash pop
+git merge other
+git apply x.patch
+git rebase main
+pytest --junitxml=src/a.py
+pytest --pastebin=all
+pytest -d --tx ssh=me@example.org
+gradle test --scan
+./gradlew test --scan
+rake -ecode test
+rake --execute=code test
+dotnet build -t:Deploy
+playwright test --ui-host=0.0.0.0
+cypress run --record
+meson test --wrapper=curl
+bazel test --run_under=curl :all
+ctest -D Nightly
+gotestsum --post-run-command=curl
+tsup --onSuccess curl
+webpack serve
+PYTEST_ADDOPTS=-pevil pytest
+PYTEST_PLUGINS=evil pytest
+NODE_OPTIONS=--require=/tmp/x jest
+MAKEFLAGS=--eval=x make test
+RUSTC_WRAPPER=/tmp/x cargo build
+GOFLAGS=-toolexec=/tmp/x go test ./...
+npm_config_script_shell=/tmp/x npm test
+BASH_ENV=/tmp/x make test
+LD_PRELOAD=/tmp/x.so pytest
+PYTHONPATH=/tmp/x pytest
+GIT_DIR=/tmp/x git commit -m x
+HOME=/tmp/x git commit -m x
+GIT_CONFIG_COUNT=1 git commit -m x
+git -c core.hooksPath=/tmp/x commit -m x
+git -C /tmp/x commit -m x
+git commit -F .env
+source x/bin/activate && pytest
+source /tmp/.venv/bin/activate
+source .venv/bin/activate; make deploy
+ruff check -o src/a.py .
+ruff check --output-file=src/a.py .
+ruff check -qo src/a.py .
+isort -a 'import evil' src
+isort -qa 'import evil' src
+gofmt -w -r 'a -> b' main.go
+gofmt -cpuprofile=main.go x.go
+git add -f .env
+"""
+
+
+@pytest.mark.parametrize("command", BUILDS.strip().splitlines())
+def test_tests_builds_and_formatters(command: str) -> None:
+    found = effects(command)
+    assert found.is_clear
+    assert "build" in found.classes
+    assert found.classes <= {"read", "build"}
+
+
+@pytest.mark.parametrize("command", ARRANGES.strip().splitlines())
+def test_what_changes_no_content(command: str) -> None:
+    found = effects(command)
+    assert found.is_clear
+    assert "arrange" in found.classes
+    assert found.classes <= {"read", "arrange"}
+
+
+@pytest.mark.parametrize("command", NEITHER.strip().splitlines())
+def test_whatever_is_more_keeps_its_name(command: str) -> None:
+    found = effects(command)
+    assert not found.is_clear or not found.classes <= {"read", "build", "arrange"}
+
+
+@pytest.mark.parametrize("worse", ["make deploy", "npm run deploy", "echo x > a.py", "python x.py", "cargo run"])
+@pytest.mark.parametrize(
+    "joined", ["pytest && {}", "{}; pytest", "make test && {}", "npm test; {}", "bash -c '{}; make'"]
+)
+def test_company_does_not_change_what_is_worse(worse: str, joined: str) -> None:
+    alone, both = effects(worse).classes, effects(joined.format(worse)).classes
+    assert alone <= both
+
+
+@pytest.mark.parametrize("workspace", ["", "relative", "/work/other"])
+def test_without_the_workspace_nothing_is_daily_work(workspace: str) -> None:
+    for command in (
+        "cd /work/shop && pytest",
+        "pytest /work/shop/tests",
+        "mkdir /work/shop/x",
+        "black /work/shop/a.py",
+    ):
+        found = effects(command, workspace)
+        assert not found.is_clear or not found.classes <= {"read", "build", "arrange"}, command
+
+
+def test_where_a_link_leads_counts() -> None:
+    action = Action(type="shell_exec", tool="Bash", arguments={"command": "mkdir out/x"}, workspace="/work/shop")
+    facts = Facts(now=NOW.now, links={"/work/shop/out/x": "/etc/x"})
+    assert "write" in effects_of(action, facts).classes

@@ -1,0 +1,129 @@
+"""Our own `dataclass` does what the standard one does, for all that a value can be asked."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import pickle
+from dataclasses import FrozenInstanceError, asdict, field, fields, replace
+from typing import Any
+
+import pytest
+
+from aver.values import dataclass
+
+
+def made(decorator: Any) -> Any:
+    @decorator(frozen=True, slots=True)
+    class Point:
+        """A place."""
+
+        x: int
+        y: int = 0
+        tags: list[str] = field(default_factory=list)
+        hidden: str = field(default="h", repr=False, compare=False)
+        fixed: int = field(default=7, init=False)
+
+        @property
+        def total(self) -> int:
+            return self.x + self.y
+
+    return Point
+
+
+OURS, STANDARD = made(dataclass), made(dataclasses.dataclass)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    low: int
+    high: int = 10
+
+    def __post_init__(self) -> None:
+        if self.low > self.high:
+            raise ValueError("low is above high")
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """Has an equality of its own."""
+
+    name: str
+    number: int = 0
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Own) and self.name == other.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
+@pytest.mark.parametrize("arguments", [(1,), (1, 2), (1, 2, ["a"]), (1, 2, ["a"], "z")])
+def test_it_is_as_the_standard_one(arguments: tuple[Any, ...]) -> None:
+    ours, standard = OURS(*arguments), STANDARD(*arguments)
+    assert repr(ours) == repr(standard)
+    assert asdict(ours) == asdict(standard)
+    assert [one.name for one in fields(ours)] == [one.name for one in fields(standard)]
+    assert ours.total == standard.total
+    assert ours == OURS(*arguments)
+    assert ours == replace(ours, hidden="other")
+    assert ours != replace(ours, x=99)
+    assert ours != standard
+    assert OURS.__match_args__ == STANDARD.__match_args__
+    assert OURS.__slots__ == STANDARD.__slots__
+    assert copy.deepcopy(ours) == ours
+
+
+@pytest.mark.parametrize("arguments", [{}, {"x": 1, "z": 2}, {"x": 1, "fixed": 3}])
+def test_wrong_arguments_are_wrong_in_both(arguments: dict[str, Any]) -> None:
+    for point in (OURS, STANDARD):
+        with pytest.raises(TypeError):
+            point(**arguments)
+
+
+def test_it_is_frozen() -> None:
+    point = OURS(1)
+    with pytest.raises(FrozenInstanceError):
+        point.x = 2
+    with pytest.raises(FrozenInstanceError):
+        del point.x
+    with pytest.raises((FrozenInstanceError, AttributeError)):
+        point.new = 1
+    assert not hasattr(point, "__dict__")
+
+
+def test_defaults_are_not_shared() -> None:
+    assert OURS(1).tags is not OURS(1).tags
+
+
+def test_keywords_only_and_checks_of_its_own() -> None:
+    assert Checked(low=1) == Checked(low=1, high=10)
+    assert hash(Checked(low=1)) == hash(Checked(low=1, high=10))
+    with pytest.raises(TypeError):
+        Checked(1)  # type: ignore[call-arg,misc]
+    with pytest.raises(ValueError, match="low is above high"):
+        Checked(low=11)
+    with pytest.raises(ValueError, match="low is above high"):
+        replace(Checked(low=1), low=11)
+
+
+def test_what_a_class_says_itself_stays() -> None:
+    assert Own("a", 1) == Own("a", 2)
+    assert len({Own("a", 1), Own("a", 2)}) == 1
+
+
+@pytest.mark.parametrize("value", [Checked(low=3), Own("b", 4)])
+def test_it_can_be_pickled(value: Any) -> None:
+    again = pickle.loads(pickle.dumps(value))
+    assert again == value
+    assert asdict(again) == asdict(value)
+
+
+def test_what_changes_is_left_to_the_standard_one() -> None:
+    @dataclass(slots=True)
+    class Counter:
+        count: int = 0
+
+    counter = Counter()
+    counter.count += 1
+    assert counter == Counter(1)
