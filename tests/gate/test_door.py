@@ -176,6 +176,25 @@ def test_a_workspace_that_is_a_link_itself_is_no_reason_to_refuse(tmp_path: Path
     assert judge(ledger, action).allows
 
 
+def test_the_rules_in_force_are_guarded_wherever_they_are(workspace: Path, aver_home: Path) -> None:
+    rules = workspace / "rules"
+    rules.mkdir(mode=0o700)
+    (rules / "own.cedar").write_text(
+        '@id("all")\n@reason("anything")\npermit (principal, action, resource);\n'
+        '@id("own")\n@reason("not these")\n'
+        'forbid (principal, action, resource is Aver::Path) when { resource.classes.contains("aver") };\n'
+    )
+    (rules / "own.cedar").chmod(0o600)
+    aver_home.mkdir(mode=0o700, exist_ok=True)
+    (aver_home / "config.toml").write_text(f'[gate]\npolicy = "{rules}"\n')
+    with open_ledger() as ledger:
+        action = Action(type="file_write", tool="Write", files=("rules/own.cedar",), workspace=str(workspace))
+        assert judge(ledger, action).decision.decision == "skip"
+        other = Action(type="file_write", tool="Write", files=("notes.txt",), workspace=str(workspace))
+        answer = judge(ledger, other)
+        assert answer.allows, answer.reasons
+
+
 def test_the_home_of_aver_is_guarded_wherever_it_is(aver_home: Path, asked: Any) -> None:
     answer = asked("file_write", "Write", files=(str(aver_home / "config.toml"),))
     assert answer.decision.decision == "skip"

@@ -24,6 +24,8 @@ VERBS = {
     "gate": ("aver.cli.gate", "may this happen? check, learn, report, outcome"),
     "approvals": ("aver.cli.approvals", "what waits for a person: list, show, approve, deny, watch"),
     "policy": ("aver.cli.policy", "the rules that decide: show, check, test, explain, init"),
+    "mcp": ("aver.cli.mcp", "the MCP server: gate, record and seal for an agent's client"),
+    "events": ("aver.cli.events", "what happens in a workspace, as it happens"),
     "keys": ("aver.cli.keys", "show, new, rotate, export, import, trust, forget"),
     "export": ("aver.cli.exporting", "write chains as a bundle that others can verify"),
     "import": ("aver.cli.importing", "take the chains of a bundle into the ledger, frozen"),

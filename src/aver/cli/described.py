@@ -46,6 +46,8 @@ def described_action(given: argparse.Namespace) -> Action:
     diff = None if given.diff is None else read_diff_text(given.diff)
     type_, tool = given.type, given.tool
     if given.command is not None:
+        if "command" in arguments:
+            raise Usage("the command is given twice, by --command and as an argument")
         arguments["command"] = given.command
         tool = tool or "Bash"
     if type_ is None:

@@ -187,7 +187,7 @@ def _ledger_on_server(config: Config) -> Iterator[Report]:
     try:
         store = open_server(config.ledger, create=False, timeout=config.lock_timeout)
     except NotFound as error:
-        yield Report("warning", "ledger", error.message, "aver doctor --setup-sql prints what its owner has to run")
+        yield Report("warning", "ledger", error.message, error.advice)
         return
     try:
         yield Report("ok", "ledger", f"id {store.ledger_id} at {store.name}")

@@ -45,6 +45,8 @@ class Gate:
     bundle: Bundle | None
     """None where the rules cannot be used: then nothing passes, and `trouble` says why."""
     trouble: str = ""
+    rules_at: str = ""
+    """The directory that the rules come from; empty for those that Aver ships."""
     state: State = field(default_factory=State)
     thresholds: Thresholds = field(default_factory=Thresholds)
     max_retries: int = MAX_RETRIES

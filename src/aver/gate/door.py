@@ -28,6 +28,7 @@ from aver.gate.action import Action, Facts
 from aver.gate.decide import Gate, decide
 from aver.gate.decision import Decision
 from aver.gate.effects import effects_of
+from aver.gate.places import POLICY_ENV
 from aver.gate.policy.bundle import load_bundle
 from aver.gate.record import decision_chain, seal_decision
 from aver.gate.risk.recent import recent_fixes
@@ -108,6 +109,7 @@ def gate_of(config: Config, workspace: str) -> Gate:
     place = workspace or os.curdir
     return Gate(
         bundle=bundle,
+        rules_at=str(settings.policy or ""),
         state=load_state(place, config.home),
         thresholds=settings.thresholds,
         max_retries=settings.max_retries,
@@ -123,6 +125,8 @@ def facts_of(ledger: Ledger, action: Action, gate: Gate, annotations: Mapping[st
     past = past_of(ledger, decision_chain(action.session), action, now)
     environment = {name: os.environ[name] for name in _ENVIRONMENT if os.environ.get(name)}
     environment["AVER_HOME"] = str(ledger.config.home)
+    if gate.rules_at:
+        environment[POLICY_ENV] = gate.rules_at
     facts = Facts(
         now=now,
         changed=past.changed,

@@ -28,7 +28,10 @@ from typing import Literal
 from aver.gate.guarded_names import DIRECTORIES, FILES, PAIRS, PATTERNS, PUBLIC_FILES, SUFFIXES, SYSTEM_ROOTS
 from aver.values import dataclass
 
-__all__ = ["PATH_MAX", "UNKNOWN", "Ground", "Place", "Where", "ground_from", "has_glob", "holds", "locate"]
+__all__ = [
+    *("PATH_MAX", "POLICY_ENV", "UNKNOWN", "Ground", "Place", "Where", "ground_from", "has_glob", "holds"),
+    "locate",
+]
 
 Where = Literal["workspace", "temporary", "outside", "unknown"]
 
@@ -37,6 +40,9 @@ PATH_MAX = 4096
 
 PATTERN_MAX = 64
 """Characters of a pattern for one name that are compared with guarded names. A longer one is taken to match."""
+
+POLICY_ENV = "AVER_POLICY"
+"""Where the facts of a decision say which directory its rules come from."""
 
 _TEMPORARY = ("/tmp", "/var/tmp", "/private/tmp", "/private/var/tmp", "/dev/shm")
 _HARMLESS_DEVICES = frozenset(
@@ -89,7 +95,7 @@ def ground_from(workspace: str, environment: Mapping[str, str] | None) -> Ground
     """The ground for a workspace, with what an environment tells of the home and of Aver's own places."""
     environment = environment or {}
     home = environment.get("HOME", "")
-    own = [environment["AVER_HOME"]] if environment.get("AVER_HOME") else []
+    own = [environment[name] for name in ("AVER_HOME", POLICY_ENV) if environment.get(name)]
     ledger = environment.get("AVER_LEDGER", "")
     if ledger.startswith("sqlite:///"):
         own.append(ledger.removeprefix("sqlite://"))

@@ -1,10 +1,13 @@
 """Asking policy: may this happen, may it happen once a human has approved it, or not at all.
 
-Each target of an action is asked about, and the strictest answer counts. A question is asked twice where it must be:
-as things are, and as if approved. What is refused as things are but permitted when approved is a step up. So a rule
-needs no third effect: `forbid (…) unless { context.approved }` asks a human, a bare `forbid` refuses.
+Each target of an action is asked about, and the strictest answer counts. Targets that differ in nothing that any rule
+looks at are asked about once: a rule that reads no names cannot tell two files of the workspace apart. A question is
+asked twice where it must be: as things are, and as if approved. What is refused as things are but permitted when
+approved is a step up. So a rule needs no third effect: `forbid (…) unless { context.approved }` asks a human, a bare
+`forbid` refuses.
 
-Anything that Cedar reports as an error is a refusal, whatever else it says.
+Anything that Cedar reports as an error is a refusal, whatever else it says. Rules are held to the schema when they are
+loaded, and `asked_of` builds only what fits it; so Cedar need not check each question against the schema again.
 """
 
 from __future__ import annotations
@@ -12,15 +15,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+import orjson
+
 from aver.errors import BadInput
+from aver.gate.action import ACTION_TYPES
 from aver.gate.decision import PolicyAnswer
 from aver.gate.policy.bundle import Bundle
 from aver.gate.policy.circumstances import Circumstances, Target
 
-__all__ = ["TARGETS_MAX", "ask"]
+__all__ = ["TARGETS_MAX", "ask", "asked_of"]
 
 TARGETS_MAX = 64
-"""Targets asked about one by one. An action with more is refused as too large to be judged."""
+"""Targets asked about one by one. An action with more that differ is refused as too large to be judged."""
 
 NO_PERMIT = "no rule permits this"
 
@@ -37,22 +43,27 @@ def ask(bundle: Bundle, question: Circumstances) -> PolicyAnswer:
     """What the rules say of an action."""
     if not question.targets:
         raise BadInput("an action touches at least its tool")
-    if len(question.targets) > TARGETS_MAX:
-        words = f"the action touches {len(question.targets)} things, more than the {TARGETS_MAX} that can be judged"
+    if question.action not in ACTION_TYPES:
+        return PolicyAnswer("deny", (), bundle.digest, (f"{question.action!r} is not an action type",))
+    targets = list({_as_seen(target, bundle): target for target in reversed(question.targets)}.values())
+    if len(targets) > TARGETS_MAX:
+        words = f"the action touches {len(targets)} things, more than the {TARGETS_MAX} that can be judged"
         return PolicyAnswer("deny", (), bundle.digest, (words,))
-    plain = _asked(bundle, question, question.targets, approved=False)
-    refused = [target for target, answer in zip(question.targets, plain, strict=True) if not answer.allowed]
-    approved = iter(_asked(bundle, question, refused, approved=True))
+    try:
+        answers = _answers(bundle, question, targets)
+    except orjson.JSONEncodeError as error:  # Half a character, or a number that no Cedar value holds.
+        return PolicyAnswer("deny", (), bundle.digest, ("this cannot be asked in Cedar",), (str(error),))
     deciding: dict[str, dict[str, None]] = {outcome: {} for outcome in _ORDER}
     errors: dict[str, None] = {}
     worst = "allow"
-    for answer in plain:
-        if answer.allowed:
-            deciding["allow"].update(dict.fromkeys(answer.rules))
-            continue
-        second = next(approved)
-        errors.update(dict.fromkeys((*answer.errors, *second.errors)))
-        outcome, rules = ("step_up", answer.rules) if second.allowed and not answer.errors else ("deny", second.rules)
+    for plain, approved in answers:
+        if plain.allowed:
+            outcome, rules = "allow", plain.rules
+        elif approved.allowed and not plain.errors:
+            outcome, rules = "step_up", plain.rules
+        else:
+            outcome, rules = "deny", approved.rules
+            errors.update(dict.fromkeys((*plain.errors, *approved.errors)))
         deciding[outcome].update(dict.fromkeys(rules))
         worst = max(worst, outcome, key=_ORDER.index)
     rules = _decisive(bundle, deciding[worst], permits=worst == "allow")
@@ -65,25 +76,39 @@ def _decisive(bundle: Bundle, rules: Iterable[str], *, permits: bool) -> tuple[s
     return tuple(rule for rule in rules if rule in bundle.rules and bundle.rules[rule].effect == effect)
 
 
-def _asked(bundle: Bundle, question: Circumstances, targets: Iterable[Target], *, approved: bool) -> list[_Answer]:
+def _as_seen(target: Target, bundle: Bundle) -> tuple[Any, ...]:
+    """What the rules can tell a target by."""
+    attributes = _attributes(target)
+    return (target.kind, *(_hashable(attributes[name]) for name in attributes if name in bundle.looks_at))
+
+
+def _hashable(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _answers(bundle: Bundle, question: Circumstances, targets: list[Target]) -> Iterable[tuple[_Answer, _Answer]]:
+    """For each target what Cedar says as things are, and as if approved. Where it allows all as things are, that is
+    not asked; and one call for both is quicker than two, so what is likely to be refused is asked both ways at once."""
+    requests, entities = asked_of(bundle, question, targets)
+    if not question.unclear and question.effects <= _OFTEN_ALLOWED[question.risk]:
+        plain = _asked(bundle, requests[: len(targets)], entities)
+        if all(answer.allowed for answer in plain):
+            return zip(plain, plain, strict=True)
+    taken = _asked(bundle, requests, entities)
+    return zip(taken[: len(targets)], taken[len(targets) :], strict=True)
+
+
+_DAILY = frozenset({"read", "arrange", "build"})
+_OFTEN_ALLOWED = {"low": _DAILY | {"write"}, "unsure": _DAILY, "high": frozenset[str]()}
+"""Effects, by risk."""
+
+
+def _asked(bundle: Bundle, requests: list[dict[str, Any]], entities: str) -> list[_Answer]:
     import cedarpy
 
-    targets = list(targets)
-    if not targets:
-        return []
-    context = _context(question, approved=approved)
-    action = {"type": "Aver::Action", "id": question.action}
-    requests = [
-        {
-            "principal": _uid("Agent", question.agent),
-            "action": action,
-            "resource": _uid(target.kind, str(index)),
-            "context": context,
-        }
-        for index, target in enumerate(targets)
-    ]
-    entities = [*_who_and_what(question), *(_entity(target, str(index)) for index, target in enumerate(targets))]
-    answers = cedarpy.is_authorized_batch(requests, bundle.policies, entities, bundle.schema)
+    answers = cedarpy.is_authorized_batch(requests, bundle.policies, entities)
+    if len(answers) != len(requests):
+        raise BadInput("Cedar has not answered every question")
     return [
         _Answer(
             answer.allowed and not answer.diagnostics.errors,
@@ -92,6 +117,22 @@ def _asked(bundle: Bundle, question: Circumstances, targets: Iterable[Target], *
         )
         for answer in answers
     ]
+
+
+def asked_of(bundle: Bundle, question: Circumstances, targets: list[Target]) -> tuple[list[dict[str, Any]], str]:
+    """What Cedar is asked: requests, first as things are and then as if approved, and the entities in them."""
+    agent, action = _uid("Agent", question.agent), {"type": "Aver::Action", "id": question.action}
+    names = [_uid(target.kind, str(index)) for index, target in enumerate(targets)]
+    contexts = [orjson.dumps(_context(question, approved=approved)).decode() for approved in (False, True)]
+    requests = [
+        {"principal": agent, "action": action, "resource": name, "context": context}
+        for context in contexts
+        for name in names
+    ]
+    things = [
+        {"uid": name, "attrs": _attributes(target), "parents": []} for name, target in zip(names, targets, strict=True)
+    ]
+    return requests, orjson.dumps([*_who_and_what(question, bundle), *things]).decode()
 
 
 def _uid(kind: str, name: str) -> dict[str, str]:
@@ -122,14 +163,14 @@ def _context(question: Circumstances, *, approved: bool) -> dict[str, Any]:
     return context
 
 
-def _who_and_what(question: Circumstances) -> list[dict[str, Any]]:
+def _who_and_what(question: Circumstances, bundle: Bundle) -> list[dict[str, Any]]:
     agent = {"name": question.agent, "on_behalf_of": question.on_behalf_of}
     groups = [_uid("Group", group) for group in sorted(question.groups)]
     return [
         {"uid": _uid("Agent", question.agent), "attrs": agent, "parents": groups},
         *({"uid": group, "attrs": {}, "parents": []} for group in groups),
-        _tagged(_TEXTS, question.arguments.texts),
-        _tagged(_NUMBERS, question.arguments.numbers),
+        _tagged(_TEXTS, question.arguments.texts if "texts" in bundle.looks_at else {}),
+        _tagged(_NUMBERS, question.arguments.numbers if "numbers" in bundle.looks_at else {}),
         _tagged(_RECENT, question.recent),
     ]
 
@@ -138,14 +179,11 @@ def _tagged(uid: dict[str, str], tags: Mapping[str, Any]) -> dict[str, Any]:
     return {"uid": uid, "attrs": {}, "parents": [], "tags": dict(tags)}
 
 
-def _entity(target: Target, name: str) -> dict[str, Any]:
-    attributes: dict[str, Any]
+def _attributes(target: Target) -> dict[str, Any]:
     if target.kind == "Path":
-        attributes = {"path": target.name, "place": target.place, "classes": sorted(target.classes)}
-    elif target.kind == "Command":
-        attributes = {"program": target.name, "text": target.text}
-    elif target.kind == "Tool":
-        attributes = {"name": target.name, "server": target.text}
-    else:
-        attributes = {"name": target.name}
-    return {"uid": _uid(target.kind, name), "attrs": attributes, "parents": []}
+        return {"path": target.name, "place": target.place, "classes": sorted(target.classes)}
+    if target.kind == "Command":
+        return {"program": target.name, "text": target.text}
+    if target.kind == "Tool":
+        return {"name": target.name, "server": target.text}
+    return {"name": target.name}

@@ -15,7 +15,7 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,6 +47,8 @@ class Bundle:
     rules: Mapping[str, Rule]
     policies: cedarpy.PolicySet
     schema: cedarpy.Schema
+    looks_at: frozenset[str]
+    """The names of all attributes that any rule reads. Nothing else of a target can make a difference."""
 
     def to_dict(self) -> dict[str, Any]:
         """All that is needed to ask the same rules again."""
@@ -78,7 +80,19 @@ def bundle_of(files: Mapping[str, str]) -> Bundle:
         raise BadInput(f"{found.problems[0].words}{more}", advice="aver policy check tells all problems")
     content = {"schema": SCHEMA.read_text(encoding="utf-8"), "files": dict(files)}
     digest = hashlib.sha256(canonical_bytes(content)).hexdigest()
-    return Bundle(digest, dict(files), found.rules, found.parsed, schema())
+    return Bundle(digest, dict(files), found.rules, found.parsed, schema(), frozenset(_attributes_in(found.policies)))
+
+
+def _attributes_in(part: Any) -> Iterator[str]:
+    """The attribute names in rules as Cedar's JSON writes them: of `x.name` and of `x has name`."""
+    if isinstance(part, Mapping):
+        for name, value in part.items():
+            if name in (".", "has") and isinstance(value, Mapping) and isinstance(value.get("attr"), str):
+                yield value["attr"]
+            yield from _attributes_in(value)
+    elif isinstance(part, list):
+        for item in part:
+            yield from _attributes_in(item)
 
 
 def read_files(directory: Path) -> dict[str, str]:

@@ -20,6 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from aver.gate.risk.change import FileChange, Hunk, Part, Unclear
 from aver.gate.risk.diff_paths import header_paths, named_path, without_prefixes
@@ -33,9 +34,18 @@ LINES_MAX = 1_000_000
 """Lines of a diff that are read: a second's work. Nobody can judge more by its lines, so the rest is unclear."""
 
 
+KEPT_MAX = 256 * 1024
+"""Characters of a diff whose parts are kept: who decides looks at the same diff twice."""
+
+
 def read_diff(text: str) -> Iterator[Part]:
     """The parts of a diff, in order. A file comes before its hunks."""
-    return _Reader(chunks_of_lines(text)).parts()
+    return iter(_kept(text)) if len(text) <= KEPT_MAX else _Reader(chunks_of_lines(text)).parts()
+
+
+@lru_cache(maxsize=2)
+def _kept(text: str) -> tuple[Part, ...]:
+    return tuple(_Reader(chunks_of_lines(text)).parts())
 
 
 def read_lines(chunks: Iterable[list[str]]) -> Iterator[Part]:
