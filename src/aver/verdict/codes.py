@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
 
 import orjson
 
@@ -21,5 +20,7 @@ class Code:
 
 @cache
 def codes() -> dict[str, Code]:
+    from importlib.resources import files  # Here, because it takes long to load and most verdicts explain nothing.
+
     raw = orjson.loads(files("aver.verdict").joinpath("codes.json").read_bytes())
     return {name: Code(name, entry["meaning"], entry["advice"]) for name, entry in raw.items()}

@@ -22,6 +22,7 @@ from aver.gate.action import ACTION_TYPES
 from aver.gate.decision import PolicyAnswer
 from aver.gate.policy.bundle import Bundle
 from aver.gate.policy.circumstances import Circumstances, Target
+from aver.gate.policy.reading import cedar
 
 __all__ = ["TARGETS_MAX", "ask", "asked_of"]
 
@@ -104,9 +105,7 @@ _OFTEN_ALLOWED = {"low": _DAILY | {"write"}, "unsure": _DAILY, "high": frozenset
 
 
 def _asked(bundle: Bundle, requests: list[dict[str, Any]], entities: str) -> list[_Answer]:
-    import cedarpy
-
-    answers = cedarpy.is_authorized_batch(requests, bundle.policies, entities)
+    answers = cedar().is_authorized_batch(requests, bundle.policies, entities)
     if len(answers) != len(requests):
         raise BadInput("Cedar has not answered every question")
     return [

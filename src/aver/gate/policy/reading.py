@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 from functools import cache
@@ -94,13 +95,37 @@ class _Statement:
         return found[1] if found else ""
 
 
+@cache
 def cedar() -> Any:
     """The package that decides, imported only by who needs it."""
+    _put_off("cedarpy", "pst")
     try:
         import cedarpy
     except ImportError as error:
         raise Unavailable("policies need the package cedarpy", advice='pip install "aver[policy]"') from error
     return cedarpy
+
+
+def _put_off(package: str, module: str) -> None:
+    """Let a package's module be loaded when it is first used. This one takes longer than the rest of the package, and
+    has syntax trees, which nobody here asks for."""
+    from importlib.machinery import PathFinder
+    from importlib.util import find_spec, module_from_spec
+
+    name = f"{package}.{module}"
+    whole = find_spec(package) if name not in sys.modules else None
+    spec = PathFinder.find_spec(name, whole.submodule_search_locations) if whole is not None else None
+    if spec is None or spec.loader is None:
+        return
+    later, loader = module_from_spec(spec), spec.loader
+
+    def load(attribute: str) -> Any:
+        del later.__getattr__  # type: ignore[attr-defined]
+        loader.exec_module(later)
+        return getattr(later, attribute)
+
+    later.__getattr__ = load  # type: ignore[method-assign,assignment]
+    sys.modules[name] = later
 
 
 @cache
