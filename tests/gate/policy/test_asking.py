@@ -19,6 +19,7 @@ from aver.gate.policy.circumstances import (
     Target,
     flattened,
 )
+from aver.gate.policy.engine import schema
 from strategies import json_objects
 
 INSIDE = Target("Path", "src/a.py", "workspace")
@@ -110,7 +111,7 @@ def test_whatever_is_asked_fits_the_schema(arguments: Any, name: str, kind: Any)
     question = replace(READ, targets=(target,), arguments=texts, tool=name, labels=frozenset({name}), agent=name)
     question = replace(question, score=(1, 2, 3), recent={"read": 1}, groups=frozenset({name}))
     requests, entities = asked_of(bundle, question, [target])
-    for answer in cedarpy.is_authorized_batch(requests, bundle.policies, entities, bundle.schema):
+    for answer in cedarpy.is_authorized_batch(requests, bundle.policies, entities, schema()):
         assert not answer.diagnostics.errors
 
 

@@ -8,7 +8,18 @@ from pathlib import Path
 import pytest
 
 from aver.errors import BadInput, NotFound, Refused, Unavailable
-from aver.gate.policy.bundle import FILE_BYTES_MAX, FILES_MAX, STARTER, bundle_of, load_bundle
+from aver.gate.policy.asking import ask
+from aver.gate.policy.bundle import (
+    FILE_BYTES_MAX,
+    FILES_MAX,
+    PARSED,
+    STARTER,
+    bundle_of,
+    load_bundle,
+    starter_files,
+    written_down,
+)
+from aver.gate.policy.circumstances import Circumstances, Target
 
 PERMIT = '@id("all") @reason("everything") permit (principal, action, resource);'
 
@@ -144,3 +155,18 @@ def test_a_directory_without_policies_is_no_policy(tmp_path: Path) -> None:
         load_bundle(tmp_path)
     with pytest.raises(NotFound):
         load_bundle(tmp_path / "missing")
+
+
+def test_the_starter_set_is_written_down_as_it_is() -> None:
+    """If this fails: python -m aver.gate.policy."""
+    assert PARSED.read_bytes() == written_down(starter_files())
+
+
+def test_what_was_written_down_decides_as_its_texts_do() -> None:
+    before, now = load_bundle(), bundle_of(starter_files())
+    assert (before.digest, before.rules, before.looks_at) == (now.digest, now.rules, now.looks_at)
+    for effects in ({"read"}, {"delete"}, {"egress", "secret"}, {"write"}):
+        question = Circumstances(
+            agent="a", action="command", targets=(Target("Path", "x", "workspace"),), effects=frozenset(effects)
+        )
+        assert ask(before, question) == ask(now, question)

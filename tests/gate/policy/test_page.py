@@ -12,7 +12,8 @@ from aver.gate.policy import cases
 from aver.gate.policy.asking import TARGETS_MAX
 from aver.gate.policy.bundle import FILES_MAX, STARTER
 from aver.gate.policy.circumstances import DEPTH_MAX, TAGS_MAX
-from aver.gate.policy.reading import NESTING_MAX, OPERATORS_MAX, SCHEMA
+from aver.gate.policy.engine import SCHEMA
+from aver.gate.policy.reading import NESTING_MAX, OPERATORS_MAX
 from aver.gate.routine import MEANINGS
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "gate" / "policy.md"

@@ -22,7 +22,7 @@ from aver.gate.action import ACTION_TYPES
 from aver.gate.decision import PolicyAnswer
 from aver.gate.policy.bundle import Bundle
 from aver.gate.policy.circumstances import Circumstances, Target
-from aver.gate.policy.reading import cedar
+from aver.gate.policy.engine import cedar
 
 __all__ = ["TARGETS_MAX", "ask", "asked_of"]
 

@@ -16,21 +16,29 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import orjson
+
 from aver.capsule.canonical import canonical_bytes
 from aver.errors import BadInput, NotFound, Refused, Unavailable
-from aver.gate.policy.reading import SCHEMA, Rule, read_rules, schema
+from aver.gate.policy.engine import SCHEMA, Rule, cedar
 from aver.values import dataclass
 
 if TYPE_CHECKING:
     import cedarpy
 
-__all__ = ["STARTER", "Bundle", "bundle_of", "load_bundle", "read_files", "starter_files"]
+    from aver.gate.policy.reading import Rules
+
+__all__ = ["PARSED", "STARTER", "Bundle", "bundle_of", "load_bundle", "read_files", "starter_files", "written_down"]
 
 STARTER = Path(__file__).with_name("starter")
+PARSED = STARTER / "parsed.json"
+"""The starter set as Cedar reads it, written by `python -m aver.gate.policy`; a test holds it to the texts."""
+
 SUFFIX = ".cedar"
 
 FILES_MAX = 200
@@ -46,7 +54,6 @@ class Bundle:
     files: Mapping[str, str]
     rules: Mapping[str, Rule]
     policies: cedarpy.PolicySet
-    schema: cedarpy.Schema
     looks_at: frozenset[str]
     """The names of all attributes that any rule reads. Nothing else of a target can make a difference."""
 
@@ -64,7 +71,33 @@ def load_bundle(directory: Path | None = None) -> Bundle:
 
 @cache
 def _starter() -> Bundle:
-    return bundle_of(starter_files())
+    files = starter_files()
+    return _read_before(files) or bundle_of(files)
+
+
+def _read_before(files: Mapping[str, str]) -> Bundle | None:
+    """The bundle of these texts as it was checked and written down with the release; None if they are others."""
+    try:
+        document = orjson.loads(PARSED.read_bytes())
+        if document["digest"] != _digest_of(files):
+            return None
+        policies = cedar().PolicySet.from_json_str(orjson.dumps(document["policies"]).decode())
+    except (OSError, ValueError):
+        return None
+    rules = {rule["id"]: Rule(**rule) for rule in document["rules"]}
+    return Bundle(document["digest"], files, rules, policies, frozenset(document["looks_at"]))
+
+
+def written_down(files: Mapping[str, str]) -> bytes:
+    """What `PARSED` holds of texts: rules that take long to check need not be checked again at every start."""
+    found = _checked(files)
+    document = {
+        "digest": _digest_of(files),
+        "rules": [asdict(rule) for rule in found.rules.values()],
+        "policies": {"staticPolicies": found.policies, "templates": {}, "templateLinks": []},
+        "looks_at": sorted(set(_attributes_in(found.policies))),
+    }
+    return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS) + b"\n"
 
 
 def starter_files() -> dict[str, str]:
@@ -74,13 +107,24 @@ def starter_files() -> dict[str, str]:
 
 def bundle_of(files: Mapping[str, str]) -> Bundle:
     """The bundle of these texts, by file name; `BadInput` tells the first problem in them."""
+    found = _checked(files)
+    looks_at = frozenset(_attributes_in(found.policies))
+    return Bundle(_digest_of(files), dict(files), found.rules, found.parsed, looks_at)
+
+
+def _checked(files: Mapping[str, str]) -> Rules:
+    from aver.gate.policy.reading import read_rules  # Here, because the starter set was checked before.
+
     found = read_rules(files)
     if found.problems:
         more = f" (and {len(found.problems) - 1} more)" if len(found.problems) > 1 else ""
         raise BadInput(f"{found.problems[0].words}{more}", advice="aver policy check tells all problems")
+    return found
+
+
+def _digest_of(files: Mapping[str, str]) -> str:
     content = {"schema": SCHEMA.read_text(encoding="utf-8"), "files": dict(files)}
-    digest = hashlib.sha256(canonical_bytes(content)).hexdigest()
-    return Bundle(digest, dict(files), found.rules, found.parsed, schema(), frozenset(_attributes_in(found.policies)))
+    return hashlib.sha256(canonical_bytes(content)).hexdigest()
 
 
 def _attributes_in(part: Any) -> Iterator[str]:

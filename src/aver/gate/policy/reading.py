@@ -11,19 +11,14 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import field
-from functools import cache
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from aver.errors import Unavailable
+from aver.gate.policy.engine import Rule, cedar, schema
 from aver.values import dataclass
 
-__all__ = ["SCHEMA", "Problem", "Rule", "Rules", "cedar", "read_rules", "schema"]
-
-SCHEMA = Path(__file__).with_name("schema.cedarschema")
+__all__ = ["Problem", "Rules", "read_rules"]
 
 WORDS_MAX = 500
 """Characters of one of Cedar's own messages that are repeated; some quote the whole rule."""
@@ -44,18 +39,6 @@ _LEXEME = re.compile(
 _WRITTEN_ID = re.compile(r'@id\s*\(\s*"([^"\\]*)"')
 _ABOUT_ONE_ACTION = re.compile(r'^for policy `policy\d+`, | (?:in context )?for Aver::Action::"\w+"')
 _NUMBER = re.compile(r"policy(\d+)")
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """One rule, and what it says when it decides."""
-
-    id: str
-    effect: Literal["permit", "forbid"]
-    reason: str
-    file: str
-    line: int = 0
-    """Where it begins; 0 where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,44 +76,6 @@ class _Statement:
     def id(self) -> str:
         found = _WRITTEN_ID.search(self.text)
         return found[1] if found else ""
-
-
-@cache
-def cedar() -> Any:
-    """The package that decides, imported only by who needs it."""
-    _put_off("cedarpy", "pst")
-    try:
-        import cedarpy
-    except ImportError as error:
-        raise Unavailable("policies need the package cedarpy", advice='pip install "aver[policy]"') from error
-    return cedarpy
-
-
-def _put_off(package: str, module: str) -> None:
-    """Let a package's module be loaded when it is first used. This one takes longer than the rest of the package, and
-    has syntax trees, which nobody here asks for."""
-    from importlib.machinery import PathFinder
-    from importlib.util import find_spec, module_from_spec
-
-    name = f"{package}.{module}"
-    whole = find_spec(package) if name not in sys.modules else None
-    spec = PathFinder.find_spec(name, whole.submodule_search_locations) if whole is not None else None
-    if spec is None or spec.loader is None:
-        return
-    later, loader = module_from_spec(spec), spec.loader
-
-    def load(attribute: str) -> Any:
-        del later.__getattr__  # type: ignore[attr-defined]
-        loader.exec_module(later)
-        return getattr(later, attribute)
-
-    later.__getattr__ = load  # type: ignore[method-assign,assignment]
-    sys.modules[name] = later
-
-
-@cache
-def schema() -> Any:
-    return cedar().Schema.from_str(SCHEMA.read_text(encoding="utf-8"))
 
 
 def read_rules(files: Mapping[str, str]) -> Rules:
