@@ -75,7 +75,7 @@ class Store:
         self.connection.close()
 
 
-def verify(path: Path, chain: str, public: bytes) -> int:
+def verify(path: str, chain: str, public: bytes) -> int:
     """Walk a chain once on one core: hash, link and signature of each record. Returns how many hold."""
     connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
     rows = connection.execute(

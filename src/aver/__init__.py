@@ -29,6 +29,8 @@ _HOMES = {
     "aver.ledger.audit.recorder": ("dropped_count",),
     "aver.ledger.audit.scope": ("audit_scope", "carry", "current"),
     "aver.ledger.audit.unfinished": ("unfinished_intents",),
+    "aver.actions.action": ("AgentAction",),
+    "aver.actions.runtime": ("AgentRuntime",),
     "aver.check": ("verify", "verify_with_key"),
     "aver.errors": (
         *("AverError", "BadInput", "Exists", "HeadMoved", "IntegrityError", "InvalidCapsule", "NotCanonical"),
@@ -38,6 +40,8 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "AgentAction",
+    "AgentRuntime",
     "AsyncLedger",
     "AuditMiddleware",
     "AuditedCall",
@@ -101,6 +105,8 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from aver.actions.action import AgentAction
+    from aver.actions.runtime import AgentRuntime
     from aver.capsule import (
         Authority,
         Blob,

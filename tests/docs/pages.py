@@ -5,6 +5,7 @@ A block's info string says what becomes of it:
     sh                  run, in order, in the page's directory
     python              run, in order, in the page's directory
     sh setup            run only in a clean copy of the checkout (`test_clean_copy`)
+    sh server           run only where there is a PostgreSQL server (`test_postgresql_page`)
     sh needs=PROGRAM    run where PROGRAM is installed
     LANG file=NAME      written to NAME
     text output         what the block before it prints: line for line, `…` standing for anything
@@ -19,9 +20,13 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
+
+Place = Literal["here", "setup", "server"]
+"""Where a page is run: in an empty directory, in a clean copy of the checkout, or beside a PostgreSQL server."""
 
 _FENCE = re.compile(r"^```(.*)$")
 
@@ -73,7 +78,7 @@ def blocks_of(page: Path) -> list[Block]:
     return blocks
 
 
-def run_page(page: Path, cwd: Path, environment: dict[str, str], *, setup: bool) -> int:
+def run_page(page: Path, cwd: Path, environment: dict[str, str], *, place: Place = "here") -> int:
     """Run a page's blocks in order. Returns how many were run."""
     printed = ""
     ran = 0
@@ -82,14 +87,14 @@ def run_page(page: Path, cwd: Path, environment: dict[str, str], *, setup: bool)
             (cwd / block.file).write_text(block.text, encoding="utf-8")
         elif block.tags == {"output"}:
             hold_to_output(block, printed)
-        elif block.language in ("sh", "python") and runs_here(block, setup=setup):
+        elif block.language in ("sh", "python") and runs_here(block, place):
             printed = run_block(block, cwd, environment)
             ran += 1
     return ran
 
 
-def runs_here(block: Block, *, setup: bool) -> bool:
-    if "setup" in block.tags and not setup:
+def runs_here(block: Block, place: Place = "here") -> bool:
+    if not block.tags & {"setup", "server"} <= {place}:
         return False
     return block.needs is None or shutil.which(block.needs) is not None
 

@@ -19,6 +19,6 @@ def test_the_readme_in_a_clean_copy(tmp_path: Path, environment: dict[str, str])
     # The environment that the README makes comes first, once it exists. The package registry's settings are the user's.
     path = f"{copy / 'venv' / 'bin'}{os.pathsep}{os.environ['PATH']}"
     clean = {name: value for name, value in environment.items() if name not in ("VIRTUAL_ENV", "PYTHONPATH")}
-    run_page(copy / "README.md", copy, {**clean, "PATH": path, "HOME": os.environ["HOME"]}, setup=True)
+    run_page(copy / "README.md", copy, {**clean, "PATH": path, "HOME": os.environ["HOME"]}, place="setup")
     assert (copy / ".venv" / "bin" / "aver").exists()
     assert (copy / "venv" / "bin" / "aver").exists()

@@ -11,12 +11,12 @@ LANGUAGES = {"sh", "python", "text", "json", "js", "toml", "sql", "yaml"}
 
 
 def runnable(page: Path) -> bool:
-    return any(block.language in ("sh", "python") and runs_here(block, setup=False) for block in blocks_of(page))
+    return any(block.language in ("sh", "python") and runs_here(block) for block in blocks_of(page))
 
 
 @pytest.mark.parametrize("page", list(filter(runnable, pages())), ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_page_does_what_it_shows(page: Path, cwd: Path, environment: dict[str, str]) -> None:
-    assert run_page(page, cwd, environment, setup=False) > 0
+    assert run_page(page, cwd, environment) > 0
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))

@@ -336,3 +336,183 @@ def test_what_happens_to_a_link_happens_to_what_it_leads_to() -> None:
 @pytest.mark.parametrize("diff", ["", " \n\t\n"])
 def test_an_edit_that_shows_nothing_is_unclear(diff: str) -> None:
     assert not effects("Edit", "code_edit", diff=diff).is_clear
+
+
+# --- what an action says of itself, and what is in it
+
+
+@pytest.mark.parametrize("kind", ["decision", "observation", "file_read", "code_gen", "code_edit"])
+def test_a_type_does_not_speak_for_a_tool_that_is_not_known(kind: str) -> None:
+    assert "unknown" in effects("SuperDelete", kind=kind, files=("a.py",)).classes
+
+
+@pytest.mark.parametrize("tool", ["Rеad", "Read\u200b", "Ｒead", "Thin\u212a", "think\u0131"])
+def test_a_name_that_looks_like_a_known_one_is_not_known(tool: str) -> None:
+    assert "unknown" in call(tool, file_path="a.py").classes
+
+
+@pytest.mark.parametrize(
+    ("tool", "kind"),
+    [
+        *(("", kind) for kind in ("decision", "observation", "file_read", "code_gen")),
+        *((tool, "tool_call") for tool in ("Task", "attempt_completion", "Read", "Edit")),
+    ],
+)
+def test_a_command_counts_whoever_is_given_it(tool: str, kind: str) -> None:
+    assert "delete" in effects(tool, kind=kind, arguments={"file_path": "a.py", "command": "rm -rf src"}).classes
+
+
+@pytest.mark.parametrize("kind", ["decision", "observation"])
+def test_files_of_an_action_that_does_nothing_are_read(kind: str) -> None:
+    assert "secret" in effects(kind=kind, files=(".env",)).classes
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"filePath": "/etc/hosts"},
+        {"FilePath": "/etc/hosts"},
+        {"file-path": "/etc/hosts"},
+        {"target": "/etc/hosts"},
+        {"options": {"path": "/etc/hosts"}},
+        {"options": {"deep": [{"at": ["/etc/hosts"]}]}},
+        {"files": [["/etc/hosts"]]},
+        {"files": [{"name": "/etc/hosts"}]},
+        {"path": {"value": "/etc/hosts"}},
+        {"uri": "file:///etc/hosts"},
+        {"path": "FILE:///etc/hosts"},
+        {"extra": "file:/etc/hosts"},
+        {"include": ["/etc/*"]},
+        {"at": "../../etc/hosts"},
+        {"at": "~/notes"},
+    ],
+    ids=range(15),
+)
+def test_paths_are_found_under_any_name_and_at_any_depth(more: dict[str, Any]) -> None:
+    assert {effect.where for effect in call("Read", file_path="a.py", **more).effects} >= {"outside"}
+
+
+@pytest.mark.parametrize("more", [{"url": "https://example.org"}, {"path": "https://example.org/x"}])
+def test_a_tool_for_files_that_is_given_an_address_goes_there(more: dict[str, Any]) -> None:
+    assert call("Read", file_path="a.py", **more).hosts == ("example.org",)
+
+
+@pytest.mark.parametrize("text", ["/* a comment */", "~ about", "../x is a path, too", "https://example.org"])
+def test_what_is_written_is_no_path(text: str) -> None:
+    found = call("Edit", file_path="a.py", old_string=text, new_string=text, explanation=text)
+    assert (found.classes, found.is_clear) == ({"read", "write"}, True)
+    assert call("Grep", pattern=text).classes == {"read"}
+    assert call("MultiEdit", file_path="a.py", edits=[{"old_string": text, "new_string": text}]).is_clear
+
+
+def test_arguments_too_deep_to_look_into_are_unclear() -> None:
+    value: Any = "x"
+    for _ in range(100):
+        value = {"more": [value]}
+    assert not call("Read", file_path="a.py", more=value).is_clear
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"env": {"LD_PRELOAD": "/tmp/x.so"}},
+        {"environment": ["PATH=/tmp"]},
+        {"args": ["push", "--force"]},
+        {"stdin": "rm -rf src"},
+        {"input": "rm -rf src"},
+        {"shell": "/tmp/evil"},
+        {"user": "root"},
+        {"host": "example.org"},
+        {"sandbox_permissions": "require_escalated"},
+        {"required_permissions": ["all"]},
+        {"cwd": ["/etc"]},
+        {"cwd": "/work/shop", "workdir": "/work/shop/src"},
+        {"nested": {"command": "rm -rf src"}},
+    ],
+    ids=range(13),
+)
+def test_an_argument_that_changes_what_a_command_does_is_unclear(more: dict[str, Any]) -> None:
+    assert not call("Bash", command="git", **more).is_clear
+
+
+@pytest.mark.parametrize("key", ["directory", "dir_path", "dir", "path", "folder", "working_dir", "workingDirectory"])
+def test_a_command_runs_where_its_arguments_say(key: str) -> None:
+    assert told(effects("run_shell_command", arguments={"command": "cat a", key: "/etc"})) == {
+        ("read", "/etc/a", "outside")
+    }
+
+
+def test_the_usual_arguments_of_a_command_are_no_news() -> None:
+    usual = {
+        "description": "x",
+        "timeout": 5,
+        "timeout_ms": 7,
+        "run_in_background": True,
+        "is_background": True,
+        "explanation": "x",
+        "justification": "y",
+        "requires_approval": False,
+        "login": True,
+        "shell": "/bin/bash",
+        "yield_time_ms": 1,
+        "max_output_tokens": 1,
+        "sandbox_permissions": "use_default",
+        "required_permissions": [],
+    }
+    assert call("Bash", command="ls", **usual).is_clear
+
+
+def test_only_an_editor_can_be_told_to_only_look() -> None:
+    assert "write" in call("Edit", command="view", file_path="a.py", new_string="x").classes
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"pattern": "src/../../*"},
+        {"pattern": "**/../../x/*"},
+        {"pattern": "{/etc,src}/*"},
+        {"pattern": "*.py", "path": "/etc"},
+    ],
+    ids=range(4),
+)
+def test_a_pattern_leads_out_however_it_is_written(more: dict[str, Any]) -> None:
+    assert "outside" in {effect.where for effect in call("Glob", **more).effects}
+
+
+@pytest.mark.parametrize("pattern", ["{.env,x}", "*.{pem,key}", "**/{a,.env.local}"])
+def test_a_filter_asks_for_secrets_however_it_is_written(pattern: str) -> None:
+    assert "secret" in call("Grep", pattern=".", glob=pattern).classes
+    assert "secret" in call("read_many_files", paths=["src"], include=[pattern]).classes
+
+
+def test_only_the_tool_that_calls_servers_names_one_in_its_arguments() -> None:
+    arguments = {"server_name": "s", "path": "a"}
+    found = effects("frobnicate", arguments=arguments, annotations=HARMLESS, trusted=frozenset({"s"}))
+    assert "unknown" in found.classes
+
+
+def test_a_server_whose_name_goes_on_is_not_the_trusted_one() -> None:
+    assert "unknown" in effects("mcp__s__evil__t", annotations=HARMLESS, trusted=frozenset({"s"})).classes
+
+
+SMALL = "--- a/src/a.py\n+++ b/src/a.py\n@@ -0,0 +1 @@\n+x\n"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"arguments": {"file_path": "src/b.py", "content": "x"}},
+        {"files": ("src/a.py", "src/b.py")},
+        {"arguments": {"file_path": "src/a.py"}, "diff": "diff --git a/src/a.py b/src/a.py\n"},
+        {"diff": "*** Begin Patch\n*** Add File: Makefile\n+x\n*** End Patch\n" + SMALL},
+        {"diff": SMALL + "-- \n*** Makefile\n--- Makefile\n***************\n*** 0 ****\n--- 1 ----\n+ x\n"},
+        {"diff": "Index: Makefile\n0a\nx\n.\n" + SMALL},
+        {"diff": "1,2c3\n< a\n---\n> b\n" + SMALL},
+        {"diff": SMALL.replace("b/src/a.py", '"b/src/a.py"/../../x')},
+    ],
+    ids=range(8),
+)
+def test_a_diff_that_does_not_show_all_is_unclear(given: dict[str, Any]) -> None:
+    assert effects("Edit", "code_edit", diff=SMALL).is_clear
+    assert not effects("Edit", "code_edit", **{"diff": SMALL, **given}).is_clear

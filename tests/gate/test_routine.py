@@ -72,10 +72,21 @@ mkdir -p a/b
 touch a.py
 mkdir /tmp/x
 git add -A
+git add .
+"""
+
+COMMITS = """
 git add . && git commit -m 'x'
+git commit -m 'fix ../a and /api'
+git switch main
 git switch -c feature
-git checkout -b feature
+git switch feature/x.py
 git checkout main
+git checkout -
+git checkout HEAD~3
+git checkout origin/main
+git checkout -b feature
+git checkout -b feature origin/main
 git -C sub commit -m x
 """
 
@@ -190,6 +201,78 @@ isort -qa 'import evil' src
 gofmt -w -r 'a -> b' main.go
 gofmt -cpuprofile=main.go x.go
 git add -f .env
+pytest tests/../../other
+pytest @/tmp/arguments
+pytest --cov-report=html:.git/hooks
+pytest --html=.bashrc
+pytest --debug=.git/config
+pytest --report-log .git/config
+pytest -o cache_dir=.husky
+make -I/tmp test
+make -e test
+gradle -p../other test
+jest --config '{"globalSetup":"/tmp/x"}'
+tsc --outFile .git/hooks/pre-commit
+tsc --outDir=.git
+bun build --outfile=.git/hooks/pre-commit x.ts
+cargo build --artifact-dir=.git
+rspec --out .git/hooks/x
+go test --exec=evil ./...
+go test --toolexec evil ./...
+go build -gccgoflags=-B/tmp
+vitest --api.host 0.0.0.0
+vitest --ui
+rails test -e production
+meson compile -C build --ninja-args=-f,evil
+cmake --build build -- -f evil
+ninja -t clean
+just --justfile=evil test
+just -d src test
+task -t evil test
+task --taskfile=evil test
+task -g test
+rake --require=evil test
+rake -r evil test
+mvn verify -Dexec.executable=evil
+mvn test -t evil
+mvn package -Pdeploy
+gradle build -PpublishUrl=x
+npx tsc@evil
+npx eslint@1.0.0 .
+npx --registry=http://example.org tsc
+npx --script-shell=evil -c tsc
+npx --node-options='-r ./x' tsc
+uvx pytest
+pnpx jest
+pylint --rcfile=/tmp/x src
+flake8 --config=/tmp/x
+mypy --config-file=/tmp/x src
+OPENSSL_CONF=/tmp/x pytest
+RUSTC=evil cargo build
+RUSTFLAGS=-Clinker=evil cargo build
+CFLAGS=-Bevil make
+LDFLAGS=x make
+GOCACHEPROG=evil go build
+GOAUTH=evil go build
+GOTOOLDIR=evil go build
+GOTOOLCHAIN=path go build
+GOWORK=/tmp/x go test ./...
+MYPYPATH=/tmp mypy .
+PYLINTRC=/tmp/x pylint src
+GEM_PATH=/tmp rspec
+COVERAGE_RCFILE=/tmp/x pytest --cov
+TS_NODE_PROJECT=/tmp/x mocha
+JUST_JUSTFILE=/tmp/x just test
+git checkout README
+git checkout src
+git checkout feature/x
+git checkout HEAD src/app
+git checkout main README
+git checkout --ours src
+git checkout -p
+git checkout --pathspec-from-file=list
+cd /tmp/other && git status
+git -C /tmp/other log
 """
 
 
@@ -207,6 +290,24 @@ def test_what_changes_no_content(command: str) -> None:
     assert found.is_clear
     assert "arrange" in found.classes
     assert found.classes <= {"read", "arrange"}
+
+
+@pytest.mark.parametrize("command", COMMITS.strip().splitlines())
+def test_what_changes_no_content_and_runs_hooks(command: str) -> None:
+    """Hooks are code of the workspace, as tests are: not after a secret was seen."""
+    found = effects(command)
+    assert found.is_clear
+    assert {"arrange", "build"} <= found.classes <= {"read", "arrange", "build"}
+
+
+@pytest.mark.parametrize(
+    "command", ["mypy src", "python -m mypy .", "pylint src", "flake8", "prettier --check src", "coverage report"]
+)
+def test_checkers_that_load_plugins_run_code_of_the_workspace(command: str) -> None:
+    found = effects(command)
+    assert found.is_clear
+    assert "build" in found.classes
+    assert found.classes <= {"read", "build"}
 
 
 @pytest.mark.parametrize("command", NEITHER.strip().splitlines())

@@ -19,6 +19,7 @@ ORDER: list[set[str]] = [
     {"ledger"},
     {"gate"},
     {"actions", "gateway", "protocol", "ingest"},
+    {"adapters", "events", "install"},
     {"check"},
     {"mcp", "explorer"},
     {"cli"},

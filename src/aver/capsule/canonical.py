@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from typing import Any
 
 import orjson
@@ -83,10 +82,12 @@ def ascii_json(value: Any) -> bytes:
     """Sorted compact JSON in pure ASCII, as CapSeal receipts and SecureClaw request hashes use it."""
     try:
         if not _walk((value,)):
-            with suppress(TypeError):  # What orjson does not take, the exact writer takes or names.
+            try:
                 written = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
                 if written.isascii() and b"\x7f" not in written:  # U+007F is ASCII, and escaped all the same.
                     return written
+            except TypeError:
+                pass  # What orjson does not take, the exact writer takes or names.
         return _exact(value, ensure_ascii=True)
     except NotCanonical:
         raise

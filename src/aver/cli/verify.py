@@ -20,6 +20,7 @@ EXAMPLES = """\
   aver verify capsule://claude-code.5d2e/7        one record
   aver verify meta --deep                         all that the meta chain has recorded, and every record
   aver verify ./bundle --key their-keys.json      what somebody sent, held to keys you got another way
+  aver verify run.cap --key their-keys.json       a sealed run of an agent; also its directory, or a proof
   aver verify --checkpoint monday.json            is all of it still there?
   aver verify --since last                        only what came since the last time
   aver verify --watch --metrics /srv/aver.prom    again and again, for a monitor
@@ -38,8 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "things",
         nargs="*",
         metavar="X",
-        help="a chain, session, id, hash or capsule:// URI in the ledger; a bundle; a file of capsules or checkpoints; "
-        "a database (default: the ledger)",
+        help="a chain, session, id, hash or capsule:// URI in the ledger; a bundle; a run or .cap file; a file of "
+        "capsules or checkpoints; a database (default: the ledger)",
     )
     parser.add_argument("--deep", action="store_true", help="with meta: verify every record of every chain, too")
     parser.add_argument("--level", choices=LEVELS, default="signature", help="how deep to look (default: signature)")

@@ -19,16 +19,16 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aver import clock
 from aver.capsule.sealed import Sealed
-from aver.errors import AverError, Refused
+from aver.errors import AverError, HeadMoved, Refused
 from aver.gate.action import Action, Facts
 from aver.gate.decide import Gate, decide
 from aver.gate.decision import Decision
 from aver.gate.effects import effects_of
-from aver.gate.places import POLICY_ENV
+from aver.gate.places import POLICY_ENV, Ground, ground_from, has_glob, locate
 from aver.gate.policy.bundle import load_bundle
 from aver.gate.record import decision_chain, seal_decision
 from aver.gate.risk.recent import recent_fixes
@@ -36,7 +36,7 @@ from aver.gate.risk.state import load_state
 from aver.gate.session import past_of
 from aver.gate.settings import read_settings
 from aver.home import Config
-from aver.ledger import Ledger
+from aver.ledger import Head, Ledger
 from aver.values import dataclass
 
 if TYPE_CHECKING:
@@ -44,8 +44,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Answer", "facts_of", "gate_of", "judge"]
 
-LINKS_MAX = 64
-"""Paths of one action that are followed on disk; as many as policy is asked about."""
+ATTEMPTS_MAX = 100
+"""How often a decision is made anew because others of its session were faster."""
+
+MATCHES_MAX = 5000
+"""Files that a pattern may match and be looked at one by one."""
 
 _ENVIRONMENT = ("HOME", "AVER_HOME", "AVER_LEDGER")
 
@@ -88,15 +91,36 @@ def judge(
     """Decide whether an action may happen, durably. `wait` is for how many seconds to wait for a human, if one must
     approve; `annotations` are what an MCP tool says of itself."""
     gate = gate or gate_of(ledger.config, action.workspace)
-    try:
-        facts = facts_of(ledger, action, gate, annotations or {})
-    except AverError as error:
-        facts, gate = Facts(now=clock.now()), Gate(bundle=None, trouble=error.message)
-    decision = decide(action, facts, gate)
-    record = seal_decision(ledger, action, facts, gate, decision)
-    if decision.decision != "human_review":
-        return Answer(decision=decision, record=record)
-    return _asked(ledger, action, facts, gate, Answer(decision=decision, record=record), wait)
+    question = _Question(ledger, action, gate, annotations or {})
+    answer = _decided(question, approved=False)
+    return answer if answer.decision.decision != "human_review" else _asked(question, answer, wait)
+
+
+class _Question(NamedTuple):
+    ledger: Ledger
+    action: Action
+    gate: Gate
+    annotations: Mapping[str, Any]
+
+
+def _decided(question: _Question, *, approved: bool) -> Answer:
+    """Decide, and seal it. Where the session has done something in the meantime, that counts: decide anew."""
+    ledger, action, gate, annotations = question
+    attempts = 0
+    while True:
+        head = ledger.head(decision_chain(action.session))
+        try:
+            facts = replace(facts_of(ledger, action, gate, annotations, head=head), approved=approved)
+        except AverError as error:
+            facts, gate = Facts(now=clock.now()), Gate(bundle=None, trouble=error.message)
+        decision = decide(action, facts, gate)
+        try:
+            record = seal_decision(ledger, action, facts, gate, decision, after=head if action.session else None)
+            return Answer(decision=decision, record=record)
+        except HeadMoved:
+            attempts += 1
+            if attempts == ATTEMPTS_MAX:
+                raise
 
 
 def gate_of(config: Config, workspace: str) -> Gate:
@@ -119,10 +143,12 @@ def gate_of(config: Config, workspace: str) -> Gate:
     )
 
 
-def facts_of(ledger: Ledger, action: Action, gate: Gate, annotations: Mapping[str, Any]) -> Facts:
-    """What the gate knows besides the action."""
+def facts_of(
+    ledger: Ledger, action: Action, gate: Gate, annotations: Mapping[str, Any], *, head: Head | None = None
+) -> Facts:
+    """What the gate knows besides the action; of its session, what was decided up to `head`, or up to now."""
     now = clock.now()
-    past = past_of(ledger, decision_chain(action.session), action, now)
+    past = past_of(ledger, head or ledger.head(decision_chain(action.session)), action, now)
     environment = {name: os.environ[name] for name in _ENVIRONMENT if os.environ.get(name)}
     environment["AVER_HOME"] = str(ledger.config.home)
     if gate.rules_at:
@@ -144,30 +170,57 @@ def facts_of(ledger: Ledger, action: Action, gate: Gate, annotations: Mapping[st
 
 def _links(action: Action, facts: Facts, gate: Gate) -> dict[str, str]:
     """Where the paths of an action lead, as far as that is elsewhere than they say."""
-    workspace = action.workspace
-    if not os.path.isabs(workspace):
+    if not os.path.isabs(action.workspace):
         return {}
-    real = os.path.realpath(workspace)
+    ground = ground_from(action.workspace, facts.environment)
     links: dict[str, str] = {}
-    targets = dict.fromkeys(effect.target for effect in effects_of(action, facts, trusted=gate.trusted).effects)
-    for target in list(targets)[:LINKS_MAX]:
+    for target in dict.fromkeys(effect.target for effect in effects_of(action, facts, trusted=gate.trusted).effects):
         if not os.path.isabs(target):
             continue
-        leads_to = os.path.realpath(target)
-        if Path(leads_to).is_relative_to(real):
-            leads_to = os.path.join(workspace, os.path.relpath(leads_to, real)) if leads_to != real else workspace
-        if leads_to != os.path.normpath(target):
+        try:
+            leads_to = _matched(target, ground) if has_glob(target) else _followed(target, action.workspace)
+        except ValueError:  # No system has a file of this name.
+            continue
+        if leads_to is not None and leads_to != os.path.normpath(target):
             links[target] = leads_to
     return links
+
+
+def _followed(path: str, workspace: str) -> str:
+    """Where a path leads. What lies in the workspace is named as the workspace is, which may be a link itself."""
+    leads_to, real = os.path.realpath(path), os.path.realpath(workspace)
+    if leads_to == real:
+        return workspace
+    if Path(leads_to).is_relative_to(real):
+        return os.path.join(workspace, os.path.relpath(leads_to, real))
+    return leads_to
+
+
+def _matched(pattern: str, ground: Ground) -> str | None:
+    """Of the files that a pattern matches, the one that matters most; empty where there are too many to tell."""
+    import glob
+
+    worst, found = 0, None
+    for count, match in enumerate(glob.iglob(pattern)):
+        if count == MATCHES_MAX:
+            return ""
+        leads_to = _followed(match, ground.workspace)
+        place = locate(leads_to, None, ground)
+        is_inside = place.where in ("workspace", "temporary")
+        weight = 2 if not is_inside or place.classes_for("read") else 1 if place.classes else 0
+        if weight > worst:
+            worst, found = weight, leads_to
+    return found
 
 
 # --- asking a human
 
 
-def _asked(ledger: Ledger, action: Action, facts: Facts, gate: Gate, answer: Answer, wait: float) -> Answer:
+def _asked(question: _Question, answer: Answer, wait: float) -> Answer:
     """Open a request, or go on with the one that is open for this very action."""
     from aver.gate.approvals import consume, open_request, wait_for
 
+    ledger, action, _, _ = question
     known = _known_request(ledger, answer.decision.digest)
     asking = answer.decision if known is None else replace(answer.decision, gate_id=known.gate_id)
     try:
@@ -183,10 +236,7 @@ def _asked(ledger: Ledger, action: Action, facts: Facts, gate: Gate, answer: Ans
         consume(ledger, request, action.digest)
     except Refused as refusal:  # Somebody else was faster, or it was denied after all.
         return replace(answer, request=request, trouble=refusal.message)
-    approved = replace(facts, approved=True, now=clock.now())
-    decision = decide(action, approved, gate)
-    record = seal_decision(ledger, action, approved, gate, decision)
-    return Answer(decision=decision, record=record, request=request, outcome=outcome)
+    return replace(_decided(question, approved=True), request=request, outcome=outcome)
 
 
 def _known_request(ledger: Ledger, digest: str) -> Request | None:

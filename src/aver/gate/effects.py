@@ -1,10 +1,10 @@
 """What an action does: the classes of its effects, the paths and hosts it touches, and what is unclear about it.
 
 Four things are asked, and the strictest answer counts: what the type of the action says, what its tool is known to do,
-what its arguments name, and what the tool says of itself. A shell command is taken apart (`aver.gate.commands`), and
-its daily work told apart from the rest (`aver.gate.routine`). A tool that is not in the table has the effect `unknown`.
-What an MCP server says of its tools can make an action worse; it makes nothing better unless the server is among those
-that were trusted by name.
+what its arguments name (`aver.gate.arguments`), and what the tool says of itself. A shell command is taken apart
+(`aver.gate.commands`), and its daily work told apart from the rest (`aver.gate.routine`). A tool that is not in the
+table has the effect `unknown`, whatever its type. What an MCP server says of its tools can make an action worse; it
+makes nothing better unless the server is among those that were trusted by name.
 
 Paths are placed by their letters alone. Where the facts say that one leads elsewhere by a symbolic link, what happens
 to the one happens to the other, too.
@@ -24,12 +24,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from aver.gate.action import Action, Facts
+from aver.gate.arguments import ADDRESSES, COMMANDS, DIRECTORIES, PATHS, URL, USUAL, Value, plain_keys, values_in
 from aver.gate.commands.call import host_of
 from aver.gate.commands.model import Effect, Unclear, Understood
 from aver.gate.commands.report import Report
-from aver.gate.places import UNKNOWN, ground_from, locate
+from aver.gate.places import UNKNOWN, Place, ground_from, locate
+from aver.gate.risk.change import FileChange
 from aver.gate.routine import with_routine
-from aver.gate.tool_names import COMMAND_KEYS, PATH_KEYS, URL_KEYS, ToolUse, mcp_server, use_of
+from aver.gate.tool_names import ToolUse, calls_servers, is_surely_of, mcp_server, plain, use_of
 from aver.values import dataclass
 
 __all__ = ["Effects", "effects_of"]
@@ -56,13 +58,21 @@ _BY_TYPE: Mapping[str, ToolUse] = {
 """What the type of an action says. The others say nothing."""
 
 _ON_FILES = frozenset({"read", "write", "delete", "execute", "unknown"})
-_CWD_KEYS = ("cwd", "workdir", "working_directory", "workingDirectory")
-_UNSANDBOXED = ("dangerouslyDisableSandbox", "with_escalated_permissions", "requires_root", "sudo", "elevated")
+_CWD = plain_keys("cwd", "workdir", "working_directory", "working_dir")
+_UNSANDBOXED = plain_keys(
+    *("dangerouslyDisableSandbox", "with_escalated_permissions", "requires_root", "sudo", "elevated")
+)
+_HARMLESS_VALUES = {
+    "shell": frozenset(("bash", "sh", "zsh", "/bin/bash", "/bin/sh", "/bin/zsh", "/usr/bin/bash", "/usr/bin/zsh")),
+    "sandboxpermissions": frozenset(("use_default",)),
+}
 _SENDS = ("body", "data", "payload", "json", "form", "content", "files")
-_FILTERS = ("glob", "include", "include_pattern", "file_pattern")
+_FILTERS = plain_keys("glob", "include", "include_pattern", "file_pattern")
 """Arguments of searches that say which files are looked into."""
-_PATCH_FILE = re.compile(r"^\*\*\* (?P<verb>Update File|Add File|Delete File|Move to): (?P<path>[^\n]+)$", re.MULTILINE)
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S+")
+_EDITOR_COMMANDS = frozenset(("view", "create", "str_replace", "insert", "undo_edit"))
+_PATCH_FILE = re.compile(
+    r"^[ \t]*\*\*\* (?P<verb>Update File|Add File|Delete File|Move to): (?P<path>[^\n]+)$", re.MULTILINE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,17 +117,21 @@ def effects_of(
 ) -> Effects:
     """What an action does. `trusted` are MCP servers whose word is taken."""
     looked = _Look(action, facts)
-    server = mcp_server(action.tool) or _text(action.arguments.get("server_name"))
+    server = mcp_server(action.tool)
+    if calls_servers(action.tool):
+        server = _text(action.arguments.get("server_name"))
     by_type, by_tool = _BY_TYPE.get(action.type), use_of(action.tool) if action.tool else None
     if action.diff is not None:
         looked.diff(action.diff)
-    for use in (by_type, by_tool):
-        if use is not None:
-            looked.use(use)
+    uses = [use for use in (by_type, by_tool) if use is not None]
+    for use in uses:
+        looked.use(use)
     if server:
-        looked.mcp(server in trusted, facts.annotations)
-    elif by_tool is None and (by_type is None or facts.annotations):
+        looked.mcp(server in trusted and is_surely_of(action.tool, server), facts.annotations)
+    elif by_tool is None and (action.tool or by_type is None or facts.annotations):
         looked.unknown()
+    else:
+        looked.rest(uses)
     if facts.annotations.get("destructiveHint") is True:
         looked.report.effect("delete", (action.tool,))
     if facts.annotations.get("openWorldHint") is True:
@@ -133,21 +147,48 @@ class _Look:
         self._env = facts.environment
         self._links = facts.links
         self._arguments = action.arguments
-        given = next((_text(self._arguments.get(key)) for key in _CWD_KEYS if self._arguments.get(key)), "")
         self._ground = ground_from(action.workspace, self._env)
-        self._cwd = action.workspace if action.workspace.startswith("/") else None
-        if given:
-            place = locate(given, self._cwd, self._ground)
-            self._cwd = place.path if place.where != "unknown" else None
         self.report = Report(self._ground)
+        self._values = self._all_values()
+        self._cwd = self._standing(_CWD)
         self._understood: Understood | None = None
         self._command = ""
+        self._shown: set[str] = set()
+        """Paths that the diff shows."""
+        self._changed: dict[str, None] = {}
+        """Paths that are changed by what is said besides."""
+
+    def _all_values(self) -> list[Value]:
+        values: list[Value] = []
+        for value in values_in(self._arguments):
+            if value is None:
+                self.report.unclear("too-much", "its arguments are too many, or too deep inside each other")
+            else:
+                values.append(value)
+        return values
+
+    def _standing(self, keys: frozenset[str]) -> str | None:
+        """The directory that relative paths begin at; None where it is not known."""
+        workspace = self._action.workspace if self._action.workspace.startswith("/") else None
+        given = list({repr(value): value for value in self._under(keys)}.values())
+        if not given:
+            return workspace
+        place = locate(_text(given[0]), workspace, self._ground)
+        if len(given) > 1 or place.where == "unknown":
+            self.report.unclear("unknown-target", "which directory this stands in is not said in one text")
+            return None
+        return place.path
+
+    def _under(self, keys: frozenset[str]) -> list[Any]:
+        """What the arguments hold under these names, on the outside."""
+        return [value for key, value in self._arguments.items() if value and plain(str(key)) in keys]
 
     def conclude(self, server: str) -> Effects:
         effects = self.report.conclude().effects
         if self._understood is not None:
             effects = (*effects, *self._understood.effects)
         self._follow_links(effects)
+        self._hold_to_diff()
         found = self.report.conclude()
         effects, unclear, programs = found.effects, found.unclear, found.programs
         if self._understood is not None:
@@ -169,9 +210,10 @@ class _Look:
         for effect in use.always:
             self.report.effect(effect, (self._action.tool or self._action.type,))
         if use.takes_command:
+            self._hold_to_usual()
             self._run()
         if use.takes_url:
-            self._connect(self._urls(URL_KEYS))
+            self._connect(self._urls())
         if use.on_paths:
             self._touch(use)
         if use.takes_url and self._sends():
@@ -180,13 +222,23 @@ class _Look:
     def unknown(self) -> None:
         """A tool of which nothing is known: whatever its arguments name, it may do anything to."""
         self.report.effect("unknown", (self._action.tool or self._action.type,))
-        for path in self._bounded(self._paths(PATH_KEYS)):
+        for path in self._bounded(self._paths()):
             place = locate(path, self._cwd, self._ground)
             self.report.path("unknown", place, (path,))
             self.report.path("read", place, (path,))
-        self._connect(self._urls(URL_KEYS))
-        if self._commands():
+        self._connect(self._urls())
+        if self._under(COMMANDS):
             self._run()
+
+    def rest(self, uses: Iterable[ToolUse]) -> None:
+        """What is named and is no business of the type and the tool, as far as these are known: a command, files."""
+        given = self._under(COMMANDS)
+        is_own = any(use.may_only_look for use in uses) and given and given[0] in _EDITOR_COMMANDS
+        if given and not is_own:
+            self._run()
+        if not any(use.on_paths for use in uses):
+            for path in self._bounded(self._action.files):
+                self._place(path, ToolUse(("read",)))
 
     def mcp(self, is_trusted: bool, annotations: Mapping[str, Any]) -> None:
         """A tool of an MCP server. If that is trusted, its word counts; a hint that is missing means the worst."""
@@ -204,46 +256,49 @@ class _Look:
             names += ["network"] if reads_only else ["network", "egress"]
         for name in names:
             self.report.effect(name, (self._action.tool,))
-        for path in self._bounded(self._paths(PATH_KEYS)):
+        for path in self._bounded(self._paths()):
             self._place(path, use)
-        self._connect(self._urls(URL_KEYS))
+        self._connect(self._urls())
 
     # --- commands
 
-    def _commands(self) -> list[Any]:
-        return [self._arguments[key] for key in COMMAND_KEYS if self._arguments.get(key)]
+    def _hold_to_usual(self) -> None:
+        """Whatever else is said about a command may change what it does."""
+        for key, value in self._arguments.items():
+            name = plain(str(key))
+            if name in _UNSANDBOXED and value:
+                self.report.effect("privilege", (self._action.tool,))
+            elif value and name not in COMMANDS | DIRECTORIES | USUAL and value not in _HARMLESS_VALUES.get(name, ()):
+                self.report.unclear("unknown-option", f"what {str(key)[:80]!r} changes about a command is not known")
 
     def _run(self) -> None:
         if self._understood is not None:
             return
         from aver.gate.commands import understand
 
-        given = self._commands()
+        given = self._under(COMMANDS)
         text = _command_text(given[0]) if len(given) == 1 else None
-        if any(self._arguments.get(key) for key in _UNSANDBOXED):
-            self.report.effect("privilege", (self._action.tool,))
-        if text is None:
+        if text is None or any(value.is_nested and value.keys[-1] in COMMANDS for value in self._values):
             self.report.effect("execute", (self._action.tool,))
             self.report.unclear("dynamic-code", "which command runs is not said in one text or list of texts")
             return
         self._command = text
-        self._understood = understand(text, cwd=self._cwd or "", workspace=self._action.workspace, env=self._env)
+        cwd = self._standing(DIRECTORIES) or ""
+        self._understood = understand(text, cwd=cwd, workspace=self._action.workspace, env=self._env)
 
     # --- hosts
 
-    def _urls(self, keys: Iterable[str]) -> Iterator[str]:
-        for key in keys:
-            yield from _texts(self._arguments.get(key))
-        for key, value in self._arguments.items():
-            if key not in keys and isinstance(value, str) and _URL.fullmatch(value):
-                yield value
+    def _urls(self) -> Iterator[str]:
+        for value in self._values:
+            if value.is_under(ADDRESSES) or (URL.fullmatch(value.text) and not value.is_words):
+                yield value.text
 
     def _connect(self, urls: Iterable[str]) -> None:
         for url in dict.fromkeys(self._bounded(urls)):
             if url.lower().startswith("file:"):
                 path = re.sub(r"^file:(//[^/]*)?", "", url, flags=re.IGNORECASE) or "/"
                 self._place(path, ToolUse(("read",)))
-            elif _URL.match(url) or not url.startswith((".", "/", "~")):
+            elif URL.match(url) or not url.startswith((".", "/", "~")):
                 self.report.host("network", host_of(url) or url[:200], (url[:200],))
 
     def _sends(self) -> bool:
@@ -252,24 +307,24 @@ class _Look:
 
     # --- paths
 
-    def _paths(self, keys: Iterable[str]) -> Iterator[str]:
-        for key in keys:
-            for text in _texts(self._arguments.get(key)):
-                if not _URL.match(text):
-                    yield text
+    def _paths(self) -> Iterator[str]:
+        for value in self._values:
+            if (value.is_under(PATHS) or value.leads_elsewhere) and not URL.match(value.text):
+                yield value.text
         yield from self._action.files
 
     def _touch(self, use: ToolUse) -> None:
         use = self._narrowed(use)
-        paths = dict.fromkeys(self._bounded(self._paths(PATH_KEYS)))
+        paths = dict.fromkeys(self._bounded(self._paths()))
         for path in paths:
-            self._place(path, use)
+            self._touched(path, use)
+        self._connect(value.text for value in self._values if URL.match(value.text) and not value.is_words)
         named = bool(paths) or self._patch(use) or bool((self._action.diff or "").strip())
-        for key in _FILTERS if use.works_here else ():
-            for pattern in _texts(self._arguments.get(key)):
-                self._place(pattern, use)
-        if use.takes_pattern and _text(self._arguments.get("pattern")).startswith(("/", "~", "..")):
-            self._place(_text(self._arguments["pattern"]), use)
+        for value in self._values:
+            is_pattern = use.takes_pattern and value.keys == ("pattern",)
+            for pattern in self._chosen(value.text) if is_pattern or value.is_under(_FILTERS) else ():
+                if not is_pattern or pattern.startswith(("/", "~")) or ".." in pattern.split("/"):
+                    self._place(pattern, use)
         if named or use.may_name_none:
             return
         if use.works_here:
@@ -279,9 +334,20 @@ class _Look:
                 self.report.path(effect, UNKNOWN, (self._action.tool or self._action.type,))
             self.report.unclear("unknown-target", "it names no file", (self._action.tool or self._action.type,))
 
+    def _chosen(self, pattern: str) -> list[str]:
+        """The patterns that the braces in a pattern stand for."""
+        if "{" not in pattern:
+            return [pattern]
+        from aver.gate.commands.expand import choices_in
+
+        found = choices_in(pattern)
+        if found is None:
+            self.report.unclear("too-much", f"what {pattern[:80]!r} stands for cannot be told")
+        return found or []
+
     def _narrowed(self, use: ToolUse) -> ToolUse:
         """An editor may be told by an argument to only look."""
-        if use.on_paths == ("read", "write") and self._arguments.get("command") == "view":
+        if use.may_only_look and self._arguments.get("command") == "view":
             return ToolUse(("read",))
         return use
 
@@ -293,32 +359,57 @@ class _Look:
             if isinstance(text, str):
                 for match in self._bounded(_PATCH_FILE.finditer(text)):
                     found = True
-                    self._place(
+                    self._touched(
                         match["path"].rstrip(), ToolUse(("delete",) if match["verb"] == "Delete File" else ("write",))
                     )
         return found
 
     def diff(self, text: str) -> None:
         """A change to files: those that it names are written, or deleted."""
-        from aver.gate.risk.change import FileChange
         from aver.gate.risk.change import Unclear as Misfit
         from aver.gate.risk.diff import read_diff
 
+        silent: FileChange | None = None
         for part in read_diff(text):
             if isinstance(part, Misfit):
                 self.report.unclear("syntax", f"line {part.number} of the diff does not fit: {part.words}")
-            elif isinstance(part, FileChange):
+                continue
+            if silent is not None and isinstance(part, FileChange):
+                self._show_nothing(silent)
+            silent = part if isinstance(part, FileChange) and _needs_lines(part) else None
+            if isinstance(part, FileChange):
                 if part.old is not None and part.old != part.new:
-                    self._place(part.old, ToolUse(("delete",)))
+                    self._show(part.old, "delete")
                 if part.new is not None:
-                    self._place(part.new, ToolUse(("write",)))
+                    self._show(part.new, "write")
+        if silent is not None:
+            self._show_nothing(silent)
 
-    def _place(self, path: str, use: ToolUse) -> None:
+    def _show(self, path: str, effect: str) -> None:
+        self._shown.add(self._place(path, ToolUse((effect,))).path)
+
+    def _show_nothing(self, file: FileChange) -> None:
+        self.report.unclear("unknown-target", f"the diff names {file.path[:80]!r} and shows no change of it")
+
+    def _hold_to_diff(self) -> None:
+        """A diff is what an action is judged by, so it must show all that the action changes."""
+        for path in self._changed if (self._action.diff or "").strip() else ():
+            if path not in self._shown:
+                self.report.unclear("unknown-target", f"the diff does not show what happens to {path[:80]!r}")
+
+    def _touched(self, path: str, use: ToolUse) -> None:
+        """A path that is named outside of the diff."""
+        place = self._place(path, use)
+        if use.on_paths != ("read",):
+            self._changed[place.path] = None
+
+    def _place(self, path: str, use: ToolUse) -> Place:
         place = locate(path, self._cwd, self._ground)
         for effect in use.on_paths:
             self.report.path(effect, place, (path[:200],))
         if place.where == "unknown":
             self.report.unclear("unknown-target", f"where {path[:80]!r} lies is not known")
+        return place
 
     def _bounded(self, items: Iterable[_Item]) -> Iterator[_Item]:
         for count, item in enumerate(items):
@@ -332,19 +423,10 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _texts(value: Any) -> Iterator[str]:
-    """The texts in an argument: itself, or those of a list; of objects in it, their paths."""
-    if isinstance(value, str):
-        if value:
-            yield value
-    elif isinstance(value, list | tuple):
-        for item in value:
-            if isinstance(item, str) and item:
-                yield item
-            elif isinstance(item, Mapping):
-                for key in (*PATH_KEYS, *URL_KEYS):
-                    if isinstance(item.get(key), str):
-                        yield item[key]
+def _needs_lines(file: FileChange) -> bool:
+    """Whether a change of a file is none unless lines of it follow."""
+    is_kept = file.old is not None and file.old == file.new and file.old_mode == file.new_mode
+    return is_kept and not file.binary
 
 
 def _command_text(value: Any) -> str | None:

@@ -2,8 +2,9 @@
 
 `approvals`: each enrolment, request, answer and use to the signatures it needs (`approvals.checking`).
 
-`decisions`: each decision is made again, from what its record says it was made by, and must come out the same; and each
-that calls itself approved by a human must have used an approval of exactly that action. A decision whose record holds
+`decisions`: each decision is made again, from what its record says it was made by, and must come out the same; what it
+says of its session's past must be what the decisions before it say; and each that calls itself approved by a human
+must have used an approval of exactly that action. A decision whose record holds
 masked secrets, or that was refused because there was nothing to decide by, cannot be made again, and the verdict says
 so.
 
@@ -13,7 +14,8 @@ Whoever holds the ledger's key can seal a decision that was never made. They can
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError, NotFound
@@ -22,7 +24,8 @@ from aver.gate.approvals.checking import check_approvals
 from aver.gate.approvals.decided import read_decided
 from aver.gate.approvals.enrolment import approvers_chain
 from aver.gate.approvals.opening import approvals_chain
-from aver.gate.record import KIND, judged_again
+from aver.gate.record import KIND, MARK, decision_chain, judged_again
+from aver.gate.session import NOTHING, standing
 from aver.ledger import Ledger
 from aver.ledger.rooms import Scope
 from aver.verdict import Finding, Place, Tally
@@ -54,7 +57,9 @@ def examine_decisions(ledger: Ledger, scope: Scope) -> Tally:
     examination = _Examination(ledger)
     for row in chains:
         try:
-            for record in ledger.read(row.name, scope.starts.get(row.name, 0), row.count):
+            start = scope.starts.get(row.name, 0)
+            examination.begin(row.name, start)
+            for record in ledger.read(row.name, start, row.count):
                 if record.kind == KIND:
                     examination.take(record)
         except AverError as error:
@@ -69,7 +74,15 @@ class _Examination:
         self._ledger = ledger
         self._uses = _uses(ledger)
         self._unrepeatable: Counter[str] = Counter()
+        self._standing: Mapping[str, Any] = NOTHING
         self.tally = Tally()
+
+    def begin(self, chain: str, start: int) -> None:
+        """The decisions of a session, from this one on."""
+        try:
+            self._standing = standing(self._ledger, chain, start)
+        except (KeyError, TypeError, AttributeError):
+            self._standing = NOTHING  # Whoever looked at what comes before was told of it.
 
     def take(self, record: Sealed) -> None:
         place = Place(record.chain, record.sequence)
@@ -84,8 +97,25 @@ class _Examination:
             words = f"some could not be made again, such as {place}: {again.words}"
             self.tally.skip(DECISIONS, words, matters=True)
         result = content["outcome"].get("result")
-        if isinstance(result, dict) and result.get("decision") == "human_approved":
-            self._take_use(str(result.get("digest")), place)
+        if isinstance(result, dict):
+            self._take_past(result, place)
+            if result.get("decision") == "human_approved":
+                self._take_use(str(result.get("digest")), place)
+
+    def _take_past(self, result: Mapping[str, Any], place: Place) -> None:
+        """The past of a decision is what the decision before has left; of actions without a session there is none."""
+        action, facts = result.get("action"), result.get("facts")
+        session = action.get("session") if isinstance(action, dict) else None
+        if not isinstance(session, str) or not isinstance(facts, dict):
+            return  # That it is no decision was told.
+        if MARK.decode() not in session and decision_chain(session) != place.chain:
+            self._add(f"it is of the session {session!r}, whose decisions are elsewhere", place)
+        before = self._standing if session else NOTHING
+        if result.get("session") is None:
+            return
+        if any(facts.get(name) != before[name] for name in NOTHING):
+            self._add("what it says of the session's past is not what the decision before it says", place)
+        self._standing = result["session"]
 
     def _take_use(self, digest: str, place: Place) -> None:
         if not self._uses[digest]:

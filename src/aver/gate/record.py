@@ -15,16 +15,18 @@ Every decision is sealed as `gate.decision`, also one that refuses. `outcome.res
     max_retries, groups, trusted    the other settings it was decided by
     fixes        what the repository's history answered
     basis        what to decide by, to do it again: {rules, state, diff}, each a blob or null
-    session      what the session's next decision must know: {labels, changed, changed_files}
+    session      what the session's next decision must know: {labels, changed, changed_files}; null where the action
+                 was refused without being judged: then that of the decision before counts
     reasons      why, in words
 
 `judged_again` takes such a record and its blobs, and decides once more. A record whose secrets were masked cannot be
-judged again exactly, and says so.
+judged again exactly, and says so; but what is left of it must lead to the same answer.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import lru_cache
@@ -44,7 +46,7 @@ from aver.gate.decision import Decision, Thresholds
 from aver.gate.policy.bundle import Bundle, bundle_of
 from aver.gate.risk.state import state_from_dict
 from aver.gate.session import session_after
-from aver.ledger import Ledger
+from aver.ledger import Head, Ledger
 from aver.values import dataclass
 
 __all__ = ["KIND", "Again", "decision_chain", "decision_draft", "judged_again", "seal_decision"]
@@ -52,19 +54,37 @@ __all__ = ["KIND", "Again", "decision_chain", "decision_draft", "judged_again", 
 KIND = "gate.decision"
 DOMAIN = "gate"
 
+NO_SESSION = "default"
+"""Names the chain of actions that belong to no session."""
+
+_LIKE_A_DIGEST = re.compile(r"x-[0-9a-f]{32}").fullmatch
+"""What chains are called whose sessions have names that a chain cannot have."""
+
+MARK = b"[masked:"
+"""How what stands in the place of a secret begins."""
+
 _STATUS = {"pass": "success", "human_approved": "success", "human_review": "pending"}
 
 
 def decision_chain(session: str) -> str:
-    """Where the decisions of a session go."""
-    return chain_name(DOMAIN, session or "default")
+    """Where the decisions of a session go. No session, however it is called, has the chain of another."""
+    if not session:
+        return chain_name(DOMAIN, NO_SESSION)
+    if session == NO_SESSION or _LIKE_A_DIGEST(session):
+        session = f"x-{hashlib.sha256(session.encode()).hexdigest()[:32]}"
+    return chain_name(DOMAIN, session)
 
 
-def seal_decision(ledger: Ledger, action: Action, facts: Facts, gate: Gate, decision: Decision) -> Sealed:
-    """Seal a decision durably. Nothing may be let through before this has returned."""
+def seal_decision(
+    ledger: Ledger, action: Action, facts: Facts, gate: Gate, decision: Decision, *, after: Head | None = None
+) -> Sealed:
+    """Seal a decision durably. Nothing may be let through before this has returned.
+
+    `after` is the head up to which the session's past is in the facts: `HeadMoved` if it has gone on since.
+    """
     draft, blobs = decision_draft(action, facts, gate, decision)
     key = f"gate:{decision.gate_id}"
-    return ledger.append(decision_chain(action.session), draft, key=key, blobs=blobs)
+    return ledger.append(decision_chain(action.session), draft, key=key, after=after, blobs=blobs)
 
 
 def decision_draft(action: Action, facts: Facts, gate: Gate, decision: Decision) -> tuple[Capsule, list[Blob]]:
@@ -164,7 +184,10 @@ def judged_again(content: Mapping[str, Any], blob: Callable[[str], bytes]) -> Ag
             return unrepeatable
         basis = {name: _fetched(reference, blob) for name, reference in result["basis"].items()}
         action = action_from_dict(result["action"], basis["diff"])
-        if action.digest != result["digest"]:
+        is_masked = bool(result["masked"]["count"])
+        if is_masked and not _has_mark(result["action"], basis["diff"]):
+            return Again("other", "it says that secrets were masked in it, and none are")
+        if not is_masked and action.digest != result["digest"]:
             return Again("other", "the digest is not that of the action in it")
         facts = facts_from_dict(result["facts"])
         gate = _gate_from(result, basis)
@@ -172,7 +195,7 @@ def judged_again(content: Mapping[str, Any], blob: Callable[[str], bytes]) -> Ag
         if named is not None and (gate.bundle is None or gate.bundle.digest != named):
             return Again("other", "the policy in it is not the one that it names")
         decision = decide(action, facts, gate, gate_id=str(result["gate_id"]))
-        return _compared(decision, facts, result)
+        return _compared_as_masked(decision, result) if is_masked else _compared(decision, facts, result)
     except (NotFound, Unavailable) as error:
         return Again("not_checked", f"what it was decided by is not here: {error.message}")
     except (AverError, AttributeError, KeyError, TypeError, ValueError) as error:
@@ -189,16 +212,27 @@ _WORDS = {
 
 
 def _unrepeatable(result: Mapping[str, Any]) -> Again | None:
-    """Why a decision cannot be made again, if it cannot. Even so its word must fit what policy said."""
+    """Why nothing of a decision can be made again, if so. Even then its word must fit what policy said."""
     policy = result["policy"]
     word, outcome = result["decision"], None if policy is None else policy["outcome"]
     if word not in _WORDS[outcome]:
         return Again("other", f"policy says {outcome}, and the decision is {word}")
-    if result["masked"]["count"]:
-        return Again("unrepeatable", "secrets were masked in it")
     if policy is None and (result["basis"]["rules"] is None or not result["digest"]):
         return Again("unrepeatable", "it was refused without being judged")
     return None
+
+
+def _has_mark(action: Any, diff: bytes | None) -> bool:
+    """Whether masking has left a mark in what was judged."""
+    return MARK in canonical_bytes(action) or MARK in (diff or b"")
+
+
+def _compared_as_masked(decision: Decision, result: Mapping[str, Any]) -> Again:
+    """Hold a decision to the one made without the secrets. They rarely matter; where they may, nobody can tell."""
+    if decision.decision == result["decision"]:
+        return Again("unrepeatable", "secrets were masked in it")
+    words = f"without the secrets that were masked in it the answer is {decision.decision}, not {result['decision']!r}"
+    return Again("not_checked", words)
 
 
 def _compared(decision: Decision, facts: Facts, result: Mapping[str, Any]) -> Again:

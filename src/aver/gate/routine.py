@@ -4,12 +4,12 @@ Shell commands are judged by what they do, and that leaves two effects too coars
 code, and so does anything; `git add` writes, and so does `cat > app.py`. So of a command's effects two are told apart:
 
     build      instead of `execute`: a known tool does a known task (tests, builds, linters), or instead of `write`:
-               a known formatter rewrites files of the workspace
+               a known formatter rewrites files of the workspace; and besides `arrange` where git runs hooks
     arrange    instead of `write`: directories, empty files, branches and commits are made
 
-Both are names for what is surely known. A task that is not in the list (`make deploy`), an argument that cannot be seen
-or leads out of the workspace, a redirection into a file: the effect keeps its name. Whoever adds to the lists asks
-whether the task could publish, deploy, fetch, delete or start a server; if so, it stays out.
+Both are names for what is surely known. A task that is not in the list (`make deploy`), an argument that cannot be
+seen or leads out of the workspace or to something guarded, a redirection into a file: the effect keeps its name. Who
+adds to the lists asks whether the task could publish, deploy, fetch, delete or start a server; if so, it stays out.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from aver.gate.commands.model import Effect, Simple, Understood, Word
+from aver.gate.places import ground_from, locate
 
 __all__ = ["MEANINGS", "with_routine"]
 
@@ -32,6 +33,9 @@ _ARRANGING: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("git add", "git stage", "git commit", "git switch", "git checkout"), ("workspace",)),
 }
 """Where each may do so: in another repository, other hooks run."""
+
+_RUNS_HOOKS = frozenset(("git commit", "git switch", "git checkout"))
+"""Those that run hooks, which run code of the workspace."""
 
 _FORMATTERS = frozenset(
     (
@@ -48,7 +52,8 @@ _WHOLE = frozenset(
         *("pnpm test", "pnpm build", "pnpm lint", "yarn test", "yarn build", "yarn lint", "bun test", "bun build"),
         *("cargo build", "cargo b", "cargo test", "cargo t", "cargo check", "cargo c", "cargo clippy", "cargo bench"),
         *("cargo doc", "cargo d", "cargo nextest", "cargo fmt", "go build", "go test", "go vet"),
-        *("staticcheck", "revive", "gosec", "errcheck", "ineffassign"),
+        *("staticcheck", "revive", "gosec", "errcheck", "ineffassign", "mypy", "dmypy"),
+        *("pylint", "flake8", "prettier", "coverage report"),
         *("dotnet build", "dotnet test", "dotnet format", "swift build", "swift test"),
         *("rspec", "rubocop", "minitest", "phpunit", "phpstan", "psalm", "phpcs", "pest"),
     )
@@ -100,37 +105,65 @@ _QUALIFIERS = frozenset(
 
 _SAYS_MORE: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("pytest", "py.test"), ("--past", "--tx", "--px", "--rsync")),
-    **dict.fromkeys(("gradle", "gradlew"), ("--sc",)),
     **dict.fromkeys(("gofmt", "gofumpt", "goimports"), ("-r", "-c", "--r", "--c")),
     "dotnet": ("-t", "--t"),
     "isort": ("-a", "--a"),
-    "just": ("-c", "--c", "--sh"),
+    "meson": ("--n", "--v", "--x"),
+    "nx": ("--runner",),
     "playwright": ("--ui",),
-    "rake": ("-e", "-E", "-p", "--e"),
+    "rails": ("-e", "--e"),
     "ruff": ("-o", "--o", "--cache"),
+    "vitest": ("--api", "--ui", "--browser", "--open"),
 }
 """Beginnings of options by which a tool publishes, serves, runs or writes what it is given. Letters count anywhere in a
 cluster of them."""
+
+_GOAL_OPTIONS: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("make", "gmake", "bmake", "remake"),
+        r"-[BbdijklnqrRsSvw]+[0-9.]*|-C.*|-O\w*|--(?:directory|jobs|debug|output-sync)(?:=.*)?|--(?:no-)?print-directory"
+        r"|--(?:silent|quiet|keep-going|dry-run|just-print|always-make|trace|warn-undefined-variables)",
+    ),
+    **dict.fromkeys(("ninja", "samu"), r"-[jklnv]+[0-9.]*|-C.*|--(?:verbose|quiet)"),
+    "just": r"-[nqv]+|--(?:dry-run|quiet|verbose|color=\w+)",
+    "task": r"-[fnsv]+|--(?:force|dry|silent|verbose)",
+    "rake": r"-[mnqstv]+|--(?:trace|quiet|silent|verbose|multitask)",
+    **dict.fromkeys(
+        ("gradle", "gradlew"),
+        r"-[aimqsw]+|--(?:info|debug|stacktrace|quiet|warn|offline|continue|rerun-tasks|dry-run|profile|(?:no-)?daemon"
+        r"|(?:no-)?parallel|(?:no-)?build-cache|(?:no-)?configuration-cache|console=\w+|warning-mode=\w+|tests(?:=.*)?)",
+    ),
+    **dict.fromkeys(
+        ("mvn", "mvnw"),
+        r"-[BXeqo]+|-ntp|-am|-amd|-fae|-ff|-fn|-T[0-9.]*C?|--(?:batch-mode|no-transfer-progress|quiet|offline|errors|debug)"
+        r"|-D(?:skipTests|skipITs|maven\.test\.skip|failIfNoTests|(?:it\.)?test|surefire\.\w+)(?:=.*)?",
+    ),
+    "ant": r"-(?:quiet|verbose|debug|q|v|d|k|S)",
+}
+"""Options of tools that run goals, which change nothing of what those are. Many others name another file of goals."""
 
 _TOOLS_HERE = frozenset(
     (
         *(name.partition(" ")[0] for name in (*_WHOLE, *_FORMATTERS)),
         *(*_FIRST_SAYS, *_GOALS, *_SCRIPTS),
-        *("mypy", "dmypy", "pyright", "basedpyright", "flake8", "pylint", "pycodestyle", "pyflakes"),
+        *("pyright", "basedpyright", "pycodestyle", "pyflakes"),
     )
 )
 """Programs that may lie in the workspace itself, as in `.venv/bin/pytest`: that they run is no news then."""
 
 _ACTIVATION = re.compile(r"(?:^|/)\.?v?env[\w.-]*/bin/activate$")
 _PYTHON = re.compile(r"python[0-9.]*")
-_LEADS_AWAY = re.compile(r"(?:^|[=:,])(?=/|~|\.\.(?:/|$))(?P<path>[^=:,]*)")
+_PIECES = re.compile(r"[\s=:,;@|\"'{}()\[\]<>]+")
+"""What stands between paths in one argument."""
 
 
 def with_routine(understood: Understood, workspace: str) -> tuple[Effect, ...]:
     """The effects of a command, with those that are daily work under their own names."""
     if not understood.classes & {"write", "execute"}:
         return understood.effects
-    return tuple(_named(effect, understood.commands, workspace) for effect in understood.effects)
+    named = [_named(effect, understood.commands, workspace) for effect in understood.effects]
+    hooks = [Effect("build", words=one.words) for one in named if one.name == "arrange" and one.words[0] in _RUNS_HOOKS]
+    return tuple(dict.fromkeys((*named, *hooks)))
 
 
 def _named(effect: Effect, commands: Iterable[Simple], workspace: str) -> Effect:
@@ -188,11 +221,18 @@ def _says_more(value: str, options: tuple[str, ...]) -> bool:
 
 
 def _leads_away(value: str, workspace: str) -> bool:
-    inside = f"{workspace}/" if workspace.startswith("/") else None
-    return any(
-        inside is None or ".." in found["path"].split("/") or not f"{found['path']}/".startswith(inside)
-        for found in _LEADS_AWAY.finditer(value)
-    )
+    """Whether anything in an argument leads out of the workspace, or to something guarded."""
+    attached = (value[2:],) if value.startswith("-") and not value.startswith("--") else ()
+    return any(_is_elsewhere(piece, workspace) for text in (value, *attached) for piece in _PIECES.split(text))
+
+
+def _is_elsewhere(piece: str, workspace: str) -> bool:
+    if "/" not in piece and "." not in piece and not piece.startswith("~"):
+        return False
+    if ".." in piece.split("/") or piece.startswith("~"):
+        return True
+    place = locate(piece, workspace or None, ground_from(workspace, None))
+    return place.where != "workspace" or bool(place.classes)
 
 
 def _is_known_task(call: Simple) -> bool:
@@ -203,6 +243,8 @@ def _is_known_task(call: Simple) -> bool:
     if program == "cmake":
         return _builds_all([word.value or "" for word in call.arguments])
     if program not in _SCRIPTS and program not in _GOALS and program not in _FIRST_SAYS:
+        return False
+    if program in _GOALS and not _options_are_known(call):
         return False
     posix = "" if program in _GOALS else "posix "
     operands = read_arguments(spec_from(posix + ROWS.get(program, "")), call.arguments).operands
@@ -217,8 +259,14 @@ def _is_known_task(call: Simple) -> bool:
 
 
 def _builds_all(arguments: list[str]) -> bool:
-    """`cmake --build` without a target. One of them may be `install`."""
-    return arguments[:1] == ["--build"] and not any(one.startswith(("-t", "--t")) for one in arguments)
+    """`cmake --build` without a target, of which one may be `install`, and without options for whatever builds."""
+    return arguments[:1] == ["--build"] and not any(one == "--" or one.startswith(("-t", "--t")) for one in arguments)
+
+
+def _options_are_known(call: Simple) -> bool:
+    known = re.compile(_GOAL_OPTIONS[call.program or ""])
+    values = [value for word in call.arguments for value in word.values]
+    return all(known.fullmatch(value) for value in values if value.startswith("-"))
 
 
 def _task_names(operands: Iterable[Word]) -> Iterator[str]:

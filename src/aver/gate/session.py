@@ -5,8 +5,9 @@
     changed_files   the source files of those changes
 
 Each decision's record carries all of this as it stands after it, so that the next decision reads one record, however
-long the session is. A human who approves a change looks at it: from there the counting begins anew. So at most as much
-as risk would pass at once goes through unseen between two looks, in however many pieces.
+long the session is; one that was refused without being judged carries nothing, and the one before it counts. A human
+who approves a change looks at it: from there the counting begins anew. So at most as much as risk would pass at once
+goes through unseen between two looks, in however many pieces.
 
 How often the very same action was denied, what else was tried within the last minute, and how the tool has fared are
 read from the newest records.
@@ -24,11 +25,11 @@ from aver.errors import AverError, IntegrityError
 from aver.gate.action import Action, Facts
 from aver.gate.decision import Decision
 from aver.gate.risk.features import Features, Measured
-from aver.ledger import Ledger
+from aver.ledger import Head, Ledger
 from aver.values import dataclass
 from aver.verdict import ChainJudge, Rules
 
-__all__ = ["SECRET", "Past", "past_of", "session_after"]
+__all__ = ["NOTHING", "SECRET", "Past", "past_of", "session_after", "standing"]
 
 SECRET = "secret"  # noqa: S105 - a label, not one
 """The label of a session that may have seen a secret. It stays."""
@@ -63,8 +64,17 @@ class Past:
     uses: int = 0
 
 
-def session_after(facts: Facts, decision: Decision) -> dict[str, Any]:
-    """What the session's next decision must know, given this one. What may still happen counts as if it had."""
+NOTHING: Mapping[str, Any] = {"labels": [], "changed": {}, "changed_files": []}
+"""Where a session stands that has done nothing."""
+
+
+def session_after(facts: Facts, decision: Decision) -> dict[str, Any] | None:
+    """What the session's next decision must know, given this one. What may still happen counts as if it had.
+
+    None where the action was refused without being judged: the session stands where it stood.
+    """
+    if decision.policy is None:
+        return None
     labels = set(facts.labels)
     if decision.decision not in _REFUSED and decision.effects is not None and SECRET in decision.effects.classes:
         labels.add(SECRET)
@@ -89,20 +99,27 @@ def _changed_after(facts: Facts, decision: Decision) -> Measured:
     return both
 
 
-def past_of(ledger: Ledger, chain: str, action: Action, now: str) -> Past:
-    """What is known of a session whose decisions are in `chain`; `IntegrityError` if its record is damaged.
+def past_of(ledger: Ledger, head: Head, action: Action, now: str) -> Past:
+    """What is known of a session whose decisions end at `head`; `IntegrityError` if their record is damaged.
 
     Actions that belong to no session have no past: they are not each other's.
     """
     if not action.session:
         return Past()
-    count = ledger.head(chain).count
     failures, uses = _fared(ledger, action, now)
-    if count == 0:
+    if head.count == 0:
         return Past(failures=failures, uses=uses)
-    start = max(0, count - LOOK_BACK)
-    results = list(_results(ledger, chain, start, count))
-    session = results[-1]["session"] if results else {"labels": [], "changed": {}, "changed_files": []}
+    try:
+        return _past(ledger, head, action, now, failures=failures, uses=uses)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        words = f"the session's past cannot be understood: a decision in {head.chain} has not the form of one"
+        raise IntegrityError("SCHEMA_INVALID", words, advice="run: aver verify") from error
+
+
+def _past(ledger: Ledger, head: Head, action: Action, now: str, *, failures: int, uses: int) -> Past:
+    start = max(0, head.count - LOOK_BACK)
+    results = list(_results(ledger, head.chain, start, head.count))
+    session = _last_standing(results) or standing(ledger, head.chain, start)
     digest = action.digest
     since = _before(now, MINUTE)
     late = [result for result in results if result["facts"]["now"] >= since]
@@ -115,6 +132,21 @@ def past_of(ledger: Ledger, chain: str, action: Action, now: str) -> Past:
         failures=failures,
         uses=uses,
     )
+
+
+def standing(ledger: Ledger, chain: str, stop: int) -> Mapping[str, Any]:
+    """Where the session of a chain stands before the record with this number."""
+    while stop > 0:
+        start = max(0, stop - LOOK_BACK)
+        found = _last_standing(list(_results(ledger, chain, start, stop)))
+        if found is not None:
+            return found
+        stop = start
+    return NOTHING
+
+
+def _last_standing(results: list[dict[str, Any]]) -> Mapping[str, Any] | None:
+    return next((result["session"] for result in reversed(results) if result["session"] is not None), None)
 
 
 def _results(ledger: Ledger, chain: str, start: int, count: int) -> Iterator[dict[str, Any]]:

@@ -11,7 +11,10 @@ from collections.abc import Mapping
 
 from aver.values import dataclass
 
-__all__ = ["COMMAND_KEYS", "PATH_KEYS", "URL_KEYS", "ToolUse", "mcp_server", "use_of"]
+__all__ = [
+    *("COMMAND_KEYS", "PATH_KEYS", "URL_KEYS", "ToolUse", "calls_servers", "is_surely_of", "mcp_server", "plain"),
+    "use_of",
+]
 
 PATH_KEYS = (
     *("file_path", "path", "paths", "file", "files", "filename", "filepath", "notebook_path", "target_file", "source"),
@@ -52,12 +55,15 @@ class ToolUse:
     """Its `pattern` is one of paths."""
     may_name_none: bool = False
     """Without a path it acts on none."""
+    may_only_look: bool = False
+    """Its `command` is one of its own: `view` only reads."""
 
 
 _READS = ToolUse(("read",))
 _LOOKS = ToolUse(("read",), works_here=True)
 _GLOBS = ToolUse(("read",), works_here=True, takes_pattern=True)
 _EDITS = ToolUse(("read", "write"))
+_EDITOR = ToolUse(("read", "write"), may_only_look=True)
 _WRITES = ToolUse(("write",))
 _DELETES = ToolUse(("delete",))
 _RUNS = ToolUse(takes_command=True)
@@ -71,11 +77,12 @@ _STEERS = ToolUse(("write",), always=("agent-config",), may_name_none=True)
 
 
 def _named(uses: Mapping[str, ToolUse]) -> Mapping[str, ToolUse]:
-    return {_plain(name): use for names, use in uses.items() for name in names.split()}
+    return {plain(name): use for names, use in uses.items() for name in names.split()}
 
 
-def _plain(name: str) -> str:
-    return re.sub(r"[-_. ]", "", name).lower()
+def plain(name: str) -> str:
+    """A name without its dress. What is not ASCII may look like another name, and is none."""
+    return re.sub(r"[-_. ]", "", name).lower() if name.isascii() else name
 
 
 _TOOLS = _named(
@@ -90,7 +97,7 @@ _TOOLS = _named(
         "list_code_usages semantic_search view_file_outline get_diagnostics": _LOOKS,
         "Edit MultiEdit edit_file replace replace_in_file search_replace apply_diff insert_content str_replace": _EDITS,
         "NotebookEdit edit_notebook reapply replace_string_in_file insert_edit_into_file smart_edit": _EDITS,
-        "str_replace_editor str_replace_based_edit_tool text_editor": _EDITS,
+        "str_replace_editor str_replace_based_edit_tool text_editor": _EDITOR,
         "Write write_file write_to_file create_file new_file create_directory save_file": _WRITES,
         "delete_file remove_file": _DELETES,
         "apply_patch": _PATCHES,
@@ -107,14 +114,25 @@ _TOOLS = _named(
 """Tools that start another agent, ask, or think do nothing themselves: what the other agent does is judged in turn."""
 
 _MCP = re.compile(r"mcp__(?P<server>.+?)__(?P<tool>.+)")
+_CALLS_SERVERS = frozenset({"usemcptool", "accessmcpresource"})
 
 
 def use_of(tool: str) -> ToolUse | None:
     """What a tool does; None where nothing is known of it."""
-    return None if mcp_server(tool) else _TOOLS.get(_plain(tool))
+    return None if mcp_server(tool) else _TOOLS.get(plain(tool))
 
 
 def mcp_server(tool: str) -> str:
     """The server in the name of an MCP tool, `mcp__server__tool`; empty for other tools."""
     found = _MCP.fullmatch(tool)
     return found["server"] if found else ""
+
+
+def calls_servers(tool: str) -> bool:
+    """Whether a tool is the one of an agent that calls those of MCP servers, and names the server in its arguments."""
+    return plain(tool) in _CALLS_SERVERS
+
+
+def is_surely_of(tool: str, server: str) -> bool:
+    """Whether an MCP tool is of this server: `mcp__a__b__c` may be of `a` and of `a__b`."""
+    return calls_servers(tool) or "__" not in tool.removeprefix(f"mcp__{server}__")

@@ -31,6 +31,9 @@ __all__ = ["PARALLEL_FROM", "judged_in_order"]
 PARALLEL_FROM = 25_000
 """Fewer records than this are judged before a worker would have started."""
 
+COLLECT_AFTER = 50_000
+"""Objects after which a worker looks for cycles. What it reads has none: it is freed without looking."""
+
 
 def judged_in_order(ledger: Ledger, rules: Rules, slices: Iterator[Slice], total: int) -> Iterator[Tally]:
     """The tally of every slice, in the order of the slices; never more than a few of them at a time."""
@@ -123,10 +126,13 @@ def _heard(pipe: IO[bytes]) -> Any:
 
 def work() -> None:
     """A worker's life: told what to verify, then slices until the pipe closes."""
+    import gc
+
     from aver.ledger.ledger import open_ledger
 
     heard, said = sys.stdin.buffer, sys.stdout.buffer
     url, tenant, home, rules = _heard(heard)
+    gc.set_threshold(COLLECT_AFTER)
     with open_ledger(url, tenant=tenant, home=Path(home), create=False) as ledger:
         while True:
             try:

@@ -51,6 +51,28 @@ def test_a_misfit_is_told_once_and_not_for_each_type_of_action() -> None:
     assert len(problems(rule("context.nope"))) == 1
 
 
+@pytest.mark.parametrize(
+    "scope",
+    [
+        'resource == Aver::Path::"/etc/passwd"',
+        'resource in Aver::Path::"/etc"',
+        'resource is Aver::Path in Aver::Path::"/etc"',
+        'resource == Aver::Host::"example.org"',
+    ],
+)
+def test_a_rule_that_names_a_thing_would_never_hold_and_is_refused(scope: str) -> None:
+    """Each target has a number for Cedar, not its name; so a `forbid` like this would let all of it pass."""
+    found = problems(f'@id("x") @reason("r") forbid (principal, action, {scope});')
+    assert len(found) == 1
+    assert "would never hold" in found[0].words
+
+
+def test_things_by_name_are_found_in_conditions_too() -> None:
+    assert "would never hold" in problems(rule('resource == Aver::Path::"0"'))[0].words
+    assert "would never hold" in problems(rule('context.texts == Aver::Texts::"arguments"'))[0].words
+    assert problems(rule('principal == Aver::Agent::"a" || principal in Aver::Group::"g"')) == []
+
+
 def test_rules_know_where_they_begin() -> None:
     found = read_rules({"a.cedar": f"// one\n\n{GOOD} {rule('true', 'second')}\n// x\n{rule('true', 'third')}"})
     assert {name: one.line for name, one in found.rules.items()} == {"good": 3, "second": 3, "third": 5}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 import math
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given
@@ -182,3 +184,25 @@ def test_features_from_outside_are_bounded_downwards() -> None:
 def test_to_dict_and_back() -> None:
     features = Features(1, 2, 3, 4, 5, 6, 7, 8)
     assert Features.from_dict(features.to_dict()) == features
+
+
+def test_the_same_change_measures_the_same_in_every_process() -> None:
+    """Python orders the members of a set differently each time it starts."""
+    script = (
+        "from aver.gate.risk.features import measured_diff\n"
+        "diff = 'diff --git a/one.py b/two.c\\nrename from one.py\\nrename to two.c\\n"
+        "--- a/one.py\\n+++ b/two.c\\n@@ -0,0 +1,2 @@\\n+# x\\n+// y\\n'\n"
+        "found = measured_diff(diff)\n"
+        "print(found.features.added, found.sources)\n"
+    )
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env={"PYTHONHASHSEED": str(seed)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in range(4)
+    }
+    assert len(found) == 1

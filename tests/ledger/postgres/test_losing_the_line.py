@@ -11,10 +11,9 @@ import pytest
 from aver import Capsule, Ledger, Unavailable, open_ledger
 from aver.ledger.bundle import export_bundle, import_bundle
 from servers import Server
-from wire import Fault, Wire
+from wire import FAULTS, Fault, Wire
 
 CHAIN = "demo.wire"
-FAULTS: tuple[Fault, ...] = ("cut before", "cut after", "hold the commit", "lose the answer")
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ import pytest
 from aver import Capsule, Exists, Ledger, Refused, Unavailable, open_ledger
 from aver.capsule.prepared import prepare
 from aver.clock import new_id
+from aver.ledger.appending import Append
 from aver.ledger.store import Expected
 
 ALL_OVER = """
@@ -177,6 +178,18 @@ def test_one_id_in_two_chains(ledger: Ledger, url: str) -> None:
         for thread in threads:
             thread.join()
         assert sorted(outcomes) == ["ID_TAKEN", "ID_TAKEN", "ID_TAKEN", "written"]
+
+
+def test_a_taken_id_refuses_its_own_caller_alone(ledger: Ledger) -> None:
+    """The server refuses the whole transaction; done again with ids looked up, all others of the group are written."""
+    taken = ledger.append("demo.a", Capsule(type="tool"))
+    drafts = {name: prepare(Capsule(type="tool", id=name)) for name in (new_id(), taken.id, new_id())}
+    group = [Append("demo.b", [draft], ledger.signer(), None, one=True) for draft in drafts.values()]
+    ledger._appender._write(group)
+    assert [request.failure and request.failure.code for request in group] == [None, "ID_TAKEN", None]
+    written = [request.result[0].hash for request in group if request.result]
+    assert [record.hash for record in ledger.read("demo.b")] == written
+    assert ledger.verify().status == "verified"
 
 
 def test_waiting_for_a_chain_is_bounded_and_others_are_free(

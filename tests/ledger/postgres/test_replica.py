@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from aver import Capsule, Unavailable, open_ledger
+from aver import Capsule, Exists, Unavailable, open_ledger
 from aver.ledger.meta import sweep
 from servers import USER, Server, new_place, program, run, server_at, started
 from tampering import codes_at
@@ -102,6 +102,27 @@ def test_a_replica_that_is_promoted_takes_appends(primary: Server, database: str
     with open_ledger(replica.url(database)) as promoted:
         assert promoted.append(CHAIN, Capsule(type="tool")).sequence == 1
         assert promoted.verify().status == "verified"
+
+
+def test_an_open_ledger_finds_the_new_primary() -> None:
+    """A failover under one URL: the old server is gone, its standby is promoted, and the next append goes there."""
+    old = started(fsync="off", wal_level="replica", max_wal_senders="4")
+    standby = server_at(backed_up(old, "-R"))
+    try:
+        hosts = f"{old.socket.parent},{standby.socket.parent}"
+        with open_ledger(f"postgresql://{USER}@/{USER}?host={hosts}&target_session_attrs=read-write") as ledger:
+            before = ledger.append(CHAIN, Capsule(type="tool"), key="k")
+            caught_up(old, standby)
+            old.kill()
+            standby.execute("SELECT pg_promote()")
+            assert ledger.append(CHAIN, Capsule(type="tool")).sequence == 1
+            with pytest.raises(Exists) as caught:
+                ledger.append(CHAIN, Capsule(type="tool"), key="k")
+            assert caught.value.record.hash == before.hash
+            assert ledger.verify().status == "verified"
+    finally:
+        old.remove()
+        standby.remove()
 
 
 def test_a_dump_that_is_restored_is_the_same_ledger(primary: Server, database: str) -> None:

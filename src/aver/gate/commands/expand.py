@@ -17,7 +17,7 @@ from aver.gate.commands.state import State
 from aver.gate.commands.syntax import Part, RawWord, Script, SimpleCommand
 from aver.gate.places import has_glob
 
-__all__ = ["expand", "scripts_in", "text_of", "variables_in"]
+__all__ = ["choices_in", "expand", "scripts_in", "text_of", "variables_in"]
 
 _MARK = 0xE000
 """Private characters stand for the parts of a word that braces do not look into."""
@@ -123,7 +123,7 @@ def _braces(parts: tuple[Part, ...]) -> list[tuple[Part, ...]] | None:
     marked = "".join(part.text if _is_open(part) else chr(_MARK + index) for index, part in enumerate(parts))
     if sum("\ue000" <= char <= "\uf8ff" for char in marked) != sum(not _is_open(part) for part in parts):
         return None
-    expanded = _expanded(marked) if "$" not in marked else None  # `{a,b$}c` is `ac b$c`
+    expanded = choices_in(marked) if "$" not in marked else None  # `{a,b$}c` is `ac b$c`
     if expanded is None or any(_joins_a_name(text, parts) for text in expanded):
         return None
     return [_unmarked(text, parts) for text in expanded]
@@ -141,7 +141,7 @@ def _is_open(part: Part) -> bool:
     return part.kind in ("bare", "text") and not part.quoted
 
 
-def _expanded(text: str) -> list[str] | None:
+def choices_in(text: str) -> list[str] | None:
     """Every text that the braces in a text stand for, from left to right. Braces that choose nothing are letters."""
     found, waiting = list[str](), [text]
     steps = 0

@@ -44,7 +44,7 @@ _NAMES = re.compile(r"[^,{]*\{[^}]*\}|[^,\s][^,{]*")
 _OPERAND = re.compile(r"([12$*.@])([a-z]+)")
 
 
-READING_VERBS = frozenset(("", "read", "tree", "skip", "sought"))
+READING_VERBS = frozenset(("", "read", "tree", "skip", "sought", "filter"))
 """What becomes of an argument of a program that does no more than look."""
 
 
@@ -232,6 +232,9 @@ def _uncertain(spec: Spec, given: Given, word: Word) -> None:
 
 def _long(spec: Spec, given: Given, word: Word, text: str, waiting: Iterator[Word]) -> None:
     name, equals, _ = text.partition("=")
+    length = len(name) + 1
+    if spec.has_one_dash and name.startswith("--") and name not in spec.options:
+        name = name[1:]  # `--exec` is `-exec`.
     option = _lookup(spec, name)
     if option is None:
         if spec.has_one_dash and not text.startswith("--"):
@@ -241,7 +244,7 @@ def _long(spec: Spec, given: Given, word: Word, text: str, waiting: Iterator[Wor
                 return
         given.unlisted.append((name, word))
     elif option.takes and equals:
-        given.options.append((option, word.after(len(name) + 1), word))
+        given.options.append((option, word.after(length), word))
     else:
         given.options.append((option, _taken(option, waiting), word))
 

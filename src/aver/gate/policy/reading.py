@@ -2,7 +2,7 @@
 
 The demands: each rule has an `@id` of its own, by which decisions name it, and an `@reason`, which people and agents
 read. No templates, which decide nothing. Nothing that does not fit the schema: Cedar would skip such a rule when it
-fails, even a `forbid`.
+fails, even a `forbid`. No things by name (`resource == Aver::Path::"/etc"`): such a rule would never hold.
 
 A problem names its file, its rule and the line on which that begins.
 """
@@ -39,6 +39,7 @@ _LEXEME = re.compile(
 _WRITTEN_ID = re.compile(r'@id\s*\(\s*"([^"\\]*)"')
 _ABOUT_ONE_ACTION = re.compile(r'^for policy `policy\d+`, | (?:in context )?for Aver::Action::"\w+"')
 _NUMBER = re.compile(r"policy(\d+)")
+_NUMBERED = frozenset(f"Aver::{kind}" for kind in ("Path", "Host", "Recipient", "Command", "Tool", "Texts", "Numbers"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +166,11 @@ def _take(name: str, line: int, policy: Any, found: Rules) -> None:
         words = f'a rule of {name} has no @id("…") of lower-case letters, digits, and "-", "_", "."'
     elif not isinstance(reason, str) or not reason.strip() or not reason.isprintable():
         words = f'the rule {rule_id!r} of {name} has no @reason("…"): what to tell whom it stops?'
+    elif named := next(_targets_named_in(policy), None):
+        words = (
+            f"the rule {rule_id!r} of {name} names {named}: what an action touches has no such name for Cedar, so the rule "
+            "would never hold; ask for resource.path, resource.name or resource.program"
+        )
     elif rule_id in found.rules:
         words = f"the rule {rule_id!r} of {name} is in {found.rules[rule_id].file} too: ids are unique"
     else:
@@ -172,6 +178,18 @@ def _take(name: str, line: int, policy: Any, found: Rules) -> None:
         found.policies[rule_id] = policy
         return
     found.problems.append(Problem(name, line, rule_id if isinstance(rule_id, str) else "", words))
+
+
+def _targets_named_in(part: Any) -> Iterator[str]:
+    """Things that an action touches, where a rule in Cedar's JSON names one like `Aver::Path::"a"`. They are numbered."""
+    if isinstance(part, Mapping):
+        if set(part) == {"type", "id"} and part["type"] in _NUMBERED:
+            yield f'{part["type"]}::"{part["id"]}"'
+        for value in part.values():
+            yield from _targets_named_in(value)
+    elif isinstance(part, list):
+        for item in part:
+            yield from _targets_named_in(item)
 
 
 def _misfits(name: str, text: str, places: Mapping[str, tuple[int, str]]) -> Iterator[Problem]:

@@ -5,7 +5,8 @@ CRLF, a missing newline at the end, patches from mail.
 
 What is not understood is never passed over in silence. Lines that look like changes and belong to no hunk are given
 out as changes of the file before them; and for every stretch that does not fit there is one `Unclear`, on which
-whoever decides steps up. Only the text before a file (a mail's, a commit's) is nobody's business.
+whoever decides steps up. Only the text before a file (a mail's, a commit's) is nobody's business, unless it looks like
+a patch of another kind, which `patch` would apply.
 
 Time is linear in the text and ends with `LINES_MAX` lines; memory does not grow with it: hunks come in pieces. Paths
 are text from outside; nothing here touches the disk.
@@ -57,6 +58,9 @@ _COMMIT = re.compile(r"(?:From|commit) [0-9a-f]{40,64}(?: |$)").match
 _INDEX = re.compile(r"index [0-9a-f]+(?:,[0-9a-f]+)*\.\.[0-9a-f]+(?: ([0-7]{6}))?$").match
 _BINARY = re.compile(r"(?:literal|delta) [0-9]+|[A-Za-z][0-9A-Za-z!#$%&()*+;<=>?@^_`{|}~-]{5,65}").fullmatch
 
+_OTHER_PATCH = re.compile(r"\*\*\* |\*{15}$|[0-9]+(?:,[0-9]+)?[acd](?:[0-9]+(?:,[0-9]+)?)?$").match
+"""A line of a context diff, of a script for `ed`, of a plain diff, or of a patch that names its files by words."""
+
 _TELLING_NOTHING = (
     *("index ", "similarity index ", "dissimilarity index ", "mode ", "Index: ", "=====", "\\ "),
     *("diff -", "RCS file: ", "retrieving revision "),
@@ -85,6 +89,8 @@ class _Reader:
         self._aside = True
         """In the text before a file."""
         self._in_binary = False
+        self._other = False
+        """A patch of another kind was seen, and said so."""
         self._astray = False
         """In a stretch that does not fit, which was said."""
 
@@ -208,6 +214,9 @@ class _Reader:
     def _outside(self, line: str) -> Iterator[Part]:
         """A line that is neither header nor content."""
         lines = self._lines
+        if self._aside and not self._other and _OTHER_PATCH(line):
+            self._other = True
+            yield Unclear(lines.number, "a patch of another kind")
         if not self._aside and not self._astray and not line.startswith(_TELLING_NOTHING):
             self._astray = True
             yield from self._file_given_out()

@@ -25,8 +25,11 @@ _LETTERS = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f
 def named_path(text: str) -> str | None:
     """The path that stands in a header; None for `/dev/null`, empty for what cannot be a path."""
     text = text.removesuffix("\r")
-    quoted = _QUOTED.match(text) if text.startswith('"') else None
-    path = _unquoted(quoted[1]) if quoted else text.partition("\t")[0]
+    plain, _, _ = text.partition("\t")
+    quoted = _QUOTED.fullmatch(plain)
+    if quoted is None and plain.startswith('"'):
+        return ""
+    path = _unquoted(quoted[1]) if quoted else plain
     if path == "/dev/null":
         return None
     return path if len(path) <= PATH_MAX else ""

@@ -127,7 +127,7 @@ class _Tally:
         self.files = self.unmeasured = self.unclear = 0
 
     def file(self, file: FileChange) -> None:
-        paths = [path.removeprefix(self._inside) for path in {file.old, file.new} if path is not None]
+        paths = [path.removeprefix(self._inside) for path in dict.fromkeys((file.old, file.new)) if path is not None]
         kinds = {kind_of(path) for path in paths}
         self._style = None
         if "source" in kinds:
@@ -216,9 +216,13 @@ def _is_no_text(file: FileChange, kinds: Collection[str]) -> bool:
     """Whether the change is one that lines do not show. Pictures and the like in docs and tests are as good as text."""
     if file.binary:
         return not {"test", "docs"}.issuperset(kinds)
-    if "120000" in (file.new_mode, file.old_mode) or "160000" in (file.new_mode, file.old_mode):
+    if not {file.new_mode, file.old_mode} <= _MODES_OF_TEXT:
         return True
     return file.new_mode == "100755" != file.old_mode
+
+
+_MODES_OF_TEXT = frozenset(("", "100644", "100755"))
+"""Others are of links, of other repositories, or give more rights."""
 
 
 def _bounded(value: float) -> int:

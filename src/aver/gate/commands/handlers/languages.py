@@ -54,7 +54,8 @@ INTERPRETERS: Mapping[str, str] = {
     "powershell": "+execute +?code",
     "cmd": "+execute +?code",
 }
-_FETCHED_NAME = re.compile(r"(@[a-z0-9-]+/)?([a-z0-9._-]+)(?:@[\w.^~-]+)?")
+_NAME = re.compile(r"[a-z0-9._-]+")
+_ALWAYS_FETCH = frozenset(("uvx", "pnpx"))
 _MODULES: Mapping[str, str] = {
     "json.tool": "1read 2write --indent=",
     "venv": "*write",
@@ -184,15 +185,18 @@ def fetched(call: Call) -> None:
         ),
         call.words,
     )
+    for name, word in given.unlisted:
+        call.unclear("unknown-option", f"the option {name} of {call.program} is not in the tables", word)
     for value in given.values("-c", "--call"):
         call.runs_word(value, call.program)
     packages = list(given.values("-p", "--package", "--from", "--with"))
     if not given.operands:
         return
     tool = given.operands[0]
-    named = _FETCHED_NAME.fullmatch(tool.value or "")
-    if named is not None and not named[1] and named[2] in rows_of(tools.TABLE) and not packages:
-        call.runs((Word(tool.text, (named[2],), named[2]), *given.operands[1:]))
+    name = tool.value or ""
+    is_known = _NAME.fullmatch(name) is not None and name in rows_of(tools.TABLE)
+    if is_known and not packages and call.program not in _ALWAYS_FETCH:
+        call.runs((tool, *given.operands[1:]))
         return
     call.does("network", tool)
     call.does("install", tool)

@@ -11,6 +11,7 @@ from aver.gate.commands.options import Given, read_arguments, spec_from
 from aver.gate.commands.state import moved
 from aver.gate.commands.subcommands import subcommand
 from aver.gate.commands.verbs.repository import is_harmless_setting
+from aver.gate.places import locate
 
 __all__ = ["git"]
 
@@ -44,6 +45,8 @@ def git(call: Call) -> None:
             call.unclear("environment", "the settings of another repository count, and may run programs", word)
     if not given.operands:
         return
+    if any(cwd is None or locate(cwd, None, call.ground).where != "workspace" for cwd in call.state.cwds):
+        call.unclear("environment", "the settings of another repository count, and may run programs")
     call = replace(call, words=tuple(given.operands))
     if given.operands[0].value == "config":
         _config(replace(call, words=tuple(given.operands[1:])))

@@ -47,7 +47,8 @@ git commit :: -m= -F=read -C= -c= -t=read -S? -u? --message= --file=read --autho
 git {commit-tree mktag mktree write-tree read-tree update-index checkout-index unpack-file pack-objects \
   unpack-objects index-pack merge-file merge-index merge-one-file} :: *skip @write
 git {checkout switch} :: -b= -B=!git-history -c= -C=!git-history --orphan= --conflict= -f!delete --force!delete \
-  --discard-changes!delete --pathspec-from-file=read -t? --track? *discards @write
+  --discard-changes!delete --pathspec-from-file=!delete,?unknown-target -p!delete --patch!delete --ours!delete \
+  --theirs!delete -2!delete -3!delete -t? --track? *discards @write
 git restore :: -s= --source= --conflict= --pathspec-from-file=read -S --staged *restores
 git rm :: --pathspec-from-file=read --cached:skip *delete
 git mv :: *edit $write

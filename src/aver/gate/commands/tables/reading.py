@@ -23,7 +23,7 @@ tr, basename, dirname, seq, expr, sleep, yes, factor, false, true, :, echo, numf
 column :: -c= -s= -o= -N= -R= -H= -O= -T= -E= -W= --table-columns= --separator= *read
 colrm, col, ul, look :: *read
 sort :: -k= -t= -S= -T= -o=write --output=write --key= --field-separator= --buffer-size= --parallel= --batch-size= \
-  --compress-program=program --files0-from=read --random-source=read --temporary-directory= --sort= *read
+  --compress-program=program --files0-from=!?unknown-target --random-source=read --temporary-directory= --sort= *read
 uniq :: -f= -s= -w= --skip-fields= --skip-chars= --check-chars= --group? --all-repeated? 1read 2write
 shuf :: -e -i= -n= -o=write --output=write --random-source=read --input-range= --head-count= *read
 tsort, iconv :: -f= -t= -c -o=write --output=write --from-code= --to-code= *read
@@ -45,11 +45,12 @@ ack :: -A? -B? -C? -m= --type= --ignore-dir= --ignore-file= --ackrc=program --pa
 ls, dir, vdir, exa, eza, lsd :: --ignore= --hide= --sort= --time= --time-style= --color? --width= --level= \
   --block-size= --format= --indicator-style= *read .read
 tree :: -L= -P= -I= -o=write -H= -T= --charset= --filelimit= --timefmt= --gitfile=read --infofile=read *read .read
-du :: -d= -t= -B= -X=read --max-depth= --threshold= --exclude= --exclude-from=read --files0-from=read --time? *read \
-  .read
+du :: -d= -t= -B= -X=read --max-depth= --threshold= --exclude= --exclude-from=read \
+  --files0-from=read --time? *read .read
 df :: -B= -t= -x= --output? --type= --exclude-type= *skip
 stat :: -c= --format= --printf= *read
-file :: -e= -F= -P= -f=read -m=read --files-from=read --magic-file=read --exclude= --extension -C!write \
+file :: -e= -F= -P= -f=!?unknown-target -m=read --files-from=!?unknown-target --magic-file=read --exclude= \
+  --extension -C!write \
   --compile!write *read
 readlink, realpath :: --relative-to= --relative-base= *read
 namei, lsattr, getfattr, getfacl :: *read
@@ -58,9 +59,10 @@ diff, colordiff :: -U= -C= -x= -X=read -I= -F= -W= -S= -L= -D= --unified? --cont
 wdiff, icdiff, difft :: *read
 sdiff, diff3 :: -o=write --output=write -w= --diff-program=program *read
 delta, diffstat :: -w= -p= --width= --pager=run *read
-jq, gojq, jaq :: -f=~read --from-file=~read --arg== --argjson== --slurpfile== --rawfile== --indent= -L= 1skip *read
+jq, gojq, jaq :: -f=~read --from-file=~read --arg== --argjson== --slurpfile==read --rawfile==read --indent= -L= \
+  1filter *read
 yq :: -i:edit --inplace:edit -o= -p= -P -s!write --split-exp!write --output-format= --input-format= --from-file=read \
-  1skip *read
+  1filter *read
 gron :: *read
 xmllint :: --xpath= --output=write -o=write --schema=read --dtdvalid=read --relaxng=read --encode= --format *read
 csvcut, csvlook, csvstat :: -c= -d= *read

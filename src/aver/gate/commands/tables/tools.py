@@ -8,8 +8,10 @@ TABLE = r"""
 pytest, py.test, tox, nox, nosetests, unittest, behave, robot, locust, hypothesis, stestr, pytest-watch, ptw, \
   pre-commit :: -c=read --rootdir=read --junitxml=write --junit-xml=write --basetemp=write --log-file=write -p= -o= \
   -k= -m= -n= +execute
-mypy, dmypy, pyright, basedpyright, pyre, pytype, pyrefly, ty :: --python-executable=program --config-file=read \
-  --cache-dir=write --junit-xml=write --install-types!install --html-report=write -m= -p= -c= *read .read
+pyright, basedpyright, pyre, pytype, pyrefly, ty :: --python-executable=program --config-file=read \
+  --cache-dir=write --junit-xml=write -m= -p= -c= *read .read
+mypy, dmypy :: --python-executable=program --config-file=read \
+  --cache-dir=write --junit-xml=write --install-types!install --html-report=write -m= -p= -c= +execute *read .read
 ruff check :: --fix:edit --fix-only:edit --unsafe-fixes --add-noqa:edit -o=write --output-file=write --config=read \
   --select= --ignore= --extend-select= --output-format= --target-version= --exclude= --cache-dir=write \
   --stdin-filename= --line-length= *read .read
@@ -20,12 +22,16 @@ ruff clean :: *delete .delete
 ruff :: --config=read
 black, isort, autopep8, yapf, docformatter, autoflake, pyupgrade, add-trailing-comma, ssort, usort :: --check:read \
   --check-only:read --diff:read -l= -t= -q --line-length= --config=read --settings-path=read --profile= -i -r *edit
-flake8, pylint, pycodestyle, pydocstyle, pyflakes, bandit, vulture, radon, xenon, codespell, yamllint, shellcheck, \
-  hadolint, actionlint, markdownlint, proselint, doc8, darglint, interrogate, detect-secrets, checkov, tflint, \
-  cfn-lint, ansible-lint, sqlfluff, cppcheck, cpplint, luacheck, jsonlint, xmlwf, htmlhint, vale, typos, jscpd, \
+flake8, pylint, ansible-lint, sqlfluff, checkov, cppcheck :: --fix:edit -w:edit -i --rcfile=read --config=read \
+  -c=read --append-config=read --output-file=write --tee -o=write --init-hook=code --load-plugins=program +execute \
+  *read .read
+pycodestyle, pydocstyle, pyflakes, bandit, vulture, radon, xenon, codespell, yamllint, shellcheck, \
+  hadolint, actionlint, markdownlint, proselint, doc8, darglint, interrogate, detect-secrets, tflint, \
+  cfn-lint, cpplint, luacheck, jsonlint, xmlwf, htmlhint, vale, typos, jscpd, \
   lizard, editorconfig-checker, zizmor :: --fix:edit -w:edit -i --rcfile=read --config=read -c=read \
   --output-file=write --tee -o=write --init-hook=code --load-plugins=program *read .read
-coverage {report html xml json combine lcov} :: -o=write -d=write --rcfile=read -i --include= --omit= @write *skip
+coverage report :: --rcfile=read -i --include= --omit= +execute *skip @read
+coverage {html xml json combine lcov} :: -o=write -d=write --rcfile=read -i --include= --omit= +execute @write *skip
 coverage erase :: .delete
 coverage run :: -m= --source= --omit= --include= --rcfile=read -p -a --branch --parallel-mode posix +execute *skip
 coverage :: --rcfile=read
@@ -67,7 +73,8 @@ cargo :: --config=code -C=project -Z= --color= --manifest-path=project
 rustup {show which --version doc} :: *skip
 rustup :: +network +install +execute
 go {build test run vet generate tool bug fix telemetry work} :: -o=write -exec=program -toolexec=program \
-  -vettool=program -modfile=read -overlay=read -ldflags=flags -gcflags=flags -asmflags= -coverprofile=write \
+  -vettool=program -modfile=read -overlay=read -ldflags=flags -gcflags=flags -gccgoflags=flags \
+  -compiler=code -asmflags= -coverprofile=write \
   -cpuprofile=write -memprofile=write -run= -bench= -count= -timeout= -tags= -p= -parallel= -mod= -covermode= \
   -coverpkg= -benchtime= -cpu= -json -v -race -short onedash +execute
 go fmt :: *skip @write onedash
@@ -95,7 +102,7 @@ jest, vitest, mocha, ava, tap, jasmine, karma, cypress, playwright, wdio, nightw
   graphql-codegen, openapi-generator, orval, expo, react-native, metro, electron, electron-builder, tauri, cap, \
   ionic, quasar, docusaurus, vitepress, vuepress, eleventy, hexo :: -o=write +execute
 prettier :: -w:edit --write:edit -c:read --check:read -l:read --list-different:read --config=program \
-  --plugin=program --ignore-path=read --parser= --tab-width= --print-width= *read
+  --plugin=program --ignore-path=read --parser= --tab-width= --print-width= +execute *read
 rspec, rubocop, rails, jekyll, minitest, cucumber, brakeman, reek, sorbet, srb, steep, solargraph, yard, phpunit, \
   phpstan, psalm, phpcs, phpcbf, php-cs-fixer, pest, artisan, symfony, drush, wp, pint, rector, deptrac, infection \
   :: --require=program -r=program +execute

@@ -75,6 +75,16 @@ def _page(call: Call, word: Word) -> None:
         _read(call, word)
 
 
+_REACHES_OUT = re.compile(r"\b(?:env|input_filename|load\w*|import|include|get_search_list)\b|\$(?:ENV|__prog)|strenv")
+
+
+def _filter(call: Call, word: Word) -> None:
+    """A program for jq or yq. Few of its words see more than what it is given."""
+    if word.value is None or _REACHES_OUT.search(word.value):
+        call.does("secret", word, target="environment")
+        call.unclear("code", f"what {word.shown} sees was not looked into", word)
+
+
 def _clock(call: Call, word: Word) -> None:
     if word.value is None or not word.value.startswith("+"):
         call.does("system", word)
@@ -102,6 +112,7 @@ GENERAL: Mapping[str, Verb] = {
     "page": _page,
     "sought": _sought,
     "clock": _clock,
+    "filter": _filter,
     "system": _effect("system"),
     "process": _effect("process"),
     "install": _effect("install"),

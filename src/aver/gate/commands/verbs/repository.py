@@ -17,6 +17,7 @@ _LOOKS_LIKE_FILE = re.compile(r"\.{0,2}/.*|\.{1,2}|.*[*?\[].*|.*/|.*\.[A-Za-z][A
 _MOVES_HEAD = re.compile(
     r".*[~^].*|.*@\{.*|[0-9a-f]{7,40}|(?:origin|upstream)/.*|ORIG_HEAD|FETCH_HEAD|MERGE_HEAD|v[0-9].*"
 )
+_SURELY_A_BRANCH = re.compile(rf"-|@|HEAD|main|master|develop|trunk|{_MOVES_HEAD.pattern}")
 _HARMLESS_SETTINGS = re.compile(
     r"user\.(?:name|email|signingkey)|color\..*|column\..*|advice\..*|log\.(?:date|decorate|abbrevcommit|showsignature)"
     r"|core\.(?:quotepath|autocrlf|eol|filemode|abbrev|ignorecase|precomposeunicode|safecrlf|whitespace|symlinks)"
@@ -54,10 +55,20 @@ def _after_dashes(call: Call, word: Word) -> bool:
 
 
 def _discards(call: Call, word: Word) -> None:
-    """An operand of `git checkout`: a branch, or a file whose changes are thrown away."""
+    """An operand of `git checkout`: a branch, or a file whose changes are thrown away. `git switch` takes branches."""
     known = word.value
+    if call.program == "git switch":
+        return
     if known is None or _after_dashes(call, word) or (_LOOKS_LIKE_FILE.fullmatch(known) and known != "-"):
         call.touches("delete", word)
+    elif not _SURELY_A_BRANCH.fullmatch(known) and not {"-b", "-B", "--orphan", "-t", "--track"} & _options(call):
+        call.touches("delete", word)
+        advice = f"write git switch {known[:60]}, or git checkout -- {known[:60]}"
+        call.unclear("unknown-target", f"a branch, or a file whose changes are thrown away: {advice}", word)
+
+
+def _options(call: Call) -> set[str]:
+    return {(given.value or "").partition("=")[0] for given in call.words}
 
 
 def _restores(call: Call, word: Word) -> None:

@@ -1,0 +1,234 @@
+"""One action of an agent: the record of the CapSeal Agent Protocol, fourteen fields, strict.
+
+An `AgentAction` that exists is well formed: known words, hashes of 64 lower-case hex digits, a score between 0 and 1,
+a time in UTC written with `Z` or `+00:00`. What it says is kept to the letter, the time's text included, because
+its receipt is a hash over that.
+
+    >>> action = AgentAction("act_0001", "tool_call", *[text_hash(part) for part in ("read file", "foo.py", "text")],
+    ...     None, None, None, None, None, True, 45, "2024-01-15T10:30:00Z")
+    >>> AgentAction.from_dict(action.to_dict()) == action
+    True
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from aver.capsule.canonical import ascii_json
+from aver.errors import BadInput
+from aver.gate.action import ACTION_TYPES
+from aver.gate.decision import DECISIONS
+
+__all__ = [
+    "ACTION_TYPES",
+    "DECISIONS",
+    "FIELDS",
+    "POLICY_VERDICTS",
+    "AgentAction",
+    "text_hash",
+    "value_hash",
+]
+
+POLICY_VERDICTS = ("PROOF_ONLY", "POLICY_ENFORCED", "FULLY_VERIFIED")
+
+FIELDS = (
+    *("action_id", "action_type", "instruction_hash", "input_hash", "output_hash", "parent_action_id"),
+    *("parent_receipt_hash", "gate_score", "gate_decision", "policy_verdict", "success", "duration_ms"),
+    *("timestamp", "metadata"),
+)
+"""In the order in which the protocol lists and the files write them."""
+
+OPTIONAL = frozenset(
+    {"parent_action_id", "parent_receipt_hash", "gate_score", "gate_decision", "policy_verdict", "metadata"}
+)
+
+ID_MAX = 256
+"""Characters of an action's id: part of an idempotency key, and shown in tables."""
+
+DURATION_MAX = 2**53
+"""Milliseconds. Every language reads integers up to here exactly."""
+
+_HEX64 = re.compile(r"[0-9a-f]{64}").fullmatch
+_TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d{1,9})?(?:Z|\+00:00)", re.ASCII).fullmatch
+_THREE_HASHES = re.compile(r"[0-9a-f]{192}").fullmatch
+_TYPES, _DECISIONS, _VERDICTS = frozenset(ACTION_TYPES), frozenset(DECISIONS), frozenset(POLICY_VERDICTS)
+
+
+@dataclass(frozen=True, slots=True)
+class AgentAction:
+    """What an agent did, by hashes: who asked for it, what went in, what came out, what the gate said."""
+
+    action_id: str
+    action_type: str
+    instruction_hash: str
+    input_hash: str
+    output_hash: str
+    parent_action_id: str | None
+    parent_receipt_hash: str | None
+    gate_score: float | None
+    gate_decision: str | None
+    policy_verdict: str | None
+    success: bool
+    duration_ms: int
+    timestamp: str
+    metadata: Mapping[str, Any] | None = None
+    """Free, and outside the receipt: the action's capsule binds it."""
+
+    def __post_init__(self) -> None:
+        if not self._is_plainly_fine():
+            self._check()
+
+    def _is_plainly_fine(self) -> bool:
+        """Whether all fields are what they mostly are. Asked in one go: this runs for every line that is read."""
+        score, parent = self.gate_score, self.parent_receipt_hash
+        try:
+            hashes = self.instruction_hash + self.input_hash + self.output_hash
+            return (
+                len(self.instruction_hash) == len(self.input_hash) == 64
+                and _THREE_HASHES(hashes) is not None
+                and (parent is None or _HEX64(parent) is not None)
+                and self.action_type in _TYPES
+                and (score is None or (type(score) is float and 0 <= score <= 1))
+                and (self.gate_decision is None or self.gate_decision in _DECISIONS)
+                and (self.policy_verdict is None or self.policy_verdict in _VERDICTS)
+                and type(self.success) is bool
+                and type(self.duration_ms) is int
+                and 0 <= self.duration_ms <= DURATION_MAX
+                and (self.metadata is None or type(self.metadata) is dict)
+                and _is_id(self.action_id)
+                and (self.parent_action_id is None or _is_id(self.parent_action_id))
+                and _is_time(self.timestamp)
+            )
+        except (TypeError, AttributeError):
+            return False
+
+    def _check(self) -> None:
+        """Refuse what is wrong, by its name; make a plain float of what is one."""
+        _check_id(self.action_id, "action_id")
+        if self.parent_action_id is not None:
+            _check_id(self.parent_action_id, "parent_action_id")
+        _check_word(self.action_type, _TYPES, ACTION_TYPES, "action_type")
+        if self.gate_decision is not None:
+            _check_word(self.gate_decision, _DECISIONS, DECISIONS, "gate_decision")
+        if self.policy_verdict is not None:
+            _check_word(self.policy_verdict, _VERDICTS, POLICY_VERDICTS, "policy_verdict")
+        _check_hash(self.instruction_hash, "instruction_hash")
+        _check_hash(self.input_hash, "input_hash")
+        _check_hash(self.output_hash, "output_hash")
+        if self.parent_receipt_hash is not None:
+            _check_hash(self.parent_receipt_hash, "parent_receipt_hash")
+        if self.gate_score is not None:
+            object.__setattr__(self, "gate_score", _score(self.gate_score))
+        if type(self.success) is not bool:
+            raise BadInput(f"success must be true or false, not {_shown(self.success)}")
+        if type(self.duration_ms) is not int or not 0 <= self.duration_ms <= DURATION_MAX:
+            raise BadInput(f"duration_ms must be a whole number of milliseconds, not {_shown(self.duration_ms)}")
+        _check_time(self.timestamp)
+        if self.metadata is not None and not isinstance(self.metadata, dict):
+            raise BadInput(f"metadata must be an object, not {type(self.metadata).__name__}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fourteen fields, in the protocol's order."""
+        return {
+            "action_id": self.action_id,
+            "action_type": self.action_type,
+            "instruction_hash": self.instruction_hash,
+            "input_hash": self.input_hash,
+            "output_hash": self.output_hash,
+            "parent_action_id": self.parent_action_id,
+            "parent_receipt_hash": self.parent_receipt_hash,
+            "gate_score": self.gate_score,
+            "gate_decision": self.gate_decision,
+            "policy_verdict": self.policy_verdict,
+            "success": self.success,
+            "duration_ms": self.duration_ms,
+            "timestamp": self.timestamp,
+            "metadata": self.metadata,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> AgentAction:
+        """Read an action. Optional fields may be left out; a field that is none of the fourteen is refused."""
+        if not isinstance(data, Mapping):
+            raise BadInput(f"an action must be an object, not {type(data).__name__}")
+        for name in data:
+            if name not in _FIELDS:
+                raise BadInput(f"{_shown(name)} is not a field of an action")
+        try:
+            values: dict[str, Any] = {name: data.get(name) if name in OPTIONAL else data[name] for name in FIELDS}
+            return cls(**values)
+        except KeyError as missing:
+            raise BadInput(f"the action lacks {missing.args[0]!r}") from None
+
+
+_FIELDS = frozenset(FIELDS)
+
+
+def text_hash(text: str) -> str:
+    """The hash of an instruction, or of an input or output that is a text."""
+    if not isinstance(text, str):
+        raise BadInput(f"an instruction is a text, not {type(text).__name__}")
+    try:
+        return hashlib.sha256(text.encode("utf-8")).hexdigest()
+    except UnicodeEncodeError:
+        raise BadInput("a text holds a lone surrogate, which UTF-8 cannot carry") from None
+
+
+def value_hash(value: Any) -> str:
+    """The hash of inputs or outputs: a text as it is, anything else as sorted compact ASCII JSON."""
+    return text_hash(value) if isinstance(value, str) else hashlib.sha256(ascii_json(value)).hexdigest()
+
+
+def _is_id(value: Any) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= ID_MAX and value.isprintable()
+
+
+def _check_id(value: Any, name: str) -> None:
+    if not _is_id(value):
+        raise BadInput(f"{name} must be 1 to {ID_MAX} printable characters, not {_shown(value)}")
+
+
+def _check_word(value: Any, known: frozenset[str], listed: tuple[str, ...], name: str) -> None:
+    if not isinstance(value, str) or value not in known:
+        raise BadInput(f"Invalid {name} {_shown(value)}. Must be one of: {', '.join(sorted(listed))}")
+
+
+def _check_hash(value: Any, name: str) -> None:
+    if not isinstance(value, str) or not _HEX64(value):
+        raise BadInput(f"{name} must be 64 lower-case hex digits, not {_shown(value)}")
+
+
+def _score(value: Any) -> float:
+    # Not a bool, and a float of another library as the plain float that it is.
+    if type(value) is not int and not isinstance(value, float):
+        raise BadInput(f"gate_score must be a number from 0 to 1, not {_shown(value)}")
+    if not 0 <= value <= 1:
+        raise BadInput(f"gate_score must lie between 0 and 1, not at {_shown(value)}")
+    return value if type(value) is int else float(value)
+
+
+def _is_time(value: Any) -> bool:
+    match = _TIME(value) if isinstance(value, str) else None
+    if match is None:
+        return False
+    try:
+        datetime.fromisoformat(match[1])
+    except ValueError:
+        return False
+    return True
+
+
+def _check_time(value: Any) -> None:
+    if not _is_time(value):
+        words = f"timestamp must be ISO 8601 in UTC, not {_shown(value)}"
+        raise BadInput(words, advice="such as 2026-05-31T09:00:00Z")
+
+
+def _shown(value: Any) -> str:
+    text = ascii(value)
+    return text if len(text) <= 80 else f"{text[:79]}…"

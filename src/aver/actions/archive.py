@@ -1,0 +1,227 @@
+"""`.cap` files: gzip over tar. Written so that the same files give the same bytes, and read as if by an enemy.
+
+Nothing is ever extracted to a name: members are read one after the other into files without one. Refused are links,
+devices, directories, absolute and hidden names, `..`, a name that comes twice, more members or bytes than a run can
+have, a ratio that no honest text reaches, anything behind the end of the tar, and anything behind the gzip.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+import tarfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from tempfile import SpooledTemporaryFile
+from typing import IO, BinaryIO, cast
+
+from aver.capsule.bounds import Unreadable
+from aver.errors import BadInput
+from aver.ledger.outside import CHUNK, check_file_name
+
+__all__ = ["OWN_HEADER", "Archive", "opened_archive", "pack"]
+
+OWN_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff"
+"""No name, no time, no system: what would make two archives of the same run differ."""
+
+LEVEL = 6
+
+MEMBERS_MAX = 64
+"""Members of an archive. Aver writes six, others seven or eight."""
+
+MEMBER_MAX = 2 * 1024**3
+"""Bytes of one member, unpacked: some million actions."""
+
+HONEST_SIZE, RATIO_MAX = 64 * 1024**2, 250
+"""Beyond the first, an archive that unpacks to more than so many times its size is refused. Hashes and signatures do
+not pack well: runs reach a ratio of ten."""
+
+IN_MEMORY = 32 * 1024**2
+"""Bytes of a member that are kept in memory; the rest goes to a temporary file."""
+
+TAR_RECORD = 10_240
+"""A tar ends in zeros up to a multiple of this."""
+
+TIMES_MAX = 4096
+"""Bytes of an extended header with times."""
+
+_TIMES = re.compile(rb"(?:[0-9]{1,4} [amc]time=[0-9]{1,20}(?:\.[0-9]{1,20})?\n)*").fullmatch
+
+
+# --- writing
+
+
+def pack(members: Mapping[str, BinaryIO], out: BinaryIO) -> None:
+    """Write an archive with these members, in this order."""
+    deflate = zlib.compressobj(LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
+    crc = size = packed = 0
+
+    def put(data: bytes) -> None:
+        nonlocal crc, size, packed
+        crc, size = zlib.crc32(data, crc), size + len(data)
+        piece = deflate.compress(data)
+        packed += len(piece)
+        out.write(piece)
+
+    out.write(OWN_HEADER)
+    for name, file in members.items():
+        length = file.seek(0, 2)
+        if length > MEMBER_MAX:
+            raise BadInput(f"{name} has {length} bytes; a .cap takes {MEMBER_MAX}", advice="keep runs shorter")
+        file.seek(0)
+        put(_header(name, length))
+        while chunk := file.read(CHUNK):
+            put(chunk)
+        put(bytes(-length % tarfile.BLOCKSIZE))
+    put(bytes(2 * tarfile.BLOCKSIZE))
+    put(bytes(-size % TAR_RECORD))
+    out.write(deflate.flush())
+    out.write(struct.pack("<II", crc, size & 0xFFFFFFFF))
+    if _is_bomb(size, packed):
+        raise BadInput("the run packs so well that its .cap would be taken for an attack", advice="keep it unpacked")
+
+
+def _header(name: str, size: int) -> bytes:
+    info = tarfile.TarInfo(name)
+    info.size = size
+    return info.tobuf(tarfile.USTAR_FORMAT)
+
+
+def _is_bomb(size: int, packed: int) -> bool:
+    return size > HONEST_SIZE and size > packed * RATIO_MAX
+
+
+# --- reading
+
+
+@dataclass(slots=True)
+class Archive:
+    """What was in an archive."""
+
+    members: dict[str, IO[bytes]]
+    plain: bool
+    """Whether the container itself is what Aver writes: its header, and every member's."""
+
+    def small(self, name: str, limit: int) -> bytes | None:
+        """A member that should be small; None if there is none. `Unreadable` if it is not small."""
+        file = self.members.get(name)
+        if file is None:
+            return None
+        file.seek(0)
+        data = file.read(limit + 1)
+        if len(data) > limit:
+            raise Unreadable(f"{name} is larger than {limit} bytes")
+        return data
+
+
+@contextmanager
+def opened_archive(file: BinaryIO) -> Iterator[Archive]:
+    """Everything in an archive. `Unreadable` says what is wrong with it."""
+    beginning = file.read(len(OWN_HEADER))
+    file.seek(0)
+    archive = Archive({}, plain=beginning == OWN_HEADER)
+    try:
+        _read_members(file, archive)
+        yield archive
+    finally:
+        for member in archive.members.values():
+            member.close()
+
+
+def _read_members(file: BinaryIO, archive: Archive) -> None:
+    stream = _Unpacked(file)
+    described = False
+    try:
+        while (block := stream.exactly(tarfile.BLOCKSIZE)).strip(b"\0"):
+            info = tarfile.TarInfo.frombuf(block, "utf-8", "strict")
+            if info.type == tarfile.XHDTYPE and not described:
+                _check_times(stream, info)
+                archive.plain, described = False, True
+                continue
+            described = False
+            _check_member(info, archive)
+            archive.plain = archive.plain and block == _header(info.name, info.size)
+            archive.members[info.name] = kept = cast(IO[bytes], SpooledTemporaryFile(IN_MEMORY))  # noqa: SIM115
+            stream.copy(info.size, kept)
+            if stream.exactly(-info.size % tarfile.BLOCKSIZE).strip(b"\0"):
+                raise Unreadable(f"something stands behind the end of {info.name}")
+        while chunk := stream.some(CHUNK):
+            if chunk.strip(b"\0"):
+                raise Unreadable("something stands behind the end of the tar")
+    except (tarfile.TarError, zlib.error, EOFError, ValueError) as error:
+        raise Unreadable(f"not a tar in gzip, or a damaged one: {error}") from None
+    archive.plain = archive.plain and stream.size % TAR_RECORD == 0
+
+
+def _check_times(stream: _Unpacked, info: tarfile.TarInfo) -> None:
+    """An extended header, which Python's own writer adds for fractions of seconds. Anything else in one is refused."""
+    if not 0 <= info.size <= TIMES_MAX:
+        raise Unreadable("an extended header is too large")
+    text = stream.exactly(info.size + -info.size % tarfile.BLOCKSIZE)[: info.size]
+    if not _TIMES(text):
+        raise Unreadable("an extended header says more than times")
+
+
+def _check_member(info: tarfile.TarInfo, archive: Archive) -> None:
+    shown = ascii(info.name)[:80]
+    if info.type != tarfile.REGTYPE:
+        raise Unreadable(f"{shown} is not a plain file")
+    for part in info.name.split("/"):
+        check_file_name(part)
+    if info.name in archive.members:
+        raise Unreadable(f"{shown} is in it twice")
+    if len(archive.members) >= MEMBERS_MAX:
+        raise Unreadable(f"it has more than {MEMBERS_MAX} members")
+    if not 0 <= info.size <= MEMBER_MAX:
+        raise Unreadable(f"{shown} is larger than {MEMBER_MAX} bytes")
+
+
+class _Unpacked:
+    """The bytes inside one gzip member, of which there must be exactly one, with nothing behind it."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._inflate = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        self._packed = 0
+        self.size = 0
+
+    def exactly(self, size: int) -> bytes:
+        """So many bytes, which are few."""
+        parts = []
+        while size:
+            parts.append(self.some(size))
+            if not parts[-1]:
+                raise EOFError("it ends early")
+            size -= len(parts[-1])
+        return b"".join(parts)
+
+    def copy(self, size: int, out: IO[bytes]) -> None:
+        while size:
+            chunk = self.some(min(size, CHUNK))
+            if not chunk:
+                raise EOFError("it ends early")
+            out.write(chunk)
+            size -= len(chunk)
+        out.seek(0)
+
+    def some(self, most: int) -> bytes:
+        """Some bytes, at most so many; none at the end."""
+        inflate = self._inflate
+        while not inflate.eof:
+            packed = inflate.unconsumed_tail
+            if not packed:
+                packed = self._file.read(CHUNK)
+                self._packed += len(packed)
+                if not packed:
+                    raise EOFError("it ends early")
+            piece = inflate.decompress(packed, most)
+            self.size += len(piece)
+            if _is_bomb(self.size, self._packed):
+                raise Unreadable(f"it unpacks to more than {RATIO_MAX} times its size")
+            if piece:
+                return piece
+        if inflate.unused_data or self._file.read(1):
+            raise Unreadable("something stands behind the end of the gzip")
+        return b""

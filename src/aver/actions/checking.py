@@ -1,0 +1,321 @@
+"""Judging a sealed run: its receipts (see `receipt_chain`), its capsules, its gates and its proof, record by record.
+
+    sealed   each line is, to the byte, the action in its capsule; none is missing and none is more (TRUNCATED); the
+             seal says the same count, head, last receipt and verdict
+    gates    each decision that an action names is there, is signed, and is about this action; none that refuses was
+             followed by the deed; none was used twice
+    proof    the statement in the seal follows from the actions: every equation of the trace, and its root
+
+Findings name the action by its number and id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import orjson
+
+from aver.actions.action import AgentAction
+from aver.actions.gating import Decided, decided_in, difference
+from aver.actions.lines import Line
+from aver.actions.proof import verify_trace
+from aver.actions.receipt_chain import ReceiptChain
+from aver.actions.records import ACTION, OPEN, SEAL, GateMark, RunSeal, run_verdict, seal_of, sealed_action
+from aver.actions.sliced import SlicedJudge, failures_in
+from aver.capsule.block import kind_of
+from aver.capsule.canonical import plain_bytes
+from aver.capsule.sealed import Sealed
+from aver.errors import BadInput
+from aver.ledger import Head
+from aver.verdict import ChainJudge, Finding, Place, Rules, Tally
+
+__all__ = ["RUN_CHECKS", "Judged", "RunJudge"]
+
+RUN_CHECKS = ("receipts", "parents", "sealed", "gates", "proof")
+"""The checks of this room, in the order of their report."""
+
+
+class _Gated(NamedTuple):
+    """An action that names a decision."""
+
+    number: int
+    action: AgentAction
+    mark: GateMark
+
+
+@dataclass(slots=True)
+class _Gates:
+    """What there is of the gate's records."""
+
+    decided: dict[str, Decided]
+    """By the hash of their capsules; only those whose seals hold."""
+    broken: set[str]
+    count: int = 0
+    head: str | None = None
+
+
+class Judged(NamedTuple):
+    """What was found, in the order in which it is to be told."""
+
+    records: Tally
+    """About the actions, one by one."""
+    capsules: Tally
+    """About the capsules themselves."""
+    ending: Tally
+    """About the run as a whole: its gates, its seal and its proof."""
+
+
+class RunJudge:
+    """Judges a run's chain together with its lines.
+
+    `identity` is the head that the chain must have by whoever gave it out. Its count is only a hint here, its hash is
+    not used.
+    """
+
+    def __init__(self, rules: Rules, *, run_id: str, identity: Head, source: str | None = None) -> None:
+        self.tally = Tally()
+        """What this room finds."""
+        self.receipts = ReceiptChain(self.tally, chain=identity.chain, source=source)
+        self.capsules = Tally()
+        self.count = 0
+        self.actions = 0
+        """How many capsules of actions there are."""
+        self.head: str | None = None
+        self.seal: RunSeal | None = None
+        self._rules = rules
+        self._run_id = run_id
+        self._identity = identity
+        self._gated: list[_Gated] = []
+        self._unmarked = 0
+        self._enforced: list[bool] = []
+        self._gates = _Gates({}, set())
+        self._judge = self._judge_of(identity.chain, identity.count)
+        self._gate_judge: SlicedJudge | None = None
+
+    def _judge_of(self, chain: str, expected: int) -> SlicedJudge:
+        named = {"name": chain, "ledger": self._identity.ledger, "tenant": self._identity.tenant}
+        return SlicedJudge(self._rules, chain=chain, identity=named, expected=expected)
+
+    def close(self) -> None:
+        """Let go of what the judging took; also where it was broken off."""
+        self._judge.close()
+        if self._gate_judge is not None:
+            self._gate_judge.close()
+
+    # --- the run's chain
+
+    def take(self, record: Sealed, line: Line | None, text: bytes | None) -> None:
+        """Judge the next record of the chain, which must be the capsule of `line` if it is that of an action; `text` is
+        that action's sealed text."""
+        content = self._judge.take(record)
+        at, before = self.count, self.head
+        self.count, self.head = at + 1, record.hash
+        if content is None:
+            return  # Reported; what it says is nobody's word.
+        kind = kind_of(content)
+        try:
+            if self.seal is not None:
+                self._fail("sealed", "STATE_VIOLATION", "a record follows the run's seal", at)
+            elif kind == ACTION and at > 0:
+                self._take_action(content, line, text, at)
+            elif kind == SEAL and at > 0:
+                self._take_seal(content, Head(*self._place, at, before))
+            elif kind == OPEN and at == 0:
+                if content["outcome"]["result"]["run_id"] != self._run_id:
+                    self._fail("sealed", "CHAIN_IDENTITY", "the chain was opened for another run", at)
+            else:
+                self._fail("sealed", "STATE_VIOLATION", f"a record of kind {kind[:40]} does not belong here", at)
+        except (BadInput, KeyError, TypeError, AttributeError) as error:
+            words = error.message if isinstance(error, BadInput) else "it lacks what a record of its kind says"
+            self._fail("sealed", "SCHEMA_INVALID", words, at)
+
+    @property
+    def _place(self) -> tuple[str, str, str]:
+        return self._identity.ledger, self._identity.tenant, self._identity.chain
+
+    def _take_action(self, content: Mapping[str, Any], line: Line | None, text: bytes | None, at: int) -> None:
+        self.actions += 1
+        if line is None or text is None:
+            return  # The line cannot be read or is missing, and that is reported.
+        action = line.action
+        fields, receipt, mark = sealed_action(content)
+        if not _is_written(fields, text):
+            self._fail("sealed", "RECEIPT_MISMATCH", "the line is not the action that was sealed", at)
+            return
+        if receipt != line.receipt_hash:
+            self._fail("sealed", "RECEIPT_MISMATCH", "the capsule has another receipt than the line", at)
+        self._enforced.append(action.policy_verdict == "POLICY_ENFORCED")
+        index = at - 1
+        if mark is not None:
+            self._gated.append(_Gated(index, action, mark))
+            return
+        self._unmarked += action.gate_decision is not None or action.gate_score is not None
+        if action.policy_verdict in ("POLICY_ENFORCED", "FULLY_VERIFIED"):
+            words = f"it says {action.policy_verdict}, but names no decision of the gate"
+            self._fail("gates", "CLAIM_UNPROVEN", words, at)
+
+    def _take_seal(self, content: Mapping[str, Any], head: Head) -> None:
+        ledger, tenant, chain = self._place
+        seal = self.seal = seal_of(content, ledger=ledger, tenant=tenant, chain=chain)
+        self.tally.did("sealed")
+        at = head.count
+        if seal.run_id != self._run_id:
+            self._fail("sealed", "CHAIN_IDENTITY", "the seal is of another run", at)
+        if seal.head != head:
+            self._fail("sealed", "TRUNCATED", "the seal says another head of the chain than it has", at)
+
+    # --- the gate's records
+
+    def wanted_gates(self) -> list[str]:
+        """The decisions that actions name and that were not taken yet, by the hashes of their capsules."""
+        taken = self._gates.decided.keys() | self._gates.broken
+        return list(dict.fromkeys(mark.record for _, _, mark in self._gated if mark.record not in taken))
+
+    def take_gate(self, record: Sealed) -> None:
+        """Judge a record of the gate: the next of the run's own gate chain, or one of another chain."""
+        own = None if self.seal is None or self.seal.gates is None else self.seal.gates.chain
+        if record.chain == own and own is not None:
+            if self._gate_judge is None:
+                self._gate_judge = self._judge_of(own, 0)
+            self._gates.count, self._gates.head = self._gates.count + 1, record.hash
+            content = self._gate_judge.take(record)
+        else:
+            judge = ChainJudge(self._rules, chain=record.chain, start=None, needs_block=True)
+            content = judge.judge(record)
+            content = None if failures_in(judge.tally) else content
+            self.capsules.merge(judge.finish())
+        if content is None:
+            self._gates.broken.add(record.hash)
+            return
+        try:
+            self._gates.decided[record.hash] = decided_in(record, content)
+        except BadInput:
+            return  # Some other record of that chain, such as one that was put there by hand.
+
+    def _finish_gates(self, *, complete: bool) -> set[int]:
+        """Hold actions to their decisions. Returns the numbers of those that nothing bears out."""
+        unproven: set[int] = set()
+        used: set[str] = set()
+        for index, action, mark in self._gated:
+            decided = self._gates.decided.get(mark.record)
+            problem = _gate_problem(action, mark, decided, is_first_use=mark.record not in used)
+            used.add(mark.record)
+            if problem is not None or decided is None or not decided.allows:
+                unproven.add(index)
+            if problem is not None:
+                self._fail("gates", problem[0], f"{action.action_id}: {problem[1]}", index + 1)
+        self._tell_gates(complete=complete)
+        return unproven
+
+    def _tell_gates(self, *, complete: bool) -> None:
+        count, chain = len(self._gated), self._identity.chain
+        if count:
+            self.tally.did("gates", count)
+        approved = sum(mark.decision == "human_approved" for _, _, mark in self._gated)
+        if approved:
+            words = f"{count} checked, {approved} approved by a human: the approvals are in the ledger"
+            self.tally.notes["gates"] = words
+        missing = len(self.wanted_gates())
+        if missing and complete:
+            words = f"{missing} decisions that actions name are not here"
+            self.tally.add(Finding("gates", "failed", "ARTIFACT_MISSING", words, Place(chain)))
+        elif missing:
+            self.tally.skip("gates", f"{missing} decisions that actions name are not here", matters=True)
+        if self._unmarked:
+            words = f"{self._unmarked} actions claim a decision of the gate without naming its record"
+            self.tally.add(Finding("gates", "warning", "CLAIM_UNPROVEN", words, Place(chain)))
+
+    # --- the end
+
+    def finish(self, *, complete: bool) -> Judged:
+        """All that was found. `complete`: the run must be sealed, and all it refers to be here."""
+        receipts, taken = self.receipts, self.tally
+        receipts.finish()
+        self.tally = Tally()
+        if self.actions:
+            taken.did("sealed", self.actions)
+        unproven = self._finish_gates(complete=complete)
+        self.capsules.merge(self._judge.finish())
+        self.capsules.chains += 1
+        if self._gate_judge is not None:
+            self.capsules.merge(self._gate_judge.finish())
+            self.capsules.chains += 1
+        if self.seal is None:
+            words = "the run is not sealed: actions may be missing at its end"
+            if complete:
+                self._fail("sealed", "TRUNCATED", words, self.count)
+            else:
+                self.tally.skip("sealed", words, matters=True)
+            self.tally.skip("proof", "the run is not sealed, so nothing is stated about it", matters=False)
+        else:
+            self._finish_seal(self.seal, unproven)
+        return Judged(taken, self.capsules, self.tally)
+
+    def _finish_seal(self, seal: RunSeal, unproven: set[int]) -> None:
+        receipts, at = self.receipts, seal.head.count
+        actions = at - 1
+        if not seal.num_actions == actions == receipts.count:
+            words = (
+                f"the seal counts {seal.num_actions} actions; {actions} capsules and {receipts.count} lines are here"
+            )
+            self._fail("sealed", "TRUNCATED", words, at)
+        elif seal.final_receipt_hash != receipts.last_receipt:
+            self._fail("sealed", "RECEIPT_MISMATCH", "the seal names another last receipt", at)
+        enforced = [said and index not in unproven for index, said in enumerate(self._enforced)]
+        earned = run_verdict(enforced=enforced, proved=seal.statement is not None)
+        if seal.policy_verdict != earned and _RANK[seal.policy_verdict] > _RANK[earned]:
+            words = f"the seal says {seal.policy_verdict}; what is here bears out {earned}"
+            self._fail("gates", "CLAIM_UNPROVEN", words, at)
+        if seal.gates is not None and (self._gates.count, self._gates.head) != (seal.gates.count, seal.gates.hash):
+            words = f"the seal counts {seal.gates.count} records of the gate; {self._gates.count} are here, or others"
+            self._fail("gates", "TRUNCATED", words, at)
+        self._finish_proof(seal, at)
+
+    def _finish_proof(self, seal: RunSeal, at: int) -> None:
+        if seal.statement is None:
+            self.tally.skip("proof", "the run was sealed without one", matters=False)
+            return
+        self.tally.did("proof", self.receipts.count)
+        if seal.statement.run_id != self._run_id:
+            self._fail("proof", "PROOF_INVALID", "the statement is about another run", at)
+        problem = verify_trace(seal.statement, self.receipts.trace)
+        if problem is not None:
+            self._fail("proof", "PROOF_INVALID", problem, at)
+
+    def _fail(self, check: str, code: str, words: str, at: int) -> None:
+        self.tally.add(Finding(check, "failed", code, words, Place(self._identity.chain, at)))
+
+
+def _gate_problem(
+    action: AgentAction, mark: GateMark, decided: Decided | None, *, is_first_use: bool
+) -> tuple[str, str] | None:
+    """What is wrong between an action and the decision that it names: a code and words."""
+    if decided is None:
+        return None  # That it is not here, or does not hold, is told apart.
+    words = difference(action, mark, decided)
+    if words is not None:
+        return "EVIDENCE_INVALID", f"it is not what was gated: {words}"
+    if not is_first_use:
+        return "REPLAY", "the decision that it names was used by an action before"
+    if decided.allows:
+        return None
+    if action.success:
+        return "ROLE_POLICY_VIOLATION", f"it was done, though the gate said {decided.decision}"
+    if action.policy_verdict == "POLICY_ENFORCED":
+        return "CLAIM_UNPROVEN", f"it says that policy was enforced; the gate said {decided.decision}"
+    return None
+
+
+def _is_written(value: Any, expected: bytes) -> bool:
+    """Whether these are the canonical bytes of a value. `orjson` writes nearly all values so, and ten times as fast."""
+    try:
+        if orjson.dumps(value, option=orjson.OPT_SORT_KEYS) == expected:
+            return True
+    except TypeError:
+        pass  # It holds a number that only the exact writer writes.
+    return plain_bytes(value) == expected
+
+
+_RANK = {None: 0, "PROOF_ONLY": 1, "POLICY_ENFORCED": 2, "FULLY_VERIFIED": 3}

@@ -1,0 +1,132 @@
+"""The gate and the run: asking before an action, and holding an action to what was gated afterwards.
+
+An action is what was gated if
+
+* its type is that of the gated action;
+* its instruction is the gated action's description, where that has one;
+* its input is the gated action's arguments, where that has some;
+* the change that was made is the gated diff, where both are known.
+
+A decision whose action had secrets in it is recorded with those masked; then only the type and the diff can be held to
+it. A decision is good for one action.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from aver.actions.action import AgentAction, text_hash, value_hash
+from aver.actions.records import GateMark
+from aver.capsule.block import kind_of
+from aver.capsule.sealed import Sealed
+from aver.errors import AverError, BadInput
+
+__all__ = ["ALLOWING", "Decided", "decided_in", "difference", "mark_of", "with_verdict"]
+
+DECISION = "gate.decision"
+"""The kind of a decision's record."""
+
+ALLOWING = frozenset({"pass", "human_approved"})
+"""Decisions after which an action may be done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What a gate's record says, as far as actions are held to it."""
+
+    record: str
+    """The hash of its capsule."""
+    record_id: str
+    gate_id: str
+    decision: str
+    digest: str
+    score: float | None
+    action: Mapping[str, Any]
+    masked: bool
+
+    @property
+    def allows(self) -> bool:
+        return self.decision in ALLOWING
+
+
+def decided_in(record: Sealed, content: Mapping[str, Any] | None = None) -> Decided:
+    """Read a decision's record; `BadInput` where it is none."""
+    content = record.to_dict() if content is None else content
+    if kind_of(content) != DECISION:
+        raise BadInput("the record is not that of a gate's decision")
+    try:
+        result = content["outcome"]["result"]
+        action = result["action"]
+        found = Decided(
+            record=record.hash,
+            record_id=content["id"],
+            gate_id=result["gate_id"],
+            decision=result["decision"],
+            digest=result["digest"],
+            score=result["score"],
+            action=action,
+            masked=bool(result["masked"]["count"]),
+        )
+    except (KeyError, TypeError):
+        raise BadInput("the record of a gate's decision is not whole") from None
+    texts = (found.gate_id, found.decision, found.digest)
+    if not isinstance(action, dict) or not all(isinstance(text, str) for text in texts):
+        raise BadInput("the record of a gate's decision is not well formed")
+    return found
+
+
+def mark_of(decided: Decided, diff_text: str | None) -> GateMark:
+    """What an action's capsule says of the decision it was done under."""
+    diff = None if diff_text is None else text_hash(diff_text)
+    return GateMark(decided.gate_id, decided.record, decided.digest, decided.decision, diff)
+
+
+def difference(action: AgentAction, mark: GateMark, decided: Decided) -> str | None:
+    """In what an action is not the one that was gated; None where nothing tells them apart."""
+    gated = decided.action
+    if (mark.gate_id, mark.digest) != (decided.gate_id, decided.digest):
+        return "the decision it names is about something else"
+    if (action.gate_decision, mark.decision) != (decided.decision, decided.decision):
+        return f"it says that the gate decided {action.gate_decision}; the gate's record says {decided.decision}"
+    if action.gate_score != decided.score:
+        return "it says another score than the gate's record"
+    if action.action_type != gated.get("type"):
+        return f"it is a {action.action_type}; what was gated is a {str(gated.get('type'))[:40]}"
+    diff = gated.get("diff_sha256")
+    if mark.diff_sha256 is not None and diff is not None and mark.diff_sha256 != diff:
+        return "the change that was made is not the one that was gated"
+    if decided.masked:
+        return None
+    try:
+        if gated.get("description") and text_hash(gated["description"]) != action.instruction_hash:
+            return "its instruction is not what was gated"
+        if gated.get("arguments") and value_hash(gated["arguments"]) != action.input_hash:
+            return "its input is not what was gated"
+    except AverError:
+        return "what was gated cannot be compared with it"
+    return None
+
+
+def with_verdict(
+    action: AgentAction, mark: GateMark | None, decided: Decided | None, *, is_first_use: bool
+) -> AgentAction:
+    """The action with what its gate decided, and with the verdict that is true of it.
+
+    `BadInput` where it says already that the gate decided something else, or claims a verdict that nothing bears out.
+    """
+    enforced = False
+    if mark is not None and decided is not None:
+        if action.gate_decision not in (None, decided.decision) or action.gate_score not in (None, decided.score):
+            words = f"the gate decided {decided.decision}, not {action.gate_decision}, or with another score"
+            raise BadInput(words, advice="leave gate_decision and gate_score out: gate_id tells them")
+        action = replace(action, gate_decision=decided.decision, gate_score=decided.score)
+        enforced = decided.allows and is_first_use and difference(action, mark, decided) is None
+    claimed = action.policy_verdict
+    if claimed == "FULLY_VERIFIED" or (claimed == "POLICY_ENFORCED" and not enforced):
+        raise BadInput(
+            f"policy_verdict {claimed} is not borne out for {action.action_id}",
+            advice="leave it out: it follows from the gate's decision",
+        )
+    return replace(action, policy_verdict="POLICY_ENFORCED") if enforced and claimed is None else action

@@ -1,0 +1,144 @@
+"""What a sealed run consists of: six files, in a directory or packed as a `.cap`.
+
+    manifest.json      which run this is, and size and SHA-256 of the four files below
+    head.json          a statement of purpose `cap`, signed by the ledger's key: the chain's head, the manifest's hash
+    proof.json         what is stated about the run, and how it is proved
+    commitments.json   what stands for all rows and for all capsules
+    actions.jsonl      the actions with their receipts
+    capsules.jsonl     the sealed capsules
+
+The signature covers the manifest and so all of it; the capsules are signed besides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from aver.actions.file_names import LISTED
+from aver.actions.proof import PROOF_TYPE, Statement
+from aver.actions.records import PROTOCOL_VERSION, RunSeal
+from aver.actions.trace import AIR_ID, CONSTRAINTS, WIDTH
+from aver.capsule.reading import read_json
+from aver.errors import BadInput
+from aver.ledger import Head
+
+__all__ = [
+    "HEAD_PURPOSE",
+    "SCHEMA",
+    "SMALL_MAX",
+    "FileDigest",
+    "Manifest",
+    "commitments_document",
+    "head_content",
+    "proof_document",
+]
+
+SCHEMA = "aver_cap_v1"
+HEAD_PURPOSE = "cap"
+
+SMALL_MAX = 1024 * 1024
+"""Bytes of each of the first four files, which hold a few names and hashes."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileDigest:
+    sha256: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """`manifest.json`. All but the digests is said by the run's seal, too, and held to it."""
+
+    run_id: str
+    head: Head
+    created_at: str
+    num_actions: int
+    final_receipt_hash: str
+    policy_verdict: str | None
+    proved: bool
+    files: Mapping[str, FileDigest]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "schema": SCHEMA,
+            "protocol_version": PROTOCOL_VERSION,
+            "run_id": self.run_id,
+            "head": self.head.to_dict(),
+            "created_at": self.created_at,
+            "num_actions": self.num_actions,
+            "final_receipt_hash": self.final_receipt_hash,
+            "policy_verdict": self.policy_verdict,
+            "proof_type": PROOF_TYPE if self.proved else None,
+            "files": {name: {"sha256": one.sha256, "size": one.size} for name, one in self.files.items()},
+        }
+
+    @classmethod
+    def from_bytes(cls, raw: bytes) -> Manifest:
+        """Read a manifest; `BadInput` where it is not one that Aver writes."""
+        data = read_json(raw)
+        try:
+            if data["schema"] != SCHEMA or data["protocol_version"] != PROTOCOL_VERSION:
+                raise BadInput("the manifest is of another schema or protocol", advice="use the Aver that made it")
+            files = {str(name): FileDigest(**one) for name, one in data["files"].items()}
+            found = cls(
+                data["run_id"],
+                Head.from_dict(data["head"]),
+                data["created_at"],
+                data["num_actions"],
+                data["final_receipt_hash"],
+                data["policy_verdict"],
+                data["proof_type"] == PROOF_TYPE,
+                files,
+            )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise BadInput(f"the manifest is not whole: {error}") from None
+        if found.to_dict() != data or found.files.keys() != set(LISTED):
+            raise BadInput("the manifest says more or less than a manifest does")
+        if not all(isinstance(text, str) for text in (found.run_id, found.created_at, found.final_receipt_hash)):
+            raise BadInput("the manifest does not name the run, its time and its last receipt")
+        return found
+
+
+def head_content(manifest: Manifest, manifest_sha256: str) -> dict[str, Any]:
+    """What the key of the ledger signs."""
+    return {
+        "v": 1,
+        "run_id": manifest.run_id,
+        **manifest.head.to_dict(),
+        "num_actions": manifest.num_actions,
+        "final_receipt_hash": manifest.final_receipt_hash,
+        "manifest_sha256": manifest_sha256,
+    }
+
+
+def proof_document(statement: Statement | None) -> dict[str, Any]:
+    return {
+        "v": 1,
+        "proof_type": None if statement is None else PROOF_TYPE,
+        "statement": None if statement is None else statement.to_dict(),
+        "constraints": None if statement is None else {kind: list(names) for kind, names in CONSTRAINTS.items()},
+    }
+
+
+def commitments_document(seal: RunSeal, head: Head) -> dict[str, Any]:
+    statement = seal.statement
+    return {
+        "v": 1,
+        "rows": None
+        if statement is None
+        else {
+            "air_id": AIR_ID,
+            "tree": "rfc6962",
+            "hash": "sha256",
+            "row_width": WIDTH,
+            "count": statement.num_actions,
+            "root": statement.row_root,
+        },
+        "capsules": {"chain": head.chain, "count": head.count, "hash": head.hash},
+        "gates": None
+        if seal.gates is None
+        else {"chain": seal.gates.chain, "count": seal.gates.count, "hash": seal.gates.hash},
+    }

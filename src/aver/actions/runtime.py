@@ -1,0 +1,402 @@
+"""Recording what an agent does, action by action, so that it can be proved afterwards.
+
+    with AgentRuntime(output_dir="runs/today") as run:
+        answer = run.gate(diff_text, description="speed up the parser")
+        if answer["allows"]:
+            ...
+            run.record_simple("code_edit", "speed up the parser", {}, "done", gate_id=answer["gate_id"])
+
+Each action is sealed in the ledger first, in the chain `actions.<run>` right after the head that this runtime has seen,
+and then written to `actions.jsonl`. So `record` returns when the action is durable, or raises; a directory that was
+left by a crash is opened again and goes on where the ledger is; two processes may record into one run, and the
+actions of both stand in one order, none lost and none doubled.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from aver import clock
+from aver.actions.action import AgentAction, text_hash, value_hash
+from aver.actions.file_names import ACTIONS
+from aver.actions.folder import LineFile, RunIdentity, claimed
+from aver.actions.gating import Decided, decided_in, mark_of, with_verdict
+from aver.actions.recorded import RecordedRun
+from aver.actions.records import GateMark, action_draft, open_draft, run_chain
+from aver.actions.sealing import bring_lines_up, finalize_run, missing_files, write_run
+from aver.actions.texts import texts_of
+from aver.capsule.mask import mask
+from aver.errors import AverError, BadInput, Exists, HeadMoved, IntegrityError, NotFound, Refused, Unavailable
+from aver.gate.action import Action
+from aver.home import make_directory
+from aver.ledger import Ledger, open_ledger
+from aver.verdict import Verdict
+
+__all__ = ["AgentRuntime"]
+
+TRIES = 100
+"""How often an action is chained anew where another writer of the same run came first."""
+
+
+class AgentRuntime:
+    """One run of an agent, in a directory and in the ledger. Safe for threads; see the module's text."""
+
+    def __init__(
+        self,
+        output_dir: str | os.PathLike[str],
+        gate_posteriors: Path | None = None,
+        auto_chain: bool = True,
+        *,
+        ledger: Ledger | str | Path | None = None,
+        run_id: str | None = None,
+        agent: str = "",
+        workspace: str | os.PathLike[str] | None = None,
+    ) -> None:
+        """Open a new run in `output_dir`, or go on with the one that is there.
+
+        `ledger` is an open ledger, or the URL or path of one; without it, the default ledger. With `auto_chain` each
+        action gets the one before it as its parent; without it, the caller sets parents. `workspace` is where the agent
+        works (default: the current directory); the gate must know.
+        """
+        if gate_posteriors is not None:
+            raise BadInput(
+                "gate_posteriors names a model of another program, which the gate does not load",
+                advice="leave it out: the gate learns from what this ledger records",
+            )
+        self.agent = agent
+        self._workspace = os.path.abspath(workspace or os.getcwd())
+        self._auto_chain = auto_chain
+        self._lock = threading.RLock()
+        self._decided: dict[str, Decided] = {}
+        self._trouble: AverError | None = None
+        self._owns_ledger = not isinstance(ledger, Ledger)
+        self._ledger = ledger if isinstance(ledger, Ledger) else open_ledger(ledger)
+        self._lines: LineFile | None = None
+        try:
+            self._dir = Path(output_dir).absolute()
+            make_directory(self._dir)
+            self._identity = self._claim(run_id)
+            self._run = self._open()
+            self._lines = LineFile(self._dir / ACTIONS)
+            self._lines.bring_up(self._run.lines_from, self._run.catch_up)
+            if self._run.seal_record is not None and missing_files(self._dir):
+                write_run(self._ledger, self._run, self._dir)  # A crash came between the seal and its files.
+        except OSError as error:
+            self.close()
+            raise Unavailable(f"cannot use {output_dir}: {error.strerror}") from error
+        except BaseException:
+            self.close()
+            raise
+
+    def _claim(self, run_id: str | None) -> RunIdentity:
+        name = run_id or _new_run_id()
+        found = claimed(self._dir, RunIdentity(name, run_chain(name), self._ledger.id, self._ledger.tenant))
+        if run_id not in (None, found.run_id):
+            raise BadInput(f"{self._dir} holds the run {found.run_id}, not {run_id}", advice="name a new directory")
+        if (found.ledger, found.tenant) != (self._ledger.id, self._ledger.tenant):
+            raise BadInput(
+                f"the run in {self._dir} is sealed in another ledger, or by another tenant",
+                advice=f"open ledger {found.ledger}, tenant {found.tenant}",
+            )
+        if found.chain != run_chain(found.run_id):
+            raise BadInput(f"{self._dir} names another chain than its run has", advice="name a new directory")
+        return found
+
+    def _open(self) -> RecordedRun:
+        run = RecordedRun(self._ledger, self._identity)
+        if run.head.count == 0:
+            try:
+                self._ledger.append(
+                    run.head.chain, open_draft(self.run_id, self.agent), key=f"run:{self.run_id}", after=run.head
+                )
+            except (Exists, HeadMoved):
+                pass  # Somebody else opened it at the same moment.
+            run.catch_up()
+        return run
+
+    # --- what it knows
+
+    @property
+    def run_id(self) -> str:
+        return self._identity.run_id
+
+    @property
+    def output_dir(self) -> Path:
+        return self._dir
+
+    @property
+    def chain(self) -> str:
+        """The chain of the ledger in which the run is sealed."""
+        return self._identity.chain
+
+    @property
+    def actions(self) -> list[AgentAction]:
+        with self._lock:
+            return list(self._run.actions)
+
+    @property
+    def action_count(self) -> int:
+        return len(self._run.actions)
+
+    @property
+    def last_action(self) -> AgentAction | None:
+        with self._lock:
+            return self._run.actions[-1] if self._run.actions else None
+
+    @property
+    def last_receipt_hash(self) -> str | None:
+        return self._run.last_receipt
+
+    @property
+    def last_capsule(self) -> dict[str, Any] | None:
+        """The run's seal, once it has one: a sealed capsule."""
+        return None if self._run.seal_record is None else self._run.seal_record.to_sealed_dict()
+
+    @property
+    def trouble(self) -> AverError | None:
+        """Why `actions.jsonl` is not what the ledger has, if it is not. The actions are sealed; the next one tries
+        again, and `finalize` raises it."""
+        return self._trouble
+
+    # --- before an action
+
+    def gate(
+        self,
+        diff_text: str = "",
+        findings: Sequence[Mapping[str, Any]] | None = None,
+        *,
+        action_type: str | None = None,
+        description: str = "",
+        tool: str = "",
+        arguments: Mapping[str, Any] | None = None,
+        files: Sequence[str] = (),
+        wait: float = 0.0,
+    ) -> dict[str, Any]:
+        """Ask whether an action may happen. The decision is sealed before this returns, also one that refuses.
+
+        `q` is the risk, `uncertainty` half the width of its interval, `allows` whether to go on; give `gate_id` to
+        `record` to bind the action to this decision. `wait` is for how many seconds to wait for a human.
+        """
+        from aver.gate.door import judge
+
+        given = dict(arguments or {})
+        if findings is not None:
+            given["findings"] = [dict(finding) for finding in findings]
+        asked = Action(
+            type=action_type or ("code_edit" if diff_text else "action"),
+            tool=tool,
+            arguments=given,
+            files=tuple(files),
+            diff=diff_text or None,
+            description=description,
+            caller=self.agent,
+            session=self.run_id,
+            workspace=self._workspace,
+        )
+        answer = judge(self._ledger, asked, wait=wait)
+        decided = decided_in(answer.record)
+        with self._lock:
+            self._decided[decided.gate_id] = decided
+        interval = answer.decision.interval
+        return {
+            "q": answer.decision.score,
+            "uncertainty": None if interval is None else (interval[1] - interval[0]) / 2,
+            "decision": decided.decision,
+            "grid_idx": None,
+            "reason": "; ".join(answer.reasons),
+            "allows": answer.allows,
+            "gate_id": decided.gate_id,
+            "digest": decided.digest,
+            "observations": answer.decision.observations,
+            "record": decided.record,
+        }
+
+    # --- after it
+
+    def record_simple(
+        self,
+        action_type: str,
+        instruction: str,
+        inputs: Any,
+        outputs: Any,
+        *,
+        success: bool = True,
+        duration_ms: int = 0,
+        gate_score: float | None = None,
+        gate_decision: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        gate_id: str | None = None,
+        diff_text: str | None = None,
+    ) -> str:
+        """Record an action by what it was: the texts and values are hashed here, and only their hashes are kept."""
+        with self._lock:
+            parent = self.last_action if not self._auto_chain else None
+            action = AgentAction(
+                action_id=f"act_{self.action_count:04d}_{clock.new_id()[:8]}",
+                action_type=action_type,
+                instruction_hash=text_hash(instruction),
+                input_hash=value_hash(inputs),
+                output_hash=value_hash(outputs),
+                parent_action_id=None if parent is None else parent.action_id,
+                parent_receipt_hash=None if parent is None else self.last_receipt_hash,
+                gate_score=gate_score,
+                gate_decision=gate_decision,
+                policy_verdict=None,
+                success=success,
+                duration_ms=duration_ms,
+                timestamp=_timestamp(),
+                metadata=None if metadata is None else dict(metadata),
+            )
+            return self.record(action, gate_id=gate_id, diff_text=diff_text)
+
+    def record(self, action: AgentAction, *, gate_id: str | None = None, diff_text: str | None = None) -> str:
+        """Seal an action at the end of the run, durably, and return its receipt hash.
+
+        `gate_id` names the decision that it was done under, `diff_text` the change that was made. Secrets in the
+        metadata are masked. A parent that is not the action before is refused; so is a `policy_verdict` that nothing
+        bears out.
+        """
+        with self._lock:
+            decided = None if gate_id is None else self._decision(gate_id)
+            mark = None if decided is None else mark_of(decided, diff_text)
+            masked = mask(action.metadata) if action.metadata else None
+            if masked is not None and masked.count:
+                action = replace(action, metadata=masked.value)
+            self._check_open()
+            for _ in range(TRIES):
+                is_first_use = mark is not None and mark.gate_id not in self._run.marks
+                judged = with_verdict(action, mark, decided, is_first_use=is_first_use)
+                receipt = self._append(judged, mark, decided, {} if masked is None else masked.by_rule)
+                if receipt is not None:
+                    self._bring_up()
+                    return receipt
+                self._run.catch_up()
+                self._check_open()
+            raise Unavailable(f"others write to the run {self.run_id} faster than this can", advice="try again")
+
+    def _append(
+        self, action: AgentAction, mark: GateMark | None, decided: Decided | None, masked: Mapping[str, int]
+    ) -> str | None:
+        """Seal the action after the last one that is known here; None if that is no longer the last."""
+        chained = self._chained(action)
+        texts = texts_of(chained)
+        draft, blobs = action_draft(
+            chained,
+            texts,
+            run_id=self.run_id,
+            agent=self.agent,
+            gate=mark,
+            gate_record=None if decided is None else decided.record_id,
+            masked=masked,
+        )
+        try:
+            key = f"action:{self.run_id}:{action.action_id}"
+            record = self._ledger.append(self.chain, draft, key=key, after=self._run.head, blobs=blobs)
+        except HeadMoved:
+            return None
+        except Exists:
+            raise Refused(
+                "DUPLICATE_ACTION",
+                f"the run {self.run_id} has an action {action.action_id} already",
+                advice="give every action an id of its own",
+            ) from None
+        self._run.take_own(chained, texts.receipt_hash, mark, record)
+        return texts.receipt_hash
+
+    def _chained(self, action: AgentAction) -> AgentAction:
+        last = self.last_action
+        parents = None if last is None else last.action_id, self.last_receipt_hash
+        given = action.parent_action_id, action.parent_receipt_hash
+        if given == parents:
+            return action
+        if given == (None, None) and self._auto_chain:
+            return replace(action, parent_action_id=parents[0], parent_receipt_hash=parents[1])
+        if given == (None, None):
+            words = f"{action.action_id} names no parent, and {parents[0]} was recorded before it"
+            raise Refused("PARENT_MISSING", words, advice="set its parents, or use auto_chain")
+        words = f"the parent of {action.action_id} is not the action before it, which is {parents[0]}"
+        raise Refused("PARENT_WRONG", words, advice="leave the parents out, with auto_chain")
+
+    def _decision(self, gate_id: str) -> Decided:
+        decided = self._decided.get(gate_id)
+        if decided is None:
+            record = self._ledger.get(f"gate:{gate_id}")
+            if record is None:
+                raise NotFound(f"the ledger has no gate decision {gate_id}", advice="ask the gate first")
+            decided = self._decided[gate_id] = decided_in(record)
+        return decided
+
+    def _check_open(self) -> None:
+        if self._run.seal_record is not None:
+            raise Refused(
+                "SEALED", f"the run {self.run_id} is sealed and takes no more actions", advice="open a new run"
+            )
+
+    # --- its end
+
+    def finalize(self, prove: bool = True) -> dict[str, Any]:
+        """Seal the run: no more actions. Writes the run's files and `run.cap`, and verifies what it wrote.
+
+        Without `prove` nothing is stated about the trace, and the run's verdict is the lower for it.
+        """
+        with self._lock:
+            self._check_open()
+            self._run.catch_up()
+            self._check_open()
+            if not self._run.actions:
+                return {"status": "empty", "message": "No actions recorded", "run_id": self.run_id}
+            bring_lines_up(self._run, self._dir)
+            return finalize_run(self._ledger, self._run, self._dir, agent=self.agent, prove=prove)
+
+    def verify(self) -> Verdict:
+        """The verdict on the run as it is on disk and in the ledger."""
+        from aver.actions.judging import verify_directory
+
+        return verify_directory(self._dir, self._ledger)
+
+    def close(self) -> None:
+        """Let go of the directory and, where it was opened here, of the ledger. The run stays as it is."""
+        if self._lines is not None:
+            self._lines.close()
+        if self._owns_ledger:
+            self._ledger.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if self._run.seal_record is None:
+                self.finalize()
+        except AverError:
+            if error is None:
+                raise
+        finally:
+            self.close()
+
+    def _bring_up(self) -> None:
+        """Write the lines that are missing. The ledger has them, so whatever is wrong with the file costs no action its
+        record; and whoever was told of an error would record it again."""
+        try:
+            if self._lines is not None:
+                self._lines.bring_up(self._run.lines_from, self._run.catch_up)
+            self._trouble = None
+        except (Unavailable, IntegrityError) as error:
+            self._trouble = error
+
+
+def _new_run_id() -> str:
+    return f"run_{datetime.now(UTC):%Y%m%d_%H%M%S}_{clock.new_id()[:8]}"
+
+
+def _timestamp() -> str:
+    return clock.now().replace("+00:00", "Z")

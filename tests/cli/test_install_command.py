@@ -1,0 +1,56 @@
+"""`aver install`, `aver uninstall`, `aver status`."""
+
+from __future__ import annotations
+
+import json
+
+from running_aver import Aver
+
+
+def test_put_in_shown_and_taken_out(aver: Aver) -> None:
+    home = {"HOME": str(aver.directory)}
+    ran = aver("install", "cursor", "codex", "cursor", **home)
+    assert ran.code == 0
+    assert [line.split()[1:3] for line in ran.out.splitlines()] == [["cursor", "installed"], ["codex", "installed"]]
+    told = aver("status", "--json", **home).json["clients"]
+    assert {one["client"]: one["state"] for one in told} == {
+        "claude-code": "absent",
+        "codex": "installed",
+        "cursor": "installed",
+        "cline": "absent",
+        "vscode": "absent",
+    }
+    assert "installed" in aver("status", **home).out
+    done = aver("uninstall", "cursor", "codex", "vscode", "--json", **home).json
+    assert [one["done"] for one in done["files"]] == ["removed", "removed", "absent"]
+    assert not (aver.directory / ".cursor").exists()
+    assert not (aver.directory / ".codex").exists()
+
+
+def test_only_telling(aver: Aver) -> None:
+    ran = aver("install", "claude-code", "--dry-run", HOME=str(aver.directory))
+    assert "would be installed" in ran.out
+    assert aver.listing() == []
+
+
+def test_in_a_project(aver: Aver) -> None:
+    project = aver.directory / "project"
+    project.mkdir()
+    assert aver("install", "claude-code", "vscode", "--project", project).code == 0
+    assert json.loads((project / ".mcp.json").read_text())["mcpServers"]["aver"]["command"] == "aver"
+    assert len(aver("status", "--project", project, "--json").json["clients"]) == 4
+    assert aver("uninstall", "claude-code", "vscode", "--project", project).code == 0
+    assert list(project.iterdir()) == []
+
+
+def test_what_cannot_be_done_is_told(aver: Aver) -> None:
+    home = {"HOME": str(aver.directory)}
+    assert aver("install").code == 2
+    assert aver("install", "emacs", **home).code == 2
+    assert aver("install", "cline", "--project", aver.directory, **home).code == 2
+    assert aver("install", "cursor", "--project", aver.directory / "nowhere", **home).code == 2
+    (aver.directory / ".claude.json").write_text("{ broken")
+    ran = aver("install", "claude-code", **home)
+    assert (ran.code, "nothing was changed" in ran.err) == (2, True)
+    (aver.directory / ".claude.json").write_text('{"mcpServers": {"aver": {"command": "x"}}}')
+    assert aver("install", "claude-code", **home).code == 5
