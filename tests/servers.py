@@ -165,9 +165,14 @@ def new_place() -> Path:
     """Where a server may keep its data; its socket and its log are beside it."""
     directory = Path(tempfile.mkdtemp(prefix="aver-pg-"))
     directory.chmod(0o755)
+    own(directory)
+    return directory / "data"
+
+
+def own(directory: Path) -> None:
+    """Give a directory to the user that runs servers."""
     if user := _user():
         shutil.chown(directory, user, user)
-    return directory / "data"
 
 
 def server_at(data: Path) -> Server:

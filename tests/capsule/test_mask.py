@@ -421,6 +421,12 @@ def test_a_masked_draft_is_a_draft_still(draft: Capsule) -> None:
     )
 
 
+@pytest.mark.parametrize("colour", ["\x1b[31m", "\x1b[m", "\x1b[1;32m", "\x1b[0;1;4m", "\\u001b[31m"])
+def test_a_secret_right_behind_a_colour_is_masked(colour: str) -> None:
+    secret = "ghp_" + of(ALNUM, 36)
+    assert secret not in mask(f"token {colour}{secret}\x1b[0m").value
+
+
 # --- drafts
 
 

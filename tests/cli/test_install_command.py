@@ -6,6 +6,9 @@ import json
 
 from running_aver import Aver
 
+from aver.cli.clients import NAMES
+from aver.install.clients import CLIENTS
+
 
 def test_put_in_shown_and_taken_out(aver: Aver) -> None:
     home = {"HOME": str(aver.directory)}
@@ -54,3 +57,7 @@ def test_what_cannot_be_done_is_told(aver: Aver) -> None:
     assert (ran.code, "nothing was changed" in ran.err) == (2, True)
     (aver.directory / ".claude.json").write_text('{"mcpServers": {"aver": {"command": "x"}}}')
     assert aver("install", "claude-code", **home).code == 5
+
+
+def test_the_command_knows_all_clients() -> None:
+    assert tuple(CLIENTS) == NAMES

@@ -9,12 +9,25 @@ from pathlib import Path
 import pytest
 from pages import ROOT
 
+REFUSED = "Not allowed, and not done: this deletes"
+GATED = ["recorded: read_file pass POLICY_ENFORCED", "run: verified"]
 SHOWN = {
     "record_an_agent.py": ["deploy: audit.intent audit.reasoning audit.outcome", "unfinished: deploy(", "masked: 1"],
     "seal_and_verify.py": ["chain demo.refactoring: verified, 2 records", "HASH_MISMATCH at "],
     "signer_in_another_process.py": ["without the key: qualified", "with the key: verified"],
     "audit_an_export.py": ["tools used: {'kubectl': 2, 'psql': 1}", "failed: HASH_MISMATCH at "],
+    "gate_langchain.py": ["read_file: success: buy milk", f"delete_file: error: {REFUSED}", *GATED],
+    "gate_pydantic_ai.py": ["read_file: success: buy milk", f"delete_file: failed: {REFUSED}", *GATED],
+    "gate_openai_agents.py": ["read_file: buy milk", f"delete_file: {REFUSED}", *GATED],
+    "gate_claude_agent_sdk.py": ["toolu_1: done: ", "toolu_2: refused: ", "recorded: Read pass POLICY_ENFORCED"],
 }
+NEEDS = {
+    "gate_langchain.py": "langchain",
+    "gate_pydantic_ai.py": "pydantic_ai",
+    "gate_openai_agents.py": "agents",
+    "gate_claude_agent_sdk.py": "claude_agent_sdk",
+}
+"""The package that an example is about."""
 
 
 def test_every_example_is_run() -> None:
@@ -23,6 +36,8 @@ def test_every_example_is_run() -> None:
 
 @pytest.mark.parametrize("name", sorted(SHOWN))
 def test_an_example_shows_what_it_is_for(name: str, cwd: Path, environment: dict[str, str]) -> None:
+    if name in NEEDS:
+        pytest.importorskip(NEEDS[name], reason="needs the extra that the example is about")
     done = subprocess.run(
         [sys.executable, ROOT / "examples" / name],
         cwd=cwd,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import subprocess
 import sys
 import threading
@@ -12,10 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from small_disk import enlarge, small_disk
 from storm import Storm, rage, rounds_wanted
 
-from aver import Capsule, Exists, Ledger, Unavailable, open_ledger
-from servers import Server, started
+from aver import Blob, Capsule, Exists, Ledger, Unavailable, open_ledger
+from servers import Server, new_place, own, started
 from wire import FAULTS, Fault, Wire
 
 WRITER = Path(__file__).with_name("writer.py")
@@ -160,6 +162,40 @@ def test_a_server_that_stays_away(own_server: Server, url: str, aver_home: Path)
             own_server.start()
         assert ledger.get("k") is None
         assert ledger.append(CHAIN, Capsule(type="tool"), key="k").sequence == 1
+
+
+def test_the_servers_disk_is_full(own_server: Server, aver_home: Path) -> None:
+    """Appends fail and say so; what was acknowledged is there, and with room again the next one works."""
+    aver_home.mkdir(mode=0o700)
+    place = new_place().parent
+    disk = place / "disk"
+    with small_disk(disk, "24m"):
+        own(disk)
+        own_server.execute(f"CREATE TABLESPACE small LOCATION '{disk}'")
+        own_server.execute("CREATE DATABASE crowded TABLESPACE small")
+        try:
+            with open_ledger(own_server.url("crowded")) as ledger:
+                acknowledged: list[str] = []
+                with pytest.raises(Unavailable) as caught:
+                    fill(ledger, acknowledged)
+                assert "free some space on the server; nothing was recorded" in caught.value.advice
+                assert [record.hash for record in ledger.read(CHAIN)] == acknowledged != []
+                enlarge(disk, "64m")
+                acknowledged.append(ledger.append(CHAIN, Capsule(type="tool")).hash)
+                assert [record.hash for record in ledger.read(CHAIN)] == acknowledged
+                assert ledger.verify().status == "verified"
+        finally:
+            own_server.drop("crowded")
+            own_server.execute("DROP TABLESPACE small")
+    shutil.rmtree(place)
+
+
+def fill(ledger: Ledger, acknowledged: list[str]) -> None:
+    """Append large records, many more than there is room for."""
+    for _ in range(100):
+        blob = Blob(os.urandom(500_000))
+        draft = Capsule(type="tool", outcome={"result": blob.reference})
+        acknowledged.append(ledger.append(CHAIN, draft, blobs=[blob]).hash)
 
 
 @pytest.mark.parametrize("rounds", [4, pytest.param(60, marks=pytest.mark.long)])

@@ -197,3 +197,29 @@ def test_a_path_that_no_system_can_open_is_refused_and_sealed(ledger: Ledger, as
     answer = asked(HARMLESS, files=("\ud800.py",))
     assert answer.decision.decision == "skip"
     assert ledger.head("gate.s1").count == 1
+
+
+def test_a_pattern_that_would_take_long_to_look_up_is_not_believed(workspace: Path, asked: Any) -> None:
+    assert not asked({"type": "shell_exec", "tool": "Bash", "arguments": {"command": f"cat {'*/' * 30}x"}}).allows
+
+
+# --- what no record can hold
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        {"type": "file_read", "tool": "Read", "arguments": {f"k{number}": "x" * 20 for number in range(20_000)}},
+        {"type": "file_read", "tool": "Read", "files": tuple("x" * 200 + str(number) for number in range(5000))},
+    ],
+    ids=["arguments", "files"],
+)
+def test_an_action_too_large_for_a_record_is_refused_and_sealed(
+    ledger: Ledger, asked: Any, action: dict[str, Any]
+) -> None:
+    asked(SECRET)
+    answer = asked(action)
+    assert answer.decision.decision == "skip"
+    assert ledger.head("gate.s1").count == 2
+    assert ledger.verify().status == "verified"
+    assert is_marked(asked(CARRIES_AWAY))

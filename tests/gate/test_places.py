@@ -227,3 +227,44 @@ def test_any_text_is_placed(path: str, cwd: str | None) -> None:
 def test_what_is_unknown_is_in_no_class() -> None:
     assert UNKNOWN.classes == frozenset()
     assert UNKNOWN.matters
+
+
+@pytest.mark.parametrize("path", ["..\\..\\etc\\passwd", "C:\\Windows\\x", "\\\\host\\share", "src\\a.py"])
+def test_a_backslash_may_be_a_slash(path: str) -> None:
+    assert locate(path, "/work/shop", Ground(workspace="/work/shop")).where == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        (".git\\hooks\\pre-commit", "hooks"),
+        ("src\\.env", "secret"),
+        (".env:$DATA", "secret"),
+        (".env::$DATA", "secret"),
+        ("GIT~1/config", "git"),
+    ],
+)
+def test_other_systems_names_for_guarded_things(path: str, kind: str) -> None:
+    assert kind in locate(path, "/work/shop", Ground(workspace="/work/shop")).classes
+
+
+@pytest.mark.parametrize(
+    ("workspace", "path", "kind"),
+    [
+        ("/", "/etc/passwd", "system"),
+        ("/etc", "/etc/cron.d/x", "startup"),
+        ("/etc", "/etc/passwd", "system"),
+        ("/etc/nginx", "/etc/nginx/a", "system"),
+        ("/proc", "/proc/self/environ", "secret"),
+        ("/var", "/var/spool/cron/x", "startup"),
+        ("/usr", "/usr/bin/x", "system"),
+    ],
+)
+def test_a_workspace_does_not_make_the_system_less(workspace: str, path: str, kind: str) -> None:
+    assert kind in locate(path, None, Ground(workspace=workspace)).classes
+
+
+@pytest.mark.parametrize("workspace", ["/usr/src/app", "/opt/shop", "/srv/shop", "/root/shop", "/var/www/shop", "/app"])
+def test_a_workspace_may_lie_where_software_lies(workspace: str) -> None:
+    place = locate("src/a.py", workspace, Ground(workspace=workspace))
+    assert (place.where, place.classes) == ("workspace", frozenset())

@@ -32,7 +32,7 @@ from aver.gate.risk.estimate import reasons as risk_reasons
 from aver.gate.risk.model import State
 from aver.values import dataclass
 
-__all__ = ["MAX_RETRIES", "Gate", "circumstances_of", "decide"]
+__all__ = ["MAX_RETRIES", "Gate", "circumstances_of", "decide", "refused"]
 
 MAX_RETRIES = 3
 """Denials of one and the same action, after which it is abandoned."""
@@ -63,9 +63,9 @@ def decide(action: Action, facts: Facts, gate: Gate, *, gate_id: str | None = No
     try:
         digest = action.digest
     except AverError as error:
-        return _refused("", gate, gate_id, f"the action cannot be named exactly: {error.message}")
+        return refused("", gate, gate_id, f"the action cannot be named exactly: {error.message}")
     if gate.bundle is None:
-        return _refused(digest, gate, gate_id, f"there are no rules to decide by: {gate.trouble}")
+        return refused(digest, gate, gate_id, f"there are no rules to decide by: {gate.trouble}")
     try:
         effects = effects_of(action, facts, trusted=gate.trusted)
         found = _estimated(action, facts, effects, gate)
@@ -74,7 +74,7 @@ def decide(action: Action, facts: Facts, gate: Gate, *, gate_id: str | None = No
         return replace(decision, effects=effects)
     except Exception as error:  # noqa: BLE001 - a gate that cannot judge must not let through
         words = error.message if isinstance(error, AverError) else f"{type(error).__name__}: {error}"
-        return _refused(digest, gate, gate_id, f"the gate could not judge this: {words[:500]}")
+        return refused(digest, gate, gate_id, f"the gate could not judge this: {words[:500]}")
 
 
 def circumstances_of(action: Action, facts: Facts, effects: Effects, found: Estimate, gate: Gate) -> Circumstances:
@@ -168,7 +168,8 @@ def _joined(
     )
 
 
-def _refused(digest: str, gate: Gate, gate_id: str, reason: str) -> Decision:
+def refused(digest: str, gate: Gate, gate_id: str, reason: str) -> Decision:
+    """The decision about an action that is not judged. An empty digest says that it cannot be named exactly."""
     return Decision(
         decision="skip",
         digest=digest,

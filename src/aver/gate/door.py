@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aver import clock
 from aver.capsule.sealed import Sealed
-from aver.errors import AverError, HeadMoved, Refused
+from aver.errors import AverError, HeadMoved, InvalidCapsule, Refused
 from aver.gate.action import Action, Facts
-from aver.gate.decide import Gate, decide
+from aver.gate.decide import Gate, decide, refused
 from aver.gate.decision import Decision
 from aver.gate.effects import effects_of
 from aver.gate.places import POLICY_ENV, Ground, ground_from, has_glob, locate
@@ -48,7 +48,8 @@ ATTEMPTS_MAX = 100
 """How often a decision is made anew because others of its session were faster."""
 
 MATCHES_MAX = 5000
-"""Files that a pattern may match and be looked at one by one."""
+LEVELS_MAX = 3
+"""Files that a pattern may match and be looked at one by one, and directories in it that are patterns themselves."""
 
 _ENVIRONMENT = ("HOME", "AVER_HOME", "AVER_LEDGER")
 
@@ -117,10 +118,20 @@ def _decided(question: _Question, *, approved: bool) -> Answer:
         try:
             record = seal_decision(ledger, action, facts, gate, decision, after=head if action.session else None)
             return Answer(decision=decision, record=record)
+        except InvalidCapsule as error:
+            return _not_sealed_whole(question, error)
         except HeadMoved:
             attempts += 1
             if attempts == ATTEMPTS_MAX:
                 raise
+
+
+def _not_sealed_whole(question: _Question, error: InvalidCapsule) -> Answer:
+    """Refuse an action that no record can hold, and seal that, with as much of it as fits."""
+    ledger, action, gate, _ = question
+    decision = refused("", gate, clock.new_id(), f"the action cannot be sealed: {error.message}")
+    record = seal_decision(ledger, action, Facts(now=clock.now()), gate, decision)
+    return Answer(decision=decision, record=record)
 
 
 def gate_of(config: Config, workspace: str) -> Gate:
@@ -197,9 +208,16 @@ def _followed(path: str, workspace: str) -> str:
 
 
 def _matched(pattern: str, ground: Ground) -> str | None:
-    """Of the files that a pattern matches, the one that matters most; empty where there are too many to tell."""
+    """Of the files that a pattern matches, the one that matters most; empty where there are too many to tell.
+
+    Outside of the workspace every file matters, so there nobody looks.
+    """
     import glob
 
+    if locate(pattern, None, ground).where not in ("workspace", "temporary"):
+        return None
+    if sum(map(has_glob, pattern.split("/"))) > LEVELS_MAX:
+        return ""
     worst, found = 0, None
     for count, match in enumerate(glob.iglob(pattern)):
         if count == MATCHES_MAX:

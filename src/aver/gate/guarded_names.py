@@ -38,7 +38,7 @@ DIRECTORIES = _table(
         "secret": """
             .ssh .aws .azure .gnupg .password-store .kube .keychain .mozilla .thunderbird keychains keyrings .gcloud
         """,
-        "git": ".git",
+        "git": ".git git~1",
         "hooks": ".husky .githooks .git-hooks",
         "ci": ".circleci .buildkite .teamcity .woodpecker .ci .semaphore .tekton .gitlab-ci",
         "aver": ".aver",

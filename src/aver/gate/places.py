@@ -5,9 +5,9 @@ whenever it is asked. So **a symbolic link is not followed here**: whoever asks 
 action lead, and says so in its facts (`aver.gate.door`).
 
 A path is `workspace` (at or below the workspace), `temporary`, `outside`, or `unknown` where it depends on what cannot
-be seen. For being inside, letters count exactly; for being guarded, they do not: upper case, Unicode look-alikes by
-compatibility, characters of no width, and dots or blanks at the end of a name make no difference, because on some file
-systems they do not.
+be seen; a backslash, which some systems take for a slash, makes it so. For being inside, letters count exactly; for
+being guarded, they do not: upper case, Unicode look-alikes by compatibility, characters of no width, and dots or blanks
+at the end of a name make no difference, because on some file systems they do not.
 
     >>> ground = Ground(workspace="/work/shop", home="/home/me")
     >>> locate("src/../.ENV", "/work/shop", ground).classes
@@ -52,6 +52,10 @@ _GUARDED_FROM_READING = frozenset({"secret", "aver", "system", "device"})
 _DOOR = re.compile(r"^/proc/(?:self|thread-self|[0-9]+)(?:/task/[0-9]+)?/(root|cwd)(?=/|$)")
 """Ways through /proc to somewhere else."""
 _SEES_MEMORY = re.compile(r"^/proc/(?:self|thread-self|[0-9]+)(?:/task/[0-9]+)?/(?:environ|mem|maps|auxv|fd)(?:/|$)")
+_NO_WORKSPACE = re.compile(
+    r"//|/[^/]*/$|/(?:bin|boot|dev|etc|lib|lib32|lib64|libx32|proc|run|sbin|sys|system|library)/", re.IGNORECASE
+)
+"""Directories that a workspace does not make less what they are: everything, what lies right below, the system's."""
 _GLOB = re.compile(r"[*?\[]")
 _ALL_OF = re.compile(r"/[*?.]*\*[*?]*$")
 _PLAIN = re.compile(r"[a-z0-9_/.-]*")
@@ -131,11 +135,13 @@ def locate(path: str, cwd: str | None, ground: Ground) -> Place:
         where = "workspace"
         inner = whole[len(ground.workspace) :] if ground.workspace != "/" else whole
         classes = _classes(inner or "/") | _own(whole, ground)
+        if _NO_WORKSPACE.match(f"{ground.workspace}/"):
+            classes |= _classes(whole) | _system(whole, where)
     else:
         if any(_is_at_or_below(whole, directory) for directory in _TEMPORARY):
             where = "temporary"
         classes = _classes(whole) | _own(whole, ground) | _system(whole, where)
-    if has_glob(whole) and _climbs(whole):
+    if "\\" in path or (has_glob(whole) and _climbs(whole)):
         where = "unknown"
     return Place(whole, where, classes)
 
@@ -232,7 +238,7 @@ def _told_alike(path: str) -> str:
     if _PLAIN.fullmatch(path) and "./" not in path:
         return path
     folded = unicodedata.normalize("NFKC", path).translate(_NO_WIDTH).casefold()
-    return "/".join(name.split("::")[0].rstrip(". ") or name for name in folded.split("/"))
+    return "/".join(name.partition(":")[0].rstrip(". ") or name for name in folded.replace("\\", "/").split("/"))
 
 
 def _meanings(name: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aver.gate.policy.reading import NESTING_MAX, OPERATORS_MAX, Problem, read_rules
+from aver.gate.policy.reading import CHARACTERS_MAX, NESTING_MAX, OPERATORS_MAX, Problem, read_rules
 
 GOOD = '@id("good") @reason("r") permit (principal, action, resource);'
 
@@ -71,6 +71,14 @@ def test_things_by_name_are_found_in_conditions_too() -> None:
     assert "would never hold" in problems(rule('resource == Aver::Path::"0"'))[0].words
     assert "would never hold" in problems(rule('context.texts == Aver::Texts::"arguments"'))[0].words
     assert problems(rule('principal == Aver::Agent::"a" || principal in Aver::Group::"g"')) == []
+
+
+def test_more_rules_than_can_be_checked_in_time_are_refused() -> None:
+    text = "".join(rule("true", f"r{number}") for number in range(8000))
+    found = read_rules({f"{number}.cedar": text for number in range(3)})
+    assert [problem.words.partition(":")[0] for problem in found.problems] == [
+        f"the rules have more than {CHARACTERS_MAX} characters in all"
+    ]
 
 
 def test_rules_know_where_they_begin() -> None:

@@ -215,6 +215,16 @@ def test_settings_that_lose_records_are_named(
     assert "synchronous_commit = off; Aver's own transactions turn it on" in words
 
 
+def test_connections_that_are_used_up(logins: dict[str, str], owner: psycopg.Connection) -> None:
+    with open_ledger(logins["writer"]) as ledger:
+        ledger.append(CHAIN, Capsule(type="tool"))
+        owner.execute("ALTER ROLE ann_writes CONNECTION LIMIT 1")
+        with pytest.raises(Unavailable, match="too many connections") as caught:
+            open_ledger(logins["writer"])
+        assert "takes no more connections" in caught.value.advice
+        assert ledger.append(CHAIN, Capsule(type="tool")).sequence == 1  # whoever has one goes on
+
+
 def test_a_commit_is_durable_whatever_the_role_prefers(
     logins: dict[str, str], owner: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -46,7 +46,7 @@ _HARMLESS = r"""
     |JEST_WORKER_ID|VITEST_POOL_ID|ESLINT_USE_FLAT_CONFIG|COVERAGE_CORE|DOCKER_BUILDKIT|MAKE_TERMOUT
     |PIP_(?:DISABLE_PIP_VERSION_CHECK|NO_INPUT|NO_COLOR|PROGRESS_BAR|QUIET)|UV_(?:NO_PROGRESS|OFFLINE|NO_SYNC|FROZEN)
     |NPM_CONFIG_(?:LOGLEVEL|FUND|AUDIT|PROGRESS|UPDATE_NOTIFIER|YES)|LESSCHARSET|MAN_KEEP_FORMATTING
-    |LESS|MORE|DISPLAY|NO_PROXY|XDG_SESSION_TYPE|RUBY_VERSION|JAVA_VERSION|(?:OPENAI|ANTHROPIC)_(?:API_KEY|MODEL)
+    |DISPLAY|NO_PROXY|XDG_SESSION_TYPE|RUBY_VERSION|JAVA_VERSION|(?:OPENAI|ANTHROPIC)_(?:API_KEY|MODEL)
     """
 _NO_PROGRAM = frozenset(("", "cat", "true", ":", "false", "/bin/true", "/bin/cat", "never", "0", "1"))
 """Values of EDITOR and PAGER that show or do nothing."""
@@ -54,6 +54,8 @@ _HARMLESS_NODE_OPTIONS = (
     r"(?:\s*--(?:max-old-space-size=[0-9]+|no-warnings|trace-warnings|experimental-vm-modules|enable-source-maps"
     r"|openssl-legacy-provider|unhandled-rejections=\w+|experimental-specifier-resolution=\w+))*\s*"
 )
+_HARMLESS_LESS = r"[-\sacefFgGiIJmMnNqQrRsSuUwWXx0-9]*"
+"""Options of less that neither run nor write anything: not `+!` and not `-o`."""
 _COMPILER = r"(?:gcc|g\+\+|cc|c\+\+|clang|clang\+\+|ar|ld|lld|as)(?:-[0-9.]+)?"
 _SEARCH_PATHS = frozenset(("PYTHONPATH", "NODE_PATH", "GOPATH", "RUBYLIB", "PERL5LIB", "CLASSPATH"))
 _STEERING = r"(?:AVER|CLAUDE|CODEX|CURSOR|CLINE)_.*"
@@ -110,6 +112,8 @@ def _is_harmless_value(call: Call, name: str, value: Word) -> bool:
         return _matches(_COMPILER, text)
     if name == "SHELL":
         return text in ("/bin/sh", "/bin/bash", "/bin/zsh", "/usr/bin/bash", "bash", "sh")
+    if name in ("LESS", "MORE"):
+        return _matches(_HARMLESS_LESS, text)
     if name == "NODE_OPTIONS":
         return _matches(_HARMLESS_NODE_OPTIONS, text)
     if name in _SEARCH_PATHS:

@@ -28,6 +28,9 @@ OPERATORS_MAX = 500
 """Brackets inside each other, and operators, of one rule. Cedar's parser goes as deep as it is led, until the process
 dies of it; and rules come with the records of others, too."""
 
+CHARACTERS_MAX = 1024 * 1024
+"""Of all rules together. Checking so many takes Cedar ten seconds; and they come with the records of others, too."""
+
 _ID = re.compile(r"[a-z0-9][a-z0-9_.-]{0,79}").fullmatch
 _COMMENT = r"//[^\n\r]*"
 _LEXEME = re.compile(
@@ -82,6 +85,10 @@ class _Statement:
 def read_rules(files: Mapping[str, str]) -> Rules:
     """The rules in these texts, by file name, and all that is wrong with them."""
     found = Rules()
+    if sum(map(len, files.values())) > CHARACTERS_MAX:
+        words = f"the rules have more than {CHARACTERS_MAX} characters in all: nobody can read so many"
+        found.problems.append(Problem("", 0, "", words))
+        return found
     for name, text in files.items():
         _read_file(name, text, found)
     if found.problems:
@@ -168,8 +175,8 @@ def _take(name: str, line: int, policy: Any, found: Rules) -> None:
         words = f'the rule {rule_id!r} of {name} has no @reason("…"): what to tell whom it stops?'
     elif named := next(_targets_named_in(policy), None):
         words = (
-            f"the rule {rule_id!r} of {name} names {named}: what an action touches has no such name for Cedar, so the rule "
-            "would never hold; ask for resource.path, resource.name or resource.program"
+            f"the rule {rule_id!r} of {name} names {named}: what an action touches has no such name for Cedar, so the "
+            "rule would never hold; ask for resource.path, resource.name or resource.program"
         )
     elif rule_id in found.rules:
         words = f"the rule {rule_id!r} of {name} is in {found.rules[rule_id].file} too: ids are unique"
@@ -181,7 +188,7 @@ def _take(name: str, line: int, policy: Any, found: Rules) -> None:
 
 
 def _targets_named_in(part: Any) -> Iterator[str]:
-    """Things that an action touches, where a rule in Cedar's JSON names one like `Aver::Path::"a"`. They are numbered."""
+    """Things that an action touches, where a rule in Cedar's JSON names them (`Aver::Path::"a"`): they have numbers."""
     if isinstance(part, Mapping):
         if set(part) == {"type", "id"} and part["type"] in _NUMBERED:
             yield f'{part["type"]}::"{part["id"]}"'

@@ -40,6 +40,14 @@ _ADVICE: Mapping[str, str] = {
 }
 """The next step, by the beginning of the error's code."""
 
+_AT_THE_DOOR: Mapping[str, str] = {
+    "too many": "53300",
+    "connection slots": "53300",
+    "starting up": "57P03",
+    "shutting down": "57P03",
+}
+"""Whoever is turned away while connecting gets words and no code."""
+
 
 class Conflict(Unavailable):
     """Nothing was written, because another writer came first or the connection was lost; it may work the next time."""
@@ -55,8 +63,9 @@ class Address:
 
     def failure(self, error: psycopg.Error) -> Unavailable:
         """What PostgreSQL says, in words that tell what to do."""
-        words = f"the ledger {self.name} cannot be used: {self.words(error)}"
-        code = error.sqlstate or _NO_ANSWER
+        said = self.words(error)
+        words = f"the ledger {self.name} cannot be used: {said}"
+        code = error.sqlstate or next((code for mark, code in _AT_THE_DOOR.items() if mark in said), _NO_ANSWER)
         advice = next((advice for start, advice in _ADVICE.items() if code.startswith(start)), "nothing was recorded")
         return Unavailable(words, advice=advice)
 

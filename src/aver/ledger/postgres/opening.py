@@ -66,7 +66,9 @@ def made_ready(connection: Connection, name: str, *, create: bool, facts: Mappin
         advice = "aver seal makes one, where its role may; or else its owner: aver doctor --setup-sql"
         raise NotFound(f"there is no ledger at {name}", advice=advice)
     if not _named(connection, facts, create=create):
-        raise NotFound(f"there is no ledger at {name} yet; its tables are ready", advice="the first aver seal begins it")
+        raise NotFound(
+            f"there is no ledger at {name} yet; its tables are ready", advice="the first aver seal begins it"
+        )
 
 
 def _migrated(connection: Connection, name: str, version: int) -> None:

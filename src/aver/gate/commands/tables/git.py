@@ -42,7 +42,7 @@ git hash-object :: -t= -w!write --path= *read
 git remote show :: +network *skip
 git commit :: -m= -F=read -C= -c= -t=read -S? -u? --message= --file=read --author= --date= --cleanup= \
   --template=read --fixup= --squash= --reuse-message= --reedit-message= --trailer= --gpg-sign? \
-  --pathspec-from-file=read --amend!git-history -n!agent-config --no-verify!agent-config --untracked-files? *skip \
+  --pathspec-from-file=read --amend!git-history -n!agent-config --no-verify!agent-config --untracked-files? *staged \
   @write
 git {commit-tree mktag mktree write-tree read-tree update-index checkout-index unpack-file pack-objects \
   unpack-objects index-pack merge-file merge-index merge-one-file} :: *skip @write

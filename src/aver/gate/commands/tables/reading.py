@@ -82,7 +82,10 @@ domainname, nisdomainname :: *system
 pwd, whoami, id, groups, users, who, w, last, logname, tty, arch, nproc, uptime, free, getconf, locale, lscpu, \
   lsmem, lspci, lsusb, lsblk, lsb_release, sw_vers, vmstat, iostat, mpstat, sar, uname, jobs, times, dirs, umask, \
   ulimit, clear, reset :: *skip
-hostid, ps, pgrep, pidof, pstree, top, htop, lsof, ss, netstat, getent, finger, findmnt, blkid :: *skip
+hostid, pgrep, pidof, pstree, top, htop, lsof, ss, netstat, finger, findmnt, blkid :: *skip
+ps :: -o= -p= -u= -U= -C= -G= -g= -t= --sort= --format= --pid= --user= --ppid= *shown
+getent {passwd group shadow gshadow services protocols networks ethers rpc aliases initgroups netgroup} :: *skip
+getent {hosts ahosts ahostsv4 ahostsv6} :: +network *send
 which, whereis, type, whence, where :: *skip
 nm, objdump, readelf, size, otool, addr2line, c++filt, dwarfdump, pdfinfo :: *read
 lipo :: -output=write onedash *read

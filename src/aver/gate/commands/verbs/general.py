@@ -85,6 +85,12 @@ def _filter(call: Call, word: Word) -> None:
         call.unclear("code", f"what {word.shown} sees was not looked into", word)
 
 
+def _shown(call: Call, word: Word) -> None:
+    """What `ps` shows, in letters without a hyphen: with an `e` among them, the environment of every process."""
+    if word.value is None or "e" in word.value:
+        call.does("secret", word, target="environment")
+
+
 def _clock(call: Call, word: Word) -> None:
     if word.value is None or not word.value.startswith("+"):
         call.does("system", word)
@@ -113,6 +119,7 @@ GENERAL: Mapping[str, Verb] = {
     "sought": _sought,
     "clock": _clock,
     "filter": _filter,
+    "shown": _shown,
     "system": _effect("system"),
     "process": _effect("process"),
     "install": _effect("install"),

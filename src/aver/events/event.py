@@ -1,0 +1,111 @@
+"""One live event, and the event that a record of the ledger gives.
+
+    {"type": "gate", "timestamp": 1707000000.0, "summary": "approve: Fix shell injection (p_fail=0.12)"}
+    {"type": "record", "timestamp": 1707000001.0, "summary": "code_edit: Replaced subprocess.call with subprocess.run"}
+    {"type": "seal", "timestamp": 1707000002.0, "summary": "Sealed 3 actions"}
+
+Exactly these three keys; the time is that of sealing. An event is made from a sealed record and from nothing else, so
+secrets in it are masked as they are there, and no diff or output is in it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from aver.actions.records import ACTION, SEAL
+from aver.capsule.mask import mask
+from aver.capsule.reading import read_json
+from aver.capsule.sealed import Sealed
+from aver.errors import AverError, BadInput
+from aver.gate.record import KIND as DECISION
+
+__all__ = ["LINE_MAX", "Event", "event_of", "read_event", "spoken"]
+
+TYPES = ("gate", "record", "seal")
+
+SUMMARY_MAX = 160
+"""Characters of a summary: one line of a status bar, and room to spare."""
+
+LINE_MAX = 8 * 1024
+"""Bytes of a line that is read. Ours are far shorter, even where every character is escaped."""
+
+_COLOUR = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+_SPOKEN = {"pass": "approve", "human_approved": "approve", "human_review": "flag"}
+
+
+def spoken(decision: str) -> str:
+    """A decision in the words that agents and status bars are told: approve, flag or deny."""
+    return _SPOKEN.get(decision, "deny")
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One line of `events.jsonl`. `timestamp` is in seconds since 1970."""
+
+    type: str
+    timestamp: float
+    summary: str
+
+    def line(self) -> bytes:
+        """The event as it stands in the file, with its line feed."""
+        content = {"type": self.type, "timestamp": self.timestamp, "summary": self.summary}
+        return json.dumps(content).encode("ascii") + b"\n"
+
+
+def event_of(record: Sealed) -> Event | None:
+    """The event that a record gives; None where it is of a kind that gives none, or cannot be read."""
+    make = _MAKERS.get(record.kind)
+    if make is None:
+        return None
+    try:
+        content = record.to_dict()
+        kind, summary = make(content["outcome"])
+        moment = datetime.fromisoformat(content["context"]["environment"]["aver"]["at"]).timestamp()
+    except (AverError, KeyError, TypeError, ValueError, AttributeError):
+        return None  # A damaged record is for `verify` to name, not for a status bar.
+    return Event(kind, moment, _one_line(summary))
+
+
+def read_event(raw: bytes) -> Event:
+    """Read a line, without its line feed; `BadInput` where it is not an event."""
+    if len(raw) > LINE_MAX:
+        raise BadInput(f"an event has more than {LINE_MAX} bytes")
+    data = read_json(raw)
+    if not isinstance(data, dict) or data.keys() != {"type", "timestamp", "summary"}:
+        raise BadInput("an event has the keys type, timestamp and summary")
+    kind, moment, summary = data["type"], data["timestamp"], data["summary"]
+    if kind not in TYPES or not isinstance(summary, str) or type(moment) not in (int, float):
+        raise BadInput(f"an event is one of {', '.join(TYPES)}, with a time in seconds and a text")
+    return Event(kind, float(moment), summary)
+
+
+def _gate(outcome: Mapping[str, Any]) -> tuple[str, str]:
+    result = outcome["result"]
+    action, score = result["action"], result["score"]
+    words = action["description"] or f"{action['type']} {action['tool']}"
+    risk = "" if score is None else f" (p_fail={score:.2f})"
+    return "gate", f"{spoken(result['decision'])}: {_one_line(words)[: SUMMARY_MAX - 40]}{risk}"
+
+
+def _record(outcome: Mapping[str, Any]) -> tuple[str, str]:
+    return "record", outcome["summary"]
+
+
+def _seal(outcome: Mapping[str, Any]) -> tuple[str, str]:
+    return "seal", f"Sealed {int(outcome['result']['num_actions'])} actions"
+
+
+_MAKERS = {DECISION: _gate, ACTION: _record, SEAL: _seal}
+
+
+def _one_line(text: str) -> str:
+    """Any text as one line of printable characters. It is masked once more: a secret may have stood behind a colour."""
+    plain = _COLOUR.sub(" ", text[: 4 * SUMMARY_MAX])
+    line = " ".join("".join(one if one.isprintable() else " " for one in plain).split())
+    line = str(mask(line).value)
+    return line if len(line) <= SUMMARY_MAX else f"{line[: SUMMARY_MAX - 1]}…"

@@ -1,0 +1,182 @@
+"""A settings file's text as one document, whatever its format: an entry is put in, brought up to date or taken out.
+
+An entry stands under a name; in JSON there are also lists, to which an item is added and from which items are taken.
+
+After every change the new text is read again: it must say exactly what the old one said, and the change. Where that is
+not so, the file is written in a way that this editor does not understand, and nothing is changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+from aver.errors import BadInput, Refused
+from aver.install.json_text import JsonText
+from aver.install.toml_text import TomlText
+
+__all__ = ["Format", "entry_in", "with_entry", "with_item", "without_entry", "without_items"]
+
+Format = Literal["json", "jsonc", "toml"]
+Entry = Mapping[str, Any]
+
+_ABSENT = object()
+
+
+def entry_in(text: str, form: Format, path: Sequence[str]) -> Any:
+    """What stands at a path; None where nothing does. `BadInput` where the text cannot be understood."""
+    found = _at(_read(text, form), path)
+    return None if found is _ABSENT else found
+
+
+def with_entry(text: str, form: Format, path: Sequence[str], entry: Entry) -> str:
+    """The text with an entry at a path. Of one that is there, only what differs is changed; other keys in it stay."""
+    before = _read(text, form)
+    found = _at(before, path)
+    if found is _ABSENT:
+        changed = _added(text, form, path, entry)
+        return _held(changed, form, _set(before, path, dict(entry)))
+    if not isinstance(found, dict):
+        raise BadInput(f"{'.'.join(path)} is not a table", advice="correct it first")
+    changed = text
+    for name, value in entry.items():
+        if found.get(name, _ABSENT) != value:
+            changed = _changed(changed, form, path, name, value)
+    return _held(changed, form, _set(before, path, {**found, **entry}))
+
+
+def without_entry(text: str, form: Format, path: Sequence[str], *, keep: int) -> str:
+    """The text without the entry at a path, and without the tables on the way to it that are empty then. The first
+    `keep` of those stay: they were there before."""
+    before = _read(text, form)
+    if _at(before, path) is _ABSENT:
+        return text
+    wanted = _unset(before, path)
+    if form == "toml":
+        changed = TomlText(text).without_table(path)
+        return _held(changed, form, _without_empty(wanted, path[:-1], _read(changed, form)))
+    changed = _json(text, form, path).without_member()
+    return _pruned(_held(changed, form, wanted), form, path[:-1], keep)
+
+
+def with_item(text: str, form: Format, path: Sequence[str], item: Any) -> str:
+    """The text with an item at the end of the list at a path, which is made where it is missing. Only in JSON."""
+    _check_lists(form)
+    before = _read(text, form)
+    found = _at(before, path)
+    if found is _ABSENT:
+        return _held(_json(_begun(text), form, path).with_member([item]), form, _set(before, path, [item]))
+    if not isinstance(found, list):
+        raise BadInput(f"{'.'.join(path)} is not a list", advice="correct it first")
+    changed = _json(text, form, path).with_item(item)
+    return _held(changed, form, _set(before, path, [*found, item]))
+
+
+def without_items(text: str, form: Format, path: Sequence[str], is_wanted: Callable[[Any], bool], *, keep: int) -> str:
+    """The text without those items of the list at a path, and without what is empty then, as with `without_entry`."""
+    _check_lists(form)
+    found = _at(_read(text, form), path)
+    if not isinstance(found, list):
+        return text
+    gone = [index for index, item in enumerate(found) if is_wanted(item)]
+    changed = text
+    for index in reversed(gone):
+        changed = _json(changed, form, path).without_item(index)
+    left = [item for index, item in enumerate(found) if index not in gone]
+    held = _held(changed, form, _set(_read(text, form), path, left))
+    return _pruned(held, form, path, keep) if gone else held
+
+
+def _pruned(text: str, form: Format, path: Sequence[str], keep: int) -> str:
+    """The text without the empty object or list at a path, and so on upwards; the first `keep` names stay."""
+    for length in range(len(path), keep, -1):
+        said = _read(text, form)
+        if _at(said, path[:length]) not in ({}, []):
+            break
+        text = _held(_json(text, form, path[:length]).without_member(), form, _unset(said, path[:length]))
+    return text
+
+
+def _check_lists(form: Format) -> None:
+    if form == "toml":
+        raise BadInput("lists of TOML are not edited")
+
+
+def _json(text: str, form: Format, path: Sequence[str] = ()) -> JsonText:
+    return JsonText(text, path, with_comments=form == "jsonc")
+
+
+def _read(text: str, form: Format) -> dict[str, Any]:
+    """What a text says. One that is empty says nothing."""
+    if form == "toml":
+        return TomlText(text).value
+    if not text.removeprefix("\ufeff").strip():
+        return {}
+    value = _json(text, form).value
+    if not isinstance(value, dict):
+        raise BadInput("the document is not an object")
+    return value
+
+
+def _added(text: str, form: Format, path: Sequence[str], entry: Entry) -> str:
+    if form == "toml":
+        return TomlText(text).with_table(path, entry)
+    return _json(_begun(text), form, path).with_member(dict(entry))
+
+
+def _begun(text: str) -> str:
+    """The text, or an empty object where there is none."""
+    mark = "\ufeff" if text.startswith("\ufeff") else ""
+    return text if text.removeprefix(mark).strip() else f"{mark}{{}}\n"
+
+
+def _changed(text: str, form: Format, path: Sequence[str], name: str, value: Any) -> str:
+    if form == "toml":
+        return TomlText(text).with_setting(path, name, value)
+    return _json(text, form, (*path, name)).with_member(value)
+
+
+def _held(text: str, form: Format, wanted: Any) -> str:
+    """The text, if it says what is wanted."""
+    try:
+        is_same = _read(text, form) == wanted
+    except (BadInput, RecursionError):
+        is_same = False
+    if not is_same:
+        raise Refused(
+            "NOT_UNDERSTOOD", "the file is written in a way that cannot be edited safely; nothing was changed"
+        )
+    return text
+
+
+# --- values by their path
+
+
+def _at(value: Any, path: Sequence[str]) -> Any:
+    for name in path:
+        if not isinstance(value, dict) or name not in value:
+            return _ABSENT
+        value = value[name]
+    return value
+
+
+def _set(value: Any, path: Sequence[str], entry: Any) -> Any:
+    if not path:
+        return entry
+    if not isinstance(value, dict):
+        raise BadInput("what should be a table is none", advice="correct it first")
+    return {**value, path[0]: _set(value.get(path[0], {}), path[1:], entry)}
+
+
+def _unset(value: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
+    if len(path) == 1:
+        return {name: one for name, one in value.items() if name != path[0]}
+    return {**value, path[0]: _unset(value[path[0]], path[1:])}
+
+
+def _without_empty(wanted: dict[str, Any], path: Sequence[str], said: dict[str, Any]) -> dict[str, Any]:
+    """In TOML a table is there by its sub-tables; without them, only if it has a header of its own."""
+    for length in range(len(path), 0, -1):
+        if _at(wanted, path[:length]) == {} and _at(said, path[:length]) is _ABSENT:
+            wanted = _unset(wanted, path[:length])
+    return wanted

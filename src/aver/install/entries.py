@@ -1,0 +1,135 @@
+"""One entry in one settings file: put in, brought up to date, taken out, all of it remembered.
+
+    file = SettingsFile(Path("~/.cursor/mcp.json").expanduser(), "jsonc")
+    put(file, ("mcpServers", "aver"), {"command": "aver", "args": ["mcp"]}, is_ours, memory)
+
+An entry that is not ours is never changed. One that is gets what it lacks, and what its owner added stays. Taken out of
+a file that nobody touched since, the file becomes what it was, to the byte; otherwise only the entry goes, and the
+tables that were made for it, if they are empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from aver.errors import BadInput, Refused
+from aver.install.document import Format, entry_in, with_entry, without_entry
+from aver.install.files import NEW_MODE, change_file, read_settings_file, remove_empty, target_of
+from aver.install.memory import Memory
+
+__all__ = ["Key", "Result", "SettingsFile", "put", "standing_in", "take"]
+
+Key = tuple[str, ...]
+IsOurs = Callable[[Any], bool]
+Result = Literal["installed", "updated", "unchanged", "removed", "absent"]
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsFile:
+    """A file that belongs to another program. `inside` is the project that it must not lead out of, if it is of one."""
+
+    path: Path
+    form: Format
+    inside: Path | None = None
+
+    @property
+    def target(self) -> Path:
+        return target_of(self.path, self.inside)
+
+    @property
+    def new_mode(self) -> int:
+        """Of a file that is made: a user's own is for nobody else, a project's is shared."""
+        return NEW_MODE if self.inside is None else 0o644
+
+
+def standing_in(file: SettingsFile, key: Key) -> Any:
+    """The entry as it stands there; None where there is none."""
+    path = file.target
+    with _naming(path):
+        return entry_in(_text(read_settings_file(path)), file.form, key)
+
+
+def put(
+    file: SettingsFile, key: Key, entry: Mapping[str, Any], is_ours: IsOurs, memory: Memory, *, dry_run: bool = False
+) -> Result:
+    """Have the entry stand in the file. `dry_run` only tells what would be done."""
+    path = file.target
+    found: Any = None
+    depth = 0
+
+    def change(raw: bytes | None) -> bytes:
+        nonlocal found, depth
+        with _naming(path):
+            text = _text(raw)
+            found, depth = entry_in(text, file.form, key), _depth(text, file.form, key)
+            _check(found, is_ours, path, key)
+            changed = with_entry(text, file.form, key, entry)
+        return changed.encode("utf-8")
+
+    changed = change_file(path, change, mode=file.new_mode, dry_run=dry_run)
+    if not changed.is_change:
+        return "unchanged"
+    if not dry_run:
+        memory.keep(changed, key, depth)
+    return "installed" if found is None else "updated"
+
+
+def take(file: SettingsFile, key: Key, is_ours: IsOurs, memory: Memory, *, dry_run: bool = False) -> Result:
+    """Have the entry not stand in the file."""
+    path = file.target
+    known = memory.recall(path, key)
+
+    def change(raw: bytes | None) -> bytes | None:
+        if raw is None:
+            return None
+        with _naming(path):
+            text = _text(raw)
+            found = entry_in(text, file.form, key)
+            if found is None:
+                return raw
+            _check(found, is_ours, path, key)
+            if known is not None and (undone := known.undone(raw)) is not None:
+                return undone.old
+            changed = without_entry(text, file.form, key, keep=len(key) if known is None else known.keep)
+        return changed.encode("utf-8")
+
+    changed = change_file(path, change, dry_run=dry_run)
+    if known is not None and not dry_run:
+        memory.forget(path, key)
+        if changed.after is None:
+            remove_empty(tuple(map(Path, known.made)))
+    return "removed" if changed.is_change else "absent"
+
+
+def _check(found: Any, is_ours: IsOurs, path: Path, key: Key) -> None:
+    if found is not None and not is_ours(found):
+        words = f"{path} has a {'.'.join(key)} that is not Aver's"
+        raise Refused("FOREIGN", words, advice="rename or remove it first")
+
+
+def _depth(text: str, form: Format, key: Key) -> int:
+    """How many of the tables on the way to an entry are there already."""
+    for length in range(len(key) - 1, 0, -1):
+        if entry_in(text, form, key[:length]) is not None:
+            return length
+    return 0
+
+
+def _text(raw: bytes | None) -> str:
+    try:
+        return "" if raw is None else raw.decode("utf-8")
+    except UnicodeDecodeError:
+        raise BadInput("it is not UTF-8") from None
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Put the file's name before what is wrong with it."""
+    try:
+        yield
+    except BadInput as error:
+        raise BadInput(f"{path}: {error.message}; nothing was changed", advice=error.advice) from error

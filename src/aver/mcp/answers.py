@@ -1,0 +1,192 @@
+"""What the tools answer: the envelope that all share, and each tool's own keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from aver.errors import AverError
+from aver.events.event import spoken
+from aver.gate.door import Answer
+from aver.home import without_password
+from aver.mcp.history import Past
+from aver.mcp.labels import label_of
+from aver.mcp.session import Counts, Recorded, SealedRun
+from aver.mcp.tools import action_type_of
+
+__all__ = [
+    "SESSION_NAME",
+    "Told",
+    "context_told",
+    "error_told",
+    "gate_told",
+    "record_told",
+    "seal_told",
+    "status_told",
+]
+
+SCHEMA_VERSION = "1.0"
+SESSION_NAME = "mcp-session"
+"""What a session is called whose agent gave no name."""
+
+TRUSTED_AFTER = 5
+"""Outcomes of a workspace after which what was learned there counts as much as what was not."""
+
+_LOUD = {"approve": "APPROVED", "flag": "FLAGGED", "deny": "DENIED"}
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An answer: a JSON object, and whether it tells of an error."""
+
+    content: dict[str, Any]
+    is_error: bool = False
+
+
+def _told(tool: str, session: str | None, content: dict[str, Any], summary: str, *, ok: bool = True) -> Told:
+    envelope = {
+        "ok": ok,
+        "tool": tool,
+        "session_id": session,
+        "timestamp": f"{datetime.now(UTC):%Y%m%dT%H%M%S}",
+        "schema_version": SCHEMA_VERSION,
+        "human_summary": summary,
+    }
+    return Told({**envelope, **content}, is_error=not ok)
+
+
+def error_told(tool: str, session: str | None, error: AverError) -> Told:
+    """What went wrong, and what to do next."""
+    message = without_password(error.message)
+    details = {"type": type(error).__name__, "advice": without_password(error.advice)}
+    content = {"error": message, "details": details}
+    return _told(tool, session, content, f"{tool}: failed ({message})", ok=False)
+
+
+def gate_told(session: str, given: Mapping[str, Any], answer: Answer, similar: Sequence[dict[str, Any]]) -> Told:
+    decision = answer.decision
+    result = answer.record.to_dict()["outcome"]["result"]
+    word, label, files = spoken(decision.decision), label_of(result), given["files_affected"] or []
+    score = None if decision.score is None else round(decision.score, 6)
+    width = None if decision.interval is None else (decision.interval[1] - decision.interval[0]) / 2
+    content = {
+        "decision": word,
+        "predicted_failure": score,
+        "p_fail": score,
+        "confidence": round(decision.observations / (decision.observations + TRUSTED_AFTER), 6),
+        "uncertainty": None if width is None else round(width, 6),
+        "observations": decision.observations,
+        "grid_cell": None,
+        "grid_idx": None,
+        "label": label,
+        "features": dict(result["features"] or {}),
+        "thresholds": {
+            "approve_below": decision.thresholds.pass_below,
+            "deny_above": decision.thresholds.skip_above,
+        },
+        "receipt_id": decision.gate_id,
+        "action_type": action_type_of(given["action_type"]),
+        "description": given["description"],
+        "files_affected": files,
+        "model_loaded": decision.estimate is not None,
+        "reason": "; ".join(answer.reasons),
+        "similar_patches": list(similar),
+    }
+    risk = "unknown" if score is None else f"{score:.2f}"
+    named = ", ".join(files) or "none"
+    summary = f"GATE: {_LOUD[word]} | p_fail={risk} | {label} | files={named} | {content['reason']}"
+    return _told("capseal_gate", session, content, summary)
+
+
+def record_told(session: str, given: Mapping[str, Any], recorded: Recorded) -> Told:
+    gate = recorded.gate
+    content = {
+        "recorded": True,
+        "action_id": recorded.action.action_id,
+        "receipt_hash": recorded.receipt,
+        "action_type": recorded.action.action_type,
+        "files_affected": given["files_affected"] or [],
+        "receipt_chain_length": recorded.position,
+        "label": None if gate is None else gate.label,
+        "p_fail": None if gate is None or gate.decided.score is None else round(gate.decided.score, 6),
+        "error": None,
+    }
+    summary = f"RECORD: recorded {recorded.action.action_type} ({recorded.position} total actions)"
+    return _told("capseal_record", session, content, summary + _warning(recorded))
+
+
+def _warning(recorded: Recorded) -> str:
+    if recorded.unbound:
+        return "; the receipt_id is about other files, so this action counts as not gated"
+    if recorded.gate is None:
+        return "; no answer of the gate fits it, so it counts as not gated"
+    if not recorded.gate.decided.allows:
+        return f"; the gate did not allow it ({recorded.gate.decided.decision}), and the record says so"
+    return ""
+
+
+def seal_told(session: str, name: str | None, sealed: SealedRun, cap_file: str, episodes: int) -> Told:
+    told, capsule = sealed.told, sealed.told.get("capsule") or {}
+    verified = bool(told["verified"])
+    content = {
+        "sealed": True,
+        "session_name": name or SESSION_NAME,
+        "cap_file": cap_file,
+        "hash": told["final_receipt_hash"],
+        "actions_count": told["num_actions"],
+        "verification": "passed" if verified else "failed",
+        "proof_generated": told["status"] == "proved",
+        "proof_verified": told["status"] == "proved" and verified,
+        "model_updated": sealed.learned > 0,
+        "model_episodes": episodes,
+        "error": None,
+        "proof_type": told.get("proof_type"),
+        "capsule_hash": capsule.get("hash"),
+        "verify_command": f"aver verify {cap_file}",
+    }
+    summary = f"SEALED: {told['num_actions']} actions -> {cap_file} (verification {content['verification']})"
+    return _told("capseal_seal", session, content, summary)
+
+
+def status_told(
+    session: str | None, workspace: str, counts: Counts, uptime: int, recent: Sequence[Past], total: int, episodes: int
+) -> Told:
+    sessions = [past.told() for past in recent]
+    content = {
+        "session_active": session is not None,
+        "workspace": workspace,
+        "actions_count": counts.actions,
+        "gates_count": counts.gates,
+        "denials_count": counts.denials,
+        "model_loaded": True,
+        "uptime_seconds": uptime,
+        "recent_sessions": sessions,
+        "project_stats": {
+            "total_sessions": total,
+            "total_actions": sum(one["actions"] for one in sessions),
+            "total_denied": sum(one["denied"] for one in sessions),
+            "model_trained": episodes > 0,
+        },
+    }
+    state = "active" if session is not None else "inactive"
+    summary = (
+        f"STATUS | session: {state} | actions: {counts.actions} | gates: {counts.gates} | denied: {counts.denials}"
+    )
+    return _told("capseal_status", session, content, summary)
+
+
+def context_told(session: str | None, file: str, found: Sequence[tuple[Past, list[str]]]) -> Told:
+    changes = sum(len(words) for _, words in found)
+    content = {
+        "file": file,
+        "total_changes": changes,
+        "total_sessions": len(found),
+        "sessions": [
+            {"session_id": past.run_id, "date": past.sealed_at[:19], "agent": past.agent, "changes": words}
+            for past, words in found
+        ],
+    }
+    summary = f"CONTEXT: {file} has {changes} change(s) across {len(found)} session(s)"
+    return _told("capseal_context", session, content, summary)

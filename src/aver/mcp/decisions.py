@@ -1,0 +1,129 @@
+"""The gate's decisions about a run's actions, and which of them the run's actions have used.
+
+Both are read from the ledger, so a server that was started again knows them, and so do two servers in one session. A
+record is bound to a decision when it names it, or when exactly one thing was gated that it can be: of the same type,
+with the same description, files and arguments, and not used yet. A gate's answer about one file never covers another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from aver.actions.gating import Decided, decided_in
+from aver.actions.records import ACTION, gate_chain, run_chain, sealed_action
+from aver.capsule.mask import mask
+from aver.capsule.sealed import Sealed
+from aver.errors import AverError, NotFound
+from aver.gate.record import KIND
+from aver.ledger import Ledger
+from aver.mcp.labels import label_of
+
+__all__ = ["Decisions", "Known", "Wanted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A decision, and its label."""
+
+    decided: Decided
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a record says of the action that may have been gated."""
+
+    action_type: str
+    description: str
+    files: Sequence[str]
+    arguments: Mapping[str, Any] | None
+    receipt_id: str | None
+
+
+class Decisions:
+    """Those of one run, as far as they were read. Not safe for threads: the session holds its lock."""
+
+    def __init__(self, ledger: Ledger, run_id: str) -> None:
+        self._ledger = ledger
+        self._gates, self._actions = gate_chain(run_id), run_chain(run_id)
+        self._read = {self._gates: 0, self._actions: 0}
+        self._known: dict[str, Known] = {}
+        self._used: set[str] = set()
+
+    @property
+    def count(self) -> int:
+        return len(self._known)
+
+    @property
+    def refused(self) -> int:
+        """How many of them refused."""
+        return sum(known.decided.decision in ("skip", "skipped") for known in self._known.values())
+
+    def catch_up(self) -> None:
+        """Read what came to the ledger since."""
+        for chain in (self._gates, self._actions):
+            for record in self._new(chain):
+                self._read[chain] += 1
+                if record.kind == KIND:
+                    self._take_decision(record)
+                elif record.kind == ACTION:
+                    mark = sealed_action(record.to_dict()).gate
+                    if mark is not None:
+                        self._used.add(mark.gate_id)
+
+    def _new(self, chain: str) -> Sequence[Sealed]:
+        try:
+            return list(self._ledger.read(chain, self._read[chain]))
+        except NotFound:
+            return ()
+
+    def _take_decision(self, record: Sealed) -> None:
+        content = record.to_dict()
+        decided = decided_in(record, content)
+        self._known[decided.gate_id] = Known(decided, label_of(content["outcome"]["result"]))
+
+    def bound_to(self, wanted: Wanted) -> Known | None:
+        """The decision that a record was done under; None where none can be told."""
+        if wanted.receipt_id is not None:
+            named = self._known.get(wanted.receipt_id) or self._elsewhere(wanted.receipt_id)
+            return named if _covers(named.decided, wanted) else None
+        for known in reversed(self._known.values()):
+            if known.decided.gate_id not in self._used and _is_about(known.decided, wanted):
+                return known
+        return None
+
+    def _elsewhere(self, gate_id: str) -> Known:
+        """A decision of another run, such as one that was sealed in the meantime."""
+        record = self._ledger.get(f"gate:{gate_id}") if gate_id.isprintable() else None
+        if record is None or record.kind != KIND:
+            raise NotFound(
+                f"the gate gave no answer {ascii(gate_id)[:80]}",
+                advice="use receipt_id of capseal_gate, or leave it out",
+            )
+        content = record.to_dict()
+        return Known(decided_in(record, content), label_of(content["outcome"]["result"]))
+
+
+def _covers(decided: Decided, wanted: Wanted) -> bool:
+    """Whether a decision that a record names is about these files. What else differs, the verdict names."""
+    return bool(decided.action.get("files") == _masked(list(wanted.files)))
+
+
+def _is_about(decided: Decided, wanted: Wanted) -> bool:
+    gated = decided.action
+    return (
+        gated.get("type") == wanted.action_type
+        and gated.get("description") == _masked(wanted.description)
+        and _covers(decided, wanted)
+        and (gated.get("arguments") or {}) == _masked(dict(wanted.arguments or {}))
+    )
+
+
+def _masked(value: Any) -> Any:
+    """As the gate's record has it: with secrets masked."""
+    try:
+        return mask(value).value
+    except AverError:
+        return None

@@ -1,0 +1,182 @@
+"""What earlier sessions did in a workspace: from the sealed runs that it has, as the ledger tells them.
+
+Which runs belong to a workspace, its `.capseal/runs` says; what they did, only the ledger. A run is read once, held to
+its seals on the way, and kept, because a sealed run does not change. One that does not hold is listed as damaged.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from aver.actions.action import AgentAction
+from aver.actions.folder import identity_in
+from aver.actions.found import run_in
+from aver.actions.records import SEAL
+from aver.errors import AverError
+from aver.events.event import spoken
+from aver.ledger import Ledger
+from aver.mcp.workspace import Workspace
+
+__all__ = ["History", "Past"]
+
+RECENT = 10
+"""Sessions that an agent is told of at the start."""
+
+LOOK_BACK = 200
+"""Sealed sessions that are looked through for the history of a file."""
+
+SIMILAR = 3
+"""Earlier changes that the gate's answer reminds of."""
+
+SUMMARIES = 8
+"""Descriptions that stand for what a session did."""
+
+_WORDS = {"approve": "approved", "flag": "flagged", "deny": "denied"}
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """A sealed session."""
+
+    run_id: str
+    sealed_at: str
+    agent: str
+    actions: tuple[AgentAction, ...]
+    damage: str = ""
+
+    def told(self) -> dict[str, Any]:
+        """As `capseal_status` tells it."""
+        words = [_described(action)[:60] for action in self.actions]
+        decisions = [spoken(action.gate_decision) for action in self.actions if action.gate_decision is not None]
+        return {
+            "date": self.sealed_at[:19],
+            "agent": self.agent,
+            "actions": len(self.actions),
+            "approved": decisions.count("approve"),
+            "denied": decisions.count("deny"),
+            "files_changed": sorted({file for action in self.actions for file in _files(action)}),
+            "summary": self.damage or ", ".join([word for word in words if word][:SUMMARIES]),
+            "receipt": f"{self.run_id}.cap",
+        }
+
+
+class History:
+    """The sealed sessions of one workspace. Safe for threads."""
+
+    def __init__(self, ledger: Ledger, workspace: Workspace) -> None:
+        self._ledger = ledger
+        self._workspace = workspace
+        self._lock = threading.Lock()
+        self._past: dict[str, Past] = {}
+
+    def recent(self) -> list[Past]:
+        """The newest sealed sessions, newest first."""
+        return list(islice(self._sealed(), RECENT))
+
+    def count(self) -> int:
+        """How many sealed sessions there are."""
+        return sum(1 for _ in self._chains())
+
+    def of_file(self, file: str) -> list[tuple[Past, list[str]]]:
+        """The sessions that did something to a file, newest first, each with what it did."""
+        wanted = self._normal(file)
+        found = []
+        for past in islice(self._sealed(), LOOK_BACK):
+            changes = [
+                _change(action) for action in past.actions if any(self._normal(one) == wanted for one in _files(action))
+            ]
+            if changes:
+                found.append((past, changes))
+        return found
+
+    def similar(self, files: Sequence[str]) -> list[dict[str, Any]]:
+        """The newest few things that recent sessions did to these files."""
+        wanted = {self._normal(file) for file in files}
+        found = (
+            {
+                "session_id": past.run_id,
+                "description": _described(action),
+                "success": action.success,
+                "p_fail": action.gate_score,
+            }
+            for past in (self.recent() if wanted else ())
+            for action in reversed(past.actions)
+            if wanted & {self._normal(file) for file in _files(action)}
+        )
+        return list(islice(found, SIMILAR))
+
+    def _normal(self, file: str) -> str:
+        """A path from the workspace on, however it was written."""
+        root = self._workspace.root.as_posix()
+        path = posixpath.normpath(posixpath.join(root, file.replace("\\", "/")))
+        return path.removeprefix(f"{root}/") if path.startswith(f"{root}/") else path
+
+    def _sealed(self) -> Iterator[Past]:
+        for run_id, chain, sealed_at in self._chains():
+            with self._lock:
+                past = self._past.get(run_id)
+            if past is None:
+                past = self._read(run_id, chain, sealed_at)
+                with self._lock:
+                    self._past[run_id] = past
+            yield past
+
+    def _chains(self) -> Iterator[tuple[str, str, str]]:
+        """The sealed runs of the workspace, newest first: name, chain and time of sealing."""
+        for path in self._directories():
+            try:
+                identity = identity_in(path)
+                if identity is None or (identity.ledger, identity.tenant) != (self._ledger.id, self._ledger.tenant):
+                    continue
+                count = self._ledger.head(identity.chain).count
+                last = next(self._ledger.read(identity.chain, count - 1), None) if count else None
+            except AverError:
+                continue  # Not a run of this ledger, whatever it is.
+            if last is not None and last.kind == SEAL:
+                yield identity.run_id, identity.chain, last.signed_at
+
+    def _directories(self) -> list[Path]:
+        try:
+            entries = list(os.scandir(self._workspace.runs))
+        except OSError:
+            return []
+        names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+        return [self._workspace.runs / name for name in sorted(names, reverse=True)]
+
+    def _read(self, run_id: str, chain: str, sealed_at: str) -> Past:
+        try:
+            first = next(self._ledger.read(chain, 0, 1))
+            agent = str(first.to_dict()["outcome"]["result"]["agent"] or "unknown")
+            return Past(run_id, sealed_at, agent, tuple(run_in(self._ledger, chain).actions))
+        except (AverError, KeyError, TypeError, StopIteration) as error:
+            words = error.message if isinstance(error, AverError) else "it cannot be read"
+            return Past(run_id, sealed_at, "unknown", (), f"damaged: {words}; run: aver verify {chain}")
+
+
+def _files(action: AgentAction) -> list[str]:
+    files = (action.metadata or {}).get("files_affected")
+    return [file for file in files if isinstance(file, str)] if isinstance(files, list) else []
+
+
+def _described(action: AgentAction) -> str:
+    said = (action.metadata or {}).get("description")
+    return said if isinstance(said, str) else ""
+
+
+def _change(action: AgentAction) -> str:
+    told = ["not gated"] if action.gate_decision is None else [_WORDS[spoken(action.gate_decision)]]
+    if action.gate_score is not None:
+        told.append(f"p_fail={action.gate_score:.2f}")
+    label = (action.metadata or {}).get("risk_label")
+    if isinstance(label, str):
+        told.append(f"label={label}")
+    if not action.success:
+        told.append("failed")
+    return f"{_described(action)} ({', '.join(told)})"

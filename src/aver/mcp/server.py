@@ -1,0 +1,147 @@
+"""The MCP server: the five tools on the wire, through the official SDK's own server.
+
+A tool that fails says so in its result (`isError`), so that the agent can correct itself; a tool that does not exist is
+an error of the protocol. Every result is both text and structured. Calls are done in threads, many at once; one that
+was begun is finished, whatever becomes of the client.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.to_thread
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+
+from aver import __version__
+from aver.mcp.parameters import schema
+from aver.mcp.tools import INSTRUCTIONS, PROMPT, TOOLS, ToolSpec
+
+if TYPE_CHECKING:
+    from aver.mcp.service import Caller, Service
+
+__all__ = ["made_server"]
+
+NAME = "aver"
+
+CALLS_AT_ONCE = 32
+"""Calls that are worked on at once; others wait their turn."""
+
+_LOG = logging.getLogger("aver.mcp")
+
+_ENVELOPE = {
+    "ok": {"type": "boolean"},
+    "tool": {"type": "string"},
+    "session_id": {"type": ["string", "null"]},
+    "timestamp": {"type": "string"},
+    "schema_version": {"type": "string"},
+    "human_summary": {"type": "string"},
+}
+
+Context = ServerRequestContext[Any, Any]
+
+
+def made_server(open_service: Callable[[], Service]) -> Server[Any]:
+    """The server, ready to be run on a transport. `open_service` is called once, by the first call of a tool: all that
+    the tools need takes as long to load as the SDK does to answer `initialize`."""
+    desk = _Desk(open_service)
+    return Server(
+        NAME,
+        version=__version__,
+        title="Aver",
+        description="Gates what an agent is about to do, seals what it did.",
+        instructions=INSTRUCTIONS,
+        on_list_tools=_list_tools,
+        on_call_tool=desk.call_tool,
+        on_list_prompts=_list_prompts,
+        on_get_prompt=_get_prompt,
+    )
+
+
+class _Desk:
+    """Where calls of tools come in."""
+
+    def __init__(self, open_service: Callable[[], Service]) -> None:
+        self._open_service = open_service
+        self._service: Service | None = None
+        self._opening = threading.Lock()
+        self._turns = anyio.CapacityLimiter(CALLS_AT_ONCE)
+
+    async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        if params.name not in TOOLS:
+            raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name[:80]}")
+        work = partial(self._done, _caller(context), params.name, params.arguments or {})
+        # The thread is not abandoned when the client goes: what it began is sealed, or refused, in full.
+        return await anyio.to_thread.run_sync(work, limiter=self._turns)
+
+    def _done(self, caller: Caller, tool: str, arguments: dict[str, Any]) -> types.CallToolResult:
+        try:
+            with self._opening:
+                self._service = self._service or self._open_service()
+            told = self._service.call(caller, tool, arguments)
+        except Exception as error:  # noqa: BLE001 - a defect here must not take the server down
+            _LOG.exception("%s failed", tool)
+            words = f"internal error: {type(error).__name__}; nothing may be taken as done"
+            return _result({"ok": False, "tool": tool, "error": words, "human_summary": words}, is_error=True)
+        return _result(told.content, is_error=told.is_error)
+
+
+def _result(content: dict[str, Any], *, is_error: bool) -> types.CallToolResult:
+    text = types.TextContent(type="text", text=json.dumps(content, indent=2))
+    return types.CallToolResult(content=[text], structured_content=content, is_error=is_error)
+
+
+def _caller(context: Context) -> Caller:
+    from aver.mcp.service import Caller
+
+    params = context.session.client_params
+    client = "" if params is None else params.client_info.name
+    request = context.request
+    if request is None:
+        return Caller("stdio", client)
+    connection = request.headers.get("mcp-session-id", "")
+    return Caller(connection, client, request.query_params.get("session", ""), lasting=bool(connection))
+
+
+async def _list_tools(context: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+    return types.ListToolsResult(tools=[_tool(name, spec) for name, spec in TOOLS.items()])
+
+
+def _tool(name: str, spec: ToolSpec) -> types.Tool:
+    return types.Tool(
+        name=name,
+        title=spec.title,
+        description=spec.about,
+        input_schema=schema(spec.takes),
+        output_schema={
+            "type": "object",
+            "properties": {**_ENVELOPE, **spec.answers},
+            "required": [*_ENVELOPE, *spec.answers],
+        },
+        annotations=types.ToolAnnotations(
+            read_only_hint=spec.only_reads,
+            destructive_hint=False,
+            idempotent_hint=spec.only_reads,
+            open_world_hint=False,
+        ),
+    )
+
+
+async def _list_prompts(context: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+    prompt = types.Prompt(name=PROMPT, description="How to use the tools: gate, record, seal.", arguments=[])
+    return types.ListPromptsResult(prompts=[prompt])
+
+
+async def _get_prompt(context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+    if params.name != PROMPT:
+        raise MCPError(types.INVALID_PARAMS, f"Unknown prompt: {params.name[:80]}")
+    message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=INSTRUCTIONS))
+    return types.GetPromptResult(messages=[message])

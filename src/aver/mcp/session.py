@@ -1,0 +1,319 @@
+"""One session of an agent: the run it is in, and what is asked and recorded there.
+
+Safe for threads. The gate is asked without holding the lock, because it may wait for a human; an action is recorded
+under it. When the run was sealed, here or by another server in the same session, the next action begins a new run.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from aver import clock
+from aver.actions.action import AgentAction, text_hash, value_hash
+from aver.actions.file_names import CAP
+from aver.actions.folder import identity_in
+from aver.actions.records import SEAL, gate_chain, run_chain
+from aver.actions.runtime import AgentRuntime
+from aver.errors import AverError, Refused, Unavailable
+from aver.events.projection import Projection
+from aver.gate.action import Action
+from aver.gate.door import Answer, judge
+from aver.ledger import Ledger
+from aver.mcp.decisions import Decisions, Known, Wanted
+from aver.mcp.tools import action_type_of
+from aver.mcp.workspace import RESUME_WITHIN, Slot, Workspace
+
+__all__ = ["Counts", "Recorded", "SealedRun", "Session"]
+
+TRIES = 3
+"""How often an action is recorded anew where its run was sealed at that moment."""
+
+_CHANGES = ("code_edit", "code_gen", "file_write", "file_delete")
+"""Actions whose failure says something about the change. A test that failed says nothing about running tests."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """An action that was recorded."""
+
+    action: AgentAction
+    receipt: str
+    position: int
+    """Its number in the run, from 1 on."""
+    gate: Known | None
+    unbound: bool
+    """A decision was named that is about other files: the action counts as not gated."""
+
+
+@dataclass(frozen=True, slots=True)
+class SealedRun:
+    """A run that was sealed: what `AgentRuntime.finalize` says, the `.cap` file, and what was learned from it."""
+
+    told: Mapping[str, Any]
+    cap: Path
+    learned: int
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What a session has done in its run so far."""
+
+    actions: int
+    gates: int
+    denials: int
+
+
+class _OpenRun:
+    def __init__(self, runtime: AgentRuntime, decisions: Decisions) -> None:
+        self.runtime = runtime
+        self.decisions = decisions
+        self.learned = 0
+
+
+class Session:
+    """Opened with a slot of the workspace, which it closes."""
+
+    def __init__(self, ledger: Ledger, workspace: Workspace, slot: Slot, agent: str) -> None:
+        self.agent = agent
+        self._ledger = ledger
+        self._workspace = workspace
+        self._slot = slot
+        self._lock = threading.RLock()
+        self._open: _OpenRun | None = None
+        self._events: Projection | None = None
+
+    @property
+    def run_id(self) -> str | None:
+        """The run that the session is in; None before its first action."""
+        with self._lock:
+            if self._open is not None:
+                return self._open.runtime.run_id
+            known = self._slot.known()
+            return known if known is not None and self._is_open(known) else None
+
+    # --- what an agent does
+
+    def gate(self, given: Mapping[str, Any], *, wait: float) -> tuple[str, Answer]:
+        """Ask the gate. Gives the run that the decision belongs to, and the answer."""
+        run_id = self._current().runtime.run_id
+        action = Action(
+            type=action_type_of(given["action_type"]),
+            tool=given["tool_name"] or "",
+            arguments=given["arguments"] or {},
+            files=tuple(given["files_affected"] or ()),
+            diff=given["diff_text"] or None,
+            description=given["description"],
+            caller=self.agent,
+            session=run_id,
+            workspace=str(self._workspace.root),
+        )
+        answer = judge(self._ledger, action, wait=wait)
+        self._emit(run_id)
+        return run_id, answer
+
+    def record(self, given: Mapping[str, Any]) -> tuple[str, Recorded]:
+        """Record an action durably, in the session's run."""
+        for _ in range(TRIES):
+            run = self._current()
+            try:
+                with self._lock:
+                    recorded = self._record(run, given)
+            except Refused as refusal:
+                if refusal.code != "SEALED":
+                    raise
+                self._leave(run)
+                continue
+            self._learn(run, recorded)
+            self._emit(run.runtime.run_id)
+            return run.runtime.run_id, recorded
+        raise Unavailable("the session is sealed again and again while this is recorded", advice="try again")
+
+    def _record(self, run: _OpenRun, given: Mapping[str, Any]) -> Recorded:
+        files, arguments = given["files_affected"] or [], given["arguments"]
+        action_type = action_type_of(given["action_type"])
+        run.decisions.catch_up()
+        wanted = Wanted(action_type, given["description"], files, arguments, given["receipt_id"])
+        gate = run.decisions.bound_to(wanted)
+        outputs = {"output": given["output"] or "", "duration_ms": given["duration_ms"] or 0}
+        if given["error"]:
+            outputs["error"] = given["error"]
+        action = AgentAction(
+            action_id=f"act_{run.runtime.action_count:04d}_{clock.new_id()[:8]}",
+            action_type=action_type,
+            instruction_hash=_instruction(gate, given),
+            input_hash=value_hash(
+                {"tool_name": given["tool_name"], "files_affected": files} if arguments is None else arguments
+            ),
+            output_hash=value_hash(outputs),
+            parent_action_id=None,
+            parent_receipt_hash=None,
+            gate_score=None,
+            gate_decision=None,
+            policy_verdict=None,
+            success=given["success"],
+            duration_ms=given["duration_ms"] or 0,
+            timestamp=clock.now().replace("+00:00", "Z"),
+            metadata={
+                "description": given["description"],
+                "tool_name": given["tool_name"],
+                "files_affected": files,
+                "risk_label": None if gate is None else gate.label,
+                "grid_cell": None,
+            },
+        )
+        gate_id = None if gate is None else gate.decided.gate_id
+        receipt = run.runtime.record(action, gate_id=gate_id, diff_text=given["diff_text"])
+        unbound = given["receipt_id"] is not None and gate is None
+        return Recorded(action, receipt, _position(run.runtime, action), gate, unbound)
+
+    def seal(self) -> tuple[str, SealedRun] | None:
+        """Seal the run that the session is in; None where nothing was recorded in it."""
+        if self.run_id is None:
+            return None
+        run = self._current()
+        with self._lock:
+            try:
+                told = run.runtime.finalize()
+                if told["status"] == "empty":
+                    return None
+            except AverError:
+                self._leave(run)  # It may be sealed by now; then the next action completes its files.
+                raise
+            cap = self._packed(run.runtime.run_id)
+            self._leave(run)
+        self._emit(run.runtime.run_id)
+        return run.runtime.run_id, SealedRun(told, cap, run.learned)
+
+    def counts(self) -> Counts:
+        """What was done in the run so far, by whoever is in the session."""
+        run_id = self.run_id
+        if run_id is None:
+            return Counts(0, 0, 0)
+        with self._lock:
+            decisions = Decisions(self._ledger, run_id) if self._open is None else self._open.decisions
+            decisions.catch_up()
+        actions = max(self._ledger.head(run_chain(run_id)).count - 1, 0)
+        return Counts(actions, decisions.count, decisions.refused)
+
+    def close(self) -> None:
+        with self._lock:
+            if self._open is not None:
+                self._leave(self._open)
+            self._slot.close()
+
+    # --- its run
+
+    def _current(self) -> _OpenRun:
+        with self._lock:
+            if self._open is None:
+                self._complete_last()
+                run_id = self._slot.run(self._is_open)
+                self._open = _OpenRun(self._opened(run_id), Decisions(self._ledger, run_id))
+            return self._open
+
+    def _opened(self, run_id: str) -> AgentRuntime:
+        return AgentRuntime(
+            self._workspace.made("runs") / run_id,
+            ledger=self._ledger,
+            run_id=run_id,
+            agent=self.agent,
+            workspace=self._workspace.root,
+        )
+
+    def _complete_last(self) -> None:
+        """Write what a crash or a full disk kept the last seal from writing. The seal itself is in the ledger."""
+        known = self._slot.known()
+        if known is None or os.path.lexists(self._cap(known)) or not self._is_sealed_here(known):
+            return
+        with suppress(Unavailable):
+            self._opened(known).close()
+            self._packed(known)
+
+    def _is_sealed_here(self, run_id: str) -> bool:
+        if identity_in(self._workspace.runs / run_id) is None:
+            return False
+        last = self._last(run_chain(run_id))
+        return last is not None and last.kind == SEAL
+
+    def _leave(self, run: _OpenRun) -> None:
+        with self._lock:
+            if self._open is run:
+                run.runtime.close()
+                self._open = None
+
+    def _is_open(self, run_id: str) -> bool:
+        """Whether a run goes on: it is of this ledger, not sealed, and somebody was at it lately."""
+        identity = identity_in(self._workspace.runs / run_id)
+        if identity is not None and (identity.ledger, identity.tenant) != (self._ledger.id, self._ledger.tenant):
+            return False
+        last = [self._last(chain) for chain in (run_chain(run_id), gate_chain(run_id))]
+        if last[0] is not None and last[0].kind == SEAL:
+            return False
+        times = [datetime.fromisoformat(record.signed_at) for record in last if record is not None]
+        return not times or datetime.fromisoformat(clock.now()) - max(times) < RESUME_WITHIN
+
+    def _last(self, chain: str) -> Any:
+        count = self._ledger.head(chain).count
+        return next(self._ledger.read(chain, count - 1), None) if count else None
+
+    def _cap(self, run_id: str) -> Path:
+        return self._workspace.runs / f"{run_id}.cap"
+
+    def _packed(self, run_id: str) -> Path:
+        """The `.cap` beside the runs, where people look for it."""
+        made, target = self._workspace.runs / run_id / CAP, self._cap(run_id)
+        try:
+            with suppress(FileExistsError):
+                try:
+                    os.link(made, target)
+                except PermissionError:  # File systems without hard links say so in this way.
+                    shutil.copyfile(made, target)
+        except OSError:
+            return made
+        return target
+
+    # --- what follows
+
+    def _learn(self, run: _OpenRun, recorded: Recorded) -> None:
+        """A change that was let through and failed is something to learn from. Not learning it loses no record."""
+        from aver.gate.outcomes import record_outcome
+
+        action, gate = recorded.action, recorded.gate
+        if gate is None or not gate.decided.allows or action.success or action.action_type not in _CHANGES:
+            return
+        with suppress(AverError):
+            record_outcome(self._ledger, gate.decided.gate_id, "failed")
+            run.learned += 1
+
+    def _emit(self, run_id: str) -> None:
+        """Bring the live events up. They are a projection: what cannot be written now comes with the next one."""
+        with suppress(Unavailable, Refused), self._lock:
+            if self._events is None:
+                self._events = Projection(self._ledger, self._workspace.made())
+            self._events.bring_up(run_id)
+
+
+def _instruction(gate: Known | None, given: Mapping[str, Any]) -> str:
+    """What led to the action. Where a decision is named, that is what was asked there; what happened may be told in
+    other words, which the metadata keep."""
+    if gate is not None and given["receipt_id"] is not None and not gate.decided.masked:
+        asked = gate.decided.action.get("description")
+        if isinstance(asked, str) and asked:
+            return text_hash(asked)
+    return text_hash(given["description"])
+
+
+def _position(runtime: AgentRuntime, action: AgentAction) -> int:
+    actions = runtime.actions
+    for index in range(len(actions) - 1, -1, -1):
+        if actions[index].action_id == action.action_id:
+            return index + 1
+    return len(actions)

@@ -1,0 +1,144 @@
+"""`events.jsonl`: whole lines, written once, turned over, and read by followers without a gap."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aver.errors import BadInput, Unavailable
+from aver.events import log
+from aver.events.event import Event, read_event
+from aver.events.log import EVENTS, OLDER, EventLog, Follower
+
+
+def event(number: int, summary: str = "approve: it (p_fail=0.12)") -> Event:
+    return Event("gate", 1_700_000_000.0 + number, f"{summary} {number}")
+
+
+def lines(directory: Path) -> list[bytes]:
+    return (directory / EVENTS).read_bytes().splitlines()
+
+
+def test_a_line_is_the_specifications(tmp_path: Path) -> None:
+    EventLog(tmp_path).add([Event("gate", 1707000000.0, "approve: Fix shell injection (p_fail=0.12)")])
+    assert (tmp_path / EVENTS).read_text() == (
+        '{"type": "gate", "timestamp": 1707000000.0, "summary": "approve: Fix shell injection (p_fail=0.12)"}\n'
+    )
+
+
+@given(st.sampled_from(["gate", "record", "seal"]), st.floats(0, 4e9), st.text(max_size=100))
+def test_what_is_written_is_read(kind: str, moment: float, summary: str) -> None:
+    try:
+        written = Event(kind, moment, summary).line()
+    except UnicodeEncodeError:
+        return
+    assert written.count(b"\n") == 1
+    if not any("\ud800" <= one <= "\udfff" for one in summary):
+        assert read_event(written[:-1]) == Event(kind, moment, summary)
+
+
+@given(st.binary(max_size=200))
+def test_what_is_no_event_is_refused(raw: bytes) -> None:
+    with pytest.raises(BadInput):
+        read_event(raw)
+
+
+def test_nothing_is_written_twice_and_others_lines_stay(tmp_path: Path) -> None:
+    one, two = EventLog(tmp_path), EventLog(tmp_path)
+    one.add([event(1), event(2)])
+    two.add([event(1), event(2), event(3)])
+    one.add([event(3), event(4)])
+    two.add([event(4), event(5)])
+    one.add([event(5)])
+    assert [read_event(line).timestamp for line in lines(tmp_path)] == [1_700_000_000.0 + n for n in range(1, 6)]
+
+
+@pytest.mark.parametrize("torn", [b"{", b'{"type": "gate", "timest', event(9).line()[:-1], b"\x00" * 50])
+def test_what_a_crash_left_of_a_line_is_cut_off(tmp_path: Path, torn: bytes) -> None:
+    EventLog(tmp_path).add([event(1)])
+    with (tmp_path / EVENTS).open("ab") as file:
+        file.write(torn)
+    EventLog(tmp_path).add([event(2)])
+    assert lines(tmp_path) == [event(1).line()[:-1], event(2).line()[:-1]]
+
+
+def test_it_does_not_grow_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log, "FILE_MAX", 2000)
+    writer = EventLog(tmp_path)
+    follower = Follower(tmp_path)
+    seen = []
+    for number in range(100):
+        writer.add([event(number)])
+        seen += [one.timestamp for one in follower.new()]
+    follower.close()
+    assert sorted(os.listdir(tmp_path)) == [OLDER, EVENTS]
+    assert all((tmp_path / name).stat().st_size <= 2000 for name in (OLDER, EVENTS))
+    assert seen == [event(number).timestamp for number in range(100)], "a follower misses nothing"
+    kept = [one.timestamp for one in EventLog(tmp_path).read()]
+    assert kept == seen[-len(kept) :]
+    assert len(kept) > 20
+
+
+def test_a_follower_waits_for_a_file_that_is_not_there_yet(tmp_path: Path) -> None:
+    follower = Follower(tmp_path)
+    assert list(follower.new()) == []
+    EventLog(tmp_path).add([event(1)])
+    assert list(follower.new()) == [event(1)]
+    with (tmp_path / EVENTS).open("ab") as file:
+        file.write(event(2).line()[:20])
+        file.flush()
+        assert list(follower.new()) == []
+        file.write(event(2).line()[20:] + b"nonsense\n")
+    assert list(follower.new()) == [event(2)]
+    follower.close()
+
+
+def test_making_it_anew_keeps_the_newest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log, "FILE_MAX", 1000)
+    (tmp_path / OLDER).write_text("old\n")
+    EventLog(tmp_path).replace(event(number) for number in range(50))
+    assert os.listdir(tmp_path) == [EVENTS]
+    assert list(EventLog(tmp_path).read())[-1] == event(49)
+    assert (tmp_path / EVENTS).stat().st_size <= 1000
+
+
+def add_some(directory: str, first: int) -> None:
+    writer = EventLog(Path(directory))
+    for number in range(first, first + 200):
+        writer.add([event(number, "x" * 30)])
+
+
+def test_many_writers_tear_no_line(tmp_path: Path) -> None:
+    fork = multiprocessing.get_context("fork")
+    writers = [fork.Process(target=add_some, args=(str(tmp_path), 1000 * number)) for number in range(4)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    found = [json.loads(line)["timestamp"] for line in lines(tmp_path)]
+    assert len(found) == len(set(found)) == 800
+
+
+def test_links_pipes_and_missing_places_are_refused(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.write_text("mine")
+    place = tmp_path / "place"
+    place.mkdir()
+    (place / EVENTS).symlink_to(outside)
+    with pytest.raises(Unavailable):
+        EventLog(place).add([event(1)])
+    assert outside.read_text() == "mine"
+    (place / EVENTS).unlink()
+    os.mkfifo(place / EVENTS)
+    with pytest.raises(Unavailable):
+        EventLog(place).add([event(1)])
+    (tmp_path / "link").symlink_to(place)
+    for directory in (tmp_path / "link", tmp_path / "nowhere"):
+        with pytest.raises(Unavailable):
+            EventLog(directory).add([event(1)])
