@@ -5,9 +5,10 @@ whenever it is asked. So **a symbolic link is not followed here**: whoever asks 
 action lead, and says so in its facts (`aver.gate.door`).
 
 A path is `workspace` (at or below the workspace), `temporary`, `outside`, or `unknown` where it depends on what cannot
-be seen; a backslash, which some systems take for a slash, makes it so. For being inside, letters count exactly; for
-being guarded, they do not: upper case, Unicode look-alikes by compatibility, characters of no width, and dots or blanks
-at the end of a name make no difference, because on some file systems they do not.
+be seen; a backslash, which some systems take for a slash, makes it so, and an address, which some programs go to. For
+being inside, letters count exactly; for being guarded, they do not: upper case, Unicode look-alikes by compatibility,
+characters of no width, and dots or blanks at the end of a name make no difference, because on some file systems they do
+not.
 
     >>> ground = Ground(workspace="/work/shop", home="/home/me")
     >>> locate("src/../.ENV", "/work/shop", ground).classes
@@ -56,6 +57,7 @@ _NO_WORKSPACE = re.compile(
     r"//|/[^/]*/$|/(?:bin|boot|dev|etc|lib|lib32|lib64|libx32|proc|run|sbin|sys|system|library)/", re.IGNORECASE
 )
 """Directories that a workspace does not make less what they are: everything, what lies right below, the system's."""
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|(?i:file):")
 _GLOB = re.compile(r"[*?\[]")
 _ALL_OF = re.compile(r"/[*?.]*\*[*?]*$")
 _PLAIN = re.compile(r"[a-z0-9_/.-]*")
@@ -141,7 +143,7 @@ def locate(path: str, cwd: str | None, ground: Ground) -> Place:
         if any(_is_at_or_below(whole, directory) for directory in _TEMPORARY):
             where = "temporary"
         classes = _classes(whole) | _own(whole, ground) | _system(whole, where)
-    if "\\" in path or (has_glob(whole) and _climbs(whole)):
+    if "\\" in path or _ADDRESS.match(path) or (has_glob(whole) and _climbs(whole)):
         where = "unknown"
     return Place(whole, where, classes)
 

@@ -87,7 +87,7 @@ _SQL_READS = re.compile(
     re.IGNORECASE,
 )
 _SQL_REACHES_OUT = re.compile(
-    r"writefile|readfile|edit\s*\(|load_extension|attach|vacuum\s+into|fts3_tokenizer|\binto\b|\b(?:insert|update|delete|drop|create|replace|alter)\b"
+    r"writefile|readfile|fsdir|zipfile|sqlite_dbpage|edit\s*\(|load_extension|attach|vacuum\s+into|fts3_tokenizer|\binto\b|\b(?:insert|update|delete|drop|create|replace|alter)\b"
     r"|;\s*\S|^\s*\.(?!tables|schema|indexes|databases|dbinfo|mode|header|width)",
     re.IGNORECASE | re.MULTILINE,
 )

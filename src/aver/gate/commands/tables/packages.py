@@ -40,23 +40,26 @@ pip {install download wheel uninstall}, uv pip {install sync uninstall}, uv {add
   --constraint=read -e=read --editable=read -i=send --index-url=send --extra-index-url=send -f=send \
   --find-links=send -t=write --target=write --prefix=write --root=write --proxy=send --trusted-host= \
   --python=program +network +install +execute *skip
-pip {list show freeze check --version help inspect hash debug index search cache completion}, uv pip {list show \
-  freeze check tree compile}, uv {tree version --version export cache help}, uv python {list find dir}, uv tool \
-  {list dir}, poetry {show check env version --version search export about list}, pipenv {graph check --venv --where \
-  requirements}, pdm {list info show outdated}, conda {list info search --version}, mamba list, pipx list, hatch \
+pip {index search}, pip list {-o --outdated}, uv pip compile, poetry search, conda search, gem {search outdated}, \
+  brew {search info outdated home}, snap {info find}, composer {outdated diagnose}, bundle outdated :: \
+  -i=send --index-url=send --extra-index-url=send -o=write --output-file=write +network +egress *skip @read
+pip {list show freeze check --version help inspect hash debug cache completion}, uv pip {list show \
+  freeze check tree}, uv {tree version --version export cache help}, uv python {list find dir}, uv tool \
+  {list dir}, poetry {show check env version --version export about list}, pipenv {graph check --venv --where \
+  requirements}, pdm {list info show outdated}, conda {list info --version}, mamba list, pipx list, hatch \
   {version project status}, rye {show list version}, pixi {list info tree} :: -o=write --output-file=write \
-  --python=program -p= *skip @read
+  --python=program -p= -i=send --index-url=send --extra-index-url=send --outdated!network -u!network *skip @read
 pip config, poetry {config publish source}, conda {config token}, uv {auth publish}, pdm {publish config}, hatch \
   {publish config}, rye {publish config}, flit publish :: +network +egress +secret +persist *skip
 pip, uv, poetry, pipenv, pdm, conda, mamba, micromamba, pipx, hatch, rye, pixi :: --directory=project \
   --project=project --python=program -C=project -p=program --config-file=read --index-url=send -q -v --isolated \
   --cache-dir=write -n
-brew {list info search deps uses config doctor outdated --version --prefix leaves home desc} :: *skip
+brew {list deps uses config doctor --version --prefix leaves desc} :: *skip
 brew {install upgrade update reinstall tap uninstall remove link unlink bundle cleanup cask pin services autoremove \
   extract edit create} :: +network +install +system +execute *skip
 apt {list show search policy}, apt-cache, apt-cache {search policy show madison}, dpkg {-l -L -S -s --list --status \
   --print-architecture}, dpkg-query {-l -W}, apk {info list search}, yum {list info search}, dnf {list info search \
-  repoquery}, pacman {-Q -Qi -Ql -Ss -Si}, rpm {-q -qa -qi -ql -qf}, snap {list info find}, flatpak list, zypper \
+  repoquery}, pacman {-Q -Qi -Ql -Ss -Si}, rpm {-q -qa -qi -ql -qf}, snap list, flatpak list, zypper \
   {search info}, port {installed search}, nix {search eval}, nix flake show, nix-env -q, choco list, scoop list, \
   winget {list search} :: *skip
 dpkg, dpkg-reconfigure, add-apt-repository, apt-key, apt-mark, apk, yum, dnf, microdnf, tdnf, pacman, yay, paru, \
@@ -64,8 +67,8 @@ dpkg, dpkg-reconfigure, add-apt-repository, apt-key, apt-mark, apk, yum, dnf, mi
   nix-channel, nixos-rebuild, home-manager, guix, choco, scoop, winget, mas, slackpkg, opkg, tlmgr, cpan, cpanm, \
   cpanminus, luarocks, ppm :: +network +install +system +execute *skip
 apt, apt-get, aptitude :: -o=code -c=read -t= --config-file=read +network +install +system +execute *skip
-gem {list info search env which --version contents outdated}, bundle {list info show outdated check --version}, \
-  composer {show outdated validate licenses --version why diagnose} :: *skip @read
+gem {list info env which --version contents}, bundle {list info show check --version}, \
+  composer {show validate licenses --version why} :: *skip @read
 gem {install update uninstall build fetch unpack}, bundle {install update add remove lock init config cache package \
   clean}, composer {install update require remove create-project dump-autoload global config self-update init \
   reinstall} :: -d=project --working-dir=project +network +install +execute *skip

@@ -64,7 +64,9 @@ jq, gojq, jaq :: -f=~read --from-file=~read --arg== --argjson== --slurpfile==rea
 yq :: -i:edit --inplace:edit -o= -p= -P -s!write --split-exp!write --output-format= --input-format= --from-file=read \
   1filter *read
 gron :: *read
-xmllint :: --xpath= --output=write -o=write --schema=read --dtdvalid=read --relaxng=read --encode= --format *read
+xmllint :: --xpath= --output=write -o=write --schema=read --dtdvalid=read --relaxng=read --encode= --format \
+  --noent!?unknown-target --xinclude!?unknown-target --loaddtd!?unknown-target \
+  --dtdattr!?unknown-target --valid!?unknown-target --postvalid!?unknown-target --catalogs!?unknown-target *read
 csvcut, csvlook, csvstat :: -c= -d= *read
 csvgrep :: -c= -d= -m= -r= -f=read *read
 less :: -o=write -O=write --log-file=write --LOG-FILE=write -k=program --lesskey-file=program --lesskey-src=program \
@@ -74,7 +76,8 @@ most :: *page
 bat, batcat :: -l= -r= -H= --language= --line-range= --theme= --style= --color= --paging= --pager=run --tabs= \
   --wrap= *read
 man :: -P=run --pager=run -H?run --html?run -C=read -M= -m= -S= -s= -L= -R= -l:read *skip
-info, whatis, apropos, help :: *skip
+info :: -o=write --output=write --dribble=write --restore=program --init-file=program -f= *skip
+whatis, apropos, help :: *skip
 date :: -d= -f=read -r= -s=!system -I? --date= --file=read --reference= --set=!system --iso-8601? --rfc-3339= -v= -j \
   *clock
 hostname :: -F!system --file!system -b!system *system
@@ -87,7 +90,8 @@ ps :: -o= -p= -u= -U= -C= -G= -g= -t= --sort= --format= --pid= --user= --ppid= *
 getent {passwd group shadow gshadow services protocols networks ethers rpc aliases initgroups netgroup} :: *skip
 getent {hosts ahosts ahostsv4 ahostsv6} :: +network *send
 which, whereis, type, whence, where :: *skip
-nm, objdump, readelf, size, otool, addr2line, c++filt, dwarfdump, pdfinfo :: *read
+nm, objdump :: --plugin=program -M= -j= -t= -m= *read
+readelf, size, otool, addr2line, c++filt, dwarfdump, pdfinfo :: *read
 lipo :: -output=write onedash *read
 pdftotext :: 1read 2write
 zipinfo, lsar, rpm2cpio, mediainfo, tokei, sloccount :: *read .read
@@ -98,7 +102,8 @@ wait, shift, break, continue, fg, bg, disown, caller, suspend, unalias :: *skip
 inotifywait :: -o=write --outfile=write --fromfile=read -e= -t= --event= --timeout= --format= *read
 ldd :: *program
 dmesg :: -C!system -c!system --clear!system -n=!system *skip
-journalctl :: -u= -n= -p= -t= -S= -U= -o= --unit= --since= --until= --lines= --output= --vacuum-size=!system \
+journalctl :: -u= -n= -p= -t= -S= -U= -o= --unit= --since= --until= --lines= --output= \
+  --cursor-file=write --vacuum-size=!system \
   --vacuum-time=!system --vacuum-files=!system --rotate!system --flush!system *skip
 ifconfig, route, arp :: 1skip *system
 nvidia-smi, sensors, lshw, hwinfo, acpi, xdpyinfo, fc-list, infocmp :: *skip

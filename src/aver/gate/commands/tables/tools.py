@@ -63,8 +63,9 @@ cargo {build test check run bench clippy doc b t c r d nextest rustc rustdoc mir
   insta watch make xtask leptos tauri ndk zigbuild package vendor fix} :: -p= --package= --config=code \
   --manifest-path=project --target-dir=write -Z= -x=run -s=run +execute
 cargo fmt :: --check:skip --manifest-path=project @write *skip
-cargo {tree metadata version pkgid locate-project verify-project read-manifest help --list search info deny audit \
-  outdated udeps machete geiger bloat} :: *skip @read
+cargo {tree metadata version pkgid locate-project verify-project read-manifest help --list udeps machete geiger \
+  bloat} :: *skip @read
+cargo {search info deny audit outdated} :: --registry= --index=send +network +egress *skip @read
 cargo {add update fetch generate-lockfile remove rm new init upgrade} :: +network +install +write *skip
 cargo {install binstall uninstall} :: +network +install +execute *skip
 cargo {publish login logout owner yank} :: +network +egress +secret *skip

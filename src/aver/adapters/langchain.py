@@ -1,0 +1,88 @@
+"""LangChain and LangGraph: a middleware that gates every tool call of an agent and records what came of it.
+
+    with AgentRuntime("runs/today", agent="helper") as run:
+        agent = create_agent(model, tools, middleware=[AverMiddleware(run)])
+        agent.invoke({"messages": [("user", "What do the notes say?")]})
+
+Put it last in the list: middleware that comes after it could still change a call that was let through. For a graph
+of one's own the same object serves the tool node:
+
+    gated = AverMiddleware(run)
+    ToolNode(tools, wrap_tool_call=gated.wrap_tool_call, awrap_tool_call=gated.awrap_tool_call)
+
+A refused call comes back as a `ToolMessage` with `status="error"` and the reason. A tool's exception is recorded and
+goes on its way. `invoke`, `stream`, `batch` and their `async` forms all pass through here, once for each call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from langchain.agents.middleware import AgentMiddleware
+from langchain.agents.middleware.types import ToolCallRequest
+from langchain_core.messages import ToolMessage
+from langgraph.types import Command
+
+from aver.actions.runtime import AgentRuntime
+from aver.adapters.tool_calls import Failure, ToolCalls
+
+__all__ = ["AverMiddleware"]
+
+Result = ToolMessage | Command[Any]
+
+
+class AverMiddleware(AgentMiddleware[Any, Any, Any]):
+    """Gates and records the tool calls of an agent. `wait`: how many seconds to wait for a human who must approve."""
+
+    def __init__(self, run: AgentRuntime, *, wait: float = 0.0) -> None:
+        super().__init__()
+        self._calls = ToolCalls(run, library="langchain", wait=wait)
+
+    def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Result]) -> Result:
+        call = request.tool_call
+        return self._calls.around(
+            call["name"],
+            call["args"],
+            call["id"] or "",
+            execute=lambda: handler(request),
+            refuse=lambda reason: _refusal(request, reason),
+            failure_in=_failure_in,
+            output_of=_output_of,
+        )
+
+    async def awrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Result]]
+    ) -> Result:
+        call = request.tool_call
+        return await self._calls.around_async(
+            call["name"],
+            call["args"],
+            call["id"] or "",
+            execute=lambda: handler(request),
+            refuse=lambda reason: _refusal(request, reason),
+            failure_in=_failure_in,
+            output_of=_output_of,
+        )
+
+
+def _refusal(request: ToolCallRequest, reason: str) -> Result:
+    call = request.tool_call
+    return ToolMessage(content=reason, name=call["name"], tool_call_id=call["id"] or "", status="error")
+
+
+def _failure_in(result: Result) -> Failure | None:
+    """An error that the tool node has made a message of, for the model to read."""
+    for message in _messages(result):
+        if message.status == "error":
+            return Failure("ToolMessage", str(message.text))
+    return None
+
+
+def _output_of(result: Result) -> Any:
+    return result.content if isinstance(result, ToolMessage) else result
+
+
+def _messages(result: Any) -> list[ToolMessage]:
+    """A tool may answer with one message, or with several messages and commands."""
+    return [item for item in (result if isinstance(result, list) else [result]) if isinstance(item, ToolMessage)]
