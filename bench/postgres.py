@@ -84,7 +84,7 @@ def rows(place: Place, *, rounds: int, records: int) -> list[Line]:
         *_one_chain(place, max(rounds // 3, 1)),
         _many_chains(place, max(rounds // 3, 1)),
         *_verified(place, records),
-        *_hammered(place, max(rounds // 2, 3)),
+        *_hammered(place, max(rounds // 2, 4)),
     ]
 
 
@@ -308,7 +308,7 @@ def _hammered(place: Place, rounds: int) -> list[Line]:
     """Time to durable of writers to a chain each, in both stores, without and with a sweep beside them."""
     lines = []
     for name in ("SQLite", "PostgreSQL"):
-        pairs = [(_durable(place, name, None), _durable(place, name, SWEEP_EVERY)) for _ in range(rounds)]
+        pairs = [_pair(place, name, swept_first=bool(turn % 2)) for turn in range(rounds)]
         quiet, swept = (_middle(found) for found in zip(*pairs, strict=True))
         ratio = statistics.median(after["p50"] / before["p50"] for before, after in pairs)
         lines += [
@@ -323,6 +323,14 @@ def _hammered(place: Place, rounds: int) -> list[Line]:
             ),
         ]
     return lines
+
+
+def _pair(place: Place, store: str, *, swept_first: bool) -> tuple[dict[str, float], dict[str, float]]:
+    """One run without and one with sweeps. Which comes first changes: what the first leaves behind slows the second."""
+    if swept_first:
+        swept = _durable(place, store, SWEEP_EVERY)
+        return _durable(place, store, None), swept
+    return _durable(place, store, None), _durable(place, store, SWEEP_EVERY)
 
 
 def _durable(place: Place, store: str, sweep_every: float | None) -> dict[str, float]:

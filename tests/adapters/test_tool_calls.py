@@ -97,6 +97,7 @@ def test_large_arguments_and_outputs(work: Workplace, calls: ToolCalls) -> None:
     (action,) = work.run.actions
     assert action.input_hash == value_hash(given)
     assert action.output_hash == value_hash(["y" * 1_000_000] * 2)
+    work.hold_to_a_sound_run()
 
 
 @pytest.mark.parametrize("output", [object(), b"x", float("nan"), {1: 2}, Path("x"), "\ud800", {"a"}])

@@ -171,6 +171,11 @@ def test_what_is_masked_excuses_no_other_answer_in_silence(ledger: Ledger, asked
     assert ledger.verify().status == "qualified"
 
 
+def test_a_mask_in_a_text_that_was_moved_is_a_mask(ledger: Ledger, asked: Any) -> None:
+    asked({"type": "tool_call", "tool": "Task", "arguments": {"prompt": "x " * 20_000 + "password=hunter22hunter"}})
+    assert ledger.verify().status == "verified"
+
+
 # --- links
 
 

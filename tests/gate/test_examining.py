@@ -143,3 +143,22 @@ def test_a_human_who_never_approved_is_missed(ledger: Ledger, asked: Any, monkey
 def test_a_ledger_without_a_gate_has_no_such_checks(ledger: Ledger) -> None:
     ledger.append("a.b", aver.Capsule(type="tool"))
     assert {check.name for check in ledger.verify().checks}.isdisjoint({"decisions", "approvals"})
+
+
+@pytest.mark.parametrize("size", [100, 20_000, 400_000])
+def test_long_arguments_are_judged_again_as_they_were(ledger: Ledger, tmp_path: Path, size: int) -> None:
+    arguments = {"file_path": "a.txt", "content": "é" * size, "edits": [{"new": "y" * size}]}
+    action = Action(type="file_write", tool="Write", arguments=arguments, session="s1", workspace=str(tmp_path))
+    judge(ledger, action)
+    verdict = ledger.verify()
+    assert (verdict.status, verdict.check("decisions").status) == ("verified", "passed")
+
+
+def test_an_argument_that_looks_like_a_blob_is_one_argument_like_any_other(ledger: Ledger, tmp_path: Path) -> None:
+    blob = aver.Blob(b"abc", "text/plain; charset=utf-8")
+    draft = aver.Capsule(type="tool", outcome=aver.Outcome(result=blob.reference))
+    ledger.append("notes.a", draft, blobs=[blob])
+    reference = blob.reference
+    action = Action(type="tool_call", tool="x", arguments={"a": {"x": reference}}, workspace=str(tmp_path))
+    judge(ledger, action)
+    assert status(ledger, "decisions") == "passed"

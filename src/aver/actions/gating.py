@@ -7,8 +7,8 @@ An action is what was gated if
 * its input is the gated action's arguments, where that has some;
 * the change that was made is the gated diff, where both are known.
 
-A decision whose action had secrets in it is recorded with those masked; then only the type and the diff can be held to
-it. A decision is good for one action.
+The gate's record has the hashes of both, of what was judged: also where secrets were masked in it, or a long text moved
+into a blob. A decision is good for one action.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from aver.actions.action import AgentAction, text_hash, value_hash
+from aver.actions.action import AgentAction, text_hash
 from aver.actions.records import GateMark
 from aver.capsule.block import kind_of
 from aver.capsule.sealed import Sealed
-from aver.errors import AverError, BadInput
+from aver.errors import BadInput
 
 __all__ = ["ALLOWING", "Decided", "decided_in", "difference", "mark_of", "with_verdict"]
 
@@ -44,7 +44,9 @@ class Decided:
     digest: str
     score: float | None
     action: Mapping[str, Any]
-    masked: bool
+    instruction_hash: str | None
+    """Of the description that was judged, and of the arguments; None where there were none."""
+    input_hash: str | None
 
     @property
     def allows(self) -> bool:
@@ -67,7 +69,8 @@ def decided_in(record: Sealed, content: Mapping[str, Any] | None = None) -> Deci
             digest=result["digest"],
             score=result["score"],
             action=action,
-            masked=bool(result["masked"]["count"]),
+            instruction_hash=result["instruction_sha256"],
+            input_hash=result["input_sha256"],
         )
     except (KeyError, TypeError):
         raise BadInput("the record of a gate's decision is not whole") from None
@@ -97,15 +100,10 @@ def difference(action: AgentAction, mark: GateMark, decided: Decided) -> str | N
     diff = gated.get("diff_sha256")
     if mark.diff_sha256 is not None and diff is not None and mark.diff_sha256 != diff:
         return "the change that was made is not the one that was gated"
-    if decided.masked:
-        return None
-    try:
-        if gated.get("description") and text_hash(gated["description"]) != action.instruction_hash:
-            return "its instruction is not what was gated"
-        if gated.get("arguments") and value_hash(gated["arguments"]) != action.input_hash:
-            return "its input is not what was gated"
-    except AverError:
-        return "what was gated cannot be compared with it"
+    if decided.instruction_hash not in (None, action.instruction_hash):
+        return "its instruction is not what was gated"
+    if decided.input_hash not in (None, action.input_hash):
+        return "its input is not what was gated"
     return None
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from aver.capsule.block import BLOCK
@@ -21,7 +21,16 @@ from aver.capsule.canonical import has_surrogate
 from aver.errors import BadInput
 from aver.values import dataclass
 
-__all__ = ["BLOB_MAX", "CAPSULE_MAX", "INLINE_MAX", "Blob", "blob_objects", "blob_references", "externalised"]
+__all__ = [
+    "BLOB_MAX",
+    "CAPSULE_MAX",
+    "INLINE_MAX",
+    "Blob",
+    "blob_objects",
+    "blob_references",
+    "externalised",
+    "restored",
+]
 
 INLINE_MAX = 16 * 1024
 """Longest string inside a capsule, in UTF-8 bytes."""
@@ -122,3 +131,16 @@ def externalised(content: dict[str, Any]) -> tuple[dict[str, Any], list[Blob]]:
         block = {**environment.get(BLOCK, {}), "whole": whole}
         content["context"]["environment"] = {**environment, BLOCK: block}
     return content, blobs
+
+
+def restored(value: Any, blob: Callable[[str], bytes]) -> Any:
+    """A value of a free place as it was before `externalised`: with the long texts back in it.
+
+    What was put there as a reference is one no longer, too; so hold the result to a digest.
+    """
+    if isinstance(value, dict):
+        reference = value.get("blob")
+        if value.keys() == {"blob"} and isinstance(reference, dict) and reference.get("media") == TEXT:
+            return blob(str(reference.get("digest"))).decode("utf-8", "surrogatepass")
+        return {key: restored(item, blob) for key, item in value.items()}
+    return [restored(item, blob) for item in value] if isinstance(value, list) else value

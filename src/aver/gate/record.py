@@ -7,6 +7,7 @@ Every decision is sealed as `gate.decision`, also one that refuses. `outcome.res
     decision     pass, skip, human_review, human_approved or skipped
     digest       SHA-256 of the canonical bytes of exactly the action that was judged
     action       that action, with secrets masked; `masked` tells how many
+    instruction_sha256, input_sha256    of its description and its arguments as the CapSeal Agent Protocol hashes them
     facts        what the gate knew besides
     features     the numbers that the risk was computed from, with `score`, `low`, `high` and `model`
     effects      the classes of what the action does, or null where that was not found out
@@ -32,9 +33,9 @@ from dataclasses import asdict
 from functools import lru_cache
 from typing import Any, Literal
 
-from aver.capsule.blobs import Blob, blob_references
+from aver.capsule.blobs import Blob, blob_references, restored
 from aver.capsule.block import chain_name, of_kind
-from aver.capsule.canonical import canonical_bytes
+from aver.capsule.canonical import ascii_json, canonical_bytes
 from aver.capsule.mask import RULES, mask
 from aver.capsule.model import Authority, Capsule, Context, Outcome, Reasoning, Trigger
 from aver.capsule.reading import read_json
@@ -107,6 +108,7 @@ def decision_draft(action: Action, facts: Facts, gate: Gate, decision: Decision)
         "digest": decision.digest,
         "action": named,
         "masked": {"rules": RULES, "count": masked.count + (0 if diff is None else diff.count)},
+        **(_hashes(action) if decision.digest else dict.fromkeys(_HASHES)),
         "facts": facts_to_dict(facts),
         "features": None if found is None else dict(found.features),
         "score": decision.score,
@@ -149,6 +151,17 @@ def decision_draft(action: Action, facts: Facts, gate: Gate, decision: Decision)
     return of_kind(draft, KIND), blobs
 
 
+_HASHES = ("instruction_sha256", "input_sha256")
+
+
+def _hashes(action: Action) -> dict[str, str | None]:
+    """What an action that is done is held to, also where secrets were masked or long texts moved."""
+    instruction, given = action.description.encode(), ascii_json(dict(action.arguments))
+    hashed = [instruction if action.description else None, given if action.arguments else None]
+    digests = (None if data is None else hashlib.sha256(data).hexdigest() for data in hashed)
+    return dict(zip(_HASHES, digests, strict=True))
+
+
 def _named_roughly(action: Action) -> dict[str, Any]:
     """An action that cannot be written exactly, as far as it can be."""
     texts = {name: value for name, value in action.to_dict().items() if isinstance(value, str)}
@@ -183,9 +196,11 @@ def judged_again(content: Mapping[str, Any], blob: Callable[[str], bytes]) -> Ag
         if (unrepeatable := _unrepeatable(result)) is not None:
             return unrepeatable
         basis = {name: _fetched(reference, blob) for name, reference in result["basis"].items()}
-        action = action_from_dict(result["action"], basis["diff"])
         is_masked = bool(result["masked"]["count"])
-        if is_masked and not _has_mark(result["action"], basis["diff"]):
+        action = action_from_dict(result["action"], basis["diff"])
+        if is_masked or action.digest != result["digest"]:
+            action = action_from_dict(restored(result["action"], blob), basis["diff"])
+        if is_masked and not _has_mark(action.to_dict(), basis["diff"]):
             return Again("other", "it says that secrets were masked in it, and none are")
         if not is_masked and action.digest != result["digest"]:
             return Again("other", "the digest is not that of the action in it")
@@ -195,7 +210,9 @@ def judged_again(content: Mapping[str, Any], blob: Callable[[str], bytes]) -> Ag
         if named is not None and (gate.bundle is None or gate.bundle.digest != named):
             return Again("other", "the policy in it is not the one that it names")
         decision = decide(action, facts, gate, gate_id=str(result["gate_id"]))
-        return _compared_as_masked(decision, result) if is_masked else _compared(decision, facts, result)
+        if is_masked:
+            return _compared_as_masked(decision, result)
+        return _compared(decision, facts, action, result)
     except (NotFound, Unavailable) as error:
         return Again("not_checked", f"what it was decided by is not here: {error.message}")
     except (AverError, AttributeError, KeyError, TypeError, ValueError) as error:
@@ -235,13 +252,14 @@ def _compared_as_masked(decision: Decision, result: Mapping[str, Any]) -> Again:
     return Again("not_checked", words)
 
 
-def _compared(decision: Decision, facts: Facts, result: Mapping[str, Any]) -> Again:
+def _compared(decision: Decision, facts: Facts, action: Action, result: Mapping[str, Any]) -> Again:
     found = {
         "decision": decision.decision,
         "rules": None if decision.policy is None else list(decision.policy.rules),
         "score": decision.score,
         "interval": None if decision.interval is None else list(decision.interval),
         "session": session_after(facts, decision),
+        **_hashes(action),
     }
     recorded = {
         "decision": result["decision"],
@@ -249,6 +267,7 @@ def _compared(decision: Decision, facts: Facts, result: Mapping[str, Any]) -> Ag
         "score": result["score"],
         "interval": result["interval"],
         "session": result["session"],
+        **{name: result[name] for name in _HASHES},
     }
     for name, value in found.items():
         if value != recorded[name]:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from aver.actions.action import text_hash, value_hash
 from aver.actions.gating import Decided, decided_in
 from aver.actions.records import ACTION, gate_chain, run_chain, sealed_action
 from aver.capsule.mask import mask
@@ -115,9 +116,9 @@ def _is_about(decided: Decided, wanted: Wanted) -> bool:
     gated = decided.action
     return (
         gated.get("type") == wanted.action_type
-        and gated.get("description") == _masked(wanted.description)
+        and decided.instruction_hash == (text_hash(wanted.description) if wanted.description else None)
+        and decided.input_hash == (value_hash(dict(wanted.arguments)) if wanted.arguments else None)
         and _covers(decided, wanted)
-        and (gated.get("arguments") or {}) == _masked(dict(wanted.arguments or {}))
     )
 
 

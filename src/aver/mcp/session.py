@@ -304,10 +304,8 @@ class Session:
 def _instruction(gate: Known | None, given: Mapping[str, Any]) -> str:
     """What led to the action. Where a decision is named, that is what was asked there; what happened may be told in
     other words, which the metadata keep."""
-    if gate is not None and given["receipt_id"] is not None and not gate.decided.masked:
-        asked = gate.decided.action.get("description")
-        if isinstance(asked, str) and asked:
-            return text_hash(asked)
+    if gate is not None and given["receipt_id"] is not None and gate.decided.instruction_hash is not None:
+        return gate.decided.instruction_hash
     return text_hash(given["description"])
 
 
