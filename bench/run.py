@@ -31,6 +31,7 @@ from measuring import Line, in_turns, micro, race, timed, verification
 from sample import sample
 
 import aver
+from gate import bench_gate
 
 CHAIN = "bench.chain"
 
@@ -242,7 +243,7 @@ def machine() -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer repetitions and 10,000 records to verify")
-    parser.add_argument("--only", choices=["seal", "append", "batch", "processes", "verify", "postgres"])
+    parser.add_argument("--only", choices=["seal", "append", "batch", "processes", "verify", "postgres", "gate"])
     parser.add_argument("--out", type=Path, help="also write the table to this file")
     options = parser.parse_args()
     rounds, records = (5, 10_000) if options.quick else (15, 100_000)
@@ -256,6 +257,7 @@ def main() -> None:
         "processes": lambda: bench_processes(directory, rounds),
         "verify": lambda: bench_verify(directory, records, 3),
         "postgres": lambda: bench_postgres(rounds, records),
+        "gate": lambda: bench_gate(rounds // 3),
     }
     lines: list[Line] = []
     try:

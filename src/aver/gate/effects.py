@@ -29,7 +29,6 @@ from aver.gate.commands.call import host_of
 from aver.gate.commands.model import Effect, Unclear, Understood
 from aver.gate.commands.report import Report
 from aver.gate.places import UNKNOWN, Place, ground_from, locate
-from aver.gate.risk.change import FileChange
 from aver.gate.routine import with_routine
 from aver.gate.tool_names import ToolUse, calls_servers, is_surely_of, mcp_server, plain, use_of
 from aver.values import dataclass
@@ -366,30 +365,13 @@ class _Look:
 
     def diff(self, text: str) -> None:
         """A change to files: those that it names are written, or deleted."""
-        from aver.gate.risk.change import Unclear as Misfit
-        from aver.gate.risk.diff import read_diff
+        from aver.gate.shown import Doubt, shown_by
 
-        silent: FileChange | None = None
-        for part in read_diff(text):
-            if isinstance(part, Misfit):
-                self.report.unclear("syntax", f"line {part.number} of the diff does not fit: {part.words}")
-                continue
-            if silent is not None and isinstance(part, FileChange):
-                self._show_nothing(silent)
-            silent = part if isinstance(part, FileChange) and _needs_lines(part) else None
-            if isinstance(part, FileChange):
-                if part.old is not None and part.old != part.new:
-                    self._show(part.old, "delete")
-                if part.new is not None:
-                    self._show(part.new, "write")
-        if silent is not None:
-            self._show_nothing(silent)
-
-    def _show(self, path: str, effect: str) -> None:
-        self._shown.add(self._place(path, ToolUse((effect,))).path)
-
-    def _show_nothing(self, file: FileChange) -> None:
-        self.report.unclear("unknown-target", f"the diff names {file.path[:80]!r} and shows no change of it")
+        for part in shown_by(text):
+            if isinstance(part, Doubt):
+                self.report.unclear(part.code, part.words)
+            else:
+                self._shown.add(self._place(part.path, ToolUse((part.effect,))).path)
 
     def _hold_to_diff(self) -> None:
         """A diff is what an action is judged by, so it must show all that the action changes."""
@@ -421,12 +403,6 @@ class _Look:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
-
-
-def _needs_lines(file: FileChange) -> bool:
-    """Whether a change of a file is none unless lines of it follow."""
-    is_kept = file.old is not None and file.old == file.new and file.old_mode == file.new_mode
-    return is_kept and not file.binary
 
 
 def _command_text(value: Any) -> str | None:
