@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -31,6 +32,10 @@ class Ran:
         return decoded
 
 
+def _interruptible() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 class Aver:
     """The installed `aver` command with its own AVER_HOME."""
 
@@ -54,7 +59,8 @@ class Aver:
         return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     def started(self, *arguments: str | Path, **options: Any) -> subprocess.Popen[bytes]:
-        """The command, running; stdout and stderr are pipes."""
+        """The command, running; stdout and stderr are pipes. It can be interrupted, even if we cannot."""
+        options.setdefault("preexec_fn", _interruptible)
         return subprocess.Popen(
             [str(COMMAND), *map(str, arguments)],
             stdout=subprocess.PIPE,
