@@ -87,6 +87,7 @@ def server_rage(server: Server, url: str, *, rounds: int, seed: int) -> Storm:
     return storm
 
 
+@pytest.mark.long
 def test_the_server_killed_and_restarted_under_load(own_server: Server, url: str) -> None:
     storm = server_rage(own_server, url, rounds=3, seed=13)
     assert len(storm.acknowledged) > 30
