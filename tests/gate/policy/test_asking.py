@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aver.gate.policy.asking import TARGETS_MAX, ask, asked_of
+from aver.gate.policy.asking import TARGETS_MAX, ask, entities_of, requests_of
 from aver.gate.policy.bundle import Bundle, bundle_of, load_bundle
 from aver.gate.policy.circumstances import (
     DEPTH_MAX,
@@ -110,7 +110,8 @@ def test_whatever_is_asked_fits_the_schema(arguments: Any, name: str, kind: Any)
     target = Target(kind, name, "workspace", frozenset({name}), text=name)
     question = replace(READ, targets=(target,), arguments=texts, tool=name, labels=frozenset({name}), agent=name)
     question = replace(question, score=(1, 2, 3), recent={"read": 1}, groups=frozenset({name}))
-    requests, entities = asked_of(bundle, question, [target])
+    requests = [one for approved in (False, True) for one in requests_of(question, [target], approved=approved)]
+    entities = entities_of(bundle, question, [target])
     for answer in cedarpy.is_authorized_batch(requests, bundle.policies, entities, schema()):
         assert not answer.diagnostics.errors
 

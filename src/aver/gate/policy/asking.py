@@ -7,7 +7,7 @@ approved is a step up. So a rule needs no third effect: `forbid (…) unless { c
 `forbid` refuses.
 
 Anything that Cedar reports as an error is a refusal, whatever else it says. Rules are held to the schema when they are
-loaded, and `asked_of` builds only what fits it; so Cedar need not check each question against the schema again.
+loaded, and what is asked is built to fit it; so Cedar need not check each question against the schema again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from aver.gate.policy.bundle import Bundle
 from aver.gate.policy.circumstances import Circumstances, Target
 from aver.gate.policy.engine import cedar
 
-__all__ = ["TARGETS_MAX", "ask", "asked_of"]
+__all__ = ["TARGETS_MAX", "ask", "entities_of", "requests_of"]
 
 TARGETS_MAX = 64
 """Targets asked about one by one. An action with more that differ is refused as too large to be judged."""
@@ -90,12 +90,13 @@ def _hashable(value: Any) -> Any:
 def _answers(bundle: Bundle, question: Circumstances, targets: list[Target]) -> Iterable[tuple[_Answer, _Answer]]:
     """For each target what Cedar says as things are, and as if approved. Where it allows all as things are, that is
     not asked; and one call for both is quicker than two, so what is likely to be refused is asked both ways at once."""
-    requests, entities = asked_of(bundle, question, targets)
+    entities = entities_of(bundle, question, targets)
+    plain = requests_of(question, targets, approved=False)
     if not question.unclear and question.effects <= _OFTEN_ALLOWED[question.risk]:
-        plain = _asked(bundle, requests[: len(targets)], entities)
-        if all(answer.allowed for answer in plain):
-            return zip(plain, plain, strict=True)
-    taken = _asked(bundle, requests, entities)
+        answers = _asked(bundle, plain, entities)
+        if all(answer.allowed for answer in answers):
+            return zip(answers, answers, strict=True)
+    taken = _asked(bundle, [*plain, *requests_of(question, targets, approved=True)], entities)
     return zip(taken[: len(targets)], taken[len(targets) :], strict=True)
 
 
@@ -118,20 +119,23 @@ def _asked(bundle: Bundle, requests: list[dict[str, Any]], entities: str) -> lis
     ]
 
 
-def asked_of(bundle: Bundle, question: Circumstances, targets: list[Target]) -> tuple[list[dict[str, Any]], str]:
-    """What Cedar is asked: requests, first as things are and then as if approved, and the entities in them."""
+def requests_of(question: Circumstances, targets: list[Target], *, approved: bool) -> list[dict[str, Any]]:
+    """What Cedar is asked, a request for each target: as things are, or as if approved."""
     agent, action = _uid("Agent", question.agent), {"type": "Aver::Action", "id": question.action}
-    names = [_uid(target.kind, str(index)) for index, target in enumerate(targets)]
-    contexts = [orjson.dumps(_context(question, approved=approved)).decode() for approved in (False, True)]
-    requests = [
-        {"principal": agent, "action": action, "resource": name, "context": context}
-        for context in contexts
-        for name in names
+    context = orjson.dumps(_context(question, approved=approved)).decode()
+    return [
+        {"principal": agent, "action": action, "resource": _uid(target.kind, str(index)), "context": context}
+        for index, target in enumerate(targets)
     ]
+
+
+def entities_of(bundle: Bundle, question: Circumstances, targets: list[Target]) -> str:
+    """All that those requests speak of."""
     things = [
-        {"uid": name, "attrs": _attributes(target), "parents": []} for name, target in zip(names, targets, strict=True)
+        {"uid": _uid(target.kind, str(index)), "attrs": _attributes(target), "parents": []}
+        for index, target in enumerate(targets)
     ]
-    return requests, orjson.dumps([*_who_and_what(question, bundle), *things]).decode()
+    return orjson.dumps([*_who_and_what(question, bundle), *things]).decode()
 
 
 def _uid(kind: str, name: str) -> dict[str, str]:
