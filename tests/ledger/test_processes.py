@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from aver import Capsule, Exists, Ledger, open_ledger
+from forking import exit_of, in_child
 
 pytestmark = pytest.mark.both_stores
 
@@ -73,24 +71,6 @@ def test_processes_racing_for_keys(aver_home: Path) -> None:
         assert len({digest for _, digest in results}) == 1
     with open_ledger() as ledger:
         assert ledger.head("demo.race").count == 100
-
-
-def in_child(work: Callable[[], Any]) -> int:
-    """Run work in a forked child. It has a minute: a child that hangs on an inherited lock must not hang the tests."""
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            signal.alarm(60)
-            work()
-            status = 0
-        finally:
-            os._exit(status)
-    return child
-
-
-def exit_of(child: int) -> int:
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def test_a_forked_child_appends_while_its_parent_does(ledger: Ledger) -> None:

@@ -158,24 +158,12 @@ def facts_of(
     ledger: Ledger, action: Action, gate: Gate, annotations: Mapping[str, Any], *, head: Head | None = None
 ) -> Facts:
     """What the gate knows besides the action; of its session, what was decided up to `head`, or up to now."""
-    now = clock.now()
-    past = past_of(ledger, head or ledger.head(decision_chain(action.session)), action, now)
+    past = past_of(ledger, head or ledger.head(decision_chain(action.session)), action, clock.now())
     environment = {name: os.environ[name] for name in _ENVIRONMENT if os.environ.get(name)}
     environment["AVER_HOME"] = str(ledger.config.home)
     if gate.rules_at:
         environment[POLICY_ENV] = gate.rules_at
-    facts = Facts(
-        now=now,
-        changed=past.changed,
-        changed_files=past.changed_files,
-        labels=past.labels,
-        denials=past.denials,
-        recent=past.recent,
-        failures=past.failures,
-        uses=past.uses,
-        annotations=annotations,
-        environment=environment,
-    )
+    facts = replace(past, annotations=annotations, environment=environment)
     return replace(facts, links=_links(action, facts, gate))
 
 

@@ -4,9 +4,8 @@
 
 `decisions`: each decision is made again, from what its record says it was made by, and must come out the same; what it
 says of its session's past must be what the decisions before it say; and each that calls itself approved by a human
-must have used an approval of exactly that action. A decision whose record holds
-masked secrets, or that was refused because there was nothing to decide by, cannot be made again, and the verdict says
-so.
+must have used an approval of exactly that action. A decision whose record holds masked secrets, or that was refused
+because there was nothing to decide by, cannot be made again, and the verdict says so.
 
 Whoever holds the ledger's key can seal a decision that was never made. They cannot make the same inputs lead to it.
 """
@@ -29,13 +28,11 @@ from aver.gate.session import NOTHING, standing
 from aver.ledger import Ledger
 from aver.ledger.rooms import Scope
 from aver.verdict import Finding, Place, Tally
+from aver.verdict.chain import plain_words
 
 __all__ = ["EXAMINERS"]
 
 DECISIONS = "decisions"
-
-WORDS_MAX = 400
-"""Characters that a finding repeats of what a record says."""
 
 
 def examine_approvals(ledger: Ledger, scope: Scope) -> Tally:
@@ -124,8 +121,7 @@ class _Examination:
             self._uses[digest] -= 1
 
     def _add(self, words: str, place: Place) -> None:
-        shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in words[:WORDS_MAX])
-        self.tally.add(Finding(DECISIONS, "failed", "EVIDENCE_INVALID", shown, place))
+        self.tally.add(Finding(DECISIONS, "failed", "EVIDENCE_INVALID", plain_words(words), place))
 
     def concluded(self) -> Tally:
         """The tally, with how many decisions nobody can make again."""

@@ -17,19 +17,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import field
 from datetime import datetime, timedelta
 from typing import Any
 
 from aver.errors import AverError, IntegrityError
 from aver.gate.action import Action, Facts
 from aver.gate.decision import Decision
+from aver.gate.evidence import judged
 from aver.gate.risk.features import Features, Measured
 from aver.ledger import Head, Ledger
-from aver.values import dataclass
-from aver.verdict import ChainJudge, Rules
 
-__all__ = ["NOTHING", "SECRET", "Past", "past_of", "session_after", "standing"]
+__all__ = ["NOTHING", "SECRET", "past_of", "session_after", "standing"]
 
 SECRET = "secret"  # noqa: S105 - a label, not one
 """The label of a session that may have seen a secret. It stays."""
@@ -49,19 +47,6 @@ USES = timedelta(minutes=30)
 
 _KIND = "gate.decision"
 _REFUSED = ("skip", "skipped")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Past:
-    """What `Facts` need of a session."""
-
-    labels: frozenset[str] = frozenset()
-    changed: Mapping[str, int] = field(default_factory=dict)
-    changed_files: tuple[str, ...] = ()
-    denials: int = 0
-    recent: Mapping[str, int] = field(default_factory=dict)
-    failures: int = 0
-    uses: int = 0
 
 
 NOTHING: Mapping[str, Any] = {"labels": [], "changed": {}, "changed_files": []}
@@ -99,16 +84,16 @@ def _changed_after(facts: Facts, decision: Decision) -> Measured:
     return both
 
 
-def past_of(ledger: Ledger, head: Head, action: Action, now: str) -> Past:
-    """What is known of a session whose decisions end at `head`; `IntegrityError` if their record is damaged.
+def past_of(ledger: Ledger, head: Head, action: Action, now: str) -> Facts:
+    """The facts about a session whose decisions end at `head`; `IntegrityError` if their record is damaged.
 
     Actions that belong to no session have no past: they are not each other's.
     """
     if not action.session:
-        return Past()
+        return Facts(now=now)
     failures, uses = _fared(ledger, action, now)
     if head.count == 0:
-        return Past(failures=failures, uses=uses)
+        return Facts(now=now, failures=failures, uses=uses)
     try:
         return _past(ledger, head, action, now, failures=failures, uses=uses)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -116,14 +101,15 @@ def past_of(ledger: Ledger, head: Head, action: Action, now: str) -> Past:
         raise IntegrityError("SCHEMA_INVALID", words, advice="run: aver verify") from error
 
 
-def _past(ledger: Ledger, head: Head, action: Action, now: str, *, failures: int, uses: int) -> Past:
+def _past(ledger: Ledger, head: Head, action: Action, now: str, *, failures: int, uses: int) -> Facts:
     start = max(0, head.count - LOOK_BACK)
     results = list(_results(ledger, head.chain, start, head.count))
     session = _last_standing(results) or standing(ledger, head.chain, start)
     digest = action.digest
     since = _before(now, MINUTE)
     late = [result for result in results if result["facts"]["now"] >= since]
-    return Past(
+    return Facts(
+        now=now,
         labels=frozenset(session["labels"]),
         changed=session["changed"],
         changed_files=tuple(session["changed_files"]),
@@ -151,19 +137,15 @@ def _last_standing(results: list[dict[str, Any]]) -> Mapping[str, Any] | None:
 
 def _results(ledger: Ledger, chain: str, start: int, count: int) -> Iterator[dict[str, Any]]:
     """What each decision's record says. Each is held to its seal: a session's past is evidence."""
-    identity = {"name": chain, "ledger": ledger.id, "tenant": ledger.tenant}
-    judge = ChainJudge(Rules(ledger.keys.ring()), chain=chain, start=start, identity=identity, needs_block=True)
-    expected = start
-    for record in ledger.read(chain, start, count):
-        judge.judge(record)
-        expected += 1
-        if record.kind == _KIND:
-            yield record.to_dict()["outcome"]["result"]
-    broken = next((finding for finding in judge.finish().findings if finding.status == "failed"), None)
-    if broken is not None or expected != count:
-        words = f"{broken.place}: {broken.words}" if broken else f"records of {chain} are missing"
-        code = broken.code if broken else "SEQUENCE_GAP"
-        raise IntegrityError(code, f"the session's past cannot be trusted: {words}", advice="run: aver verify")
+    records = list(ledger.read(chain, start, count))
+    try:
+        judged(ledger, chain, start, records)
+        if len(records) != count - start:
+            raise IntegrityError("SEQUENCE_GAP", f"records of {chain} are missing")
+    except IntegrityError as error:
+        words = f"the session's past cannot be trusted: {error.message}"
+        raise IntegrityError(error.code, words, advice="run: aver verify") from error
+    return (record.to_dict()["outcome"]["result"] for record in records if record.kind == _KIND)
 
 
 def _fared(ledger: Ledger, action: Action, now: str) -> tuple[int, int]:

@@ -33,7 +33,7 @@ from aver.values import dataclass
 from aver.verdict.record import COLUMNS, profile_of, read_record, searched_by
 from aver.verdict.verdict import CheckStatus, Finding, Place, Tally
 
-__all__ = ["LEVELS", "ChainJudge", "Level", "Retirement", "Rules"]
+__all__ = ["LEVELS", "ChainJudge", "Level", "Retirement", "Rules", "plain_words"]
 
 Level = Literal["structural", "content", "signature"]
 LEVELS: tuple[Level, ...] = ("structural", "content", "signature")
@@ -224,7 +224,7 @@ class ChainJudge:
                 self._signer = key
                 if not known:
                     note = f"signer {record.signed_by!r} is the known key {key.fingerprint}"
-                    self.tally.notes["signature"] = _plain(note)
+                    self.tally.notes["signature"] = plain_words(note)
                 return self._pq_problem(record, message, key)
         if known:
             return "signature", "SIG_INVALID", f"the signature is not {record.signed_by}'s over this hash"
@@ -334,7 +334,7 @@ class ChainJudge:
         self._add(check, "failed", code, words, sequence)
 
     def _add(self, check: str, status: CheckStatus, code: str, words: str, sequence: int | None) -> None:
-        self.tally.add(Finding(check, status, code, _plain(words), Place(self._chain, sequence, self._source)))
+        self.tally.add(Finding(check, status, code, plain_words(words), Place(self._chain, sequence, self._source)))
 
 
 def _fallback_keys(ring: Ring) -> tuple[PublicKey, ...]:
@@ -349,7 +349,7 @@ WORDS_MAX = 400
 """Characters of a finding's words. Records choose what they say of themselves; they may not flood a report with it."""
 
 
-def _plain(words: str) -> str:
+def plain_words(words: str) -> str:
     """Words that may quote a record, short and printable."""
     if len(words) > WORDS_MAX:
         words = f"{words[:WORDS_MAX]} …"

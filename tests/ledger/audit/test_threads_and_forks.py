@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -15,6 +13,7 @@ import pytest
 
 import aver
 from aver import BadInput, Ledger, open_ledger
+from forking import exit_of, in_child
 
 CHAIN = "demo.audit"
 
@@ -113,20 +112,6 @@ def test_processes_that_share_the_default_ledger(aver_home: Any) -> None:
         assert len({record.signed_by for record in ledger.read(CHAIN)}) == 1
 
 
-def in_child(work: Callable[[], Any]) -> int:
-    """The exit code of a forked child. It has a minute: one that hangs on an inherited lock must not hang the tests."""
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            signal.alarm(60)
-            work()
-            status = 0
-        finally:
-            os._exit(status)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
 def test_a_forked_child_records_what_it_does(ledger: Ledger, records: Any) -> None:
     import asyncio
 
@@ -139,7 +124,7 @@ def test_a_forked_child_records_what_it_does(ledger: Ledger, records: Any) -> No
 
     @aver.audit(chain=CHAIN, ledger=ledger)
     def root() -> int:
-        return in_child(lambda: asyncio.run(several()))
+        return exit_of(in_child(lambda: asyncio.run(several())))
 
     asyncio.run(several())  # The threads that seal for coroutines exist now, and will not exist in the child.
     assert root() == 0
@@ -165,7 +150,7 @@ def test_forking_while_other_threads_are_audited(ledger: Ledger) -> None:
     for thread in threads:
         thread.start()
     try:
-        codes = [in_child(work) for _ in range(5)]
+        codes = [exit_of(in_child(work)) for _ in range(5)]
     finally:
         stop.set()
         for thread in threads:

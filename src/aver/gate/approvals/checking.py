@@ -28,6 +28,7 @@ from aver.gate.approvals.roster import Approver, Roster, with_record
 from aver.gate.approvals.standing import NOT_INDEPENDENT, standing, voice_problem
 from aver.keys import Ring
 from aver.verdict import Finding, Place, Tally
+from aver.verdict.chain import plain_words
 from aver.verdict.verdict import CheckStatus
 
 __all__ = ["CHECK", "check_approvals"]
@@ -185,8 +186,7 @@ class _Checker:
             self._add(record, "failed", "EVIDENCE_INVALID", words)
 
     def _add(self, record: Sealed, status: CheckStatus, code: str, words: str) -> None:
-        shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in words[:400])
-        self.tally.add(Finding(CHECK, status, code, shown, Place(record.chain, _sequence(record))))
+        self.tally.add(Finding(CHECK, status, code, plain_words(words), Place(record.chain, _sequence(record))))
 
 
 def _is_about_its_action(request: Request) -> bool:

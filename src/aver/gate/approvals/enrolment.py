@@ -12,7 +12,7 @@ from aver import clock
 from aver.capsule.block import chain_name, of_kind
 from aver.capsule.model import Authority, Capsule, Context, Outcome, Trigger
 from aver.capsule.sealed import Sealed
-from aver.errors import HeadMoved, IntegrityError, NotFound, Refused
+from aver.errors import HeadMoved, NotFound, Refused
 from aver.gate.approvals.person import Person
 from aver.gate.approvals.roster import (
     ENROLMENT,
@@ -25,11 +25,10 @@ from aver.gate.approvals.roster import (
 )
 from aver.gate.approvals.rules import Rules, read_rules
 from aver.gate.approvals.system import SYSTEM_FILE, read_system_file
+from aver.gate.evidence import judged
 from aver.keys import Ring, RingEntry, Statement, check_rotation, sign_statement
 from aver.ledger import Head, Ledger
 from aver.values import dataclass
-from aver.verdict import ChainJudge
-from aver.verdict import Rules as VerdictRules
 
 __all__ = [
     "InForce",
@@ -37,7 +36,6 @@ __all__ = [
     "enrol",
     "enrolled",
     "in_force",
-    "judged",
     "record_rotations",
     "withdraw",
 ]
@@ -76,18 +74,6 @@ def enrolled(ledger: Ledger) -> Roster:
     except NotFound:
         return Roster()
     return read_roster(judged(ledger, chain, 0, records), ledger=ledger.id, tenant=ledger.tenant)
-
-
-def judged(ledger: Ledger, chain: str, start: int, records: list[Sealed]) -> list[Sealed]:
-    """The records, if each has its hash, its signature, its place and its link; otherwise `IntegrityError`."""
-    identity = {"name": chain, "ledger": ledger.id, "tenant": ledger.tenant}
-    judge = ChainJudge(VerdictRules(ledger.keys.ring()), chain=chain, start=start, identity=identity, needs_block=True)
-    for record in records:
-        judge.judge(record)
-    broken = next((finding for finding in judge.finish().findings if finding.status == "failed"), None)
-    if broken is not None:
-        raise IntegrityError(broken.code, f"{broken.place}: {broken.words}", evidence=broken, advice="run: aver verify")
-    return records
 
 
 def enrol(ledger: Ledger, newcomer: Person, endorser: Person | None = None) -> Sealed:

@@ -13,10 +13,11 @@ from aver import clock
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput, IntegrityError, NotFound
 from aver.gate.approvals.decided import Decided, read_decided
-from aver.gate.approvals.enrolment import in_force, judged
+from aver.gate.approvals.enrolment import in_force
 from aver.gate.approvals.opening import counted
 from aver.gate.approvals.request import Request
 from aver.gate.approvals.standing import Standing, standing
+from aver.gate.evidence import judged
 from aver.ledger import Head, Ledger
 
 __all__ = ["History", "standing_of", "standings_of"]

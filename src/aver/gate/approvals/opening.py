@@ -17,12 +17,13 @@ from aver.capsule.model import Authority, Capsule, Context, Outcome, Reasoning, 
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput, Exists, IntegrityError, NotFound, Refused
 from aver.gate.action import Action
-from aver.gate.approvals.enrolment import InForce, in_force, judged, record_rotations
+from aver.gate.approvals.enrolment import InForce, in_force, record_rotations
 from aver.gate.approvals.notify import notify
 from aver.gate.approvals.request import REQUEST, Request, later, read_request, request_content
 from aver.gate.approvals.roster import Approver
 from aver.gate.approvals.rules import EXPIRES_MAX, Level
 from aver.gate.decision import Decision
+from aver.gate.evidence import judged
 from aver.ledger import Ledger
 
 __all__ = [
