@@ -62,6 +62,8 @@ class Config:
     """Who may approve, as written; `aver.gate.approvals.rules` reads it."""
     gate: Mapping[str, Any]
     """What the gate decides by, as written; `aver.gate.settings` reads it."""
+    hooks: Mapping[str, Any]
+    """What hooks do where Aver fails, as written; `aver.ingest.hooks.settings` reads it."""
     source: Mapping[str, str]
 
 
@@ -104,6 +106,7 @@ def load_config(*, home: Path | None = None, ledger: str | None = None, tenant: 
         "lock_timeout": 30.0,
         "approvals": {},
         "gate": {},
+        "hooks": {},
     }
     source = dict.fromkeys(values, "default")
     for name, value in _read_settings(home / "config.toml").items():
@@ -133,6 +136,7 @@ _SETTINGS: Mapping[str, type | tuple[type, ...]] = {
     "lock_timeout": (int, float),
     "approvals": dict,
     "gate": dict,
+    "hooks": dict,
 }
 
 

@@ -12,7 +12,7 @@ import aver
 
 SOURCE = Path(aver.__file__).parent
 ORDER: list[set[str]] = [
-    {"errors", "clock", "home", "values"},
+    {"errors", "clock", "home", "surroundings", "values"},
     {"capsule"},
     {"keys"},
     {"verdict"},

@@ -20,15 +20,19 @@ VERBS = {
     "prove": ("aver.cli.prove", "prove that a run has an action, without showing the others"),
     "log": ("aver.cli.log", "list chains, or the records of one; --follow watches"),
     "show": ("aver.cli.show", "read one record: six sections, its seal, its verdict"),
+    "ingest": ("aver.cli.ingest", "seal what coding agents did, from their transcripts"),
+    "watch": ("aver.cli.watch", "seal what coding agents do, as their transcripts tell it"),
+    "reconcile": ("aver.cli.reconcile", "hold what was sealed of a session to its transcript, and to git"),
     "seal": ("aver.cli.seal", "seal drafts from a JSON or JSONL file into a chain"),
     "gate": ("aver.cli.gate", "may this happen? check, learn, report, outcome"),
     "approvals": ("aver.cli.approvals", "what waits for a person: list, show, approve, deny, watch"),
     "policy": ("aver.cli.policy", "the rules that decide: show, check, test, explain, init"),
     "mcp": ("aver.cli.mcp", "the MCP server: gate, record and seal for an agent's client"),
     "events": ("aver.cli.events", "what happens in a workspace, as it happens"),
-    "install": ("aver.cli.install", "have Claude Code, Codex, Cursor, Cline or VS Code start the MCP server"),
-    "uninstall": ("aver.cli.uninstall", "take it out of their settings again"),
-    "status": ("aver.cli.status", "which of them start it"),
+    "hook": ("aver.cli.hook", "what the hooks of coding agents start: ask the gate, seal what was done"),
+    "install": ("aver.cli.install", "put hooks and MCP server into Claude Code, Codex, Cursor, Cline or VS Code"),
+    "uninstall": ("aver.cli.uninstall", "take them out of their settings again"),
+    "status": ("aver.cli.status", "which of them have it"),
     "keys": ("aver.cli.keys", "show, new, rotate, export, import, trust, forget"),
     "export": ("aver.cli.exporting", "write chains as a bundle that others can verify"),
     "import": ("aver.cli.importing", "take the chains of a bundle into the ledger, frozen"),
@@ -53,6 +57,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not arguments:
         print(overview(), file=sys.stderr)
         return 2
+    if arguments[0] == "hook" and len(arguments) > 2 and not arguments[1].startswith("-"):
+        from aver.cli.hook import straight
+
+        return straight(arguments[1:])
     try:
         from aver.cli.running import run
 

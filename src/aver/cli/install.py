@@ -1,8 +1,9 @@
-"""`aver install`: have clients start the MCP server."""
+"""`aver install`: have clients start the MCP server, and ask and tell Aver through their hooks."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 
 from aver.cli.clients import add_clients, change
 from aver.cli.output import Errors, Screen
@@ -13,6 +14,7 @@ EXAMPLES = """\
   aver install claude-code                for all of your projects
   aver install cursor vscode --project .  for this project, shared with whoever works on it
   aver install codex --dry-run            only say what would be done
+  aver install cline --only hooks         the hooks, not the MCP server
   aver uninstall claude-code              take it out again; aver status tells how things stand"""
 
 
@@ -21,9 +23,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
+    from aver.install.hooking import install_hooks
     from aver.install.registering import install
 
-    change(given, screen, install)
+    change(given, screen, {"mcp": install, "hooks": install_hooks})
     if not given.json and not given.dry_run:
-        Errors().note("restart the client, or reload its MCP servers; it then offers capseal_gate, capseal_record, ...")
+        for words in _next_steps(given):
+            Errors().note(words)
     return 0
+
+
+def _next_steps(given: argparse.Namespace) -> Iterator[str]:
+    """What the clients want done before it all works."""
+    if given.only != "hooks":
+        yield "restart the client, or reload its MCP servers; it then offers capseal_gate, capseal_record, ..."
+    if given.only == "mcp" or given.project is not None:
+        return
+    if "codex" in given.clients:
+        yield "codex runs hooks that you trust: start it, enter /hooks, and trust those of Aver"
+    if "cline" in given.clients:
+        yield "cline runs hooks if they are enabled in its settings, under Features"
+    yield "aver doctor tries every hook out"

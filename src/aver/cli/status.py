@@ -1,12 +1,18 @@
-"""`aver status`: which clients start Aver's MCP server, and whether they start this one."""
+"""`aver status`: which clients start Aver's MCP server and hooks, and whether they start this one."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from aver.cli.clients import NAMES, add_project, surroundings
 from aver.cli.options import add_json
 from aver.cli.output import Screen, one_line, print_json
+
+if TYPE_CHECKING:
+    from aver.install.clients import Surroundings
+    from aver.install.registering import Standing
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 
@@ -29,18 +35,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
-    from aver.install.clients import CLIENTS
-    from aver.install.registering import standing
-
-    around = surroundings(given.project)
-    # A client without settings for projects is not asked about them.
-    found = [one for client in NAMES if CLIENTS[client](around) for one in standing(client, around)]
+    found = list(_found(surroundings(given.project)))
     if given.json:
-        told = [{"client": one.client, "file": str(one.path), "state": one.state, "why": one.why} for one in found]
+        told = [
+            {"client": one.client, "part": one.part, "file": str(one.path), "state": one.state, "why": one.why}
+            for one in found
+        ]
         print_json({"clients": told})
         return 0
     for one in found:
-        words = f" {one.client:<12}  {one.state:<10}  "
+        words = f" {one.client:<12}  {one.part:<5}  {one.state:<10}  "
         why = f"  ({one_line(one.why)})" if one.why else ""
         screen.line(screen.mark(_MARKS[one.state]), words, one_line(str(one.path)), why)
     return 0
+
+
+def _found(around: Surroundings) -> Iterator[Standing]:
+    from aver.install.clients import CLIENTS
+    from aver.install.hooking import hooks_standing
+    from aver.install.registering import standing
+
+    for client in NAMES:
+        if CLIENTS[client](around):  # One without settings for projects is not asked about them.
+            yield from standing(client, around)
+        yield from hooks_standing(client, around)

@@ -1,4 +1,4 @@
-"""`aver uninstall`: take the MCP server out of clients' settings, and leave them as they were."""
+"""`aver uninstall`: take the hooks and the MCP server out of clients' settings, and leave them as they were."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
+    from aver.install.hooking import uninstall_hooks
     from aver.install.registering import uninstall
 
-    change(given, screen, uninstall)
+    # In this order, the other way round than they were put in: so bytes come back as they were.
+    change(given, screen, {"hooks": uninstall_hooks, "mcp": uninstall})
     return 0

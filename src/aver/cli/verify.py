@@ -82,7 +82,7 @@ def _add_watching(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace, screen: Screen) -> int:
     _check(given)
     if given.watch:
-        from aver.cli.watch import watch
+        from aver.cli.rounds import watch
 
         given.every = EVERY if given.every is None else given.every
         given.whole_every = WHOLE_EVERY if given.whole_every is None else given.whole_every

@@ -13,25 +13,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from aver.errors import BadInput
 from aver.install.document import Format
+from aver.surroundings import Surroundings, user_data
 
 __all__ = ["CLIENTS", "Place", "Surroundings", "places"]
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """Whose settings they are: home directory, environment, and the project, if it is about one."""
-
-    home: Path
-    environment: Mapping[str, str]
-    project: Path | None = None
-    platform: str = sys.platform
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,21 +75,15 @@ def _cline(around: Surroundings) -> list[Place]:
         paths = [Path(given)]
     else:
         own = around.home / ".cline" / "data" / "settings"
-        stored = _vscode_user(around) / "globalStorage" / "saoudrizwan.claude-dev" / "settings"
+        stored = user_data(around, "Code") / "globalStorage" / "saoudrizwan.claude-dev" / "settings"
         paths = [directory / name for directory in (own, stored) if directory.is_dir()] or [own / name]
     return [Place("cline", path, "json", ("mcpServers",)) for path in paths]
 
 
 def _vscode(around: Surroundings) -> list[Place]:
-    directory = _vscode_user(around) if around.project is None else around.project / ".vscode"
+    directory = user_data(around, "Code") if around.project is None else around.project / ".vscode"
     path = directory / "mcp.json"
     return [Place("vscode", path, "jsonc", ("servers",), names_type=True, workspace="${workspaceFolder}")]
-
-
-def _vscode_user(around: Surroundings) -> Path:
-    if around.platform == "darwin":
-        return around.home / "Library" / "Application Support" / "Code" / "User"
-    return Path(around.environment.get("XDG_CONFIG_HOME") or around.home / ".config") / "Code" / "User"
 
 
 CLIENTS: Mapping[str, Callable[[Surroundings], list[Place]]] = {

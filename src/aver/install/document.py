@@ -15,7 +15,7 @@ from aver.errors import BadInput, Refused
 from aver.install.json_text import JsonText
 from aver.install.toml_text import TomlText
 
-__all__ = ["Format", "entry_in", "with_entry", "with_item", "without_entry", "without_items"]
+__all__ = ["Format", "entry_in", "with_entry", "with_item", "with_value", "without_entry", "without_items"]
 
 Format = Literal["json", "jsonc", "toml"]
 Entry = Mapping[str, Any]
@@ -45,15 +45,27 @@ def with_entry(text: str, form: Format, path: Sequence[str], entry: Entry) -> st
     return _held(changed, form, _set(before, path, {**found, **entry}))
 
 
+def with_value(text: str, form: Format, path: Sequence[str], value: Any) -> str:
+    """The text with a value that is no table at a path."""
+    before = _read(text, form)
+    if _at(before, path) == value:
+        return text
+    begun = text if form == "toml" else _begun(text)
+    return _held(_changed(begun, form, path[:-1], path[-1], value), form, _set(before, path, value))
+
+
 def without_entry(text: str, form: Format, path: Sequence[str], *, keep: int) -> str:
     """The text without the entry at a path, and without the tables on the way to it that are empty then. The first
     `keep` of those stay: they were there before."""
     before = _read(text, form)
-    if _at(before, path) is _ABSENT:
+    found = _at(before, path)
+    if found is _ABSENT:
         return text
     wanted = _unset(before, path)
     if form == "toml":
-        changed = TomlText(text).without_table(path)
+        document = TomlText(text)
+        is_table = isinstance(found, dict)
+        changed = document.without_table(path) if is_table else document.without_setting(path[:-1], path[-1])
         return _held(changed, form, _without_empty(wanted, path[:-1], _read(changed, form)))
     changed = _json(text, form, path).without_member()
     return _pruned(_held(changed, form, wanted), form, path[:-1], keep)

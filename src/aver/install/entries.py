@@ -1,4 +1,4 @@
-"""One entry in one settings file: put in, brought up to date, taken out, all of it remembered.
+"""One entry in one settings file, or one item of a list in it: put in, brought up to date, taken out, all remembered.
 
     file = SettingsFile(Path("~/.cursor/mcp.json").expanduser(), "jsonc")
     put(file, ("mcpServers", "aver"), {"command": "aver", "args": ["mcp"]}, is_ours, memory)
@@ -17,15 +17,16 @@ from pathlib import Path
 from typing import Any, Literal
 
 from aver.errors import BadInput, Refused
-from aver.install.document import Format, entry_in, with_entry, without_entry
+from aver.install.document import Format, entry_in, with_entry, with_item, with_value, without_entry, without_items
 from aver.install.files import NEW_MODE, change_file, read_settings_file, remove_empty, target_of
 from aver.install.memory import Memory
 
-__all__ = ["Key", "Result", "SettingsFile", "put", "standing_in", "take"]
+__all__ = ["Key", "Result", "SettingsFile", "put", "put_item", "standing_in", "take", "take_items"]
 
 Key = tuple[str, ...]
 IsOurs = Callable[[Any], bool]
-Result = Literal["installed", "updated", "unchanged", "removed", "absent"]
+Result = Literal["installed", "updated", "unchanged", "removed", "absent", "kept"]
+"""What was done; `kept` is what belongs to somebody else and was left as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +55,9 @@ def standing_in(file: SettingsFile, key: Key) -> Any:
 
 
 def put(
-    file: SettingsFile, key: Key, entry: Mapping[str, Any], is_ours: IsOurs, memory: Memory, *, dry_run: bool = False
+    file: SettingsFile, key: Key, entry: Any, is_ours: IsOurs, memory: Memory, *, dry_run: bool = False
 ) -> Result:
-    """Have the entry stand in the file. `dry_run` only tells what would be done."""
+    """Have the entry, a table or a plain value, stand in the file. `dry_run` only tells what would be done."""
     path = file.target
     found: Any = None
     depth = 0
@@ -67,7 +68,8 @@ def put(
             text = _text(raw)
             found, depth = entry_in(text, file.form, key), _depth(text, file.form, key)
             _check(found, is_ours, path, key)
-            changed = with_entry(text, file.form, key, entry)
+            add = with_entry if isinstance(entry, Mapping) else with_value
+            changed = add(text, file.form, key, entry)
         return changed.encode("utf-8")
 
     changed = change_file(path, change, mode=file.new_mode, dry_run=dry_run)
@@ -103,6 +105,67 @@ def take(file: SettingsFile, key: Key, is_ours: IsOurs, memory: Memory, *, dry_r
         if changed.after is None:
             remove_empty(tuple(map(Path, known.made)))
     return "removed" if changed.is_change else "absent"
+
+
+def put_item(
+    file: SettingsFile, key: Key, item: Any, is_ours: IsOurs, memory: Memory, *, blank: str = "", dry_run: bool = False
+) -> Result:
+    """Have one item of ours stand in the list at a key, beside those of others; JSON only. An item of ours that says the
+    same stays as it is, another gives way. `blank` is what a new file begins with."""
+    path = file.target
+    had_ours = False
+    depth = 0
+
+    def change(raw: bytes | None) -> bytes:
+        nonlocal had_ours, depth
+        with _naming(path):
+            text = _text(raw) or blank
+            depth = _depth(text, file.form, (*key, ""))
+            ours = [one for one in _items(text, file.form, key) if is_ours(one)]
+            had_ours = bool(ours)
+            if ours == [item]:
+                return text.encode("utf-8") if raw is None else raw
+            if ours:
+                text = without_items(text, file.form, key, is_ours, keep=len(key))
+            changed = with_item(text, file.form, key, item)
+        return changed.encode("utf-8")
+
+    changed = change_file(path, change, mode=file.new_mode, dry_run=dry_run)
+    if not changed.is_change:
+        return "unchanged"
+    if not dry_run:
+        memory.keep(changed, key, depth)
+    return "updated" if had_ours else "installed"
+
+
+def take_items(file: SettingsFile, key: Key, is_ours: IsOurs, memory: Memory, *, dry_run: bool = False) -> Result:
+    """Have no item of ours stand in the list at a key."""
+    path = file.target
+    known = memory.recall(path, key)
+
+    def change(raw: bytes | None) -> bytes | None:
+        if raw is None:
+            return None
+        with _naming(path):
+            text = _text(raw)
+            if not any(is_ours(one) for one in _items(text, file.form, key)):
+                return raw
+            if known is not None and (undone := known.undone(raw)) is not None:
+                return undone.old
+            changed = without_items(text, file.form, key, is_ours, keep=len(key) if known is None else known.keep)
+        return changed.encode("utf-8")
+
+    changed = change_file(path, change, dry_run=dry_run)
+    if known is not None and not dry_run:
+        memory.forget(path, key)
+        if changed.after is None:
+            remove_empty(tuple(map(Path, known.made)))
+    return "removed" if changed.is_change else "absent"
+
+
+def _items(text: str, form: Format, key: Key) -> list[Any]:
+    found = entry_in(text, form, key)
+    return found if isinstance(found, list) else []
 
 
 def _check(found: Any, is_ours: IsOurs, path: Path, key: Key) -> None:

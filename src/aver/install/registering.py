@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any
 
 from aver.errors import AverError
 from aver.install.clients import Place, Surroundings, places
+from aver.install.commands import this_aver
 from aver.install.entries import Key, Result, SettingsFile, put, standing_in, take
 from aver.install.memory import Memory
 
@@ -28,6 +28,9 @@ class Outcome:
     client: str
     path: Path
     done: Result
+    part: str = "mcp"
+    """What it is about: `mcp`, the server, or `hooks`."""
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,7 @@ class Standing:
     path: Path
     state: str
     why: str = ""
+    part: str = "mcp"
 
 
 def install(client: str, around: Surroundings, *, dry_run: bool = False) -> list[Outcome]:
@@ -86,7 +90,7 @@ def _standing(place: Place, around: Surroundings) -> Standing:
 
 def entry_for(place: Place, environment: Mapping[str, str]) -> dict[str, Any]:
     """The entry that has a client start this very Aver; in a project, the one that whoever opens it has."""
-    command, *arguments = ["aver"] if place.shared else _this_aver()
+    command, *arguments = ["aver"] if place.shared else this_aver()
     arguments += ["mcp", "--agent", place.client]
     if place.workspace:
         arguments += ["--workspace", place.workspace]
@@ -97,13 +101,6 @@ def entry_for(place: Place, environment: Mapping[str, str]) -> dict[str, Any]:
         # A ledger's URL is not put there: it may hold a password.
         entry["env"] = {"AVER_HOME": os.path.abspath(home)}
     return entry
-
-
-def _this_aver() -> list[str]:
-    """The command that starts this Aver. Never with the folder it is started in on the import path: a repository could
-    bring an `aver.py`."""
-    script = Path(sys.executable).with_name("aver")
-    return [str(script)] if script.is_file() else [sys.executable, "-P", "-m", "aver"]
 
 
 def _is_ours(entry: Any) -> bool:

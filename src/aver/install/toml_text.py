@@ -65,8 +65,10 @@ class TomlText:
         return before + self._newline.join(lines) + self._newline
 
     def with_setting(self, path: Sequence[str], name: str, value: Any) -> str:
-        """The text with one setting of a table changed, or added at the table's beginning."""
-        inside = False
+        """The text with one setting of a table changed, or added at the table's beginning. Without a path it is one of the
+        document itself, and is added after the others of those."""
+        inside = not path
+        after = 1 if self.text.startswith("\ufeff") else 0
         for one in self._statements:
             if isinstance(one, Header):
                 if inside:
@@ -75,9 +77,24 @@ class TomlText:
                 after = one.end
             elif inside and one.names == (name,):
                 return self.text[: one.value[0]] + _value(value) + self.text[one.value[1] :]
+            elif not path:
+                after = one.end
         if not inside:
             raise BadInput(f"[{'.'.join(path)}] has no header of its own", advice="write it as a table of its own")
-        return self.text[:after] + f"{_name(name)} = {_value(value)}{self._newline}" + self.text[after:]
+        before = self.text[:after]
+        if before and not before.endswith(("\n", "\ufeff")):
+            before += self._newline
+        return before + f"{_name(name)} = {_value(value)}{self._newline}" + self.text[after:]
+
+    def without_setting(self, path: Sequence[str], name: str) -> str:
+        """The text without one setting of a table; without a path, of the document itself."""
+        table: tuple[str, ...] = ()
+        for one in self._statements:
+            if isinstance(one, Header):
+                table = one.names
+            elif table == tuple(path) and one.names == (name,):
+                return self.text[: one.start] + self.text[one.end :]
+        return self.text
 
     def without_table(self, path: Sequence[str]) -> str:
         """The text without a table and its sub-tables, and without the empty line before each."""

@@ -1,0 +1,73 @@
+"""`aver hook`: the one program that coding agents' hooks start.
+
+It runs before and after every tool call, so it goes its own short way: `main` calls `straight`, which loads no parser
+and nothing but what the event needs. Whatever happens, standard output holds the answer in the tool's format or
+nothing, and the exit code is one that the tool understands.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+
+    from aver.cli.output import Screen
+
+__all__ = ["EXAMPLES", "add_arguments", "run", "straight"]
+
+EXAMPLES = """\
+  aver hook claude-code PreToolUse < payload.json     as Claude Code starts it
+  aver hook codex notify '{"type": "agent-turn-complete", ...}'
+
+aver install puts it into the settings of Claude Code, Codex, Cursor and Cline; nobody has to type it.
+exit code: as the tool expects it."""
+
+FAILED = 1
+"""Tools show what stands on stderr then, and go on. 2 would block what the agent does, and is never an accident."""
+
+
+def straight(arguments: Sequence[str]) -> int:
+    """Run a hook without a parser: `TOOL EVENT [PAYLOAD]`. Nothing that happens gets past here but the exit code."""
+    try:
+        return _answered(arguments)
+    except Exception as error:  # noqa: BLE001 - a hook that fails must not take the agent with it
+        return _told(f"aver: the hook failed: {type(error).__name__}: {error}")
+
+
+def _answered(arguments: Sequence[str]) -> int:
+    from aver.ingest.hooks.running import answer
+
+    tool, event, *rest = arguments
+    reply = answer(tool, event, rest[0].encode("utf-8", "surrogateescape") if rest else sys.stdin.buffer)
+    if reply.err:
+        _told(reply.err)
+    if reply.out:
+        os.write(sys.stdout.fileno(), reply.out.encode("utf-8", "backslashreplace") + b"\n")
+    return reply.code
+
+
+def _told(words: str) -> int:
+    from aver.cli.output import one_line
+
+    try:
+        sys.stderr.write(one_line(words) + "\n")
+    except (OSError, ValueError):
+        pass  # Nobody listens.
+    return FAILED
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from aver.ingest.hooks.running import TOOLS
+
+    parser.add_argument("tool", metavar="TOOL", help=", ".join(TOOLS))
+    parser.add_argument("event", metavar="EVENT", help="the hook's own name for what happens, such as PreToolUse")
+    parser.add_argument("payload", metavar="PAYLOAD", nargs="?", help="JSON, where the tool gives it as an argument")
+
+
+def run(given: argparse.Namespace, screen: Screen) -> int:
+    payload = [] if given.payload is None else [given.payload]
+    return straight([given.tool, given.event, *payload])

@@ -1,0 +1,74 @@
+"""Where Claude Code keeps its transcripts, and whose each of them is.
+
+    <home>/.claude/projects/<project>/<session>.jsonl                          a session
+    <home>/.claude/projects/<project>/<session>/subagents/agent-<id>.jsonl     a subagent of it
+    <home>/.claude/projects/<project>/agent-<id>.jsonl                         the same, in older versions
+
+`CLAUDE_CONFIG_DIR` stands for `<home>/.claude` where it is set. Beside the transcript of a subagent there may be an
+`agent-<id>.meta.json`, which names the call that launched it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from aver.errors import Unavailable
+from aver.ingest.claude_values import words
+from aver.ingest.contract import Source
+from aver.ingest.lines import LineReader
+from aver.ingest.records import parsed
+from aver.surroundings import Surroundings
+
+__all__ = ["TOOL", "located", "places"]
+
+TOOL = "claude-code"
+
+BESIDE_MAX = 1024 * 1024
+"""Bytes of the file that says what a subagent is: a few hundred, and not read if it is something else."""
+
+
+def places(around: Surroundings) -> Iterator[Path]:
+    told = around.environment.get("CLAUDE_CONFIG_DIR")
+    yield (Path(told) if told else around.home / ".claude") / "projects"
+
+
+def located(around: Surroundings) -> Iterator[Source]:
+    for place in places(around):
+        for path in sorted(place.glob("*/*.jsonl")):
+            if not path.name.startswith("agent-"):
+                yield Source(tool=TOOL, session=path.stem, path=path)
+            elif (session := _session_in(path)) is not None:
+                yield _subagent(path, session)
+        # Some are kept in directories of their own, by the workflow that they belong to.
+        for path in sorted(place.glob("*/*/subagents/**/agent-*.jsonl")):
+            yield _subagent(path, path.relative_to(place).parts[1])
+
+
+def _session_in(path: Path) -> str | None:
+    """Whose a subagent's transcript beside those of sessions is: its first record says so. Until that is whole nobody
+    knows; if it does not say so, the transcript is taken as a session."""
+    try:
+        first = next(iter(LineReader(path)()), None)
+    except Unavailable:
+        return None
+    if first is None:
+        return None
+    record = parsed(first)
+    return (words(record.get("sessionId")) if isinstance(record, dict) else "") or path.stem
+
+
+def _subagent(path: Path, session: str) -> Source:
+    agent = path.stem.removeprefix("agent-") if session != path.stem else ""
+    return Source(tool=TOOL, session=session, path=path, agent=agent, launched_by=_launching_call(path))
+
+
+def _launching_call(path: Path) -> str:
+    beside = path.with_suffix(".meta.json")
+    try:
+        if beside.stat().st_size > BESIDE_MAX:
+            return ""
+        value = parsed(beside.read_bytes())
+    except OSError:
+        return ""
+    return words(value.get("toolUseId")) if isinstance(value, dict) else ""

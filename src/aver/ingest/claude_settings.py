@@ -1,0 +1,119 @@
+"""How a session of Claude Code stands: under which permission mode, with which title and settings.
+
+Such records have no id and no time, and are written again and again: at the end of a session, after compaction, when it
+is resumed. Only what is different from before is told.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from aver.ingest.claude_values import Json, light, one_line, words
+from aver.ingest.deed import Allowed
+from aver.values import dataclass
+
+__all__ = ["KNOWN", "SKIPPED", "Change", "Settings", "authority_of"]
+
+SKIPPED = (
+    "file-history-snapshot",  # Copies of files, for undoing: the edits themselves are told.
+    "attribution-snapshot",
+    "progress",  # How far a call has come: its result tells.
+    "last-prompt",  # Where to resume: repeats what was asked.
+    "agent-color",
+    "bridge-session",
+    "speculation-accept",
+)
+"""Sorts of records that are known and tell nothing about what was done."""
+
+_TITLES = {"summary": "summary", "ai-title": "aiTitle", "custom-title": "customTitle"}
+_PLAIN = (
+    "mode",
+    "tag",
+    "agent-name",
+    "agent-setting",
+    "isolation-latch",
+    "worktree-state",
+    "relocated",
+    "pr-link",
+    "frame-link",
+    "cost-state",
+    "content-replacement",
+    "fork-context-ref",
+)
+KNOWN = (*_PLAIN, *_TITLES, "permission-mode", "queue-operation", "ended-by-model")
+
+_TOLD_ELSEWHERE = ("enqueue", "dequeue")
+"""What is put into the queue comes out of it as a prompt or a queued command, unless it is withdrawn."""
+
+_BY_RULE = ("default", "acceptEdits", "plan", "dontAsk", "auto")
+
+
+def authority_of(mode: str) -> Allowed:
+    """What a permission mode says of a call that was made under it. In `default` mode a person may have been asked, but
+    whether that was so is not recorded."""
+    if not mode:
+        return Allowed()
+    reference = f"permission_mode={mode}"
+    if mode == "bypassPermissions":
+        return Allowed(by="autonomous", reference=reference)
+    return Allowed(by="policy" if mode in _BY_RULE else "unknown", reference=reference)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What is different from before."""
+
+    summary: str
+    what: Literal["session", "note"] = "session"
+    text: str = ""
+    result: Any = None
+    title: str | None = None
+    ends_session: bool = False
+
+
+class Settings:
+    """What was told last."""
+
+    def __init__(self) -> None:
+        self.mode = ""
+        self._told: dict[str, Any] = {}
+
+    def change(self, sort: str, record: Json) -> Change | None:
+        """What a record of a `KNOWN` sort changes; None where that is nothing."""
+        if sort == "permission-mode":
+            return self.mode_change(record.get("permissionMode"))
+        if sort == "ended-by-model":
+            return Change(summary="ended by the model", ends_session=True)
+        if sort == "queue-operation":
+            text, operation = words(record.get("content")), words(record.get("operation"))
+            summary = f"queue, {one_line(operation)}: {one_line(text)}"
+            return None if operation in _TOLD_ELSEWHERE else Change(what="note", summary=summary, text=text)
+        if sort in _TITLES:
+            return self._title(sort, words(record.get(_TITLES[sort])), words(record.get("leafUuid")))
+        return self._plain(sort, {name: light(value) for name, value in record.items() if name not in _COMMON})
+
+    def mode_change(self, told: Any) -> Change | None:
+        mode = words(told)
+        if not mode or mode == self.mode:
+            return None
+        before, self.mode = self.mode, mode
+        return Change(summary=f"permission mode: {one_line(mode)}", result={"mode": mode, "before": before or None})
+
+    def _plain(self, sort: str, value: Json) -> Change | None:
+        if self._told.get(sort) == value:
+            return None
+        self._told[sort] = value
+        shown = one_line(", ".join(item for item in value.values() if isinstance(item, str)))
+        return Change(summary=f"{sort}: {shown}" if shown else sort, result=value)
+
+    def _title(self, sort: str, title: str, leaf: str) -> Change | None:
+        if not title or self._told.get(sort) == (title, leaf):
+            return None
+        self._told[sort] = (title, leaf)
+        # A summary may be that of another session, which was resumed as this one. What a person chose stays.
+        applies = sort == "custom-title" or (sort == "ai-title" and "custom-title" not in self._told)
+        summary = f"{sort.replace('-', ' ')}: {one_line(title)}"
+        return Change(summary=summary, text=title, title=title if applies else None)
+
+
+_COMMON = ("type", "sessionId", "timestamp", "uuid", "parentUuid", "isSidechain")

@@ -1,0 +1,72 @@
+"""Values in Claude Code's records: taken only if they are what they should be, and less of them where they are heavy.
+
+Whole files as they were before an edit, and pictures in base64, are not kept: their size and digest are. Raw records
+are sealed by their digests, so that these still bind what is left out here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["BULKY", "Json", "digest", "items", "light", "one_line", "summarised", "whole_number", "words"]
+
+Json = Mapping[str, Any]
+
+LINE_MAX = 160
+"""Characters of one part of a line for a person."""
+
+BULKY = 8 * 1024
+"""Bytes, as JSON, of what the program adds by itself (lists of tools, reminders, files) that are kept whole."""
+
+BEGINNING = 400
+"""Characters of a bulky text that are shown."""
+
+_WHOLE_FILES = ("originalFile", "original_file", "updated_file", "base64")
+
+
+def words(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def items(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def whole_number(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def one_line(text: str) -> str:
+    line = " ".join(text[: 4 * LINE_MAX].split())
+    return line if len(line) <= LINE_MAX else f"{line[: LINE_MAX - 1]}…"
+
+
+def digest(text: str) -> dict[str, Any]:
+    data = text.encode("utf-8", "surrogatepass")
+    return {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}
+
+
+def light(value: Any) -> Any:
+    """The value with digests in the place of whole files and pictures."""
+    if isinstance(value, list):
+        return [light(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    is_encoded = value.get("type") == "base64"
+    return {
+        name: digest(item)
+        if isinstance(item, str) and (name in _WHOLE_FILES or (is_encoded and name == "data"))
+        else light(item)
+        for name, item in value.items()
+    }
+
+
+def summarised(value: Any) -> Any:
+    """What the program added by itself: whole if it is small, otherwise how it begins, its size and its digest."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
+    if len(text) <= BULKY // 4 or len(text.encode("utf-8", "surrogatepass")) <= BULKY:
+        return light(value)
+    return {**digest(text), "begins": text[:BEGINNING]}

@@ -1,0 +1,177 @@
+"""Codex CLI: where its rollouts are, and whose each of them is.
+
+A rollout is `$CODEX_HOME/sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl`, one line per record; what was archived lies in
+`archived_sessions`. Its first line says whose it is: its own id is taken, and the id in its name where the line says
+none; no other rollout is ever taken for it. A subagent has a rollout of its own, whose first line names the thread that
+launched it: it belongs to that session, and its own id is the agent's. A fork is a session of its own.
+
+What Codex has compressed (`.jsonl.zst`) is not read. It is told of by one note: its name, size and digest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from aver.ingest.codex_records import line_of
+from aver.ingest.codex_turn import CodexTurn
+from aver.ingest.contract import Adapter, Raw, Reader, Source, Turn, raw
+from aver.ingest.deed import Deed
+from aver.ingest.lines import LineReader
+from aver.surroundings import Surroundings
+
+__all__ = ["ADAPTER"]
+
+TOOL = "codex"
+FIRST_LINE_MAX = 4 * 1024 * 1024
+"""Bytes of a first line that are read to learn whose a rollout is. It holds the instructions of the model, and grew to
+some ten thousand."""
+
+PIECE = 1024 * 1024
+"""Bytes of a compressed rollout that are hashed at a time."""
+
+_COMPRESSED = ".jsonl.zst"
+_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$").search
+
+
+class _Owner(NamedTuple):
+    session: str
+    agent: str = ""
+
+
+def _home(around: Surroundings) -> Path:
+    return Path(around.environment.get("CODEX_HOME") or around.home / ".codex")
+
+
+def _places(around: Surroundings) -> list[Path]:
+    home = _home(around)
+    return [home / "sessions", home / "archived_sessions"]
+
+
+def _locate(around: Surroundings) -> Iterator[Source]:
+    owned: set[_Owner] = set()
+    names: set[str] = set()
+    for path in _rollouts(around):
+        # A rollout that is being archived is in both places for a moment; a compressed one is the same as the plain.
+        name = path.name.removesuffix(".zst")
+        if name in names:
+            continue
+        owner = _Owner(_id_in_name(path)) if path.name.endswith(_COMPRESSED) else _owner(path)
+        if owner is None:
+            continue
+        if owner in owned:  # Another rollout says the same of itself: this one goes by its name.
+            owner = _Owner(_id_in_name(path))
+        if owner not in owned:
+            owned.add(owner)
+            names.add(name)
+            compressed = path.name.endswith(_COMPRESSED)
+            yield Source(tool=TOOL, session=owner.session, agent=owner.agent, path=path, appends=not compressed)
+
+
+def _rollouts(around: Surroundings) -> list[Path]:
+    """All of them, the plain before the compressed."""
+    found: list[Path] = []
+    for place in _places(around):
+        for directory, _, files in os.walk(place):
+            found += [Path(directory, name) for name in files if name.startswith("rollout-")]
+    plain = sorted(path for path in found if path.suffix == ".jsonl")
+    return plain + sorted(path for path in found if path.name.endswith(_COMPRESSED))
+
+
+def _owner(path: Path) -> _Owner | None:
+    """Whose a rollout is; None where its first line is still being written, or it cannot be read."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        with os.fdopen(handle, "rb") as file:
+            first = file.readline(FIRST_LINE_MAX)
+    except OSError:
+        return None
+    if not first.endswith(b"\n") and len(first) < FIRST_LINE_MAX:
+        return None
+    line = line_of(raw("1", first.rstrip(b"\n")))
+    meta = line.body if line is not None and line.sort == "session_meta" else {}
+    own = meta.get("id")
+    if not isinstance(own, str) or not own:
+        return _Owner(_id_in_name(path))
+    parent = _parent(meta)
+    return _Owner(parent, own) if parent and parent != own else _Owner(own)
+
+
+def _parent(meta: Mapping[str, Any]) -> str:
+    """The session of a subagent; empty where the rollout is none of a subagent, or does not say whose."""
+    source = meta.get("source")
+    if not isinstance(source, Mapping) or "subagent" not in source:
+        return ""
+    kind = source["subagent"]
+    spawned = kind.get("thread_spawn") if isinstance(kind, Mapping) else None
+    launched_by = spawned.get("parent_thread_id") if isinstance(spawned, Mapping) else None
+    # `session_id` is that of the first thread, also where a subagent launched another.
+    root = meta.get("session_id") if meta.get("session_id") != meta.get("id") else None
+    told = (root, launched_by, meta.get("parent_thread_id"), meta.get("forked_from_id"))
+    return next((name for name in told if isinstance(name, str) and name), "")
+
+
+def _id_in_name(path: Path) -> str:
+    stem = path.name.removesuffix(".zst").removesuffix(".jsonl")
+    found = _ID(stem)
+    return found[0] if found else stem
+
+
+def _read(source: Source) -> Reader:
+    return _CompressedFile(source.path) if source.path.name.endswith(_COMPRESSED) else LineReader(source.path)
+
+
+def _turn(source: Source) -> Turn:
+    return _NotRead(source.path.name) if source.path.name.endswith(_COMPRESSED) else CodexTurn(source)
+
+
+class _CompressedFile:
+    """A compressed rollout, as one record that is known by its digest. Codex does not change one."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._given = False
+        self.started_anew = False
+
+    def __call__(self) -> Iterable[Raw]:
+        if self._given:
+            return []
+        digest, size = hashlib.sha256(), 0
+        try:
+            with self._path.open("rb") as file:
+                while piece := file.read(PIECE):
+                    digest.update(piece)
+                    size += len(piece)
+        except OSError:
+            return []
+        self._given = True
+        return [Raw("file", b"", digest.hexdigest(), size)]
+
+
+class _NotRead:
+    """What is told of a compressed rollout."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def take(self, raw: Raw) -> Iterable[Deed]:
+        return [
+            Deed(
+                what="note",
+                key="compressed",
+                summary=f"not read, because it is compressed: {self._name}",
+                result={"name": self._name, "sha256": raw.sha256, "size": raw.size},
+                status="partial",
+                places=(raw.place,),
+            )
+        ]
+
+    def end(self) -> Iterable[Deed]:
+        return []
+
+
+ADAPTER = Adapter(tool=TOOL, title="Codex CLI", locate=_locate, read=_read, turn=_turn, places=_places)

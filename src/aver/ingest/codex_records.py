@@ -1,0 +1,272 @@
+"""The records of a Codex rollout: what sorts there are, and the facts that they set.
+
+A record's sort is its type and that of what it carries: `response_item.function_call`, `event_msg.token_count`,
+`item_completed.FileChange`. Rollouts of early versions hold what is now a payload as the record itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import orjson
+
+from aver.ingest.contract import Raw
+from aver.ingest.deed import Allowed, Tokens
+from aver.ingest.heavy import reference, without_pictures
+from aver.ingest.records import UNREADABLE, parsed, text_in
+from aver.ingest.times import utc
+
+__all__ = [
+    *("ACCOUNTS", "ANSWERS_AGAIN", "NOTES", "PROMPTS_AGAIN", "SKIPPED", "Line", "Thought", "base_instructions"),
+    *("is_injected", "is_older", "light", "line_of", "names_thread", "session_facts", "settings_of", "thought_of"),
+    *("tokens_of", "under_policy"),
+]
+
+ACCOUNTS = frozenset(
+    f"event_msg.{name}"
+    for name in (
+        *("exec_command_end", "patch_apply_end", "mcp_tool_call_end", "web_search_end", "image_generation_end"),
+        *("dynamic_tool_call_response", "view_image_tool_call", "collab_agent_spawn_end", "collab_waiting_end"),
+        *("collab_agent_interaction_end", "collab_close_end", "collab_resume_end"),
+    )
+) | frozenset(
+    f"item_completed.{name}"
+    for name in (
+        *("CommandExecution", "FileChange", "McpToolCall", "DynamicToolCall", "CollabAgentToolCall", "WebSearch"),
+        *("ImageView", "ImageGeneration", "FunctionCallOutput"),
+    )
+)
+"""Events that tell of a call what its output does not."""
+
+PROMPTS_AGAIN = ("event_msg.user_message", "item_completed.UserMessage")
+ANSWERS_AGAIN = ("event_msg.agent_message", "item_completed.AgentMessage")
+
+NOTES = {
+    "compacted": "history compacted",
+    "response_item.compaction": "history compacted",
+    "response_item.context_compaction": "history compacted",
+    "response_item.agent_message": "message between agents",
+    "response_item.ghost_snapshot": "snapshot of the working tree",
+    "inter_agent_communication": "message between agents",
+    "security_risk_score": "risk score",
+    "event_msg.turn_aborted": "turn aborted",
+    "event_msg.task_complete": "turn complete",
+    "event_msg.turn_complete": "turn complete",
+    "event_msg.thread_rolled_back": "turns rolled back",
+    "event_msg.error": "error",
+    "event_msg.stream_error": "error in the stream",
+    "event_msg.warning": "warning",
+    "event_msg.guardian_warning": "warning",
+    "event_msg.guardian_assessment": "automatic review",
+    "event_msg.entered_review_mode": "review begun",
+    "event_msg.exited_review_mode": "review ended",
+    "event_msg.undo_completed": "undone",
+    "event_msg.thread_name_updated": "named",
+    "event_msg.thread_goal_updated": "goal set",
+    "event_msg.model_reroute": "another model",
+    "event_msg.hook_completed": "hook",
+    "event_msg.plan_update": "plan",
+    "event_msg.sub_agent_activity": "subagent",
+    "event_msg.shutdown_complete": "session ended",
+    "event_msg.request_user_input": "question to the user",
+    "event_msg.elicitation_request": "question to the user",
+    "item_completed.Plan": "plan",
+    "item_completed.HookPrompt": "hook",
+    "item_completed.Sleep": "wait",
+    "item_completed.SubAgentActivity": "subagent",
+    "item_completed.EnteredReviewMode": "review begun",
+    "item_completed.ExitedReviewMode": "review ended",
+}
+"""Records that are notes, and what they are called."""
+
+SKIPPED = frozenset(
+    (
+        "token_usage_record",  # What `token_count` says, which every version writes.
+        "world_state",  # What the model is told about its surroundings: it stands in messages to it.
+        "dynamic_tools_updated",  # Which tools a client offers; what is called is in the calls.
+        "inter_agent_communication_metadata",  # Of a message that has its own record.
+        "early.state",  # Marks between turns, without content.
+        "response_item.compaction_trigger",  # The compaction has its own record.
+        "response_item.additional_tools",  # Which tools are offered.
+        "event_msg.agent_reasoning",  # The summary that is in the reasoning itself.
+        "event_msg.agent_reasoning_section_break",
+        "event_msg.context_compacted",  # The compaction has its own record.
+        "item_completed.ContextCompaction",
+        "event_msg.item_started",  # Begun; what is done is told when it is completed.
+        "event_msg.exec_command_begin",
+        "event_msg.patch_apply_begin",
+        "event_msg.mcp_tool_call_begin",
+        "event_msg.web_search_begin",
+        "event_msg.dynamic_tool_call_request",
+    )
+)
+"""Known, and nothing in them that is not told elsewhere. They stay covered by the digest over all records."""
+
+_INJECTED = (
+    *("<environment_context>", "<user_instructions>", "<permissions instructions>", "<skill>", "<turn_aborted>"),
+    *("<subagent_notification>", "<user_shell_command>", "<ENVIRONMENT_CONTEXT>", "# AGENTS.md instructions"),
+    *("<collaboration_mode>", "<personality_spec>", "<INSTRUCTIONS>", "<hook_prompt", "<goal_context>"),
+)
+"""How texts begin that Codex puts among the messages of the user."""
+
+_UUID7 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}").fullmatch
+_LEGACY_ITEMS = ("message", "reasoning", "function_call", "function_call_output", "local_shell_call")
+
+
+class Line(NamedTuple):
+    """One record."""
+
+    sort: str
+    body: Mapping[str, Any]
+    at: str | None
+    place: str
+    outer: Mapping[str, Any]
+    """The payload, where `body` is an item inside it."""
+
+
+class Thought(NamedTuple):
+    text: str
+    signature: str
+    redacted: bool
+
+
+def line_of(raw: Raw) -> Line | None:
+    """A record; None where it cannot be read as one."""
+    record = parsed(raw)
+    if record is UNREADABLE or not isinstance(record, dict):
+        return None
+    payload, kind, at = record.get("payload"), record.get("type"), utc(record.get("timestamp"))
+    if not isinstance(payload, dict):
+        return _early(record, kind, at, raw.place)
+    if not isinstance(kind, str):
+        return None
+    inner = payload.get("type")
+    if kind == "event_msg" and inner == "item_completed" and isinstance(item := payload.get("item"), dict):
+        return Line(f"item_completed.{item.get('type')}", item, at, raw.place, payload)
+    sort = f"{kind}.{inner}" if kind in ("response_item", "event_msg") else kind
+    return Line(sort, payload, at, raw.place, payload)
+
+
+def _early(record: dict[str, Any], kind: Any, at: str | None, place: str) -> Line | None:
+    """A record of the versions of early 2025: no envelope around what it says."""
+    if kind in _LEGACY_ITEMS:
+        return Line(f"response_item.{kind}", record, at, place, record)
+    if "record_type" in record:
+        return Line("early.state", record, at, place, record)
+    if kind is None and isinstance(record.get("id"), str) and at is not None:
+        return Line("session_meta", record, at, place, record)
+    return Line(str(kind), record, at, place, record) if isinstance(kind, str) else None
+
+
+def is_injected(body: Mapping[str, Any], text: str) -> bool:
+    """Whether a message of the user's side was put there by Codex. Newer versions say of what kind its texts are."""
+    about = body.get("internal_chat_message_metadata_passthrough")
+    kinds = about.get("content_item_kinds") if isinstance(about, Mapping) else None
+    if isinstance(kinds, list) and kinds and all(isinstance(kind, str) for kind in kinds):
+        return not any(kind.startswith("user.") or kind == "unknown" for kind in kinds)
+    return text.lstrip().startswith(_INJECTED)
+
+
+def is_older(turn: Any, thread: str) -> bool:
+    """Whether a turn began before a thread did, and so is of another: both ids are UUIDs that begin with their time."""
+    return isinstance(turn, str) and bool(_UUID7(turn)) and bool(_UUID7(thread)) and turn < thread
+
+
+def names_thread(line: Line, thread: str) -> bool:
+    return line.sort != "session_meta" and line.outer.get("thread_id") == thread
+
+
+def session_facts(meta: Mapping[str, Any]) -> dict[str, Any]:
+    """What a session's first record says of where it takes place."""
+    git = meta.get("git")
+    git = git if isinstance(git, Mapping) else {}
+    facts = {
+        "cwd": meta.get("cwd"),
+        "version": meta.get("cli_version"),
+        "originator": meta.get("originator"),
+        "model_provider": meta.get("model_provider"),
+        "git_commit": git.get("commit_hash"),
+        "git_branch": git.get("branch"),
+        "repository_url": git.get("repository_url"),
+        "forked_from": meta.get("forked_from_id"),
+        "parent_thread": meta.get("parent_thread_id"),
+        "agent_nickname": meta.get("agent_nickname"),
+        "agent_role": meta.get("agent_role"),
+    }
+    return {name: value for name, value in facts.items() if isinstance(value, str) and value}
+
+
+def settings_of(line: Line) -> dict[str, Any]:
+    """What holds from here on: of a turn's context, of changed settings, of a turn's beginning."""
+    body = line.body.get("thread_settings", line.body)
+    body = body if isinstance(body, Mapping) else {}
+    facts = {
+        "turn_id": body.get("turn_id"),
+        "cwd": body.get("cwd"),
+        "model": body.get("model"),
+        "approval_policy": body.get("approval_policy"),
+        "approvals_reviewer": body.get("approvals_reviewer"),
+        "sandbox_policy": body.get("sandbox_policy"),
+        "effort": body.get("effort") or body.get("reasoning_effort"),
+        "timezone": body.get("timezone"),
+        "context_window": body.get("model_context_window"),
+    }
+    return {name: value for name, value in facts.items() if isinstance(value, str | int | dict) and value != ""}
+
+
+def base_instructions(meta: Mapping[str, Any]) -> str:
+    given = meta.get("base_instructions") or meta.get("instructions")
+    text = given.get("text") if isinstance(given, Mapping) else given
+    return text if isinstance(text, str) else ""
+
+
+def thought_of(body: Mapping[str, Any]) -> Thought:
+    """The text of a reasoning: its content, else its summary. What is encrypted stays known by its digest."""
+    content, summary = text_in(body.get("content")), text_in(body.get("summary"))
+    hidden = body.get("encrypted_content")
+    hidden = hidden if isinstance(hidden, str) else ""
+    digest = hashlib.sha256(hidden.encode("utf-8", "surrogatepass")).hexdigest()
+    return Thought(content or summary, f"sha256:{digest}" if hidden else "", bool(hidden) and not content)
+
+
+def tokens_of(info: Mapping[str, Any]) -> Tokens | None:
+    """What the last answer of the API cost; None where nothing is said of it."""
+    last = info.get("last_token_usage")
+    if not isinstance(last, Mapping):
+        return None
+    counts = {name: count for name, count in last.items() if isinstance(count, int) and not isinstance(count, bool)}
+    return Tokens(input=counts.get("input_tokens"), output=counts.get("output_tokens"), native=counts)
+
+
+def under_policy(settings: Mapping[str, Any]) -> Allowed:
+    """Under which of Codex's policies a call is made. Whether a person was asked under it is not said by it."""
+    policy = settings.get("approval_policy")
+    if isinstance(policy, Mapping):
+        policy = next((name for name in policy if isinstance(name, str)), "") or "granular"
+    if not isinstance(policy, str) or not policy:
+        return Allowed()
+    return Allowed(by="autonomous" if policy == "never" else "policy", reference=f"approval_policy={policy}")
+
+
+def light(body: Mapping[str, Any]) -> dict[str, Any]:
+    """A record's content, what is heavy or a copy in it by digest and size."""
+    heavy = {name: body[name] for name in _COPIES if isinstance(body.get(name), list | dict | str) and body[name]}
+    rest = {name: value for name, value in body.items() if name not in heavy and name not in _INNER}
+    kept = {name: reference(orjson.dumps(value).decode(), "application/json") for name, value in heavy.items()}
+    return {**without_pictures(rest), **kept}
+
+
+_COPIES = (
+    "replacement_history",
+    "replacement_history_metadata",
+    "base_instructions",
+    "instructions",
+    "ghost_commit",
+) + (
+    "encrypted_content",
+    "dynamic_tools",
+)
+_INNER = ("internal_chat_message_metadata_passthrough",)

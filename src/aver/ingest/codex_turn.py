@@ -1,0 +1,427 @@
+"""What the records of a Codex rollout say: the deeds of one thread.
+
+What the model said and called, and what came of it, stands in records `response_item`; records `event_msg` tell much of
+that again, and more. So that everything is told once:
+
+- A call is complete with its output. Events about it come before that or after: its deed waits for the count of tokens,
+  or for another record that is no such event, and then holds all that was told of it. This depends on nothing but the
+  order of the records, so that reading them again gives the same. What an event adds later still (a command ran on in
+  the background) is a note of its own.
+- A message and the event that repeats it are one, whichever comes first.
+- Tokens are those of `last_token_usage`, once per answer of the API: Codex repeats it, and `total_token_usage` adds up.
+- A forked thread may begin with a copy of another's records. They are that one's deeds, and are not told again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Literal
+
+from aver.ingest.codex_calls import NOTHING, Account, account
+from aver.ingest.codex_records import (
+    ACCOUNTS,
+    ANSWERS_AGAIN,
+    NOTES,
+    PROMPTS_AGAIN,
+    SKIPPED,
+    Line,
+    base_instructions,
+    is_injected,
+    is_older,
+    light,
+    line_of,
+    names_thread,
+    session_facts,
+    settings_of,
+    thought_of,
+    tokens_of,
+    under_policy,
+)
+from aver.ingest.codex_told import CALLS, OUTPUTS, Repeats, Told, first_line, pictures, said
+from aver.ingest.contract import Raw, Source
+from aver.ingest.deed import Allowed, Call, Deed, Prompt, Tokens, unknown
+from aver.ingest.heavy import reference, without_pictures
+from aver.ingest.records import UNREADABLE, parsed
+
+__all__ = ["CodexTurn"]
+
+_STATUSES: Mapping[str, Literal["partial", "failure"]] = {
+    "event_msg.turn_aborted": "partial",
+    "event_msg.error": "failure",
+    "event_msg.stream_error": "failure",
+}
+_ASKS = ("event_msg.exec_approval_request", "event_msg.apply_patch_approval_request")
+_TURN_ENDS = ("event_msg.task_complete", "event_msg.turn_complete", "event_msg.turn_aborted", "event_msg.task_started")
+_COMES_FIRST = ("web_search_end", "WebSearch", "image_generation_end", "ImageGeneration")
+"""Accounts that are written before the call that they are of."""
+
+
+class CodexTurn:
+    """What was read of a rollout so far."""
+
+    def __init__(self, source: Source) -> None:
+        self._thread = source.agent or source.session
+        self._prefix = f"{source.agent}:" if source.agent else ""
+        """Keys are unique in a session, and a subagent's records have numbers and ids of their own."""
+        self._session: dict[str, Any] = {}
+        self._settings: dict[str, Any] = {}
+        self._prompt: Prompt | None = None
+        self._waiting: list[Told] = []
+        self._calls: dict[str, Told] = {}
+        self._early: dict[str, tuple[Account, Line]] = {}
+        self._keys: set[str] = set()
+        self._prompts, self._answers = Repeats(), Repeats()
+        self._thoughts: list[str] = []
+        self._signatures: list[str] = []
+        self._redacted = False
+        self._thought_in: list[Line] = []
+        self._tokens: Tokens | None = None
+        self._total: Any = None
+        self._forked = self._copying = False
+
+    def take(self, raw: Raw) -> Iterable[Deed]:
+        line = line_of(raw)
+        if line is None:
+            return [*self._flush(), self._unknown(raw.place, "", _kept(raw), None)]
+        if self._is_copy(line):
+            return []
+        return [*self._told(line)]
+
+    def end(self) -> Iterable[Deed]:
+        deeds = [*self._unclaimed(), *self._flush()]
+        deeds += [told.deed() for told in self._waiting]
+        self._waiting.clear()
+        self._calls.clear()
+        if self._thought_in or self._tokens is not None:
+            deeds.append(self._trailing())
+        return deeds
+
+    # --- one record
+
+    def _told(self, line: Line) -> Iterator[Deed]:
+        sort = line.sort
+        if sort in ACCOUNTS:
+            yield from self._account(line)
+        elif sort == "event_msg.token_count":
+            self._count(line)
+            yield from self._flush()
+        elif sort in SKIPPED:
+            return
+        elif sort in ("event_msg.agent_reasoning_raw_content", "item_completed.Reasoning"):
+            self._think(line)
+        elif sort in ANSWERS_AGAIN:
+            self._answer(line, "event")
+        elif sort in _ASKS:
+            self._asked(line)
+        else:
+            yield from self._flush()
+            yield from self._other(line)
+
+    def _other(self, line: Line) -> Iterator[Deed]:
+        sort, body = line.sort, line.body
+        if sort in ("turn_context", "event_msg.thread_settings_applied", "event_msg.session_configured"):
+            self._settings |= settings_of(line)
+        elif sort in ("event_msg.task_started", "event_msg.turn_started"):
+            self._turn_over()
+            self._settings |= settings_of(line)
+        elif sort == "session_meta":
+            yield self._session_deed(line)
+        elif sort == "response_item.reasoning":
+            self._think(line)
+        elif sort == "response_item.message":
+            yield from self._message(line)
+        elif sort in PROMPTS_AGAIN:
+            yield from self._asked_for(line, "event", said(body))
+        elif sort in CALLS:
+            yield from self._call(line, *CALLS[sort](body))
+        elif sort in OUTPUTS:
+            yield from self._output(line)
+        elif sort in NOTES:
+            yield from self._note(line)
+        else:
+            yield self._unknown(line.place, sort, dict(line.outer), line.at)
+
+    def _is_copy(self, line: Line) -> bool:
+        """Whether a record is another thread's, copied when this one was forked from it. Only what is certain counts:
+        it stands after that thread's own first record, in a turn that is older than this thread."""
+        if not self._forked:
+            return False
+        if names_thread(line, self._thread):
+            self._copying = False
+        elif line.sort in ("turn_context", "event_msg.task_started", "event_msg.turn_started"):
+            self._copying = is_older(line.body.get("turn_id"), self._thread)
+        elif line.sort == "session_meta":
+            return False
+        return self._copying
+
+    # --- what was asked and said
+
+    def _message(self, line: Line) -> Iterator[Deed]:
+        role, text = line.body.get("role"), said(line.body)
+        if role == "assistant":
+            self._answer(line, "item")
+        elif role == "user" and not is_injected(line.body, text):
+            yield from self._asked_for(line, "item", text)
+        else:
+            yield self._made(line, "note", summary=f"told to the model ({role})", text=text, result=pictures(line.body))
+
+    def _asked_for(self, line: Line, side: Literal["item", "event"], text: str) -> Iterator[Deed]:
+        # What the item holds besides the text (a picture's name) the event leaves out.
+        if self._prompts.again(side, text, lambda told, new: told in new or new in told):
+            return
+        deed = self._made(line, "prompt", summary=first_line(text) or "prompt", text=text, result=pictures(line.body))
+        self._prompt = Prompt(key=deed.key, text=text)
+        yield replace(deed, prompt=None)
+
+    def _answer(self, line: Line, side: Literal["item", "event"]) -> None:
+        text = said(line.body)
+        if self._answers.again(side, text, str.__eq__):
+            return
+        phase = line.body.get("phase")
+        deed = self._made(line, "answer", summary=first_line(text) or "answer", text=text)
+        if isinstance(phase, str):
+            deed = replace(deed, environment={**deed.environment, "phase": phase})
+        self._wait(deed, line)
+
+    def _think(self, line: Line) -> None:
+        body = line.body
+        raw = (
+            {"content": body.get("raw_content") or body.get("text")} if line.sort != "response_item.reasoning" else body
+        )
+        thought = thought_of(raw)
+        if thought.text and not any(thought.text in told for told in self._thoughts):
+            self._thoughts = [told for told in self._thoughts if told not in thought.text] + [thought.text]
+        elif not thought.signature:
+            return
+        if thought.signature:
+            self._signatures.append(thought.signature)
+        self._redacted = self._redacted or thought.redacted
+        self._thought_in.append(line)
+
+    # --- calls
+
+    def _call(self, line: Line, tool: str, identifier: Any, arguments: Any, result: Any) -> Iterator[Deed]:
+        if tool in ("web_search", "image_generation") and not isinstance(identifier, str):
+            identifier = next((name for name, (one, _) in self._early.items() if one.tool == tool), None)
+        identifier = identifier if isinstance(identifier, str) else ""
+        if (before := self._calls.get(identifier)) is not None:
+            # An id that comes again: what was begun under it will not be told of any more.
+            self._waiting.remove(before)
+            yield before.deed()
+        told = self._open(line, tool, identifier, arguments if isinstance(arguments, dict) else {"input": arguments})
+        if result is not NOTHING:
+            told.output, told.ready = result, True
+        if identifier in self._early:
+            one, first = self._early.pop(identifier)
+            told.accounts.append(one)
+            told.places.append(first.place)
+
+    def _open(self, line: Line, tool: str, identifier: str, arguments: Mapping[str, Any]) -> Told:
+        call = Call(tool=tool, id=identifier or f"at-{line.place}", arguments=arguments)
+        deed = self._made(line, "call", key=identifier, summary=tool, allowed=under_policy(self._settings))
+        told = self._wait(replace(deed, call=call), line)
+        if identifier:
+            self._calls[identifier] = told
+        return told
+
+    def _output(self, line: Line) -> Iterator[Deed]:
+        identifier = line.body.get("call_id")
+        told = self._calls.get(identifier) if isinstance(identifier, str) else None
+        if told is None or told.output is not NOTHING:
+            yield self._afterwards(line, identifier)
+            return
+        told.output = line.body.get("output", line.body.get("tools"))
+        told.ended = line.at
+        told.ready = True
+        told.places.append(line.place)
+
+    def _account(self, line: Line) -> Iterator[Deed]:
+        one = account(line.sort.partition(".")[2], line.body)
+        if one is None:
+            yield self._unknown(line.place, line.sort, dict(line.outer), line.at)
+        elif (told := self._calls.get(one.id)) is not None:
+            told.accounts.append(one)
+            told.places.append(line.place)
+        elif one.id in self._keys:
+            yield self._afterwards(line, one.id)
+        elif one.sort in _COMES_FIRST:
+            self._early[one.id] = (one, line)
+        else:
+            self._by_account(one, line)
+
+    def _by_account(self, one: Account, line: Line) -> None:
+        """A call that only an event tells of: a command of the user's own, or one inside a script."""
+        told = self._open(line, one.tool, one.id, one.arguments or {})
+        told.accounts.append(one)
+        told.ready = True
+        if one.source == "user_shell":
+            told.base = replace(told.base, allowed=Allowed(by="human_approved", reference="source=user_shell"))
+
+    def _asked(self, line: Line) -> None:
+        told = self._calls.get(str(line.body.get("call_id")))
+        if told is not None:
+            told.asked = True
+            told.places.append(line.place)
+
+    def _afterwards(self, line: Line, identifier: Any) -> Deed:
+        """What is told of a call after its deed was given out, or of one that is not in the rollout."""
+        known = isinstance(identifier, str) and identifier in self._keys
+        summary = f"{line.sort.partition('.')[2]}, {'later' if known else 'of a call that is not in the rollout'}"
+        key = f"{identifier}:later" if known else ""
+        deed = self._made(line, "note", key=key, summary=summary, result=light(line.body))
+        return replace(deed, environment={**deed.environment, "call_id": identifier}) if known else deed
+
+    # --- notes
+
+    def _session_deed(self, line: Line) -> Deed:
+        thread = line.body.get("id")
+        if thread != self._thread:
+            self._forked = True
+            summary = f"forked from {thread}, whose records follow"
+            return self._made(line, "note", summary=summary, result=light(line.body))
+        self._session = session_facts(line.body)
+        text = base_instructions(line.body)
+        deed = self._made(
+            line,
+            "session",
+            key=self._thread,
+            summary=f"Codex {self._session.get('version', '')} session".replace("  ", " "),
+        )
+        result = light(line.body) | ({"base_instructions": reference(text)} if text else {})
+        return replace(deed, text=text, result=result)
+
+    def _note(self, line: Line) -> Iterator[Deed]:
+        body, sort = line.body, line.sort
+        if sort in _TURN_ENDS:
+            yield from self._unclaimed()
+            self._turn_over()
+        words = next((body[name] for name in ("message", "reason", "text") if isinstance(body.get(name), str)), "")
+        name = body.get("thread_name")
+        took = body.get("duration_ms")
+        snapshot = body.get("ghost_commit")
+        deed = self._made(line, "note", summary=f"{NOTES[sort]}: {first_line(words)}".removesuffix(": "), text=words)
+        if isinstance(snapshot, Mapping):
+            deed = replace(deed, environment={**deed.environment, "checkpoint": snapshot.get("id")})
+        yield replace(
+            deed,
+            result=light(body),
+            status=_STATUSES.get(sort),
+            title=name if isinstance(name, str) and name else None,
+            duration_ms=took if isinstance(took, int) and not isinstance(took, bool) and took >= 0 else None,
+            ends_session=sort == "event_msg.shutdown_complete",
+        )
+
+    def _trailing(self) -> Deed:
+        """Reasoning, or tokens, that nothing came of."""
+        line = self._thought_in[-1] if self._thought_in else Line("", {}, None, "end", {})
+        key = f"{self._key(line)}:reasoning" if self._thought_in else f"{self._prefix}tokens-at-the-end"
+        deed = self._made(line, "note", key=key, summary="reasoning without an action")
+        deed = self._with_thoughts(deed)
+        tokens, self._tokens = self._tokens, None
+        return replace(deed, tokens=tokens, places=tuple(place for place in deed.places if place != "end"))
+
+    def _count(self, line: Line) -> None:
+        info = line.body.get("info")
+        if not isinstance(info, Mapping):
+            return
+        if isinstance(window := info.get("model_context_window"), int):
+            self._settings["context_window"] = window
+        total = info.get("total_token_usage")
+        tokens = tokens_of(info)
+        if tokens is None or (total is not None and total == self._total):
+            return
+        self._total = total
+        first = next((told for told in self._waiting if told.tokens is None), None)
+        if first is None:
+            self._tokens = tokens
+        else:
+            first.tokens = tokens
+            first.places.append(line.place)
+
+    # --- giving out
+
+    def _wait(self, deed: Deed, line: Line) -> Told:
+        told = Told(self._with_thoughts(deed), line)
+        told.tokens, self._tokens = self._tokens, None
+        self._waiting.append(told)
+        return told
+
+    def _with_thoughts(self, deed: Deed) -> Deed:
+        deed = replace(
+            deed,
+            thinking="\n\n".join(self._thoughts),
+            signatures=tuple(self._signatures),
+            redacted=self._redacted,
+            places=tuple(dict.fromkeys([*(line.place for line in self._thought_in), *deed.places])),
+        )
+        self._thoughts, self._signatures, self._thought_in, self._redacted = [], [], [], False
+        return deed
+
+    def _flush(self) -> list[Deed]:
+        """What is complete."""
+        done = [told for told in self._waiting if told.ready]
+        self._waiting = [told for told in self._waiting if not told.ready]
+        for told in done:
+            if told.base.call is not None:
+                self._calls.pop(told.base.call.id, None)
+        return [told.deed() for told in done]
+
+    def _unclaimed(self) -> list[Deed]:
+        """What an event told of calls that never came."""
+        for one, line in self._early.values():
+            self._by_account(one, line)
+        self._early.clear()
+        return self._flush()
+
+    def _turn_over(self) -> None:
+        self._prompts.forget()
+        self._answers.forget()
+
+    def _made(
+        self,
+        line: Line,
+        what: Literal["prompt", "call", "answer", "session", "note"],
+        *,
+        summary: str,
+        key: str = "",
+        text: str = "",
+        result: Any = None,
+        allowed: Allowed = Allowed(),
+    ) -> Deed:
+        model = self._settings.get("model")
+        known = {name: value for name, value in self._settings.items() if name != "model"}
+        return Deed(
+            what=what,
+            key=self._unique(key or self._key(line), line.place),
+            summary=summary,
+            at=line.at,
+            prompt=self._prompt,
+            text=text,
+            result=result,
+            model=model if isinstance(model, str) else None,
+            allowed=allowed,
+            environment={**self._session, **known},
+            places=(line.place,),
+        )
+
+    def _unknown(self, place: str, sort: str, record: Any, at: str | None) -> Deed:
+        key = self._unique(f"{self._prefix}at-{place}", place)
+        return unknown(place, sort, withoutpictures(record), key=key, at=at)
+
+    def _key(self, line: Line) -> str:
+        identifier = line.body.get("id")
+        return f"{self._prefix}{identifier if isinstance(identifier, str) and identifier else f'at-{line.place}'}"
+
+    def _unique(self, key: str, place: str) -> str:
+        """Some providers give ids that come again."""
+        while key in self._keys:
+            key = f"{key}.{place}"
+        self._keys.add(key)
+        return key
+
+
+def _kept(raw: Raw) -> Any:
+    """What is kept of a record that is none of Codex's: its value, or if it has none, its digest."""
+    value = parsed(raw)
+    return {"sha256": raw.sha256, "size": raw.size} if value is UNREADABLE else value

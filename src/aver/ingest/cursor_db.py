@@ -1,0 +1,240 @@
+"""Cursor's databases, read where they lie, while Cursor writes them.
+
+    state.vscdb            conversations: table cursorDiskKV(key, value); it may hold many gigabytes
+    ai-code-tracking.db    which lines came from whom: tables ai_code_hashes and scored_commits
+
+They are opened read-only and never copied, and nothing is created beside them. A database with a write-ahead log is
+read with its log and its index as they are, without touching either; one that nobody has open is read as it lies, and
+what was read is thrown away if somebody began to write meanwhile. Values are found by their keys alone, through the
+index, so that what else is in the file is not read. A file that is gone, locked or damaged gives nothing this time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any, TypeVar
+
+import orjson
+
+from aver.errors import Unavailable
+from aver.ingest.contract import RECORD_MAX, Raw, raw
+from aver.ingest.records import parsed
+
+__all__ = ["Stamp", "authorship", "composer_key", "conversations", "parents", "read_state", "stamp_of", "value_of"]
+
+T = TypeVar("T")
+Stamp = tuple[tuple[int, int, int] | None, ...]
+"""What tells whether a database was written: inode, size and time of the file and of its log."""
+
+MAGIC = b"SQLite format 3\x00"
+WAL_VERSION = b"\x02\x02"
+"""Bytes 18 and 19 of a database whose journal is a write-ahead log."""
+
+BUSY_WAIT = 2.0
+"""Seconds to wait while Cursor holds the file for writing; then it is read the next time."""
+
+PIECE = 1024 * 1024
+"""Bytes of a large value that are hashed at a time."""
+
+COMPOSER = "composerData:"
+
+NAMES_MAX = 200
+"""Names of files and requests that the rollup of authorship lists; it counts all."""
+
+
+def composer_key(conversation: str) -> str:
+    return COMPOSER + conversation
+
+
+def stamp_of(path: Path) -> Stamp:
+    return tuple(_stat(Path(f"{path}{suffix}")) for suffix in ("", "-wal"))
+
+
+def read_state(path: Path, work: Callable[[sqlite3.Connection], T]) -> T | None:
+    """What `work` finds in one state of the database; None where it cannot be read now."""
+    before = stamp_of(path)
+    for uri in _uris(path):
+        try:
+            with closing(sqlite3.connect(uri, uri=True, timeout=BUSY_WAIT, isolation_level=None)) as connection:
+                connection.execute("PRAGMA trusted_schema = OFF")
+                connection.execute("PRAGMA cell_size_check = ON")
+                connection.text_factory = _text
+                connection.execute("BEGIN")
+                found = work(connection)
+        except (sqlite3.Error, UnicodeError, OverflowError, MemoryError):
+            continue
+        if "immutable" in uri and (stamp_of(path) != before or _stat(Path(f"{path}-journal")) is not None):
+            return None
+        return found
+    return None
+
+
+def conversations(connection: sqlite3.Connection) -> list[str]:
+    """The conversations that there are, by their keys: no value is read."""
+    if not _is_table(connection, "cursorDiskKV"):
+        return []
+    rows = connection.execute("SELECT key FROM cursorDiskKV WHERE key > ? AND key < ?", (COMPOSER, "composerData;"))
+    return sorted(key.removeprefix(COMPOSER) for (key,) in rows if isinstance(key, str))
+
+
+def parents(connection: sqlite3.Connection) -> dict[str, tuple[str, str]]:
+    """Of subagents: the conversation that launched each, and by which call. Known where Cursor keeps a table of
+    headers."""
+    if not {"composerId", "isSubagent", "value"} <= _columns(connection, "composerHeaders"):
+        return {}
+    found: dict[str, tuple[str, str]] = {}
+    for composer, value in connection.execute("SELECT composerId, value FROM composerHeaders WHERE isSubagent = 1"):
+        head = parsed(value) if isinstance(value, str | bytes) else None
+        info = head.get("subagentInfo") if isinstance(head, dict) else None
+        if not isinstance(info, dict) or not isinstance(composer, str):
+            continue
+        parent = _first_text(info, "parentComposerId", "parentConversationId")
+        if parent and parent != composer:
+            found[composer] = (parent, _first_text(info, "toolCallId", "parentToolCallId"))
+    return found
+
+
+def value_of(connection: sqlite3.Connection, key: str) -> Raw | None:
+    """A value as a record; None where there is none. One that is too large is hashed and not kept."""
+    row = connection.execute("SELECT rowid FROM cursorDiskKV WHERE key = ?", (key,)).fetchone()
+    if row is None:
+        return None
+    try:
+        blob = connection.blobopen("cursorDiskKV", "value", row[0], readonly=True)
+    except sqlite3.Error:  # NULL, or a number.
+        return None
+    with blob:
+        size = len(blob)
+        if size <= RECORD_MAX:
+            return raw(key, blob.read())
+        digest = hashlib.sha256()
+        for piece in iter(lambda: blob.read(PIECE), b""):
+            digest.update(piece)
+        return Raw(key, b"", digest.hexdigest(), size)
+
+
+def authorship(path: Path, conversation: str) -> bytes | None:
+    """What Cursor counts of a conversation's lines, as canonical JSON; None where it counts none.
+
+    Commits are listed only where the database says that they are of this conversation, of its requests or of its lines;
+    their messages, which name people, never are.
+    """
+    rollup = read_state(path, lambda connection: _rollup(connection, conversation))
+    return None if not rollup else orjson.dumps(rollup, option=orjson.OPT_SORT_KEYS)
+
+
+def _rollup(connection: sqlite3.Connection, conversation: str) -> dict[str, Any]:
+    columns = _columns(connection, "ai_code_hashes")
+    if "conversationId" not in columns:
+        return {}
+    wanted = ("source", "fileName", "requestId", "model", "commitHash")
+    listed = ", ".join(name if name in columns else "NULL" for name in wanted)
+    sources: dict[str, int] = {}
+    files, requests, models, commits = set[str](), set[str](), set[str](), set[str]()
+    for source, *names in connection.execute(
+        f"SELECT {listed} FROM ai_code_hashes WHERE conversationId = ?",
+        (conversation,),
+    ):
+        if isinstance(source, str):
+            sources[source] = sources.get(source, 0) + 1
+        for name, known in zip(names, (files, requests, models, commits), strict=True):
+            if isinstance(name, str) and name:
+                known.add(name)
+    if not sources and not files:
+        return {}
+    return {
+        "lines_tracked": sum(sources.values()),
+        "lines_by_source": sources,
+        "models": sorted(models),
+        "files": sorted(files)[:NAMES_MAX],
+        "file_count": len(files),
+        "requests": sorted(requests)[:NAMES_MAX],
+        "request_count": len(requests),
+        **_commits(connection, conversation, requests, commits),
+    }
+
+
+_COUNTS = ("linesAdded", "linesDeleted", "tabLinesAdded", "composerLinesAdded", "humanLinesAdded", "v1AiPercentage")
+_ABOUT = ("commitHash", "branchName", "commitDate", *_COUNTS, "v2AiPercentage")
+
+
+def _commits(connection: sqlite3.Connection, conversation: str, requests: set[str], hashes: set[str]) -> dict[str, Any]:
+    """The commits that are this conversation's own. The table as such is of the whole machine."""
+    columns = _columns(connection, "scored_commits")
+    links: Mapping[str, set[str]] = {"conversationId": {conversation}, "requestId": requests, "commitHash": hashes}
+    if "commitHash" not in columns:
+        return {}
+    told = [name for name in _ABOUT if name in columns]
+    found: dict[str, dict[str, Any]] = {}
+    for column, values in links.items():
+        for value in sorted(values) if column in columns else ():
+            rows = connection.execute(
+                f"SELECT {', '.join(told)} FROM scored_commits WHERE {column} = ?",
+                (value,),
+            )
+            for row in rows:
+                commit = {name: item for name, item in zip(told, row, strict=True) if _plain(item)}
+                found[str(commit.get("commitHash"))] = commit
+    return {"commits": [found[name] for name in sorted(found)][:NAMES_MAX], "commit_count": len(found)}
+
+
+def _plain(value: Any) -> bool:
+    return isinstance(value, str | int | float) and value == value
+
+
+def _uris(path: Path) -> list[str]:
+    """How to open it so that nothing is created or written: with its log, under its locks, or as it lies."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise Unavailable(f"cannot read {path}: {error.strerror}") from error
+    try:
+        header = os.read(handle, 20)
+    except OSError:  # A directory.
+        return []
+    finally:
+        os.close(handle)
+    if not header.startswith(MAGIC):
+        return []
+    base = path.resolve().as_uri()
+    if header[18:20] != WAL_VERSION:
+        return [f"{base}?mode=ro"]
+    if _stat(Path(f"{path}-wal")) is None or _stat(Path(f"{path}-shm")) is None:
+        # To read by the log, SQLite would make an index beside it.
+        return [f"{base}?mode=ro&immutable=1"]
+    return [f"{base}?mode=ro&readonly_shm=1", f"{base}?mode=ro"]
+
+
+def _stat(path: Path) -> tuple[int, int, int] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _is_table(connection: sqlite3.Connection, name: str) -> bool:
+    """Whether it is a plain table; a view or virtual table could be anything."""
+    row = connection.execute("SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ?", (name,)).fetchone()
+    return row is not None and isinstance(row[0], str) and "virtual" not in row[0].lower()
+
+
+def _columns(connection: sqlite3.Connection, table: str) -> set[str]:
+    if not _is_table(connection, table):
+        return set()
+    return {str(row[1]) for row in connection.execute(f"PRAGMA table_info({table})")}
+
+
+def _first_text(values: Mapping[str, Any], *names: str) -> str:
+    return next((value for name in names if isinstance(value := values.get(name), str) and value), "")
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")

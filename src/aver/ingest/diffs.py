@@ -1,0 +1,84 @@
+"""Unified diffs, from whatever a tool keeps of an edit, and how many lines they add and remove.
+
+>>> change = unified("sum.py", "a\\nb\\n", "a\\nc\\n")
+>>> counted(change)
+(1, 1)
+>>> tally(change)
+'(+1/-1)'
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+__all__ = ["counted", "from_hunks", "tally", "unified"]
+
+LINES_MAX = 20_000
+"""Lines of a text that are compared line by line. Longer ones are shown as replaced whole: comparing takes long."""
+
+CONTEXT = 3
+
+_HEADER = re.compile(r"@@ -[0-9]{1,9}(?:,([0-9]{1,9}))? \+[0-9]{1,9}(?:,([0-9]{1,9}))? @@").match
+
+
+def unified(path: str, before: str | None, after: str | None) -> str:
+    """The diff between two texts; None where there was, or is, no file."""
+    old, new = _lines(before), _lines(after)
+    start = "/dev/null" if before is None else f"a/{path.lstrip('/')}"
+    end = "/dev/null" if after is None else f"b/{path.lstrip('/')}"
+    if max(len(old), len(new)) <= LINES_MAX:
+        return _joined(difflib.unified_diff(old, new, start, end, n=CONTEXT, lineterm=""))
+    removed, added = (f"-{line}" for line in old), (f"+{line}" for line in new)
+    return _joined([f"--- {start}", f"+++ {end}", _header(1, len(old), 1, len(new)), *removed, *added])
+
+
+def from_hunks(path: str, hunks: Iterable[Any], *, new_file: bool = False) -> str:
+    """The diff of hunks `{oldStart, oldLines, newStart, newLines, lines}`, as Claude Code keeps them."""
+    start = "/dev/null" if new_file else f"a/{path.lstrip('/')}"
+    lines = [f"--- {start}", f"+++ b/{path.lstrip('/')}"]
+    for hunk in hunks:
+        body = hunk.get("lines") if isinstance(hunk, Mapping) else None
+        if not isinstance(body, list):
+            continue
+        texts = [line for line in body if isinstance(line, str)]
+        numbers = (hunk.get(name) for name in ("oldStart", "oldLines", "newStart", "newLines"))
+        lines += [_header(*(number if isinstance(number, int) else 0 for number in numbers)), *texts]
+    return _joined(lines) if len(lines) > 2 else ""
+
+
+def counted(diff: str) -> tuple[int, int]:
+    """How many lines a unified diff adds and removes. A hunk's header says how many lines are in it, so that a removed
+    line that looks like the name of a file is counted, and a name is not."""
+    added = removed = old = new = 0
+    for line in diff.split("\n"):
+        if old <= 0 and new <= 0:
+            if header := _HEADER(line):
+                old, new = (1 if count is None else int(count) for count in header.groups())
+        elif line.startswith("+"):
+            added, new = added + 1, new - 1
+        elif line.startswith("-"):
+            removed, old = removed + 1, old - 1
+        elif not line.startswith("\\"):
+            old, new = old - 1, new - 1
+    return added, removed
+
+
+def tally(diff: str) -> str:
+    added, removed = counted(diff)
+    return f"(+{added}/-{removed})"
+
+
+def _header(old_start: int, old_lines: int, new_start: int, new_lines: int) -> str:
+    return f"@@ -{old_start},{old_lines} +{new_start},{new_lines} @@"
+
+
+def _lines(text: str | None) -> list[str]:
+    return [] if not text else text.removesuffix("\n").split("\n")
+
+
+def _joined(lines: Iterable[str]) -> str:
+    text = "\n".join(lines)
+    return f"{text}\n" if text else ""

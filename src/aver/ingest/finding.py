@@ -1,0 +1,42 @@
+"""Which session is meant: by its chain, its id, or the beginning of either."""
+
+from __future__ import annotations
+
+from aver.capsule.block import split_chain_name
+from aver.errors import NotFound
+from aver.ingest.drafting import chain_of
+from aver.ledger import Ledger
+
+__all__ = ["chains_of", "found_session", "session_of"]
+
+
+def found_session(ledger: Ledger, name: str) -> tuple[str, str]:
+    """The tool and the id of the one session that is meant."""
+    sessions = {session_of(ledger, chain) for chain in ledger.chains() if _may_be(chain, name)}
+    exact = {one for one in sessions if one is not None and name in (one[1], ".".join(one))}
+    found = exact or {one for one in sessions if one is not None}
+    if len(found) == 1:
+        return found.pop()
+    if found:
+        several = ", ".join(sorted(".".join(one) for one in found)[:5])
+        raise NotFound(f"{name} may mean several sessions: {several}", advice="give more of its id")
+    raise NotFound(f"no session {name} is sealed in this ledger", advice="aver log lists the chains")
+
+
+def session_of(ledger: Ledger, chain: str) -> tuple[str, str] | None:
+    """Tool and session of a chain, as its first record says; None for a chain that is of no session."""
+    first = next(iter(ledger.read(chain, 0, 1)), None)
+    content = None if first is None else first.to_dict()
+    session = content["context"].get("session_id") if content is not None else None
+    return (split_chain_name(chain)[0], session) if isinstance(session, str) else None
+
+
+def chains_of(ledger: Ledger, tool: str, session: str) -> list[str]:
+    """The chains of a session: its own, then those of its subagents."""
+    own = chain_of(tool, session)
+    there = ledger.chains()
+    return [*(name for name in there if name == own), *sorted(name for name in there if name.startswith(f"{own}."))]
+
+
+def _may_be(chain: str, name: str) -> bool:
+    return chain.startswith(name) or split_chain_name(chain)[1].startswith(name)

@@ -1,0 +1,52 @@
+"""Pictures and whole files inside records: what stays of them is a digest and a size.
+
+They would make a capsule unreadable, and prove no more than their digest does. The record that held them is hashed as
+it stood, so that it can be shown again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection
+from typing import Any
+
+__all__ = ["lightened", "reference", "without_pictures"]
+
+PICTURE_MIN = 256
+"""Characters from which a data URL of a picture is taken for one; shorter ones are samples in texts."""
+
+_PICTURE = "data:image/"
+_BASE64_KEYS = ("screenshot", "image_data", "imageData")
+
+
+def reference(text: str, media: str = "text/plain") -> dict[str, Any]:
+    """What stays of a text."""
+    data = text.encode("utf-8", "surrogatepass")
+    return {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data), "media": media}
+
+
+def without_pictures(value: Any) -> Any:
+    """The value, each picture in it by its digest and size."""
+    return lightened(value, ())
+
+
+def lightened(value: Any, whole_files: Collection[str]) -> Any:
+    """The value, each picture in it, and each text under one of these names, by its digest and size."""
+    if isinstance(value, dict):
+        if value.get("type") == "base64" and isinstance(data := value.get("data"), str):
+            return {**value, "data": reference(data, str(value.get("media_type") or "image"))}
+        return {name: _member(name, item, whole_files) for name, item in value.items()}
+    if isinstance(value, list):
+        return [lightened(item, whole_files) for item in value]
+    if isinstance(value, str) and len(value) >= PICTURE_MIN and value.startswith(_PICTURE):
+        return reference(value, value[5:].partition(";")[0])
+    return value
+
+
+def _member(name: str, item: Any, whole_files: Collection[str]) -> Any:
+    if isinstance(item, str) and item:
+        if name in whole_files:
+            return reference(item)
+        if name in _BASE64_KEYS:
+            return reference(item, item[5:].partition(";")[0] if item.startswith(_PICTURE) else "image")
+    return lightened(item, whole_files)

@@ -1,0 +1,133 @@
+"""A tool call becomes the question that the gate is asked, whichever tool it is of.
+
+The gate knows tools by their names and looks into their arguments. What it cannot see there is given to it: an edit as
+a diff. That comes from what the call says alone, and for a file that is written whole, from what stands in its place
+now, if that is a plain file of the workspace: what an agent may not read must not come into a record.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from aver.gate.action import TEXT_MAX, Action
+from aver.gate.places import ground_from, locate
+from aver.gate.tool_names import plain, use_of
+from aver.ingest.diffs import unified
+
+__all__ = ["action_of", "edits_diff", "replaced_diff", "written_diff"]
+
+BEFORE_MAX = 1024 * 1024
+"""Bytes of a file that are read to see how it would change. What replaces a larger one is shown as all new."""
+
+
+def action_of(
+    tool: str,
+    arguments: Mapping[str, Any],
+    *,
+    caller: str,
+    session: str,
+    workspace: str,
+    cwd: str = "",
+    diff: str | None = None,
+) -> Action:
+    """The action that a call is. `cwd` is where a command runs, if that is not the workspace itself."""
+    given = dict(arguments)
+    use = use_of(tool)
+    if use is not None and use.takes_command and cwd and cwd != workspace:
+        given.setdefault("cwd", cwd)
+    return Action(
+        type=_type_of(tool, diff),
+        tool=tool[:TEXT_MAX],
+        arguments=given,
+        diff=diff or None,
+        description=f"call {tool[:TEXT_MAX // 2]}",
+        caller=caller,
+        session=session,
+        workspace=workspace,
+    )
+
+
+def _type_of(tool: str, diff: str | None) -> str:
+    use = use_of(tool)
+    if diff:
+        return "code_edit"
+    if use is None:
+        return "tool_call"
+    if use.takes_command:
+        return "shell_exec"
+    return "file_read" if use.on_paths == ("read",) else "tool_call"
+
+
+# --- edits as diffs
+
+
+def edits_diff(tool: str, arguments: Mapping[str, Any], workspace: str) -> str | None:
+    """The diff of an edit by a tool that names a file and says what it becomes; None for other tools."""
+    path = arguments.get("file_path") or arguments.get("path")
+    if not isinstance(path, str) or not path:
+        return None
+    name = plain(tool)
+    if name in ("edit", "multiedit", "strreplace"):
+        pairs = _pairs(arguments.get("edits")) if name == "multiedit" else _pairs([arguments])
+        return replaced_diff(path, pairs, workspace) if pairs else None
+    content = arguments.get("content", arguments.get("contents"))
+    if name in ("write", "writetofile") and isinstance(content, str):
+        return written_diff(path, content, workspace)
+    return None
+
+
+def replaced_diff(path: str, pairs: Iterable[tuple[str, str]], workspace: str) -> str:
+    """The diff of texts in a file that are replaced. Where they stand in it is not known, and line 1 is said."""
+    shown = _inside(path, workspace)
+    header, hunks = "", list[str]()
+    for old, new in pairs:
+        lines = unified(shown, old, new).split("\n")
+        header, hunk = "\n".join(lines[:2]), "\n".join(lines[2:])
+        hunks.append(hunk)
+    return f"{header}\n{''.join(hunks)}" if "".join(hunks) else ""
+
+
+def written_diff(path: str, content: str, workspace: str) -> str:
+    """The diff of a file that is written whole."""
+    return unified(_inside(path, workspace), _standing(path, workspace), content)
+
+
+def _pairs(edits: Any) -> list[tuple[str, str]]:
+    found = []
+    for edit in edits if isinstance(edits, list) else []:
+        old, new = (edit.get("old_string"), edit.get("new_string")) if isinstance(edit, dict) else (None, None)
+        if not isinstance(old, str) or not isinstance(new, str):
+            return []
+        found.append((old, new))
+    return found
+
+
+def _inside(path: str, workspace: str) -> str:
+    """The path from the workspace on, if it lies in it."""
+    if os.path.isabs(path) and workspace and path.startswith(workspace.rstrip("/") + "/"):
+        return path[len(workspace.rstrip("/")) + 1 :]
+    return path
+
+
+def _standing(path: str, workspace: str) -> str | None:
+    """What a file of the workspace says now; None where there is none, or none that may be looked into."""
+    if not os.path.isabs(workspace):
+        return None
+    root = os.path.realpath(workspace)
+    real = os.path.realpath(os.path.join(root, path))
+    place = locate(real, None, ground_from(root, {}))
+    if place.where != "workspace" or place.classes:
+        return None
+    try:
+        # Without O_NONBLOCK a pipe put in the file's place would hang us.
+        handle = os.open(real, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
+    except (OSError, ValueError):
+        return None
+    with os.fdopen(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            return None
+        raw = file.read(BEFORE_MAX + 1)
+    return None if len(raw) > BEFORE_MAX else raw.decode("utf-8", "replace")

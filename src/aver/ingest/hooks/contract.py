@@ -1,0 +1,89 @@
+"""What a hook's payload says, and the answer to it: the contract over all tools.
+
+    payload ──read──▶ Reading(asks, deeds, closes) ──gate and ledger──▶ Ruling ──reply──▶ what the tool understands
+
+A tool's module knows its payloads and its answers, and nothing of ledgers. It reads what it can: what a payload lacks
+is left out, and an event that it does not know is told as it is. Whether something may happen, only the gate says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from aver.clock import new_id
+from aver.ingest.deed import Deed, What
+
+if TYPE_CHECKING:
+    from aver.gate.action import Action
+
+__all__ = ["Hook", "Reading", "Reply", "Ruling", "Word", "first_line", "happened", "objects", "text"]
+
+Word = Literal["allow", "ask", "deny", "leave"]
+"""It may happen; a person is to be asked; it must not happen; Aver says nothing, and the tool's own rules hold."""
+
+
+class Reading(NamedTuple):
+    """What a payload asks and tells."""
+
+    session: str
+    asks: Action | None = None
+    deeds: tuple[Deed, ...] = ()
+    closes: tuple[str, ...] = ()
+    """Subagents whose chains end with this; an empty name is the session itself."""
+
+
+class Ruling(NamedTuple):
+    """What is said to something that was asked."""
+
+    word: Word
+    reason: str = ""
+
+
+class Reply(NamedTuple):
+    """What the program answers: standard output, exit code, and what the person is to know on standard error."""
+
+    out: str = ""
+    code: int = 0
+    err: str = ""
+
+
+class Hook(NamedTuple):
+    """One tool's hooks."""
+
+    tool: str
+    """The domain of its chains, such as `claude-code`."""
+    gating: frozenset[str]
+    """Events that ask whether something may happen."""
+    read: Callable[[str, Mapping[str, Any]], Reading]
+    reply: Callable[[str, Ruling], Reply]
+    """The answer to an event that asks."""
+    done: Callable[[str], Reply]
+    """The answer to an event that only tells."""
+    failed: Callable[[str, str], Reply]
+    """The answer where Aver failed and the tool goes on: as loudly as the tool allows. Gets the event and why."""
+    stop: Callable[[str, str], Reply]
+    """The answer that ends the agent's work, where the tool has one. Gets the event and why."""
+
+
+def happened(
+    event: str, summary: str, payload: Mapping[str, Any], *, what: What = "note", key: str = "", **more: Any
+) -> Deed:
+    """An event that is no tool call, as a deed. Events have no ids: each is told once."""
+    return Deed(what=what, key=f"hook-{event}-{key or new_id()}", summary=summary, result=dict(payload), **more)
+
+
+def text(payload: Mapping[str, Any], name: str) -> str:
+    """A text in a payload; empty where there is none."""
+    value = payload.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def objects(payload: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """An object in a payload; empty where there is none."""
+    value = payload.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def first_line(words: str) -> str:
+    return next((line.strip() for line in words.splitlines() if line.strip()), "")

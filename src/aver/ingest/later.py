@@ -1,0 +1,98 @@
+"""What is sealed of a deed that cannot be sealed as it is: it is sealed already, or no capsule can hold it.
+
+A child is added to what was recorded first: it says what the first could not, and whether both say the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from aver.capsule.blobs import externalised
+from aver.capsule.block import BLOCK, of_kind
+from aver.capsule.model import Capsule, Context, Outcome
+from aver.capsule.sealed import Sealed
+from aver.errors import BadInput
+from aver.ingest.drafting import TRANSCRIPT, Draft
+
+__all__ = ["LEFT", "bare", "child_of", "id_of", "records_under"]
+
+
+def bare(draft: Draft, error: BadInput) -> Draft:
+    """What is left of a draft that no capsule can hold: what it was, on which raw records it rests, and why."""
+    capsule = draft.capsule
+    environment = capsule.context.environment
+    left = {name: environment[name] for name in LEFT & environment.keys()}
+    calls = [replace(call, arguments={}, result=None) for call in capsule.execution.tool_calls]
+    return Draft(
+        Capsule(
+            type=capsule.type,
+            domain=capsule.domain,
+            parent_id=capsule.parent_id,
+            trigger=replace(capsule.trigger, request=""),
+            context=replace(capsule.context, environment=left),
+            execution=replace(capsule.execution, tool_calls=calls, resources_used={}),
+            authority=capsule.authority,
+            outcome=Outcome(
+                status=capsule.outcome.status,
+                summary=f"not sealed whole: {capsule.outcome.summary}",
+                error=capsule.outcome.error,
+                result={"not_sealed_whole": error.message},
+            ),
+        ),
+        [],
+    )
+
+
+LEFT = frozenset({TRANSCRIPT, BLOCK, "tool_call_id"})
+
+
+def child_of(first: Sealed, later: Draft, via: str) -> Draft:
+    """What somebody who came later adds to a record: all that the first does not say, and whether both say the same."""
+    content, capsule = first.to_dict(), later.capsule
+    said = content["execution"]["tool_calls"][:1] or [{}]
+    calls = [call.to_dict() for call in capsule.execution.tool_calls] or [{}]
+    before = {**_call(said[0]), "diff": _diff(content["outcome"])}
+    told = {**_call(calls[0]), "diff": _diff(capsule.outcome.to_dict())}
+    after = externalised({"result": told})[0]["result"]  # Long texts stand in the first by their digests.
+    differs = sorted(name for name in before if before[name] != after[name])
+    result: dict[str, Any] = {"via": via, "agrees": not differs}
+    if differs:
+        result |= {"differs": differs, "says": {name: told[name] for name in differs}}
+    words = "says the same" if not differs else f"says otherwise of {', '.join(differs)}"
+    child = Capsule(
+        type="system",
+        domain=capsule.domain,
+        parent_id=id_of(first),
+        trigger=capsule.trigger,
+        context=Context(
+            agent_id=capsule.context.agent_id,
+            session_id=capsule.context.session_id,
+            environment={name: value for name, value in capsule.context.environment.items() if name != BLOCK},
+        ),
+        reasoning=capsule.reasoning,
+        authority=capsule.authority,
+        execution=replace(capsule.execution, tool_calls=[]),
+        outcome=Outcome(status="success", summary=f"the {via} {words}: {capsule.outcome.summary}", result=result),
+    )
+    return Draft(of_kind(child, "record", {"adds_to": id_of(first)}), later.blobs)
+
+
+def _call(said: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: said.get(name) for name in ("tool", "arguments", "result", "success")}
+
+
+def _diff(outcome: Mapping[str, Any]) -> Any:
+    result = outcome.get("result")
+    return result.get("diff") if isinstance(result, dict) else None
+
+
+def records_under(content: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """What a capsule says of the raw records that it rests on; None where it rests on none: a hook made it."""
+    seen = content["context"]["environment"].get(TRANSCRIPT)
+    return seen if isinstance(seen, dict) else None
+
+
+def id_of(record: Sealed) -> str:
+    return str(record.to_dict()["id"])

@@ -1,0 +1,90 @@
+"""New lines of a file that grows: each once, when it is whole, without reading the file again.
+
+A last line without its end is left until it has one. A line that is larger than `RECORD_MAX` is hashed in pieces and
+given without its bytes. A file that became shorter, or is another file under the same name, is read anew from its
+beginning, and `started_anew` says so. A file that is not there reads as empty.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from aver.errors import Unavailable
+from aver.ingest.contract import RECORD_MAX, Raw, raw
+
+__all__ = ["LineReader"]
+
+PIECE = 1024 * 1024
+"""Bytes read at a time."""
+
+
+class LineReader:
+    """Where in a file reading stopped."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._identity: tuple[int, int] | None = None
+        self._at = 0
+        self._number = 0
+        self.started_anew = False
+
+    def __call__(self) -> Iterator[Raw]:
+        self.started_anew = False
+        try:
+            # Without O_NONBLOCK a pipe put in the file's place would hang us.
+            handle = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        except OSError as error:
+            raise Unavailable(f"cannot read {self._path}: {error.strerror}") from error
+        with os.fdopen(handle, "rb", buffering=0) as file:
+            status = os.fstat(handle)
+            if not stat.S_ISREG(status.st_mode):
+                return
+            self._look_again(status)
+            file.seek(self._at)
+            yield from self._lines(file.read)
+
+    def _look_again(self, status: os.stat_result) -> None:
+        identity = (status.st_dev, status.st_ino)
+        if self._identity is not None and (identity != self._identity or status.st_size < self._at):
+            self._at = self._number = 0
+            self.started_anew = True
+        self._identity = identity
+
+    def _lines(self, read: Callable[[int], bytes]) -> Iterator[Raw]:
+        """The whole lines from here on. Memory is bounded by the longest line, and that by `RECORD_MAX`."""
+        begun = bytearray()
+        digest, size = None, 0
+        while piece := read(PIECE):
+            start = 0
+            while (end := piece.find(b"\n", start)) >= 0:
+                part = piece[start:end]
+                self._number += 1
+                if digest is None:
+                    data = bytes(begun) + part if begun else part
+                    found = raw(str(self._number), data)
+                    length = len(data)
+                else:
+                    digest.update(part)
+                    length = size + len(part)
+                    found = Raw(str(self._number), b"", digest.hexdigest(), length)
+                self._at += length + 1
+                begun.clear()
+                digest, size = None, 0
+                start = end + 1
+                yield found
+            rest = piece[start:]
+            if digest is None and len(begun) + len(rest) > RECORD_MAX:
+                digest = hashlib.sha256(begun)
+                size = len(begun)
+                begun.clear()
+            if digest is None:
+                begun += rest
+            else:
+                digest.update(rest)
+                size += len(rest)

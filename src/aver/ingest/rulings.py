@@ -1,0 +1,108 @@
+"""What the gate decided about a session's calls, and which call each decision is about.
+
+A decision names the tool and its arguments, not the call's id: it was made before the call. So calls take decisions
+about the same tool with the same arguments, the oldest first, each once. What no call took is told by itself: a call
+that the gate denied may stand in no transcript.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from aver.capsule.sealed import Sealed
+from aver.errors import AverError
+from aver.ingest.telling import Step
+from aver.ingest.times import utc
+from aver.ledger import Ledger
+from aver.values import dataclass
+
+__all__ = ["Ruling", "Rulings", "rulings_in"]
+
+_DENIALS = frozenset({"skip", "skipped"})
+_ADDED_WHEN_ASKING = "cwd"
+"""The argument that is added where a command does not run in the workspace itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ruling:
+    """One decision of the gate."""
+
+    word: str
+    """`pass`, `skip`, `human_review`, `human_approved` or `skipped`."""
+    reasons: tuple[str, ...]
+    rules: tuple[str, ...]
+    score: float | None
+    tool: str
+    arguments: Mapping[str, Any]
+    at: str | None
+    chain: str | None
+    sequence: int | None
+    hash: str
+    signed_by: str
+
+    @property
+    def denies(self) -> bool:
+        return self.word in _DENIALS
+
+
+class Rulings:
+    """The decisions that no call has taken yet."""
+
+    def __init__(self, rulings: Iterator[Ruling] | tuple[Ruling, ...] = ()) -> None:
+        self._left: dict[tuple[str, str], deque[Ruling]] = {}
+        for ruling in rulings:
+            self._left.setdefault(_likeness(ruling.tool, ruling.arguments), deque()).append(ruling)
+
+    def take(self, step: Step) -> Ruling | None:
+        """The decision about a call; None where none is known."""
+        waiting = self._left.get(_likeness(step.call, step.arguments)) if self._left else None
+        return waiting.popleft() if waiting else None
+
+    def left(self) -> list[Ruling]:
+        """What no call took, the oldest first."""
+        found = [ruling for waiting in self._left.values() for ruling in waiting]
+        return sorted(found, key=lambda ruling: (ruling.chain or "", ruling.sequence or 0))
+
+
+def rulings_in(ledger: Ledger, chain: str | None) -> Rulings:
+    """The decisions in a chain."""
+    if chain is None:
+        return Rulings()
+    return Rulings(ruling for record in ledger.read(chain) if (ruling := _ruling(record)) is not None)
+
+
+def _ruling(record: Sealed) -> Ruling | None:
+    """A decision as a record has it; None where the record is something else, or cannot be read."""
+    try:
+        content = record.to_dict()
+        if record.kind != "gate.decision":
+            return None
+        result = content["outcome"]["result"]
+        action, policy = result["action"], result.get("policy") or {}
+        arguments = action.get("arguments")
+        score = result.get("score")
+        return Ruling(
+            word=str(result["decision"]),
+            reasons=tuple(map(str, result.get("reasons") or ())),
+            rules=tuple(map(str, policy.get("rules") or ())),
+            score=float(score) if isinstance(score, int | float) else None,
+            tool=str(action.get("tool") or ""),
+            arguments=arguments if isinstance(arguments, dict) else {},
+            at=utc(content["trigger"].get("timestamp")),
+            chain=record.chain,
+            sequence=record.sequence,
+            hash=record.hash,
+            signed_by=record.signed_by,
+        )
+    except (AverError, AttributeError, KeyError, TypeError, ValueError):
+        return None
+
+
+def _likeness(tool: str, arguments: Any) -> tuple[str, str]:
+    """What a call and the decision about it have in common."""
+    given = arguments if isinstance(arguments, dict) else {}
+    without = {name: value for name, value in given.items() if name != _ADDED_WHEN_ASKING}
+    return tool, json.dumps(without, sort_keys=True, ensure_ascii=True)

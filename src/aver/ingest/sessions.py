@@ -1,0 +1,310 @@
+"""The sessions of coding agents in a ledger: which there are, and what was done in each.
+
+A session is the chain `<tool>.<session>`, the chains of its subagents, and what the gate decided about it. Which chains
+belong together their first records tell, not their names alone. Imported chains of the public agent-capsule tool are
+sessions like others.
+
+`find_sessions` reads the first and last records of each chain, so that hundreds are listed at once; `session_of` reads
+one session whole, record by record, and counts. A call counts once: what came later to a record that was there adds
+tokens and may correct an outcome, and is no second call. All is read and nothing verified.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import field
+from typing import Any
+
+from aver.capsule.block import RESERVED_CHAINS, split_chain_name
+from aver.errors import AverError
+from aver.ingest.drafting import chain_of
+from aver.ingest.rulings import Rulings, rulings_in
+from aver.ingest.telling import Spent, Step, told
+from aver.ledger import Ledger
+from aver.ledger.rows import ChainRow
+from aver.values import dataclass
+
+__all__ = ["Chains", "Session", "chains_of", "find_sessions", "session_of", "summed_up"]
+
+DECISIONS = "gate"
+"""The domain of the chains with what the gate decided."""
+
+_OTHERS = frozenset({DECISIONS, "actions", "gateway", "protocol", "approvals", *RESERVED_CHAINS})
+"""Domains of chains that are no sessions of coding agents."""
+
+LATEST_LOOKED_AT = 16
+"""Records from a chain's end on in which the time of the last deed is looked for: notes of our own have none."""
+
+TITLE_MAX = 120
+"""Characters of a title that is made of a prompt."""
+
+_GROWING = frozenset({"codex"})
+"""Tools of which other software seals the tokens of all of the session, again and again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chains:
+    """Where a session is kept."""
+
+    tool: str
+    session: str
+    main: str | None
+    """The chain of the session itself; None where only a subagent's is here."""
+    agents: tuple[tuple[str, str], ...] = ()
+    """Subagents and their chains."""
+    decisions: str | None = None
+    imported: bool = False
+    latest: str = ""
+    """When the last thing in it happened, or was sealed."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All its chains: what a verdict on the session must be about."""
+        all_of_them = (self.main, *(chain for _, chain in self.agents), self.decisions)
+        return tuple(chain for chain in all_of_them if chain is not None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """What was done in a session, its subagents' part included."""
+
+    tool: str
+    session: str
+    title: str = ""
+    started: str | None = None
+    ended: str | None = None
+    prompts: int = 0
+    actions: int = 0
+    edits: int = 0
+    lines_added: int = 0
+    lines_removed: int = 0
+    commands: int = 0
+    failures: int = 0
+    denials: int = 0
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    cost_usd: float | None = None
+    models: tuple[str, ...] = ()
+    subagents: int = 0
+    unknown: int = 0
+    """Records of a sort that was not known when they were sealed."""
+    unreadable: int = 0
+    records: int = 0
+    imported: bool = False
+    chains: tuple[str, ...] = ()
+
+
+def find_sessions(ledger: Ledger, *, tool: str | None = None, since: str | None = None) -> list[Chains]:
+    """The sessions of a ledger, the one with the latest deed first."""
+    found = [chains for chains in _grouped(ledger) if tool in (None, chains.tool)]
+    if since is not None:
+        found = [chains for chains in found if chains.latest >= since]
+    return sorted(found, key=lambda chains: (chains.latest, chains.tool, chains.session), reverse=True)
+
+
+def chains_of(ledger: Ledger, chain: str) -> Chains | None:
+    """The session that a chain belongs to; None where it belongs to none."""
+    return next((chains for chains in _grouped(ledger, chain) if chain in chains.names), None)
+
+
+def session_of(ledger: Ledger, chains: Chains) -> Session:
+    """What was done in a session."""
+    count = _Count(rulings_in(ledger, chains.decisions))
+    for chain in chains.names:
+        if chain != chains.decisions:
+            count.take_all(map(told, ledger.read(chain)), main=chain == chains.main)
+    return count.session(chains)
+
+
+def summed_up(steps: Iterable[Step], chains: Chains) -> Session:
+    """The same of steps that stand in no ledger."""
+    count = _Count(Rulings())
+    count.take_all(steps, main=True)
+    return count.session(chains)
+
+
+# --- which chains belong together
+
+
+def _grouped(ledger: Ledger, like: str | None = None) -> Iterator[Chains]:
+    """All sessions; with `like`, only those of that chain's tool."""
+    rows = ledger.store.chains(ledger.tenant)
+    domain = None if like is None else split_chain_name(like)[0]
+    decisions: dict[str, str] = {}
+    groups: dict[tuple[str, str], list[tuple[str, ChainRow]]] = {}
+    for row in rows:
+        own_domain = split_chain_name(row.name)[0]
+        if own_domain == DECISIONS and not row.frozen:
+            first = _first(ledger, row)
+            if first is not None and first.session:
+                decisions[first.session] = row.name
+        elif domain in (None, own_domain) and (place := _place(ledger, row)) is not None:
+            tool, session, agent = place
+            groups.setdefault((tool, session), []).append((agent, row))
+    for (tool, session), members in groups.items():
+        main = next((row for agent, row in members if not agent), None)
+        yield Chains(
+            tool=tool,
+            session=session,
+            main=None if main is None else main.name,
+            agents=tuple((agent, row.name) for agent, row in members if agent),
+            decisions=decisions.get(session),
+            imported=any(row.frozen for _, row in members),
+            latest=max(_latest(ledger, row) for _, row in members),
+        )
+
+
+def _place(ledger: Ledger, row: ChainRow) -> tuple[str, str, str] | None:
+    """Tool, session and subagent of a chain, by its first record; None where it is no session's."""
+    domain, identifier = split_chain_name(row.name)
+    if domain in _OTHERS:
+        return None
+    first = _first(ledger, row)
+    if first is None:
+        return None
+    tool, session = first.tool_name, first.session
+    if first.own:
+        is_ours = first.key.startswith(f"{tool}:") and bool(session)
+        named = is_ours and (row.origin or row.name) == chain_of(tool, session, first.agent)
+        return (tool, session, first.agent) if named else None
+    if not row.frozen or tool in _OTHERS or not tool:
+        return None
+    return tool, session or identifier, ""
+
+
+def _first(ledger: Ledger, row: ChainRow) -> Step | None:
+    return next(map(told, ledger.read(row.name, 0, 1)), None)
+
+
+def _latest(ledger: Ledger, row: ChainRow) -> str:
+    """When the last thing in a chain happened; where that is not said, when it was sealed."""
+    steps = [told(record) for record in ledger.read(row.name, max(row.count - LATEST_LOOKED_AT, 0))]
+    known = [step.at for step in steps if step.at is not None]
+    return max(known, default=steps[-1].signed_at if steps else "")
+
+
+# --- counting
+
+
+@dataclass(slots=True)
+class _Count:
+    """Counts steps as they come."""
+
+    rulings: Rulings
+    prompts: int = 0
+    actions: int = 0
+    edits: int = 0
+    added: int = 0
+    removed: int = 0
+    commands: int = 0
+    failures: int = 0
+    denials: int = 0
+    unknown: int = 0
+    unreadable: int = 0
+    records: int = 0
+    spent: Spent = Spent()
+    growing: Spent = Spent()
+    title: str = ""
+    first_prompt: str = ""
+    times: list[str] = field(default_factory=list)
+    sealed: list[str] = field(default_factory=list)
+    models: dict[str, None] = field(default_factory=dict)
+    open_calls: set[str] = field(default_factory=set)
+    """Ids of calls whose outcome was not known."""
+    by_message: dict[str, Spent] = field(default_factory=dict)
+    last_asked: str = ""
+
+    def take_all(self, steps: Iterable[Step], *, main: bool) -> None:
+        for step in steps:
+            self._take(step)
+            if main:
+                self._note_title(step)
+
+    def _take(self, step: Step) -> None:
+        self.records += 1
+        self.unknown += step.what == "unknown"
+        self.unreadable += step.what == "unreadable"
+        if step.model:
+            self.models[step.model] = None
+        self._spread(self.times, step.at)
+        self._spread(self.sealed, step.signed_at)
+        self._spend(step)
+        if step.what == "call":
+            self._call(step)
+        elif step.addition is not None and step.addition.to in self.open_calls:
+            self._corrected(step)
+        if step.what == "prompt" and step.own:
+            self.prompts += 1
+        elif step.asked and step.asked != self.last_asked:
+            self.last_asked = step.asked
+            self.prompts += 1
+
+    def _call(self, step: Step) -> None:
+        self.actions += 1
+        self.rulings.take(step)
+        self.commands += step.is_command
+        self.failures += step.status == "failure"
+        self.denials += step.status == "blocked"
+        if step.status == "pending":
+            self.open_calls.add(step.id)
+        if step.is_edit:
+            added, removed = step.lines or (0, 0)
+            self.edits, self.added, self.removed = self.edits + 1, self.added + added, self.removed + removed
+
+    def _corrected(self, step: Step) -> None:
+        """The outcome of a call came after all."""
+        says: Any = {} if step.addition is None else step.addition.says
+        self.failures += says.get("success") is False
+
+    def _spend(self, step: Step) -> None:
+        if step.own or not step.message:
+            if not step.own and step.tool_name in _GROWING:
+                self.growing = self.growing.most(step.spent)
+            else:
+                self.spent += step.spent
+            return
+        # Other software repeats the count of a message in each record that it made of it; the last is whole.
+        before = self.by_message.get(step.message, Spent())
+        self.by_message[step.message] = before.most(step.spent)
+
+    @staticmethod
+    def _spread(ends: list[str], moment: str | None) -> None:
+        """Keep the earliest and the latest."""
+        if moment:
+            ends[:] = [min([moment, *ends]), max([moment, *ends])]
+
+    def _note_title(self, step: Step) -> None:
+        self.title = step.title or self.title
+        if not self.first_prompt and step.asked:
+            self.first_prompt = next((line.strip() for line in step.asked.splitlines() if line.strip()), "")
+
+    def session(self, chains: Chains) -> Session:
+        spent = self.spent + self.growing
+        for each in self.by_message.values():
+            spent += each
+        ends = self.times or self.sealed or [None, None]
+        return Session(
+            tool=chains.tool,
+            session=chains.session,
+            title=self.title or self.first_prompt[:TITLE_MAX],
+            started=ends[0],
+            ended=ends[1],
+            prompts=self.prompts,
+            actions=self.actions,
+            edits=self.edits,
+            lines_added=self.added,
+            lines_removed=self.removed,
+            commands=self.commands,
+            failures=self.failures,
+            denials=self.denials + sum(ruling.denies for ruling in self.rulings.left()),
+            tokens_in=spent.tokens_in,
+            tokens_out=spent.tokens_out,
+            cost_usd=spent.cost_usd,
+            models=tuple(self.models),
+            subagents=len(chains.agents),
+            unknown=self.unknown,
+            unreadable=self.unreadable,
+            records=self.records,
+            imported=chains.imported,
+            chains=chains.names,
+        )

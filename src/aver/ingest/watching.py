@@ -1,0 +1,206 @@
+"""Transcripts are followed as they grow, by file events; and history is caught up with.
+
+`catch_up` reads transcripts to their end, once. `Watch` follows all that change from now on: `run` waits for events,
+`look` is one round and can be called by hand. An event only says where to look; what is new there, the follower finds
+out, so that an event too many costs nothing, and what was missed is found by looking at every transcript's size and
+time once in a while. A transcript that nobody knows is looked for where its tool keeps them.
+
+The session of a transcript that is quiet for `QUIET` seconds is rested: how far it was read is sealed, its chain closed
+in `meta`, its follower let go. It goes on when it grows.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from threading import Event
+from typing import NamedTuple
+
+from aver.errors import Unavailable
+from aver.ingest.contract import Adapter, Source
+from aver.ingest.drafting import chain_of
+from aver.ingest.sealing import Follower, Sealing
+from aver.ingest.stamps import Stamps, stamp_of
+from aver.ledger import Ledger
+from aver.surroundings import Surroundings
+
+__all__ = ["Seen", "Watch", "catch_up"]
+
+QUIET = 15 * 60.0
+"""Seconds without anything new after which a session is rested."""
+
+LOOK_ALL = 60.0
+"""Seconds after which every transcript is looked at, whatever events said."""
+
+OVER = 60 * 60.0
+"""Seconds after its last change that a transcript counts as that of a session that is over."""
+
+DEBOUNCE_MS, STEP_MS = 200, 50
+"""How long events are gathered, at most and at least."""
+
+_BESIDE = ("-wal", "-shm", "-journal")
+"""What SQLite writes to beside a database: it is the database that changed."""
+
+_Id = tuple[str, str, str, str]
+
+
+class Seen(NamedTuple):
+    """What was read of one transcript."""
+
+    source: Source
+    sealing: Sealing
+
+
+def catch_up(
+    ledger: Ledger, adapter: Adapter, source: Source, stamps: Stamps, told: Callable[[int], None] = lambda _: None
+) -> Sealing:
+    """Seal a transcript to its end. One that was not touched for long is over; its open calls are sealed as such."""
+    stamp = stamp_of(source)
+    follower = Follower(ledger, adapter, source)
+    done = follower.step(told)
+    done += follower.end() if _age(source.path) > OVER or done.ended else follower.rest()
+    stamps.note(source, stamp)
+    return done
+
+
+class Watch:
+    """Everything that is followed."""
+
+    def __init__(self, ledger: Ledger, adapters: Iterable[Adapter], around: Surroundings) -> None:
+        self._ledger = ledger
+        self._adapters = list(adapters)
+        self._around = around
+        self._followers: dict[_Id, Follower] = {}
+        self._stamps_seen: dict[_Id, str] = {}
+        self._changed_at: dict[_Id, float] = {}
+        self._by_path: dict[str, list[tuple[Adapter, Source]]] = {}
+        self._looked_at: float = 0.0
+        self.stamps = Stamps(ledger)
+
+    def run(self, told: Callable[[Seen], None], stop: Event) -> None:
+        """Follow until told to stop."""
+        try:
+            from watchfiles import watch
+        except ImportError:
+            raise Unavailable(
+                "following transcripts by file events needs the package watchfiles",
+                advice='pip install "aver[watch]"',
+            ) from None
+        try:
+            for seen in self.begin():
+                told(seen)
+            while not stop.is_set():
+                places = self.places()
+                events = watch(
+                    *places,
+                    watch_filter=None,
+                    debounce=DEBOUNCE_MS,
+                    step=STEP_MS,
+                    rust_timeout=int(LOOK_ALL * 1000 / 4),
+                    yield_on_timeout=True,
+                    stop_event=stop,
+                    raise_interrupt=False,
+                    ignore_permission_denied=True,
+                )
+                for changes in events if places else _ticks(stop):
+                    for seen in self.look({path for _, path in changes}):
+                        told(seen)
+                    if self.places() != places:
+                        break  # A tool was used for the first time: there is one more place to watch.
+        finally:
+            for seen in self.rest(now=float("inf")):
+                told(seen)
+
+    def places(self) -> list[Path]:
+        """The directories that are there to be watched."""
+        named = {place for adapter in self._adapters for place in adapter.places(self._around)}
+        return sorted(place for place in named if place.is_dir())
+
+    def begin(self) -> Iterator[Seen]:
+        """Go on with the sessions that this ledger knows. Those that it does not know come when they change."""
+        known = {head.chain for head in self._ledger.heads()}
+        self._locate()
+        for adapter, source in self._all():
+            identity = _identity(source)
+            self._stamps_seen[identity] = stamp_of(source)
+            if chain_of(source.tool, source.session, source.agent) in known and not self.stamps.is_read(source):
+                yield self._follow(adapter, source)
+
+    def look(self, paths: Iterable[str] = ()) -> Iterator[Seen]:
+        """Seal what is new in the transcripts at these paths; in all of them, if that was not done for a while."""
+        now = time.monotonic()
+        changed = {_database_of(path) for path in paths}
+        if now - self._looked_at >= LOOK_ALL or any(self._is_new(path) for path in changed):
+            self._looked_at = now
+            self._locate()
+            changed |= self._by_path.keys()
+        for path in changed & self._by_path.keys():
+            for adapter, source in self._by_path[path]:
+                if self._has_changed(source):
+                    yield self._follow(adapter, source)
+        yield from self.rest(now)
+
+    def rest(self, now: float) -> Iterator[Seen]:
+        """Let go of what has been quiet for long."""
+        for identity, at in list(self._changed_at.items()):
+            if now - at >= QUIET:
+                follower = self._followers.pop(identity)
+                del self._changed_at[identity]
+                yield Seen(follower.source, follower.rest())
+                self.stamps.note(follower.source, self._stamps_seen.get(identity, ""))
+        self.stamps.save()
+
+    def _follow(self, adapter: Adapter, source: Source) -> Seen:
+        identity = _identity(source)
+        self._stamps_seen[identity] = stamp_of(source)
+        follower = self._followers.get(identity)
+        if follower is None:
+            follower = self._followers[identity] = Follower(self._ledger, adapter, source)
+        self._changed_at[identity] = time.monotonic()
+        sealing = follower.step()
+        return Seen(source, sealing + follower.end() if sealing.ended else sealing)
+
+    def _has_changed(self, source: Source) -> bool:
+        return self._stamps_seen.get(_identity(source)) != stamp_of(source)
+
+    def _is_new(self, path: str) -> bool:
+        """Whether a path may be that of a transcript we do not know, or of a file that several sessions share."""
+        sources = self._by_path.get(path)
+        return any(source.stamp for _, source in sources) if sources else path.endswith(_ENDINGS)
+
+    def _locate(self) -> None:
+        self._by_path = {}
+        for adapter in self._adapters:
+            for source in adapter.locate(self._around):
+                self._by_path.setdefault(str(source.path), []).append((adapter, source))
+
+    def _all(self) -> list[tuple[Adapter, Source]]:
+        return [one for sources in self._by_path.values() for one in sources]
+
+
+_ENDINGS = (".jsonl", ".json", ".vscdb", ".db")
+"""How the names of transcripts end. Other new files are found when everything is looked at."""
+
+
+def _identity(source: Source) -> _Id:
+    return source.tool, source.session, source.agent, str(source.path)
+
+
+def _database_of(path: str) -> str:
+    return next((path.removesuffix(ending) for ending in _BESIDE if path.endswith(ending)), path)
+
+
+def _age(path: Path) -> float:
+    """Seconds since a file changed; of one that is gone, for ever."""
+    try:
+        return max(0.0, time.time() - os.stat(path).st_mtime)
+    except OSError:
+        return float("inf")
+
+
+def _ticks(stop: Event) -> Iterator[set[tuple[object, str]]]:
+    """Where there is nothing to watch yet: a look now and then."""
+    while not stop.wait(LOOK_ALL / 4):
+        yield set()

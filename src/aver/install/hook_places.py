@@ -1,0 +1,187 @@
+"""Where each client keeps its hooks for the user, and how one looks there.
+
+| client | file | a hook there |
+|---|---|---|
+| `claude-code` | `~/.claude/settings.json` | a group with a matcher, under the event |
+| `codex` | `~/.codex/hooks.json` | the same |
+| `codex` before 0.124 | `notify` in `~/.codex/config.toml` | one command, told at the end of each turn |
+| `cursor` | `~/.cursor/hooks.json` | a command, under the event |
+| `cline` | `~/Documents/Cline/Hooks` | a file with the event's name |
+
+Hooks are for the user alone. In a project's settings they would run on whoever opens the project.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from aver.install.commands import is_hook_command
+from aver.install.document import Format
+from aver.surroundings import Surroundings
+from aver.values import dataclass
+
+__all__ = ["HOOK_CLIENTS", "HookFiles", "HookList", "Notify", "Place", "hook_places"]
+
+SECONDS = 60
+"""How long a hook may take, for clients that ask. It takes a fraction of one; a ledger's lock is waited for longer."""
+
+VERSION_SECONDS = 20.0
+"""How long a client may take to say which version it is."""
+
+HOOKS_SINCE = (0, 124)
+"""The first Codex whose hooks are on without being asked for."""
+
+_CLAUDE_CODE = (
+    *("PreToolUse", "PostToolUse", "PostToolUseFailure", "SessionStart", "UserPromptSubmit", "SubagentStop"),
+    *("PreCompact", "Stop", "SessionEnd"),
+)
+_CODEX = (
+    *("PreToolUse", "PostToolUse", "SessionStart", "UserPromptSubmit", "SubagentStop", "PreCompact", "Stop"),
+    "SessionEnd",
+)
+_CURSOR = (
+    *("preToolUse", "beforeShellExecution", "beforeMCPExecution", "beforeReadFile", "postToolUse"),
+    *("postToolUseFailure", "afterFileEdit", "sessionStart", "beforeSubmitPrompt", "subagentStop", "preCompact"),
+    *("stop", "sessionEnd"),
+)
+_CLINE = (
+    *("PreToolUse", "PostToolUse", "TaskStart", "TaskResume", "TaskComplete", "TaskCancel", "UserPromptSubmit"),
+    "PreCompact",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookList:
+    """Hooks as items of lists in a file: one list for each event, under `hooks`."""
+
+    client: str
+    path: Path
+    form: Format
+    events: tuple[str, ...]
+    made: Callable[[str, str], dict[str, Any]]
+    """The item for an event and a command."""
+    blank: str = ""
+    """What a new file begins with."""
+
+    def commands(self, item: Any) -> list[Any]:
+        """The commands in an item, whoever put it there."""
+        if not isinstance(item, dict):
+            return []
+        inner = item.get("hooks")
+        holders = inner if isinstance(inner, list) else [item]
+        return [one.get("command") for one in holders if isinstance(one, dict)]
+
+    def is_ours(self, item: Any) -> bool:
+        """Whether an item starts Aver and nothing else."""
+        commands = self.commands(item)
+        return bool(commands) and all(is_hook_command(command, self.client) for command in commands)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookFiles:
+    """Hooks as files, each with the name of its event."""
+
+    client: str
+    directory: Path
+    events: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notify:
+    """One command that is told of each turn's end: a setting of its own in a TOML file."""
+
+    client: str
+    path: Path
+    name: str = "notify"
+
+
+Place = HookList | HookFiles | Notify
+
+
+def hook_places(client: str, around: Surroundings) -> list[Place]:
+    """Where a client's hooks are put: the first. In the others an earlier version of the client looked for them."""
+    find = HOOK_CLIENTS.get(client)
+    return [] if find is None or around.project is not None else list(find(around))
+
+
+def _claude_code(around: Surroundings) -> Iterator[Place]:
+    home = Path(around.environment.get("CLAUDE_CONFIG_DIR") or around.home / ".claude")
+    yield HookList(
+        client="claude-code", path=home / "settings.json", form="json", events=_CLAUDE_CODE, made=_matched_group
+    )
+
+
+def _codex(around: Surroundings) -> Iterator[Place]:
+    home = Path(around.environment.get("CODEX_HOME") or around.home / ".codex")
+    version = _version_of("codex", around.environment)
+    notify = Notify(client="codex", path=home / "config.toml")
+    hooks = HookList(client="codex", path=home / "hooks.json", form="json", events=_CODEX, made=_group)
+    yield from (notify, hooks) if version is not None and version < HOOKS_SINCE else (hooks, notify)
+
+
+def _cursor(around: Surroundings) -> Iterator[Place]:
+    path = around.home / ".cursor" / "hooks.json"
+    blank = '{\n  "version": 1\n}\n'
+    yield HookList(client="cursor", path=path, form="json", events=_CURSOR, made=_command, blank=blank)
+
+
+def _cline(around: Surroundings) -> Iterator[Place]:
+    yield HookFiles(client="cline", directory=_documents(around) / "Cline" / "Hooks", events=_CLINE)
+
+
+HOOK_CLIENTS: Mapping[str, Callable[[Surroundings], Iterator[Place]]] = {
+    "claude-code": _claude_code,
+    "codex": _codex,
+    "cursor": _cursor,
+    "cline": _cline,
+}
+
+_BY_TOOL = frozenset({"PreToolUse", "PostToolUse", "PostToolUseFailure"})
+
+
+def _matched_group(event: str, command: str) -> dict[str, Any]:
+    return {"matcher": "*", **_group(event, command)} if event in _BY_TOOL else _group(event, command)
+
+
+def _group(event: str, command: str) -> dict[str, Any]:
+    return {"hooks": [{"type": "command", "command": command, "timeout": SECONDS}]}
+
+
+def _command(event: str, command: str) -> dict[str, Any]:
+    return {"command": command, "timeout": SECONDS}
+
+
+def _version_of(program: str, environment: Mapping[str, str]) -> tuple[int, int] | None:
+    """The version that an installed program says it is; None where there is none, or it does not say."""
+    path = shutil.which(program, path=environment.get("PATH", ""))
+    if path is None:
+        return None
+    try:
+        done = subprocess.run(
+            [path, "--version"], capture_output=True, text=True, timeout=VERSION_SECONDS, check=False, env=environment
+        )
+    except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError):
+        return None
+    found = re.search(r"\b([0-9]{1,6})\.([0-9]{1,6})\.", done.stdout[:1000])
+    return None if found is None else (int(found[1]), int(found[2]))
+
+
+def _documents(around: Surroundings) -> Path:
+    """The folder for documents, which may have another name in another language."""
+    usual = around.home / "Documents"
+    if around.platform in ("darwin", "win32"):
+        return usual
+    settings = Path(around.environment.get("XDG_CONFIG_HOME") or around.home / ".config") / "user-dirs.dirs"
+    try:
+        text = settings.read_text("utf-8", "replace")
+    except OSError:
+        return usual
+    found = re.search(r'^XDG_DOCUMENTS_DIR="(\$HOME)?/?([^"\n]*)"', text, re.MULTILINE)
+    if found is None or not found[2]:
+        return usual
+    return around.home / found[2] if found[1] else Path("/") / found[2]

@@ -1,0 +1,307 @@
+"""Each deed once, whoever comes first and whatever goes wrong; and the transcript bound byte for byte."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonl_tool as ticker
+import pytest
+from jsonl_tool import ADAPTER, call, done, source_at, write
+
+from aver.ingest.deed import Call, Deed
+from aver.ingest.sealing import BATCH, START, Follower, seal_deed
+from aver.ledger import Ledger, open_ledger
+
+CHAIN = "ticker.one"
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    with open_ledger(tmp_path / "ledger.db", home=tmp_path / "home") as opened:
+        yield opened
+
+
+@pytest.fixture
+def transcript(tmp_path: Path) -> Path:
+    return write(tmp_path / "one.jsonl", {"say": "tidy up"}, call("c1", command="ls"), {"junk": 1}, done("c1", "a b"))
+
+
+def follower(ledger: Ledger, path: Path) -> Follower:
+    return Follower(ledger, ADAPTER, source_at(path))
+
+
+def contents(ledger: Ledger, chain: str = CHAIN) -> list[dict[str, Any]]:
+    return [record.to_dict() for record in ledger.read(chain)]
+
+
+def keys(ledger: Ledger, chain: str = CHAIN) -> list[str]:
+    return [content["context"]["environment"]["aver"]["key"] for content in contents(ledger, chain)]
+
+
+def test_a_deed_is_sealed_when_it_is_whole(ledger: Ledger, transcript: Path) -> None:
+    following = follower(ledger, transcript)
+    assert following.step().sealed == 2
+    assert keys(ledger) == ["ticker:one:p1", "ticker:one:c1"]
+    write(transcript, call("c2"))
+    assert following.step().sealed == 0
+    write(transcript, done("c2"))
+    assert following.step().sealed == 1
+    assert ledger.verify().status == "verified"
+
+
+def test_the_capsule_binds_its_records_and_all_before_it(ledger: Ledger, transcript: Path) -> None:
+    follower(ledger, transcript).step()
+    lines = transcript.read_bytes().splitlines()
+    digests = [hashlib.sha256(line).digest() for line in lines]
+    through = START
+    for digest in digests:
+        through = hashlib.sha256(through + digest).digest()
+    assert contents(ledger)[1]["context"]["environment"]["transcript"] == {
+        "file": "one.jsonl",
+        "records": [["2", digests[1].hex()], ["4", digests[3].hex()]],
+        "through": {"count": 4, "digest": through.hex()},
+    }
+
+
+def test_reading_it_again_seals_nothing_new(ledger: Ledger, transcript: Path) -> None:
+    follower(ledger, transcript).step()
+    again = follower(ledger, transcript).step()
+    assert (again.records, again.sealed, again.notes) == (4, 0, ())
+    write(transcript, call("c2"), done("c2"))
+    assert follower(ledger, transcript).step().sealed == 1
+    assert keys(ledger) == ["ticker:one:p1", "ticker:one:c1", "ticker:one:c2"]
+
+
+def test_two_at_once_seal_each_once(ledger: Ledger, transcript: Path, tmp_path: Path) -> None:
+    with open_ledger(tmp_path / "ledger.db", home=tmp_path / "home") as other:
+        first, second = follower(ledger, transcript), follower(other, transcript)
+        for number in range(20):
+            write(transcript, call(f"x{number}"), done(f"x{number}"))
+            (first if number % 3 else second).step()
+            (second if number % 2 else first).step()
+    found = keys(ledger)
+    assert len(found) == len(set(found)) == 22
+    assert ledger.verify().status == "verified"
+
+
+def test_a_torn_last_line_waits(ledger: Ledger, transcript: Path) -> None:
+    following = follower(ledger, transcript)
+    following.step()
+    with transcript.open("ab") as file:
+        file.write(b'{"say": "ha')
+        file.flush()
+        assert following.step().records == 0
+        file.write(b'lf"}\n')
+    assert following.step().sealed == 1
+    assert contents(ledger)[-1]["trigger"]["request"] == "half"
+
+
+# --- hooks
+
+
+def hooked(key: str, result: Any = "a b", **more: Any) -> Deed:
+    told = Call(tool="Bash", id=key, arguments={"command": "ls"}, result=result, ok=True)
+    return Deed(what="call", key=key, summary="Bash", call=told, **more)
+
+
+def test_a_hook_first_and_the_transcript_adds_to_it(ledger: Ledger, transcript: Path) -> None:
+    first = seal_deed(ledger, "ticker", "one", hooked("c1"))
+    done_ = follower(ledger, transcript).step()
+    assert (done_.sealed, done_.children) == (1, 1)
+    tools = [content for content in contents(ledger) if content["type"] == "tool"]
+    assert [content["id"] for content in tools] == [first.to_dict()["id"]]
+    child = contents(ledger)[-1]
+    assert child["parent_id"] == first.to_dict()["id"]
+    assert child["outcome"]["result"] == {"via": "transcript", "agrees": True}
+    assert follower(ledger, transcript).step().children == 0
+    assert seal_deed(ledger, "ticker", "one", hooked("c1")).hash == first.hash
+
+
+def test_what_hook_and_transcript_say_differently_is_named(ledger: Ledger, transcript: Path) -> None:
+    seal_deed(ledger, "ticker", "one", hooked("c1", result="something else"))
+    follower(ledger, transcript).step()
+    result = contents(ledger)[-1]["outcome"]["result"]
+    assert (result["agrees"], result["differs"], result["says"]) == (False, ["result"], {"result": "a b"})
+
+
+def test_long_results_are_the_same_from_both(ledger: Ledger, tmp_path: Path) -> None:
+    long = "word " * 20_000
+    path = write(tmp_path / "one.jsonl", call("c1", command="ls"), done("c1", long))
+    seal_deed(ledger, "ticker", "one", hooked("c1", result=long))
+    follower(ledger, path).step()
+    assert contents(ledger)[-1]["outcome"]["result"]["agrees"] is True
+
+
+def test_a_hook_after_the_transcript_adds_to_it(ledger: Ledger, transcript: Path) -> None:
+    follower(ledger, transcript).step()
+    child = seal_deed(ledger, "ticker", "one", hooked("c1")).to_dict()
+    assert child["parent_id"] == contents(ledger)[1]["id"]
+    assert seal_deed(ledger, "ticker", "one", hooked("c1")).to_dict()["id"] == child["id"]
+
+
+def test_a_hook_that_is_faster_than_a_running_follower(ledger: Ledger, transcript: Path) -> None:
+    following = follower(ledger, transcript)
+    seal_deed(ledger, "ticker", "one", hooked("c1"))
+    following.step()
+    assert keys(ledger) == ["ticker:one:c1", "ticker:one:p1", "ticker:one:c1:transcript"]
+
+
+# --- ends and accidents
+
+
+def test_what_never_ended_is_sealed_as_unknown_and_corrected_when_it_ends(ledger: Ledger, transcript: Path) -> None:
+    write(transcript, call("c9"))
+    following = follower(ledger, transcript)
+    following.step()
+    following.end()
+    lost = ledger.get("ticker:one:c9").to_dict()  # type: ignore[union-attr]
+    assert (lost["outcome"]["status"], lost["outcome"]["error"]) == ("pending", "OUTCOME_UNKNOWN")
+    write(transcript, done("c9", "after all"))
+    assert following.step().children == 1
+    late = contents(ledger)[-1]
+    assert late["parent_id"] == lost["id"]
+    assert late["outcome"]["result"]["says"]["result"] == "after all"
+    assert follower(ledger, transcript).step().children == 0
+
+
+def test_resting_seals_also_what_says_nothing(ledger: Ledger, transcript: Path) -> None:
+    write(transcript, {"junk": 2}, {"junk": 3})
+    following = follower(ledger, transcript)
+    following.step()
+    assert following.rest().sealed == 1
+    assert contents(ledger)[-1]["context"]["environment"]["transcript"]["through"]["count"] == 6
+    assert following.rest().sealed == 0
+
+
+def test_ending_twice_changes_nothing(ledger: Ledger, transcript: Path) -> None:
+    following = follower(ledger, transcript)
+    following.step()
+    following.end()
+    heads = ledger.heads()
+    following.end()
+    again = follower(ledger, transcript)
+    again.step()
+    again.end()
+    assert ledger.heads() == heads
+    assert ledger.verify().status == "verified"
+
+
+@pytest.mark.parametrize("line", range(4))
+def test_a_changed_line_is_noticed_when_it_is_followed_again(ledger: Ledger, transcript: Path, line: int) -> None:
+    follower(ledger, transcript).step()
+    lines = transcript.read_bytes().splitlines(keepends=True)
+    lines[line] = lines[line].replace(b'"', b' "', 1)
+    transcript.write_bytes(b"".join(lines))
+    write(transcript, {"say": "more"})
+    found = follower(ledger, transcript).step()
+    assert any("changed after it was sealed" in note for note in found.notes)
+    assert follower(ledger, transcript).step().notes == ()  # It is sealed now, and told once.
+
+
+def test_a_cut_transcript_is_noticed(ledger: Ledger, transcript: Path) -> None:
+    following = follower(ledger, transcript)
+    following.step()
+    whole = transcript.read_bytes()
+    transcript.write_bytes(whole[: whole.index(b"\n") + 1])
+    assert any("cut or replaced" in note for note in follower(ledger, transcript).step().notes)
+    transcript.unlink()
+    transcript.write_bytes(b'{"say": "another"}\n')
+    assert any("cut or replaced" in note for note in following.step().notes)
+    assert ledger.verify().status == "verified"
+
+
+def test_unknown_records_are_kept_raw_and_counted(ledger: Ledger, tmp_path: Path) -> None:
+    path = write(tmp_path / "one.jsonl", {"novelty": {"a": [1, 2]}}, {"say": "go"})
+    with path.open("ab") as file:
+        file.write(b"{not json\n\xff\xfe\n")
+    found = follower(ledger, path).step()
+    assert (found.sealed, found.unknown) == (4, 3)
+    assert contents(ledger)[0]["outcome"]["result"] == {"novelty": {"a": [1, 2]}}
+
+
+def test_a_record_that_no_capsule_holds_does_not_stop_the_others(ledger: Ledger, tmp_path: Path) -> None:
+    crowd = {f"k{number}": "x" * 15_000 for number in range(40)}
+    path = write(
+        tmp_path / "one.jsonl", call("a"), done("a"), call("b", **crowd), done("b", crowd), call("c"), done("c")
+    )
+    assert follower(ledger, path).step().sealed == 3
+    assert keys(ledger) == ["ticker:one:a", "ticker:one:b", "ticker:one:c"]
+    assert ledger.verify().status == "verified"
+
+
+def test_a_number_that_json_has_and_capsules_have_not(ledger: Ledger, tmp_path: Path) -> None:
+    path = tmp_path / "one.jsonl"
+    path.write_text('{"call":"a","tool":"T","in":{"n":NaN,"big":123456789012345678901234567890}}\n{"done":"a"}\n')
+    assert follower(ledger, path).step().sealed == 1
+    assert contents(ledger)[0]["execution"]["tool_calls"][0]["arguments"]["n"] == "NaN"
+
+
+# --- subagents
+
+
+def test_a_subagent_and_the_call_that_launched_it_know_each_other(ledger: Ledger, tmp_path: Path) -> None:
+    child = write(tmp_path / "one~kid.jsonl", {"say": "look around"})
+    parent = write(tmp_path / "one.jsonl", call("t1", "Task"), done("t1", agent="kid"))
+    follower(ledger, child).step()
+    follower(ledger, parent).step()
+    launch = contents(ledger)[0]
+    assert launch["context"]["environment"]["subagent"] == {"id": "kid", "chain": "ticker.one.kid"}
+    note = contents(ledger, "ticker.one.kid")[-1]
+    assert note["parent_id"] == launch["id"]
+    assert note["context"]["environment"]["launched_by"] == "ticker:one:t1"
+    follower(ledger, parent).step()
+    assert len(contents(ledger, "ticker.one.kid")) == 2
+
+
+# --- killed in the middle
+
+KILLED = """
+import os, sys
+sys.path.insert(0, sys.argv[4])
+from pathlib import Path
+from jsonl_tool import ADAPTER, source_at
+from aver.ingest.sealing import Follower
+from aver.ledger import open_ledger
+import aver.ingest.sealing as sealing
+ledger = open_ledger(sys.argv[1], home=Path(sys.argv[2]))
+commits = 0
+whole = ledger.append_many
+def append_many(*given, **named):
+    global commits
+    commits += 1
+    found = whole(*given, **named)
+    if commits == int(sys.argv[5]):
+        os.kill(os.getpid(), 9)
+    return found
+ledger.append_many = append_many
+Follower(ledger, ADAPTER, source_at(Path(sys.argv[3]))).step()
+"""
+
+
+@pytest.mark.parametrize("commit", [1, 2])
+def test_killed_after_a_commit_nothing_is_lost_and_nothing_doubled(tmp_path: Path, commit: int) -> None:
+    path = tmp_path / "one.jsonl"
+    write(path, *(one for number in range(2 * BATCH + 10) for one in (call(f"c{number}"), done(f"c{number}"))))
+    given = [str(tmp_path / "ledger.db"), str(tmp_path / "home"), str(path), str(Path(__file__).parent), str(commit)]
+    assert subprocess.run([sys.executable, "-c", KILLED, *given], env=os.environ, check=False).returncode == -9
+    with open_ledger(tmp_path / "ledger.db", home=tmp_path / "home") as ledger:
+        assert ledger.head(CHAIN).count == commit * BATCH
+        follower(ledger, path).step()
+        assert keys(ledger) == [f"ticker:one:c{number}" for number in range(2 * BATCH + 10)]
+        assert ledger.verify().status == "verified"
+
+
+def test_the_tool_of_these_tests_is_read_from_its_beginning_alike(tmp_path: Path) -> None:
+    path = write(tmp_path / "one.jsonl", {"say": "a"}, call("b"), done("b"), {"what": 1})
+    turns = [ticker.Ticker(source_at(path)) for _ in range(2)]
+    readers = [ADAPTER.read(source_at(path)) for _ in range(2)]
+    first, second = (
+        [deed for raw in reader() for deed in turn.take(raw)] for reader, turn in zip(readers, turns, strict=True)
+    )
+    assert first == second
