@@ -634,3 +634,43 @@ def test_every_form_begins_with_its_needle() -> None:
     assert isinstance(FORMS[0], Form)
     hook = "https://discord.com/api/webhooks/123456/" + of(URL_SAFE, 40)
     assert mask(hook).value == "https://discord.com/api/webhooks/123456/[masked:discord-token]"
+
+
+# --- a record is looked through once, as a whole; that must find what looking text by text finds
+
+
+def test_every_key_has_a_long_word_and_no_needle_is_escaped() -> None:
+    """What `forms_possible` rests on."""
+    for form in FORMS:
+        assert all(json.dumps(needle)[1:-1] == needle for needle in form.needles)
+        if not form.any_case:
+            pattern = form.pattern.pattern
+            assert _parser.parse(pattern, form.pattern.flags).getwidth()[0] >= secret_forms.KEY_RUN, form.rule
+            assert " " not in pattern, form.rule
+            assert r"\s" not in pattern, form.rule
+
+
+TELLING = [secret for _, secret in SECRETS] + [f"{before}{secret}{after}" for before, secret, after in GIVEN]
+
+
+@given(json_values, st.sampled_from(TELLING))
+def test_masking_a_value_is_masking_each_of_its_texts(value: Any, telling: str) -> None:
+    value = {"value": value, "texts": ["nothing", f"first {telling} last"], telling: 1}
+    oracle = masking._Run(masking.Counter(), FORMS)
+    assert mask(value).value == masking._walked(value, oracle, 0)
+
+
+@given(capsules(), st.sampled_from(TELLING), st.sampled_from(["request", "analysis", "summary", "nowhere"]))
+def test_masking_a_draft_is_masking_each_of_its_sections(draft: Capsule, telling: str, where: str) -> None:
+    content = draft.to_dict()
+    content["trigger"]["request"] += f" {telling}" if where == "request" else ""
+    content["reasoning"]["analysis"] += f"{telling}\n" if where == "analysis" else ""
+    content["outcome"]["summary"] += f"({telling})" if where == "summary" else ""
+    draft = Capsule.from_dict(content)
+    masked = mask_draft(draft).to_dict()
+    for name in ("trigger", "reasoning", "execution", "outcome"):
+        oracle = masking._Run(masking.Counter(), FORMS)
+        walked = masking._walked(draft.to_dict()[name], oracle, 1)
+        left = {key: content[name][key] for key in masking._LEFT_ALONE.get(name, ())}
+        walked.pop("options_considered", None)
+        assert {**walked, **left} == {key: masked[name][key] for key in {**walked, **left}}

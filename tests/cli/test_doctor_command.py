@@ -114,3 +114,29 @@ def test_a_record_from_the_future(sealed: Aver) -> None:
         file.execute("DROP TRIGGER records_stay_as_they_are")
         file.execute("UPDATE records SET signed_at = '2199-01-01T00:00:00+00:00'")
     assert reports(sealed)["clock"] == ["warning"]
+
+
+def hooks(aver: Aver) -> list[tuple[str, str]]:
+    found = aver("doctor", "--json", HOME=str(aver.directory)).json["reports"]
+    return [(one["status"], one["words"]) for one in found if one["subject"] == "hooks"]
+
+
+def test_every_hook_that_is_installed_is_tried_out(aver: Aver) -> None:
+    assert hooks(aver) == []
+    aver("install", "cline", "--only", "hooks", HOME=str(aver.directory))
+    [(status, words)] = hooks(aver)
+    assert status == "ok"
+    assert "PreToolUse, PostToolUse, TaskStart" in words
+    assert not (aver.home / "ledger.db").exists(), "a canary leaves no trace"
+
+
+def test_a_hook_that_does_not_work_is_a_problem(aver: Aver) -> None:
+    home = {"HOME": str(aver.directory)}
+    aver("install", "claude-code", "--only", "hooks", **home)
+    path = aver.directory / ".claude" / "settings.json"
+    path.write_text(path.read_text().replace("hook claude-code Stop", "hook claude-code Stop; exit 3", 1))
+    [(status, words)] = hooks(aver)
+    assert (status, "claude-code Stop does not work: exit code 3" in words) == ("problem", True)
+    path.write_text(path.read_text().replace("aver hook claude-code PreToolUse", "nothing/aver hook claude-code PreToolUse"))
+    assert any("claude-code PreToolUse does not work" in words for _, words in hooks(aver))
+    assert aver("doctor", **home).code == 1

@@ -14,20 +14,54 @@ def test_put_in_shown_and_taken_out(aver: Aver) -> None:
     home = {"HOME": str(aver.directory)}
     ran = aver("install", "cursor", "codex", "cursor", **home)
     assert ran.code == 0
-    assert [line.split()[1:3] for line in ran.out.splitlines()] == [["cursor", "installed"], ["codex", "installed"]]
+    assert [line.split()[1:4] for line in ran.out.splitlines()] == [
+        ["cursor", "mcp", "installed"],
+        ["cursor", "hooks", "installed"],
+        ["codex", "mcp", "installed"],
+        ["codex", "hooks", "installed"],
+    ]
     told = aver("status", "--json", **home).json["clients"]
-    assert {one["client"]: one["state"] for one in told} == {
-        "claude-code": "absent",
-        "codex": "installed",
-        "cursor": "installed",
-        "cline": "absent",
-        "vscode": "absent",
+    assert {(one["client"], one["part"]): one["state"] for one in told} == {
+        ("claude-code", "mcp"): "absent",
+        ("claude-code", "hooks"): "absent",
+        ("codex", "mcp"): "installed",
+        ("codex", "hooks"): "installed",
+        ("cursor", "mcp"): "installed",
+        ("cursor", "hooks"): "installed",
+        ("cline", "mcp"): "absent",
+        ("cline", "hooks"): "absent",
+        ("vscode", "mcp"): "absent",
     }
     assert "installed" in aver("status", **home).out
     done = aver("uninstall", "cursor", "codex", "vscode", "--json", **home).json
-    assert [one["done"] for one in done["files"]] == ["removed", "removed", "absent"]
+    assert [(one["part"], one["done"]) for one in done["files"]] == [
+        ("hooks", "removed"),
+        ("mcp", "removed"),
+        ("hooks", "removed"),
+        ("mcp", "removed"),
+        ("mcp", "absent"),
+    ]
     assert not (aver.directory / ".cursor").exists()
     assert not (aver.directory / ".codex").exists()
+
+
+def test_only_one_part(aver: Aver) -> None:
+    home = {"HOME": str(aver.directory)}
+    done = aver("install", "claude-code", "vscode", "--only", "hooks", "--json", **home).json["files"]
+    assert [(one["client"], one["part"]) for one in done] == [("claude-code", "hooks")]
+    assert not (aver.directory / ".claude.json").exists()
+    done = aver("install", "claude-code", "--only", "mcp", "--json", **home).json["files"]
+    assert [one["part"] for one in done] == ["mcp"]
+    aver("uninstall", "claude-code", "--only", "mcp", **home)
+    assert (aver.directory / ".claude" / "settings.json").exists()
+    assert aver("install", "claude-code", "--only", "hooks", "--project", aver.directory, **home).code == 2
+
+
+def test_what_the_clients_want_done_is_said(aver: Aver) -> None:
+    home = {"HOME": str(aver.directory)}
+    assert "trust those of Aver" in aver("install", "codex", **home).err
+    assert "trust" not in aver("install", "codex", "--only", "mcp", **home).err
+    assert "does not trust" in aver("status", **home).out
 
 
 def test_only_telling(aver: Aver) -> None:

@@ -216,7 +216,7 @@ def test_what_was_rejected_did_not_happen(
 ) -> None:
     bubble = called("b", "run_terminal_cmd", {"command": "rm -r x"}, result, status=status, call=more)
     deed = call_of(around, store, bubble)
-    assert deed.allowed.denied
+    assert (deed.allowed.by, deed.allowed.reference, deed.allowed.denied) == ("unknown", "rejected by the user", True)
     assert deed.call is not None
     assert deed.call.ok is False
     assert deed.side_effects == ()
@@ -276,6 +276,16 @@ def test_files_that_are_kept_beside_the_bubble_become_a_diff(around: Surrounding
     assert deed.call is not None
     assert deed.call.diff == WHOLE
     assert deed.places == (before, after, f"bubbleId:{CONVERSATION}:b")
+
+
+def test_a_patch_of_a_model_that_writes_such_is_a_diff(around: Surroundings, store: Store) -> None:
+    patch = "*** Begin Patch\n*** Update File: p.py\n@@\n-a\n+b\n*** Add File: q.py\n+c\n*** End Patch"
+    bubble = called("b", "apply_patch", {}, {"output": "Done"}, call={"rawArgs": patch})
+    deed = call_of(around, store, bubble)
+    assert deed.call is not None
+    assert "--- a/p.py\n+++ b/p.py\n" in (deed.call.diff or "")
+    assert deed.summary == "apply_patch (+2/-1)"
+    assert deed.side_effects == ("edited p.py", "wrote q.py")
 
 
 def test_a_new_file_and_one_that_is_gone(around: Surroundings, store: Store) -> None:
@@ -702,6 +712,20 @@ def mutated(draw: st.DrawFn) -> Any:
             break
         at = at[name]
     return value
+
+
+ODD = [{**stores.legacy(), "conversation": 1.5}, {**stores.composer(()), "_v": 2**70}, {"conversation": {"a": 1}}]
+
+
+@pytest.mark.parametrize("value", ODD, ids=["a number of bubbles", "a huge number", "an object of bubbles"])
+def test_odd_conversations_are_read(around: Surroundings, store: Store, value: dict[str, Any]) -> None:
+    store.bubbles(said("b", "ok"))
+    headers = [{"bubbleId": "b", "type": 2}]
+    store.put(f"composerData:{CONVERSATION}", value if "conversation" in value else {**value, HEADERS: headers})
+    assert [deed.what for deed in deeds_of(around)] == ([] if "conversation" in value else ["session", "answer"])
+
+
+HEADERS = "fullConversationHeadersOnly"
 
 
 @given(st.lists(mutated() | JSON, max_size=8), JSON)

@@ -23,12 +23,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import orjson
 
 from aver.capsule.block import BLOCK
 from aver.capsule.canonical import DEPTH_MAX
 from aver.capsule.model import SECTIONS, Capsule
-from aver.capsule.secret_forms import Span, forms_in
+from aver.capsule.secret_forms import FORMS, MARKS, Form, Span, forms_in, forms_possible
 from aver.capsule.secret_names import NEEDLES, assignments_in, covers_numbers, is_secret_value, sounds_secret
 from aver.errors import NotCanonical
 from aver.values import dataclass
@@ -80,32 +83,41 @@ class Masked:
 
 def mask(value: Any) -> Masked:
     """The JSON value with its secrets masked. What is not JSON is left as it is."""
-    counts: Counter[str] = Counter()
-    masked = _walked(value, counts, 0)
-    return Masked(masked, dict(sorted(counts.items())))
+    run = _run_over([_written(value)])
+    masked = _walked(value, run, 0)
+    return Masked(masked, dict(sorted(run.counts.items())))
 
 
-def mask_draft(draft: Capsule) -> Capsule:
+def mask_draft(draft: Capsule, *, opaque: Iterable[str] = ()) -> Capsule:
     """The draft with the secrets in its texts and free parts masked, and the note that says so.
 
-    Ids, times, enumerations, hashes and Aver's block are left alone. A note that is already there is added to.
+    Ids, times, enumerations, hashes and Aver's block are left alone, and so are the entries of `environment` that are
+    named as `opaque`: signatures and digests, which are no use once anything of them is gone. A note that is already
+    there is added to.
     """
     content = draft.to_dict()
-    counts: Counter[str] = Counter()
     reasoning = content["reasoning"]
     if reasoning["options_considered"] == [option["description"] for option in reasoning["options"]]:
         del reasoning["options_considered"]  # It follows from the options, and is not masked a second time.
     environment = dict(content["context"]["environment"])
-    block, before = environment.pop(BLOCK, None), environment.pop(NOTE, None)
+    before = environment.pop(NOTE, None)
+    left_alone = {name: environment.pop(name) for name in (BLOCK, *opaque) if name in environment}
     content["context"]["environment"] = environment
-    for name in SECTIONS:
+    texts = {name: _written(content[name]) for name in SECTIONS}
+    run = _run_over(texts.values())
+    for name, text in texts.items():
+        if text is not None and not run.forms and not _may_hold_others(text):
+            continue
         left = {key: content[name][key] for key in _LEFT_ALONE.get(name, ())}
-        content[name] = {**_walked(content[name], counts, 1), **left}
-    content["context"]["environment"] = {
+        content[name] = {**_walked(content[name], run, 1), **left}
+    environment = {
         **content["context"]["environment"],
-        **({} if block is None else {BLOCK: block}),
-        NOTE: note(counts + _noted(before)),
+        **left_alone,
+        NOTE: note(run.counts + _noted(before)),
     }
+    if not run.counts:
+        return replace(draft, context=replace(draft.context, environment=environment))
+    content["context"]["environment"] = environment
     return Capsule.from_dict(content)
 
 
@@ -123,42 +135,73 @@ def _noted(before: Any) -> Counter[str]:
     )
 
 
-def _walked(value: Any, counts: Counter[str], depth: int) -> Any:
+class _Run(NamedTuple):
+    """What was masked so far, by rule, and the forms that a secret in this value may have."""
+
+    counts: Counter[str]
+    forms: tuple[Form, ...]
+
+
+def _run_over(texts: Iterable[str | None]) -> _Run:
+    """For values that were written so. One that cannot be written is looked through text by text, for every form."""
+    texts = list(texts)
+    whole = None if None in texts else "\n".join(text for text in texts if text is not None)
+    return _Run(Counter(), FORMS if whole is None else forms_possible(whole))
+
+
+def _written(value: Any) -> str | None:
+    """The value as JSON, to be looked through; None where it is not quite JSON."""
+    try:
+        return orjson.dumps(value).decode("utf-8")
+    except TypeError:
+        return None
+
+
+def _may_hold_others(text: str) -> bool:
+    """Whether a value written as JSON may hold a secret that has no form of its own: one that is named, a URL's
+    password, a private key."""
+    lower = text.lower()
+    if [needle for needle in NEEDLES if needle in lower]:
+        return True
+    return ("://" in text and "@" in text) or '"kty"' in text or any(mark in text for mark in MARKS)
+
+
+def _walked(value: Any, run: _Run, depth: int) -> Any:
     kind = type(value)
     if kind is str:
-        return _text(value, counts)
+        return _text(value, run)
     if depth > DEPTH_MAX:
         raise NotCanonical(f"nested deeper than {DEPTH_MAX} levels")
     if isinstance(value, dict):
-        return _object(value, counts, depth)
+        return _object(value, run, depth)
     if isinstance(value, list | tuple):
-        return _array(value, counts, depth)
+        return _array(value, run, depth)
     return value
 
 
-def _object(value: dict[Any, Any], counts: Counter[str], depth: int) -> dict[Any, Any]:
+def _object(value: dict[Any, Any], run: _Run, depth: int) -> dict[Any, Any]:
     masked: dict[Any, Any] = {}
     private = _PRIVATE_JWK if isinstance(value.get("kty"), str) else frozenset()
     title = value.get("name", value.get("key"))
     titled = isinstance(title, str) and sounds_secret(title)
     for key, item in value.items():
-        name = _key(key, masked, counts)
+        name = _key(key, masked, run)
         if key in private:
-            masked[name] = _covered(item, "", counts, depth + 1, rule="private-key")
+            masked[name] = _covered(item, "", run, depth + 1, rule="private-key")
         elif type(key) is str and sounds_secret(key):
-            masked[name] = _covered(item, key, counts, depth + 1)
+            masked[name] = _covered(item, key, run, depth + 1)
         elif titled and key == "value":
-            masked[name] = _covered(item, str(title), counts, depth + 1)
+            masked[name] = _covered(item, str(title), run, depth + 1)
         else:
-            masked[name] = _walked(item, counts, depth + 1)
+            masked[name] = _walked(item, run, depth + 1)
     return masked
 
 
-def _key(key: Any, taken: Mapping[Any, Any], counts: Counter[str]) -> Any:
+def _key(key: Any, taken: Mapping[Any, Any], run: _Run) -> Any:
     """A key may be a secret itself. Two of them become two keys still."""
     if type(key) is not str or (len(key) < SHORTEST_KEY and key.isidentifier()):
         return key
-    masked = _text(key, counts)
+    masked = _text(key, run)
     if masked == key:
         return key
     number, name = 1, masked
@@ -168,15 +211,15 @@ def _key(key: Any, taken: Mapping[Any, Any], counts: Counter[str]) -> Any:
     return name
 
 
-def _array(value: Iterable[Any], counts: Counter[str], depth: int) -> list[Any]:
+def _array(value: Iterable[Any], run: _Run, depth: int) -> list[Any]:
     items = list(value)
     masked = []
     for index, item in enumerate(items):
         name = items[index - 1] if index else None
         if type(name) is str and type(item) is str and _is_given(name, item, alone=len(items) == 2):
-            masked.append(_covered(item, name, counts, depth + 1))
+            masked.append(_covered(item, name, run, depth + 1))
         else:
-            masked.append(_walked(item, counts, depth + 1))
+            masked.append(_walked(item, run, depth + 1))
     return masked
 
 
@@ -187,7 +230,7 @@ def _is_given(name: str, item: str, *, alone: bool) -> bool:
     return _FLAG(name) is not None and not item.startswith("-") and sounds_secret(name)
 
 
-def _covered(value: Any, name: str, counts: Counter[str], depth: int, *, rule: str = "named") -> Any:
+def _covered(value: Any, name: str, run: _Run, depth: int, *, rule: str = "named") -> Any:
     """What stands under a name that sounds secret: every text in it, and numbers where a number may be a secret."""
     if depth > DEPTH_MAX:
         raise NotCanonical(f"nested deeper than {DEPTH_MAX} levels")
@@ -195,20 +238,20 @@ def _covered(value: Any, name: str, counts: Counter[str], depth: int, *, rule: s
         if _MARK.fullmatch(value):
             return value
         if is_secret_value(name, value):
-            counts[rule] += 1
+            run.counts[rule] += 1
             return f"[masked:{rule}]"
-        return _text(value, counts)
+        return _text(value, run)
     if isinstance(value, list | tuple):
-        return [_covered(item, name, counts, depth + 1, rule=rule) for item in value]
+        return [_covered(item, name, run, depth + 1, rule=rule) for item in value]
     if isinstance(value, dict):
         if _is_schema(value):
-            return _walked(value, counts, depth)
+            return _walked(value, run, depth)
         masked: dict[Any, Any] = {}
         for key, item in value.items():
-            masked[_key(key, masked, counts)] = _covered(item, name, counts, depth + 1, rule=rule)
+            masked[_key(key, masked, run)] = _covered(item, name, run, depth + 1, rule=rule)
         return masked
     if type(value) in (int, float) and covers_numbers(name):
-        counts[rule] += 1
+        run.counts[rule] += 1
         return f"[masked:{rule}]"
     return value
 
@@ -220,27 +263,29 @@ def _is_schema(value: Mapping[str, Any]) -> bool:
     return not _SCHEMA_KEYS.isdisjoint(value) or any(isinstance(one, str) and one in _SCHEMA_TYPES for one in kinds)
 
 
-def _text(text: str, counts: Counter[str]) -> str:
+def _text(text: str, run: _Run) -> str:
     if len(text) < SHORTEST or text.isalpha():
         return text
+    forms = run.forms
     for _ in range(ROUNDS):
-        spans = _merged(_found(text))
+        spans = _merged(_found(text, forms))
         if not spans:
             return text
         pieces, at = [], 0
         for start, end, rule in spans:
-            counts[rule] += 1
+            run.counts[rule] += 1
             pieces += [text[at:start], f"[masked:{rule}]"]
             at = end
         text = "".join([*pieces, text[at:]])
-    if _found(text):
-        counts["tangled"] += 1
+        forms = FORMS  # What was masked may have hidden another.
+    if _found(text, FORMS):
+        run.counts["tangled"] += 1
         return "[masked:tangled]"
     return text
 
 
-def _found(text: str) -> list[Span]:
-    spans = list(forms_in(text))
+def _found(text: str, forms: tuple[Form, ...]) -> list[Span]:
+    spans = list(forms_in(text, forms))
     lower = text.lower()
     if any(needle in lower for needle in NEEDLES):
         spans += assignments_in(text)

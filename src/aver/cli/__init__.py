@@ -19,7 +19,8 @@ VERBS = {
     "verify": ("aver.cli.verify", "prove a ledger, chain, record, bundle or file"),
     "prove": ("aver.cli.prove", "prove that a run has an action, without showing the others"),
     "log": ("aver.cli.log", "list chains, or the records of one; --follow watches"),
-    "show": ("aver.cli.show", "read one record: six sections, its seal, its verdict"),
+    "sessions": ("aver.cli.sessions", "what coding agents did: each session with its numbers and its verdict"),
+    "show": ("aver.cli.show", "read one record, or the story of a session, with its verdict"),
     "ingest": ("aver.cli.ingest", "seal what coding agents did, from their transcripts"),
     "watch": ("aver.cli.watch", "seal what coding agents do, as their transcripts tell it"),
     "reconcile": ("aver.cli.reconcile", "hold what was sealed of a session to its transcript, and to git"),
@@ -57,11 +58,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not arguments:
         print(overview(), file=sys.stderr)
         return 2
-    if arguments[0] == "hook" and len(arguments) > 2 and not arguments[1].startswith("-"):
-        from aver.cli.hook import straight
-
-        return straight(arguments[1:])
     try:
+        if arguments[0] == "hook" and len(arguments) > 2 and not arguments[1].startswith("-"):
+            from aver.cli.hook import start
+
+            start(arguments[1:])
         from aver.cli.running import run
 
         return run(arguments)

@@ -71,6 +71,13 @@ def examine(ledger: str | None) -> Iterator[Report]:
     yield from _guarded("keys", lambda: _keys(config))
     yield from _guarded("ledger", lambda: _ledger(config))
     yield from _space(config)
+    yield from _guarded("hooks", _hooks)
+
+
+def _hooks() -> Iterator[Report]:
+    from aver.cli.canaries import tried_out
+
+    yield from (Report(*one) for one in tried_out())
 
 
 def _guarded(subject: str, look: Callable[[], Iterator[Report]]) -> Iterator[Report]:

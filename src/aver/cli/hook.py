@@ -1,23 +1,24 @@
 """`aver hook`: the one program that coding agents' hooks start.
 
-It runs before and after every tool call, so it goes its own short way: `main` calls `straight`, which loads no parser
-and nothing but what the event needs. Whatever happens, standard output holds the answer in the tool's format or
+It runs before and after every tool call, so it goes its own short way: `main` calls `start`, which loads no parser and
+nothing but what the event needs, collects no garbage, and ends without taking Python apart. Whatever happens, standard output holds the answer in the tool's format or
 nothing, and the exit code is one that the tool understands.
 """
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
     import argparse
 
     from aver.cli.output import Screen
 
-__all__ = ["EXAMPLES", "add_arguments", "run", "straight"]
+__all__ = ["EXAMPLES", "add_arguments", "run", "start", "straight"]
 
 EXAMPLES = """\
   aver hook claude-code PreToolUse < payload.json     as Claude Code starts it
@@ -30,6 +31,13 @@ FAILED = 1
 """Tools show what stands on stderr then, and go on. 2 would block what the agent does, and is never an accident."""
 
 
+def start(arguments: Sequence[str]) -> NoReturn:
+    """Run a hook as a program. What it wrote is written, and what it opened is closed, when this leaves."""
+    gc.disable()
+    code = straight(arguments)
+    os._exit(code)
+
+
 def straight(arguments: Sequence[str]) -> int:
     """Run a hook without a parser: `TOOL EVENT [PAYLOAD]`. Nothing that happens gets past here but the exit code."""
     try:
@@ -39,6 +47,9 @@ def straight(arguments: Sequence[str]) -> int:
 
 
 def _answered(arguments: Sequence[str]) -> int:
+    from aver.cli.later import load_later
+
+    load_later("difflib", "inspect", "ipaddress", "tempfile")
     from aver.ingest.hooks.running import answer
 
     tool, event, *rest = arguments
@@ -55,6 +66,7 @@ def _told(words: str) -> int:
 
     try:
         sys.stderr.write(one_line(words) + "\n")
+        sys.stderr.flush()
     except (OSError, ValueError):
         pass  # Nobody listens.
     return FAILED

@@ -1,4 +1,5 @@
-"""`aver import`: the chains of a bundle, stored as they are and frozen. It trusts no key that comes with them."""
+"""`aver import`: chains of a bundle or of other tools' databases, stored as they are and frozen. No key that comes with
+them is trusted."""
 
 from __future__ import annotations
 
@@ -14,11 +15,13 @@ __all__ = ["EXAMPLES", "add_arguments", "run"]
 EXAMPLES = """\
   aver import ./bundle
   aver import ./bundle --only claude-code.5d2e
+  aver import ~/.agent-capsule                all that agent-capsule keeps on this machine
+  aver import 5d2e.db                         one database of agent-capsule or qp-capsule
   aver keys import ./bundle/index.json        which keys signed it; trusting one is your decision"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path", metavar="PATH", help="a bundle directory")
+    parser.add_argument("path", metavar="PATH", help="a bundle; a database, or all of the directory, of agent-capsule")
     parser.add_argument("--only", action="extend", nargs="+", metavar="CHAIN", help="only the chains with these ids")
     add_ledger(parser)
     add_tenant(parser)
@@ -27,12 +30,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
     from aver.ledger import open_ledger
-    from aver.ledger.bundle import import_bundle
+    from aver.ledger.bundle import import_bundle, import_databases
+    from aver.ledger.bundle.databases import is_foreign
     from aver.ledger.bundle.layout import bundle_directory
 
-    path = bundle_directory(Path(given.path))  # Before a ledger is made for it.
+    path = Path(given.path).expanduser()
+    foreign = is_foreign(path)
+    path = path if foreign else bundle_directory(path)  # Before a ledger is made for it.
     with open_ledger(given.ledger, tenant=given.tenant) as ledger:
-        done = import_bundle(ledger, path, only=given.only)
+        done = (import_databases if foreign else import_bundle)(ledger, path, only=given.only)
     if given.json:
         chains = [
             {"name": chain.name, "origin": chain.origin, "count": chain.count, "existed": chain.existed}
@@ -51,7 +57,12 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     screen.line(*status_parts(screen, done.verdict), f": {extent}; aver verify {path} tells more")
     for signer in done.unknown_signers:
         Errors().note(
-            f"signed by {signer}, whose key is not known here: aver keys import {path} --trust {signer}, "
+            f"signed by {signer}, whose key is not known here: {_how_to_know(signer, None if foreign else path)}, "
             "once its owner has confirmed it"
         )
     return exit_code([done.verdict.status], strict=False)
+
+
+def _how_to_know(signer: str, bundle: Path | None) -> str:
+    """A bundle has the keys with it; a database has none."""
+    return f"aver keys import {'FILE' if bundle is None else bundle} --trust {signer}"

@@ -50,7 +50,7 @@ _MARKS = {
     **dict.fromkeys(("not_checked", "pending"), ("–", "-", "dim")),
     "blocked": ("■", "#", "bad"),
 }
-_STYLES = {"good": "32", "bad": "31;1", "warn": "33", "dim": "2", "strong": "1"}
+_STYLES = {"good": "32", "bad": "31;1", "warn": "33", "dim": "2", "strong": "1", "added": "32", "removed": "31"}
 
 
 def safe(text: str) -> str:
@@ -123,7 +123,7 @@ def print_json(value: dict[str, Any]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Painted:
-    """Text in one of the styles `good`, `bad`, `warn`, `dim` and `strong`."""
+    """Text in one of the styles `good`, `bad`, `warn`, `dim`, `strong`, `added` and `removed`."""
 
     text: str
     style: str

@@ -1,4 +1,4 @@
-"""`aver show`: one record, readable: where it stands, its verdict, its six sections, its seal."""
+"""`aver show`: one record, readable: where it stands, its verdict, its six sections, its seal; or a session's story."""
 
 from __future__ import annotations
 
@@ -25,15 +25,19 @@ EXAMPLES = """\
   aver show capsule://claude-code.5d2e/7#reasoning/options/0      one place in it
   aver show 3f0c9a1b-2d4e-4f60-8a7b-5c6d7e8f9a0b --section outcome
   aver show capsule.json                                          a record in a file
+  aver show 5d2e                                                  what was done in a session; --full: all of it
+  aver show 5d2e --html session.html                              the same as one page
   aver show --raw capsule://claude-code.5d2e/7 | openssl dgst -sha3-256      its hash, by other means"""
 
 SECTIONS = ("trigger", "context", "reasoning", "authority", "execution", "outcome", "seal")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("thing", metavar="X", help="id, hash, key or capsule:// URI in the ledger, or a file")
+    parser.add_argument("thing", metavar="X", help="id, hash, key, URI or session in the ledger, or a file")
     parser.add_argument("--section", choices=SECTIONS, help="only this part")
     parser.add_argument("--raw", action="store_true", help="the exact bytes that were hashed, and nothing else")
+    parser.add_argument("--full", action="store_true", help="of a session: every line of every text")
+    parser.add_argument("--html", metavar="FILE", help="of a session: write it as one page that needs nothing else")
     add_ledger(parser)
     add_tenant(parser)
     add_json(parser)
@@ -45,6 +49,13 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     if given.raw and given.json:
         raise Usage("--raw and --json are two different outputs", advice="choose one")
     found = resolve(given.thing, tenant=given.tenant, ledger=given.ledger)
+    if found.record is None and not given.raw and given.section is None:
+        from aver.cli.session import show_session
+
+        if (code := show_session(found, given, screen)) is not None:
+            return code
+    if given.full or given.html:
+        raise Usage("--full and --html are for sessions", advice="aver sessions lists them")
     record = _one_record(found)
     if given.raw:
         _print_raw(record, screen)

@@ -46,7 +46,8 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     for one in found:
         words = f" {one.client:<12}  {one.part:<5}  {one.state:<10}  "
         why = f"  ({one_line(one.why)})" if one.why else ""
-        screen.line(screen.mark(_MARKS[one.state]), words, one_line(str(one.path)), why)
+        mark = "warning" if one.state == "installed" and one.why else _MARKS[one.state]
+        screen.line(screen.mark(mark), words, one_line(str(one.path)), why)
     return 0
 
 

@@ -10,12 +10,12 @@ from aver.cli.output import Painted, Part, Screen, plural
 if TYPE_CHECKING:
     from aver.verdict import Finding, Verdict
 
-__all__ = ["exit_code", "extent", "print_verdict", "status_parts"]
+__all__ = ["STYLES", "exit_code", "extent", "print_verdict", "status_parts"]
 
 MORE_SHOWN = 5
 """Further findings listed after the first; `--json` has the rest."""
 
-_STYLES = {"verified": "good", "qualified": "warn", "failed": "bad", "empty": "warn"}
+STYLES = {"verified": "good", "qualified": "warn", "failed": "bad", "empty": "warn"}
 
 
 def exit_code(statuses: Iterable[str], *, strict: bool) -> int:
@@ -24,7 +24,7 @@ def exit_code(statuses: Iterable[str], *, strict: bool) -> int:
 
 
 def status_parts(screen: Screen, verdict: Verdict) -> list[Part]:
-    return [screen.mark(verdict.status), " ", Painted(verdict.status, _STYLES[verdict.status])]
+    return [screen.mark(verdict.status), " ", Painted(verdict.status, STYLES[verdict.status])]
 
 
 def extent(verdict: Verdict) -> str:

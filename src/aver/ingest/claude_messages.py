@@ -6,14 +6,46 @@ grow from line to line; and the results of its calls may stand between them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from aver.ingest.claude_values import Json, whole_number, words
-from aver.ingest.deed import Call, Deed, Prompt, Tokens
+from aver.ingest.deed import Allowed, Call, Deed, Prompt, Tokens, What
 
-__all__ = ["Begun", "Held", "Lane", "Spending"]
+__all__ = ["Begun", "Held", "Lane", "Origin", "Spending"]
 
 _COUNTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
+
+
+class Origin(NamedTuple):
+    """Where a deed comes from: what its record says before it says anything."""
+
+    place: str
+    key: str
+    """What the record calls itself. A deed's own key follows from it."""
+    at: str | None
+    environment: Mapping[str, Any]
+    prompt: Prompt | None
+    agent: str
+    cause: str
+    model: str | None = None
+
+    def deed(self, what: What, key: str, summary: str, **more: Any) -> Deed:
+        facts: dict[str, Any] = {
+            "at": self.at,
+            "environment": self.environment,
+            "prompt": self.prompt,
+            "agent": self.agent,
+            "cause": self.cause,
+            "model": self.model,
+            "places": (self.place,),
+        }
+        return Deed(what=what, key=key, summary=summary, **facts | more)
+
+    def numbered(self, number: int) -> Origin:
+        """Of a record that gives more than one deed: the one with this number."""
+        return self._replace(key=f"{self.key}:{number}") if number else self
 
 
 @dataclass(slots=True)
@@ -21,8 +53,9 @@ class Held:
     """What the model has written and thought in a message, and what was not told yet."""
 
     message: str
-    deed: Deed
-    """The record that it began in: when, where, by which model."""
+    origin: Origin
+    failed: bool = False
+    """The program speaks in the model's place: the message never came."""
     texts: list[str] = field(default_factory=list)
     thoughts: list[str] = field(default_factory=list)
     signatures: list[str] = field(default_factory=list)
@@ -33,23 +66,24 @@ class Held:
         """A block `text`, `thinking` or `redacted_thinking`."""
         self.places.append(place)
         if block.get("type") == "text":
-            self.texts += filter(None, [words(block.get("text"))])
+            if text := words(block.get("text")):
+                self.texts.append(text)
             return
-        thought = words(block.get("thinking"))
-        self.thoughts += filter(None, [thought])
-        self.redacted = self.redacted or not thought
-        self.signatures += filter(None, [words(block.get("signature")) or words(block.get("data"))])
+        if thought := words(block.get("thinking")):
+            self.thoughts.append(thought)
+        else:
+            self.redacted = True
+        if signature := words(block.get("signature")) or words(block.get("data")):
+            self.signatures.append(signature)
 
-    def before(self, deed: Deed) -> Deed:
-        """The deed with what was said and thought before it."""
-        return replace(
-            deed,
-            text="\n".join(self.texts),
-            thinking="\n".join(self.thoughts),
-            signatures=tuple(self.signatures),
-            redacted=self.redacted,
-            places=tuple(dict.fromkeys((*self.places, *deed.places))),
-        )
+    def said(self) -> dict[str, Any]:
+        """What a deed tells of it."""
+        return {
+            "text": "\n".join(self.texts),
+            "thinking": "\n".join(self.thoughts),
+            "signatures": tuple(self.signatures),
+            "redacted": self.redacted,
+        }
 
 
 @dataclass(slots=True)
@@ -67,9 +101,14 @@ class Lane:
 class Begun:
     """A call whose result has not come."""
 
-    deed: Deed
+    origin: Origin
     call: Call
     message: str
+    summary: str
+    allowed: Allowed
+    said: dict[str, Any]
+    """What the model said and thought before it."""
+    places: list[str]
     launched: str = ""
     denied_by: str = ""
     """The hook that refused it."""

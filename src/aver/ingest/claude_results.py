@@ -16,6 +16,7 @@ from typing import Any, Literal
 from aver.ingest.claude_values import Json, items, light, one_line, whole_number, words
 from aver.ingest.deed import Allowed
 from aver.ingest.diffs import from_hunks, tally, unified
+from aver.ingest.heavy import reference
 from aver.ingest.records import text_in
 from aver.values import dataclass
 
@@ -202,7 +203,7 @@ def _command(given: _Given) -> Outcome | None:
         return Outcome(ok=True, result={"output": given.text}, side_effects=effects)
     kept = {name: light(value) for name, value in data.items() if value not in (None, False, "") or name in _STREAMS}
     if data.get("isImage") is True:
-        kept["stdout"] = light({"base64": data.get("stdout")})
+        kept["stdout"] = reference(words(data.get("stdout")), "image")
     if data.get("interrupted") is True:
         return Outcome(
             ok=False, result=kept, error="interrupted", note=" (interrupted)", side_effects=effects, status="partial"
@@ -229,11 +230,10 @@ def _read(given: _Given) -> Outcome | None:
             else None
         )
     if data.get("type") != "text":
-        return Outcome(
-            ok=True,
-            result={"type": data.get("type"), "file": light(file)},
-            note=f" ({one_line(words(data.get('type')))})",
-        )
+        sort, kept = words(data.get("type")), light(file)
+        if isinstance(picture := file.get("base64"), str):
+            kept["base64"] = reference(picture, words(file.get("type")) or "application/octet-stream")
+        return Outcome(ok=True, result={"type": sort, "file": kept}, note=f" ({one_line(sort)})")
     lines = whole_number(file.get("numLines"))
     content = words(file.get("content"))
     lines = content.count("\n") + 1 if lines is None else lines

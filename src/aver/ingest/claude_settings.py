@@ -78,8 +78,9 @@ class Settings:
         self.mode = ""
         self._told: dict[str, Any] = {}
 
-    def change(self, sort: str, record: Json) -> Change | None:
-        """What a record of a `KNOWN` sort changes; None where that is nothing."""
+    def change(self, sort: str, record: Json, newest: str) -> Change | None:
+        """What a record of a `KNOWN` sort changes; None where that is nothing. `newest` is the id of the last record of
+        the conversation before it."""
         if sort == "permission-mode":
             return self.mode_change(record.get("permissionMode"))
         if sort == "ended-by-model":
@@ -89,7 +90,8 @@ class Settings:
             summary = f"queue, {one_line(operation)}: {one_line(text)}"
             return None if operation in _TOLD_ELSEWHERE else Change(what="note", summary=summary, text=text)
         if sort in _TITLES:
-            return self._title(sort, words(record.get(_TITLES[sort])), words(record.get("leafUuid")))
+            ours = sort != "summary" or (bool(newest) and record.get("leafUuid") == newest)
+            return self._title(sort, words(record.get(_TITLES[sort])), ours=ours)
         return self._plain(sort, {name: light(value) for name, value in record.items() if name not in _COMMON})
 
     def mode_change(self, told: Any) -> Change | None:
@@ -106,12 +108,12 @@ class Settings:
         shown = one_line(", ".join(item for item in value.values() if isinstance(item, str)))
         return Change(summary=f"{sort}: {shown}" if shown else sort, result=value)
 
-    def _title(self, sort: str, title: str, leaf: str) -> Change | None:
-        if not title or self._told.get(sort) == (title, leaf):
+    def _title(self, sort: str, title: str, *, ours: bool) -> Change | None:
+        if not title or self._told.get(sort) == title:
             return None
-        self._told[sort] = (title, leaf)
+        self._told[sort] = title
         # A summary may be that of another session, which was resumed as this one. What a person chose stays.
-        applies = sort == "custom-title" or (sort == "ai-title" and "custom-title" not in self._told)
+        applies = sort == "custom-title" or (ours and "custom-title" not in self._told)
         summary = f"{sort.replace('-', ' ')}: {one_line(title)}"
         return Change(summary=summary, text=title, title=title if applies else None)
 

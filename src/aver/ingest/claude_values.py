@@ -6,12 +6,13 @@ are sealed by their digests, so that these still bind what is left out here.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["BULKY", "Json", "digest", "items", "light", "one_line", "summarised", "whole_number", "words"]
+from aver.ingest.heavy import lightened, reference
+
+__all__ = ["BULKY", "Json", "items", "light", "one_line", "summarised", "whole_number", "words"]
 
 Json = Mapping[str, Any]
 
@@ -44,24 +45,9 @@ def one_line(text: str) -> str:
     return line if len(line) <= LINE_MAX else f"{line[: LINE_MAX - 1]}…"
 
 
-def digest(text: str) -> dict[str, Any]:
-    data = text.encode("utf-8", "surrogatepass")
-    return {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}
-
-
 def light(value: Any) -> Any:
     """The value with digests in the place of whole files and pictures."""
-    if isinstance(value, list):
-        return [light(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    is_encoded = value.get("type") == "base64"
-    return {
-        name: digest(item)
-        if isinstance(item, str) and (name in _WHOLE_FILES or (is_encoded and name == "data"))
-        else light(item)
-        for name, item in value.items()
-    }
+    return lightened(value, _WHOLE_FILES)
 
 
 def summarised(value: Any) -> Any:
@@ -69,4 +55,4 @@ def summarised(value: Any) -> Any:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
     if len(text) <= BULKY // 4 or len(text.encode("utf-8", "surrogatepass")) <= BULKY:
         return light(value)
-    return {**digest(text), "begins": text[:BEGINNING]}
+    return {**reference(text), "begins": text[:BEGINNING]}

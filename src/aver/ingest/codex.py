@@ -85,8 +85,9 @@ def _rollouts(around: Surroundings) -> list[Path]:
 def _owner(path: Path) -> _Owner | None:
     """Whose a rollout is; None where its first line is still being written, or it cannot be read."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        with os.fdopen(handle, "rb") as file:
+        if not path.is_file():  # Opening a pipe would hang us.
+            return None
+        with path.open("rb") as file:
             first = file.readline(FIRST_LINE_MAX)
     except OSError:
         return None

@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from aver.ingest.heavy import without_pictures
+from aver.ingest.heavy import reference, without_pictures
 from aver.ingest.patches import BEGIN, Patch, applied, read_patch
 from aver.ingest.records import as_json, text_in
 from aver.values import dataclass
@@ -29,7 +29,7 @@ ERROR_MAX = 2_000
 """Characters of an output that are told as the reason of a failure; all of it is in the result."""
 
 SHELLS = ("shell", "container.exec", "local_shell", "shell_command", "exec_command", "write_stdin", "user_shell")
-"""Tools that run commands: they always say how a command ended, or that it did not run."""
+"""Tools that run commands: where an output does not say how the command ended, it did not run."""
 
 _HEAD_LINE = re.compile(
     r"(?:Chunk ID: .*|Wall time: (?P<wall>[0-9.]{1,20}) seconds|Process exited with code (?P<exited>-?[0-9]{1,9})"
@@ -114,7 +114,7 @@ def account(sort: str, body: Mapping[str, Any]) -> Account | None:
         return None
     invocation = body.get("invocation")
     named = invocation if isinstance(invocation, Mapping) else body
-    answer, error = _answer(body)
+    answer, error = _answer(sort, body)
     exit_code, status = _int(body.get("exit_code")), body.get("status")
     source = body.get("source")
     agents = body.get("receiver_thread_ids")
@@ -152,9 +152,12 @@ def outcome(tool: str, arguments: Mapping[str, Any], output: Any, accounts: Sequ
         ok = False
     patch = _patch_of(tool, arguments, accounts, cwd) if ok is not False else None
     command = command_of(arguments)
+    launched = next((one.launched for one in accounts if one.launched), "") or _spawned(tool, told.body)
     effects = [f"{verb} {path}" for verb, path in patch.changes] if patch is not None else []
-    if command and refusal is None and not (patch is not None and BEGIN in command):
+    if command and (ok or exit_code is not None or told.running) and not (patch is not None and BEGIN in command):
         effects.append(f"ran {command}")
+    if launched:
+        effects.append(f"delegated to {_agent(arguments, launched)}")
     return Outcome(
         result=_result(told, exit_code, accounts),
         ok=ok,
@@ -164,7 +167,7 @@ def outcome(tool: str, arguments: Mapping[str, Any], output: Any, accounts: Sequ
         effects=tuple(effects),
         duration_ms=_took(told, accounts),
         refusal=refusal,
-        launched=next((one.launched for one in accounts if one.launched), "") or _spawned(tool, told.body),
+        launched=launched,
     )
 
 
@@ -198,8 +201,8 @@ def _read(output: Any, tool: str) -> _Output:
         return _Output(without_pictures(output), ok=done)
     told = _headed(output)
     if told is None:
-        ran = tool not in SHELLS and tool != "apply_patch"
-        return _Output(output, ok=ran and not _FAILED(output))
+        says_how = tool in SHELLS or tool == "apply_patch" or (tool == "spawn_agent" and value is output)
+        return _Output(output, ok=not says_how and not _FAILED(output))
     return told
 
 
@@ -307,11 +310,19 @@ def _spawned(tool: str, body: Any) -> str:
     return agent if isinstance(agent, str) else ""
 
 
-def _answer(body: Mapping[str, Any]) -> tuple[Any, str]:
+def _agent(arguments: Mapping[str, Any], launched: str) -> str:
+    named = arguments.get("agent_type") or arguments.get("task_name")
+    return named if isinstance(named, str) else launched
+
+
+def _answer(sort: str, body: Mapping[str, Any]) -> tuple[Any, str]:
     """What a tool gave back, and why it gave nothing."""
     result, error = body.get("result"), body.get("error")
-    if isinstance(result, dict) and result.keys() in ({"Ok"}, {"Err"}):
-        result, error = result.get("Ok"), result.get("Err", error)
+    if sort in ("ImageGeneration", "image_generation_end") and isinstance(result, str):
+        result = reference(result, "image")
+    if isinstance(result, dict) and len(result) == 1 and ("Ok" in result or "Err" in result):
+        error = result.get("Err", error)
+        result = result.get("Ok")
     if isinstance(error, Mapping):
         error = error.get("message")
     items = body.get("content_items")
@@ -354,7 +365,7 @@ def _arguments(sort: str, named: Mapping[str, Any]) -> dict[str, Any]:
     given = named.get("arguments")
     if isinstance(given, Mapping):
         return dict(given)
-    keys = ("command", "cwd", "query", "action", "prompt", "path", "revised_prompt")
+    keys = ("command", "cwd", "query", "action", "prompt", "path", "revised_prompt", "saved_path")
     return {key: named[key] for key in keys if named.get(key) is not None}
 
 

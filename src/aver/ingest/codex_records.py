@@ -6,12 +6,10 @@ A record's sort is its type and that of what it carries: `response_item.function
 
 from __future__ import annotations
 
-import hashlib
+import json
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple
-
-import orjson
+from typing import Any, Literal, NamedTuple
 
 from aver.ingest.contract import Raw
 from aver.ingest.deed import Allowed, Tokens
@@ -20,9 +18,10 @@ from aver.ingest.records import UNREADABLE, parsed, text_in
 from aver.ingest.times import utc
 
 __all__ = [
-    *("ACCOUNTS", "ANSWERS_AGAIN", "NOTES", "PROMPTS_AGAIN", "SKIPPED", "Line", "Thought", "base_instructions"),
-    *("is_injected", "is_older", "light", "line_of", "names_thread", "session_facts", "settings_of", "thought_of"),
-    *("tokens_of", "under_policy"),
+    *("ACCOUNTS", "ANSWERS_AGAIN", "LINE_MAX", "NOTES", "PROMPTS_AGAIN", "SKIPPED", "THOUGHTS"),
+    *("TURN_ENDS", "Line", "Note", "Thought", "base_instructions", "first_line", "is_older"),
+    *("is_users", "light", "line_of", "looks_injected", "names_thread", "note_of", "session_facts"),
+    *("settings_of", "thought_of", "tokens_of", "under_policy"),
 ]
 
 ACCOUNTS = frozenset(
@@ -36,13 +35,14 @@ ACCOUNTS = frozenset(
     f"item_completed.{name}"
     for name in (
         *("CommandExecution", "FileChange", "McpToolCall", "DynamicToolCall", "CollabAgentToolCall", "WebSearch"),
-        *("ImageView", "ImageGeneration", "FunctionCallOutput"),
+        *("ImageView", "ImageGeneration"),
     )
 )
 """Events that tell of a call what its output does not."""
 
 PROMPTS_AGAIN = ("event_msg.user_message", "item_completed.UserMessage")
 ANSWERS_AGAIN = ("event_msg.agent_message", "item_completed.AgentMessage")
+THOUGHTS = ("response_item.reasoning", "event_msg.agent_reasoning_raw_content", "item_completed.Reasoning")
 
 NOTES = {
     "compacted": "history compacted",
@@ -82,9 +82,18 @@ NOTES = {
 }
 """Records that are notes, and what they are called."""
 
+TURN_ENDS = ("event_msg.task_complete", "event_msg.turn_complete", "event_msg.turn_aborted")
+_STATUSES: Mapping[str, Literal["partial", "failure"]] = {
+    "event_msg.turn_aborted": "partial",
+    "event_msg.error": "failure",
+    "event_msg.stream_error": "failure",
+}
+
+LINE_MAX = 160
+"""Characters of a text that stand in a summary."""
+
 SKIPPED = frozenset(
     (
-        "token_usage_record",  # What `token_count` says, which every version writes.
         "world_state",  # What the model is told about its surroundings: it stands in messages to it.
         "dynamic_tools_updated",  # Which tools a client offers; what is called is in the calls.
         "inter_agent_communication_metadata",  # Of a message that has its own record.
@@ -112,8 +121,12 @@ _INJECTED = (
 )
 """How texts begin that Codex puts among the messages of the user."""
 
-_UUID7 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}").fullmatch
-_LEGACY_ITEMS = ("message", "reasoning", "function_call", "function_call_output", "local_shell_call")
+_UUID7 = re.compile(r"([0-9a-f]{8}-[0-9a-f]{4})-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}").fullmatch
+"""Such an id begins with the milliseconds of its making."""
+_EARLY_ITEMS = (
+    *("message", "reasoning", "function_call", "function_call_output", "local_shell_call", "custom_tool_call"),
+    *("custom_tool_call_output", "web_search_call"),
+)
 
 
 class Line(NamedTuple):
@@ -127,10 +140,25 @@ class Line(NamedTuple):
     """The payload, where `body` is an item inside it."""
 
 
+class Note(NamedTuple):
+    """What a record says that is neither a message nor a call."""
+
+    summary: str
+    words: str
+    status: Literal["partial", "failure"] | None
+    title: str | None
+    took_ms: int | None
+    facts: dict[str, Any]
+    ends_turn: str
+    """The key of the end of a turn; empty where it is none, or its turn has no id."""
+
+
 class Thought(NamedTuple):
-    text: str
+    """A reasoning. What is encrypted stays known by its digest."""
+
+    content: str
+    summary: str
     signature: str
-    redacted: bool
 
 
 def line_of(raw: Raw) -> Line | None:
@@ -151,8 +179,8 @@ def line_of(raw: Raw) -> Line | None:
 
 
 def _early(record: dict[str, Any], kind: Any, at: str | None, place: str) -> Line | None:
-    """A record of the versions of early 2025: no envelope around what it says."""
-    if kind in _LEGACY_ITEMS:
+    """A record of an early version, such as 0.29: no envelope around what it says."""
+    if kind in _EARLY_ITEMS:
         return Line(f"response_item.{kind}", record, at, place, record)
     if "record_type" in record:
         return Line("early.state", record, at, place, record)
@@ -161,18 +189,23 @@ def _early(record: dict[str, Any], kind: Any, at: str | None, place: str) -> Lin
     return Line(str(kind), record, at, place, record) if isinstance(kind, str) else None
 
 
-def is_injected(body: Mapping[str, Any], text: str) -> bool:
-    """Whether a message of the user's side was put there by Codex. Newer versions say of what kind its texts are."""
+def is_users(body: Mapping[str, Any]) -> bool | None:
+    """Whether a message in the user's name is the user's, or put there by Codex; None where it does not say."""
     about = body.get("internal_chat_message_metadata_passthrough")
     kinds = about.get("content_item_kinds") if isinstance(about, Mapping) else None
-    if isinstance(kinds, list) and kinds and all(isinstance(kind, str) for kind in kinds):
-        return not any(kind.startswith("user.") or kind == "unknown" for kind in kinds)
+    if not isinstance(kinds, list) or "unknown" in kinds or not all(isinstance(kind, str) for kind in kinds):
+        return None
+    return any(kind.startswith("user.") for kind in kinds) if kinds else None
+
+
+def looks_injected(text: str) -> bool:
     return text.lstrip().startswith(_INJECTED)
 
 
 def is_older(turn: Any, thread: str) -> bool:
-    """Whether a turn began before a thread did, and so is of another: both ids are UUIDs that begin with their time."""
-    return isinstance(turn, str) and bool(_UUID7(turn)) and bool(_UUID7(thread)) and turn < thread
+    """Whether a turn surely began before a thread did, and so is of another."""
+    begun, made = _UUID7(turn) if isinstance(turn, str) else None, _UUID7(thread)
+    return begun is not None and made is not None and begun[1] < made[1]
 
 
 def names_thread(line: Line, thread: str) -> bool:
@@ -200,8 +233,9 @@ def session_facts(meta: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def settings_of(line: Line) -> dict[str, Any]:
-    """What holds from here on: of a turn's context, of changed settings, of a turn's beginning."""
-    body = line.body.get("thread_settings", line.body)
+    """What holds from here on, as a turn's context or beginning, changed settings or a count of tokens say it."""
+    inner = "info" if line.sort == "event_msg.token_count" else "thread_settings"
+    body = line.body.get(inner, line.body)
     body = body if isinstance(body, Mapping) else {}
     facts = {
         "turn_id": body.get("turn_id"),
@@ -223,21 +257,41 @@ def base_instructions(meta: Mapping[str, Any]) -> str:
     return text if isinstance(text, str) else ""
 
 
-def thought_of(body: Mapping[str, Any]) -> Thought:
-    """The text of a reasoning: its content, else its summary. What is encrypted stays known by its digest."""
-    content, summary = text_in(body.get("content")), text_in(body.get("summary"))
+def note_of(line: Line) -> Note:
+    body, sort = line.body, line.sort
+    words = next((body[name] for name in ("message", "reason", "text") if isinstance(body.get(name), str)), "")
+    name, took, turn, snapshot = (body.get(key) for key in ("thread_name", "duration_ms", "turn_id", "ghost_commit"))
+    return Note(
+        summary=f"{NOTES[sort]}: {first_line(words)}".removesuffix(": "),
+        words=words,
+        status=_STATUSES.get(sort),
+        title=name if isinstance(name, str) and name else None,
+        took_ms=took if isinstance(took, int) and not isinstance(took, bool) and 0 <= took < 2**53 else None,
+        facts={"checkpoint": snapshot.get("id")} if isinstance(snapshot, Mapping) else {},
+        ends_turn=f"{turn}:{sort.partition('.')[2]}" if sort in TURN_ENDS and isinstance(turn, str) and turn else "",
+    )
+
+
+def first_line(text: str) -> str:
+    """What stands of a text in a summary."""
+    line = text.strip().partition("\n")[0]
+    return line if len(line) <= LINE_MAX else f"{line[:LINE_MAX]}…"
+
+
+def thought_of(line: Line) -> Thought:
+    body = line.body
+    if line.sort != "response_item.reasoning":
+        return Thought(text_in(body.get("raw_content") or body.get("text")), text_in(body.get("summary_text")), "")
     hidden = body.get("encrypted_content")
-    hidden = hidden if isinstance(hidden, str) else ""
-    digest = hashlib.sha256(hidden.encode("utf-8", "surrogatepass")).hexdigest()
-    return Thought(content or summary, f"sha256:{digest}" if hidden else "", bool(hidden) and not content)
+    signature = f"sha256:{reference(hidden)['sha256']}" if isinstance(hidden, str) and hidden else ""
+    return Thought(text_in(body.get("content")), text_in(body.get("summary")), signature)
 
 
-def tokens_of(info: Mapping[str, Any]) -> Tokens | None:
-    """What the last answer of the API cost; None where nothing is said of it."""
-    last = info.get("last_token_usage")
-    if not isinstance(last, Mapping):
+def tokens_of(usage: Any) -> Tokens | None:
+    """What one answer of the API cost; None where that is not said."""
+    if not isinstance(usage, Mapping):
         return None
-    counts = {name: count for name, count in last.items() if isinstance(count, int) and not isinstance(count, bool)}
+    counts = {name: count for name, count in usage.items() if isinstance(count, int) and not isinstance(count, bool)}
     return Tokens(input=counts.get("input_tokens"), output=counts.get("output_tokens"), native=counts)
 
 
@@ -255,18 +309,12 @@ def light(body: Mapping[str, Any]) -> dict[str, Any]:
     """A record's content, what is heavy or a copy in it by digest and size."""
     heavy = {name: body[name] for name in _COPIES if isinstance(body.get(name), list | dict | str) and body[name]}
     rest = {name: value for name, value in body.items() if name not in heavy and name not in _INNER}
-    kept = {name: reference(orjson.dumps(value).decode(), "application/json") for name, value in heavy.items()}
+    kept = {name: reference(json.dumps(value, ensure_ascii=False), "application/json") for name, value in heavy.items()}
     return {**without_pictures(rest), **kept}
 
 
 _COPIES = (
-    "replacement_history",
-    "replacement_history_metadata",
-    "base_instructions",
-    "instructions",
-    "ghost_commit",
-) + (
-    "encrypted_content",
-    "dynamic_tools",
+    *("replacement_history", "replacement_history_metadata", "base_instructions", "instructions", "ghost_commit"),
+    *("encrypted_content", "dynamic_tools"),
 )
 _INNER = ("internal_chat_message_metadata_passthrough",)

@@ -8,20 +8,21 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from aver.ingest.codex_calls import NOTHING, SHELLS, Account, Outcome, command_of, outcome
-from aver.ingest.codex_records import Line
+from aver.ingest.codex_records import LINE_MAX, Line, first_line, thought_of, tokens_of
 from aver.ingest.deed import Allowed, Call, Deed, Tokens
 from aver.ingest.diffs import tally
 from aver.ingest.heavy import reference, without_pictures
+from aver.ingest.patches import read_patch
 from aver.ingest.records import as_json, text_in
 from aver.ingest.times import ms_between
 
-__all__ = ["CALLS", "OUTPUTS", "Repeats", "Told", "first_line", "pictures", "said"]
+__all__ = ["CALLS", "OUTPUTS", "Counted", "Repeats", "Side", "Thoughts", "Told", "added", "pictures", "said"]
+
+Side = Literal["item", "event"]
+"""Where a message stands."""
 
 EXPECTED_MAX = 8
 """Messages that may still be repeated from the other side: more than these are never written in a row."""
-
-LINE_MAX = 160
-"""Characters of a text that stand in a summary."""
 
 OUTPUTS = (
     "response_item.function_call_output",
@@ -47,26 +48,27 @@ class Told:
 
     def deed(self) -> Deed:
         """All that is known by now."""
-        deed = replace(self.base, tokens=self.tokens, places=tuple(dict.fromkeys(self.places)))
-        call = deed.call
+        base, call, places = self.base, self.base.call, tuple(dict.fromkeys(self.places))
         if call is None:
-            return deed
+            return replace(base, tokens=self.tokens, places=places)
         if self.output is NOTHING and not self.accounts:
-            return replace(deed, summary=_summary(call, None), status="pending")
-        cwd = deed.environment.get("cwd")
+            summary = _summary(call, None)
+            return replace(base, tokens=self.tokens, places=places, summary=summary, status="pending")
+        cwd = base.environment.get("cwd")
         came = outcome(call.tool, call.arguments, self.output, self.accounts, cwd if isinstance(cwd, str) else "")
-        took = came.duration_ms if came.duration_ms is not None else ms_between(deed.at, self.ended)
-        environment = {**deed.environment, "process": came.running} if came.running else deed.environment
         return replace(
-            deed,
+            base,
+            tokens=self.tokens,
+            places=places,
             call=replace(call, result=came.result, ok=came.ok, error=came.error, diff=came.diff),
             summary=_summary(call, came),
-            duration_ms=took,
+            # Early versions write a call and its output at once: then nothing is known of the time between.
+            duration_ms=came.duration_ms if came.duration_ms is not None else ms_between(base.at, self.ended) or None,
             status="partial" if came.running else None,
             side_effects=came.effects,
             allowed=self._allowed(came),
             launched=came.launched,
-            environment=environment,
+            environment={**base.environment, "process": came.running} if came.running else base.environment,
         )
 
     def _allowed(self, came: Outcome) -> Allowed:
@@ -83,21 +85,87 @@ class Told:
         return policy
 
 
+class Thoughts:
+    """Reasoning, until something comes of it. Its content may stand in the reasoning itself or in an event about it;
+    where it is nowhere, the summary is what there is."""
+
+    def __init__(self) -> None:
+        self.lines: list[Line] = []
+        self._contents: list[str] = []
+        self._summaries: list[str] = []
+        self._signatures: list[str] = []
+
+    def take(self, line: Line) -> None:
+        thought = thought_of(line)
+        known = (*self._contents, *self._summaries)
+        self._contents += [thought.content] if thought.content and thought.content not in known else []
+        self._summaries += [thought.summary] if thought.summary and thought.summary not in known else []
+        self._signatures += [thought.signature] if thought.signature else []
+        self.lines.append(line)
+
+    def given_to(self, deed: Deed) -> Deed:
+        """The deed that they led to. They are forgotten here."""
+        if not self.lines:
+            return deed
+        deed = replace(
+            deed,
+            thinking="\n\n".join(self._contents or self._summaries),
+            signatures=tuple(self._signatures),
+            redacted=bool(self._signatures) and not self._contents,
+            places=tuple(dict.fromkeys([*(line.place for line in self.lines), *deed.places])),
+        )
+        self.lines, self._contents, self._summaries, self._signatures = [], [], [], []
+        return deed
+
+
+class Counted:
+    """Which tokens were counted. Early versions count them in nothing but `token_count`, and write that again when
+    nothing was added; later ones write a record for each answer of the API, and `token_count` besides."""
+
+    def __init__(self) -> None:
+        self._total: Any = None
+        self._by_answer = False
+
+    def new_in(self, line: Line) -> Tokens | None:
+        if line.sort == "token_usage_record":
+            self._by_answer = True
+            return tokens_of(line.body.get("usage"))
+        info = line.body.get("info")
+        if self._by_answer or not isinstance(info, Mapping):
+            return None
+        before, self._total = self._total, info.get("total_token_usage")
+        if self._total is not None and self._total == before:
+            return None
+        return tokens_of(info.get("last_token_usage"))
+
+
+def added(before: Tokens | None, tokens: Tokens) -> Tokens:
+    """The tokens of two answers of the API, of which the first came to nothing that is told."""
+    if before is None:
+        return tokens
+    native = {
+        name: before.native.get(name, 0) + tokens.native.get(name, 0) for name in {**before.native, **tokens.native}
+    }
+    return Tokens(input=native.get("input_tokens"), output=native.get("output_tokens"), native=native)
+
+
 class Repeats:
     """Messages that come twice, as an item and as an event: which of them were told."""
 
     def __init__(self) -> None:
         self._expected: dict[str, deque[str]] = {side: deque(maxlen=EXPECTED_MAX) for side in ("item", "event")}
 
-    def again(self, side: Literal["item", "event"], text: str, same: Callable[[str, str], bool]) -> bool:
-        """Whether the other side told it already; if not, it will be expected from there."""
+    def told(self, side: Side, text: str, same: Callable[[str, str], bool]) -> bool:
+        """Whether the other side told it already, and is not repeated yet."""
         other = self._expected["event" if side == "item" else "item"]
-        for told in other:
-            if same(told, text):
-                other.remove(told)
-                return True
+        again = next((told for told in other if same(told, text)), None)
+        if again is not None:
+            other.remove(again)
+        return again is not None
+
+    def expect(self, side: Side, text: str) -> None:
+        """One side told it: the other will."""
         self._expected[side].append(text)
-        return False
 
     def forget(self) -> None:
         for expected in self._expected.values():
@@ -119,16 +187,11 @@ def pictures(body: Mapping[str, Any]) -> Any:
     return {"pictures": without_pictures(found)} if found else None
 
 
-def first_line(text: str) -> str:
-    line = text.strip().partition("\n")[0]
-    return line if len(line) <= LINE_MAX else f"{line[:LINE_MAX]}…"
-
-
 def _summary(call: Call, came: Outcome | None) -> str:
     if came is not None and came.diff is not None:
         paths = [effect.partition(" ")[2] for effect in came.effects if not effect.startswith("ran ")]
         return f"{call.tool}: {first_line(', '.join(paths))} {tally(came.diff)}"
-    about = first_line(command_of(call.arguments) or _subject(call.arguments))
+    about = first_line(command_of(call.arguments) or _subject(call.arguments) or _paths(call))
     line = f"{call.tool}: {about}" if about else call.tool
     code = came.result.get("exit_code") if came is not None and isinstance(came.result, dict) else None
     return f"{line} (exit {code})" if code and call.tool in SHELLS else line
@@ -140,6 +203,12 @@ def _subject(arguments: Mapping[str, Any]) -> str:
     places = (arguments, action) if isinstance(action, Mapping) else (arguments,)
     names = ("query", "url", "pattern", "path", "message", "prompt", "objective", "chars")
     return next((text for place in places for name in names if isinstance(text := place.get(name), str) and text), "")
+
+
+def _paths(call: Call) -> str:
+    given = call.arguments.get("input")
+    patch = read_patch(given) if isinstance(given, str) else None
+    return "" if patch is None else ", ".join(path for _, path in patch.changes)
 
 
 def _function_call(body: Mapping[str, Any]) -> tuple[str, Any, Any, Any]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, Literal
 
 from aver.ingest.codex_calls import NOTHING, Account, account
@@ -25,20 +26,23 @@ from aver.ingest.codex_records import (
     NOTES,
     PROMPTS_AGAIN,
     SKIPPED,
+    THOUGHTS,
+    TURN_ENDS,
     Line,
     base_instructions,
-    is_injected,
+    first_line,
     is_older,
+    is_users,
     light,
     line_of,
+    looks_injected,
     names_thread,
+    note_of,
     session_facts,
     settings_of,
-    thought_of,
-    tokens_of,
     under_policy,
 )
-from aver.ingest.codex_told import CALLS, OUTPUTS, Repeats, Told, first_line, pictures, said
+from aver.ingest.codex_told import CALLS, OUTPUTS, Counted, Repeats, Side, Thoughts, Told, added, pictures, said
 from aver.ingest.contract import Raw, Source
 from aver.ingest.deed import Allowed, Call, Deed, Prompt, Tokens, unknown
 from aver.ingest.heavy import reference, without_pictures
@@ -46,13 +50,7 @@ from aver.ingest.records import UNREADABLE, parsed
 
 __all__ = ["CodexTurn"]
 
-_STATUSES: Mapping[str, Literal["partial", "failure"]] = {
-    "event_msg.turn_aborted": "partial",
-    "event_msg.error": "failure",
-    "event_msg.stream_error": "failure",
-}
 _ASKS = ("event_msg.exec_approval_request", "event_msg.apply_patch_approval_request")
-_TURN_ENDS = ("event_msg.task_complete", "event_msg.turn_complete", "event_msg.turn_aborted", "event_msg.task_started")
 _COMES_FIRST = ("web_search_end", "WebSearch", "image_generation_end", "ImageGeneration")
 """Accounts that are written before the call that they are of."""
 
@@ -72,28 +70,32 @@ class CodexTurn:
         self._early: dict[str, tuple[Account, Line]] = {}
         self._keys: set[str] = set()
         self._prompts, self._answers = Repeats(), Repeats()
-        self._thoughts: list[str] = []
-        self._signatures: list[str] = []
-        self._redacted = False
-        self._thought_in: list[Line] = []
+        self._held: Line | None = None
+        """A message in the user's name, of which the next record tells whether it is the user's."""
+        self._prompts_have_events = False
+        self._thoughts = Thoughts()
         self._tokens: Tokens | None = None
-        self._total: Any = None
-        self._forked = self._copying = False
+        """What an answer of the API cost that nothing was told of yet."""
+        self._tokens_in = Line("", {}, None, "", {})
+        self._counted = Counted()
+        self._answered = False
+        """Whether an output was told since anything was given out."""
+        self._may_copy = self._after_other = self._copying = False
 
     def take(self, raw: Raw) -> Iterable[Deed]:
         line = line_of(raw)
         if line is None:
-            return [*self._flush(), self._unknown(raw.place, "", _kept(raw), None)]
+            return [*self._held_back(None), *self._flush(), self._unknown(raw.place, "", _kept(raw), None)]
         if self._is_copy(line):
             return []
-        return [*self._told(line)]
+        return [*self._held_back(line), *self._told(line)]
 
     def end(self) -> Iterable[Deed]:
-        deeds = [*self._unclaimed(), *self._flush()]
+        deeds = [*self._held_back(None), *self._unclaimed(), *self._flush()]
         deeds += [told.deed() for told in self._waiting]
         self._waiting.clear()
         self._calls.clear()
-        if self._thought_in or self._tokens is not None:
+        if self._thoughts.lines or self._tokens is not None:
             deeds.append(self._trailing())
         return deeds
 
@@ -101,21 +103,22 @@ class CodexTurn:
 
     def _told(self, line: Line) -> Iterator[Deed]:
         sort = line.sort
+        if sort in SKIPPED:
+            return
         if sort in ACCOUNTS:
             yield from self._account(line)
-        elif sort == "event_msg.token_count":
-            self._count(line)
-            yield from self._flush()
-        elif sort in SKIPPED:
-            return
-        elif sort in ("event_msg.agent_reasoning_raw_content", "item_completed.Reasoning"):
-            self._think(line)
-        elif sort in ANSWERS_AGAIN:
-            self._answer(line, "event")
         elif sort in _ASKS:
             self._asked(line)
-        else:
+        elif sort == "token_usage_record":
+            self._count(line)
+        elif sort == "event_msg.token_count":
+            self._settings |= settings_of(line)
+            self._count(line)
             yield from self._flush()
+        else:
+            # What the model says in a row is one answer of the API, whose tokens are told after it.
+            if self._answered or not _is_models(line):
+                yield from self._flush()
             yield from self._other(line)
 
     def _other(self, line: Line) -> Iterator[Deed]:
@@ -127,12 +130,14 @@ class CodexTurn:
             self._settings |= settings_of(line)
         elif sort == "session_meta":
             yield self._session_deed(line)
-        elif sort == "response_item.reasoning":
-            self._think(line)
+        elif sort in THOUGHTS:
+            self._thoughts.take(line)
+        elif sort in ANSWERS_AGAIN:
+            self._answer(line, "event")
         elif sort == "response_item.message":
             yield from self._message(line)
         elif sort in PROMPTS_AGAIN:
-            yield from self._asked_for(line, "event", said(body))
+            yield from self._asked_for(line, "event")
         elif sort in CALLS:
             yield from self._call(line, *CALLS[sort](body))
         elif sort in OUTPUTS:
@@ -143,16 +148,17 @@ class CodexTurn:
             yield self._unknown(line.place, sort, dict(line.outer), line.at)
 
     def _is_copy(self, line: Line) -> bool:
-        """Whether a record is another thread's, copied when this one was forked from it. Only what is certain counts:
-        it stands after that thread's own first record, in a turn that is older than this thread."""
-        if not self._forked:
+        """Whether a record is another thread's, copied when this one was forked from it. Only what is certain counts,
+        as nobody may hide records by this: this thread says that it is a fork, nothing of its own was told before, and
+        the record stands after the other thread's first one, in a turn that is older than this thread."""
+        if line.sort == "session_meta":
             return False
-        if names_thread(line, self._thread):
-            self._copying = False
-        elif line.sort in ("turn_context", "event_msg.task_started", "event_msg.turn_started"):
-            self._copying = is_older(line.body.get("turn_id"), self._thread)
-        elif line.sort == "session_meta":
-            return False
+        of_turn = line.sort in ("turn_context", "event_msg.task_started", "event_msg.turn_started")
+        older = of_turn and self._after_other and is_older(line.body.get("turn_id"), self._thread)
+        if names_thread(line, self._thread) or (of_turn and not older):
+            self._may_copy = self._copying = False
+        elif older and self._may_copy:
+            self._copying = True
         return self._copying
 
     # --- what was asked and said
@@ -161,43 +167,48 @@ class CodexTurn:
         role, text = line.body.get("role"), said(line.body)
         if role == "assistant":
             self._answer(line, "item")
-        elif role == "user" and not is_injected(line.body, text):
-            yield from self._asked_for(line, "item", text)
+        elif role == "user" and (theirs := is_users(line.body)) is not False:
+            if theirs is None and not self._prompts.told("item", text, _same_prompt):
+                self._held = line
+            elif theirs:
+                yield from self._asked_for(line, "item")
         else:
-            yield self._made(line, "note", summary=f"told to the model ({role})", text=text, result=pictures(line.body))
+            yield self._told_to_model(line)
 
-    def _asked_for(self, line: Line, side: Literal["item", "event"], text: str) -> Iterator[Deed]:
-        # What the item holds besides the text (a picture's name) the event leaves out.
-        if self._prompts.again(side, text, lambda told, new: told in new or new in told):
+    def _held_back(self, line: Line | None) -> Iterator[Deed]:
+        """Codex puts messages of its own in the user's name. Only those of the user are repeated by an event, in all
+        versions that write such events; in others, it is seen by how a message begins."""
+        held, self._held = self._held, None
+        if held is None:
             return
+        repeated = line is not None and line.sort in PROMPTS_AGAIN and _same_prompt(said(held.body), said(line.body))
+        if repeated or not (self._prompts_have_events or looks_injected(said(held.body))):
+            yield from self._asked_for(held, "item")
+        else:
+            yield self._told_to_model(held)
+
+    def _told_to_model(self, line: Line) -> Deed:
+        summary = f"told to the model ({line.body.get('role')})"
+        return self._made(line, "note", summary=summary, text=said(line.body), result=pictures(line.body))
+
+    def _asked_for(self, line: Line, side: Side) -> Iterator[Deed]:
+        text = said(line.body)
+        self._prompts_have_events = self._prompts_have_events or side == "event"
+        if self._prompts.told(side, text, _same_prompt):
+            return
+        self._prompts.expect(side, text)
         deed = self._made(line, "prompt", summary=first_line(text) or "prompt", text=text, result=pictures(line.body))
         self._prompt = Prompt(key=deed.key, text=text)
         yield replace(deed, prompt=None)
 
-    def _answer(self, line: Line, side: Literal["item", "event"]) -> None:
+    def _answer(self, line: Line, side: Side) -> None:
         text = said(line.body)
-        if self._answers.again(side, text, str.__eq__):
+        if self._answers.told(side, text, str.__eq__):
             return
+        self._answers.expect(side, text)
         phase = line.body.get("phase")
-        deed = self._made(line, "answer", summary=first_line(text) or "answer", text=text)
-        if isinstance(phase, str):
-            deed = replace(deed, environment={**deed.environment, "phase": phase})
-        self._wait(deed, line)
-
-    def _think(self, line: Line) -> None:
-        body = line.body
-        raw = (
-            {"content": body.get("raw_content") or body.get("text")} if line.sort != "response_item.reasoning" else body
-        )
-        thought = thought_of(raw)
-        if thought.text and not any(thought.text in told for told in self._thoughts):
-            self._thoughts = [told for told in self._thoughts if told not in thought.text] + [thought.text]
-        elif not thought.signature:
-            return
-        if thought.signature:
-            self._signatures.append(thought.signature)
-        self._redacted = self._redacted or thought.redacted
-        self._thought_in.append(line)
+        more = {"phase": phase} if isinstance(phase, str) else {}
+        self._wait(self._made(line, "answer", summary=first_line(text) or "answer", text=text, more=more), line)
 
     # --- calls
 
@@ -219,8 +230,7 @@ class CodexTurn:
 
     def _open(self, line: Line, tool: str, identifier: str, arguments: Mapping[str, Any]) -> Told:
         call = Call(tool=tool, id=identifier or f"at-{line.place}", arguments=arguments)
-        deed = self._made(line, "call", key=identifier, summary=tool, allowed=under_policy(self._settings))
-        told = self._wait(replace(deed, call=call), line)
+        told = self._wait(self._made(line, "call", key=identifier, summary=tool, call=call), line)
         if identifier:
             self._calls[identifier] = told
         return told
@@ -233,7 +243,7 @@ class CodexTurn:
             return
         told.output = line.body.get("output", line.body.get("tools"))
         told.ended = line.at
-        told.ready = True
+        told.ready = self._answered = True
         told.places.append(line.place)
 
     def _account(self, line: Line) -> Iterator[Deed]:
@@ -269,17 +279,18 @@ class CodexTurn:
         known = isinstance(identifier, str) and identifier in self._keys
         summary = f"{line.sort.partition('.')[2]}, {'later' if known else 'of a call that is not in the rollout'}"
         key = f"{identifier}:later" if known else ""
-        deed = self._made(line, "note", key=key, summary=summary, result=light(line.body))
-        return replace(deed, environment={**deed.environment, "call_id": identifier}) if known else deed
+        more = {"call_id": identifier} if known else {}
+        return self._made(line, "note", key=key, summary=summary, result=light(line.body), more=more)
 
     # --- notes
 
     def _session_deed(self, line: Line) -> Deed:
         thread = line.body.get("id")
         if thread != self._thread:
-            self._forked = True
-            summary = f"forked from {thread}, whose records follow"
+            self._after_other = self._may_copy
+            summary = f"{'forked from' if self._may_copy else 'first record of another session:'} {thread}"
             return self._made(line, "note", summary=summary, result=light(line.body))
+        self._may_copy = self._thread not in self._keys and bool(line.body.get("forked_from_id"))
         self._session = session_facts(line.body)
         text = base_instructions(line.body)
         deed = self._made(
@@ -292,74 +303,51 @@ class CodexTurn:
         return replace(deed, text=text, result=result)
 
     def _note(self, line: Line) -> Iterator[Deed]:
-        body, sort = line.body, line.sort
-        if sort in _TURN_ENDS:
+        note = note_of(line)
+        if line.sort in TURN_ENDS:
             yield from self._unclaimed()
             self._turn_over()
-        words = next((body[name] for name in ("message", "reason", "text") if isinstance(body.get(name), str)), "")
-        name = body.get("thread_name")
-        took = body.get("duration_ms")
-        snapshot = body.get("ghost_commit")
-        deed = self._made(line, "note", summary=f"{NOTES[sort]}: {first_line(words)}".removesuffix(": "), text=words)
-        if isinstance(snapshot, Mapping):
-            deed = replace(deed, environment={**deed.environment, "checkpoint": snapshot.get("id")})
         yield replace(
-            deed,
-            result=light(body),
-            status=_STATUSES.get(sort),
-            title=name if isinstance(name, str) and name else None,
-            duration_ms=took if isinstance(took, int) and not isinstance(took, bool) and took >= 0 else None,
-            ends_session=sort == "event_msg.shutdown_complete",
+            self._made(line, "note", key=note.ends_turn, summary=note.summary, text=note.words, more=note.facts),
+            result=light(line.body),
+            status=note.status,
+            title=note.title,
+            duration_ms=note.took_ms,
+            ends_session=line.sort == "event_msg.shutdown_complete",
         )
 
     def _trailing(self) -> Deed:
         """Reasoning, or tokens, that nothing came of."""
-        line = self._thought_in[-1] if self._thought_in else Line("", {}, None, "end", {})
-        key = f"{self._key(line)}:reasoning" if self._thought_in else f"{self._prefix}tokens-at-the-end"
-        deed = self._made(line, "note", key=key, summary="reasoning without an action")
-        deed = self._with_thoughts(deed)
+        line = self._thoughts.lines[-1] if self._thoughts.lines else self._tokens_in
+        deed = self._made(line, "note", key=f"{self._key(line)}:last", summary="without an action that came of it")
         tokens, self._tokens = self._tokens, None
-        return replace(deed, tokens=tokens, places=tuple(place for place in deed.places if place != "end"))
+        return replace(self._thoughts.given_to(deed), tokens=tokens)
 
     def _count(self, line: Line) -> None:
-        info = line.body.get("info")
-        if not isinstance(info, Mapping):
+        """Tokens go to the first thing that came of the answer of the API that they are of."""
+        tokens = self._counted.new_in(line)
+        if tokens is None:
             return
-        if isinstance(window := info.get("model_context_window"), int):
-            self._settings["context_window"] = window
-        total = info.get("total_token_usage")
-        tokens = tokens_of(info)
-        if tokens is None or (total is not None and total == self._total):
-            return
-        self._total = total
         first = next((told for told in self._waiting if told.tokens is None), None)
         if first is None:
-            self._tokens = tokens
-        else:
-            first.tokens = tokens
-            first.places.append(line.place)
+            self._tokens, self._tokens_in = added(self._tokens, tokens), line
+            return
+        first.tokens = tokens
+        first.places.append(line.place)
+        if isinstance(answer := line.body.get("response_id"), str):
+            first.base = replace(first.base, environment={**first.base.environment, "request_id": answer})
 
     # --- giving out
 
     def _wait(self, deed: Deed, line: Line) -> Told:
-        told = Told(self._with_thoughts(deed), line)
+        told = Told(self._thoughts.given_to(deed), line)
         told.tokens, self._tokens = self._tokens, None
         self._waiting.append(told)
         return told
 
-    def _with_thoughts(self, deed: Deed) -> Deed:
-        deed = replace(
-            deed,
-            thinking="\n\n".join(self._thoughts),
-            signatures=tuple(self._signatures),
-            redacted=self._redacted,
-            places=tuple(dict.fromkeys([*(line.place for line in self._thought_in), *deed.places])),
-        )
-        self._thoughts, self._signatures, self._thought_in, self._redacted = [], [], [], False
-        return deed
-
     def _flush(self) -> list[Deed]:
         """What is complete."""
+        self._answered = False
         done = [told for told in self._waiting if told.ready]
         self._waiting = [told for told in self._waiting if not told.ready]
         for told in done:
@@ -387,7 +375,8 @@ class CodexTurn:
         key: str = "",
         text: str = "",
         result: Any = None,
-        allowed: Allowed = Allowed(),
+        call: Call | None = None,
+        more: Mapping[str, Any] = MappingProxyType({}),
     ) -> Deed:
         model = self._settings.get("model")
         known = {name: value for name, value in self._settings.items() if name != "model"}
@@ -400,14 +389,15 @@ class CodexTurn:
             text=text,
             result=result,
             model=model if isinstance(model, str) else None,
-            allowed=allowed,
-            environment={**self._session, **known},
+            allowed=Allowed() if call is None else under_policy(self._settings),
+            call=call,
+            environment={**self._session, **known, **more},
             places=(line.place,),
         )
 
     def _unknown(self, place: str, sort: str, record: Any, at: str | None) -> Deed:
         key = self._unique(f"{self._prefix}at-{place}", place)
-        return unknown(place, sort, withoutpictures(record), key=key, at=at)
+        return unknown(place, sort, without_pictures(record), key=key, at=at)
 
     def _key(self, line: Line) -> str:
         identifier = line.body.get("id")
@@ -419,6 +409,18 @@ class CodexTurn:
             key = f"{key}.{place}"
         self._keys.add(key)
         return key
+
+
+def _same_prompt(one: str, other: str) -> bool:
+    """What an item holds besides the text (a picture's name) the event leaves out."""
+    return one in other or other in one
+
+
+def _is_models(line: Line) -> bool:
+    """Whether the model said it."""
+    if line.sort == "response_item.message":
+        return line.body.get("role") == "assistant"
+    return line.sort in CALLS or line.sort in THOUGHTS or line.sort in ANSWERS_AGAIN
 
 
 def _kept(raw: Raw) -> Any:

@@ -13,12 +13,12 @@ again when it has ended.
 from __future__ import annotations
 
 import sqlite3
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from aver.ingest import cursor_calls as calls
+from aver.ingest.changes import is_settled
 from aver.ingest.contract import Adapter, Raw, Reader, Source, Turn, raw
 from aver.ingest.cursor_bubbles import AUTHORSHIP, BubbleTurn, face_of, references_in
 from aver.ingest.cursor_db import (
@@ -44,8 +44,9 @@ TOOL = "cursor"
 _RESTS = ("completed", "aborted", "error", "cancelled")
 """What the status of a conversation is while nothing is being generated."""
 
-SETTLED_NS = 2_000_000_000
-"""Age of a file's time from which an unchanged time means an unchanged file: clocks of file systems are coarse."""
+RECENT = 8
+"""Conversations, of those written last, that are looked at whenever the database changes: so that nothing is missed if
+a version of Cursor changes rows without replacing them."""
 
 
 def _database(around: Surroundings) -> Path:
@@ -60,9 +61,11 @@ def places(around: Surroundings) -> Iterable[Path]:
 def locate(around: Surroundings) -> Iterator[Source]:
     database = _database(around)
     found = read_state(database, lambda connection: (conversations(connection), parents(connection)))
-    known, launched = found or ([], {})
+    known, launched = found or ({}, {})
     tracking = around.home / ".cursor" / "ai-tracking" / "ai-code-tracking.db"
-    for conversation in known:
+    recent = sorted(known, key=lambda name: max(known[name][:2]), reverse=True)[:RECENT]
+    now = f";{stamp_of(database)};{stamp_of(tracking)}"
+    for conversation, rows in known.items():
         parent, call = launched.get(conversation, ("", ""))
         yield Source(
             tool=TOOL,
@@ -71,6 +74,7 @@ def locate(around: Surroundings) -> Iterator[Source]:
             agent=conversation if parent else "",
             launched_by=call,
             appends=False,
+            stamp=f"{rows}{now if conversation in recent else ''}",
             hints={"tracking": tracking},
         )
     yield from _transcripts(around.home / ".cursor" / "projects", database, set(known))
@@ -161,7 +165,7 @@ class ConversationReader:
         step = read_state(self._path, self._look)
         if step is None:
             return []
-        self._stamps = stamps if _is_settled(stamps) else ()
+        self._stamps = stamps if is_settled(status for stamp in stamps for status in stamp) else ()
         self._done = step._replace(records=[])
         return [*step.records, *self._counted()]
 
@@ -230,9 +234,11 @@ def _listed(composer: Mapping[str, Any]) -> list[_Listed]:
 def _inline(value: Raw, composer: Mapping[str, Any]) -> list[_Listed]:
     """Bubbles of older versions, which stand in the conversation itself."""
     conversation = composer.get("conversation")
-    parts = elements((members(value.data) or {}).get("conversation", b"")) if isinstance(conversation, list) else None
+    if not isinstance(conversation, list):
+        return []
+    parts = elements((members(value.data) or {}).get("conversation", b""))
     found: dict[str, _Listed] = {}
-    for number, (bubble, data) in enumerate(zip(conversation or (), parts or (), strict=False)):
+    for number, (bubble, data) in enumerate(zip(conversation, parts or (), strict=False)):
         told = bubble.get("bubbleId") if isinstance(bubble, dict) else None
         identity = told if isinstance(told, str) and told else str(number)
         kind = bubble.get("type") if isinstance(bubble, dict) else 0
@@ -260,11 +266,6 @@ def _named(connection: sqlite3.Connection, record: Raw) -> Iterator[Raw]:
         found = value_of(connection, key)
         if found is not None:
             yield found
-
-
-def _is_settled(stamps: Iterable[Stamp]) -> bool:
-    newest = max((one[2] for stamp in stamps for one in stamp if one is not None), default=0)
-    return time.time_ns() - newest > SETTLED_NS
 
 
 ADAPTER = Adapter(tool=TOOL, title="Cursor", locate=locate, read=read, turn=turn, places=places)

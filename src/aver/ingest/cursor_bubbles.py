@@ -14,12 +14,11 @@ unknown, unless the call was rejected.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
-
-import orjson
 
 from aver.ingest import cursor_calls as calls
 from aver.ingest.contract import Raw, Source
@@ -106,7 +105,7 @@ class BubbleTurn:
         self._face = face_of(record)
         name, model = self._face.get("name"), self._face.get("model")
         about = ", ".join(str(part) for part in (self._face.get("mode"), model) if part)
-        digest = hashlib.sha256(orjson.dumps(self._face, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
+        digest = hashlib.sha256(json.dumps(self._face, sort_keys=True).encode()).hexdigest()[:16]
         if self._is_new(f"composer:{digest}"):
             yield Deed(
                 what="session",

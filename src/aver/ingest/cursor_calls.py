@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from aver.ingest.cursor_edits import EDITS
+from aver.ingest.cursor_edits import EDITS, patch_in
 from aver.ingest.deed import Allowed
 from aver.ingest.diffs import tally
 
@@ -71,7 +71,7 @@ def allowed(call: Mapping[str, Any], *, denied: bool) -> Allowed:
     """`userDecision` is also `accepted` where nobody was asked: it is told, and proves nothing."""
     decision = call.get("userDecision")
     told = f"userDecision={decision}" if isinstance(decision, str) and decision else None
-    return Allowed(reference=told, denied=denied)
+    return Allowed(reference="rejected by the user" if denied else told, denied=denied)
 
 
 def as_streams(name: str, result: Any) -> Any:
@@ -90,6 +90,8 @@ def effects(name: str, arguments: Mapping[str, Any], path: str) -> Iterator[str]
         yield f"ran {_line(_text_of(arguments, 'command'))}"
     elif tool in _DELETES and path:
         yield f"deleted {path}"
+    elif tool in EDITS and (patch := patch_in(arguments)):
+        yield from (f"{what} {where}" for what, where in patch.changes)
     elif tool in EDITS and path:
         yield f"{'wrote' if tool in _WRITES else 'edited'} {path}"
     elif tool in _DELEGATES:

@@ -17,19 +17,30 @@ import sqlite3
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import orjson
 
 from aver.errors import Unavailable
+from aver.ingest.changes import Status, status_of
 from aver.ingest.contract import RECORD_MAX, Raw, raw
 from aver.ingest.records import parsed
 
-__all__ = ["Stamp", "authorship", "composer_key", "conversations", "parents", "read_state", "stamp_of", "value_of"]
+__all__ = [
+    "Rows",
+    "Stamp",
+    "authorship",
+    "composer_key",
+    "conversations",
+    "parents",
+    "read_state",
+    "stamp_of",
+    "value_of",
+]
 
 T = TypeVar("T")
-Stamp = tuple[tuple[int, int, int] | None, ...]
-"""What tells whether a database was written: inode, size and time of the file and of its log."""
+Stamp = tuple[Status | None, ...]
+"""What tells whether a database was written: the status of the file and of its log."""
 
 MAGIC = b"SQLite format 3\x00"
 WAL_VERSION = b"\x02\x02"
@@ -52,7 +63,7 @@ def composer_key(conversation: str) -> str:
 
 
 def stamp_of(path: Path) -> Stamp:
-    return tuple(_stat(Path(f"{path}{suffix}")) for suffix in ("", "-wal"))
+    return tuple(status_of(Path(f"{path}{suffix}")) for suffix in ("", "-wal"))
 
 
 def read_state(path: Path, work: Callable[[sqlite3.Connection], T]) -> T | None:
@@ -68,18 +79,34 @@ def read_state(path: Path, work: Callable[[sqlite3.Connection], T]) -> T | None:
                 found = work(connection)
         except (sqlite3.Error, UnicodeError, OverflowError, MemoryError):
             continue
-        if "immutable" in uri and (stamp_of(path) != before or _stat(Path(f"{path}-journal")) is not None):
+        if "immutable" in uri and (stamp_of(path) != before or status_of(Path(f"{path}-journal")) is not None):
             return None
         return found
     return None
 
 
-def conversations(connection: sqlite3.Connection) -> list[str]:
+class Rows(NamedTuple):
+    """The rows of a conversation, by their numbers. Cursor replaces a row to change it, which gives it a new one."""
+
+    composer: int
+    newest_bubble: int
+    bubbles: int
+
+
+def conversations(connection: sqlite3.Connection) -> dict[str, Rows]:
     """The conversations that there are, by their keys: no value is read."""
     if not _is_table(connection, "cursorDiskKV"):
-        return []
-    rows = connection.execute("SELECT key FROM cursorDiskKV WHERE key > ? AND key < ?", (COMPOSER, "composerData;"))
-    return sorted(key.removeprefix(COMPOSER) for (key,) in rows if isinstance(key, str))
+        return {}
+    rows = connection.execute(
+        "SELECT key, rowid FROM cursorDiskKV WHERE key > ? AND key < ?", (COMPOSER, "composerData;")
+    )
+    bubbles = connection.execute(
+        "SELECT substr(key, 10, instr(substr(key, 10), ':') - 1) AS conversation, max(rowid), count(*)"
+        " FROM cursorDiskKV WHERE key > 'bubbleId:' AND key < 'bubbleId;' GROUP BY conversation"
+    )
+    counts = {name: (newest, count) for name, newest, count in bubbles}
+    found = {key.removeprefix(COMPOSER): row for key, row in rows if isinstance(key, str)}
+    return {name: Rows(found[name], *counts.get(name, (0, 0))) for name in sorted(found)}
 
 
 def parents(connection: sqlite3.Connection) -> dict[str, tuple[str, str]]:
@@ -206,18 +233,10 @@ def _uris(path: Path) -> list[str]:
     base = path.resolve().as_uri()
     if header[18:20] != WAL_VERSION:
         return [f"{base}?mode=ro"]
-    if _stat(Path(f"{path}-wal")) is None or _stat(Path(f"{path}-shm")) is None:
+    if status_of(Path(f"{path}-wal")) is None or status_of(Path(f"{path}-shm")) is None:
         # To read by the log, SQLite would make an index beside it.
         return [f"{base}?mode=ro&immutable=1"]
     return [f"{base}?mode=ro&readonly_shm=1", f"{base}?mode=ro"]
-
-
-def _stat(path: Path) -> tuple[int, int, int] | None:
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _is_table(connection: sqlite3.Connection, name: str) -> bool:

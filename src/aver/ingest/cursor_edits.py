@@ -1,7 +1,8 @@
 """What Cursor's tools did to files: the unified diff of a call, from whatever its version of Cursor keeps.
 
-In this order: a diff that stands in the result or the arguments, whole or in chunks; the file before and after, which
-newer versions keep under names of their own; old and new strings; the contents of a file that was written.
+In this order: a patch as models of the Codex family write it; a diff that stands in the result or the arguments, whole
+or in chunks; the file before and after, which newer versions keep under names of their own; old and new strings; the
+contents of a file that was written.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from aver.ingest.diffs import from_hunks, unified
+from aver.ingest.patches import Patch, read_patch
 
-__all__ = ["CONTENT", "EDITS", "PATHS", "content_ids", "diff_of", "path_in"]
+__all__ = ["CONTENT", "EDITS", "PATHS", "content_ids", "diff_of", "patch_in", "path_in"]
 
 CONTENT = "composer.content."
 """How the keys begin under which newer versions keep files before and after an edit."""
@@ -58,6 +60,8 @@ def diff_of(name: str, arguments: Mapping[str, Any], result: Any, contents: Mapp
     they are known, by key."""
     ids = content_ids(result)
     after = contents.get(ids.get("after", ""))
+    if patch := patch_in(arguments):
+        return patch.diff
     if told := next(_told(path, result, arguments), None):
         return told
     if after is not None and ("before" not in ids or ids["before"] in contents):
@@ -70,6 +74,12 @@ def diff_of(name: str, arguments: Mapping[str, Any], result: Any, contents: Mapp
     return None
 
 
+def patch_in(arguments: Mapping[str, Any]) -> Patch | None:
+    """The patch that a call was given; None where it was given none."""
+    texts = (arguments.get(name) for name in ("patch", "input", "raw", "diff"))
+    return next((patch for text in texts if isinstance(text, str) and (patch := read_patch(text))), None)
+
+
 def _told(path: str, *where: Any) -> Iterator[str]:
     for values in where:
         for name in _DIFFS:
@@ -77,7 +87,7 @@ def _told(path: str, *where: Any) -> Iterator[str]:
             chunks = told.get("chunks") if isinstance(told, Mapping) else None
             if isinstance(chunks, list):
                 diff = from_hunks(path, filter(None, map(_hunk, chunks)))
-            elif isinstance(told, str) and not told.startswith("*** Begin Patch"):
+            elif isinstance(told, str):
                 diff = _whole(path, told)
             else:
                 continue

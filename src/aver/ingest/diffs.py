@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-__all__ = ["counted", "from_hunks", "tally", "unified"]
+__all__ = ["counted", "from_hunks", "marked", "tally", "unified"]
 
 LINES_MAX = 20_000
 """Lines of a text that are compared line by line. Longer ones are shown as replaced whole: comparing takes long."""
@@ -64,6 +64,25 @@ def counted(diff: str) -> tuple[int, int]:
         elif not line.startswith("\\"):
             old, new = old - 1, new - 1
     return added, removed
+
+
+def marked(diff: str) -> Iterator[tuple[str, str]]:
+    """The lines of a diff, each with what it is: `added`, `removed`, `place` (where a hunk begins), `file` (a name) or
+    `same`. Within a hunk a line is what its first character says; around hunks, and where tools write none, names are
+    told from lines by how they look."""
+    old = new = 0
+    for line in diff.removesuffix("\n").split("\n"):
+        inside = old > 0 or new > 0
+        sort = {"+": "added", "-": "removed", "@": "place"}.get(line[:1], "same")
+        if not inside and (header := _HEADER(line)):
+            old, new = (1 if count is None else int(count) for count in header.groups())
+        elif not inside and line.startswith(("--- ", "+++ ", "diff ", "index ")):
+            sort = "file"
+        elif inside:
+            sort = "same" if sort == "place" else sort
+            old -= sort in ("removed", "same") and not line.startswith("\\")
+            new -= sort in ("added", "same") and not line.startswith("\\")
+        yield sort, line
 
 
 def tally(diff: str) -> str:

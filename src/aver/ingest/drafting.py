@@ -20,14 +20,13 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import orjson
 
 from aver.capsule.blobs import Blob
-from aver.capsule.block import chain_name, of_kind
+from aver.capsule.block import BLOCK, chain_name
 from aver.capsule.mask import mask, mask_draft
 from aver.capsule.model import Authority, Capsule, Context, Execution, Outcome, Reasoning, ToolCall, Trigger
 from aver.clock import now
@@ -49,10 +48,14 @@ SUMMARY_MAX = 240
 KEY_ID_MAX = 200
 """Characters of an id that become part of a key as they are."""
 
+SIGNATURES = "thinking_signatures"
+"""Where in `context.environment` the signatures of the model's reasoning stand."""
+
 TRANSCRIPT = "transcript"
 """Where in `context.environment` a capsule says on which raw records it rests."""
 
 _TYPES = {"prompt": "chat", "call": "tool", "answer": "chat", "session": "workflow"}
+_KINDS = {"call": "call", "prompt": "turn", "answer": "turn"}
 _EMAIL = re.compile(r"[A-Za-z0-9_.+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63})+")
 
 
@@ -84,7 +87,7 @@ def drafted(tool: str, session: str, deed: Deed, seen: Mapping[str, Any] | None 
         context=Context(
             agent_id=f"{tool}/{deed.agent}" if deed.agent else tool,
             session_id=session,
-            environment=_environment(tool, session, deed),
+            environment=_environment(tool, session, deed, seen),
         ),
         reasoning=Reasoning(
             analysis=deed.text if deed.what != "answer" else "",
@@ -100,17 +103,7 @@ def drafted(tool: str, session: str, deed: Deed, seen: Mapping[str, Any] | None 
         ),
         outcome=_outcome(deed, blobs),
     )
-    capsule = of_kind(
-        mask_draft(capsule), {"call": "call", "prompt": "turn", "answer": "turn"}.get(deed.what, "record")
-    )
-    # What follows is opaque or ours: a signature of the model's provider, digests. Masking must not touch it.
-    whole: dict[str, Any] = {"thinking_signatures": list(deed.signatures)} if deed.signatures else {}
-    if seen is not None:
-        whole[TRANSCRIPT] = dict(seen)
-    if whole:
-        environment = {**capsule.context.environment, **whole}
-        capsule = replace(capsule, context=replace(capsule.context, environment=environment))
-    return Draft(capsule, blobs)
+    return Draft(mask_draft(capsule, opaque=(SIGNATURES, TRANSCRIPT)), blobs)
 
 
 def _trigger(tool: str, session: str, deed: Deed) -> Trigger:
@@ -129,8 +122,13 @@ def _trigger(tool: str, session: str, deed: Deed) -> Trigger:
     )
 
 
-def _environment(tool: str, session: str, deed: Deed) -> dict[str, Any]:
+def _environment(tool: str, session: str, deed: Deed, seen: Mapping[str, Any] | None) -> dict[str, Any]:
     environment = {name: _without_email(value) for name, value in deed.environment.items() if value is not None}
+    environment[BLOCK] = {"kind": _KINDS.get(deed.what, "record")}
+    if seen is not None:
+        environment[TRANSCRIPT] = dict(seen)
+    if deed.signatures:
+        environment[SIGNATURES] = list(deed.signatures)
     if deed.call is not None:
         environment["tool_call_id"] = deed.call.id
     if deed.redacted:

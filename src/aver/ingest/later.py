@@ -56,10 +56,16 @@ def child_of(first: Sealed, later: Draft, via: str) -> Draft:
     before = {**_call(said[0]), "diff": _diff(content["outcome"])}
     told = {**_call(calls[0]), "diff": _diff(capsule.outcome.to_dict())}
     after = externalised({"result": told})[0]["result"]  # Long texts stand in the first by their digests.
-    differs = sorted(name for name in before if before[name] != after[name])
+    # What the first left unsaid, it does not say otherwise: a hook does not get the words that the model gets.
+    differs = sorted(name for name in before if before[name] is not None and before[name] != after[name])
+    unsaid = sorted(name for name in before if before[name] is None and after[name] is not None)
     result: dict[str, Any] = {"via": via, "agrees": not differs}
     if differs:
-        result |= {"differs": differs, "says": {name: told[name] for name in differs}}
+        result["differs"] = differs
+    if differs or unsaid:
+        result["says"] = {name: told[name] for name in (*differs, *unsaid)}
+    if content["outcome"].get("status") == "pending":
+        result["outcome"] = {"status": capsule.outcome.status, "error": capsule.outcome.error}
     words = "says the same" if not differs else f"says otherwise of {', '.join(differs)}"
     child = Capsule(
         type="system",

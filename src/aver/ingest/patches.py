@@ -160,12 +160,11 @@ def _hunk(place: str, lines: list[str]) -> str:
 
 
 def _applied(path: str, change: Mapping[str, Any], cwd: str) -> tuple[str, list[tuple[str, str]]]:
+    kind, body = change.get("type"), change
     # Versions of 2025 wrote {"add": {...}}, later ones {"type": "add", ...}.
-    kind = change.get("type")
-    body = change
-    if not isinstance(kind, str):
-        kind = next((name for name in ("add", "delete", "update") if isinstance(change.get(name), Mapping)), "update")
-        body = change.get(kind, change)
+    for name in ("add", "delete", "update"):
+        if isinstance(inner := change.get(name), Mapping):
+            kind, body = name, inner
     content = body.get("content")
     content = content if isinstance(content, str) else ""
     if kind == "add":

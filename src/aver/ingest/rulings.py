@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from aver.capsule.blobs import blob_references
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError
 from aver.ingest.telling import Step
@@ -37,6 +38,8 @@ class Ruling:
     score: float | None
     tool: str
     arguments: Mapping[str, Any]
+    digest: str
+    """SHA-256 of the arguments, as JSON."""
     at: str | None
     chain: str | None
     sequence: int | None
@@ -58,8 +61,22 @@ class Rulings:
 
     def take(self, step: Step) -> Ruling | None:
         """The decision about a call; None where none is known."""
-        waiting = self._left.get(_likeness(step.call, step.arguments)) if self._left else None
-        return waiting.popleft() if waiting else None
+        if not self._left:
+            return None
+        waiting = self._left.get(_likeness(step.call, step.arguments))
+        return waiting.popleft() if waiting else self._by_digest(step)
+
+    def _by_digest(self, step: Step) -> Ruling | None:
+        """Of a call whose arguments are so large that they are kept beside the record, by their digest."""
+        if not isinstance(step.arguments, dict) or step.arguments.keys() != {"blob"}:
+            return None
+        digests = {digest for digest, _ in blob_references(step.arguments)}
+        for (tool, _), waiting in self._left.items():
+            for ruling in waiting if tool == step.call else ():
+                if ruling.digest in digests:
+                    waiting.remove(ruling)
+                    return ruling
+        return None
 
     def left(self) -> list[Ruling]:
         """What no call took, the oldest first."""
@@ -91,6 +108,7 @@ def _ruling(record: Sealed) -> Ruling | None:
             score=float(score) if isinstance(score, int | float) else None,
             tool=str(action.get("tool") or ""),
             arguments=arguments if isinstance(arguments, dict) else {},
+            digest=str(result.get("input_sha256") or ""),
             at=utc(content["trigger"].get("timestamp")),
             chain=record.chain,
             sequence=record.sequence,

@@ -64,8 +64,6 @@ class Sealing:
     """Added to what others had recorded before."""
     unknown: int = 0
     """Records of a sort that is not known; they are sealed raw."""
-    ended: bool = False
-    """Whether the session is over, by its own account."""
     notes: tuple[str, ...] = ()
     """What must not go unnoticed: the transcript was cut, or changed before where we had read."""
 
@@ -75,7 +73,6 @@ class Sealing:
             self.sealed + other.sealed,
             self.children + other.children,
             self.unknown + other.unknown,
-            self.ended or other.ended,
             self.notes + other.notes,
         )
 
@@ -113,6 +110,8 @@ class Follower:
 
     def __init__(self, ledger: Ledger, adapter: Adapter, source: Source) -> None:
         self.source = source
+        self.ended: bool
+        """Whether the session is over, by its own account."""
         self._ledger = ledger
         self._adapter = adapter
         self._reader = adapter.read(source)
@@ -127,6 +126,7 @@ class Follower:
         self._look_at(chain_of(source.tool, source.session, source.agent))
 
     def _begin(self) -> None:
+        self.ended = False
         self._turn = self._adapter.turn(self.source)
         self._count, self._digest = 0, START
         self._digests: dict[str, str] = {}
@@ -135,24 +135,26 @@ class Follower:
         """Seal what is new in the transcript. `told` is called with the number of records that were read."""
         done = Sealing()
         batch: list[_Due] = []
+        records = 0
         for raw in self._reader():
             if self._reader.started_anew and self._count:
                 done += self._replaced()
+            records += 1
             self._count += 1
             self._digest = next_digest(self._digest, raw)
             self._digests[raw.place] = raw.sha256
-            done += Sealing(records=1) + self._held_to_last()
+            if self._last is not None:
+                done += self._held_to_last()
             for deed in self._turn.take(raw):
                 batch.append(self._due(deed))
-                done += Sealing(ended=deed.ends_session)
-                for place in deed.places:
-                    self._forget(place, raw)
+                self.ended = self.ended or deed.ends_session
+                self._forget(deed.places, raw)
             if len(batch) >= BATCH:
                 done += self._flush(batch)
-                told(done.records)
+                told(records)
         done += self._flush(batch) + self._cut_short()
-        told(done.records)
-        return done
+        told(records)
+        return done + Sealing(records=records)
 
     def end(self) -> Sealing:
         """The session is over: seal what has no end, then as `rest`."""
@@ -174,7 +176,8 @@ class Follower:
     def _due(self, deed: Deed) -> _Due:
         source = self.source
         agent = deed.agent or source.agent
-        deed = replace(deed, agent=agent, cause=deed.cause or source.launched_by)
+        if agent != deed.agent or (source.launched_by and not deed.cause):
+            deed = replace(deed, agent=agent, cause=deed.cause or source.launched_by)
         chain = chain_of(source.tool, source.session, agent)
         self._look_at(chain)
         seen = {
@@ -279,10 +282,11 @@ class Follower:
         if launcher is not None:
             by_chain.setdefault(chain, []).append((key, draft._replace(capsule=_caused_by(draft.capsule, launcher))))
 
-    def _forget(self, place: str, newest: Raw) -> None:
+    def _forget(self, places: Iterable[str], newest: Raw) -> None:
         """Records that a deed rested on are not needed again; the newest may give more deeds."""
-        if place != newest.place:
-            self._digests.pop(place, None)
+        for place in places:
+            if place != newest.place:
+                self._digests.pop(place, None)
 
     # --- what was sealed before
 

@@ -13,18 +13,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import field
-from typing import Any
 
 from aver.capsule.block import RESERVED_CHAINS, split_chain_name
-from aver.errors import AverError
+from aver.capsule.sealed import Sealed
 from aver.ingest.drafting import chain_of
 from aver.ingest.rulings import Rulings, rulings_in
-from aver.ingest.telling import Spent, Step, told
+from aver.ingest.spending import Spent
+from aver.ingest.telling import Addition, Step, told
 from aver.ledger import Ledger
 from aver.ledger.rows import ChainRow
 from aver.values import dataclass
 
-__all__ = ["Chains", "Session", "chains_of", "find_sessions", "session_of", "summed_up"]
+__all__ = ["Chains", "Session", "chains_of", "chains_of_records", "find_sessions", "session_of", "summed_up"]
 
 DECISIONS = "gate"
 """The domain of the chains with what the gate decided."""
@@ -105,6 +105,16 @@ def find_sessions(ledger: Ledger, *, tool: str | None = None, since: str | None 
 def chains_of(ledger: Ledger, chain: str) -> Chains | None:
     """The session that a chain belongs to; None where it belongs to none."""
     return next((chains for chains in _grouped(ledger, chain) if chain in chains.names), None)
+
+
+def chains_of_records(records: Iterable[Sealed], name: str) -> Chains | None:
+    """The same for records that stand in no ledger, in a file or database called `name`."""
+    first = next(map(told, records), None)
+    if first is None or not first.tool_name or first.tool_name in _OTHERS:
+        return None
+    if not first.session or (first.own and not first.key.startswith(f"{first.tool_name}:")):
+        return None
+    return Chains(tool=first.tool_name, session=first.session, main=name)
 
 
 def session_of(ledger: Ledger, chains: Chains) -> Session:
@@ -232,7 +242,7 @@ class _Count:
         if step.what == "call":
             self._call(step)
         elif step.addition is not None and step.addition.to in self.open_calls:
-            self._corrected(step)
+            self._corrected(step.addition)
         if step.what == "prompt" and step.own:
             self.prompts += 1
         elif step.asked and step.asked != self.last_asked:
@@ -251,10 +261,11 @@ class _Count:
             added, removed = step.lines or (0, 0)
             self.edits, self.added, self.removed = self.edits + 1, self.added + added, self.removed + removed
 
-    def _corrected(self, step: Step) -> None:
+    def _corrected(self, later: Addition) -> None:
         """The outcome of a call came after all."""
-        says: Any = {} if step.addition is None else step.addition.says
-        self.failures += says.get("success") is False
+        self.open_calls.discard(later.to)
+        self.failures += later.status == "failure"
+        self.denials += later.status == "blocked"
 
     def _spend(self, step: Step) -> None:
         if step.own or not step.message:
@@ -282,7 +293,7 @@ class _Count:
         spent = self.spent + self.growing
         for each in self.by_message.values():
             spent += each
-        ends = self.times or self.sealed or [None, None]
+        ends: list[str] | list[None] = self.times or self.sealed or [None, None]
         return Session(
             tool=chains.tool,
             session=chains.session,

@@ -17,10 +17,11 @@ from aver.capsule.block import block_of
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError
 from aver.ingest.diffs import counted
+from aver.ingest.spending import Spent, count_in, spent_in
 from aver.ingest.times import utc
 from aver.values import dataclass
 
-__all__ = ["Addition", "Blobs", "Spent", "Step", "in_full", "told"]
+__all__ = ["Addition", "Blobs", "Step", "in_full", "is_reference", "told", "whole_text"]
 
 What = Literal["prompt", "call", "answer", "session", "note", "unknown", "addition", "unreadable"]
 
@@ -37,30 +38,6 @@ _CUT_FIELDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """What was spent, as far as it is known: None is not zero."""
-
-    tokens_in: int | None = None
-    tokens_out: int | None = None
-    cost_usd: float | None = None
-
-    def __add__(self, other: Spent) -> Spent:
-        return Spent(
-            _sum(self.tokens_in, other.tokens_in),
-            _sum(self.tokens_out, other.tokens_out),
-            _sum(self.cost_usd, other.cost_usd),
-        )
-
-    def most(self, other: Spent) -> Spent:
-        """The larger of each: for counts that go on growing."""
-        return Spent(
-            _largest(self.tokens_in, other.tokens_in),
-            _largest(self.tokens_out, other.tokens_out),
-            _largest(self.cost_usd, other.cost_usd),
-        )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Addition:
     """What somebody who came later added to a record: the transcript to what a hook saw, or the other way round."""
@@ -68,9 +45,13 @@ class Addition:
     to: str
     """The id of the record."""
     via: str
-    agrees: bool
-    says: Mapping[str, Any]
+    differs: tuple[str, ...]
     """What it says otherwise."""
+    says: Mapping[str, Any]
+    """What it says otherwise, and what the record left unsaid."""
+    status: str = ""
+    """How a call ended whose outcome was not known, and why."""
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,6 +112,12 @@ class Step:
         return self.status not in ("blocked", "failure")
 
     @property
+    def is_bookkeeping(self) -> bool:
+        """A note of our own that says nothing about what was done: how far was read, what launched a subagent."""
+        own = self.key.removeprefix(f"{self.tool_name}:{self.session}:")
+        return self.what == "note" and (own.startswith("read:") or own.endswith(":launched"))
+
+    @property
     def is_edit(self) -> bool:
         return self.what == "call" and self.took_place and (self.lines is not None or self._did(_EDITS))
 
@@ -165,7 +152,7 @@ def told(record: Sealed) -> Step:
     return Step(
         what=what,
         id=_text(content.get("id")),
-        sequence=_count(content.get("sequence")),
+        sequence=count_in(content.get("sequence")),
         own=block is not None,
         at=_time(sections["trigger"], environment),
         tool_name=_text(content.get("domain")),
@@ -190,7 +177,7 @@ def told(record: Sealed) -> Step:
         authority=_text(sections["authority"].get("type")),
         rule=_text(sections["authority"].get("policy_reference")),
         duration_ms=_duration(sections["execution"], call, environment),
-        spent=_spent(_object(sections["execution"].get("resources_used"))),
+        spent=spent_in(_object(sections["execution"].get("resources_used"))),
         message="" if block else _text(environment.get("request_id")),
         title=_text(environment.get("title")),
         subagent=_text(_object(environment.get("subagent")).get("chain")),
@@ -201,15 +188,18 @@ def told(record: Sealed) -> Step:
     )
 
 
-def in_full(value: Any, blob: Blobs) -> Any:
-    """A value with the long texts back in it that stand beside the record. What cannot be had stays a reference."""
+def in_full(value: Any, blob: Blobs, *, most: int | None = None) -> Any:
+    """A value with the long texts back in it that stand beside the record. What cannot be had, or is said to have more
+    than `most` bytes, stays a reference."""
     if not isinstance(value, dict | list):
         return value
     if isinstance(value, list):
-        return [in_full(item, blob) for item in value]
-    if not _is_reference(value):
-        return {name: in_full(item, blob) for name, item in value.items()}
+        return [in_full(item, blob, most=most) for item in value]
+    if not is_reference(value):
+        return {name: in_full(item, blob, most=most) for name, item in value.items()}
     reference = value["blob"]
+    if most is not None and reference["size"] > most:
+        return value
     try:
         data = blob(str(reference.get("digest")))
         if reference.get("media") == TEXT:
@@ -217,10 +207,19 @@ def in_full(value: Any, blob: Blobs) -> Any:
         if reference.get("media") == "application/json":
             from aver.capsule.reading import read_json
 
-            return in_full(read_json(data), blob)
+            return in_full(read_json(data), blob, most=most)
     except AverError:
         return value
     return value
+
+
+def whole_text(step: Step, name: str, blob: Blobs) -> str:
+    """All of a text of a step; what there is of it, where the rest cannot be had."""
+    text = str(getattr(step, name))
+    try:
+        return blob(step.cut[name]).decode("utf-8", "replace") if name in step.cut else text
+    except AverError:
+        return text
 
 
 _SECTIONS = ("trigger", "context", "reasoning", "authority", "execution", "outcome")
@@ -275,7 +274,7 @@ def _looks_like_a_diff(text: str) -> bool:
 
 def _lines(outcome: Mapping[str, Any], diff: Any) -> tuple[int, int] | None:
     metrics = _object(outcome.get("metrics"))
-    added, removed = _count(metrics.get("lines_added")), _count(metrics.get("lines_removed"))
+    added, removed = count_in(metrics.get("lines_added")), count_in(metrics.get("lines_removed"))
     if added is not None and removed is not None:
         return added, removed
     if isinstance(diff, str):
@@ -289,8 +288,15 @@ def _addition(block: Mapping[str, Any] | None, outcome: Mapping[str, Any]) -> Ad
     if not to:
         return None
     result = _object(outcome.get("result"))
-    agrees = result.get("agrees") is True
-    return Addition(to=to, via=_text(result.get("via")), agrees=agrees, says=_object(result.get("says")))
+    ended = _object(result.get("outcome"))
+    return Addition(
+        to=to,
+        via=_text(result.get("via")),
+        differs=tuple(filter(None, map(_text, _list(result.get("differs"))))),
+        says=_object(result.get("says")),
+        status=_text(ended.get("status")),
+        error=_text(ended.get("error")),
+    )
 
 
 def _time(trigger: Mapping[str, Any], environment: Mapping[str, Any]) -> str | None:
@@ -302,50 +308,12 @@ def _time(trigger: Mapping[str, Any], environment: Mapping[str, Any]) -> str | N
 def _duration(execution: Mapping[str, Any], call: Mapping[str, Any], environment: Mapping[str, Any]) -> int | None:
     if environment.get("duration_known") is False:
         return None
-    return _count(execution.get("duration_ms")) or _count(call.get("duration_ms")) or None
-
-
-def _spent(used: Mapping[str, Any]) -> Spent:
-    return Spent(_first_count(used, _TOKENS_IN), _first_count(used, _TOKENS_OUT), _first_number(used, _COST))
-
-
-_TOKENS_IN = (
-    ("tokens_in",),
-    ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "cache_writes", "cache_reads"),
-    ("tokensIn", "cacheWrites", "cacheReads"),
-    ("inputTokens",),
-)
-"""Names for what went in, cached or not: the first set of which any is there, summed."""
-_TOKENS_OUT = (("tokens_out",), ("output_tokens",), ("tokensOut",), ("outputTokens",))
-_COST = ("cost_usd", "cost", "total_cost_usd")
-
-
-def _first_count(used: Mapping[str, Any], names: tuple[tuple[str, ...], ...]) -> int | None:
-    for together in names:
-        found = [number for name in together if (number := _count(used.get(name))) is not None]
-        if found:
-            return sum(found)
-    return None
-
-
-def _first_number(used: Mapping[str, Any], names: tuple[str, ...]) -> float | None:
-    for name in names:
-        value = used.get(name)
-        if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < COST_MAX:
-            return float(value)
-    return None
-
-
-COST_MAX = 1e9
-"""Dollars of one message. More is no price, and must not spoil a sum."""
-
-COUNT_MAX = 10**15
-"""More than anything here is counted to; a larger number is none."""
+    return count_in(execution.get("duration_ms")) or count_in(call.get("duration_ms")) or None
 
 
 def _cut(what: What, outcome: Mapping[str, Any], block: Mapping[str, Any] | None) -> dict[str, str]:
     found = {}
-    if what == "answer" and _is_reference(answer := _answer(outcome)):
+    if what == "answer" and is_reference(answer := _answer(outcome)):
         found["text"] = next(blob_references(answer))[0]
     for path, reference in _object((block or {}).get("whole")).items():
         name = _CUT_FIELDS.get(path)
@@ -355,7 +323,8 @@ def _cut(what: What, outcome: Mapping[str, Any], block: Mapping[str, Any] | None
     return found
 
 
-def _is_reference(value: Any) -> bool:
+def is_reference(value: Any) -> bool:
+    """Whether a value stands beside the record, and only a reference to it in its place."""
     return isinstance(value, dict) and value.keys() == {"blob"} and next(blob_references(value), None) is not None
 
 
@@ -374,15 +343,3 @@ def _list(value: Any) -> list[Any]:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
-
-
-def _count(value: Any) -> int | None:
-    return value if type(value) is int and 0 <= value < COUNT_MAX else None
-
-
-def _sum(one: Any, two: Any) -> Any:
-    return two if one is None else one if two is None else one + two
-
-
-def _largest(one: Any, two: Any) -> Any:
-    return two if one is None else one if two is None else max(one, two)

@@ -60,7 +60,7 @@ def catch_up(
     stamp = stamp_of(source)
     follower = Follower(ledger, adapter, source)
     done = follower.step(told)
-    done += follower.end() if _age(source.path) > OVER or done.ended else follower.rest()
+    done += follower.end() if _age(source.path) > OVER or follower.ended else follower.rest()
     stamps.note(source, stamp)
     return done
 
@@ -160,7 +160,7 @@ class Watch:
             follower = self._followers[identity] = Follower(self._ledger, adapter, source)
         self._changed_at[identity] = time.monotonic()
         sealing = follower.step()
-        return Seen(source, sealing + follower.end() if sealing.ended else sealing)
+        return Seen(source, sealing + follower.end() if follower.ended else sealing)
 
     def _has_changed(self, source: Source) -> bool:
         return self._stamps_seen.get(_identity(source)) != stamp_of(source)

@@ -54,9 +54,7 @@ def standing_in(file: SettingsFile, key: Key) -> Any:
         return entry_in(_text(read_settings_file(path)), file.form, key)
 
 
-def put(
-    file: SettingsFile, key: Key, entry: Any, is_ours: IsOurs, memory: Memory, *, dry_run: bool = False
-) -> Result:
+def put(file: SettingsFile, key: Key, entry: Any, is_ours: IsOurs, memory: Memory, *, dry_run: bool = False) -> Result:
     """Have the entry, a table or a plain value, stand in the file. `dry_run` only tells what would be done."""
     path = file.target
     found: Any = None
@@ -110,8 +108,8 @@ def take(file: SettingsFile, key: Key, is_ours: IsOurs, memory: Memory, *, dry_r
 def put_item(
     file: SettingsFile, key: Key, item: Any, is_ours: IsOurs, memory: Memory, *, blank: str = "", dry_run: bool = False
 ) -> Result:
-    """Have one item of ours stand in the list at a key, beside those of others; JSON only. An item of ours that says the
-    same stays as it is, another gives way. `blank` is what a new file begins with."""
+    """Have one item of ours stand in the list at a key, beside those of others; JSON only. Another item of ours gives
+    way. `blank` is what a new file begins with."""
     path = file.target
     had_ours = False
     depth = 0

@@ -1,4 +1,4 @@
-"""Hooks that are files, each with the name of its event: Cline's. Ours carry a mark; a file without it is the user's."""
+"""Hooks that are files, each with the name of its event: Cline's. Ours carry a mark; others are the user's."""
 
 from __future__ import annotations
 
@@ -116,4 +116,5 @@ def _path(place: HookFiles, event: str) -> Path:
 
 
 def _left(events: list[str]) -> str:
-    return f"hooks of your own were left as they are, and Aver does not run there: {', '.join(events)}" if events else ""
+    words = "hooks of your own were left as they are, and Aver does not run there: "
+    return words + ", ".join(events) if events else ""

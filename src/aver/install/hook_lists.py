@@ -58,7 +58,18 @@ def standing(place: HookList, around: Surroundings) -> Standing:
     if off:
         why = f"another Aver is started, or none, for {', '.join(off)}; install it anew"
         return Standing(place.client, place.path, "outdated", why, PART)
-    return Standing(place.client, place.path, "installed", part=PART)
+    return Standing(place.client, place.path, "installed", _still_to_do(place), PART)
+
+
+def _still_to_do(place: HookList) -> str:
+    """What keeps the client from running hooks that stand in its settings as they should."""
+    if place.client != "codex":
+        return ""
+    from aver.install.codex_trust import not_trusted
+
+    found = {event: list(map(place.is_ours, _items(place, event))).index(True) for event in place.events}
+    left = not_trusted(place, found)
+    return f"Codex does not run what it does not trust: start it and enter /hooks ({', '.join(left)})" if left else ""
 
 
 def commands(place: HookList) -> Iterator[tuple[str, list[str]]]:

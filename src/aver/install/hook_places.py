@@ -30,6 +30,9 @@ __all__ = ["HOOK_CLIENTS", "HookFiles", "HookList", "Notify", "Place", "hook_pla
 SECONDS = 60
 """How long a hook may take, for clients that ask. It takes a fraction of one; a ledger's lock is waited for longer."""
 
+LAST_SECONDS = 3
+"""The same for Codex at the end of a session."""
+
 VERSION_SECONDS = 20.0
 """How long a client may take to say which version it is."""
 
@@ -120,7 +123,7 @@ def _codex(around: Surroundings) -> Iterator[Place]:
     home = Path(around.environment.get("CODEX_HOME") or around.home / ".codex")
     version = _version_of("codex", around.environment)
     notify = Notify(client="codex", path=home / "config.toml")
-    hooks = HookList(client="codex", path=home / "hooks.json", form="json", events=_CODEX, made=_group)
+    hooks = HookList(client="codex", path=home / "hooks.json", form="json", events=_CODEX, made=_quick_group)
     yield from (notify, hooks) if version is not None and version < HOOKS_SINCE else (hooks, notify)
 
 
@@ -150,6 +153,12 @@ def _matched_group(event: str, command: str) -> dict[str, Any]:
 
 def _group(event: str, command: str) -> dict[str, Any]:
     return {"hooks": [{"type": "command", "command": command, "timeout": SECONDS}]}
+
+
+def _quick_group(event: str, command: str) -> dict[str, Any]:
+    """Codex waits for the end of a session no longer, and complains where more is asked for."""
+    seconds = LAST_SECONDS if event == "SessionEnd" else SECONDS
+    return {"hooks": [{"type": "command", "command": command, "timeout": seconds}]}
 
 
 def _command(event: str, command: str) -> dict[str, Any]:

@@ -21,9 +21,10 @@ __all__ = ["hooks_standing", "install_hooks", "installed_commands", "uninstall_h
 def install_hooks(client: str, around: Surroundings, *, dry_run: bool = False) -> list[Outcome]:
     """Put Aver's hooks into a client. `dry_run` only tells what would be done."""
     memory = Memory()
-    wanted, *former = hook_places(client, around) or [None]
-    if wanted is None:
+    places = hook_places(client, around)
+    if not places:
         return []
+    wanted, *former = places
     with nullcontext() if dry_run else memory.held():
         gone = [_take(place, around, memory, dry_run=dry_run) for place in former]
         done = _put(wanted, around, memory, dry_run=dry_run)

@@ -65,8 +65,8 @@ class TomlText:
         return before + self._newline.join(lines) + self._newline
 
     def with_setting(self, path: Sequence[str], name: str, value: Any) -> str:
-        """The text with one setting of a table changed, or added at the table's beginning. Without a path it is one of the
-        document itself, and is added after the others of those."""
+        """The text with one setting of a table changed, or added at the table's beginning. Without a path it is one of
+        the document itself, and is added after the others of those."""
         inside = not path
         after = 1 if self.text.startswith("\ufeff") else 0
         for one in self._statements:

@@ -236,6 +236,7 @@ def conclude(subject: str, tally: Tally, *, level: str = "signature", expected: 
 
 
 _WORST_FIRST: tuple[Status, ...] = ("failed", "empty", "qualified", "verified")
+DOES_NOT_APPLY = "does not apply here"
 _WORST_CHECK_FIRST = ("failed", "warning", "not_checked", "passed")
 
 
@@ -273,6 +274,8 @@ def joined(subject: str, parts: Mapping[str, Verdict]) -> Verdict:
 
 
 def _badness(check: Check) -> tuple[int, bool]:
+    if check.status == "not_checked" and check.reason.endswith(DOES_NOT_APPLY):
+        return len(_WORST_CHECK_FIRST), True  # It says nothing about the parts to which it does apply.
     return _WORST_CHECK_FIRST.index(check.status), not check.matters
 
 
@@ -295,7 +298,7 @@ def _checked(name: str, tally: Tally) -> Check:
             if matters:
                 return Check(name, "not_checked", f"not all: {why}", count=times, matters=True)
         return Check(name, "passed", reason, count=times)
-    reason, matters = tally.skipped.get(name, ("does not apply here", False))
+    reason, matters = tally.skipped.get(name, (DOES_NOT_APPLY, False))
     return Check(name, "not_checked", reason, matters=matters)
 
 

@@ -83,6 +83,8 @@ class Redirect:
 
 @dataclass(slots=True, eq=False, repr=False)
 class SimpleCommand:
+    """A program and its words, with what is assigned and redirected for it."""
+
     words: tuple[RawWord, ...]
     assignments: tuple[Assignment, ...] = ()
     redirects: tuple[Redirect, ...] = ()
@@ -104,6 +106,8 @@ class TestCommand:
 
 @dataclass(slots=True, eq=False, repr=False)
 class Pipeline:
+    """`first | second`."""
+
     stages: tuple[Node, ...]
 
 
@@ -147,6 +151,8 @@ class Loop:
 
 @dataclass(slots=True, eq=False, repr=False)
 class Function:
+    """`name() …`."""
+
     name: str
     body: Node
 

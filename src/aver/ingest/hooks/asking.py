@@ -43,7 +43,7 @@ def action_of(
         tool=tool[:TEXT_MAX],
         arguments=given,
         diff=diff or None,
-        description=f"call {tool[:TEXT_MAX // 2]}",
+        description=f"call {tool[: TEXT_MAX // 2]}",
         caller=caller,
         session=session,
         workspace=workspace,

@@ -36,7 +36,9 @@ def read(event: str, payload: Mapping[str, Any]) -> Reading:
     if event in _CALLS:
         return Reading(session, deeds=(_called(event, payload, agent),))
     if event == "SessionEnd":
-        ended = _happened(event, f"session ended: {text(payload, 'reason')}", payload, what="session", ends_session=True)
+        ended = _happened(
+            event, f"session ended: {text(payload, 'reason')}", payload, what="session", ends_session=True
+        )
         return Reading(session, deeds=(ended,), closes=("",))
     if event == "SubagentStop":
         name = text(payload, "agent_type")
@@ -76,7 +78,11 @@ def _called(event: str, payload: Mapping[str, Any], agent: str) -> Deed:
     from aver.ingest.claude_results import outcome_of, subject_of
     from aver.ingest.deed import Allowed, Call
 
-    tool, arguments, identifier = text(payload, "tool_name"), objects(payload, "tool_input"), text(payload, "tool_use_id")
+    tool, arguments, identifier = (
+        text(payload, "tool_name"),
+        objects(payload, "tool_input"),
+        text(payload, "tool_use_id"),
+    )
     failed = event == "PostToolUseFailure"
     block = {"is_error": True, "content": text(payload, "error")} if failed else {}
     found = outcome_of(tool, arguments, block, None if failed else payload.get("tool_response"))

@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from aver.errors import AverError, BadInput
 from aver.home import Config, home_dir, load_config
-from aver.ingest.hooks.canary import canary_in
-from aver.ingest.hooks.contract import Hook, Reading, Reply, Ruling
+from aver.ingest.hooks.canary import canary_in, went_through
+from aver.ingest.hooks.contract import Hook, Reading, Reply, Ruling, text
 from aver.ingest.hooks.settings import Settings, read_settings
 
 if TYPE_CHECKING:
@@ -80,6 +80,7 @@ class _Event:
     def _done(self, payload: bytes | BinaryIO) -> Reply:
         self._raw = payload if isinstance(payload, bytes) else payload.read(PAYLOAD_MAX + 1)
         said = _parsed(self._raw)
+        self._note(said)
         config = load_config()
         self._settings = read_settings(config.hooks)
         reading = self._read(said)
@@ -89,18 +90,19 @@ class _Event:
         with _ledger(config, canary) as ledger:
             ruling = self._ruled(ledger, reading, canary)
             _recorded(ledger, self._hook.tool, reading)
-        return self._hook.done(self._event) if ruling is None else self._hook.reply(self._event, ruling)
+        reply = self._hook.done(self._event) if ruling is None else self._hook.reply(self._event, ruling)
+        return reply._replace(err=went_through(canary)) if canary else reply
+
+    def _note(self, said: Mapping[str, Any]) -> None:
+        """Know whose event it is before anything can fail."""
+        self._session = next((text(said, name) for name in _SESSIONS if text(said, name)), "")
+        self._call = text(said, "tool_use_id")
 
     def _read(self, said: Mapping[str, Any]) -> Reading:
-        for name in ("tool_use_id", "tool_call_id"):
-            value = said.get(name)
-            self._call = value if isinstance(value, str) else self._call
         try:
-            reading = self._hook.read(self._event, said)
+            return self._hook.read(self._event, said)
         except BadInput as error:  # What is asked is no action that could be judged.
             raise _UnreadableError(str(error)) from error
-        self._session = reading.session
-        return reading
 
     def _ruled(self, ledger: Ledger, reading: Reading, canary: str) -> Ruling | None:
         if reading.asks is None:
@@ -117,7 +119,7 @@ class _Event:
         words = f"aver: the hook {hook.tool} {event} failed: {why}; {consequence if asks else 'this is not recorded'}"
         self._remember(why)
         if asks and decides == "deny":
-            reply = hook.reply(event, Ruling("deny", f"Aver cannot judge this, so it is denied: {why}"))
+            reply = hook.reply(event, Ruling("deny", f"Permission denied by hook: Aver cannot judge this: {why}"))
         elif not asks and self._settings.on_failure == "closed":
             reply = hook.stop(event, f"Aver cannot record this: {why}")
         else:
@@ -128,6 +130,10 @@ class _Event:
         from aver.ingest.hooks.failures import remember
 
         remember(home_dir(), self._hook.tool, self._event, self._session, why, self._raw, self._call)
+
+
+_SESSIONS = ("session_id", "conversation_id", "taskId", "thread-id")
+"""What the tools call a session."""
 
 
 class _UnreadableError(BadInput):
@@ -186,4 +192,4 @@ def _ruling(answer: Answer, settings: Settings) -> Ruling:
         return Ruling(settings.on_pass, f"Aver: {reason}")
     if answer.decision.decision == "human_review" and (answer.outcome is None or answer.outcome.state == "timeout"):
         return Ruling("ask", f"Aver: {reason}")
-    return Ruling("deny", f"Aver does not allow this, and it was not done: {reason}")
+    return Ruling("deny", f"Permission denied by hook: Aver does not allow this, and it was not done: {reason}")

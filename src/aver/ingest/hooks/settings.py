@@ -1,8 +1,8 @@
 """What hooks do where Aver fails, and what they say where the gate passes: the settings under `[hooks]`.
 
-    [hooks]
-    on_failure = "open"      left out: what the gate cannot decide is denied, a crash of Aver's lets the tool go on
-    on_pass = "allow"        or "leave": the tool then asks as it would without Aver
+[hooks]
+on_failure = "open"      left out: what the gate cannot decide is denied, a crash of Aver's lets the tool go on
+on_pass = "allow"        or "leave": the tool then asks as it would without Aver
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Settings(NamedTuple):
 
     on_failure: Literal["open", "closed", ""] = ""
     """Empty where it is not set: see `running`."""
-    on_pass: Literal["allow", "leave"] = "allow"
+    on_pass: Literal["allow", "leave"] = "allow"  # noqa: S105 - no password
 
 
 def read_settings(table: Mapping[str, Any]) -> Settings:

@@ -1,0 +1,142 @@
+"""What a session's parts are called for people: the same words on a screen and on a page. Nothing here is escaped."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from aver.ingest.sessions import Session
+from aver.ingest.spending import Spent
+from aver.ingest.telling import Step, is_reference
+
+__all__ = [
+    "Part",
+    "allowed_by",
+    "aside",
+    "counted",
+    "in_short",
+    "money",
+    "named_parts",
+    "spent_words",
+    "summary_of",
+    "totals",
+]
+
+IN_SHORT = 160
+"""Characters of arguments that stand on the line of a call whose summary does not tell them."""
+
+_REFUSED_BY = {"human_approved": "by a person", "policy": "by a rule"}
+_PLAINLY = ("stdout", "output", "content", "text")
+_OUTPUTS = (*_PLAINLY, "stderr")
+_NOTHING: tuple[Any, ...] = (None, "", [], {})
+
+
+def totals(session: Session) -> Iterator[str]:
+    """What a session comes to: only what there is."""
+    yield counted(session.actions, "action")
+    if session.edits:
+        yield f"{counted(session.edits, 'edit')} (+{session.lines_added}/-{session.lines_removed})"
+    for number, noun in (
+        (session.commands, "command"),
+        (session.failures, "failure"),
+        (session.denials, "denial"),
+        (session.subagents, "subagent"),
+        (session.unknown, "unknown record"),
+        (session.unreadable, "unreadable record"),
+    ):
+        if number:
+            yield counted(number, noun)
+    if tokens := _tokens(session.tokens_in, session.tokens_out):
+        yield f"tokens: {tokens}"
+    if session.cost_usd is not None:
+        yield money(session.cost_usd)
+    yield from session.models
+    yield counted(session.records, "record")
+    if session.imported:
+        yield "imported"
+
+
+def summary_of(step: Step) -> str:
+    """The line by which a step is told."""
+    summary = " ".join(step.summary.split()) or step.call or step.what
+    return f"{summary}: {in_short(step.arguments)}" if summary == step.call and step.arguments else summary
+
+
+def in_short(arguments: Any) -> str:
+    """Arguments on one line; the only one, where there is but one, without its name."""
+    only = list(arguments.values()) if isinstance(arguments, dict) else []
+    text = only[0] if len(only) == 1 and isinstance(only[0], str) else json.dumps(arguments, ensure_ascii=False)
+    line = " ".join(text[: 2 * IN_SHORT].split())
+    return line if len(line) <= IN_SHORT else f"{line[: IN_SHORT - 1]}…"
+
+
+def aside(step: Step) -> str:
+    """Who allowed it, how long it took, what it cost: as far as that is known."""
+    took = step.duration_ms
+    known = [
+        allowed_by(step),
+        "" if took is None else f"{took / 1000:.1f} s" if took >= 1000 else f"{took} ms",
+        spent_words(step.spent),
+    ]
+    return " · ".join(filter(None, known))
+
+
+def allowed_by(step: Step) -> str:
+    """Who or what allowed it, or refused it; nothing where that is not known."""
+    words = "" if step.authority == "unknown" else step.authority.replace("_", " ")
+    if step.status == "blocked":
+        words = _REFUSED_BY.get(step.authority, "")
+    return f"{words} ({step.rule})" if words and step.rule else words or step.rule
+
+
+def spent_words(spent: Spent) -> str:
+    cost = "" if spent.cost_usd is None else money(spent.cost_usd)
+    return ", ".join(filter(None, (_tokens(spent.tokens_in, spent.tokens_out), cost)))
+
+
+def _tokens(went_in: int | None, came_out: int | None) -> str:
+    known = ("" if went_in is None else f"{went_in:,} in", "" if came_out is None else f"{came_out:,} out")
+    return ", ".join(filter(None, known))
+
+
+def money(dollars: float) -> str:
+    return f"${dollars:.2f}" if dollars >= 0.01 or dollars == 0 else "<$0.01"
+
+
+class Part(NamedTuple):
+    """A text out of a value; its name, where it needs one; and whether it is only what else is known, on one line."""
+
+    name: str
+    text: str
+    aside: bool = False
+
+
+def named_parts(value: Any) -> Iterator[Part]:
+    """A value as texts: what a command said, and then what else is known of it."""
+    if not isinstance(value, dict) or is_reference(value):
+        if value not in _NOTHING:
+            yield Part("", _briefly(value), aside=not isinstance(value, str))
+        return
+    texts = {name: item for name, item in value.items() if isinstance(item, str) and _is_output(name, item)}
+    for name, item in texts.items():
+        if item.strip():
+            yield Part("" if name in _PLAINLY else str(name), item)
+    rest = [f"{name} {_briefly(item)}" for name, item in value.items() if name not in texts and item not in _NOTHING]
+    if rest:
+        yield Part("", ", ".join(rest), aside=True)
+
+
+def _is_output(name: Any, text: str) -> bool:
+    return name in _OUTPUTS or "\n" in text.strip()
+
+
+def _briefly(value: Any) -> str:
+    if is_reference(value):
+        kept = value["blob"]
+        return f"{kept['size']:,} bytes of {kept.get('media')}, kept beside the record, sha256 {kept['digest']}"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -1,0 +1,156 @@
+"""Storing a foreign chain in a ledger: verbatim, frozen, in one transaction, whatever it was read from.
+
+What is taken was judged before. It is judged once more while it is read, so that what changes meanwhile is not stored
+either. Records have no idempotency keys here: somebody else's record must not stand in for one of ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
+from typing import Any
+
+from aver.capsule.blobs import Blob, blob_objects
+from aver.capsule.block import block_of
+from aver.capsule.canonical import has_surrogate
+from aver.capsule.prepared import prepare
+from aver.capsule.sealed import Sealed
+from aver.errors import BadInput, IntegrityError, Refused
+from aver.keys import Ring
+from aver.ledger.head import Head
+from aver.ledger.ledger import Ledger
+from aver.ledger.memory import META_CHAIN
+from aver.ledger.meta import import_draft
+from aver.ledger.rows import ChainRow
+from aver.ledger.store import Transaction
+from aver.values import dataclass
+from aver.verdict import ChainJudge, Rules, Verdict
+from aver.verdict.record import COLUMNS, imported_by
+
+__all__ = ["Imported", "ImportedChain", "Planned", "plan", "store_all"]
+
+ID_MAX = 512
+"""Characters of a foreign record's id: far more than any has, and as much as every store can keep unique."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedChain:
+    """One chain: its name here, and there. `existed`: it was here already, with the same records."""
+
+    name: str
+    origin: str
+    count: int
+    existed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What an import did. `verdict` is what was found before anything was stored."""
+
+    chains: tuple[ImportedChain, ...]
+    verdict: Verdict
+    unknown_signers: tuple[str, ...]
+    """Who signed records here without a key that is known; their signatures were not checked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A chain that is to be stored."""
+
+    id: str
+    """What it is called where it came from."""
+    origin: str
+    name: str
+    head: Head
+    read: Callable[[], Iterable[object]]
+    """Its records in order, read afresh; among them may be what cannot be read, as an error."""
+    blob: Callable[[str], bytes]
+    existed: bool = False
+
+    @property
+    def imported(self) -> ImportedChain:
+        return ImportedChain(self.name, self.id, self.head.count, self.existed)
+
+
+def plan(ledger: Ledger, planned: Planned) -> Planned:
+    """The same, knowing whether it is here already; `Refused` where another chain is."""
+    row = ledger.store.chain(ledger.tenant, planned.name)
+    if row is not None and (row.count, row.head) != (planned.head.count, planned.head.hash):
+        raise Refused(
+            "NAME_TAKEN",
+            f"nothing was imported: the chain {planned.name} is here already, with other records",
+            advice="import the other chains by name, or into another ledger or tenant",
+        )
+    return replace(planned, existed=row is not None)
+
+
+def store_all(ledger: Ledger, planned: Collection[Planned]) -> tuple[ImportedChain, ...]:
+    """Store the chains that are not here yet, each in one transaction."""
+    _refuse_two_of_a_name(planned)
+    for one in planned:
+        if not one.existed:
+            _store(ledger, one)
+    return tuple(one.imported for one in planned)
+
+
+def _refuse_two_of_a_name(planned: Collection[Planned]) -> None:
+    names: set[str] = set()
+    for plan in planned:
+        if plan.name in names:
+            raise Refused("NAME_TAKEN", f"nothing was imported: two chains would be called {plan.name} here")
+        names.add(plan.name)
+
+
+def _store(ledger: Ledger, planned: Planned) -> None:
+    """One chain, in one transaction: a crash leaves all of it or nothing."""
+    with ledger.together(planned.name, META_CHAIN) as (transaction, append):
+        if transaction.chain(ledger.tenant, planned.name) is not None:
+            raise Refused("NAME_TAKEN", f"the chain {planned.name} came into being meanwhile")
+        row = transaction.add_chain(ledger.tenant, planned.name)
+        judge = ChainJudge(Rules(Ring(), "content"), chain=planned.id)
+        for item in planned.read():
+            if isinstance(item, BadInput):
+                raise _changed(planned)
+            if isinstance(item, Sealed):
+                content = judge.judge(item)
+                if content is None:
+                    raise _changed(planned)
+                _store_record(transaction, row, item, content, planned.blob)
+        failed = any(finding.status == "failed" for finding in judge.tally.findings)
+        if failed or (row.count, row.head) != (planned.head.count, planned.head.hash):
+            raise _changed(planned)
+        transaction.advance(row)
+        transaction.freeze(row, planned.origin)
+        draft = import_draft(planned.name, planned.origin, planned.head.count, str(planned.head.hash))
+        append(META_CHAIN, prepare(draft, key=f"import:{planned.name}"))
+
+
+def _store_record(
+    transaction: Transaction, row: ChainRow, record: Sealed, content: dict[str, Any], blob: Callable[[str], bytes]
+) -> None:
+    columns = imported_by(content, block_of(content))
+    for name, value in zip(COLUMNS, columns, strict=True):
+        if value is not None and not (isinstance(value, str) and not has_surrogate(value)):
+            words = f"{row.name}, sequence {row.count}: its {name} is not a text that can be stored"
+            raise Refused("SCHEMA_INVALID", words)
+    if len(columns[0]) > ID_MAX:
+        words = f"{row.name}, sequence {row.count}: its id has more than {ID_MAX} characters"
+        raise Refused("SCHEMA_INVALID", words)
+    if transaction.taken_ids(row.tenant, [columns[0]]):
+        raise Refused(
+            "DUPLICATE_RECORD",
+            f"{row.name}, sequence {row.count}: a record with the id {columns[0]} is here already",
+            advice="import into another ledger or tenant",
+        )
+    if b'"blob":{' in record.canonical:
+        for reference in blob_objects(content):
+            digest, media = reference["digest"], reference.get("media")
+            if not transaction.has_blob(row.tenant, digest):
+                kept = Blob(blob(digest), media if isinstance(media, str) and not has_surrogate(media) else "")
+                transaction.add_blobs(row.tenant, [(digest, kept)])
+    transaction.add_records(row, [(record, columns)])
+
+
+def _changed(planned: Planned) -> IntegrityError:
+    words = f"the chain {planned.id} changed while it was imported; it was not stored"
+    return IntegrityError("ROLLBACK", words, evidence=planned.head)

@@ -1,0 +1,252 @@
+"""Whatever goes wrong: the tool gets an answer, the person is told, and it is recorded as soon as that works."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from approving import enrolled, somebody
+from hooked import SESSION, chains, fire, said, sealed, settings
+
+from aver import open_ledger
+from aver.errors import BadInput, Unavailable
+from aver.gate.approvals import approve, recent_requests
+from aver.ingest.hooks import failures, running
+from aver.ingest.hooks.canary import canary_payload, went_through
+from aver.ingest.hooks.running import TOOLS, answer, hook_of
+
+EVENTS = {
+    "claude-code": ("PreToolUse", "PostToolUse"),
+    "codex": ("PreToolUse", "PostToolUse"),
+    "cursor": ("beforeShellExecution", "stop"),
+    "cline": ("PreToolUse", "PostToolUse"),
+}
+
+
+def payload(**more: Any) -> dict[str, Any]:
+    """One that every tool's events can be given."""
+    given = {name: value for name, value in canary_payload(SESSION).items() if name != "aver_canary"}
+    return {**given, "tool_input": {"command": "git status"}, "command": "git status", **more}
+
+
+def denies(tool: str, reply: Any) -> bool:
+    """Whether an answer forbids, in the tool's own words."""
+    answer = said(reply)
+    word = answer.get("hookSpecificOutput", {}).get("permissionDecision") or answer.get("permission")
+    return word == "deny" or answer.get("cancel") is True
+
+
+def stops(reply: Any) -> bool:
+    answer = said(reply)
+    return answer.get("continue") is False or answer.get("cancel") is True
+
+
+@pytest.fixture
+def broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A defect in the program."""
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise ZeroDivisionError("a defect")
+
+    monkeypatch.setattr("aver.ledger.ledger.Ledger.append", fail)
+
+
+def test_no_other_tool_is_known() -> None:
+    with pytest.raises(BadInput, match="known are claude-code, codex, cursor, cline"):
+        answer("emacs", "PreToolUse", b"{}")
+
+
+@pytest.mark.parametrize("raw", [b"", b"nonsense", b"[]", b'"text"', b"null", b"{" * 5000, b"\xff\xfe", b'{"a": NaN'])
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_payload_that_cannot_be_read_is_denied_and_never_recorded_silently(tool: str, raw: bytes) -> None:
+    asks, tells = EVENTS[tool]
+    reply = fire(tool, asks, raw)
+    assert denies(tool, reply)
+    assert "Traceback" not in reply.out + reply.err
+    reply = fire(tool, tells, raw)
+    assert reply.out == ""
+    assert (reply.code, "this is not recorded" in reply.err) == (1, True)
+
+
+def test_a_payload_beyond_the_limit_is_not_read_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "PAYLOAD_MAX", 1000)
+    source = io.BytesIO(json.dumps(payload(padding="x" * 2000)).encode())
+    reply = answer("claude-code", "PreToolUse", source)
+    assert denies("claude-code", reply)
+    assert "more than 1000 bytes" in reply.err
+    assert source.tell() == 1001
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_settings_that_cannot_be_used_deny_what_is_asked_and_let_the_rest_go_on(tool: str, aver_home: Path) -> None:
+    settings(aver_home, "hooks = 7\n")
+    asks, tells = EVENTS[tool]
+    reply = fire(tool, asks, payload())
+    assert denies(tool, reply)
+    assert "hooks has the wrong type" in reply.err
+    reply = fire(tool, tells, payload())
+    assert not stops(reply)
+    assert "this is not recorded" in reply.err
+
+
+def test_a_ledger_that_cannot_be_used_denies_unless_it_is_said_otherwise(aver_home: Path) -> None:
+    settings(aver_home, "")
+    (aver_home / "ledger.db").mkdir()
+    assert denies("claude-code", fire("claude-code", "PreToolUse", payload()))
+    settings(aver_home, '[hooks]\non_failure = "open"\n')
+    reply = fire("claude-code", "PreToolUse", payload())
+    assert (reply.out, reply.code) == ("", 1), "no word of approval: the tool's own rules hold"
+    assert "goes on by its own rules" in reply.err
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.usefixtures("broken")
+def test_a_crash_blocks_nobody_by_accident(tool: str) -> None:
+    asks, tells = EVENTS[tool]
+    for event in (asks, tells):
+        reply = fire(tool, event, payload())
+        assert not denies(tool, reply)
+        assert not stops(reply)
+        assert "allow" not in reply.out
+        assert "ZeroDivisionError: a defect" in reply.err
+        assert "Traceback" not in reply.err
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.usefixtures("broken")
+def test_a_crash_denies_where_that_is_wanted(tool: str, aver_home: Path) -> None:
+    settings(aver_home, '[hooks]\non_failure = "closed"\n')
+    asks, tells = EVENTS[tool]
+    assert denies(tool, fire(tool, asks, payload()))
+    reply = fire(tool, tells, payload())
+    assert stops(reply) or tool == "cursor", "Cursor cannot be stopped by what has been done"
+
+
+@pytest.mark.parametrize("text", ['on_failure = "ajar"', "on_failure = true", 'on_fail = "open"', 'on_pass = "ask"'])
+def test_a_setting_that_is_not_understood_is_an_error(aver_home: Path, text: str) -> None:
+    settings(aver_home, f"[hooks]\n{text}\n")
+    reply = fire("claude-code", "PreToolUse", payload())
+    assert denies("claude-code", reply)
+    assert "[hooks]" in reply.err
+
+
+def test_what_could_not_be_recorded_is_sealed_when_that_works_again(aver_home: Path) -> None:
+    settings(aver_home, "gate = 7\n")
+    fire("claude-code", "PostToolUse", payload(tool_use_id="toolu_7"))
+    fire("codex", "Stop", b"nonsense")
+    kept = (aver_home / "hook-failures.jsonl").read_text()
+    assert len(kept.splitlines()) == 2
+    assert "git status" not in kept, "what was not masked does not lie around"
+    assert (aver_home / "hook-failures.jsonl").stat().st_mode & 0o777 == 0o600
+    settings(aver_home, "")
+    fire("claude-code", "PostToolUse", payload(tool_use_id="toolu_8"))
+    assert (aver_home / "hook-failures.jsonl").read_text() == ""
+    call, failure = sealed(f"claude-code.{SESSION}")
+    assert failure["outcome"]["status"] == "failure"
+    assert failure["outcome"]["result"]["call"] == "toolu_7"
+    assert "gate has the wrong type" in failure["outcome"]["summary"]
+    assert failure["outcome"]["result"]["at"] == failure["trigger"]["timestamp"]
+    assert call["execution"]["tool_calls"][0]["tool"] == "Bash"
+    assert sealed("codex.unknown")[0]["outcome"]["result"]["event"] == "Stop"
+
+
+def test_remembering_ends_somewhere_and_never_fails(aver_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(failures, "SIZE_MAX", 1000)
+    for _ in range(20):
+        failures.remember(aver_home, "codex", "Stop", SESSION, "x" * 5000, b"{}")
+    assert (aver_home / "hook-failures.jsonl").stat().st_size < 5000
+    (aver_home / "hook-failures.jsonl").unlink()
+    (aver_home / "hook-failures.jsonl").symlink_to(aver_home / "elsewhere")
+    failures.remember(aver_home, "codex", "Stop", SESSION, "why", b"{}")
+    assert not (aver_home / "elsewhere").exists()
+    failures.remember(Path("/proc/nowhere"), "codex", "Stop", SESSION, "why", b"{}")
+
+
+def test_a_file_of_failures_that_somebody_damaged_is_passed_over(aver_home: Path) -> None:
+    aver_home.mkdir(mode=0o700)
+    (aver_home / "hook-failures.jsonl").write_bytes(b'nonsense\n{"id": 7}\n\xff\n{"torn": ')
+    assert fire("claude-code", "Stop", payload()).code == 0
+    assert (aver_home / "hook-failures.jsonl").read_bytes() == b""
+
+
+def test_a_failure_to_make_good_what_was_missed_is_a_failure(
+    aver_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failures.remember(aver_home, "codex", "Stop", SESSION, "why", b"{}")
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise Unavailable("the disk is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("aver.ledger.ledger.Ledger.append", fail)
+        assert "the disk is full" in fire("claude-code", "Stop", payload()).err
+    assert len((aver_home / "hook-failures.jsonl").read_text().splitlines()) == 2, "both are still to be sealed"
+
+
+# --- canaries
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_canary_goes_through_and_leaves_no_trace(
+    tool: str, aver_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setenv("AVER_LEDGER", f"sqlite:///{tmp_path / 'other.db'}")
+    asks, tells = EVENTS[tool]
+    for event in (asks, tells):
+        reply = fire(tool, event, canary_payload("canary-1"))
+        assert (reply.code, reply.err) == (0, went_through("canary-1"))
+        assert ("canary-1" in reply.out) == (event == asks)
+        assert denies(tool, reply) == (event == asks)
+    assert not aver_home.exists()
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_canary_finds_settings_that_cannot_be_used(aver_home: Path) -> None:
+    settings(aver_home, "nonsense")
+    reply = fire("claude-code", "PostToolUse", canary_payload("canary-1"))
+    assert reply.code == 1
+    assert "is not valid TOML" in reply.err
+
+
+def test_an_agent_cannot_make_its_call_a_canary() -> None:
+    arguments = {"command": "git status", "aver_canary": "x"}
+    fire("claude-code", "PreToolUse", payload(tool_input=arguments))
+    assert f"gate.{SESSION}" in chains()
+
+
+def test_events_that_ask_are_those_that_the_documentation_names() -> None:
+    assert {tool: sorted(hook_of(tool).gating) for tool in TOOLS} == {
+        "claude-code": ["PreToolUse"],
+        "codex": ["PreToolUse"],
+        "cursor": ["beforeMCPExecution", "beforeReadFile", "beforeShellExecution", "preToolUse"],
+        "cline": ["PreToolUse"],
+    }
+
+
+def test_what_a_person_approved_is_allowed_to_whoever_asks_again_once(tmp_path: Path) -> None:
+    question = payload(tool_input={"command": "rm -rf build"}, cwd=str(tmp_path))
+
+    def word() -> str:
+        return str(said(fire("claude-code", "PreToolUse", question))["hookSpecificOutput"]["permissionDecision"])
+
+    ada = somebody("ada")
+    with open_ledger() as ledger:
+        enrolled(ledger, ada)
+        assert word() == "ask"
+        [request] = recent_requests(ledger)
+        approve(ledger, request, ada, shown="rm -rf build")
+        assert (word(), word()) == ("allow", "ask")
+
+
+def test_the_chain_of_all_this_verifies(tmp_path: Path) -> None:
+    for tool in TOOLS:
+        for event in (*EVENTS[tool], "SessionEnd"):
+            fire(tool, event, payload(cwd=str(tmp_path)))
+    with open_ledger() as ledger:
+        verdict = ledger.verify()
+        assert verdict.status in ("verified", "qualified"), verdict.to_dict()

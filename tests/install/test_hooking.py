@@ -1,0 +1,311 @@
+"""Hooks in clients' settings: put in beside what is there, taken out without a trace, and told as they stand."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import stat
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aver.errors import BadInput
+from aver.install.clients import Surroundings
+from aver.install.commands import hook_command, is_hook_command
+from aver.install.hook_places import HOOK_CLIENTS, hook_places
+from aver.install.hooking import hooks_standing, install_hooks, installed_commands, uninstall_hooks
+from aver.install.registering import install, uninstall
+
+LISTS = {
+    "claude-code": ".claude/settings.json",
+    "codex": ".codex/hooks.json",
+    "cursor": ".cursor/hooks.json",
+}
+CLINE = "Documents/Cline/Hooks"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    made = tmp_path / "home"
+    made.mkdir()
+    return made
+
+
+def around(home: Path, **environment: str) -> Surroundings:
+    return Surroundings(home, environment, None, "linux")
+
+
+def standing(client: str, home: Path, **environment: str) -> list[str]:
+    return [one.state for one in hooks_standing(client, around(home, **environment))]
+
+
+def commands_in(path: Path) -> dict[str, list[str]]:
+    """The commands under each event, whatever the shape."""
+    found = {}
+    for event, items in json.loads(path.read_text())["hooks"].items():
+        inner = [one for item in items for one in item.get("hooks", [item])]
+        found[event] = [one["command"] for one in inner]
+    return found
+
+
+def snapshot(home: Path) -> dict[str, Any]:
+    return {
+        str(path.relative_to(home)): path.read_bytes() if path.is_file() else None
+        for path in sorted(home.rglob("*"))
+        if ".aver" not in path.parts
+    }
+
+
+@pytest.mark.parametrize("client", HOOK_CLIENTS)
+def test_put_in_and_taken_out_without_a_trace(client: str, home: Path) -> None:
+    assert standing(client, home) == ["absent"]
+    assert [one.done for one in install_hooks(client, around(home))] == ["installed"]
+    assert standing(client, home) == ["installed"]
+    assert [one.done for one in install_hooks(client, around(home))] == ["unchanged"]
+    events = [event for event, _ in installed_commands(client, around(home))]
+    assert len(events) == len(set(events)) >= 8
+    assert [one.done for one in uninstall_hooks(client, around(home))] == ["removed"]
+    assert [one.done for one in uninstall_hooks(client, around(home))] == ["absent"]
+    assert snapshot(home) == {}
+
+
+@pytest.mark.parametrize("client", LISTS)
+def test_commands_are_absolute_and_name_their_event(client: str, home: Path) -> None:
+    install_hooks(client, around(home, AVER_HOME="/x y/z", AVER_LEDGER="postgresql://me:secret@host/db"))
+    path = home / LISTS[client]
+    assert "secret" not in path.read_text()
+    for event, [command] in commands_in(path).items():
+        given, program, *rest = shlex.split(command)
+        assert given == "AVER_HOME=/x y/z"
+        assert os.path.isabs(program)
+        assert rest == ["hook", client, event]
+        assert is_hook_command(command, client)
+
+
+@pytest.mark.parametrize("client", LISTS)
+def test_what_others_put_there_stays_to_the_byte(client: str, home: Path) -> None:
+    path = home / LISTS[client]
+    path.parent.mkdir()
+    first = next(iter(HOOK_CLIENTS[client](around(home)))).events[0]  # type: ignore[union-attr]
+    mine = {"hooks": [{"type": "command", "command": "mine --hook"}]} if client != "cursor" else {"command": "mine"}
+    before = '{ "z": 1,\n\t"hooks": {"' + first + '" : [' + json.dumps(mine) + "], \"Own\": [ ]}\n}"
+    path.write_text(before)
+    install_hooks(client, around(home))
+    found = commands_in(path)
+    assert found[first][0].startswith("mine")
+    assert len(found[first]) == 2
+    assert json.loads(path.read_text())["z"] == 1
+    uninstall_hooks(client, around(home))
+    assert path.read_text() == before
+
+
+@pytest.mark.parametrize("client", LISTS)
+def test_what_changed_since_stays_and_ours_goes(client: str, home: Path) -> None:
+    path = home / LISTS[client]
+    install_hooks(client, around(home))
+    value = json.loads(path.read_text())
+    event = list(value["hooks"])[1]
+    mine = {"hooks": [{"type": "command", "command": "mine"}]} if client != "cursor" else {"command": "mine"}
+    value["hooks"][event].insert(0, mine)
+    value["added"] = True
+    path.write_text(json.dumps(value))
+    assert standing(client, home) == ["installed"]
+    uninstall_hooks(client, around(home))
+    left = json.loads(path.read_text())
+    assert left["hooks"] == {event: [mine]}
+    assert left["added"] is True
+
+
+def test_an_older_aver_is_replaced_and_its_owners_timeout_stays(home: Path) -> None:
+    path = home / LISTS["claude-code"]
+    path.parent.mkdir()
+    old = {"hooks": [{"type": "command", "command": "/old/bin/aver hook claude-code Stop"}]}
+    path.write_text(json.dumps({"hooks": {"Stop": [old]}}))
+    assert standing("claude-code", home) == ["outdated"]
+    assert [one.done for one in install_hooks("claude-code", around(home))] == ["updated"]
+    value = json.loads(path.read_text())
+    assert len(value["hooks"]["Stop"]) == 1
+    value["hooks"]["Stop"][0]["hooks"][0]["timeout"] = 5
+    path.write_text(json.dumps(value))
+    assert [one.done for one in install_hooks("claude-code", around(home))] == ["unchanged"]
+    assert json.loads(path.read_text())["hooks"]["Stop"][0]["hooks"][0]["timeout"] == 5
+    assert standing("claude-code", home, AVER_HOME="/other") == ["outdated"]
+
+
+def test_a_file_that_cannot_be_understood_is_left(home: Path) -> None:
+    path = home / LISTS["claude-code"]
+    path.parent.mkdir()
+    for text in ("{ broken", '{"hooks": []}', '{"hooks": {"PreToolUse": {}}}'):
+        path.write_text(text)
+        with pytest.raises(BadInput):
+            install_hooks("claude-code", around(home))
+        assert path.read_text() == text
+    path.write_text("{ broken")
+    assert standing("claude-code", home) == ["unreadable"]
+
+
+def test_telling_changes_nothing(home: Path) -> None:
+    for client in HOOK_CLIENTS:
+        assert [one.done for one in install_hooks(client, around(home), dry_run=True)] == ["installed"]
+        list(hooks_standing(client, around(home)))
+    assert snapshot(home) == {}
+
+
+def test_hooks_are_never_put_into_a_project(home: Path, tmp_path: Path) -> None:
+    project = Surroundings(home, {}, tmp_path, "linux")
+    for client in HOOK_CLIENTS:
+        assert hook_places(client, project) == []
+        assert install_hooks(client, project) == []
+
+
+def test_places_follow_the_clients_own_settings(home: Path) -> None:
+    def path(client: str, **environment: str) -> Path:
+        return hook_places(client, around(home, **environment))[0].path  # type: ignore[union-attr]
+
+    assert path("claude-code", CLAUDE_CONFIG_DIR="/c") == Path("/c/settings.json")
+    assert path("codex", CODEX_HOME="/d") == Path("/d/hooks.json")
+
+
+@pytest.mark.parametrize(
+    ("words", "is_ours"),
+    [
+        ("/usr/bin/aver hook codex Stop", True),
+        ("AVER_HOME=/x /opt/aver hook codex Stop", True),
+        ("/usr/bin/python3 -P -m aver hook codex Stop", True),
+        ("/usr/bin/aver hook cursor stop", False),
+        ("hook codex", False),
+        ("echo aver; hook codex", False),
+        ("my-aver hook codex Stop", False),
+        ("aver 'unclosed", False),
+        (None, False),
+    ],
+)
+def test_whose_a_command_is(words: object, is_ours: bool) -> None:
+    assert is_hook_command(words, "codex") is is_ours
+
+
+# --- Codex
+
+
+def codex(home: Path, version: str) -> dict[str, str]:
+    """A Codex that says that it is of this version."""
+    directory = home.parent / "bin"
+    directory.mkdir(exist_ok=True)
+    program = directory / "codex"
+    program.write_text(f"#!/bin/sh\necho codex-cli {version}\n")
+    program.chmod(0o755)
+    return {"PATH": f"{directory}:/usr/bin:/bin"}
+
+
+@pytest.mark.parametrize(("version", "name"), [("0.123.0", "config.toml"), ("0.124.0", "hooks.json"), ("1.0.0", "hooks.json")])
+def test_codex_gets_hooks_if_its_version_has_them(home: Path, version: str, name: str) -> None:
+    [done] = install_hooks("codex", around(home, **codex(home, version)))
+    assert (done.done, done.path.name) == ("installed", name)
+
+
+def test_an_older_codex_is_to_notify_and_goes_over_to_hooks_with_a_newer_one(home: Path) -> None:
+    path = home / ".codex" / "config.toml"
+    path.parent.mkdir()
+    before = '# mine\nmodel = "x" # why\n\n[tui]\nnotify = true\n'
+    path.write_text(before)
+    older = around(home, **codex(home, "0.100.0"))
+    install("codex", older)
+    install_hooks("codex", older)
+    value = tomllib.loads(path.read_text())
+    assert value["notify"][-3:] == ["hook", "codex", "notify"]
+    assert value["tui"] == {"notify": True}
+    assert [one.state for one in hooks_standing("codex", older)] == ["installed"]
+    assert [event for event, _ in installed_commands("codex", older)] == ["notify"]
+    newer = around(home, **codex(home, "0.166.0"))
+    assert [one.done for one in install_hooks("codex", newer)] == ["removed", "installed"]
+    assert "hook" not in path.read_text().replace("notify = true", "")
+    uninstall_hooks("codex", newer)
+    uninstall("codex", newer)
+    assert path.read_text() == before
+
+
+def test_notify_and_server_come_out_to_the_byte(home: Path) -> None:
+    path = home / ".codex" / "config.toml"
+    path.parent.mkdir()
+    path.write_text('[tui]\nnotifications = true')
+    here = around(home, AVER_HOME="/x", **codex(home, "0.100.0"))
+    install("codex", here)
+    install_hooks("codex", here)
+    assert tomllib.loads(path.read_text())["notify"][:2] == ["/usr/bin/env", "AVER_HOME=/x"]
+    uninstall_hooks("codex", here)
+    uninstall("codex", here)
+    assert path.read_text() == '[tui]\nnotifications = true'
+
+
+def test_a_notify_of_the_users_stays_and_is_said(home: Path) -> None:
+    path = home / ".codex" / "config.toml"
+    path.parent.mkdir()
+    path.write_text('notify = ["mine"]\n')
+    here = around(home, **codex(home, "0.100.0"))
+    [done] = install_hooks("codex", here)
+    assert (done.done, "of your own" in done.why) == ("kept", True)
+    assert [one.state for one in hooks_standing("codex", here)] == ["foreign"]
+    assert [one.done for one in uninstall_hooks("codex", here)] == ["absent"]
+    assert path.read_text() == 'notify = ["mine"]\n'
+
+
+def test_what_codex_does_not_trust_is_said(home: Path) -> None:
+    install_hooks("codex", around(home))
+    [told] = hooks_standing("codex", around(home))
+    assert (told.state, "PreToolUse" in told.why, "/hooks" in told.why) == ("installed", True, True)
+    hooks = home / ".codex" / "hooks.json"
+    labels = ("pre_tool_use", "post_tool_use", "session_start", "user_prompt_submit", "subagent_stop", "pre_compact")
+    lines = [f'[hooks.state."{hooks}:{label}:0:0"]\ntrusted_hash = "sha256:1"\n' for label in (*labels, "stop")]
+    lines.append(f'[hooks.state."{hooks}:session_end:0:0"]\ntrusted_hash = "sha256:1"\nenabled = false\n')
+    (home / ".codex" / "config.toml").write_text("".join(lines))
+    [told] = hooks_standing("codex", around(home))
+    assert told.why.endswith("(SessionEnd)")
+
+
+# --- Cline
+
+
+def test_clines_files_can_be_run_and_carry_a_mark(home: Path) -> None:
+    install_hooks("cline", around(home))
+    for path in (home / CLINE).iterdir():
+        assert path.stat().st_mode & 0o777 == 0o755
+        lines = path.read_text().splitlines()
+        assert lines[0] == "#!/bin/sh"
+        assert "aver uninstall takes it away" in lines[1]
+        assert lines[2] == hook_command("cline", path.name, {})
+
+
+def test_a_hook_file_of_the_users_is_left_and_said(home: Path) -> None:
+    directory = home / CLINE
+    directory.mkdir(parents=True)
+    (directory / "PreToolUse").write_text("#!/bin/sh\necho mine\n")
+    before = snapshot(home)
+    [done] = install_hooks("cline", around(home))
+    assert (done.done, done.why.endswith(": PreToolUse")) == ("installed", True)
+    [told] = hooks_standing("cline", around(home))
+    assert (told.state, told.why.endswith(": PreToolUse")) == ("installed", True)
+    assert "PreToolUse" not in [event for event, _ in installed_commands("cline", around(home))]
+    uninstall_hooks("cline", around(home))
+    assert snapshot(home) == before
+
+
+def test_a_file_of_ours_that_cannot_be_run_is_mended(home: Path) -> None:
+    install_hooks("cline", around(home))
+    path = home / CLINE / "TaskStart"
+    path.chmod(0o644)
+    assert standing("cline", home) == ["outdated"]
+    assert [one.done for one in install_hooks("cline", around(home))] == ["updated"]
+    assert path.stat().st_mode & stat.S_IXUSR
+    assert standing("cline", home) == ["installed"]
+
+
+def test_documents_may_have_another_name(home: Path) -> None:
+    (home / ".config").mkdir()
+    (home / ".config" / "user-dirs.dirs").write_text('# made\nXDG_DOCUMENTS_DIR="$HOME/Dokumente"\n')
+    install_hooks("cline", around(home))
+    assert (home / "Dokumente" / "Cline" / "Hooks" / "PreToolUse").is_file()
+    uninstall_hooks("cline", around(home))
+    assert not (home / "Dokumente").exists()
