@@ -1,8 +1,8 @@
 """`dataclass(frozen=True, slots=True)`, made in a third of the time.
 
 Every command and every hook begins by making some hundred of these classes, and the standard decorator compiles six
-functions for each. Here one is compiled, `__init__`; the others are shared by all classes. Nothing else is different:
-`field`, `fields`, `replace`, `asdict`, pickling and `match` work as ever.
+functions for each. Here one is compiled, `__init__`, when the first instance is made; the others are shared by all
+classes. Nothing else is different: `field`, `fields`, `replace`, `asdict`, pickling and `match` work as ever.
 
     >>> from dataclasses import replace
     >>> @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ def _made(cls: type, *, kw_only: bool) -> type:
     made: type = dataclasses.dataclass(init=False, repr=False, eq=False, slots=True, kw_only=kw_only)(cls)
     values = _compared(made)
     members: dict[str, Any] = {
-        "__init__": _init_of(made),
+        "__init__": _init_at_first_use(made),
         "__repr__": _repr,
         "__eq__": _eq_by(values),
         "__hash__": lambda self: hash(values(self)),
@@ -51,6 +51,16 @@ def _made(cls: type, *, kw_only: bool) -> type:
         if name not in cls.__dict__ or (name == "__hash__" and "__eq__" not in cls.__dict__):
             setattr(made, name, member)
     return made
+
+
+def _init_at_first_use(cls: Any) -> Any:
+    """Of most classes a run makes no instance."""
+
+    def __init__(self: Any, *values: Any, **named: Any) -> None:
+        cls.__init__ = _init_of(cls)
+        cls.__init__(self, *values, **named)
+
+    return __init__
 
 
 def _init_of(cls: Any) -> Any:

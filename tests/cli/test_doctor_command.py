@@ -135,8 +135,11 @@ def test_a_hook_that_does_not_work_is_a_problem(aver: Aver) -> None:
     aver("install", "claude-code", "--only", "hooks", **home)
     path = aver.directory / ".claude" / "settings.json"
     path.write_text(path.read_text().replace("hook claude-code Stop", "hook claude-code Stop; exit 3", 1))
-    [(status, words)] = hooks(aver)
-    assert (status, "claude-code Stop does not work: exit code 3" in words) == ("problem", True)
-    path.write_text(path.read_text().replace("aver hook claude-code PreToolUse", "nothing/aver hook claude-code PreToolUse"))
+    problem, warning = hooks(aver)
+    assert (problem[0], "claude-code Stop does not work: exit code 3" in problem[1]) == ("problem", True)
+    assert warning[0] == "warning", "and it is not what aver install puts there"
+    path.write_text(
+        path.read_text().replace("aver hook claude-code PreToolUse", "nothing/aver hook claude-code PreToolUse")
+    )
     assert any("claude-code PreToolUse does not work" in words for _, words in hooks(aver))
     assert aver("doctor", **home).code == 1

@@ -93,7 +93,8 @@ def test_words_of_others_reach_the_terminal_in_one_line(aver: Aver) -> None:
 
 @pytest.mark.parametrize(("event", "given"), [("PreToolUse", ASKED), ("PostToolUse", DONE)])
 def test_a_hook_loads_little(aver: Aver, event: str, given: str) -> None:
-    """It runs before and after every call."""
+    """It runs before and after every call. Only the very first makes keys and a ledger, and needs more for that."""
+    aver("hook", "claude-code", "SessionStart", stdin=payload())
     program = f"""if True:
         import sys
         from aver.cli.hook import straight

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -86,28 +83,14 @@ def test_an_empty_ledger_and_none(aver: Aver) -> None:
     assert "no sessions" in ran.err
 
 
-def tampered(home: Path, chain: str) -> None:
-    """Change what the first record of a chain says."""
-    with closing(sqlite3.connect(home / "ledger.db")) as raw:
-        for (name,) in raw.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'").fetchall():
-            raw.execute(f"DROP TRIGGER {name}")
-        (number,) = raw.execute("SELECT chain FROM chains WHERE name = ?", (chain,)).fetchone()
-        (canonical,) = raw.execute(
-            "SELECT canonical FROM records WHERE chain = ? AND sequence = 0", (number,)
-        ).fetchone()
-        content = json.loads(canonical)
-        content["outcome"]["summary"] += "!"
-        changed = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
-        raw.execute("UPDATE records SET canonical = ? WHERE chain = ? AND sequence = 0", (changed, number))
-        raw.commit()
-
-
 @pytest.mark.parametrize("part", ["", ".kid"])
 def test_tampering_is_seen_also_in_a_subagents_chain(worked: Aver, part: str) -> None:
-    tampered(worked.home, f"claude-code.{sample.SESSION}{part}")
+    with open_ledger(home=worked.home) as ledger:
+        sample.tampered(ledger, f"claude-code.{sample.SESSION}{part}")
     ran = worked("sessions", "--tool", "claude-code")
     assert ran.code == 1
     assert "failed" in ran.out
+    assert "HASH_MISMATCH" in ran.err
     assert worked("sessions", "--tool", "claude-code", "--json").json["sessions"][0]["verdict"]["status"] == "failed"
 
 

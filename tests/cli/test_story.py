@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 import sample_session as sample
 from running_aver import Aver
-from test_sessions import tampered
 
 from agent_capsules import AgentCapsules
 from aver.ledger import open_ledger
@@ -62,6 +61,7 @@ def test_the_story(worked: Aver) -> None:
 
 
 def test_by_any_name_of_it(worked: Aver) -> None:
+    worked("show", f"claude-code.{sample.SESSION}")  # From the second time on a verdict also holds it to the first.
     whole = worked("show", f"claude-code.{sample.SESSION}").out
     for name in (sample.SESSION, "5d2e", "claude-code.5d2e", f"claude-code.{sample.SESSION}.kid"):
         assert worked("show", name).out == whole
@@ -132,7 +132,8 @@ def test_a_page_that_cannot_be_written(worked: Aver) -> None:
 
 
 def test_tampering_is_told(worked: Aver, tmp_path: Path) -> None:
-    tampered(worked.home, f"claude-code.{sample.SESSION}.kid")
+    with open_ledger(home=worked.home) as ledger:
+        sample.tampered(ledger, f"claude-code.{sample.SESSION}.kid")
     ran = worked("show", "5d2e", "--html", "session.html")
     assert ran.code == 1
     assert "HASH_MISMATCH" in (tmp_path / "session.html").read_text("utf-8")

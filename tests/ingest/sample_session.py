@@ -14,6 +14,7 @@ from aver.ingest.diffs import unified
 from aver.ingest.lines import LineReader
 from aver.ingest.sealing import Follower, seal_deed
 from aver.ledger import Ledger
+from tampering import unguarded
 
 TOOL, SESSION = "claude-code", "5d2e8f30"
 
@@ -166,6 +167,15 @@ def asked_of_the_gate(ledger: Ledger, line: str, *, session: str = SESSION, work
     return judge(ledger, action).decision.decision
 
 
+def tampered(ledger: Ledger, chain: str, canonical: bytes | None = None) -> None:
+    """Change what the first record of a chain says, behind the ledger's back."""
+    record = next(ledger.read(chain))
+    changed = record.canonical.replace(b'"summary":"', b'"summary":"!', 1) if canonical is None else canonical
+    attacker = unguarded(ledger)
+    attacker.execute("UPDATE records SET canonical = ? WHERE hash = ?", (changed, record.hash))
+    attacker.close()
+
+
 __all__ = [
     "SESSION",
     "TOOL",
@@ -180,5 +190,6 @@ __all__ = [
     "seal",
     "seal_deed",
     "spent",
+    "tampered",
     "with_agent",
 ]

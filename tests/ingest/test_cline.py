@@ -596,6 +596,32 @@ def test_a_checkpoint_that_is_restored_cuts_the_list(native: Task) -> None:
     assert (deed.text, deed.places) == ("another way", ("ui:2",))
 
 
+def test_what_takes_the_place_of_a_call_does_not_take_its_result(task: Task) -> None:
+    """After a checkpoint is restored, another message stands where the first call stood in the history."""
+    task.begin()
+    task.request()
+    kept = len(task.ui), len(task.api)
+    task.show("say", "command", "make")
+    task.call("execute_command", {"command": "make"})
+    task.result("Command executed.\nOutput:\nthe first")
+    task.request()
+    follower = Follower(source_of(task))
+    (first,) = calls(follower.step())
+    del task.ui[kept[0] :], task.api[kept[1] :]
+    task.show("say", "command", "make test")
+    task.call("execute_command", {"command": "make test"})
+    task.write()
+    assert calls(follower.step()) == []
+    task.result("Command executed.\nOutput:\nthe second")
+    task.request()
+    task.write()
+    (second,) = calls(follower.step())
+    assert first.call is not None
+    assert second.call is not None
+    assert first.call.result == {"result": "Command executed.\nOutput:\nthe first"}
+    assert second.call.result == {"result": "Command executed.\nOutput:\nthe second"}
+
+
 def test_two_messages_of_one_moment_have_two_keys(native: Task) -> None:
     native.begin()
     for text in ("one", "two"):

@@ -259,6 +259,22 @@ def test_a_subagent_and_the_call_that_launched_it_know_each_other(ledger: Ledger
     assert len(contents(ledger, "ticker.one.kid")) == 2
 
 
+def test_two_agents_that_call_their_calls_alike_lose_none(ledger: Ledger, tmp_path: Path) -> None:
+    paths = [
+        write(tmp_path / name, call("call_0", who=name), done("call_0", name))
+        for name in ("one.jsonl", "one~a.jsonl", "one~b.jsonl")
+    ]
+    for _ in range(2):
+        for path in paths:
+            follower(ledger, path).step()
+    results = [
+        contents(ledger, chain)[0]["execution"]["tool_calls"][0]["result"]
+        for chain in (CHAIN, f"{CHAIN}.a", f"{CHAIN}.b")
+    ]
+    assert results == ["one.jsonl", "one~a.jsonl", "one~b.jsonl"]
+    assert [ledger.head(chain).count for chain in (CHAIN, f"{CHAIN}.a", f"{CHAIN}.b")] == [1, 1, 1]
+
+
 # --- killed in the middle
 
 KILLED = """

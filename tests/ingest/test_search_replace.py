@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aver.ingest.diffs import counted
-from aver.ingest.pieces import elements, members
 from aver.ingest.search_replace import Block, as_diff, blocks_in
 
 DASHES = ("------- SEARCH", "=======", "+++++++ REPLACE")
@@ -84,35 +83,3 @@ def test_the_diff_holds_both_texts(old: list[str], new: list[str], start: int) -
 def test_any_text_is_read(text: str) -> None:
     as_diff("p", text)
     blocks_in(text)
-
-
-# --- the elements of lists
-
-
-@given(st.lists(st.recursive(st.text() | st.integers(), lambda inner: st.lists(inner)), max_size=5), st.booleans())
-def test_elements_are_what_stands_there(values: list[object], spaced: bool) -> None:
-    import json
-
-    text = json.dumps(values, indent=2 if spaced else None, ensure_ascii=spaced)
-    found = elements(text.encode("utf-8", "surrogatepass"))
-    assert found is not None
-    assert [json.loads(part) for part in found] == values
-    assert all(part.decode() in text for part in found)
-
-
-@given(st.binary(max_size=40))
-def test_any_bytes_are_read(data: bytes) -> None:
-    elements(data)
-    members(data)
-
-
-@pytest.mark.parametrize("cut", range(1, 22))
-def test_what_is_cut_off_is_nothing(cut: int) -> None:
-    text = b'[{"a": [1, 2]}, "\xc3\xa9"]'
-    assert elements(text) == [b'{"a": [1, 2]}', b'"\xc3\xa9"']
-    assert elements(text[:-cut]) is None
-    assert members(b'{"a": 1, "b": [{}]}'[: -min(cut, 18)]) is None
-
-
-def test_deep_nesting_is_nothing() -> None:
-    assert elements(b"[" * 100_000 + b"]" * 100_000) is None

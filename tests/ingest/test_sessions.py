@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import cline_tasks
+import codex_rollouts
+import cursor_stores
 import pytest
 import sample_session as sample
 from claude_transcripts import SESSION as CLAUDE_SESSION
@@ -12,11 +15,17 @@ from claude_transcripts import sources_in, with_subagent
 
 from agent_capsules import AgentCapsules, content_of
 from aver.ingest.claude_code import ADAPTER as CLAUDE_CODE
+from aver.ingest.cline import ADAPTER as CLINE
+from aver.ingest.codex import ADAPTER as CODEX
+from aver.ingest.contract import Adapter
+from aver.ingest.cursor import ADAPTER as CURSOR
 from aver.ingest.deed import Allowed
 from aver.ingest.sealing import Follower, seal_deed
 from aver.ingest.sessions import Session, chains_of, find_sessions, session_of
 from aver.ledger import Ledger, open_ledger
 from aver.ledger.bundle import import_bundle, import_databases
+from aver.surroundings import Surroundings
+from tampering import unguarded
 
 
 @pytest.fixture
@@ -148,18 +157,28 @@ def _sealed_under(ledger: Ledger, folder: Path, deeds: list[sample.Deed], sessio
 
 def test_a_damaged_record_is_counted_and_stops_nothing(ledger: Ledger, tmp_path: Path) -> None:
     sample.rich(ledger, tmp_path)
-    store = ledger.store
-    store.close()
-    import sqlite3
+    sample.tampered(ledger, f"claude-code.{sample.SESSION}.kid", b"\xff{")
+    found = only_session(ledger)
+    assert (found.unreadable, found.actions) == (1, 6)
+    assert f"claude-code.{sample.SESSION}.kid" in found.chains, "or its verdict would not be asked for"
 
-    with sqlite3.connect(tmp_path / "ledger.db") as raw:
-        names = [row[0] for row in raw.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'")]
-        for name in names:
-            raw.execute(f"DROP TRIGGER {name}")
-        raw.execute("UPDATE records SET canonical = ? WHERE sequence = 2", (b"\xff{",))
-    with open_ledger(tmp_path / "ledger.db", home=tmp_path / "home") as again:
-        (chains,) = find_sessions(again)
-        assert session_of(again, chains).unreadable == 2
+
+def test_a_damaged_record_in_the_middle_is_counted(ledger: Ledger, tmp_path: Path) -> None:
+    sample.rich(ledger, tmp_path)
+    records = list(ledger.read(f"claude-code.{sample.SESSION}"))
+    attacker = unguarded(ledger)
+    attacker.execute("UPDATE records SET canonical = ? WHERE hash = ?", (b"\xff{", records[2].hash))
+    attacker.close()
+    found = only_session(ledger)
+    assert (found.unreadable, found.actions) == (1, 5)
+
+
+def test_a_chain_whose_beginning_was_changed_stays_in_its_session(ledger: Ledger, tmp_path: Path) -> None:
+    sample.rich(ledger, tmp_path)
+    kid = f"claude-code.{sample.SESSION}.kid"
+    other = next(ledger.read(kid)).canonical.replace(sample.SESSION.encode(), b"another1")
+    sample.tampered(ledger, kid, other)
+    assert kid in only_session(ledger).chains
 
 
 # --- the real tools
@@ -175,6 +194,44 @@ def test_a_session_of_claude_code_with_its_subagent(ledger: Ledger, tmp_path: Pa
     assert (found.tool, found.session, found.subagents) == ("claude-code", CLAUDE_SESSION, 1)
     assert (found.actions, found.prompts) == (2, 2)
     assert found.tokens_in == 4 * (4 + 812 + 20110)
+
+
+def _ingested(ledger: Ledger, adapter: Adapter, around: Surroundings) -> Session:
+    for source in adapter.locate(around):
+        following = Follower(ledger, adapter, source)
+        following.step()
+        following.end()
+    return only_session(ledger)
+
+
+def test_a_session_of_codex(ledger: Ledger, tmp_path: Path) -> None:
+    path = tmp_path / ".codex" / "sessions" / "2026" / "05" / "30" / codex_rollouts.name_of()
+    codex_rollouts.write(path, codex_rollouts.commands().lines())
+    found = _ingested(ledger, CODEX, Surroundings(tmp_path, {}))
+    assert (found.tool, found.title, found.actions) == ("codex", "add a retry", 4)
+    assert (found.edits, found.lines_added, found.lines_removed, found.commands, found.failures) == (1, 3, 1, 1, 1)
+    assert found.tokens_in == 18_000
+
+
+def test_a_session_of_cursor(ledger: Ledger, tmp_path: Path) -> None:
+    around = cursor_stores.surroundings(tmp_path)
+    store = cursor_stores.Store(cursor_stores.database_of(around))
+    run = cursor_stores.called("b2", "run_terminal_cmd", {"command": "pytest"}, {"output": "5 passed", "exitCode": 0})
+    store.conversation(cursor_stores.asked("b1", "run the tests"), run, cursor_stores.said("b3", "All pass."))
+    store.close()
+    found = _ingested(ledger, CURSOR, around)
+    assert (found.tool, found.prompts, found.actions, found.commands) == ("cursor", 1, 1, 1)
+
+
+def test_a_session_of_cline(ledger: Ledger, tmp_path: Path) -> None:
+    around = cline_tasks.surroundings(tmp_path)
+    task = cline_tasks.Task(cline_tasks.tasks_of(around))
+    cline_tasks.whole(task)
+    task.write()
+    found = _ingested(ledger, CLINE, around)
+    assert (found.tool, found.title, found.prompts) == ("cline", "Refactor the parser", 2)
+    assert (found.edits, found.lines_added, found.denials, found.failures) == (1, 2, 1, 1)
+    assert found.cost_usd is not None
 
 
 # --- other software's

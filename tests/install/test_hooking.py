@@ -91,7 +91,7 @@ def test_what_others_put_there_stays_to_the_byte(client: str, home: Path) -> Non
     path.parent.mkdir()
     first = next(iter(HOOK_CLIENTS[client](around(home)))).events[0]  # type: ignore[union-attr]
     mine = {"hooks": [{"type": "command", "command": "mine --hook"}]} if client != "cursor" else {"command": "mine"}
-    before = '{ "z": 1,\n\t"hooks": {"' + first + '" : [' + json.dumps(mine) + "], \"Own\": [ ]}\n}"
+    before = '{ "z": 1,\n\t"hooks": {"' + first + '" : [' + json.dumps(mine) + '], "Own": [ ]}\n}'
     path.write_text(before)
     install_hooks(client, around(home))
     found = commands_in(path)
@@ -200,7 +200,9 @@ def codex(home: Path, version: str) -> dict[str, str]:
     return {"PATH": f"{directory}:/usr/bin:/bin"}
 
 
-@pytest.mark.parametrize(("version", "name"), [("0.123.0", "config.toml"), ("0.124.0", "hooks.json"), ("1.0.0", "hooks.json")])
+@pytest.mark.parametrize(
+    ("version", "name"), [("0.123.0", "config.toml"), ("0.124.0", "hooks.json"), ("1.0.0", "hooks.json")]
+)
 def test_codex_gets_hooks_if_its_version_has_them(home: Path, version: str, name: str) -> None:
     [done] = install_hooks("codex", around(home, **codex(home, version)))
     assert (done.done, done.path.name) == ("installed", name)
@@ -230,14 +232,14 @@ def test_an_older_codex_is_to_notify_and_goes_over_to_hooks_with_a_newer_one(hom
 def test_notify_and_server_come_out_to_the_byte(home: Path) -> None:
     path = home / ".codex" / "config.toml"
     path.parent.mkdir()
-    path.write_text('[tui]\nnotifications = true')
+    path.write_text("[tui]\nnotifications = true")
     here = around(home, AVER_HOME="/x", **codex(home, "0.100.0"))
     install("codex", here)
     install_hooks("codex", here)
     assert tomllib.loads(path.read_text())["notify"][:2] == ["/usr/bin/env", "AVER_HOME=/x"]
     uninstall_hooks("codex", here)
     uninstall("codex", here)
-    assert path.read_text() == '[tui]\nnotifications = true'
+    assert path.read_text() == "[tui]\nnotifications = true"
 
 
 def test_a_notify_of_the_users_stays_and_is_said(home: Path) -> None:

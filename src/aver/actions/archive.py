@@ -14,11 +14,12 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from tempfile import SpooledTemporaryFile
+from io import BytesIO
+from tempfile import TemporaryFile
 from typing import IO, BinaryIO, cast
 
 from aver.capsule.bounds import Unreadable
-from aver.errors import BadInput
+from aver.errors import BadInput, Unavailable
 from aver.ledger.outside import CHUNK, check_file_name
 
 __all__ = ["OWN_HEADER", "Archive", "opened_archive", "pack"]
@@ -39,7 +40,7 @@ HONEST_SIZE, RATIO_MAX = 64 * 1024**2, 250
 not pack well: runs reach a ratio of ten."""
 
 IN_MEMORY = 32 * 1024**2
-"""Bytes of a member that are kept in memory; the rest goes to a temporary file."""
+"""Bytes of all members that are kept in memory. A member for which nothing is left goes to a temporary file."""
 
 TAR_RECORD = 10_240
 """A tar ends in zeros up to a multiple of this."""
@@ -133,6 +134,7 @@ def opened_archive(file: BinaryIO) -> Iterator[Archive]:
 def _read_members(file: BinaryIO, archive: Archive) -> None:
     stream = _Unpacked(file)
     described = False
+    memory = IN_MEMORY
     try:
         while (block := stream.exactly(tarfile.BLOCKSIZE)).strip(b"\0"):
             info = tarfile.TarInfo.frombuf(block, "utf-8", "strict")
@@ -143,7 +145,8 @@ def _read_members(file: BinaryIO, archive: Archive) -> None:
             described = False
             _check_member(info, archive)
             archive.plain = archive.plain and block == _header(info.name, info.size)
-            archive.members[info.name] = kept = cast(IO[bytes], SpooledTemporaryFile(IN_MEMORY))  # noqa: SIM115
+            archive.members[info.name] = kept = _kept(info.size, memory)
+            memory -= info.size if info.size <= memory else 0
             stream.copy(info.size, kept)
             if stream.exactly(-info.size % tarfile.BLOCKSIZE).strip(b"\0"):
                 raise Unreadable(f"something stands behind the end of {info.name}")
@@ -152,7 +155,14 @@ def _read_members(file: BinaryIO, archive: Archive) -> None:
                 raise Unreadable("something stands behind the end of the tar")
     except (tarfile.TarError, zlib.error, EOFError, ValueError) as error:
         raise Unreadable(f"not a tar in gzip, or a damaged one: {error}") from None
+    except OSError as error:
+        raise Unavailable(f"cannot unpack it: {error.strerror}", advice="make room where TMPDIR is") from error
     archive.plain = archive.plain and stream.size % TAR_RECORD == 0
+
+
+def _kept(size: int, memory: int) -> IO[bytes]:
+    """Where a member is put: a file without a name, or memory while there is so much of it left."""
+    return BytesIO() if size <= memory else cast(IO[bytes], TemporaryFile())
 
 
 def _check_times(stream: _Unpacked, info: tarfile.TarInfo) -> None:

@@ -3,7 +3,7 @@
     sealed   each line is, to the byte, the action in its capsule; none is missing and none is more (TRUNCATED); the
              seal says the same count, head, last receipt and verdict
     gates    each decision that an action names is there, is signed, and is about this action; none that refuses was
-             followed by the deed; none was used twice
+             followed by the deed; none was used twice; and no record is among them that no action names
     proof    the statement in the seal follows from the actions: every equation of the trace, and its root
 
 Findings name the action by its number and id.
@@ -51,7 +51,6 @@ class _Gates:
 
     decided: dict[str, Decided]
     """By the hash of their capsules; only those whose seals hold."""
-    broken: set[str]
     count: int = 0
     head: str | None = None
 
@@ -88,9 +87,11 @@ class RunJudge:
         self._run_id = run_id
         self._identity = identity
         self._gated: list[_Gated] = []
+        self._wanted: dict[str, None] = {}
+        """The decisions that actions name and that were not taken yet, in that order."""
         self._unmarked = 0
         self._enforced: list[bool] = []
-        self._gates = _Gates({}, set())
+        self._gates = _Gates({})
         self._judge = self._judge_of(identity.chain, identity.count)
         self._gate_judge: SlicedJudge | None = None
 
@@ -137,6 +138,8 @@ class RunJudge:
 
     def _take_action(self, content: Mapping[str, Any], line: Line | None, text: bytes | None, at: int) -> None:
         self.actions += 1
+        if self.receipts.count < self.actions:
+            self._fail("sealed", "TRUNCATED", "there is no line for it", at)
         if line is None or text is None:
             return  # The line cannot be read or is missing, and that is reported.
         action = line.action
@@ -150,6 +153,7 @@ class RunJudge:
         index = at - 1
         if mark is not None:
             self._gated.append(_Gated(index, action, mark))
+            self._wanted[mark.record] = None
             return
         self._unmarked += action.gate_decision is not None or action.gate_score is not None
         if action.policy_verdict in ("POLICY_ENFORCED", "FULLY_VERIFIED"):
@@ -170,8 +174,7 @@ class RunJudge:
 
     def wanted_gates(self) -> list[str]:
         """The decisions that actions name and that were not taken yet, by the hashes of their capsules."""
-        taken = self._gates.decided.keys() | self._gates.broken
-        return list(dict.fromkeys(mark.record for _, _, mark in self._gated if mark.record not in taken))
+        return list(self._wanted)
 
     def take_gate(self, record: Sealed) -> None:
         """Judge a record of the gate: the next of the run's own gate chain, or one of another chain."""
@@ -186,13 +189,15 @@ class RunJudge:
             content = judge.judge(record)
             content = None if failures_in(judge.tally) else content
             self.capsules.merge(judge.finish())
-        if content is None:
-            self._gates.broken.add(record.hash)
-            return
+            if record.hash not in self._wanted:
+                words = "the run refers to no such record"
+                self.tally.add(Finding("gates", "failed", "STATE_VIOLATION", words, Place(record.chain)))
         try:
-            self._gates.decided[record.hash] = decided_in(record, content)
+            if content is not None:
+                self._gates.decided[record.hash] = decided_in(record, content)
         except BadInput:
             return  # Some other record of that chain, such as one that was put there by hand.
+        self._wanted.pop(record.hash, None)
 
     def _finish_gates(self, *, complete: bool) -> set[int]:
         """Hold actions to their decisions. Returns the numbers of those that nothing bears out."""

@@ -99,6 +99,8 @@ class Manifest:
             raise BadInput("the manifest says more or less than a manifest does")
         if not all(isinstance(text, str) for text in (found.run_id, found.created_at, found.final_receipt_hash)):
             raise BadInput("the manifest does not name the run, its time and its last receipt")
+        if type(found.num_actions) is not int:
+            raise BadInput("the manifest does not count the run's actions")
         return found
 
 

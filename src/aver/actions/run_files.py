@@ -189,7 +189,8 @@ class _Files:
                 if isinstance(raw, BadInput):
                     raise raw
                 capsule = read_capsule_line(raw)
-                line = self._next_line(judge, lines) if capsule.holds_action else None
+                has_line = capsule.holds_action and capsule.chain == chain
+                line = self._next_line(judge, lines) if has_line else None
                 text = None if line is None else line.texts.sealed(line.action)
                 record = capsule.sealed(text)
             except BadInput as error:

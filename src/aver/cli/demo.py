@@ -1,7 +1,8 @@
-"""`aver demo`: ask the gate, seal a small agent run, verify it, tamper with copies of it and see each change caught.
+"""`aver demo`: ask the gate, seal a small agent run, verify it, tamper with copies of it and see each change caught;
+then seal what four coding agents did from their transcripts, edit one of those, and see that caught too.
 
-Nothing shown is made up: the gate really decides, the run is sealed in a ledger of its own, in a temporary home that is
-removed at the end, and every line of the last part is what the verdict on a really changed file says.
+Nothing shown is made up: the gate really decides, everything is sealed in ledgers of its own, in a temporary home that
+is removed at the end, and every line that says `caught` is what the verdict on a really changed file says.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from aver.values import dataclass
 
 if TYPE_CHECKING:
     from aver.cli.demo_gate import Step
+    from aver.cli.demo_ingest import Ingested
     from aver.cli.tampering import Tampering
     from aver.verdict import Verdict
 
@@ -31,6 +33,10 @@ __all__ = ["EXAMPLES", "add_arguments", "run"]
 EXAMPLES = """\
   aver demo
   aver demo --keep /tmp/aver-demo        keep the ledger and the tampered copies, to look at them yourself"""
+
+
+BRIEF = 8
+"""Characters of a session's id that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +87,20 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
             results.append(result)
             if not given.json:
                 _print_result(screen, result)
+        sessions, edited = _ingest(stage, None if given.json else screen)
     caught = sum(result.caught for result in results)
     good = verdict.status == "verified" and caught == len(results) and all(step.as_expected for step in steps)
+    good = good and all(session.is_good for session in sessions) and edited.status == "failed"
     if given.json:
         described = [result.to_dict() for result in results]
         records = [entry.to_dict() for entry in entries]
         summary = {"caught": caught, "missed": len(results) - caught, "kept": given.keep}
         asked = [step.to_dict() for step in steps]
-        print_json({"gate": asked, "records": records, "verdict": verdict.to_dict(), "tampering": described, **summary})
+        told = {"sessions": [session.to_dict() for session in sessions], "edited": edited.to_dict()}
+        sealed = {"records": records, "verdict": verdict.to_dict(), "tampering": described}
+        print_json({"gate": asked, **sealed, **told, **summary})
     else:
-        _print_end(screen, caught, len(results), given.keep)
+        _print_end(screen, caught + (edited.status == "failed"), len(results) + 1, given.keep)
     if not good:
         Errors().tell("the demo did not go as it should: see above", "this is a defect in Aver: please report it")
     return 0 if good else 1
@@ -178,6 +188,33 @@ def _tamper(stage: Path) -> Iterator[Result]:
             yield Result(tampering, ledger.verify(require_pq=tampering.require_pq), copy)
 
 
+def _ingest(stage: Path, screen: Screen | None) -> tuple[list[Ingested], Verdict]:
+    """Seal sessions from their transcripts, show how they compare, and what becomes of one that is edited."""
+    from aver.cli.demo_ingest import edited_afterwards, ingested
+
+    home, user = stage / "agents-home", stage / "user"
+    if screen is not None:
+        screen.line()
+        screen.line(Painted("5. Ingest", "strong"), " what coding agents did, from the transcripts that they keep.")
+        screen.line()
+    sessions = []
+    for session in ingested(home, user):
+        sessions.append(session)
+        if screen is not None:
+            seen = session.reconciled.counts.sealed_and_seen
+            words = f"  {session.title:<12}  {plural(session.records, 'record')} sealed, {seen} of them seen again  "
+            marks = status_parts(screen, session.reconciled.verdict)
+            screen.line("  ", *marks, words, Painted(_brief(session.chain), "dim"))
+    edited = edited_afterwards(home, user)
+    if screen is not None:
+        bad = edited.first_bad
+        place = _short(_brief(str(bad.place.chain)), bad.place.sequence) if bad else ""
+        found = f"{bad.code:<22}  {place}" if bad else edited.status
+        word = Painted("caught", "good") if bad else Painted("NOT CAUGHT", "bad")
+        screen.line("  ", word, f"  {'a transcript edited afterwards':<30}  ", Painted(found, "warn"))
+    return sessions, edited
+
+
 def _print_run(screen: Screen, entries: list[Entry], fingerprint: str, verdict: Verdict) -> None:
     screen.line(Painted("2. Seal", "strong"), " an agent's run: each step a record, signed and linked to the last.")
     screen.line()
@@ -205,6 +242,12 @@ def _print_result(screen: Screen, result: Result) -> None:
         return
     screen.line("  ", Painted("NOT CAUGHT", "bad"), f"  {expected.title}: ", Painted(found, "bad"))
     screen.line(f"    expected {expected.code} {_short(expected.chain, expected.sequence)}")
+
+
+def _brief(chain: str) -> str:
+    """A chain's name without most of a long id."""
+    tool, _, session = chain.partition(".")
+    return chain if len(session) <= BRIEF else f"{tool}.{session[:BRIEF]}…"
 
 
 def _short(chain: str | None, sequence: int | None) -> str:

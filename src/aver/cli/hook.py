@@ -1,8 +1,8 @@
 """`aver hook`: the one program that coding agents' hooks start.
 
 It runs before and after every tool call, so it goes its own short way: `main` calls `start`, which loads no parser and
-nothing but what the event needs, collects no garbage, and ends without taking Python apart. Whatever happens, standard output holds the answer in the tool's format or
-nothing, and the exit code is one that the tool understands.
+nothing but what the event needs, collects no garbage, and ends without taking Python apart. Whatever happens, standard
+output holds the answer in the tool's format or nothing, and the exit code is one that the tool understands.
 """
 
 from __future__ import annotations

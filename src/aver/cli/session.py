@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from aver.check import Found, verify
 from aver.cli.options import Usage
 from aver.cli.output import Screen, one_line, print_json
 from aver.cli.sessions import verdict_on
+from aver.cli.story import described, print_story
 from aver.cli.verdicts import exit_code, print_verdict
 from aver.errors import NotFound, Unavailable
+from aver.ingest.page import page
+from aver.ingest.sessions import Session, chains_of, chains_of_records, session_of, summed_up
+from aver.ingest.story import Beat, story, story_of_records
+from aver.ingest.telling import Blobs, told
+from aver.ledger import open_ledger
 from aver.values import dataclass
-
-if TYPE_CHECKING:
-    from aver.check import Found
-    from aver.ingest.sessions import Session
-    from aver.ingest.story import Beat
-    from aver.ingest.telling import Blobs
-    from aver.verdict import Verdict
+from aver.verdict import Verdict
 
 __all__ = ["show_session"]
 
@@ -32,7 +32,7 @@ class _Session:
 
     session: Session
     beats: Iterator[Beat]
-    verdict: Verdict
+    verify: Callable[[], Verdict]
     blob: Blobs
 
 
@@ -44,64 +44,60 @@ def show_session(found: Found, given: argparse.Namespace, screen: Screen) -> int
     with opened as shown:
         if shown is None:
             return None
-        if given.html:
-            _write_page(Path(given.html), shown)
-            screen.line(f"wrote {given.html}")
-            print_verdict(screen, shown.verdict)
-        elif given.json:
-            from aver.cli.story import described
+        verdict = _shown(shown, given, screen)
+        return exit_code([verdict.status], strict=False)
 
-            print_json(described(shown.session, shown.beats, shown.verdict))
-        else:
-            from aver.cli.story import print_story
 
-            print_story(screen, shown.session, shown.beats, shown.verdict, shown.blob, full=given.full)
-        return exit_code([shown.verdict.status], strict=False)
+def _shown(shown: _Session, given: argparse.Namespace, screen: Screen) -> Verdict:
+    if given.html:
+        verdict = shown.verify()
+        _write_whole(Path(given.html), page(shown.session, shown.beats, verdict, shown.blob))
+        screen.line(one_line(f"wrote {given.html}"))
+        print_verdict(screen, verdict)
+        return verdict
+    if given.json:
+        verdict = shown.verify()
+        print_json(described(shown.session, shown.beats, verdict))
+        return verdict
+    print_story(screen, shown.session, shown.beats, shown.blob, full=given.full)
+    verdict = shown.verify()
+    print_verdict(screen, verdict)
+    return verdict
 
 
 @contextmanager
 def _in_ledger(chain: str, given: argparse.Namespace) -> Iterator[_Session | None]:
-    from aver.ingest.sessions import chains_of, session_of
-    from aver.ingest.story import story
-    from aver.ledger import open_ledger
-
     with open_ledger(given.ledger, tenant=given.tenant, create=False) as ledger:
         chains = chains_of(ledger, chain)
         if chains is None:
             yield None
             return
-        yield _Session(session_of(ledger, chains), story(ledger, chains), verdict_on(ledger, chains), ledger.blob)
+        session = session_of(ledger, chains)
+        yield _Session(session, story(ledger, chains), lambda: verdict_on(ledger, chains), ledger.blob)
 
 
 @contextmanager
 def _in_file(found: Found, given: argparse.Namespace) -> Iterator[_Session | None]:
     """A session in a file: a database or bundle of the public tool, or one of ours."""
-    from aver.check import verify
-    from aver.ingest.sessions import chains_of_records, summed_up
-    from aver.ingest.story import story_of_records
-    from aver.ingest.telling import told
-
     chains = chains_of_records(found.read(), found.name)
     if chains is None:
         yield None
         return
-    verdict = verify(given.thing, tenant=given.tenant, ledger=given.ledger)
     session = summed_up(map(told, found.read()), chains)
-    yield _Session(session, story_of_records(found.read, chains), verdict, _nothing_beside)
+    yield _Session(
+        session,
+        story_of_records(found.read, chains),
+        lambda: verify(given.thing, tenant=given.tenant, ledger=given.ledger),
+        _nothing_beside,
+    )
 
 
 def _nothing_beside(digest: str) -> bytes:
     raise NotFound(f"the blob {digest} is not in this file")
 
 
-def _write_page(path: Path, shown: _Session) -> None:
-    """Whole or not at all: a page that breaks off would look like a session that does."""
-    from aver.ingest.page import page
-
-    _write_whole(path, page(shown.session, shown.beats, shown.verdict, shown.blob))
-
-
 def _write_whole(path: Path, pieces: Iterable[str]) -> None:
+    """Whole or not at all: a page that breaks off would look like a session that does."""
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with beside.open("x", encoding="utf-8", errors="replace", newline="\n") as file:

@@ -1,4 +1,4 @@
-"""`aver show SESSION`: what a coding agent did, as a story: asked, thought, done, denied, answered; then the verdict.
+"""`aver show SESSION`: what a coding agent did, as a story: asked, thought, done, denied, answered.
 
 Everything in a session came from outside. It reaches the terminal only through `Screen`, which escapes what a terminal
 would obey. Long texts are folded to their first lines; `--full` shows all of them, and fetches what stands beside the
@@ -7,15 +7,15 @@ records.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from aver.cli.output import Painted, Part, Screen, one_line, plural, short_time
-from aver.cli.verdicts import print_verdict
+from aver.cli import output
+from aver.cli.output import Painted, Screen, one_line, plural, short_time
 from aver.ingest.diffs import marked
 from aver.ingest.telling import in_full, whole_text
-from aver.ingest.wording import aside, in_short, named_parts, summary_of, totals
+from aver.ingest.wording import Part, aside, in_short, named_parts, result_parts, says_more, summary_of, totals
 
 if TYPE_CHECKING:
     from aver.ingest.rulings import Ruling
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Told", "described", "print_story"]
 
-LINES = {"asked": 30, "text": 30, "thinking": 6, "result": 6, "diff": 60, "error": 6}
+LINES = {"asked": 30, "text": 30, "thinking": 6, "note": 3, "result": 6, "diff": 60, "error": 6}
 """Lines of each text that are shown unless all of it is asked for."""
 
 LINE_MAX = 600
@@ -76,17 +76,24 @@ class Told:
         if step.what == "answer":
             self._said(step, "text", margin, "", style="")
             return
-        if step.text:
-            self._said(step, "text", margin, "", style="")
         if step.what == "call":
+            if step.text:
+                self._said(step, "text", margin, "", style="")
             self._call(step, margin)
-        elif step.what in ("unknown", "unreadable"):
-            self._line(step.at, margin, self._screen.mark("warning"), " ", Painted(one_line(summary_of(step)), "warn"))
         else:
-            self._line(step.at, margin, Painted(one_line(summary_of(step)), "dim"))
+            self._note(step, margin)
         if beat.ruling is not None:
             self._ruling(beat.ruling, margin)
         self._additions(beat, margin)
+
+    def _note(self, step: Step, margin: str) -> None:
+        summary = one_line(summary_of(step))
+        if step.what in ("unknown", "unreadable"):
+            self._line(step.at, margin, self._screen.mark("warning"), " ", Painted(summary, "warn"))
+        else:
+            self._line(step.at, margin, Painted(summary, "dim"))
+        if step.text and says_more(step, step.text):
+            self._block(self._whole(step, "text"), "note", margin + "  ", style="dim")
 
     def _thought(self, step: Step, margin: str) -> None:
         if step.thinking:
@@ -105,13 +112,13 @@ class Told:
 
     def _call(self, step: Step, margin: str) -> None:
         denied = step.status == "blocked"
-        words: list[Part] = [self._screen.mark(step.status or "pending"), " "]
+        words: list[output.Part] = [self._screen.mark(step.status or "pending"), " "]
         words.append(Painted(f"denied: {one_line(summary_of(step))}", "bad") if denied else one_line(summary_of(step)))
         beside = one_line(aside(step))
         self._line(step.at, margin, *words, Painted(f"  {beside}" if beside else "", "dim"))
         inner = margin + "  "
         if self._full:
-            self._value(step.arguments, "result", inner)
+            self._parts(named_parts(self._fetched(step.arguments)), "result", inner)
         if step.error and step.error != "OUTCOME_UNKNOWN":
             self._block(self._whole(step, "error"), "error", inner, style="bad")
         elif step.status == "pending":
@@ -119,7 +126,7 @@ class Told:
         if step.diff is not None:
             self._diff(self._fetched(step.diff), inner)
         else:
-            self._value(step.result, "result", inner)
+            self._parts(result_parts(step, self._fetched(step.result)), "result", inner)
 
     def _ruling(self, ruling: Ruling, margin: str) -> None:
         by = f" by {', '.join(map(one_line, ruling.rules))}" if ruling.rules else ""
@@ -138,8 +145,8 @@ class Told:
 
     # --- texts and values
 
-    def _value(self, value: Any, name: str, margin: str) -> None:
-        for part in named_parts(self._fetched(value)):
+    def _parts(self, parts: Iterable[Part], name: str, margin: str) -> None:
+        for part in parts:
             if part.name:
                 self._line(None, margin, Painted(f"{one_line(part.name)}:", "dim"))
             self._block(part.text, name, margin, style="dim" if part.aside else "")
@@ -153,7 +160,7 @@ class Told:
 
     def _diff(self, diff: Any, margin: str) -> None:
         if not isinstance(diff, str):
-            self._value(diff, "diff", margin)
+            self._parts(named_parts(diff), "diff", margin)
             return
         indent = " " * _CLOCK + margin
         shown = hidden = 0
@@ -185,7 +192,7 @@ class Told:
         if hidden:
             self._line(None, margin, Painted(f"… {plural(hidden, 'more line')}; --full shows all", "dim"))
 
-    def _line(self, at: str | None, margin: str, *parts: Part) -> None:
+    def _line(self, at: str | None, margin: str, *parts: output.Part) -> None:
         clock = short_time(at)[11:19] if at else ""
         if at and at[:10] != self._day:
             if self._day:
@@ -194,10 +201,8 @@ class Told:
         self._screen.line(Painted(f"{clock:<{_CLOCK}}", "dim"), margin, *parts)
 
 
-def print_story(
-    screen: Screen, session: Session, beats: Iterator[Beat], verdict: Verdict, blob: Blobs, *, full: bool
-) -> None:
-    """The whole story: who and when, what happened, what it comes to, and what it is worth."""
+def print_story(screen: Screen, session: Session, beats: Iterator[Beat], blob: Blobs, *, full: bool) -> None:
+    """The whole story: who and when, what happened, what it comes to."""
     screen.line(Painted(one_line(session.title) or "a session without a title", "strong"))
     screen.line(
         one_line(f"{session.tool} {session.session}, {short_time(session.started)} to {short_time(session.ended)} UTC")
@@ -207,7 +212,6 @@ def print_story(
         told.tell(beat)
     screen.line()
     screen.hanging(text=", ".join(totals(session)))
-    print_verdict(screen, verdict)
 
 
 def described(session: Session, beats: Iterator[Beat], verdict: Verdict) -> dict[str, Any]:

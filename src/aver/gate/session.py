@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from aver.capsule.block import kind_of
 from aver.errors import AverError, IntegrityError
 from aver.gate.action import Action, Facts
 from aver.gate.decision import Decision
@@ -91,7 +92,7 @@ def past_of(ledger: Ledger, head: Head, action: Action, now: str) -> Facts:
     """
     if not action.session:
         return Facts(now=now)
-    failures, uses = _fared(ledger, action, now)
+    failures, uses = _fared(ledger, action, now, decisions=head.chain)
     if head.count == 0:
         return Facts(now=now, failures=failures, uses=uses)
     try:
@@ -145,15 +146,19 @@ def _results(ledger: Ledger, chain: str, start: int, count: int) -> Iterator[dic
     except IntegrityError as error:
         words = f"the session's past cannot be trusted: {error.message}"
         raise IntegrityError(error.code, words, advice="run: aver verify") from error
-    return (record.to_dict()["outcome"]["result"] for record in records if record.kind == _KIND)
+    contents = (record.to_dict() for record in records)
+    return (content["outcome"]["result"] for content in contents if kind_of(content) == _KIND)
 
 
-def _fared(ledger: Ledger, action: Action, now: str) -> tuple[int, int]:
-    """Recent failures and uses of the action's tool in its session, by whatever records name the tool calls."""
+def _fared(ledger: Ledger, action: Action, now: str, *, decisions: str) -> tuple[int, int]:
+    """Recent failures and uses of the action's tool in its session, by whatever records name the tool calls: those in
+    the chain of its decisions do not."""
     if not action.tool:
         return 0, 0
     failures = uses = 0
     for record in ledger.find(session=action.session, since=_before(now, USES), limit=USES_MAX):
+        if record.chain == decisions:
+            continue
         try:
             calls = record.to_dict()["execution"]["tool_calls"]
             named = [call for call in calls if call["tool"] == action.tool]

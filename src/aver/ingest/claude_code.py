@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 from aver.ingest.claude_messages import Begun, Held, Lane, Origin, Spending
-from aver.ingest.claude_places import TOOL, located, places
+from aver.ingest.claude_places import TOOL, deletes_after, located, places
 from aver.ingest.claude_results import AGENT_TOOLS, Outcome, outcome_of, subject_of
 from aver.ingest.claude_settings import KNOWN, SKIPPED, Change, Settings, authority_of
 from aver.ingest.claude_values import Json, items, light, one_line, words
@@ -375,4 +375,5 @@ ADAPTER = Adapter(
     read=lambda source: LineReader(source.path),
     turn=Transcript,
     places=places,
+    deletes_after=deletes_after,
 )

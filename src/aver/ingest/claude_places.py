@@ -20,17 +20,38 @@ from aver.ingest.lines import LineReader
 from aver.ingest.records import parsed
 from aver.surroundings import Surroundings
 
-__all__ = ["TOOL", "located", "places"]
+__all__ = ["TOOL", "deletes_after", "located", "places"]
 
 TOOL = "claude-code"
+
+KEPT_DAYS = 30
+"""Days for which Claude Code keeps transcripts unless its settings say otherwise."""
+
+SETTINGS_MAX = 4 * 1024 * 1024
+"""Bytes of its settings that are read."""
 
 BESIDE_MAX = 1024 * 1024
 """Bytes of the file that says what a subagent is: a few hundred, and not read if it is something else."""
 
 
 def places(around: Surroundings) -> Iterator[Path]:
+    yield _home(around) / "projects"
+
+
+def deletes_after(around: Surroundings) -> int:
+    """After how many days Claude Code deletes transcripts: by its settings, or by itself."""
+    try:
+        with open(_home(around) / "settings.json", "rb") as file:
+            settings = parsed(file.read(SETTINGS_MAX))
+    except OSError:
+        return KEPT_DAYS
+    days = settings.get("cleanupPeriodDays") if isinstance(settings, dict) else None
+    return days if isinstance(days, int) and not isinstance(days, bool) and days >= 0 else KEPT_DAYS
+
+
+def _home(around: Surroundings) -> Path:
     told = around.environment.get("CLAUDE_CONFIG_DIR")
-    yield (Path(told) if told else around.home / ".claude") / "projects"
+    return Path(told) if told else around.home / ".claude"
 
 
 def located(around: Surroundings) -> Iterator[Source]:

@@ -6,7 +6,6 @@ are sealed by their digests, so that these still bind what is left out here.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -52,6 +51,8 @@ def light(value: Any) -> Any:
 
 def summarised(value: Any) -> Any:
     """What the program added by itself: whole if it is small, otherwise how it begins, its size and its digest."""
+    import json  # Here, because a hook would pay for it and never needs it.
+
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
     if len(text) <= BULKY // 4 or len(text.encode("utf-8", "surrogatepass")) <= BULKY:
         return light(value)

@@ -60,6 +60,8 @@ class ApiCall:
     """Of the message in the history."""
     number: int
     """Among the calls of that message, from 0."""
+    serial: int
+    """Among all calls: after a checkpoint was restored, another message may stand at the same index."""
     thinking: str = ""
     signatures: tuple[str, ...] = ()
     redacted: bool = False
@@ -93,12 +95,13 @@ class History:
     """The calls and results that were read so far, and which of them are taken."""
 
     def __init__(self) -> None:
-        self.calls: list[ApiCall] = []
         self.last_index = -1
         self.directory: str | None = None
-        self._results: dict[tuple[int, int], ApiResult] = {}
+        self._count = 0
+        self._untaken: dict[int, ApiCall] = {}
+        self._results: dict[int, ApiResult] = {}
         self._ids: dict[str, ApiCall] = {}
-        self._taken: set[tuple[int, int]] = set()
+        self._in_xml: dict[int, list[ApiCall]] = {}
 
     def add(self, index: int, message: Any) -> None:
         role = message.get("role") if isinstance(message, dict) else None
@@ -107,24 +110,21 @@ class History:
         blocks = [block for block in blocks if isinstance(block, dict)]
         self.last_index = max(self.last_index, index)
         if role == "assistant":
-            for call in _calls(index, blocks):
-                if (call.id and call.id not in self._ids) or not (call.id or self._has(call)):
-                    self.calls.append(call)
-                    if call.id:
-                        self._ids[call.id] = call
+            self._take_calls(list(_calls(index, blocks, self._count)), index)
         elif role == "user":
             self._take_results(index, blocks)
             if self.directory is None and (found := _DIRECTORY(text_in(blocks)[:SEARCHED])):
                 self.directory = found[1]
 
     def result_of(self, call: ApiCall) -> ApiResult | None:
-        return self._results.get((call.index, call.number))
+        return self._results.get(call.serial)
 
-    def untaken(self) -> Iterator[ApiCall]:
-        return (call for call in self.calls if (call.index, call.number) not in self._taken)
+    def untaken(self) -> list[ApiCall]:
+        """The calls that were not told yet, but for those by which the model spoke."""
+        return list(self._untaken.values())
 
     def take(self, call: ApiCall) -> None:
-        self._taken.add((call.index, call.number))
+        self._untaken.pop(call.serial, None)
 
     def matching(self, shown: Shown) -> ApiCall | None:
         """The call that a person was shown; None where no call is surely that one."""
@@ -136,9 +136,21 @@ class History:
             return found
         return _best(shown, [call for call in named if call.index >= shown.history])
 
-    def _has(self, call: ApiCall) -> bool:
-        key = (call.index, call.number, call.name, call.arguments)
-        return any((one.index, one.number, one.name, one.arguments) == key for one in self.calls)
+    def _take_calls(self, calls: list[ApiCall], index: int) -> None:
+        self._count += len(calls)
+        in_xml = [call for call in calls if not call.id]
+        if in_xml:
+            before = [(call.name, call.arguments) for call in self._in_xml.get(index, ())]
+            if before == [(call.name, call.arguments) for call in in_xml]:
+                return  # The same message, written anew.
+            self._in_xml[index] = in_xml
+        for call in calls:
+            if call.id and call.id in self._ids:
+                continue
+            if call.id:
+                self._ids[call.id] = call
+            if call.name not in SPEECH:
+                self._untaken[call.serial] = call
 
     def _take_results(self, index: int, blocks: list[dict[str, Any]]) -> None:
         place = f"api:{index}"
@@ -146,13 +158,13 @@ class History:
             call = self._ids.get(str(block.get("tool_use_id"))) if block.get("type") == "tool_result" else None
             if call is not None:
                 result = ApiResult(_content(block.get("content")), block.get("is_error") is True, place)
-                self._results.setdefault((call.index, call.number), result)
-        before = [call for call in self.calls if not call.id and index - 2 <= call.index < index]
+                self._results.setdefault(call.serial, result)
+        before = [*self._in_xml.get(index - 2, ()), *self._in_xml.get(index - 1, ())]
         for name, described, content in _xml_results(blocks):
-            waiting = [call for call in before if call.name == name and self.result_of(call) is None]
+            waiting = [call for call in before if call.name == name and call.serial not in self._results]
             fits = [call for call in waiting if any(str(value) in described for value in call.arguments.values())]
             if chosen := (fits or waiting)[:1]:
-                self._results[chosen[0].index, chosen[0].number] = ApiResult(content, False, place)
+                self._results[chosen[0].serial] = ApiResult(content, False, place)
 
 
 def xml_calls(text: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -181,7 +193,7 @@ def _parameters(body: str) -> Iterator[tuple[str, Any]]:
         at = end + len(closing)
 
 
-def _calls(index: int, blocks: list[dict[str, Any]]) -> Iterator[ApiCall]:
+def _calls(index: int, blocks: list[dict[str, Any]], serial: int) -> Iterator[ApiCall]:
     thinking = [block for block in blocks if block.get("type") in ("thinking", "redacted_thinking")]
     thought = "\n".join(text for block in thinking if isinstance(text := block.get("thinking"), str) and text)
     signed = (block.get("signature") or block.get("data") for block in thinking)
@@ -195,7 +207,15 @@ def _calls(index: int, blocks: list[dict[str, Any]]) -> Iterator[ApiCall]:
         texts = (block.get("text") for block in blocks if block.get("type") == "text")
         found = [("", *call) for text in texts if isinstance(text, str) for call in xml_calls(text)]
     for number, (identity, name, arguments) in enumerate(found):
-        yield ApiCall(id=identity, name=name, arguments=arguments, index=index, number=number, **about)
+        yield ApiCall(
+            id=identity,
+            name=name,
+            arguments=arguments,
+            index=index,
+            number=number,
+            serial=serial + number,
+            **about,
+        )
         about = {}
 
 

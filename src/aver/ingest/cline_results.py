@@ -27,14 +27,13 @@ _RULE = re.compile(
 ).match
 _PERMISSIONS = ("Command denied by CLINE_COMMAND_PERMISSIONS", "Command execution denied by permission")
 _FAILED = ("The tool execution failed", "[ERROR]", "Error:", "Error executing", "Missing value for required parameter")
-_ERROR = re.compile(r"<error>\s*(.*?)\s*</error>", re.DOTALL).search
 _EXIT_CODE = re.compile(r"\bexit(?:ed with)?(?: code| status):? ?\(?(-?[0-9]{1,10})", re.IGNORECASE).search
 _OUTPUT = re.compile(r"^(?:Output|Here's the output(?: so far)?):\s*$", re.MULTILINE).search
 _RUNS_ON = re.compile(r"Command is still running|Command is running in the background", re.IGNORECASE).search
 _NOT_WELL = re.compile(
     r"not successful|timed out|was (?:cancelled|terminated|killed)|Command failed", re.IGNORECASE
 ).search
-_FILE = re.compile(r"(<(final_file_content|file_content)\b[^>\n]{0,4096}>\n)(.*?)(\n</\2>)", re.DOTALL).sub
+_FILE = re.compile(r"<(final_file_content|file_content)\b[^>\n]{0,4096}>\n").search
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +90,7 @@ def text_of(result: Any) -> str:
 def lightened_result(result: Any) -> Any:
     """A result without pictures, and without the whole file that Cline repeats after every edit."""
     if isinstance(result, str):
-        return _FILE(lambda found: f"{found[1]}{_referred(found[3])}{found[4]}", result)
+        return _without_file(result)
     if isinstance(result, list):
         return [lightened_result(item) for item in result]
     if isinstance(result, dict) and isinstance(result.get("text"), str):
@@ -99,11 +98,16 @@ def lightened_result(result: Any) -> Any:
     return without_pictures(result)
 
 
-def _referred(content: str) -> str:
-    kept = reference(content)
-    return f"[{kept['size']} bytes, sha256 {kept['sha256']}]"
+def _without_file(text: str) -> str:
+    """The text with the first file in it by size and digest: Cline repeats one."""
+    found = _FILE(text)
+    end = text.rfind(f"\n</{found[1]}>") if found else -1
+    if found is None or end < found.end():
+        return text
+    kept = reference(text[found.end() : end])
+    return f"{text[: found.end()]}[{kept['size']} bytes, sha256 {kept['sha256']}]{text[end:]}"
 
 
 def _reason(text: str) -> str:
-    found = _ERROR(text)
-    return found[1] if found and found[1] else text.strip()[:HEAD]
+    inner = text.partition("<error>")[2].partition("</error>")[0].strip()
+    return inner or text.strip()[:HEAD]

@@ -47,7 +47,8 @@ _TOOLS = {
     "useSkill": ("use_skill",),
 }
 _COMMANDS = ("execute_command", "run_commands", "bash")
-_WHOLE_COMMAND = re.compile(r"(.*?)\s*(?:REQ_APP)?\s*", re.DOTALL).fullmatch
+_NEEDS_APPROVAL = "REQ_APP"
+"""What Cline writes behind a command that it asks for although others are allowed."""
 
 LINE_MAX = 200
 """Characters of an argument that stand in a summary."""
@@ -107,8 +108,7 @@ def _tool(told: dict[str, Any], at: int | None) -> CallShown | None:
 
 
 def _command(text: str, at: int | None) -> CallShown:
-    found = _WHOLE_COMMAND(text)
-    command = found[1] if found else text
+    command = text.rstrip().removesuffix(_NEEDS_APPROVAL).rstrip()
     match = Shown(names=frozenset(_COMMANDS), arguments={"command": command}, history=at)
     return CallShown(sort="command", name="command", arguments={"command": command}, match=match)
 

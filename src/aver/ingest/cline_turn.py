@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from aver.ingest.cline_calls import SPEECH, ApiCall, History
+from aver.ingest.cline_calls import ApiCall, History
 from aver.ingest.cline_shown import AWAITED, CallShown, call_shown
 from aver.ingest.cline_telling import OpenCall, told, told_alone
 from aver.ingest.cline_values import at, face_of, is_before, listed, text_in_message, tokens_in
@@ -84,7 +84,7 @@ class TaskTurn:
             self._join(one)
         shown = [self._told(one) for one in self._open]
         self._open.clear()
-        alone = [self._told_alone(call) for call in list(self._history.untaken()) if call.name not in SPEECH]
+        alone = [self._told_alone(call) for call in self._history.untaken()]
         return [*shown, *alone, *self._unclaimed()]
 
     # --- messages
@@ -249,9 +249,9 @@ class TaskTurn:
         for one in self._open:
             one.is_closed = True
         yield from self._complete()
-        for call in list(self._history.untaken()):
+        for call in self._history.untaken():
             begun = self._started is not None and self._started >= call.index
-            if begun and call.name not in SPEECH and self._history.result_of(call) is not None:
+            if begun and self._history.result_of(call) is not None:
                 yield self._told_alone(call)
 
     def _join(self, one: OpenCall) -> None:

@@ -25,7 +25,6 @@ from aver.ingest.times import utc
 
 __all__ = ["LineTurn"]
 
-_QUERY = re.compile(r"<user_query>\s*(.*?)\s*</user_query>", re.DOTALL).search
 _TIMESTAMP = re.compile(r"<timestamp>([^<]{1,64})</timestamp>").search
 
 
@@ -67,8 +66,7 @@ class LineTurn:
         if not text:
             return
         yield from self.end()
-        query, when = _QUERY(text), _TIMESTAMP(text)
-        asked = query[1] if query else text
+        asked, when = _query_in(text), _TIMESTAMP(text)
         self._prompt = Prompt(key=f"at-{raw.place}", text=asked)
         yield Deed(
             what="prompt",
@@ -76,7 +74,7 @@ class LineTurn:
             summary=f"prompt: {asked.strip().partition(chr(10))[0]}",
             text=asked,
             at=utc(when[1]) if when else None,
-            result=None if query is None or query[0] == text.strip() else {"as_sent": text},
+            result=None if asked == text or len(asked) + TAGS >= len(text.strip()) else {"as_sent": text},
             environment=self._environment(),
             places=(raw.place,),
         )
@@ -163,6 +161,17 @@ class LineTurn:
 
     def _environment(self) -> dict[str, Any]:
         return {"project": self._project} if self._project else {}
+
+
+def _query_in(text: str) -> str:
+    """What a person wrote, without what Cursor put around it."""
+    _, opening, rest = text.partition("<user_query>")
+    query, closing, _ = rest.partition("</user_query>")
+    return query.strip() if opening and closing else text
+
+
+TAGS = len("<user_query>\n\n</user_query>")
+"""Characters around a prompt that say nothing besides."""
 
 
 def _is_thinking(block: Any) -> bool:

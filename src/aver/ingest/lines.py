@@ -18,6 +18,9 @@ from aver.ingest.contract import RECORD_MAX, Raw, raw
 
 __all__ = ["LineReader"]
 
+_PLAIN = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+"""A pipe put in the file's place must not hang us. Windows knows neither, and has no such pipes."""
+
 PIECE = 1024 * 1024
 """Bytes read at a time."""
 
@@ -35,8 +38,7 @@ class LineReader:
     def __call__(self) -> Iterator[Raw]:
         self.started_anew = False
         try:
-            # Without O_NONBLOCK a pipe put in the file's place would hang us.
-            handle = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            handle = os.open(self._path, _PLAIN)
         except (FileNotFoundError, NotADirectoryError):
             return
         except OSError as error:

@@ -11,7 +11,7 @@ checked, and what was not.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from html import escape
 from typing import Any
 
@@ -23,7 +23,7 @@ from aver.ingest.rulings import Ruling
 from aver.ingest.sessions import Session
 from aver.ingest.story import Beat
 from aver.ingest.telling import Blobs, Step, in_full, whole_text
-from aver.ingest.wording import aside, counted, in_short, named_parts, summary_of, totals
+from aver.ingest.wording import Part, aside, counted, in_short, named_parts, result_parts, says_more, summary_of, totals
 from aver.verdict import Verdict, explain
 
 __all__ = ["page"]
@@ -221,15 +221,16 @@ class _Body:
             yield f'<div class="thinking">{thought}</div>\n'
         elif step.redacted:
             yield '<p class="thinking">(thought, and the text is not kept)</p>\n'
-        name = "asked" if step.what == "prompt" else "text"
-        if said := self._whole(step, name):
-            yield f'<div class="said">{self._pre(said, OPEN_SAID_LINES, "all of it")}</div>\n'
-        if step.what not in ("answer", "prompt"):
+        if step.what in ("note", "session", "unknown", "unreadable", "addition"):
             yield from self._line(step)
+        name = "asked" if step.what == "prompt" else "text"
+        if (said := self._whole(step, name)) and (name == "asked" or step.what == "answer" or says_more(step, said)):
+            yield f'<div class="said">{self._pre(said, OPEN_SAID_LINES, "all of it")}</div>\n'
         if step.what == "call":
+            yield from self._line(step)
             yield from self._outcome(step)
         elif step.more is not None and step.what != "answer":
-            yield from self._parts(step.more, "what was kept")
+            yield from self._parts(named_parts(self._fetched(step.more)), "what was kept")
         if beat.ruling is not None:
             yield _gate(beat.ruling)
         for later in beat.added:
@@ -248,13 +249,13 @@ class _Body:
         elif step.status == "pending":
             yield '<p class="differs">What came of it is not known.</p>\n'
         if step.arguments:
-            told = "".join(self._parts(step.arguments, "all of it"))
+            told = "".join(self._parts(named_parts(self._fetched(step.arguments)), "all of it"))
             yield f'<details class="long"><summary>arguments</summary>{told}</details>\n'
         diff = self._fetched(step.diff)
         if isinstance(diff, str):
             yield _diff(diff)
         else:
-            yield from self._parts(step.result, "output")
+            yield from self._parts(result_parts(step, self._fetched(step.result)), "output")
 
     def _decision(self, ruling: Ruling) -> Iterator[str]:
         status = _RULED.get(ruling.word, "blocked")
@@ -274,13 +275,14 @@ class _Body:
             return
         words = f"the {addition.via} says otherwise of {', '.join(addition.differs)}"
         yield f'<details class="differs"><summary>{_text(words)}</summary>'
-        yield from self._parts({name: addition.says.get(name) for name in addition.differs}, "all of it")
+        said = self._fetched({name: addition.says.get(name) for name in addition.differs})
+        yield from self._parts(named_parts(said), "all of it")
         yield f"</details>{_seal(later)}\n"
 
     # --- texts
 
-    def _parts(self, value: Any, words: str) -> Iterator[str]:
-        for part in named_parts(self._fetched(value)):
+    def _parts(self, parts: Iterable[Part], words: str) -> Iterator[str]:
+        for part in parts:
             if part.aside and len(part.text) <= ASIDE_MAX:
                 yield f'<p class="label">{_text(part.text)}</p>'
                 continue

@@ -68,6 +68,7 @@ li.step > time { font-size: .8rem; padding-top: .2rem; font-variant-numeric: tab
 .said pre { background: none; border: 0; padding: 0; font: inherit; }
 .prompt .said { background: var(--asked); border-left: 3px solid var(--accent); border-radius: 0 6px 6px 0;
   padding: .1rem .75rem; }
+.note .said, .session .said { color: var(--soft); font-size: .9rem; }
 .thinking { color: var(--soft); font-style: italic; }
 .thinking pre { background: none; border: 0; padding: 0 0 0 .75rem; border-left: 2px solid var(--line);
   border-radius: 0; font: inherit; color: var(--soft); }

@@ -6,7 +6,6 @@ stop us, and none of it is lost: the digest of the raw bytes is sealed beside wh
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import orjson
@@ -54,6 +53,8 @@ def text_in(content: Any) -> str:
 
 
 def _parsed_leniently(data: bytes | str) -> Any:
+    import json  # Here, because a hook pays for it and hardly ever needs it.
+
     try:
         text = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
         refuse_crowded(text)

@@ -119,11 +119,12 @@ class Follower:
         """Keys of what is sealed, and how: by a hook, while its outcome was unknown, or whole."""
         self._read_chains: set[str] = set()
         self._sealed_through: Mark | None = None
-        """The last mark that we sealed, or found sealed at the same place."""
+        """The last mark that we sealed, or found sealed."""
         self._last: Mark | None = None
         """The furthest mark of this transcript that was sealed before we began."""
         self._begin()
         self._look_at(chain_of(source.tool, source.session, source.agent))
+        self._sealed_through = self._last
 
     def _begin(self) -> None:
         self.ended = False
@@ -238,6 +239,9 @@ class Follower:
                 done += (
                     Sealing(children=1) if draft.capsule.parent_id and key.endswith(_CHILDREN) else Sealing(sealed=1)
                 )
+            elif record.chain not in (None, chain):
+                # Some providers number calls from 0 in every agent: this is another's call of the same name.
+                done += self._append(chain, [(f"{key}@{chain}", draft)])
             elif records_under(record.to_dict()) is None and not key.endswith(_CHILDREN):
                 # A hook was faster than we knew: what the transcript tells is added to what it saw.
                 child = child_of(record, draft, TRANSCRIPT)
@@ -315,7 +319,6 @@ class Follower:
             return Sealing()
         self._last = None
         if last.digest == self._digest.hex():
-            self._sealed_through = last
             return Sealing()
         return self._note(f"changed:{last.digest[:32]}", f"{CHANGED}: its first {last.count} records", last)
 

@@ -16,6 +16,7 @@ from dataclasses import field
 
 from aver.capsule.block import RESERVED_CHAINS, split_chain_name
 from aver.capsule.sealed import Sealed
+from aver.errors import BadInput
 from aver.ingest.drafting import chain_of
 from aver.ingest.rulings import Rulings, rulings_in
 from aver.ingest.spending import Spent
@@ -138,37 +139,52 @@ def summed_up(steps: Iterable[Step], chains: Chains) -> Session:
 
 def _grouped(ledger: Ledger, like: str | None = None) -> Iterator[Chains]:
     """All sessions; with `like`, only those of that chain's tool."""
-    rows = ledger.store.chains(ledger.tenant)
     domain = None if like is None else split_chain_name(like)[0]
     decisions: dict[str, str] = {}
     groups: dict[tuple[str, str], list[tuple[str, ChainRow]]] = {}
-    for row in rows:
+    strays: list[ChainRow] = []
+    for row in ledger.store.chains(ledger.tenant):
         own_domain = split_chain_name(row.name)[0]
         if own_domain == DECISIONS and not row.frozen:
             first = _first(ledger, row)
             if first is not None and first.session:
                 decisions[first.session] = row.name
-        elif domain in (None, own_domain) and (place := _place(ledger, row)) is not None:
-            tool, session, agent = place
-            groups.setdefault((tool, session), []).append((agent, row))
+        elif own_domain not in _OTHERS and domain in (None, own_domain):
+            place = _place(ledger, row)
+            if place is None:
+                strays.append(row)
+            else:
+                groups.setdefault(place[:2], []).append((place[2], row))
+    for members in groups.values():
+        members += _called_like(members, strays)
     for (tool, session), members in groups.items():
-        main = next((row for agent, row in members if not agent), None)
+        main, agents = _main_and_agents(members)
         yield Chains(
             tool=tool,
             session=session,
-            main=None if main is None else main.name,
-            agents=tuple((agent, row.name) for agent, row in members if agent),
+            main=main,
+            agents=agents,
             decisions=decisions.get(session),
             imported=any(row.frozen for _, row in members),
             latest=max(_latest(ledger, row) for _, row in members),
         )
 
 
+def _called_like(members: list[tuple[str, ChainRow]], strays: list[ChainRow]) -> list[tuple[str, ChainRow]]:
+    """Chains that are called like a subagent's of this session, though their first record does not say so: it may have
+    been changed, which must not take them out of the verdict on the session."""
+    mains = tuple(f"{row.name}." for agent, row in members if not agent)
+    return [(row.name.rpartition(".")[2], row) for row in strays if row.name.startswith(mains)]
+
+
+def _main_and_agents(members: list[tuple[str, ChainRow]]) -> tuple[str | None, tuple[tuple[str, str], ...]]:
+    """The chain of the session itself, and the others; of one session that is here twice, the second is among them."""
+    main = next((row.name for agent, row in members if not agent), None)
+    return main, tuple((agent or row.name, row.name) for agent, row in members if row.name != main)
+
+
 def _place(ledger: Ledger, row: ChainRow) -> tuple[str, str, str] | None:
-    """Tool, session and subagent of a chain, by its first record; None where it is no session's."""
-    domain, identifier = split_chain_name(row.name)
-    if domain in _OTHERS:
-        return None
+    """Tool, session and subagent of a chain, by its first record; None where that says nothing of the sort."""
     first = _first(ledger, row)
     if first is None:
         return None
@@ -179,11 +195,14 @@ def _place(ledger: Ledger, row: ChainRow) -> tuple[str, str, str] | None:
         return (tool, session, first.agent) if named else None
     if not row.frozen or tool in _OTHERS or not tool:
         return None
-    return tool, session or identifier, ""
+    return tool, session or split_chain_name(row.name)[1], ""
 
 
 def _first(ledger: Ledger, row: ChainRow) -> Step | None:
-    return next(map(told, ledger.read(row.name, 0, 1)), None)
+    try:
+        return next(map(told, ledger.read(row.name, 0, 1)), None)
+    except BadInput:  # A head row may have any name, if somebody changed it.
+        return None
 
 
 def _latest(ledger: Ledger, row: ChainRow) -> str:

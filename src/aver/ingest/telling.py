@@ -10,12 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import field
+from functools import lru_cache
 from typing import Any, Literal
 
 from aver.capsule.blobs import TEXT, blob_references
 from aver.capsule.block import block_of
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError
+from aver.gate.tool_names import use_of
 from aver.ingest.diffs import counted
 from aver.ingest.spending import Spent, count_in, spent_in
 from aver.ingest.times import utc
@@ -123,7 +125,7 @@ class Step:
 
     @property
     def is_command(self) -> bool:
-        return self.what == "call" and self._did(("ran ",))
+        return self.what == "call" and self.status != "blocked" and (self._did(("ran ",)) or _takes_command(self.call))
 
     def _did(self, beginnings: tuple[str, ...]) -> bool:
         return any(effect.startswith(beginnings) for effect in self.side_effects)
@@ -220,6 +222,12 @@ def whole_text(step: Step, name: str, blob: Blobs) -> str:
         return blob(step.cut[name]).decode("utf-8", "replace") if name in step.cut else text
     except AverError:
         return text
+
+
+@lru_cache(maxsize=256)
+def _takes_command(tool: str) -> bool:
+    use = use_of(tool)
+    return use is not None and use.takes_command
 
 
 _SECTIONS = ("trigger", "context", "reasoning", "authority", "execution", "outcome")

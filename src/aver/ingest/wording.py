@@ -127,6 +127,19 @@ def named_parts(value: Any) -> Iterator[Part]:
         yield Part("", ", ".join(rest), aside=True)
 
 
+def result_parts(step: Step, result: Any) -> Iterator[Part]:
+    """What a call gave back, without what its error has said already."""
+    error = step.error.strip()
+    for part in named_parts(result):
+        if not error or part.text.strip().removeprefix("result ") != error:
+            yield part
+
+
+def says_more(step: Step, text: str) -> bool:
+    """Whether a note's text says more than the line by which it is told."""
+    return not summary_of(step).endswith(" ".join(text.split()))
+
+
 def _is_output(name: Any, text: str) -> bool:
     return name in _OUTPUTS or "\n" in text.strip()
 

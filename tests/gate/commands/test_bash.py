@@ -6,9 +6,12 @@ directory is an empty one. A script that is called unclear proves nothing and is
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
+import signal
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -68,18 +71,23 @@ def noted_by_bash(script: str, directory: Path) -> list[list[str]]:
     noted.unlink(missing_ok=True)
     noted.touch()
     assert BASH is not None
+    bash = subprocess.Popen(
+        [BASH, "--norc", "--noprofile", "-c", PRELUDE + script],
+        env={"PATH": str(directory / "nothing"), "HOME": "~", "NOTED": str(noted)},
+        cwd=directory,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
     try:
-        subprocess.run(
-            [BASH, "--norc", "--noprofile", "-c", PRELUDE + script],
-            env={"PATH": str(directory / "nothing"), "HOME": "~", "NOTED": str(noted)},
-            cwd=directory,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            timeout=10,
-        )
+        bash.wait(timeout=10)
     except subprocess.TimeoutExpired:
         return []  # a loop without end; what it did first is not compared
+    finally:
+        with suppress(ProcessLookupError):  # What it left running in the background goes too.
+            os.killpg(bash.pid, signal.SIGKILL)
+        bash.wait()
     return [entry.split("\x1f") for entry in noted.read_bytes().decode("utf-8", "surrogateescape").split("\0")[:-1]]
 
 

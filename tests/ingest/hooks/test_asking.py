@@ -70,7 +70,13 @@ def test_where_a_command_runs_is_said_only_if_it_is_elsewhere() -> None:
 
 @pytest.mark.parametrize(
     ("tool", "sort"),
-    [("Bash", "shell_exec"), ("Read", "file_read"), ("Glob", "file_read"), ("WebFetch", "tool_call"), ("x", "tool_call")],
+    [
+        ("Bash", "shell_exec"),
+        ("Read", "file_read"),
+        ("Glob", "file_read"),
+        ("WebFetch", "tool_call"),
+        ("x", "tool_call"),
+    ],
 )
 def test_the_type_of_an_action(tool: str, sort: str) -> None:
     assert action_of(tool, {}, caller="c", session="s", workspace="/work").type == sort

@@ -229,7 +229,10 @@ def test_a_subagent_has_a_chain_of_its_own_and_it_is_closed(workspace: Path) -> 
     fire("claude-code", "PostToolUse", {**event, **inside, "tool_use_id": "toolu_5"})
     fire("claude-code", "SubagentStop", payload("SubagentStop", workspace, **inside, stop_hook_active=False))
     assert f"{CHAIN}.a1b2" in chains()
-    assert [record["outcome"]["summary"] for record in sealed(f"{CHAIN}.a1b2")] == ["Bash: ls", "subagent ended: Explore"]
+    assert [record["outcome"]["summary"] for record in sealed(f"{CHAIN}.a1b2")] == [
+        "Bash: ls",
+        "subagent ended: Explore",
+    ]
     assert len(sealed("meta")) == 1
     question = {**asked(workspace, "Bash", command="git status"), **inside}
     fire("claude-code", "PreToolUse", question)

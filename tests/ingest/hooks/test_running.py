@@ -173,9 +173,7 @@ def test_a_file_of_failures_that_somebody_damaged_is_passed_over(aver_home: Path
     assert (aver_home / "hook-failures.jsonl").read_bytes() == b""
 
 
-def test_a_failure_to_make_good_what_was_missed_is_a_failure(
-    aver_home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failure_to_make_good_what_was_missed_is_a_failure(aver_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     failures.remember(aver_home, "codex", "Stop", SESSION, "why", b"{}")
 
     def fail(*_: Any, **__: Any) -> None:

@@ -115,7 +115,9 @@ def rows_of(table: str) -> dict[str, str]:
     rows: dict[str, str] = {}
     for line in table.replace("\\\n", " ").splitlines():
         names, separator, marks = line.partition("::")
-        if separator:
+        if separator and "{" not in names:
+            rows |= dict.fromkeys((" ".join(name.split()) for name in names.split(",") if name.strip()), marks.strip())
+        elif separator:
             for name in _NAMES.findall(names):
                 begin, _, choices = name.partition("{")
                 for choice in choices.rstrip("} ").split() or [""]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from aver.clock import now
 from aver.ingest.deed import Deed
-from aver.ingest.hooks.contract import Hook, Reading, Reply, Ruling, first_line, happened, objects, text
+from aver.ingest.hooks.contract import Hook, Reading, Reply, Ruling, first_line, happened, objects, text, written
 
 __all__ = ["HOOK"]
 
@@ -132,18 +132,14 @@ def _asked(payload: Mapping[str, Any], session: str, agent: str) -> Any:
 
 def reply(event: str, ruling: Ruling) -> Reply:
     """The answer to `PreToolUse`."""
-    import json
-
     if ruling.word == "leave":
         return Reply()
     said = {"hookEventName": event, "permissionDecision": ruling.word, "permissionDecisionReason": ruling.reason}
-    return Reply(json.dumps({"hookSpecificOutput": said}))
+    return Reply(written({"hookSpecificOutput": said}))
 
 
 def stop(event: str, why: str) -> Reply:
-    import json
-
-    return Reply(json.dumps({"continue": False, "stopReason": why}))
+    return Reply(written({"continue": False, "stopReason": why}))
 
 
 HOOK = Hook(

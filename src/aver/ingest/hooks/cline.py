@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from aver.ingest.deed import Deed, What
-from aver.ingest.hooks.contract import Hook, Reading, Reply, Ruling, first_line, happened, objects, text
+from aver.ingest.hooks.contract import Hook, Reading, Reply, Ruling, first_line, happened, objects, text, written
 from aver.ingest.times import from_ms
 
 __all__ = ["HOOK"]
@@ -118,17 +118,13 @@ def _tool(about: Mapping[str, Any]) -> str:
 
 def reply(event: str, ruling: Ruling) -> Reply:
     """The answer to `PreToolUse`."""
-    import json
-
     if ruling.word in ("allow", "leave"):
         return Reply(_GOES_ON)
-    return Reply(json.dumps({"cancel": True, "errorMessage": ruling.reason}))
+    return Reply(written({"cancel": True, "errorMessage": ruling.reason}))
 
 
 def stop(event: str, why: str) -> Reply:
-    import json
-
-    return Reply(json.dumps({"cancel": True, "errorMessage": why}))
+    return Reply(written({"cancel": True, "errorMessage": why}))
 
 
 HOOK = Hook(

@@ -24,7 +24,7 @@ from typing import Any
 
 from aver.clock import now
 from aver.ingest.deed import Call, Deed
-from aver.ingest.hooks.contract import Hook, Reading, Reply, Ruling, first_line, happened, objects, text
+from aver.ingest.hooks.contract import Hook, Reading, Reply, Ruling, first_line, happened, objects, text, written
 
 __all__ = ["HOOK"]
 
@@ -195,18 +195,14 @@ def _lines_of(path: Path, identifier: str) -> Iterator[bytes]:
 
 def reply(event: str, ruling: Ruling) -> Reply:
     """The answer to `PreToolUse`."""
-    import json
-
     if ruling.word in ("allow", "leave"):
         return Reply()
     said = {"hookEventName": event, "permissionDecision": "deny", "permissionDecisionReason": ruling.reason}
-    return Reply(json.dumps({"hookSpecificOutput": said}))
+    return Reply(written({"hookSpecificOutput": said}))
 
 
 def stop(event: str, why: str) -> Reply:
-    import json
-
-    return Reply(code=1) if event == "notify" else Reply(json.dumps({"continue": False, "stopReason": why}))
+    return Reply(code=1) if event == "notify" else Reply(written({"continue": False, "stopReason": why}))
 
 
 HOOK = Hook(

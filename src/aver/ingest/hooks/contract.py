@@ -17,7 +17,7 @@ from aver.ingest.deed import Deed, What
 if TYPE_CHECKING:
     from aver.gate.action import Action
 
-__all__ = ["Hook", "Reading", "Reply", "Ruling", "Word", "first_line", "happened", "objects", "text"]
+__all__ = ["Hook", "Reading", "Reply", "Ruling", "Word", "first_line", "happened", "objects", "text", "written"]
 
 Word = Literal["allow", "ask", "deny", "leave"]
 """It may happen; a person is to be asked; it must not happen; Aver says nothing, and the tool's own rules hold."""
@@ -87,3 +87,10 @@ def objects(payload: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 def first_line(words: str) -> str:
     return next((line.strip() for line in words.splitlines() if line.strip()), "")
+
+
+def written(answer: Mapping[str, Any]) -> str:
+    """An answer as tools read it."""
+    import orjson
+
+    return orjson.dumps(answer).decode()

@@ -17,7 +17,7 @@ from typing import Any
 
 from aver.clock import now
 from aver.ingest.deed import Allowed, Call, Deed
-from aver.ingest.hooks.contract import Hook, Reading, Reply, Ruling, first_line, happened, objects, text
+from aver.ingest.hooks.contract import Hook, Reading, Reply, Ruling, first_line, happened, objects, text, written
 from aver.ingest.records import as_json
 
 __all__ = ["HOOK"]
@@ -169,15 +169,13 @@ def _edited(event: str, payload: Mapping[str, Any]) -> Deed:
 
 def reply(event: str, ruling: Ruling) -> Reply:
     """The answer to an event that asks."""
-    import json
-
     if ruling.word == "leave":
         return Reply("{}")
     word = "deny" if ruling.word == "ask" and event not in _ASKS_A_PERSON else ruling.word
     said = {"permission": word, "user_message": ruling.reason, "agent_message": ruling.reason}
     if event == "preToolUse":  # Earlier versions had other names for it.
         said |= {"decision": word, "reason": ruling.reason}
-    return Reply(json.dumps(said))
+    return Reply(written(said))
 
 
 def done(event: str) -> Reply:
@@ -189,10 +187,8 @@ def failed(event: str, why: str) -> Reply:
 
 
 def stop(event: str, why: str) -> Reply:
-    import json
-
     if event == "beforeSubmitPrompt":
-        return Reply(json.dumps({"continue": False, "user_message": why}))
+        return Reply(written({"continue": False, "user_message": why}))
     return failed(event, why)
 
 
