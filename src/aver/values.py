@@ -1,4 +1,4 @@
-"""`dataclass(frozen=True, slots=True)`, made in a third of the time.
+"""`dataclass(frozen=True, slots=True)`, and the same without `frozen`, made in a third of the time.
 
 Every command and every hook begins by making some hundred of these classes, and the standard decorator compiles six
 functions for each. Here one is compiled, `__init__`, when the first instance is made; the others are shared by all
@@ -16,6 +16,7 @@ classes. Nothing else is different: `field`, `fields`, `replace`, `asdict`, pick
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import MISSING, Field, FrozenInstanceError, fields
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -26,19 +27,27 @@ _set = object.__setattr__
 
 
 def _dataclass(**options: bool) -> Any:
-    """A decorator. What is not frozen with slots, or asks for more than keywords only, is left to the standard one."""
+    """A decorator. What has no slots, or asks for more than these, is left to the standard one."""
     kw_only = options.pop("kw_only", False)
-    if options != {"frozen": True, "slots": True}:
-        return dataclasses.dataclass(kw_only=kw_only, **options)
-    return lambda cls: _made(cls, kw_only=kw_only)
+    for known, members_of in _KNOWN:
+        if options == known:
+            return lambda cls: _made(cls, members_of, kw_only=kw_only)
+    return dataclasses.dataclass(kw_only=kw_only, **options)
 
 
-def _made(cls: type, *, kw_only: bool) -> type:
+def _made(cls: type, members_of: Callable[[type], dict[str, Any]], *, kw_only: bool) -> type:
     cls.__doc__ = cls.__doc__ or cls.__name__  # Else the standard decorator makes one up, which takes long.
     made: type = dataclasses.dataclass(init=False, repr=False, eq=False, slots=True, kw_only=kw_only)(cls)
+    for name, member in members_of(made).items():
+        if name not in cls.__dict__ or (name == "__hash__" and "__eq__" not in cls.__dict__):
+            setattr(made, name, member)
+    return made
+
+
+def _frozen(made: type) -> dict[str, Any]:
     values = _compared(made)
-    members: dict[str, Any] = {
-        "__init__": _init_at_first_use(made),
+    return {
+        "__init__": _init_at_first_use(made, " _set(self, {name!r}, {value})"),
         "__repr__": _repr,
         "__eq__": _eq_by(values),
         "__hash__": lambda self: hash(values(self)),
@@ -47,29 +56,40 @@ def _made(cls: type, *, kw_only: bool) -> type:
         "__getstate__": _getstate,
         "__setstate__": _setstate,
     }
-    for name, member in members.items():
-        if name not in cls.__dict__ or (name == "__hash__" and "__eq__" not in cls.__dict__):
-            setattr(made, name, member)
-    return made
 
 
-def _init_at_first_use(cls: Any) -> Any:
+def _changeable(made: type) -> dict[str, Any]:
+    return {**_plain(made), "__repr__": _repr, "__eq__": _eq_by(_compared(made)), "__hash__": None}
+
+
+def _plain(made: type) -> dict[str, Any]:
+    return {"__init__": _init_at_first_use(made, " self.{name} = {value}")}
+
+
+_KNOWN = (
+    ({"frozen": True, "slots": True}, _frozen),
+    ({"slots": True}, _changeable),
+    ({"slots": True, "eq": False, "repr": False}, _plain),
+)
+
+
+def _init_at_first_use(cls: Any, assignment: str) -> Any:
     """Of most classes a run makes no instance."""
 
     def __init__(self: Any, *values: Any, **named: Any) -> None:
-        cls.__init__ = _init_of(cls)
+        cls.__init__ = _init_of(cls, assignment)
         cls.__init__(self, *values, **named)
 
     return __init__
 
 
-def _init_of(cls: Any) -> Any:
+def _init_of(cls: Any, assignment: str) -> Any:
     """The one function that has to be written for each class: its parameters are the fields."""
     known: dict[str, Any] = {"_set": _set, "_missing": MISSING}
     plain, keyword, body = ["self"], list[str](), list[str]()
     for one in fields(cls):
         if value := _parameter(one, known, keyword if one.kw_only else plain):
-            body.append(f" _set(self, {one.name!r}, {value})")
+            body.append(assignment.format(name=one.name, value=value))
     if hasattr(cls, "__post_init__"):
         body.append(" self.__post_init__()")
     parameters = ", ".join([*plain, *(["*", *keyword] if keyword else [])])

@@ -13,6 +13,8 @@ from typing import Any
 import aver
 from aver.actions.archive import opened_archive, pack
 from aver.actions.file_names import LISTED, MEMBERS
+from aver.actions.layout import HEAD_PURPOSE, Manifest, head_content
+from aver.keys import SeedSigner, sign_statement
 from aver.keys.document import write_document
 from aver.verdict import Verdict
 
@@ -86,6 +88,15 @@ def with_true_manifest(members: Members) -> Members:
             manifest["files"][name] = {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}
     members["manifest.json"] = write_document(manifest)
     return members
+
+
+def with_strangers_head(members: Members) -> Members:
+    """The members with a manifest that fits, and a head over it that a key signed which nobody knows."""
+    members = with_true_manifest(members)
+    raw = members["manifest.json"]
+    content = head_content(Manifest.from_bytes(raw), hashlib.sha256(raw).hexdigest())
+    statement = sign_statement(HEAD_PURPOSE, content, (SeedSigner.generate(),))
+    return {**members, "head.json": write_document(statement.to_dict())}
 
 
 def lines_of(members: Members, name: str = "actions.jsonl") -> list[bytes]:

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from runs import SealedRun, judged, packed
 
 import aver
-from aver.actions.archive import HONEST_SIZE, MEMBERS_MAX, OWN_HEADER, opened_archive, pack
+from aver.actions.archive import HONEST_SIZE, IN_MEMORY, MEMBERS_MAX, OWN_HEADER, opened_archive, pack
 from aver.capsule.bounds import Unreadable
-from aver.errors import BadInput
+from aver.errors import BadInput, Unavailable
 
 
 def read(data: bytes) -> dict[str, bytes]:
@@ -177,6 +177,26 @@ def test_a_bomb_takes_neither_time_nor_memory(name: str, tmp_path: Path) -> None
     status, grown = done.stdout.split()
     assert status == "failed"
     assert int(grown) < 60
+
+
+def test_many_members_share_the_memory_that_one_may_take(tmp_path: Path) -> None:
+    members = {f"{number}.json": io.BytesIO(os.urandom(2**16) * (IN_MEMORY // 2**16)) for number in range(8)}
+    path = tmp_path / "wide.cap"
+    with path.open("wb") as out:
+        pack(members, out)
+    done = subprocess.run([sys.executable, "-c", MEASURE, str(path)], capture_output=True, text=True, check=True)
+    status, grown = done.stdout.split()
+    assert status == "failed"
+    assert int(grown) < 60
+
+
+def test_no_room_to_unpack_is_no_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "large.cap"
+    with path.open("wb") as out:
+        pack({"large.json": io.BytesIO(bytes(IN_MEMORY + 1))}, out)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "missing"))
+    with pytest.raises(Unavailable, match="cannot unpack"):
+        aver.verify(path)
 
 
 def test_a_gzip_in_a_gzip_is_not_unpacked_twice(sealed_run: SealedRun) -> None:

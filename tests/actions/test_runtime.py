@@ -269,6 +269,18 @@ def test_a_decision_is_good_once(run: AgentRuntime) -> None:
     assert codes_of(verdict_of(run)) == {"REPLAY"}
 
 
+def test_a_decision_is_good_once_in_all_runs(tmp_path: Path, ledger: aver.Ledger) -> None:
+    runs = [AgentRuntime(tmp_path / name, ledger=ledger, workspace=tmp_path) for name in ("one", "two")]
+    answer = runs[0].gate(DIFF, description="speed it up")
+    for run in runs:
+        run.record_simple("code_edit", "speed it up", {}, "done", gate_id=answer["gate_id"])
+    assert [run.actions[0].policy_verdict for run in runs] == ["POLICY_ENFORCED", None]
+    told = [run.finalize() for run in runs]
+    assert [one["policy_verdict"] for one in told] == ["FULLY_VERIFIED", "PROOF_ONLY"]
+    assert [codes_of(aver.verify(run.output_dir / "run.cap")) for run in runs] == [set(), {"REPLAY"}]
+    assert [codes_of(aver.verify(run.chain)) for run in runs] == [set(), {"REPLAY"}]
+
+
 def test_decisions_are_in_the_cap_also_those_that_no_action_names(run: AgentRuntime, aver_home: Path) -> None:
     run.gate(action_type="file_write", files=[str(aver_home / "ledger.db")])
     record_actions(run, 1)

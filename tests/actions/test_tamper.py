@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -22,11 +23,15 @@ from runs import (
     lines_of,
     make_sealed_run,
     packed,
+    record_actions,
     unpacked,
+    with_strangers_head,
     with_true_manifest,
 )
 
 import aver
+from aver.actions.lines import read_line, written
+from aver.actions.texts import texts_of
 
 Change = Callable[[Members], Members]
 
@@ -38,8 +43,6 @@ def edit_action(index: int, change: Callable[[dict[str, Any]], None], *, anew: b
         lines = lines_of(members)
         line = edited_line(lines[index], change)
         if anew:
-            from aver.actions.lines import written
-
             content = json.loads(line)
             del content["receipt_hash"], content["canonical_fields"]
             line = written(aver.AgentAction.from_dict(content)) + b"\n"
@@ -143,6 +146,7 @@ MATRIX: dict[str, Change] = {
     "a better verdict in the manifest": edit_json("manifest.json", put("policy_verdict", "FULLY_VERIFIED")),
     "another time in the manifest": edit_json("manifest.json", put("created_at", "2020-01-01T00:00:00+00:00")),
     "one key more in the manifest": edit_json("manifest.json", put("note", "all is well")),
+    "a count that only equals the run's": edit_json("manifest.json", put("num_actions", 12.0)),
     "another protocol": edit_json("manifest.json", put("protocol_version", "0.5.0")),
     "the public tool's schema": edit_json("manifest.json", put("schema", "run_cap_v1")),
     "a head without signatures": edit_json("head.json", put("signatures", [])),
@@ -167,6 +171,69 @@ def test_every_change_fails(sealed_run: SealedRun, row: str, fitted: bool) -> No
     verdict = judged(packed(members), sealed_run)
     assert verdict.status == "failed", row
     assert verdict.first_bad is not None
+
+
+def whole_capsules(members: Members) -> Members:
+    """The capsules of actions in one piece each, so that no line is needed to make them whole."""
+    lines = iter(lines_of(members))
+    found = []
+    for raw in lines_of(members, "capsules.jsonl"):
+        content = json.loads(raw)
+        if isinstance(content["canonical"], list):
+            line = read_line(next(lines).rstrip(b"\n"))
+            content["canonical"] = line.texts.sealed(line.action).decode().join(content["canonical"])
+        found.append(json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+    return {**members, "capsules.jsonl": b"".join(found)}
+
+
+def test_a_strangers_head_is_told(sealed_run: SealedRun) -> None:
+    verdict = aver.verify(packed(with_strangers_head(sealed_run.members)), home=sealed_run.home)
+    assert verdict.status == "qualified"
+    assert [finding.code for finding in verdict.findings] == ["UNKNOWN_SIGNER"]
+
+
+@pytest.mark.parametrize("prove", [True, False])
+def test_lines_that_no_capsule_takes_in_are_not_the_runs(tmp_path: Any, prove: bool) -> None:
+    run = make_sealed_run(tmp_path, actions=5, gated=(2,), prove=prove)
+    told = MATRIX["the same, written as Aver does"](whole_capsules(run.members))
+    verdict = aver.verify(packed(with_strangers_head(told)), home=run.home)
+    assert verdict.status == "failed"
+    assert verdict.first_bad is not None
+    assert (verdict.first_bad.check, verdict.first_bad.code) == ("sealed", "TRUNCATED")
+
+
+def test_a_line_cannot_hide_in_a_record_of_the_gate(tmp_path: Any) -> None:
+    """A gate's record holds arguments that an agent chose, so also the text of an action that was never sealed."""
+    with aver.open_ledger(home=tmp_path / "home") as ledger:
+        run = aver.AgentRuntime(tmp_path / "run", ledger=ledger, workspace=tmp_path)
+        run.record_simple("tool_call", "one", {}, "out", metadata={"description": "step one"})
+        told = replace(run.actions[0], metadata={"description": "another story"})
+        text = texts_of(told).sealed(told).decode()
+        run.gate(action_type="tool_call", tool="x", arguments=json.loads(text))
+        run.finalize(prove=False)
+        run.close()
+    members = whole_capsules(unpacked((tmp_path / "run" / "run.cap").read_bytes()))
+    opened, action, seal, gate = map(json.loads, lines_of(members, "capsules.jsonl"))
+    assert text in gate["canonical"]
+    gate["canonical"] = gate["canonical"].split(text)
+    lines = (opened, gate, action, seal)
+    members["capsules.jsonl"] = b"".join(json.dumps(line, separators=(",", ":")).encode() + b"\n" for line in lines)
+    members["actions.jsonl"] = written(told) + b"\n"
+    assert aver.verify(packed(with_strangers_head(members)), home=tmp_path / "home").status == "failed"
+
+
+def test_records_that_the_run_does_not_refer_to(tmp_path: Any) -> None:
+    run = make_sealed_run(tmp_path, actions=2)
+    with aver.open_ledger(home=run.home, tenant="other") as ledger:
+        other = aver.AgentRuntime(tmp_path / "other", ledger=ledger, workspace=tmp_path)
+        record_actions(other, 2, gated=(1,))
+        other.finalize()
+        other.close()
+    own = lines_of(run.members, "capsules.jsonl")
+    for line in lines_of(whole_capsules(unpacked((other.output_dir / "run.cap").read_bytes())), "capsules.jsonl"):
+        for lines in ([line, *own], [*own, line]):
+            members = with_strangers_head({**run.members, "capsules.jsonl": b"".join(lines)})
+            assert codes_of(aver.verify(packed(members), home=run.home)) == {"STATE_VIOLATION"}
 
 
 def test_what_was_not_changed_is_verified(sealed_run: SealedRun) -> None:

@@ -8,7 +8,7 @@ import pytest
 import sample_session as sample
 from running_aver import Aver
 
-from agent_capsules import AgentCapsules
+from agent_capsules import AgentCapsules, write_database
 from aver.ledger import open_ledger
 
 
@@ -147,3 +147,19 @@ def test_a_tampered_database_is_not_imported(aver: Aver, tmp_path: Path) -> None
     assert "nothing was imported" in ran.err
     assert "TRUNCATED" in ran.err
     assert aver("sessions").out == ""
+
+
+def test_a_database_that_sessions_share(aver: Aver, tmp_path: Path) -> None:
+    machine = AgentCapsules()
+    one, two = machine.session("codex", "s1", 2), machine.session("codex", "s2", 3)
+    shared = write_database(tmp_path / "shared.db", {"s1": one.entries, "s2": two.entries})
+    done = aver("import", shared, "--json").json
+    assert {chain["name"]: chain["count"] for chain in done["chains"]} == {"codex.s1": 2, "codex.s2": 3}
+    assert len(aver("sessions", "--json").json["sessions"]) == 2
+
+
+def test_what_is_neither_bundle_nor_database_is_not_imported(aver: Aver, tmp_path: Path) -> None:
+    (tmp_path / "x.db").write_bytes(b"SQLite format 3\x00" + bytes(200))
+    for path in ("x.db", "nowhere", "."):
+        assert aver("import", path).code == 2
+    assert not aver.home.exists()

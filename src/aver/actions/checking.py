@@ -18,13 +18,13 @@ from typing import Any, NamedTuple
 import orjson
 
 from aver.actions.action import AgentAction
-from aver.actions.gating import Decided, decided_in, difference
+from aver.actions.gating import Decided, decided_in, difference, use_key
 from aver.actions.lines import Line
 from aver.actions.proof import verify_trace
 from aver.actions.receipt_chain import ReceiptChain
 from aver.actions.records import ACTION, OPEN, SEAL, GateMark, RunSeal, run_verdict, seal_of, sealed_action
 from aver.actions.sliced import SlicedJudge, failures_in
-from aver.capsule.block import kind_of
+from aver.capsule.block import block_of, kind_of
 from aver.capsule.canonical import plain_bytes
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput
@@ -43,6 +43,8 @@ class _Gated(NamedTuple):
     number: int
     action: AgentAction
     mark: GateMark
+    is_first_use: bool
+    """Whether it is sealed under the key that a decision's use has: the ledger gives that out once."""
 
 
 @dataclass(slots=True)
@@ -152,7 +154,8 @@ class RunJudge:
         self._enforced.append(action.policy_verdict == "POLICY_ENFORCED")
         index = at - 1
         if mark is not None:
-            self._gated.append(_Gated(index, action, mark))
+            is_first_use = (block_of(content) or {}).get("key") == use_key(mark.gate_id)
+            self._gated.append(_Gated(index, action, mark, is_first_use))
             self._wanted[mark.record] = None
             return
         self._unmarked += action.gate_decision is not None or action.gate_score is not None
@@ -203,9 +206,10 @@ class RunJudge:
         """Hold actions to their decisions. Returns the numbers of those that nothing bears out."""
         unproven: set[int] = set()
         used: set[str] = set()
-        for index, action, mark in self._gated:
+        for index, action, mark, is_first_use in self._gated:
             decided = self._gates.decided.get(mark.record)
-            problem = _gate_problem(action, mark, decided, is_first_use=mark.record not in used)
+            is_first_use = is_first_use and mark.record not in used
+            problem = _gate_problem(action, mark, decided, is_first_use=is_first_use)
             used.add(mark.record)
             if problem is not None or decided is None or not decided.allows:
                 unproven.add(index)
@@ -218,7 +222,7 @@ class RunJudge:
         count, chain = len(self._gated), self._identity.chain
         if count:
             self.tally.did("gates", count)
-        approved = sum(mark.decision == "human_approved" for _, _, mark in self._gated)
+        approved = sum(gated.mark.decision == "human_approved" for gated in self._gated)
         if approved:
             words = f"{count} checked, {approved} approved by a human: the approvals are in the ledger"
             self.tally.notes["gates"] = words

@@ -8,7 +8,8 @@ An action is what was gated if
 * the change that was made is the gated diff, where both are known.
 
 The gate's record has the hashes of both, of what was judged: also where secrets were masked in it, or a long text moved
-into a blob. A decision is good for one action.
+into a blob. A decision is good for one action: the first that names it is sealed under a key which the ledger gives out
+once, to whatever run.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from aver.capsule.block import kind_of
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput
 
-__all__ = ["ALLOWING", "Decided", "decided_in", "difference", "mark_of", "with_verdict"]
+__all__ = ["ALLOWING", "Decided", "decided_in", "difference", "mark_of", "use_key", "with_verdict"]
 
 DECISION = "gate.decision"
 """The kind of a decision's record."""
@@ -78,6 +79,11 @@ def decided_in(record: Sealed, content: Mapping[str, Any] | None = None) -> Deci
     if not isinstance(action, dict) or not all(isinstance(text, str) for text in texts):
         raise BadInput("the record of a gate's decision is not well formed")
     return found
+
+
+def use_key(gate_id: str) -> str:
+    """The idempotency key of the one action that uses a decision."""
+    return f"gate-use:{gate_id}"
 
 
 def mark_of(decided: Decided, diff_text: str | None) -> GateMark:

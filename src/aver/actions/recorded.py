@@ -25,6 +25,7 @@ class RecordedRun:
     def __init__(self, ledger: Ledger, identity: RunIdentity) -> None:
         self.identity = identity
         self.actions: list[AgentAction] = []
+        self.ids: set[str] = set()
         self.marks: dict[str, GateMark] = {}
         """The decisions that actions were done under, by their gate id; of several uses the first."""
         self.last_receipt: str | None = None
@@ -67,6 +68,7 @@ class RecordedRun:
     def take_own(self, action: AgentAction, receipt: str, mark: GateMark | None, record: Sealed) -> None:
         """Note an action that was sealed here right after the head."""
         self.actions.append(action)
+        self.ids.add(action.action_id)
         if mark is not None:
             self.marks.setdefault(mark.gate_id, mark)
         self.last_receipt = receipt

@@ -27,7 +27,7 @@ from aver import clock
 from aver.actions.action import AgentAction, text_hash, value_hash
 from aver.actions.file_names import ACTIONS
 from aver.actions.folder import LineFile, RunIdentity, claimed
-from aver.actions.gating import Decided, decided_in, mark_of, with_verdict
+from aver.actions.gating import Decided, decided_in, mark_of, use_key, with_verdict
 from aver.actions.recorded import RecordedRun
 from aver.actions.records import GateMark, action_draft, open_draft, run_chain
 from aver.actions.sealing import bring_lines_up, finalize_run, missing_files, write_run
@@ -271,9 +271,9 @@ class AgentRuntime:
                 action = replace(action, metadata=masked.value)
             self._check_open()
             for _ in range(TRIES):
-                is_first_use = mark is not None and mark.gate_id not in self._run.marks
-                judged = with_verdict(action, mark, decided, is_first_use=is_first_use)
-                receipt = self._append(judged, mark, decided, {} if masked is None else masked.by_rule)
+                key = self._first_use(mark)
+                judged = with_verdict(action, mark, decided, is_first_use=key is not None)
+                receipt = self._append(judged, mark, decided, {} if masked is None else masked.by_rule, key)
                 if receipt is not None:
                     self._bring_up()
                     return receipt
@@ -281,10 +281,27 @@ class AgentRuntime:
                 self._check_open()
             raise Unavailable(f"others write to the run {self.run_id} faster than this can", advice="try again")
 
+    def _first_use(self, mark: GateMark | None) -> str | None:
+        """The key for using a decision; None where there is none, or where an action of some run has used it."""
+        key = None if mark is None else use_key(mark.gate_id)
+        return key if key is not None and self._ledger.get(key) is None else None
+
     def _append(
-        self, action: AgentAction, mark: GateMark | None, decided: Decided | None, masked: Mapping[str, int]
+        self,
+        action: AgentAction,
+        mark: GateMark | None,
+        decided: Decided | None,
+        masked: Mapping[str, int],
+        key: str | None,
     ) -> str | None:
-        """Seal the action after the last one that is known here; None if that is no longer the last."""
+        """Seal the action after the last one that is known here; None if that is no longer the last, or if the decision
+        was used in the meantime."""
+        if action.action_id in self._run.ids:
+            raise Refused(
+                "DUPLICATE_ACTION",
+                f"the run {self.run_id} has an action {action.action_id} already",
+                advice="give every action an id of its own",
+            )
         chained = self._chained(action)
         texts = texts_of(chained)
         draft, blobs = action_draft(
@@ -297,16 +314,9 @@ class AgentRuntime:
             masked=masked,
         )
         try:
-            key = f"action:{self.run_id}:{action.action_id}"
             record = self._ledger.append(self.chain, draft, key=key, after=self._run.head, blobs=blobs)
-        except HeadMoved:
+        except (HeadMoved, Exists):
             return None
-        except Exists:
-            raise Refused(
-                "DUPLICATE_ACTION",
-                f"the run {self.run_id} has an action {action.action_id} already",
-                advice="give every action an id of its own",
-            ) from None
         self._run.take_own(chained, texts.receipt_hash, mark, record)
         return texts.receipt_hash
 

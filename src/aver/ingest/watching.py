@@ -101,7 +101,7 @@ class Watch:
                     rust_timeout=int(LOOK_ALL * 1000 / 4),
                     yield_on_timeout=True,
                     stop_event=stop,
-                    raise_interrupt=False,
+                    raise_interrupt=True,
                     ignore_permission_denied=True,
                 )
                 for changes in events if places else _ticks(stop):

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from aver.capsule.block import block_of
@@ -28,6 +28,7 @@ from aver.ledger.head import Head
 from aver.ledger.keychain import KEYS_CHAIN, KeyEvent, event_keys, key_draft, unrecorded
 from aver.ledger.rows import ChainRow, Row
 from aver.ledger.store import Expected, Store, Transaction
+from aver.values import dataclass
 from aver.verdict import ChainJudge, Rules
 
 __all__ = ["AnySigner", "Append", "Appender", "genuine"]

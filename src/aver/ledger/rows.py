@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from aver.capsule.sealed import Sealed
+from aver.values import dataclass
 
 __all__ = [
     "CHAIN",

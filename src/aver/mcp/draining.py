@@ -3,10 +3,14 @@
 The SDK's server cancels what it is doing when its input ends. A client that sends its last calls and closes the pipe,
 as a program does that exits, would lose their answers, and could not know what was recorded. So the server's input is
 kept open here until every request that came has been answered or was taken back by the client.
+
+It also passes over what it cannot read, such as half a character that a client cut a text at, and the client would wait
+for ever. That is answered here.
 """
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import anyio
@@ -15,12 +19,18 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
+from pydantic import ValidationError
+
+from aver.capsule.canonical import has_surrogate
 
 __all__ = ["serve_stdio"]
 
 DRAIN_SECONDS = 120.0
 """For how long answers are waited for after the input ended. A call that waits for a human may take longer; it is
 sealed as a decision all the same."""
+
+NUMBER_DIGITS = 16
+"""Digits of a request's number: more than any client counts to."""
 
 Incoming = SessionMessage | Exception
 
@@ -32,7 +42,7 @@ async def serve_stdio(server: Server[Any]) -> None:
         from_server, to_relay = anyio.create_memory_object_stream[SessionMessage](0)
         pending = _Pending()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_relay_requests, reading, to_server, pending)
+            tasks.start_soon(_relay_requests, reading, to_server, from_server.clone(), pending)
             tasks.start_soon(_relay_answers, to_relay, writing, pending)
             await server.run(from_client, from_server, server.create_initialization_options())
 
@@ -63,14 +73,51 @@ class _Pending:
             await self._changed.wait()
 
 
-async def _relay_requests(reading: Any, to_server: MemoryObjectSendStream[Incoming], pending: _Pending) -> None:
-    async with to_server:
+async def _relay_requests(
+    reading: Any,
+    to_server: MemoryObjectSendStream[Incoming],
+    answering: MemoryObjectSendStream[SessionMessage],
+    pending: _Pending,
+) -> None:
+    async with to_server, answering:
         async for item in reading:
             if isinstance(item, SessionMessage):
                 _note(item.message, pending)
+            elif (raw := _unread(item)) is not None:
+                await answering.send(_not_understood(raw))
+                continue
             await to_server.send(item)
         with anyio.move_on_after(DRAIN_SECONDS):
             await pending.none_left()
+
+
+def _unread(error: Exception) -> str | None:
+    """The line that is not JSON, or not JSON that can be read."""
+    found = error.errors(include_url=False)[0] if isinstance(error, ValidationError) else None
+    raw = found["input"] if found is not None and found["type"] == "json_invalid" else None
+    return raw if isinstance(raw, str) and raw.strip() else None
+
+
+def _not_understood(raw: str) -> SessionMessage:
+    """The answer to such a line, to the request in it where that can be told."""
+    try:
+        content = _LENIENT.decode(raw)
+    except (ValueError, RecursionError):
+        content = None
+    number = content.get("id") if isinstance(content, dict) else None
+    if (
+        isinstance(number, bool)
+        or not isinstance(number, str | int)
+        or (isinstance(number, str) and has_surrogate(number))
+    ):
+        number = None
+    words = "this cannot be read: not JSON, half a character (a lone surrogate), or nested or long beyond measure"
+    return SessionMessage(
+        types.JSONRPCError(jsonrpc="2.0", id=number, error=types.ErrorData(code=types.PARSE_ERROR, message=words))
+    )
+
+
+_LENIENT = json.JSONDecoder(parse_int=lambda digits: int(digits) if len(digits) < NUMBER_DIGITS else None)
 
 
 def _note(message: Any, pending: _Pending) -> None:

@@ -8,11 +8,11 @@ A refused command is not understood, and steps up.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from aver.errors import BadInput
 from aver.gate.commands.model import NESTING_MAX, WORDS_MAX
 from aver.gate.commands.syntax import Part, RawWord, Redirect, Script
+from aver.values import dataclass
 
 __all__ = ["BLANKS", "Unreadable", "WordReader"]
 

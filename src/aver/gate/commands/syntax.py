@@ -8,8 +8,10 @@ would take longer to generate than most commands take to read.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
+
+from aver.values import dataclass
 
 __all__ = [
     "AndOr",

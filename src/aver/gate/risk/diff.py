@@ -20,13 +20,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 
 from aver.gate.risk.change import FileChange, Hunk, Part, Unclear
 from aver.gate.risk.diff_paths import header_paths, named_path, without_prefixes
 from aver.gate.risk.hunks import PIECE, read_hunk
 from aver.gate.risk.lines import Lines, chunks_of_lines
+from aver.values import dataclass
 
 __all__ = ["read_diff", "read_lines"]
 
