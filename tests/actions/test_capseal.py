@@ -123,6 +123,7 @@ MATRIX: dict[str, Callable[[Files], Files]] = {
     },
     "documents that are not": lambda files: {**files, "proof.json": b"[]", "agent_capsule.json": b"7"},
     "manifest that is none": lambda files: {**files, "manifest.json": b"["},
+    "manifest that says nothing": lambda files: {**files, "manifest.json": b"[]"},
 }
 
 

@@ -17,6 +17,7 @@ from aver.actions.found import run_at, run_in
 from aver.actions.inclusion import inclusion_document, position_of
 from aver.actions.lines import written
 from aver.actions.receipts import receipt_hash
+from aver.capsule.sealed import SEAL_KEYS, Sealed
 
 
 @pytest.fixture
@@ -235,6 +236,7 @@ PROOF_CHANGES: dict[str, dict[str, Any]] = {
     "a path that is none": {"path": "x"},
     "steps that are none": {"path": [1, 2]},
     "another version": {"v": 2},
+    "a version that only equals ours": {"v": True},
     "another sort": {"proof_type": "zk"},
     "one key more": {"note": "trust me"},
     "no seal": {"seal": None},
@@ -284,7 +286,7 @@ def test_positions(sealed_run: SealedRun) -> None:
     actions = run_at(sealed_run.path).actions
     for wanted in (actions[3].action_id, receipt_hash(actions[3]), "3"):
         assert position_of(actions, wanted) == 3
-    for wanted in ("12", "-1", "", "act", "x" * 100, "٣"):
+    for wanted in ("12", "-1", "", "act", "x" * 100, "٣", "9" * 5000):
         with pytest.raises(aver.NotFound):
             position_of(actions, wanted)
 
@@ -304,6 +306,16 @@ def test_actions_that_the_seal_does_not_vouch_for(sealed_run: SealedRun) -> None
     found = run_at(sealed_run.path)
     with pytest.raises(BadInput):
         inclusion_document(found.actions[:-1], 0, found.seal)
+
+
+@pytest.mark.parametrize("outcome", [{}, {"result": None}, {"result": {}}, {"result": {"statement": 5}}])
+def test_a_seal_that_says_nothing_is_no_proof(sealed_run: SealedRun, outcome: dict[str, Any]) -> None:
+    found = run_at(sealed_run.path)
+    assert found.seal is not None
+    content = {**found.seal.to_dict(), "outcome": outcome}
+    empty = Sealed(json.dumps(content).encode(), *(getattr(found.seal, key) for key in SEAL_KEYS))
+    with pytest.raises(BadInput):
+        inclusion_document(found.actions, 0, empty)
 
 
 def test_packed_again_is_the_same(sealed_run: SealedRun) -> None:

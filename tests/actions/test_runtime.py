@@ -378,6 +378,20 @@ def test_a_sealed_run_takes_no_more(run: AgentRuntime) -> None:
     again.close()
 
 
+def test_a_runtime_that_was_closed_meanwhile_records_and_says_what_is_missing(
+    tmp_path: Path, ledger: aver.Ledger
+) -> None:
+    """As a server does that lets go of a session while one of its calls is under way."""
+    run = AgentRuntime(tmp_path / "run", ledger=ledger)
+    record_actions(run, 1)
+    run.close()
+    record_actions(run, 1)
+    assert run.trouble is not None
+    assert len(lines(run)) == 1
+    assert verdict_of(run).status == "verified"
+    assert len(lines(run)) == 2
+
+
 def test_the_context_manager_seals(tmp_path: Path) -> None:
     with AgentRuntime(tmp_path / "run") as run:
         record_actions(run, 2)

@@ -31,7 +31,7 @@ from runs import (
 
 import aver
 from aver.actions.lines import read_line, written
-from aver.actions.texts import texts_of
+from aver.actions.texts import METADATA_INLINE, texts_of
 
 Change = Callable[[Members], Members]
 
@@ -200,6 +200,21 @@ def test_lines_that_no_capsule_takes_in_are_not_the_runs(tmp_path: Any, prove: b
     assert verdict.status == "failed"
     assert verdict.first_bad is not None
     assert (verdict.first_bad.check, verdict.first_bad.code) == ("sealed", "TRUNCATED")
+
+
+def test_large_metadata_cannot_be_told_by_their_digest_alone(tmp_path: Any) -> None:
+    with aver.open_ledger(home=tmp_path / "home") as ledger:
+        run = aver.AgentRuntime(tmp_path / "run", ledger=ledger, workspace=tmp_path)
+        run.record_simple("tool_call", "one", {}, "out", metadata={"description": "x" * 2 * METADATA_INLINE})
+        sealed = texts_of(run.actions[0]).sealed(run.actions[0])
+        with pytest.raises(aver.BadInput, match="reference"):
+            run.record_simple("tool_call", "two", {}, "out", metadata=json.loads(sealed)["metadata"])
+        run.finalize(prove=False)
+        run.close()
+    members = unpacked((run.output_dir / "run.cap").read_bytes())
+    change = edited_line(lines_of(members)[0], put("metadata", json.loads(sealed)["metadata"]))
+    verdict = aver.verify(packed(with_strangers_head({**members, "actions.jsonl": change})), home=tmp_path / "home")
+    assert verdict.status == "failed"
 
 
 def test_a_line_cannot_hide_in_a_record_of_the_gate(tmp_path: Any) -> None:

@@ -51,6 +51,13 @@ def test_an_exception_is_recorded_and_goes_on(work: Workplace, calls: ToolCalls)
     work.hold_to_a_sound_run()
 
 
+def test_a_tool_that_changes_what_it_is_given_did_what_was_gated(work: Workplace, calls: ToolCalls) -> None:
+    given: dict[str, Any] = {"path": work.notes, "lines": [1]}
+    calls.around("read_file", given, "c1", execute=lambda: given["lines"].append(given.pop("path")), refuse=never)
+    assert work.run.actions[0].input_hash == value_hash({"path": work.notes, "lines": [1]})
+    work.hold_to_a_sound_run()
+
+
 def test_an_approved_call_goes_through_when_it_is_asked_again(work: Workplace, calls: ToolCalls) -> None:
     ada = work.enrol_ada()
     assert "aver approvals show" in delete(work, calls)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import multiprocessing
 import os
@@ -83,6 +84,26 @@ def test_it_does_not_grow_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     kept = [one.timestamp for one in EventLog(tmp_path).read()]
     assert kept == seen[-len(kept) :]
     assert len(kept) > 20
+
+
+def test_a_log_that_cannot_be_turned_over_is_closed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A handle that is closed twice may be another thread's by then, such as the ledger's."""
+    monkeypatch.setattr(log, "FILE_MAX", 300)
+    writer = EventLog(tmp_path)
+    writer.add([event(1), event(2)])
+    opened = log._opened
+
+    def refusing(folder: int | None, name: str, flags: int) -> int:
+        if not (tmp_path / EVENTS).exists():
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return opened(folder, name, flags)
+
+    with monkeypatch.context() as full:
+        full.setattr(log, "_opened", refusing)
+        with pytest.raises(Unavailable, match="No space left"):
+            writer.add([event(number) for number in range(3, 9)])
+    writer.add([event(9)])
+    assert lines(tmp_path) == [event(9).line()[:-1]]
 
 
 def test_a_follower_waits_for_a_file_that_is_not_there_yet(tmp_path: Path) -> None:

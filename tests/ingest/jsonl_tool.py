@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from aver.ingest.contract import Adapter, Raw, Source
+from aver.ingest.contract import Adapter, Raw, Source, line_key
 from aver.ingest.deed import Call, Deed, Prompt, unknown
 from aver.ingest.lines import LineReader
 from aver.ingest.records import UNREADABLE, parsed
@@ -31,7 +31,7 @@ class Ticker:
     def take(self, raw: Raw) -> Iterator[Deed]:
         record = parsed(raw)
         if record is UNREADABLE or not isinstance(record, dict):
-            yield unknown(raw.place, "", raw.data.decode("utf-8", "replace"))
+            yield unknown(raw.place, "", raw.data.decode("utf-8", "replace"), key=line_key(raw))
         elif "say" in record:
             self._prompt = Prompt(key=f"p{raw.place}", text=record["say"])
             yield Deed(
@@ -43,7 +43,7 @@ class Ticker:
             begun, place = self._begun.pop(record["done"], ({}, raw.place))
             yield deed_of(record["done"], begun, record, self._prompt, tuple(dict.fromkeys((place, raw.place))))
         elif "junk" not in record:
-            yield unknown(raw.place, next(iter(record), ""), record)
+            yield unknown(raw.place, next(iter(record), ""), record, key=line_key(raw))
 
     def end(self) -> Iterator[Deed]:
         for key, (begun, place) in self._begun.items():

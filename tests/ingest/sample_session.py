@@ -153,7 +153,7 @@ def rich(ledger: Ledger, folder: Path, *, session: str = SESSION) -> None:
             at="2026-05-31T09:03:00Z",
         ),
         call("c5", "Read", summary="Read: big.txt", result="line of text\n" * 5000, at="2026-05-31T09:04:00Z"),
-        unknown("7", "novelty", {"type": "novelty", "x": 1}),
+        unknown("7", "novelty", {"type": "novelty", "x": 1}, key="at-7"),
         answer("Done: totals round half up.", model="claude-opus-4-8", tokens=spent(2000, 70, 0.05)),
     ]
     seal(ledger, folder, main, session=session)

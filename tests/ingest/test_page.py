@@ -104,7 +104,7 @@ def hostile_deeds(evil: str) -> list[Deed]:
             allowed=Allowed(by="policy", reference=evil, denied=True),
         ),
         sample.call("c4", "Task", launched=evil, result=evil),
-        unknown("6", evil, {evil: evil}),
+        unknown("6", evil, {evil: evil}, key="at-6"),
         sample.answer(evil),
     ]
 

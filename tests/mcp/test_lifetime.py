@@ -11,7 +11,7 @@ from typing import Any
 
 import anyio
 import pytest
-from serving import ask, call, connected, done, edit, events, greeting, started, talk
+from serving import ask, call, connected, done, edit, events, greeting, request, started, talk
 
 from aver import open_ledger
 from mcp import Client
@@ -54,6 +54,24 @@ def test_the_last_call_without_a_line_end_and_nonsense_between(workspace: Path) 
         out, _ = server.communicate(lines, timeout=120)
         assert server.returncode == 0
     assert answers(out)[1]["result"]["structuredContent"]["recorded"] is True
+
+
+def test_what_cannot_be_read_is_answered(workspace: Path) -> None:
+    nested = "{" + '"a":{' * 500 + "}" * 501
+    unread = [
+        call(1, "capseal_record", done(description="cut in the middle of \ud83d")),
+        request(2, "tools/call", {"name": "capseal_record", "arguments": 0}).replace(b"0}", nested.encode() + b"}"),
+        request(3, "tools/call", {"name": "capseal_record", "arguments": 0}).replace(b"0}", b"9" * 5000 + b"}"),
+        b'{"jsonrpc":"2.0","id":"\\ud83d","method":"ping"}\n',
+        b'{"jsonrpc":"2.0","id":5\n',
+    ]
+    with started(workspace) as server:
+        out, _ = server.communicate(greeting() + b"".join(unread) + call(6, "capseal_record", done()), timeout=120)
+        assert server.returncode == 0
+    told = [json.loads(line) for line in out.splitlines()]
+    assert [one["id"] for one in told if "error" in one] == [1, 2, 3, None, None]
+    assert {one["error"]["code"] for one in told if "error" in one} == {-32700}
+    assert answers(out)[6]["result"]["structuredContent"]["recorded"] is True
 
 
 def test_a_request_that_was_taken_back_does_not_keep_the_server_waiting(workspace: Path) -> None:

@@ -178,6 +178,8 @@ class _Reading:
             self._fail("SCHEMA_INVALID", error.message, name)
 
     def _hold_manifest(self, manifest: Any) -> None:
+        if not isinstance(manifest, dict):
+            raise BadInput("it is not an object")
         count, last = self.receipts.count, self.receipts.last_receipt
         for key, value in (("chain_hash", last), ("root_hex", last), ("actions_count", count)):
             if key in manifest and manifest[key] != value:

@@ -116,6 +116,8 @@ class LineFile:
 
         `learn` is called where the file has more than `lines` gives: then another writer has sealed more.
         """
+        if self._handle < 0:
+            raise Unavailable(f"{self._path} is closed here", advice="open the run again")
         try:
             fcntl.flock(self._handle, fcntl.LOCK_EX)
             try:

@@ -38,7 +38,8 @@ def position_of(actions: Sequence[AgentAction], wanted: str) -> int:
     for index, action in enumerate(actions):
         if wanted in (action.action_id, receipt_hash(action)):
             return index
-    if wanted.isascii() and wanted.isdigit() and int(wanted) < len(actions):
+    is_number = wanted.isascii() and wanted.isdigit() and len(wanted) <= len(str(len(actions)))
+    if is_number and int(wanted) < len(actions):
         return int(wanted)
     raise NotFound(
         f"the run has no action {ascii(wanted)[:80]}", advice="name it by its id, its receipt hash or its number from 0"
@@ -50,7 +51,7 @@ def inclusion_document(actions: Sequence[AgentAction], index: int, seal: Sealed 
     if seal is None:
         raise Refused("NOT_SEALED", "the run is not sealed, so nobody vouches for it", advice="finalize it first")
     proof = include(actions, index)
-    statement = seal.to_dict()["outcome"]["result"]["statement"]
+    statement = _stated(seal)
     if statement is None:
         raise Refused("NOT_PROVED", "the run was sealed without a statement", advice="finalize runs with prove=True")
     problem = verify(Statement.from_dict(statement), proof)
@@ -66,6 +67,13 @@ def inclusion_document(actions: Sequence[AgentAction], index: int, seal: Sealed 
         "path": list(proof.path),
         "seal": {**{key: getattr(seal, key) for key in SEAL_KEYS}, "canonical": seal.canonical.decode("utf-8")},
     }
+
+
+def _stated(seal: Sealed) -> Any:
+    try:
+        return seal.to_dict()["outcome"]["result"]["statement"]
+    except (KeyError, TypeError):
+        raise BadInput("the run's seal does not say what is stated about it", advice="verify the run") from None
 
 
 def judge_inclusion(name: str, raw: bytes, terms: Terms) -> Verdict:
@@ -86,7 +94,7 @@ def _read(raw: bytes) -> dict[str, Any]:
     document = read_json(raw)
     if not isinstance(document, dict) or document.keys() != PROOF_KEYS:
         raise BadInput("a proof of inclusion has other keys")
-    if document["v"] != 1 or document["proof_type"] != PROOF_TYPE:
+    if type(document["v"]) is not int or document["v"] != 1 or document["proof_type"] != PROOF_TYPE:
         raise BadInput("this is a proof of another sort or version", advice="use the Aver that made it")
     if not isinstance(document["path"], list) or type(document["index"]) is not int:
         raise BadInput("a proof of inclusion has a place and a path")

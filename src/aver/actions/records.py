@@ -30,8 +30,8 @@ from typing import Any, NamedTuple
 
 from aver.actions.action import POLICY_VERDICTS, AgentAction
 from aver.actions.proof import Statement
-from aver.actions.texts import METADATA_INLINE, ActionTexts, metadata_blob
-from aver.capsule.blobs import Blob, blob_references
+from aver.actions.texts import METADATA_INLINE, ActionTexts, metadata_blob, referred_to
+from aver.capsule.blobs import Blob
 from aver.capsule.block import chain_name, of_kind
 from aver.capsule.mask import NOTE, note
 from aver.capsule.model import Authority, Capsule, Context, Execution, Outcome, ToolCall, Trigger
@@ -240,11 +240,8 @@ def sealed_action(content: Mapping[str, Any]) -> SealedAction:
 def action_of(sealed: SealedAction, blob: Callable[[str], bytes]) -> AgentAction:
     """The action that a capsule is about. Metadata that lie apart are fetched with `blob`."""
     action = AgentAction.from_dict(sealed.fields)
-    if action.metadata is not None and action.metadata.keys() == {"blob"}:
-        for digest, size in blob_references(action.metadata):
-            if size > METADATA_INLINE:
-                return replace(action, metadata=read_json(blob(digest)))
-    return action
+    digest = referred_to(action.metadata)
+    return action if digest is None else replace(action, metadata=read_json(blob(digest)))
 
 
 def seal_of(content: Mapping[str, Any], *, ledger: str, tenant: str, chain: str) -> RunSeal:

@@ -373,10 +373,11 @@ class AgentRuntime:
 
     def close(self) -> None:
         """Let go of the directory and, where it was opened here, of the ledger. The run stays as it is."""
-        if self._lines is not None:
-            self._lines.close()
-        if self._owns_ledger:
-            self._ledger.close()
+        with self._lock:
+            if self._lines is not None:
+                self._lines.close()
+            if self._owns_ledger:
+                self._ledger.close()
 
     def __enter__(self) -> Self:
         return self

@@ -4,6 +4,8 @@ receipt    the canonical fields, which the receipt is the hash of
 metadata   the canonical JSON of the metadata
 sealed     the canonical JSON of all fourteen fields, as the action's capsule has them: metadata longer than
            `METADATA_INLINE` stand there as a reference to a blob of their canonical JSON
+
+Metadata that look like such a reference themselves are refused: the sealed form would be that of two actions.
 """
 
 from __future__ import annotations
@@ -15,11 +17,11 @@ import orjson
 
 from aver.actions.action import AgentAction
 from aver.actions.receipts import receipt_bytes
-from aver.capsule.blobs import Blob
+from aver.capsule.blobs import Blob, blob_references
 from aver.capsule.canonical import plain_bytes
 from aver.errors import BadInput, NotCanonical
 
-__all__ = ["METADATA_INLINE", "METADATA_MAX", "ActionTexts", "metadata_blob", "texts_of"]
+__all__ = ["METADATA_INLINE", "METADATA_MAX", "ActionTexts", "metadata_blob", "referred_to", "texts_of"]
 
 METADATA_INLINE = 8 * 1024
 """Canonical bytes of metadata inside a capsule; larger ones lie beside it."""
@@ -77,7 +79,16 @@ def metadata_blob(metadata: bytes) -> Blob:
     return Blob(metadata, "application/json")
 
 
+def referred_to(metadata: Any) -> str | None:
+    """The digest of the blob that holds the metadata, where they are only referred to."""
+    if metadata is None or metadata.keys() != {"blob"}:
+        return None
+    return next((digest for digest, size in blob_references(metadata) if size > METADATA_INLINE), None)
+
+
 def _metadata(metadata: Any) -> bytes:
+    if referred_to(metadata) is not None:
+        raise BadInput("metadata must not be a reference to a blob", advice="give it another key than 'blob' alone")
     try:
         data = plain_bytes(metadata)
     except NotCanonical as error:

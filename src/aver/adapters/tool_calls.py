@@ -15,6 +15,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -137,14 +138,16 @@ class ToolCalls:
         started = time.monotonic()
         try:
             _check(tool, arguments)
+            judged = copy.deepcopy(dict(arguments))
             answer = self._run.gate(
-                action_type=ACTION_TYPE, description=_words(tool), tool=tool, arguments=arguments, wait=self._wait
+                action_type=ACTION_TYPE, description=_words(tool), tool=tool, arguments=judged, wait=self._wait
             )
         except BadInput as error:
             name = clean_text(tool[:NAME_MAX])
             return self._unreadable(ToolCall(name, call_id, rendered(arguments), None, str(error), started))
         refusal = "" if answer["allows"] else f"Not allowed, and not done: {answer['reason'] or answer['decision']}"
-        return ToolCall(tool, call_id, arguments, answer["gate_id"], refusal, time.monotonic())
+        # A tool may change what it is given; what is recorded is what was judged.
+        return ToolCall(tool, call_id, judged, answer["gate_id"], refusal, time.monotonic())
 
     def _unreadable(self, call: ToolCall) -> ToolCall:
         self.failed(call, Failure("BadInput", call.refusal))

@@ -217,24 +217,34 @@ MARKS = ("PRIVATE KEY", "Private-Lines:")
 """One of these stands before every private key."""
 
 KEY_RUN = 15
-"""Characters without white space that a key or token has at least, by every form that heeds case: a test holds it."""
+"""Letters, digits, hyphens and underscores that stand together in every key or token but those in `_PIECED`."""
 
-_RUNS = re.compile(rf"\S{{{KEY_RUN},}}+").findall
+KEY_REACH = 64
+"""Characters before such a run within which the needle of its form stands. Tests hold both to every form."""
+
+_RUNS = re.compile(rf"[A-Za-z0-9_-]{{{KEY_RUN},}}+").finditer
 
 
 def forms_possible(text: str) -> tuple[Form, ...]:
-    """The forms that something in a text may have: those of which a needle stands anywhere in it.
+    """The forms that something in a text may have: those of which a needle stands in it where it could matter.
 
     A record has many texts and hardly ever a needle. So it is looked through once, written as JSON: no needle has a
-    character that JSON escapes. Most needles are those of keys, which stand in long words, and there are few of these.
+    character that JSON escapes. Most needles are those of keys, and only what is around long runs can be one.
     """
-    lower, words = _lower(text), "\n".join(_RUNS(text))
-    found = [at for needle, at in _OF_KEYS if needle in words] + [at for needle, at in _OF_WORDS if needle in lower]
-    return tuple(FORMS[at] for at in sorted(set(found)))
+    lower = _lower(text)
+    around = "\n".join([text[max(0, run.start() - KEY_REACH) : run.end()] for run in _RUNS(text)])
+    found = [at for needle, at in _OF_KEYS if needle in around] if around else []
+    found += [at for needle, at in _OF_PIECES if needle in text]
+    found += [at for needle, at in _OF_WORDS if needle in lower]
+    return tuple(FORMS[at] for at in sorted(set(found))) if found else ()
 
 
-_OF_KEYS = [(needle, at) for at, form in enumerate(FORMS) for needle in form.needles if not form.any_case]
-_OF_WORDS = [(needle, at) for at, form in enumerate(FORMS) for needle in form.needles if form.any_case]
+_PIECED = ("jwt",)
+"""Keys that consist of shorter runs."""
+_NEEDLES = [(needle, at) for at, form in enumerate(FORMS) for needle in form.needles]
+_OF_WORDS = [(needle, at) for needle, at in _NEEDLES if FORMS[at].any_case]
+_OF_PIECES = [(needle, at) for needle, at in _NEEDLES if FORMS[at].rule in _PIECED]
+_OF_KEYS = [(needle, at) for needle, at in _NEEDLES if (needle, at) not in (*_OF_WORDS, *_OF_PIECES)]
 
 
 def forms_in(text: str, among: Iterable[Form] = FORMS) -> Iterator[Span]:

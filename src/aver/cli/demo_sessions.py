@@ -139,8 +139,8 @@ def _write_cline(directory: Path) -> None:
     shown: list[Json] = [
         {"type": "say", "say": "task", "text": _ASKED},
         {"type": "say", "say": "api_req_started", "text": json.dumps(request)},
-        {"type": "say", "say": "tool", "text": json.dumps(edit), "conversationHistoryIndex": 1},
-        {"type": "say", "say": "command", "text": "pytest -q", "conversationHistoryIndex": 3},
+        {"type": "say", "say": "tool", "text": json.dumps(edit), "conversationHistoryIndex": 0},
+        {"type": "say", "say": "command", "text": "pytest -q", "conversationHistoryIndex": 2},
         {"type": "say", "say": "command_output", "text": _PASSED},
         {"type": "say", "say": "completion_result", "text": "Totals round half up now."},
     ]

@@ -140,8 +140,9 @@ def _append(folder: int, lines: list[bytes]) -> tuple[int, int]:
         for line in lines:
             if size and size + len(line) > FILE_MAX:
                 os.rename(EVENTS, OLDER, src_dir_fd=folder, dst_dir_fd=folder)
+                fresh = _opened(folder, EVENTS, os.O_RDWR | os.O_CREAT)
                 os.close(handle)
-                handle, size = _opened(folder, EVENTS, os.O_RDWR | os.O_CREAT), 0
+                handle, size = fresh, 0
             _write_whole(handle, line, size)
             size += len(line)
         return os.fstat(handle).st_ino, size

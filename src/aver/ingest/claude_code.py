@@ -21,7 +21,7 @@ from aver.ingest.claude_results import AGENT_TOOLS, Outcome, outcome_of, subject
 from aver.ingest.claude_settings import KNOWN, SKIPPED, Change, Settings, authority_of
 from aver.ingest.claude_values import Json, items, light, one_line, words
 from aver.ingest.claude_words import Said, of_attachment, of_system, of_user
-from aver.ingest.contract import Adapter, Raw, Source
+from aver.ingest.contract import Adapter, Raw, Source, line_key
 from aver.ingest.deed import Allowed, Call, Deed, Prompt, unknown
 from aver.ingest.lines import LineReader
 from aver.ingest.records import UNREADABLE, as_json, parsed
@@ -326,7 +326,7 @@ class Transcript:
         if self._settings.mode:
             environment["permission_mode"] = self._settings.mode
         # Subagents share the keys of their session, and have lines of their own.
-        line = f"at-{self._source.agent}-{raw.place}" if self._source.agent else f"at-{raw.place}"
+        line = f"{self._source.agent}:{line_key(raw)}" if self._source.agent else line_key(raw)
         key, at = environment.get("uuid") or line, utc(record.get("timestamp"))
         return Origin(raw.place, key, at, environment, lane.prompt, lane.agent, lane.cause)
 

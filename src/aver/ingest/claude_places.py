@@ -58,12 +58,12 @@ def located(around: Surroundings) -> Iterator[Source]:
     for place in places(around):
         for path in sorted(place.glob("*/*.jsonl")):
             if not path.name.startswith("agent-"):
-                yield Source(tool=TOOL, session=path.stem, path=path)
+                yield Source(tool=TOOL, session=path.stem, path=path, below=_below(place, path))
             elif (session := _session_in(path)) is not None:
-                yield _subagent(path, session)
+                yield _subagent(place, path, session)
         # Some are kept in directories of their own, by the workflow that they belong to.
         for path in sorted(place.glob("*/*/subagents/**/agent-*.jsonl")):
-            yield _subagent(path, path.relative_to(place).parts[1])
+            yield _subagent(place, path, path.relative_to(place).parts[1])
 
 
 def _session_in(path: Path) -> str | None:
@@ -79,9 +79,15 @@ def _session_in(path: Path) -> str | None:
     return (words(record.get("sessionId")) if isinstance(record, dict) else "") or path.stem
 
 
-def _subagent(path: Path, session: str) -> Source:
+def _subagent(place: Path, path: Path, session: str) -> Source:
     agent = path.stem.removeprefix("agent-") if session != path.stem else ""
-    return Source(tool=TOOL, session=session, path=path, agent=agent, launched_by=_launching_call(path))
+    below, launched_by = _below(place, path), _launching_call(path)
+    return Source(tool=TOOL, session=session, path=path, agent=agent, launched_by=launched_by, below=below)
+
+
+def _below(place: Path, path: Path) -> str:
+    """A session may go on in another project, and workflows may have agents of the same name."""
+    return path.parent.relative_to(place).as_posix()
 
 
 def _launching_call(path: Path) -> str:

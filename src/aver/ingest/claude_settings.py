@@ -22,6 +22,11 @@ SKIPPED = (
     "agent-color",
     "bridge-session",
     "speculation-accept",
+    "atis-latch",
+    "api-request",  # What is sent to the model, again and again: the prompts, answers and results in it are told.
+    "api-request-blob",
+    "api-request-shape",
+    "tools-used",  # Names of tools: their calls are told.
 )
 """Sorts of records that are known and tell nothing about what was done."""
 

@@ -72,6 +72,7 @@ class TaskReader:
 
     started_anew = False
     """A list that is rewritten has no beginning to start from again: its elements are told apart."""
+    unfinished = 0
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory

@@ -93,6 +93,8 @@ class TaskTurn:
         sort = str(message.get("say") or message.get("ask"))
         if raw.place == "ui:0" and sort == "text":
             sort = "task"  # As older versions write it.
+        if sort not in AWAITED:
+            yield from self._complete()  # The history may have come first.
         if sort == "api_req_started":
             yield from self._request(raw, message)
         elif sort == "reasoning":

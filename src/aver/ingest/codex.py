@@ -137,6 +137,7 @@ class _CompressedFile:
         self._path = path
         self._given = False
         self.started_anew = False
+        self.unfinished = 0
 
     def __call__(self) -> Iterable[Raw]:
         if self._given:

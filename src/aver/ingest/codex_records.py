@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
-from aver.ingest.contract import Raw
+from aver.ingest.contract import Raw, line_key
 from aver.ingest.deed import Allowed, Tokens
 from aver.ingest.heavy import reference, without_pictures
 from aver.ingest.records import UNREADABLE, parsed, text_in
@@ -138,6 +138,8 @@ class Line(NamedTuple):
     place: str
     outer: Mapping[str, Any]
     """The payload, where `body` is an item inside it."""
+    key: str = ""
+    """What tells it from all others, where it has no id."""
 
 
 class Note(NamedTuple):
@@ -163,6 +165,11 @@ class Thought(NamedTuple):
 
 def line_of(raw: Raw) -> Line | None:
     """A record; None where it cannot be read as one."""
+    line = _read(raw)
+    return None if line is None else line._replace(key=line_key(raw))
+
+
+def _read(raw: Raw) -> Line | None:
     record = parsed(raw)
     if record is UNREADABLE or not isinstance(record, dict):
         return None

@@ -43,7 +43,7 @@ from aver.ingest.codex_records import (
     under_policy,
 )
 from aver.ingest.codex_told import CALLS, OUTPUTS, Counted, Repeats, Side, Thoughts, Told, added, pictures, said
-from aver.ingest.contract import Raw, Source
+from aver.ingest.contract import Raw, Source, line_key
 from aver.ingest.deed import Allowed, Call, Deed, Prompt, Tokens, unknown
 from aver.ingest.heavy import reference, without_pictures
 from aver.ingest.records import UNREADABLE, parsed
@@ -85,7 +85,7 @@ class CodexTurn:
     def take(self, raw: Raw) -> Iterable[Deed]:
         line = line_of(raw)
         if line is None:
-            return [*self._held_back(None), *self._flush(), self._unknown(raw.place, "", _kept(raw), None)]
+            return [*self._held_back(None), *self._flush(), self._unknown(raw.place, "", _kept(raw), None, line_key(raw))]
         if self._is_copy(line):
             return []
         return [*self._held_back(line), *self._told(line)]
@@ -145,7 +145,7 @@ class CodexTurn:
         elif sort in NOTES:
             yield from self._note(line)
         else:
-            yield self._unknown(line.place, sort, dict(line.outer), line.at)
+            yield self._unknown(line.place, sort, dict(line.outer), line.at, line.key)
 
     def _is_copy(self, line: Line) -> bool:
         """Whether a record is another thread's, copied when this one was forked from it. Only what is certain counts,
@@ -229,7 +229,7 @@ class CodexTurn:
             told.places.append(first.place)
 
     def _open(self, line: Line, tool: str, identifier: str, arguments: Mapping[str, Any]) -> Told:
-        call = Call(tool=tool, id=identifier or f"at-{line.place}", arguments=arguments)
+        call = Call(tool=tool, id=identifier or line.key, arguments=arguments)
         told = self._wait(self._made(line, "call", key=identifier, summary=tool, call=call), line)
         if identifier:
             self._calls[identifier] = told
@@ -249,7 +249,7 @@ class CodexTurn:
     def _account(self, line: Line) -> Iterator[Deed]:
         one = account(line.sort.partition(".")[2], line.body)
         if one is None:
-            yield self._unknown(line.place, line.sort, dict(line.outer), line.at)
+            yield self._unknown(line.place, line.sort, dict(line.outer), line.at, line.key)
         elif (told := self._calls.get(one.id)) is not None:
             told.accounts.append(one)
             told.places.append(line.place)
@@ -395,13 +395,13 @@ class CodexTurn:
             places=(line.place,),
         )
 
-    def _unknown(self, place: str, sort: str, record: Any, at: str | None) -> Deed:
-        key = self._unique(f"{self._prefix}at-{place}", place)
+    def _unknown(self, place: str, sort: str, record: Any, at: str | None, key: str) -> Deed:
+        key = self._unique(f"{self._prefix}{key}", place)
         return unknown(place, sort, without_pictures(record), key=key, at=at)
 
     def _key(self, line: Line) -> str:
         identifier = line.body.get("id")
-        return f"{self._prefix}{identifier if isinstance(identifier, str) and identifier else f'at-{line.place}'}"
+        return f"{self._prefix}{identifier if isinstance(identifier, str) and identifier else line.key}"
 
     def _unique(self, key: str, place: str) -> str:
         """Some providers give ids that come again."""

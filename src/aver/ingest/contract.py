@@ -26,7 +26,7 @@ from aver.ingest.deed import Deed
 from aver.surroundings import Surroundings
 from aver.values import dataclass
 
-__all__ = ["RECORD_MAX", "Adapter", "Raw", "Reader", "Source", "Turn", "raw"]
+__all__ = ["RECORD_MAX", "Adapter", "Raw", "Reader", "Source", "Turn", "line_key", "raw"]
 
 RECORD_MAX = 64 * 1024 * 1024
 """Bytes of one record that are read. Tools write whole files and pictures into one line; what is larger is kept by its
@@ -49,6 +49,12 @@ def raw(place: str, data: bytes) -> Raw:
     return Raw(place, data, hashlib.sha256(data).hexdigest(), len(data))
 
 
+def line_key(record: Raw) -> str:
+    """The key of a line that has no id of its own: its number, and what it says. If another stands there, after the file
+    was replaced, it is not taken for this one."""
+    return f"at-{record.place}-{record.sha256[:16]}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
     """One transcript."""
@@ -67,6 +73,13 @@ class Source:
     """Of a source whose file is shared with others: something that changes when this one does."""
     hints: Mapping[str, Any] = field(default_factory=dict)
     """What the place tells besides (a project's directory, a parent session): for the adapter alone."""
+    below: str = ""
+    """The directory that tells it from other files of the same name, if there may be some in the same session."""
+
+    @property
+    def file(self) -> str:
+        """How capsules name it."""
+        return f"{self.below}/{self.path.name}" if self.below else self.path.name
 
 
 class Reader(Protocol):
@@ -79,6 +92,11 @@ class Reader(Protocol):
     @property
     def started_anew(self) -> bool:
         """Whether the last call found the source replaced or cut, and therefore began at its beginning again."""
+        ...
+
+    @property
+    def unfinished(self) -> int:
+        """Bytes at the end that are no whole record yet, as far as the last call found."""
         ...
 
 

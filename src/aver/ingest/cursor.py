@@ -122,6 +122,10 @@ class TranscriptReader:
     def started_anew(self) -> bool:
         return self._lines.started_anew
 
+    @property
+    def unfinished(self) -> int:
+        return 0 if self._elsewhere else self._lines.unfinished
+
     def __call__(self) -> Iterator[Raw]:
         if isinstance(self._database, Path) and (stamp := stamp_of(self._database)) != self._stamp:
             key = composer_key(self._conversation)
@@ -149,6 +153,7 @@ class ConversationReader:
 
     started_anew = False
     """A value in a database has no beginning: what changes is told apart by its key."""
+    unfinished = 0
 
     def __init__(self, source: Source) -> None:
         self._path = source.path

@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 from aver.ingest import cursor_calls as calls
-from aver.ingest.contract import Raw, Source
+from aver.ingest.contract import Raw, Source, line_key
 from aver.ingest.cursor_edits import EDITS, diff_of, path_in
 from aver.ingest.deed import Call, Deed, Prompt, unknown
 from aver.ingest.heavy import without_pictures
@@ -41,7 +41,8 @@ class LineTurn:
         record = parsed(raw)
         if not isinstance(record, dict):
             kept: Any = raw.data.decode("utf-8", "replace") if record is UNREADABLE else record
-            yield unknown(raw.place, "unreadable", kept if raw.data else {"sha256": raw.sha256, "size": raw.size})
+            kept = kept if raw.data else {"sha256": raw.sha256, "size": raw.size}
+            yield unknown(raw.place, "unreadable", kept, key=line_key(raw))
             return
         message = record.get("message")
         content = message.get("content") if isinstance(message, dict) else message
@@ -53,7 +54,8 @@ class LineTurn:
             yield from self.end()
             yield self._ended(raw, record)
         else:
-            yield unknown(raw.place, str(record.get("type") or record.get("role") or "unknown"), record)
+            sort = str(record.get("type") or record.get("role") or "unknown")
+            yield unknown(raw.place, sort, record, key=line_key(raw))
 
     def end(self) -> Iterable[Deed]:
         begun = list(self._open.values())
@@ -67,10 +69,10 @@ class LineTurn:
             return
         yield from self.end()
         asked, when = _query_in(text), _TIMESTAMP(text)
-        self._prompt = Prompt(key=f"at-{raw.place}", text=asked)
+        self._prompt = Prompt(key=line_key(raw), text=asked)
         yield Deed(
             what="prompt",
-            key=f"at-{raw.place}",
+            key=line_key(raw),
             summary=f"prompt: {asked.strip().partition(chr(10))[0]}",
             text=asked,
             at=utc(when[1]) if when else None,
@@ -86,7 +88,7 @@ class LineTurn:
         thinking = "\n".join(filter(None, map(_thought, content if isinstance(content, list) else ())))
         said = Deed(
             what="answer",
-            key=f"at-{raw.place}",
+            key=line_key(raw),
             summary=f"answer: {text.strip().partition(chr(10))[0]}" if text.strip() else "thinking",
             text=text,
             thinking=thinking,
@@ -102,7 +104,7 @@ class LineTurn:
         if not uses and (text or thinking):
             yield said
         for number, block in uses:
-            deed = self._called(replace(said, what="call"), f"at-{raw.place}.{number}", block)
+            deed = self._called(replace(said, what="call"), f"{line_key(raw)}.{number}", block)
             self._open[deed.key] = deed
             said = replace(said, text="", thinking="")
 
@@ -150,7 +152,7 @@ class LineTurn:
         status = str(record.get("status") or "unknown")
         return Deed(
             what="note",
-            key=f"at-{raw.place}",
+            key=line_key(raw),
             summary=f"turn ended: {status}",
             prompt=self._prompt,
             result=record if set(record) - {"type", "status"} else None,

@@ -118,12 +118,12 @@ class Deed:
     ends_session: bool = False
 
 
-def unknown(place: str, sort: str, record: Any, *, key: str = "", at: str | None = None) -> Deed:
+def unknown(place: str, sort: str, record: Any, *, key: str, at: str | None = None) -> Deed:
     """A record of a sort that the adapter does not know, or cannot read: kept as it is."""
     named = sort[:SORT_MAX] or "unreadable"
     return Deed(
         what="unknown",
-        key=key or f"at-{place}",
+        key=key,
         summary=f"unknown record: {named}",
         at=at,
         result=record,

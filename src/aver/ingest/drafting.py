@@ -34,7 +34,7 @@ from aver.ingest.deed import Allowed, Call, Deed, Tokens
 from aver.ingest.diffs import counted
 from aver.ingest.times import utc
 
-__all__ = ["TRANSCRIPT", "Draft", "chain_of", "drafted", "key_of"]
+__all__ = ["TRANSCRIPT", "Draft", "chain_of", "drafted", "key_of", "own_key"]
 
 HEAVY = 32 * 1024
 """Bytes of an object, written as JSON, that stay in a capsule; a larger one is kept beside it. A capsule holds four."""
@@ -56,6 +56,10 @@ TRANSCRIPT = "transcript"
 
 _TYPES = {"prompt": "chat", "call": "tool", "answer": "chat", "session": "workflow"}
 _KINDS = {"call": "call", "prompt": "turn", "answer": "turn"}
+_PLAIN = re.compile(r"[A-Za-z0-9_-]{1,63}").fullmatch
+_DIGESTED = re.compile(r"x-[0-9a-f]{32}").fullmatch
+_OWN = re.compile(r"\A(?:read|cut|changed):|:(?:transcript|hook|launched)\Z|@")
+"""What Aver puts before, after and into keys: see `sealing` and `later`."""
 _EMAIL = re.compile(r"[A-Za-z0-9_.+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63})+")
 
 
@@ -67,13 +71,19 @@ class Draft(NamedTuple):
 
 
 def chain_of(tool: str, session: str, agent: str = "") -> str:
-    """The chain of a session; a subagent has one of its own."""
-    return chain_name(tool, f"{session}.{agent}" if agent else session)
+    """The chain of a session; a subagent has one of its own. No session has the chain of another's subagent."""
+    return chain_name(tool, f"{_part(session)}.{_part(agent)}" if agent else _part(session))
 
 
 def key_of(tool: str, session: str, identifier: str) -> str:
-    """The idempotency key of a deed: whoever records it first, hook or watcher, uses this one."""
-    return f"{tool}:{_named(session)}:{_named(identifier)}"
+    """The idempotency key of a deed: whoever records it first, hook or watcher, uses this one. No id, whatever it is,
+    gives a key of another session, or one under which Aver tells something of its own."""
+    return own_key(tool, session, _digested(identifier) if _OWN.search(identifier) else _named(identifier))
+
+
+def own_key(tool: str, session: str, name: str) -> str:
+    """The key of what Aver itself tells of a session's transcript: `read:`, `cut:` or `changed:`, and a digest."""
+    return f"{tool}:{_digested(session) if ':' in session else _named(session)}:{name}"
 
 
 def drafted(tool: str, session: str, deed: Deed, seen: Mapping[str, Any] | None = None) -> Draft:
@@ -238,8 +248,16 @@ def _summary(text: str) -> str:
 
 def _named(identifier: str) -> str:
     """An id as a part of a key: as it is, or by its digest where it is long, empty or holds what no key may."""
-    if 0 < len(identifier) <= KEY_ID_MAX and identifier.isprintable():
-        return identifier
+    fits = 0 < len(identifier) <= KEY_ID_MAX and identifier.isprintable() and not _DIGESTED(identifier)
+    return identifier if fits else _digested(identifier)
+
+
+def _part(identifier: str) -> str:
+    """An id as one of the two parts of a chain's name."""
+    return identifier if _PLAIN(identifier) and not _DIGESTED(identifier) else _digested(identifier)
+
+
+def _digested(identifier: str) -> str:
     return "x-" + hashlib.sha256(identifier.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 

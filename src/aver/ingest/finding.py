@@ -5,6 +5,7 @@ from __future__ import annotations
 from aver.capsule.block import split_chain_name
 from aver.errors import NotFound
 from aver.ingest.drafting import chain_of
+from aver.ingest.sessions import OTHER_DOMAINS
 from aver.ledger import Ledger
 
 __all__ = ["chains_of", "found_session", "session_of"]
@@ -25,10 +26,10 @@ def found_session(ledger: Ledger, name: str) -> tuple[str, str]:
 
 def session_of(ledger: Ledger, chain: str) -> tuple[str, str] | None:
     """Tool and session of a chain, as its first record says; None for a chain that is of no session."""
-    first = next(iter(ledger.read(chain, 0, 1)), None)
-    content = None if first is None else first.to_dict()
-    session = content["context"].get("session_id") if content is not None else None
-    return (split_chain_name(chain)[0], session) if isinstance(session, str) else None
+    domain, _ = split_chain_name(chain)
+    first = None if domain in OTHER_DOMAINS else next(iter(ledger.read(chain, 0, 1)), None)
+    session = None if first is None else first.to_dict()["context"].get("session_id")
+    return (domain, session) if isinstance(session, str) else None
 
 
 def chains_of(ledger: Ledger, tool: str, session: str) -> list[str]:

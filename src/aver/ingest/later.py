@@ -10,13 +10,13 @@ from dataclasses import replace
 from typing import Any
 
 from aver.capsule.blobs import externalised
-from aver.capsule.block import BLOCK, of_kind
+from aver.capsule.block import BLOCK, block_of, of_kind
 from aver.capsule.model import Capsule, Context, Outcome
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput
 from aver.ingest.drafting import TRANSCRIPT, Draft
 
-__all__ = ["LEFT", "bare", "child_of", "id_of", "records_under"]
+__all__ = ["LEFT", "bare", "child_of", "deed_key", "id_of", "key_in", "records_under"]
 
 
 def bare(draft: Draft, error: BadInput) -> Draft:
@@ -98,6 +98,17 @@ def records_under(content: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """What a capsule says of the raw records that it rests on; None where it rests on none: a hook made it."""
     seen = content["context"]["environment"].get(TRANSCRIPT)
     return seen if isinstance(seen, dict) else None
+
+
+def key_in(content: Mapping[str, Any]) -> str:
+    """The key under which a record was sealed; empty where it has none."""
+    return str((block_of(content) or {}).get("key", ""))
+
+
+def deed_key(key: str, chain: str) -> str:
+    """The key of the deed that a record in a chain tells of: its own, or that of the record that it adds to; where an
+    agent in another chain has the same, without what tells them apart."""
+    return key.removesuffix(f":{TRANSCRIPT}").removesuffix(f"@{chain}")
 
 
 def id_of(record: Sealed) -> str:

@@ -1,8 +1,9 @@
 """New lines of a file that grows: each once, when it is whole, without reading the file again.
 
 A last line without its end is left until it has one. A line that is larger than `RECORD_MAX` is hashed in pieces and
-given without its bytes. A file that became shorter, or is another file under the same name, is read anew from its
-beginning, and `started_anew` says so. A file that is not there reads as empty.
+given without its bytes. A file that became shorter, is another file under the same name, or says something else right
+before where we stopped, is read anew from its beginning, and `started_anew` says so. A file that is not there reads as
+empty.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ _PLAIN = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0
 PIECE = 1024 * 1024
 """Bytes read at a time."""
 
+TAIL = 1024
+"""Bytes before where we stopped that must still be the same: a file that was written anew is seldom alike there."""
+
 
 class LineReader:
     """Where in a file reading stopped."""
@@ -33,7 +37,9 @@ class LineReader:
         self._identity: tuple[int, int] | None = None
         self._at = 0
         self._number = 0
+        self._tail = b""
         self.started_anew = False
+        self.unfinished = 0
 
     def __call__(self) -> Iterator[Raw]:
         self.started_anew = False
@@ -47,14 +53,16 @@ class LineReader:
             status = os.fstat(handle)
             if not stat.S_ISREG(status.st_mode):
                 return
-            self._look_again(status)
+            file.seek(max(0, self._at - len(self._tail)))
+            self._look_again(status, file.read(len(self._tail)))
             file.seek(self._at)
             yield from self._lines(file.read)
 
-    def _look_again(self, status: os.stat_result) -> None:
+    def _look_again(self, status: os.stat_result, tail: bytes) -> None:
         identity = (status.st_dev, status.st_ino)
-        if self._identity is not None and (identity != self._identity or status.st_size < self._at):
+        if self._identity is not None and (identity != self._identity or tail != self._tail):
             self._at = self._number = 0
+            self._tail = b""
             self.started_anew = True
         self._identity = identity
 
@@ -68,14 +76,15 @@ class LineReader:
                 part = piece[start:end]
                 self._number += 1
                 if digest is None:
-                    data = bytes(begun) + part if begun else part
-                    found = raw(str(self._number), data)
-                    length = len(data)
+                    part = bytes(begun) + part if begun else part
+                    found = raw(str(self._number), part)
+                    length = len(part)
                 else:
                     digest.update(part)
                     length = size + len(part)
                     found = Raw(str(self._number), b"", digest.hexdigest(), length)
                 self._at += length + 1
+                self._tail = part[-TAIL:] + b"\n"
                 begun.clear()
                 digest, size = None, 0
                 start = end + 1
@@ -90,3 +99,4 @@ class LineReader:
             else:
                 digest.update(rest)
                 size += len(rest)
+        self.unfinished = len(begun) + size

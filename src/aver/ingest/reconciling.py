@@ -17,14 +17,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from aver.capsule.block import block_of
 from aver.capsule.sealed import Sealed
 from aver.errors import NotFound
 from aver.ingest.committed import CHECK as GIT
 from aver.ingest.committed import Touched, hold_to_git
 from aver.ingest.contract import Adapter, Source
 from aver.ingest.drafting import TRANSCRIPT, chain_of, key_of
-from aver.ingest.later import records_under
+from aver.ingest.later import deed_key, key_in, records_under
 from aver.ingest.sealing import START, next_digest
 from aver.ledger import Ledger
 from aver.values import dataclass
@@ -61,7 +60,7 @@ def reconcile(ledger: Ledger, adapter: Adapter, sources: Sequence[Source], chain
     for source in sources:
         _hold(source, adapter, sealed, tally, total)
     _hold_hooks(sources, sealed, tally, total)
-    for name in sorted(_files(sealed) - {source.path.name for source in sources}):
+    for name in sorted(_files(sealed) - {source.file for source in sources}):
         words = f"the transcript {name} is not there any more; what was sealed of it stands"
         tally.add(Finding(CHECK, "warning", "ARTIFACT_MISSING", words, Place(source=name)))
     counts = Counts(total.fine, total.unsealed, total.unseen, total.mismatched)
@@ -77,9 +76,12 @@ class _Record(NamedTuple):
     chain: str
     sequence: int
     key: str
+    """Of the deed that it tells of, or adds to."""
     is_call: bool
     seen: Mapping[str, Any] | None
     """On which raw records it rests; None where it rests on none: a hook made it."""
+    otherwise: Sequence[Any]
+    """What it tells otherwise than the record that it adds to."""
     directory: Any
     effects: Sequence[Any]
     at: str
@@ -94,9 +96,10 @@ def _record(chain: str, sealed: Sealed) -> _Record:
     return _Record(
         chain,
         content["sequence"],
-        str((block_of(content) or {}).get("key", "")),
+        deed_key(key_in(content), chain),
         content["type"] == "tool",
         records_under(content),
+        _otherwise(content["outcome"]["result"]),
         content["context"]["environment"].get("cwd"),
         content["outcome"]["side_effects"],
         str(content["trigger"]["timestamp"]),
@@ -118,22 +121,25 @@ class _Now(NamedTuple):
     """By place."""
     through: Sequence[str]
     """After how many records which digest over all of them."""
-    deeds: Mapping[str, int]
-    """Keys of what it tells of, and after how many records it was told."""
+    deeds: Mapping[tuple[str, str], int]
+    """Chains and keys of what it tells of, and after how many records it was told."""
+    unfinished: int
+    """Bytes at its end that are no record."""
 
 
 def _read(adapter: Adapter, source: Source) -> _Now:
     digests: dict[str, str] = {}
-    deeds: dict[str, int] = {}
+    deeds: dict[tuple[str, str], int] = {}
     digest, through = START, [START.hex()]
-    turn = adapter.turn(source)
-    for raw in adapter.read(source)():
+    turn, reader = adapter.turn(source), adapter.read(source)
+    for raw in reader():
         digest = next_digest(digest, raw)
         through.append(digest.hex())
         digests[raw.place] = raw.sha256
         for deed in turn.take(raw):
-            deeds.setdefault(key_of(source.tool, source.session, deed.key), len(through) - 1)
-    return _Now(digests, through, deeds)
+            chain = chain_of(source.tool, source.session, deed.agent or source.agent)
+            deeds.setdefault((chain, key_of(source.tool, source.session, deed.key)), len(through) - 1)
+    return _Now(digests, through, deeds, reader.unfinished)
 
 
 def _hold(source: Source, adapter: Adapter, sealed: Sequence[_Record], tally: Tally, total: _Total) -> None:
@@ -149,18 +155,30 @@ def _hold(source: Source, adapter: Adapter, sealed: Sequence[_Record], tally: Ta
             total.unseen += finding.code == "ARTIFACT_MISSING"
             total.mismatched += finding.code == "ARTIFACT_HASH_MISMATCH"
         newest = max(newest, _through(record)[0])
-    known = {record.key for record in sealed}
-    for key, at in now.deeds.items():
-        if key not in known:
+    known = _told_by(sealed, source, now)
+    for name, at in now.deeds.items():
+        if name not in known:
             total.unsealed += 1
             new = at > newest or not source.appends
-            words = f"{key} is in {source.path.name} and not sealed" + (" yet" if new else "")
-            where = Place(source=f"{source.path.name}:{at}")
+            words = f"{name[1]} is in {source.file} and not sealed" + (" yet" if new else "")
+            where = Place(source=f"{source.file}:{at}")
             tally.add(Finding(CHECK, "warning" if new else "failed", "NOT_SEALED", words, where))
+    if now.unfinished:
+        words = f"{source.file} ends with {now.unfinished} bytes that are no whole record, and not sealed"
+        tally.add(Finding(CHECK, "warning", "NOT_SEALED", words, Place(source=source.file)))
+
+
+def _told_by(sealed: Iterable[_Record], source: Source, now: _Now) -> set[tuple[str, str]]:
+    """Of what a transcript tells, what is sealed: from it, or from another that has the very same records. What rests on
+    other records under the same key is something else."""
+    here = set(now.digests.values())
+    elsewhere = ((record, {digest for _, digest in _pairs((record.seen or {}).get("records"))}) for record in sealed)
+    alike = {(record.chain, record.key) for record, digests in elsewhere if digests and digests <= here}
+    return alike | {(record.chain, record.key) for record in _of_file(sealed, source)}
 
 
 def _compared(source: Source, record: _Record, now: _Now) -> Finding | None:
-    name = source.path.name
+    name = source.file
     seen = record.seen or {}
     for place, digest in _pairs(seen.get("records")):
         found = now.digests.get(place)
@@ -183,11 +201,15 @@ def _compared(source: Source, record: _Record, now: _Now) -> Finding | None:
 
 
 def _hold_hooks(sources: Sequence[Source], sealed: Sequence[_Record], tally: Tally, total: _Total) -> None:
-    """What a hook saw must have come up in the transcript: then there is a child that says so."""
+    """What a hook saw must have come up in the transcript: then there is a child that says so, and what it says."""
     if not sources:
         return
-    told = {record.key.removesuffix(f":{TRANSCRIPT}") for record in sealed if record.seen is not None}
+    told = {record.key for record in sealed if record.seen is not None}
     for record in sealed:
+        if set(record.otherwise) & _ASKED:
+            total.mismatched += 1
+            words = f"hook and transcript tell otherwise of {record.key}: {', '.join(map(str, record.otherwise))}"
+            tally.add(Finding(CHECK, "warning", "ARTIFACT_HASH_MISMATCH", words, record.place))
         if not record.is_call or record.seen is not None or record.key in told:
             continue
         total.unseen += 1
@@ -227,7 +249,7 @@ def _of_file(sealed: Iterable[_Record], source: Source) -> Iterator[_Record]:
     """The records that rest on this transcript. Those of subagents may stand in their parent's."""
     own = chain_of(source.tool, source.session, source.agent)
     for record in sealed:
-        of_this = record.seen is not None and record.seen.get("file") == source.path.name
+        of_this = record.seen is not None and record.seen.get("file") == source.file
         if of_this and (record.chain == own or not source.agent):
             yield record
 
@@ -235,6 +257,15 @@ def _of_file(sealed: Iterable[_Record], source: Source) -> Iterator[_Record]:
 def _files(sealed: Iterable[_Record]) -> set[str]:
     found = (record.seen.get("file") for record in sealed if record.seen is not None)
     return {name for name in found if isinstance(name, str)}
+
+
+_ASKED = {"tool", "arguments"}
+"""What was asked for is written the same way by both; what came of it need not be."""
+
+
+def _otherwise(result: Any) -> Sequence[Any]:
+    differs = result.get("differs") if isinstance(result, dict) and "via" in result else None
+    return differs if isinstance(differs, list) else ()
 
 
 def _pairs(records: Any) -> Iterator[tuple[str, str]]:

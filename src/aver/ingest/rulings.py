@@ -1,8 +1,9 @@
 """What the gate decided about a session's calls, and which call each decision is about.
 
 A decision names the tool and its arguments, not the call's id: it was made before the call. So calls take decisions
-about the same tool with the same arguments, the oldest first, each once. What no call took is told by itself: a call
-that the gate denied may stand in no transcript.
+about the same tool with the same arguments, the oldest first, each once. Of a command or a patch only its text counts:
+Codex calls the tools for them otherwise in its hooks than in its transcripts. What no call took is told by itself: a
+call that the gate denied may stand in no transcript.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from typing import Any
 from aver.capsule.blobs import blob_references
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError
+from aver.gate.tool_names import use_of
+from aver.ingest.codex_calls import command_of
 from aver.ingest.telling import Step
 from aver.ingest.times import utc
 from aver.ledger import Ledger
@@ -71,9 +74,9 @@ class Rulings:
         if not isinstance(step.arguments, dict) or step.arguments.keys() != {"blob"}:
             return None
         digests = {digest for digest, _ in blob_references(step.arguments)}
-        for (tool, _), waiting in self._left.items():
-            for ruling in waiting if tool == step.call else ():
-                if ruling.digest in digests:
+        for waiting in self._left.values():
+            for ruling in waiting:
+                if ruling.tool == step.call and ruling.digest in digests:
                     waiting.remove(ruling)
                     return ruling
         return None
@@ -122,5 +125,14 @@ def _ruling(record: Sealed) -> Ruling | None:
 def _likeness(tool: str, arguments: Any) -> tuple[str, str]:
     """What a call and the decision about it have in common."""
     given = arguments if isinstance(arguments, dict) else {}
+    use = use_of(tool)
+    if use is not None and use.takes_command and (command := command_of(given)):
+        return "a command", command
+    if use is not None and use.takes_patch and (patch := _patch_of(given)):
+        return "a patch", patch
     without = {name: value for name, value in given.items() if name != _ADDED_WHEN_ASKING}
     return tool, json.dumps(without, sort_keys=True, ensure_ascii=True)
+
+
+def _patch_of(arguments: Mapping[str, Any]) -> str:
+    return next((text for name in ("patch", "input") if isinstance(text := arguments.get(name), str)), "")

@@ -24,14 +24,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from aver.capsule.block import block_of
 from aver.capsule.model import Capsule
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput, Exists, NotFound
 from aver.ingest.contract import Adapter, Raw, Source
 from aver.ingest.deed import Deed
-from aver.ingest.drafting import TRANSCRIPT, Draft, chain_of, drafted, key_of
-from aver.ingest.later import LEFT, bare, child_of, id_of, records_under
+from aver.ingest.drafting import TRANSCRIPT, Draft, chain_of, drafted, key_of, own_key
+from aver.ingest.later import LEFT, bare, child_of, deed_key, id_of, key_in, records_under
 from aver.ledger import Ledger
 from aver.values import dataclass
 
@@ -95,14 +94,17 @@ def seal_deed(ledger: Ledger, tool: str, session: str, deed: Deed) -> Sealed:
     """Seal what a hook told of. If it is sealed already, what the hook saw is added to that."""
     key, chain = key_of(tool, session, deed.key), chain_of(tool, session, deed.agent)
     draft = drafted(tool, session, deed)
-    try:
-        return ledger.append(chain, draft.capsule, key=key, blobs=draft.blobs)
-    except Exists as exists:
-        first: Sealed = exists.record
+    for name in (key, f"{key}@{chain}"):  # The second where another agent has a call of the same name.
+        try:
+            return ledger.append(chain, draft.capsule, key=name, blobs=draft.blobs)
+        except Exists as exists:
+            first: Sealed = exists.record
+            if first.chain == chain:
+                break
     if deed.call is None or records_under(first.to_dict()) is None:
         return first
     child = child_of(first, draft, "hook")
-    return ledger.append_many(chain, [child.capsule], keys=[f"{key}:hook"], blobs=child.blobs)[0]
+    return ledger.append_many(chain, [child.capsule], keys=[f"{name}:hook"], blobs=child.blobs)[0]
 
 
 class Follower:
@@ -115,8 +117,8 @@ class Follower:
         self._ledger = ledger
         self._adapter = adapter
         self._reader = adapter.read(source)
-        self._known: dict[str, str] = {}
-        """Keys of what is sealed, and how: by a hook, while its outcome was unknown, or whole."""
+        self._known: dict[tuple[str, str], str] = {}
+        """Chains and keys of what is sealed, and how: by a hook, while its outcome was unknown, or whole."""
         self._read_chains: set[str] = set()
         self._sealed_through: Mark | None = None
         """The last mark that we sealed, or found sealed."""
@@ -136,10 +138,10 @@ class Follower:
         """Seal what is new in the transcript. `told` is called with the number of records that were read."""
         done = Sealing()
         batch: list[_Due] = []
-        records = 0
+        records, anew = 0, False
         for raw in self._reader():
-            if self._reader.started_anew and self._count:
-                done += self._replaced()
+            if self._reader.started_anew and not anew:
+                anew, done = True, done + self._replaced()
             records += 1
             self._count += 1
             self._digest = next_digest(self._digest, raw)
@@ -153,6 +155,8 @@ class Follower:
             if len(batch) >= BATCH:
                 done += self._flush(batch)
                 told(records)
+        if self._reader.started_anew and not anew:
+            done += self._replaced()  # And nothing stands there now.
         done += self._flush(batch) + self._cut_short()
         told(records)
         return done + Sealing(records=records)
@@ -182,7 +186,7 @@ class Follower:
         chain = chain_of(source.tool, source.session, agent)
         self._look_at(chain)
         seen = {
-            "file": source.path.name,
+            "file": source.file,
             "records": [[place, self._digests[place]] for place in deed.places if place in self._digests],
             "through": {"count": self._count, "digest": self._digest.hex()},
         }
@@ -205,21 +209,27 @@ class Follower:
 
     def _drafts(self, due: _Due) -> Iterator[tuple[str, Draft]]:
         """The draft of a deed, unless it is sealed; then what is to be added to it, unless that is."""
-        state = self._known.get(due.key)
+        name = (due.chain, due.key)
+        state = self._known.get(name)
         if state is None:
-            self._known[due.key] = "pending" if _is_pending(due.deed) else "whole"
+            self._known[name] = "pending" if _is_pending(due.deed) else "whole"
             yield due.key, self._drafted(due)
         elif state == "hook" or (state == "pending" and not _is_pending(due.deed)):
-            self._known[due.key] = "whole"
-            first = self._ledger.get(due.key)
-            if first is not None:
-                yield f"{due.key}:transcript", child_of(first, self._drafted(due), TRANSCRIPT)
+            self._known[name] = "whole"
+            if (first := self._sealed_in(due.chain, due.key)) is not None:
+                yield _child(first, self._drafted(due))
+
+    def _sealed_in(self, chain: str, key: str) -> Sealed | None:
+        """What a chain has of a deed. Under its key alone, it may be that of another agent."""
+        found = (self._ledger.get(name) for name in (key, f"{key}@{chain}"))
+        return next((record for record in found if record is not None and record.chain == chain), None)
 
     def _drafted(self, due: _Due) -> Draft:
         draft = drafted(self.source.tool, self.source.session, due.deed, due.seen)
         if not due.deed.cause:
             return draft
-        cause = self._ledger.get(key_of(self.source.tool, self.source.session, due.deed.cause))
+        key = key_of(self.source.tool, self.source.session, due.deed.cause)
+        cause = self._sealed_in(chain_of(self.source.tool, self.source.session), key) or self._ledger.get(key)
         return draft if cause is None else draft._replace(capsule=_caused_by(draft.capsule, id_of(cause)))
 
     def _append(self, chain: str, drafts: list[tuple[str, Draft]]) -> Sealing:
@@ -235,18 +245,16 @@ class Follower:
         done = Sealing()
         for (key, draft), record in zip(drafts, sealed, strict=True):
             if not record.existed:
-                self._sealed_through = mark_of(draft.capsule.to_dict(), self.source.path.name) or self._sealed_through
+                self._sealed_through = mark_of(draft.capsule.to_dict(), self.source.file) or self._sealed_through
                 done += (
                     Sealing(children=1) if draft.capsule.parent_id and key.endswith(_CHILDREN) else Sealing(sealed=1)
                 )
             elif record.chain not in (None, chain):
                 # Some providers number calls from 0 in every agent: this is another's call of the same name.
                 done += self._append(chain, [(f"{key}@{chain}", draft)])
-            elif records_under(record.to_dict()) is None and not key.endswith(_CHILDREN):
-                # A hook was faster than we knew: what the transcript tells is added to what it saw.
-                child = child_of(record, draft, TRANSCRIPT)
-                more = [(f"{key}:transcript", child)]
-                done += self._append(chain, more)
+            elif not key.endswith(_CHILDREN) and _leaves_open(record, draft):
+                # A hook was faster than we knew, or another took the call for lost: the transcript tells the rest.
+                done += self._append(chain, [_child(record, draft)])
         return done
 
     def _append_in_parts(self, chain: str, drafts: list[tuple[str, Draft]], error: BadInput) -> Sealing:
@@ -265,10 +273,10 @@ class Follower:
         chain = chain_of(source.tool, source.session, agent)
         key = f"{due.key}:launched"
         self._look_at(chain)
-        if key in self._known:
+        if (chain, key) in self._known:
             return
-        self._known[key] = "whole"
-        cause = self._ledger.get(due.key)
+        self._known[chain, key] = "whole"
+        cause = self._sealed_in(due.chain, due.key)
         note = Deed(
             what="note",
             key="",
@@ -305,10 +313,9 @@ class Follower:
             return
         for record in records:
             content = record.to_dict()
-            key = (block_of(content) or {}).get("key")
-            if isinstance(key, str):
-                self._known[key.removesuffix(f":{TRANSCRIPT}")] = _state(content, key)
-            mark = mark_of(content, self.source.path.name)
+            if key := key_in(content):
+                self._known[chain, deed_key(key, chain)] = _state(content)
+            mark = mark_of(content, self.source.file)
             if mark is not None and (self._last is None or mark.count > self._last.count):
                 self._last = mark
 
@@ -332,6 +339,8 @@ class Follower:
     def _replaced(self) -> Sealing:
         """The transcript is another now, or was cut while we followed it."""
         before = Mark(self._count, self._digest.hex())
+        if not before.count:
+            return Sealing()
         self._begin()
         return self._note(f"cut:{before.digest[:32]}", f"{CUT}: it had {before.count} records and begins anew", before)
 
@@ -341,14 +350,14 @@ class Follower:
             what="note", key=key, summary=words, result={"count": mark.count, "digest": mark.digest}, agent=source.agent
         )
         seen = {
-            "file": source.path.name,
+            "file": source.file,
             "records": [],
             "through": {"count": self._count, "digest": self._digest.hex()},
         }
         chain = chain_of(source.tool, source.session, source.agent)
         draft = drafted(source.tool, source.session, deed, seen)
         loud = () if key.startswith("read:") else (f"{source.path}: {words}",)
-        return replace(self._append(chain, [(key_of(source.tool, source.session, key), draft)]), notes=loud)
+        return replace(self._append(chain, [(own_key(source.tool, source.session, key), draft)]), notes=loud)
 
 
 CHANGED = "the transcript was changed after it was sealed"
@@ -371,7 +380,18 @@ def _is_pending(deed: Deed) -> bool:
     return deed.call is not None and deed.call.ok is None and not deed.allowed.denied
 
 
-def _state(content: Mapping[str, Any], key: str) -> str:
+def _child(first: Sealed, draft: Draft) -> tuple[str, Draft]:
+    """What the transcript adds to a record, and the key of that."""
+    return f"{key_in(first.to_dict())}:{TRANSCRIPT}", child_of(first, draft, TRANSCRIPT)
+
+
+def _leaves_open(first: Sealed, draft: Draft) -> bool:
+    """Whether a record lacks what a draft of the same deed tells."""
+    state = _state(first.to_dict())
+    return state == "hook" or (state == "pending" and draft.capsule.outcome.error != _PENDING)
+
+
+def _state(content: Mapping[str, Any]) -> str:
     if records_under(content) is None and content["type"] == "tool":
         return "hook"
     return "pending" if content["outcome"].get("error") == _PENDING else "whole"

@@ -25,12 +25,15 @@ from aver.ledger import Ledger
 from aver.ledger.rows import ChainRow
 from aver.values import dataclass
 
-__all__ = ["Chains", "Session", "chains_of", "chains_of_records", "find_sessions", "session_of", "summed_up"]
+__all__ = [
+    *("OTHER_DOMAINS", "Chains", "Session", "chains_of", "chains_of_records", "find_sessions", "session_of"),
+    "summed_up",
+]
 
 DECISIONS = "gate"
 """The domain of the chains with what the gate decided."""
 
-_OTHERS = frozenset({DECISIONS, "actions", "gateway", "protocol", "approvals", *RESERVED_CHAINS})
+OTHER_DOMAINS = frozenset({DECISIONS, "actions", "gateway", "protocol", "approvals", *RESERVED_CHAINS})
 """Domains of chains that are no sessions of coding agents."""
 
 LATEST_LOOKED_AT = 16
@@ -111,7 +114,7 @@ def chains_of(ledger: Ledger, chain: str) -> Chains | None:
 def chains_of_records(records: Iterable[Sealed], name: str) -> Chains | None:
     """The same for records that stand in no ledger, in a file or database called `name`."""
     first = next(map(told, records), None)
-    if first is None or not first.tool_name or first.tool_name in _OTHERS:
+    if first is None or not first.tool_name or first.tool_name in OTHER_DOMAINS:
         return None
     if not first.session or (first.own and not first.key.startswith(f"{first.tool_name}:")):
         return None
@@ -149,7 +152,7 @@ def _grouped(ledger: Ledger, like: str | None = None) -> Iterator[Chains]:
             first = _first(ledger, row)
             if first is not None and first.session:
                 decisions[first.session] = row.name
-        elif own_domain not in _OTHERS and domain in (None, own_domain):
+        elif own_domain not in OTHER_DOMAINS and domain in (None, own_domain):
             place = _place(ledger, row)
             if place is None:
                 strays.append(row)
@@ -193,7 +196,7 @@ def _place(ledger: Ledger, row: ChainRow) -> tuple[str, str, str] | None:
         is_ours = first.key.startswith(f"{tool}:") and bool(session)
         named = is_ours and (row.origin or row.name) == chain_of(tool, session, first.agent)
         return (tool, session, first.agent) if named else None
-    if not row.frozen or tool in _OTHERS or not tool:
+    if not row.frozen or tool in OTHER_DOMAINS or not tool:
         return None
     return tool, session or split_chain_name(row.name)[1], ""
 

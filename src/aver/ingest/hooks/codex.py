@@ -151,18 +151,28 @@ def _from_rollout(payload: Mapping[str, Any], session: str, identifier: str) -> 
     from aver.ingest.codex import ADAPTER
     from aver.ingest.contract import Source, raw
 
-    path = Path(text(payload, "transcript_path"))
+    path, response = Path(text(payload, "transcript_path")), payload.get("tool_response")
     lines = list(_lines_of(path, identifier))
     if not lines:
         return None
+    lines.insert(0, _line("turn_context", {"cwd": text(payload, "cwd")}))
+    is_patch = text(payload, "tool_name") == "apply_patch"
+    if is_patch:  # Its output comes as the rollout will have it; that of a command is what the command said.
+        output = {"type": "custom_tool_call_output", "call_id": identifier, "output": response}
+        lines.append(_line("response_item", output))
     turn = ADAPTER.turn(Source(tool=TOOL, session=session, path=path))
     deeds = [deed for number, line in enumerate(lines) for deed in turn.take(raw(str(number), line))]
     for deed in (*deeds, *turn.end()):
         if deed.key == identifier and deed.call is not None:
-            return replace(
-                deed, call=replace(deed.call, result=_result(deed.call.result, payload.get("tool_response")))
-            )
+            result = deed.call.result if is_patch else _result(deed.call.result, response)
+            return replace(deed, call=replace(deed.call, result=result))
     return None
+
+
+def _line(sort: str, body: Mapping[str, Any]) -> bytes:
+    import json
+
+    return json.dumps({"type": sort, "payload": body}).encode()
 
 
 def _result(told: Any, response: Any) -> Any:

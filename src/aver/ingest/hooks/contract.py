@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from aver.clock import new_id
+from aver.clock import new_id, now
 from aver.ingest.deed import Deed, What
 
 if TYPE_CHECKING:
@@ -67,10 +67,18 @@ class Hook(NamedTuple):
 
 
 def happened(
-    event: str, summary: str, payload: Mapping[str, Any], *, what: What = "note", key: str = "", **more: Any
+    event: str,
+    summary: str,
+    payload: Mapping[str, Any],
+    *,
+    what: What = "note",
+    key: str = "",
+    at: str | None = None,
+    **more: Any,
 ) -> Deed:
-    """An event that is no tool call, as a deed. Events have no ids: each is told once."""
-    return Deed(what=what, key=f"hook-{event}-{key or new_id()}", summary=summary, result=dict(payload), **more)
+    """An event that is no tool call, as a deed. Where it has no id and no time of its own, it is told once, and now."""
+    name = f"hook-{event}-{key or new_id()}"
+    return Deed(what=what, key=name, summary=summary, at=at or now(), result=dict(payload), **more)
 
 
 def text(payload: Mapping[str, Any], name: str) -> str:

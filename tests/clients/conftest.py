@@ -1,0 +1,28 @@
+"""Real coding agents, with models on loopback that do as they are told."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # for the stubs and rooms that tests here share
+
+from npm_clients import CLAUDE_CODE, CODEX, CODEX_WITHOUT_HOOKS, installed  # noqa: E402 - found by the line above
+
+
+@pytest.fixture(scope="session")
+def claude_code() -> Path:
+    """The directory with Claude Code's command."""
+    return installed(CLAUDE_CODE)
+
+
+@pytest.fixture(scope="session")
+def codex() -> Path:
+    return installed(CODEX)
+
+
+@pytest.fixture(scope="session")
+def codex_without_hooks() -> Path:
+    return installed(CODEX_WITHOUT_HOOKS)
