@@ -10,15 +10,16 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check --no-input --quiet
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint bench clean
+.PHONY: help demo test test-all test-clients lint bench clean
 
 help:
-	@echo "make demo      seal, verify and tamper, end to end, in a throw-away home"
-	@echo "make test      the tests, but for those that take minutes"
-	@echo "make test-all  all tests"
-	@echo "make lint      ruff (rules and format) and mypy"
-	@echo "make bench     how fast, as ratios to the bare primitives"
-	@echo "make clean     remove .venv and what tools have left behind"
+	@echo "make demo          seal, verify and tamper, end to end, in a throw-away home"
+	@echo "make test          the tests, but for those that take minutes"
+	@echo "make test-all      all tests"
+	@echo "make test-clients  those with real coding agents, from npm, which are kept for the next time"
+	@echo "make lint          ruff (rules and format) and mypy"
+	@echo "make bench         how fast, as ratios to the bare primitives"
+	@echo "make clean         remove .venv and what tools have left behind"
 
 demo: $(READY)-core
 	@$(BIN)/aver demo
@@ -28,6 +29,9 @@ test: $(READY)-test
 
 test-all: $(READY)-test
 	@$(BIN)/python -m pytest -n auto --dist worksteal
+
+test-clients: $(READY)-test
+	@$(BIN)/python -m pytest -m clients tests/clients
 
 lint: $(READY)-lint
 	@$(BIN)/ruff check --output-format concise .

@@ -26,8 +26,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "actions"))
 
 import capseal_files
+from measuring import Line, in_turns, table
 from nacl.bindings import crypto_sign_open
-from run import Line, in_turns, table
 
 import aver
 from aver.actions.found import run_at

@@ -24,8 +24,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from measuring import Line
-from run import table
+from measuring import Line, table
 
 import aver
 from aver.ingest.claude_code import ADAPTER

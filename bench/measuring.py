@@ -13,7 +13,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Line", "in_turns", "micro", "race", "timed", "verification"]
+__all__ = ["Line", "in_turns", "micro", "race", "table", "timed", "verification"]
 
 
 @dataclass
@@ -24,6 +24,15 @@ class Line:
     peer: str
     ratio: str
     target: str
+
+
+def table(lines: list[Line]) -> str:
+    head = Line("work", "floor", "Aver", "qp-capsule", "ratio", "target")
+    rule = Line("---", "---", "---", "---", "---", "---")
+    return "\n".join(
+        f"| {line.work} | {line.floor} | {line.aver} | {line.peer} | {line.ratio} | {line.target} |"
+        for line in (head, rule, *lines)
+    )
 
 
 def in_turns(rounds: int, *works: Callable[[], float]) -> list[float]:

@@ -27,11 +27,13 @@ sys.path.insert(0, str(Path(__file__).parent))
 import floor
 import peer
 import postgres
-from measuring import Line, in_turns, micro, race, timed, verification
+from hooks import bench_hooks
+from measuring import Line, in_turns, micro, race, table, timed, verification
 from sample import sample
 
 import aver
 from gate import bench_gate
+from ingest import bench_ingest
 
 CHAIN = "bench.chain"
 
@@ -217,15 +219,6 @@ def bench_postgres(rounds: int, records: int) -> list[Line]:
         return postgres.rows(place, rounds=rounds, records=records)
 
 
-def table(lines: list[Line]) -> str:
-    head = Line("work", "floor", "Aver", "qp-capsule", "ratio", "target")
-    rule = Line("---", "---", "---", "---", "---", "---")
-    return "\n".join(
-        f"| {line.work} | {line.floor} | {line.aver} | {line.peer} | {line.ratio} | {line.target} |"
-        for line in (head, rule, *lines)
-    )
-
-
 def machine() -> str:
     import sqlite3
 
@@ -243,7 +236,9 @@ def machine() -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer repetitions and 10,000 records to verify")
-    parser.add_argument("--only", choices=["seal", "append", "batch", "processes", "verify", "postgres", "gate"])
+    parser.add_argument(
+        "--only", choices=["seal", "append", "batch", "processes", "verify", "postgres", "gate", "hooks", "ingest"]
+    )
     parser.add_argument("--out", type=Path, help="also write the table to this file")
     options = parser.parse_args()
     rounds, records = (5, 10_000) if options.quick else (15, 100_000)
@@ -258,6 +253,8 @@ def main() -> None:
         "verify": lambda: bench_verify(directory, records, 3),
         "postgres": lambda: bench_postgres(rounds, records),
         "gate": lambda: bench_gate(rounds // 3),
+        "hooks": lambda: bench_hooks(rounds),
+        "ingest": lambda: bench_ingest(directory, quick=options.quick),
     }
     lines: list[Line] = []
     try:

@@ -261,6 +261,23 @@ def test_an_action_that_is_not_what_was_gated_is_named(run: AgentRuntime, deed: 
     assert codes_of(verdict) == {"EVIDENCE_INVALID"}
 
 
+def test_a_decision_about_nothing_in_particular_bears_nothing_out(run: AgentRuntime) -> None:
+    gates = [run.gate(action_type="file_read", files=["notes.txt"])["gate_id"] for _ in range(2)]
+    run.record_simple("file_read", "read anything", {"any": "thing"}, "out", gate_id=gates[0])
+    named = {"files_affected": ["notes.txt"]}
+    run.record_simple("file_read", "read the notes", {}, "out", metadata=named, gate_id=gates[1])
+    assert [action.policy_verdict for action in run.actions] == [None, "POLICY_ENFORCED"]
+    assert verdict_of(run).status == "verified"
+
+
+def test_a_decision_about_one_file_does_not_cover_another(run: AgentRuntime) -> None:
+    answer = run.gate(action_type="file_read", files=["notes.txt"], description="read it")
+    other = {"files_affected": ["secrets.txt"]}
+    run.record_simple("file_read", "read it", {}, "out", metadata=other, gate_id=answer["gate_id"])
+    assert run.actions[0].policy_verdict is None
+    assert codes_of(verdict_of(run)) == {"EVIDENCE_INVALID"}
+
+
 def test_a_decision_is_good_once(run: AgentRuntime) -> None:
     answer = run.gate(DIFF, description="speed it up")
     for _ in range(2):

@@ -579,9 +579,9 @@ def test_rollouts_are_found_with_whose_they_are(tmp_path: Path) -> None:
     old = "019a0000-0000-7000-8000-000000000001"
     rollouts.write(tmp_path / ".codex" / "archived_sessions" / rollouts.name_of(old), [b"not json"])
     assert sources(around(tmp_path)) == [
-        (old, "", rollouts.name_of(old)),
         (SESSION, "", rollouts.name_of()),
         (PARENT, AGENT, rollouts.name_of(AGENT)),
+        (old, "", rollouts.name_of(old)),
     ]
 
 

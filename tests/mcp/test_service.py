@@ -105,6 +105,23 @@ def test_naming_an_answer_about_other_files_counts_as_not_gated(service: Service
     assert ask(service, "capseal_seal")["verification"] == "passed"
 
 
+def test_naming_an_answer_about_another_tool_counts_as_not_gated(service: Service) -> None:
+    gate = ask(service, "capseal_gate", **edit(), tool_name="Edit")
+    told = ask(service, "capseal_record", **done(receipt_id=gate["receipt_id"]) | {"tool_name": "Delete"})
+    assert last_action(told)[1] == {}
+    told = ask(service, "capseal_record", **done(receipt_id=gate["receipt_id"]))
+    assert list(last_action(told)[1]) == [gate["receipt_id"]]
+
+
+def test_other_words_are_another_action_where_words_are_all_that_was_judged(service: Service) -> None:
+    gate = ask(service, "capseal_gate", action_type="observation", description="look around")
+    assert gate["decision"] == "approve"
+    other = done(description="delete it all", receipt_id=gate["receipt_id"])
+    told = ask(service, "capseal_record", **{**other, "action_type": "observation", "files_affected": []})
+    assert last_action(told)[0].policy_verdict is None
+    assert ask(service, "capseal_seal")["verification"] == "failed"
+
+
 @pytest.mark.parametrize(
     "other", [{"diff_text": DIFF.format("src/app.py") + "+more\n"}, {"action_type": "command"}], ids=["diff", "type"]
 )

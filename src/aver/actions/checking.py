@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from aver.actions.action import AgentAction
-from aver.actions.gating import Decided, decided_in, difference, use_key
+from aver.actions.gating import Decided, decided_in, difference, is_tied, use_key
 from aver.actions.lines import Line
 from aver.actions.proof import verify_trace
 from aver.actions.receipt_chain import ReceiptChain
@@ -308,8 +308,10 @@ def _gate_problem(
         return "EVIDENCE_INVALID", f"it is not what was gated: {words}"
     if not is_first_use:
         return "REPLAY", "the decision that it names was used by an action before"
-    if decided.allows:
+    if decided.allows and (is_tied(action, mark, decided) or action.policy_verdict != "POLICY_ENFORCED"):
         return None
+    if decided.allows:
+        return "CLAIM_UNPROVEN", "it says that policy was enforced; nothing but its type ties it to what was gated"
     if action.success:
         return "ROLE_POLICY_VIOLATION", f"it was done, though the gate said {decided.decision}"
     if action.policy_verdict == "POLICY_ENFORCED":

@@ -5,7 +5,11 @@ An action is what was gated if
 * its type is that of the gated action;
 * its instruction is the gated action's description, where that has one;
 * its input is the gated action's arguments, where that has some;
-* the change that was made is the gated diff, where both are known.
+* the change that was made is the gated diff, where both are known;
+* the files in its metadata (`files_affected`) are the gated action's, where both are known.
+
+Where none of the last four could be compared, nothing but its type ties it to what was gated: then nobody can say that
+policy was enforced.
 
 The gate's record has the hashes of both, of what was judged: also where secrets were masked in it, or a long text moved
 into a blob. A decision is good for one action: the first that names it is sealed under a key which the ledger gives out
@@ -24,7 +28,7 @@ from aver.capsule.block import kind_of
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput
 
-__all__ = ["ALLOWING", "Decided", "decided_in", "difference", "mark_of", "use_key", "with_verdict"]
+__all__ = ["ALLOWING", "Decided", "decided_in", "difference", "is_tied", "mark_of", "use_key", "with_verdict"]
 
 DECISION = "gate.decision"
 """The kind of a decision's record."""
@@ -110,7 +114,24 @@ def difference(action: AgentAction, mark: GateMark, decided: Decided) -> str | N
         return "its instruction is not what was gated"
     if decided.input_hash not in (None, action.input_hash):
         return "its input is not what was gated"
+    files = _files(action, decided)
+    if files is not None and files[0] != files[1]:
+        return "the files that it says it affects are not those that were gated"
     return None
+
+
+def is_tied(action: AgentAction, mark: GateMark, decided: Decided) -> bool:
+    """Whether there was anything by which to tell an action from another of its type."""
+    if decided.instruction_hash is not None or decided.input_hash is not None:
+        return True
+    is_shown = None not in (mark.diff_sha256, decided.action.get("diff_sha256"))
+    return is_shown or _files(action, decided) is not None
+
+
+def _files(action: AgentAction, decided: Decided) -> tuple[Any, Any] | None:
+    """The files that an action says it affects, and those that were gated; None where either says nothing."""
+    said, gated = (action.metadata or {}).get("files_affected"), decided.action.get("files")
+    return (said, gated) if said and gated else None
 
 
 def with_verdict(
@@ -126,7 +147,8 @@ def with_verdict(
             words = f"the gate decided {decided.decision}, not {action.gate_decision}, or with another score"
             raise BadInput(words, advice="leave gate_decision and gate_score out: gate_id tells them")
         action = replace(action, gate_decision=decided.decision, gate_score=decided.score)
-        enforced = decided.allows and is_first_use and difference(action, mark, decided) is None
+        is_same = is_tied(action, mark, decided) and difference(action, mark, decided) is None
+        enforced = decided.allows and is_first_use and is_same
     claimed = action.policy_verdict
     if claimed == "FULLY_VERIFIED" or (claimed == "POLICY_ENFORCED" and not enforced):
         raise BadInput(

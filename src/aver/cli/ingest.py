@@ -127,9 +127,10 @@ def _wanted(given: argparse.Namespace, around: Surroundings) -> Iterator[tuple[A
     """The transcripts that were asked for. Asked for by name, each must be there."""
     from aver.errors import NotFound
     from aver.ingest.adapters import adapter_of, adapters
+    from aver.ingest.watching import sources_of
 
     chosen = [adapter_of(given.tool)] if given.tool else adapters(Errors().note)
-    there = [(adapter, source) for adapter in chosen for source in adapter.locate(around)]
+    there = list(sources_of(chosen, around, Errors().tell))
     if given.all:
         yield from there
         return

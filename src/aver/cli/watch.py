@@ -40,7 +40,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     chosen = [adapter_of(tool) for tool in given.tool] if given.tool else adapters(Errors().note)
     stop = threading.Event()
     with open_ledger(given.ledger, tenant=given.tenant) as ledger:
-        watching = Watch(ledger, chosen, here())
+        watching = Watch(ledger, chosen, here(), Errors().tell)
         places = watching.places()
         Errors().note(f"watching {plural(len(places), 'place')} of {', '.join(one.title for one in chosen)}")
         try:

@@ -26,6 +26,7 @@ AGENT_TOOLS = ("Agent", "Task")
 """The tool that launches a subagent, by its newer and its older name."""
 
 _COMMANDS = ("Bash", "PowerShell")
+_OF_SERVERS = "mcp__"
 _EXIT_CODE = re.compile(r"(?:Error: )?Exit code ([0-9]{1,10})(?:\n|\Z)").match
 _AGENT_ID = re.compile(r"\bagentId: ([A-Za-z0-9_-]{1,64})").search
 _NUMBERED_LINE = re.compile(r"^ *[0-9]{1,9}[→\t]", re.MULTILINE)
@@ -106,21 +107,26 @@ def subject_of(tool: str, arguments: Json) -> str:
 
 def _failed(tool: str, arguments: Json, text: str, data: Any, denial_kind: Any) -> Outcome:
     error = text.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>") or words(data) or "failed"
-    if denied := _denial(error, data, denial_kind):
+    if denied := _denial(tool, error, data, denial_kind):
         return Outcome(ok=False, result=text, error=error, allowed=denied, note=" (denied)")
     if tool not in _COMMANDS:
         return Outcome(ok=False, result=text, error=error, note=" (failed)")
     return _failed_command(words(arguments.get("command")), error)
 
 
-def _denial(error: str, data: Any, kind: Any) -> Allowed | None:
-    """Who refused a call; None where it was made, and failed."""
-    if data == "User rejected tool use" or kind == "user-rejected" or error.startswith(_BY_THE_USER):
+def _denial(tool: str, error: str, data: Any, kind: Any) -> Allowed | None:
+    """Who refused a call; None where it was made, and failed. Of a server's tool, the words of the error are the
+    server's: it could make a call that was made look refused."""
+    if data == "User rejected tool use" or kind == "user-rejected":
+        return _REJECTED
+    if isinstance(kind, str) and kind:
+        return Allowed(by="policy", reference=kind, denied=True)
+    if tool.startswith(_OF_SERVERS):
+        return None
+    if error.startswith(_BY_THE_USER):
         return _REJECTED
     if error.startswith(_BY_A_HOOK):
         return Allowed(by="policy", reference="hook=PreToolUse", denied=True)
-    if isinstance(kind, str) and kind:
-        return Allowed(by="policy", reference=kind, denied=True)
     if error.startswith("Permission for this tool use was denied"):
         return _REJECTED if "The user said:" in error else Allowed(denied=True)
     return Allowed(by="policy", reference=one_line(error), denied=True) if _BY_A_RULE(error) else None

@@ -1,6 +1,8 @@
 """What the results say that Cline gives back to the model: they are texts, and the texts tell what happened.
 
-Only what Cline itself writes at the beginning of a result is read, never what a command or a file says below it.
+Only what Cline itself writes at the beginning of a result is read, never what a command or a file says below it. What a
+server or a page answers is theirs from its first word: it cannot make a call that was made look like one that was
+refused, and neither can a file that was read without asking.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ _RULE = re.compile(
     re.DOTALL,
 ).match
 _PERMISSIONS = ("Command denied by CLINE_COMMAND_PERMISSIONS", "Command execution denied by permission")
+_ANSWERED_BY_OTHERS = ("use_mcp_tool", "access_mcp_resource", "web_fetch", "web_search")
 _FAILED = ("The tool execution failed", "[ERROR]", "Error:", "Error executing", "Missing value for required parameter")
 _EXIT_CODE = re.compile(r"\bexit(?:ed with)?(?: code| status):? ?\(?(-?[0-9]{1,10})", re.IGNORECASE).search
 _OUTPUT = re.compile(r"^(?:Output|Here's the output(?: so far)?):\s*$", re.MULTILINE).search
@@ -51,12 +54,15 @@ class Verdict:
     """Whether the result shows that it was carried out, and so that whoever was asked had allowed it."""
 
 
-def judged(result: Any, *, is_command: bool, is_error: bool) -> Verdict:
-    """What a result tells of its call."""
+def judged(result: Any, tool: str, *, asked: bool, is_error: bool) -> Verdict:
+    """What a result tells of a call of a tool. Where nobody was asked, nobody refused."""
     text = text_of(result)
     start = text[:HEAD].lstrip()
-    if start.startswith(_DENIED) or _SKIPPED(start):
+    is_command = tool == "execute_command"
+    if asked and (start.startswith(_DENIED) or _SKIPPED(start)):
         return Verdict(ok=False, error=start.partition("\n")[0], denied=True, was_run=False)
+    if tool in _ANSWERED_BY_OTHERS:
+        return Verdict(ok=False, error=_reason(text)) if is_error or start.startswith(_FAILED) else Verdict()
     if (rule := ".clineignore" if _RULE(text) else None) or start.startswith(_PERMISSIONS):
         return Verdict(
             ok=False, error=_reason(text), denied=True, by_rule=rule or "CLINE_COMMAND_PERMISSIONS", was_run=False

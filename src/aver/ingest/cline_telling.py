@@ -65,7 +65,7 @@ def told_alone(call: ApiCall, result: ApiResult | None, deed: Deed) -> Deed:
     """The deed of a call of which nothing was shown: `deed` says what is known besides."""
     verdict = Verdict(ok=None, was_run=False)
     if result is not None:
-        verdict = judged(result.content, is_command=call.name == "execute_command", is_error=result.is_error)
+        verdict = judged(result.content, call.name, asked=True, is_error=result.is_error)
     held = lightened_result(result.content) if result else None
     diff = diff_of(None, call)
     by_rule = Allowed(by="policy", reference=verdict.by_rule, denied=True) if verdict.by_rule else None
@@ -110,7 +110,13 @@ def _verdict(one: OpenCall, result: ApiResult | None) -> Verdict:
         return Verdict(ok=False, error=words, denied=True, by_rule=one.denied_by, was_run=False)
     if result is None:
         return Verdict(ok=None, was_run=any(one.outputs))
-    return judged(result.content, is_command=one.shown.sort == "command", is_error=result.is_error)
+    return judged(result.content, _tool(one), asked=one.asked, is_error=result.is_error)
+
+
+def _tool(one: OpenCall) -> str:
+    """What a call is of, by what was shown of it: a model may call tools of a server by names of their own."""
+    shown = {"command": "execute_command", "use_mcp_server": "use_mcp_tool"}
+    return shown.get(one.shown.sort) or (one.call.name if one.call else one.shown.name)
 
 
 def _allowed(one: OpenCall, verdict: Verdict, result: ApiResult | None) -> Allowed:

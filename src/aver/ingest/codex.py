@@ -2,7 +2,8 @@
 
 A rollout is `$CODEX_HOME/sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl`, one line per record; what was archived lies in
 `archived_sessions`. Its first line says whose it is: its own id is taken, and the id in its name where the line says
-none; no other rollout is ever taken for it. A subagent has a rollout of its own, whose first line names the thread that
+none, or where another rollout has that id. So that none can take the place of another, those whose name and first line
+say the same come first. A subagent has a rollout of its own, whose first line names the thread that
 launched it: it belongs to that session, and its own id is the agent's. A fork is a session of its own.
 
 What Codex has compressed (`.jsonl.zst`) is not read. It is told of by one note: its name, size and digest.
@@ -55,31 +56,38 @@ def _places(around: Surroundings) -> list[Path]:
 def _locate(around: Surroundings) -> Iterator[Source]:
     owned: set[_Owner] = set()
     names: set[str] = set()
-    for path in _rollouts(around):
+    for path, owner in sorted(_owned(around), key=_doubtful):
         # A rollout that is being archived is in both places for a moment; a compressed one is the same as the plain.
         name = path.name.removesuffix(".zst")
         if name in names:
             continue
-        owner = _Owner(_id_in_name(path)) if path.name.endswith(_COMPRESSED) else _owner(path)
-        if owner is None:
-            continue
-        if owner in owned:  # Another rollout says the same of itself: this one goes by its name.
-            owner = _Owner(_id_in_name(path))
-        if owner not in owned:
-            owned.add(owner)
+        free = (one for one in (owner, _Owner(_id_in_name(path)), _Owner(_stem(path))) if one not in owned)
+        if (chosen := next(free, None)) is not None:
+            owned.add(chosen)
             names.add(name)
             compressed = path.name.endswith(_COMPRESSED)
-            yield Source(tool=TOOL, session=owner.session, agent=owner.agent, path=path, appends=not compressed)
+            yield Source(tool=TOOL, session=chosen.session, agent=chosen.agent, path=path, appends=not compressed)
 
 
-def _rollouts(around: Surroundings) -> list[Path]:
-    """All of them, the plain before the compressed."""
+def _doubtful(one: tuple[Path, _Owner]) -> bool:
+    """Whether a rollout says in its first line that it is another than by its name."""
+    path, owner = one
+    return (owner.agent or owner.session) != _id_in_name(path)
+
+
+def _owned(around: Surroundings) -> Iterator[tuple[Path, _Owner]]:
+    """All rollouts, and whose each is by its own account: the plain before the compressed, the live before the
+    archived."""
     found: list[Path] = []
     for place in _places(around):
         for directory, _, files in os.walk(place):
-            found += [Path(directory, name) for name in files if name.startswith("rollout-")]
-    plain = sorted(path for path in found if path.suffix == ".jsonl")
-    return plain + sorted(path for path in found if path.name.endswith(_COMPRESSED))
+            found += sorted(Path(directory, name) for name in files if name.startswith("rollout-"))
+    for path in found:
+        if path.suffix == ".jsonl" and (owner := _owner(path)) is not None:
+            yield path, owner
+    for path in found:
+        if path.name.endswith(_COMPRESSED):
+            yield path, _Owner(_id_in_name(path))
 
 
 def _owner(path: Path) -> _Owner | None:
@@ -117,9 +125,12 @@ def _parent(meta: Mapping[str, Any]) -> str:
 
 
 def _id_in_name(path: Path) -> str:
-    stem = path.name.removesuffix(".zst").removesuffix(".jsonl")
-    found = _ID(stem)
-    return found[0] if found else stem
+    found = _ID(_stem(path))
+    return found[0] if found else _stem(path)
+
+
+def _stem(path: Path) -> str:
+    return path.name.removesuffix(".zst").removesuffix(".jsonl")
 
 
 def _read(source: Source) -> Reader:

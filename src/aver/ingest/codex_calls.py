@@ -144,7 +144,7 @@ _TEXTS = ("stdout", "stderr", "aggregated_output")
 def outcome(tool: str, arguments: Mapping[str, Any], output: Any, accounts: Sequence[Account], cwd: str) -> Outcome:
     """What came of a call."""
     told = _read(output, tool)
-    refusal = _refusal(told, accounts)
+    refusal = _refusal(tool, told, accounts)
     codes = (told.exit_code, *(one.exit_code for one in accounts))
     exit_code = next((code for code in codes if code is not None), None)
     ok = _joined([told.ok, None if exit_code is None else exit_code == 0, *(one.ok for one in accounts)])
@@ -247,12 +247,12 @@ def _facts(facts: Mapping[str, str], body: str) -> _Output:
     return _Output(body, None if code is None else int(code), None if running else True, seconds, running)
 
 
-def _refusal(told: _Output, accounts: Iterable[Account]) -> Refusal | None:
+def _refusal(tool: str, told: _Output, accounts: Sequence[Account]) -> Refusal | None:
     """Only Codex's own words count: not what a command printed, nor what a server answered."""
     if told.exit_code is not None or any(one.answer is not None or one.exit_code == 0 for one in accounts):
         return None
     texts = [one.error for one in accounts if one.error]
-    if isinstance(told.body, str):
+    if isinstance(told.body, str) and not tool.startswith("mcp__"):
         texts.append(told.body)
     for text in texts:
         words = text[:HEAD_MAX].strip()

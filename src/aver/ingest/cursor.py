@@ -82,22 +82,24 @@ def locate(around: Surroundings) -> Iterator[Source]:
 
 def _transcripts(projects: Path, database: Path, known: set[str]) -> Iterator[Source]:
     """Transcript files of conversations that the database does not have."""
-    found: dict[tuple[str, str], Source] = {}
+    found: dict[tuple[str, str, str], Source] = {}
     for pattern in ("*/agent-transcripts/*/*.jsonl", "*/agent-transcripts/*.jsonl"):
         for path in sorted(projects.glob(pattern)):
             if path.stem == path.parent.name or path.parent.name == "agent-transcripts":
-                found.setdefault((path.stem, ""), _transcript(projects, path, database, path.stem, ""))
+                source = _transcript(projects, path, database, path.stem, "")
+                found.setdefault((source.session, "", source.below), source)
     for path in sorted(projects.glob("*/agent-transcripts/*/subagents/*.jsonl")):
-        session = path.parent.parent.name
-        found.setdefault((session, path.stem), _transcript(projects, path, database, session, path.stem))
-    for (session, agent), source in sorted(found.items()):
-        if (agent or session) not in known:
+        source = _transcript(projects, path, database, path.parent.parent.name, path.stem)
+        found.setdefault((source.session, source.agent, source.below), source)
+    for _, source in sorted(found.items()):
+        if (source.agent or source.session) not in known:
             yield source
 
 
 def _transcript(projects: Path, path: Path, database: Path, session: str, agent: str) -> Source:
-    hints = {"database": database, "project": path.relative_to(projects).parts[0]}
-    return Source(tool=TOOL, session=session, path=path, agent=agent, hints=hints)
+    project = path.relative_to(projects).parts[0]
+    hints = {"database": database, "project": project}
+    return Source(tool=TOOL, session=session, path=path, agent=agent, hints=hints, below=project)
 
 
 def read(source: Source) -> Reader:

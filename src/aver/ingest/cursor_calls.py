@@ -42,8 +42,10 @@ def state_of(call: Any) -> str:
 
 
 def was_denied(call: Mapping[str, Any], result: Any) -> bool:
-    """Whether a person refused it."""
-    rejected = isinstance(result, Mapping) and result.get("rejected") is True
+    """Whether a person refused it. In the result of a tool of Cursor's own that is Cursor's word; a server's answer may
+    say what it likes."""
+    own = str(call.get("name")).lower() in (*_COMMANDS, *_DELETES, *EDITS)
+    rejected = own and isinstance(result, Mapping) and result.get("rejected") is True
     return rejected or "rejected" in (call.get("userDecision"), _more(call, "status")) or call.get("status") in _DENIED
 
 

@@ -5,6 +5,8 @@
 out, so that an event too many costs nothing, and what was missed is found by looking at every transcript's size and
 time once in a while. A transcript that nobody knows is looked for where its tool keeps them.
 
+A transcript, or a tool's place, that cannot be read is told of and tried again later; all others go on.
+
 The session of a transcript that is quiet for `QUIET` seconds is rested: how far it was read is sealed, its chain closed
 in `meta`, its follower let go. It goes on when it grows.
 """
@@ -18,7 +20,7 @@ from pathlib import Path
 from threading import Event
 from typing import NamedTuple
 
-from aver.errors import Unavailable
+from aver.errors import AverError, Unavailable
 from aver.ingest.contract import Adapter, Source
 from aver.ingest.drafting import chain_of
 from aver.ingest.sealing import Follower, Sealing
@@ -26,7 +28,7 @@ from aver.ingest.stamps import Stamps, stamp_of
 from aver.ledger import Ledger
 from aver.surroundings import Surroundings
 
-__all__ = ["Seen", "Watch", "catch_up"]
+__all__ = ["Seen", "Watch", "catch_up", "sources_of"]
 
 QUIET = 15 * 60.0
 """Seconds without anything new after which a session is rested."""
@@ -65,13 +67,31 @@ def catch_up(
     return done
 
 
-class Watch:
-    """Everything that is followed."""
+def sources_of(
+    adapters: Iterable[Adapter], around: Surroundings, warn: Callable[[str], None]
+) -> Iterator[tuple[Adapter, Source]]:
+    """The transcripts of all tools. `warn` hears of a tool whose place cannot be read."""
+    for adapter in adapters:
+        try:
+            yield from ((adapter, source) for source in adapter.locate(around))
+        except AverError as error:
+            warn(f"{adapter.title}: {error.message}")
 
-    def __init__(self, ledger: Ledger, adapters: Iterable[Adapter], around: Surroundings) -> None:
+
+class Watch:
+    """Everything that is followed. `warn` hears of what cannot be."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        adapters: Iterable[Adapter],
+        around: Surroundings,
+        warn: Callable[[str], None] = lambda _: None,
+    ) -> None:
         self._ledger = ledger
         self._adapters = list(adapters)
         self._around = around
+        self._warn = warn
         self._followers: dict[_Id, Follower] = {}
         self._stamps_seen: dict[_Id, str] = {}
         self._changed_at: dict[_Id, float] = {}
@@ -148,19 +168,34 @@ class Watch:
             if now - at >= QUIET:
                 follower = self._followers.pop(identity)
                 del self._changed_at[identity]
-                yield Seen(follower.source, follower.rest())
-                self.stamps.note(follower.source, self._stamps_seen.get(identity, ""))
+                try:
+                    seen = Seen(follower.source, follower.rest())
+                except AverError as error:
+                    seen = self._failed(follower.source, error)
+                else:
+                    self.stamps.note(follower.source, self._stamps_seen.get(identity, ""))
+                yield seen
         self.stamps.save()
 
     def _follow(self, adapter: Adapter, source: Source) -> Seen:
         identity = _identity(source)
         self._stamps_seen[identity] = stamp_of(source)
-        follower = self._followers.get(identity)
-        if follower is None:
-            follower = self._followers[identity] = Follower(self._ledger, adapter, source)
-        self._changed_at[identity] = time.monotonic()
-        sealing = follower.step()
-        return Seen(source, sealing + follower.end() if follower.ended else sealing)
+        try:
+            follower = self._followers.get(identity)
+            if follower is None:
+                follower = self._followers[identity] = Follower(self._ledger, adapter, source)
+            self._changed_at[identity] = time.monotonic()
+            sealing = follower.step()
+            return Seen(source, sealing + follower.end() if follower.ended else sealing)
+        except AverError as error:
+            return self._failed(source, error)
+
+    def _failed(self, source: Source, error: AverError) -> Seen:
+        """What was read and not sealed must be read again: the follower is let go, and the next look begins anew."""
+        identity = _identity(source)
+        for kept in (self._followers, self._changed_at, self._stamps_seen):
+            kept.pop(identity, None)
+        return Seen(source, Sealing(notes=(f"{source.path}: {error.message}",)))
 
     def _has_changed(self, source: Source) -> bool:
         return self._stamps_seen.get(_identity(source)) != stamp_of(source)
@@ -172,9 +207,8 @@ class Watch:
 
     def _locate(self) -> None:
         self._by_path = {}
-        for adapter in self._adapters:
-            for source in adapter.locate(self._around):
-                self._by_path.setdefault(str(source.path), []).append((adapter, source))
+        for adapter, source in sources_of(self._adapters, self._around, self._warn):
+            self._by_path.setdefault(str(source.path), []).append((adapter, source))
 
     def _all(self) -> list[tuple[Adapter, Source]]:
         return [one for sources in self._by_path.values() for one in sources]

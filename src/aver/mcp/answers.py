@@ -119,7 +119,7 @@ def record_told(session: str, given: Mapping[str, Any], recorded: Recorded) -> T
 
 def _warning(recorded: Recorded) -> str:
     if recorded.unbound:
-        return "; the receipt_id is about other files, so this action counts as not gated"
+        return "; the receipt_id is about other files or another tool, so this action counts as not gated"
     if recorded.gate is None:
         return "; no answer of the gate fits it, so it counts as not gated"
     if not recorded.gate.decided.allows:

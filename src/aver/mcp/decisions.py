@@ -38,6 +38,7 @@ class Wanted:
 
     action_type: str
     description: str
+    tool: str
     files: Sequence[str]
     arguments: Mapping[str, Any] | None
     receipt_id: str | None
@@ -108,8 +109,10 @@ class Decisions:
 
 
 def _covers(decided: Decided, wanted: Wanted) -> bool:
-    """Whether a decision that a record names is about these files. What else differs, the verdict names."""
-    return bool(decided.action.get("files") == _masked(list(wanted.files)))
+    """Whether a decision that a record names is about these files, and about this tool if about one. What else differs,
+    the verdict names."""
+    gated = decided.action
+    return gated.get("files") == _masked(list(wanted.files)) and gated.get("tool") in ("", _masked(wanted.tool))
 
 
 def _is_about(decided: Decided, wanted: Wanted) -> bool:

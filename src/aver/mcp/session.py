@@ -50,7 +50,7 @@ class Recorded:
     """Its number in the run, from 1 on."""
     gate: Known | None
     unbound: bool
-    """A decision was named that is about other files: the action counts as not gated."""
+    """A decision was named that is about other files or another tool: the action counts as not gated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ class Session:
         files, arguments = given["files_affected"] or [], given["arguments"]
         action_type = action_type_of(given["action_type"])
         run.decisions.catch_up()
-        wanted = Wanted(action_type, given["description"], files, arguments, given["receipt_id"])
+        wanted = Wanted(action_type, given["description"], given["tool_name"], files, arguments, given["receipt_id"])
         gate = run.decisions.bound_to(wanted)
         outputs = {"output": given["output"] or "", "duration_ms": given["duration_ms"] or 0}
         if given["error"]:
@@ -303,10 +303,12 @@ class Session:
 
 def _instruction(gate: Known | None, given: Mapping[str, Any]) -> str:
     """What led to the action. Where a decision is named, that is what was asked there; what happened may be told in
-    other words, which the metadata keep."""
-    if gate is not None and given["receipt_id"] is not None and gate.decided.instruction_hash is not None:
-        return gate.decided.instruction_hash
-    return text_hash(given["description"])
+    other words, which the metadata keep. Not so where words are all that was judged."""
+    if gate is None or given["receipt_id"] is None or gate.decided.instruction_hash is None:
+        return text_hash(given["description"])
+    gated = gate.decided.action
+    has_more = gated.get("files") or gated.get("diff_sha256") or gate.decided.input_hash
+    return gate.decided.instruction_hash if has_more else text_hash(given["description"])
 
 
 def _position(runtime: AgentRuntime, action: AgentAction) -> int:

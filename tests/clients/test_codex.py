@@ -1,0 +1,233 @@
+"""The real Codex, with Aver's hooks and MCP server put in by the real command; and one from before it had hooks."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from proofs import agrees_with_transcript, calls_by_hook, nothing_got_out, proved
+from rooms import SECONDS, STEAL, Room, new_room
+from stub_responses import MODEL, Item, answer, call, heard, model_that_says, patch
+from stub_server import StubServer
+
+from aver import open_ledger
+
+pytestmark = [pytest.mark.long, pytest.mark.clients]
+
+TOOL = "codex"
+
+CONFIG = """\
+# Settings that a person wrote.
+model = "{model}"
+model_provider   = "stub"
+check_for_update_on_startup = false
+
+[model_providers.stub]
+name = "stub"
+base_url = "{url}/v1"
+wire_api = "responses"
+requires_openai_auth = false
+request_max_retries = 0
+
+[analytics]
+enabled = false
+
+[features]
+apps = false
+plugins = false
+
+[projects."{workspace}"]
+trust_level = "trusted"
+"""
+
+ADD = "*** Begin Patch\n*** Add File: notes.txt\n+one\n+two\n*** End Patch\n"
+CHANGE = "*** Begin Patch\n*** Update File: notes.txt\n@@\n one\n-two\n+zwei\n*** End Patch\n"
+
+
+@contextmanager
+def codex_room(place: Path, aver_home: Path, programs: Path, turns: list[list[Item]]) -> Iterator[tuple[Room, StubServer]]:
+    with model_that_says(turns) as stub:
+        room = new_room(place, aver_home, stub, programs)
+        settings(room).parent.mkdir()
+        settings(room).write_text(CONFIG.format(model=MODEL, url=stub.url, workspace=room.workspace))
+        yield room, stub
+
+
+def settings(room: Room) -> Path:
+    return room.home / ".codex" / "config.toml"
+
+
+def run(room: Room, *words: str) -> tuple[str, list[dict[str, Any]]]:
+    """Give Codex a prompt. Returns the session and what was told of it."""
+    free = ("--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox")
+    done = room.run("codex", "exec", "--json", *free, *words, "Note what there is.")
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    (session,) = [one["thread_id"] for one in told if one["type"] == "thread.started"]
+    said = [one["item"]["text"] for one in told if one.get("item", {}).get("type") == "agent_message"]
+    assert said[-1] == "That was all.", told
+    return session, told
+
+
+def trust_hooks(room: Room) -> None:
+    """What a person does under `/hooks`, by the server that Codex has for editors."""
+    server = subprocess.Popen(
+        ["codex", "app-server"],
+        cwd=room.workspace,
+        env=room.environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert server.stdin is not None
+    assert server.stdout is not None
+
+    def asked(number: int, method: str, params: dict[str, Any]) -> Any:
+        server.stdin.write(json.dumps({"id": number, "method": method, "params": params}) + "\n")
+        server.stdin.flush()
+        return next(said["result"] for said in map(json.loads, server.stdout) if said.get("id") == number)
+
+    try:
+        asked(1, "initialize", {"clientInfo": {"name": "test", "version": "1"}})
+        (found,) = asked(2, "hooks/list", {"cwds": [str(room.workspace)]})["data"]
+        state = {hook["key"]: {"trusted_hash": hook["currentHash"]} for hook in found["hooks"]}
+        edit = {"keyPath": "hooks.state", "value": state, "mergeStrategy": "upsert"}
+        asked(3, "config/batchWrite", {"edits": [edit]})
+    finally:
+        server.kill()
+        server.communicate(timeout=SECONDS)
+
+
+def standing(room: Room) -> dict[str, Any]:
+    """How things stand with Codex's hooks."""
+    (found,) = [one for one in room.told("status")["clients"] if (one["client"], one["part"]) == (TOOL, "hooks")]
+    return found
+
+
+def test_a_session_is_gated_sealed_and_proved(codex: Path, tmp_path: Path, aver_home: Path) -> None:
+    turns: list[list[Item]] = [
+        [answer("I write it down."), patch("call_add", ADD)],
+        [patch("call_change", CHANGE)],
+        [call("call_run", "exec_command", cmd="cat notes.txt; echo trouble >&2")],
+        [call("call_fail", "exec_command", cmd="ls nothing-here")],
+        [call("call_steal", "exec_command", cmd=STEAL)],
+        [answer("That was all.")],
+    ]
+    with codex_room(tmp_path, aver_home, codex, turns) as (room, stub):
+        room.aver("install", TOOL)
+        assert "does not run what it does not trust" in standing(room)["why"]
+        trust_hooks(room)
+        assert (standing(room)["state"], standing(room)["why"]) == ("installed", "")
+        session, _ = run(room)
+
+    assert (room.workspace / "notes.txt").read_text() == "one\nzwei\n"
+    assert "zwei\ntrouble" in heard(stub, "call_run")
+    assert "a secret would be sent to another machine" in heard(stub, "call_steal")
+    nothing_got_out(room, stub)
+
+    calls = calls_by_hook(TOOL, session)
+    assert set(calls) == {"call_add", "call_change", "call_run", "call_fail"}
+    assert "+one\n+two\n" in calls["call_add"]["outcome"]["result"]["diff"]
+    assert "-two\n+zwei\n" in calls["call_change"]["outcome"]["result"]["diff"]
+    assert calls["call_run"]["result"] == {"exit_code": 0, "output": "one\nzwei\ntrouble\n"}
+    assert (calls["call_fail"]["success"], calls["call_fail"]["result"]["exit_code"]) == (False, 2)
+
+    room.aver("ingest", "--all")
+    agrees_with_transcript(TOOL, session, calls)
+    listed = proved(room, TOOL, session, actions=5, denials=1)
+    assert (listed["edits"], listed["commands"], listed["failures"]) == (2, 2, 1)
+    story = room.aver("show", session)
+    for words in ("> Note what there is.", "+zwei", "trouble", "a secret would be sent to another machine"):
+        assert words in story
+
+    assert "codex: a canary went through each of PreToolUse" in room.aver("doctor")
+    with_trust = settings(room).read_text()
+    room.aver("uninstall", TOOL)
+    assert not (room.home / ".codex" / "hooks.json").exists()
+    left = settings(room).read_text()
+    assert left != with_trust
+    assert "aver" not in left.replace(str(tmp_path), "")
+
+
+HARMLESS: list[list[Item]] = [
+    [call("call_run", "exec_command", cmd="echo one > notes.txt; cat notes.txt")],
+    [answer("That was all.")],
+]
+
+
+def test_hooks_that_nobody_trusts_are_not_run(codex: Path, tmp_path: Path, aver_home: Path) -> None:
+    with codex_room(tmp_path, aver_home, codex, HARMLESS) as (room, _):
+        before = settings(room).read_text()
+        room.aver("install", TOOL)
+        session, _ = run(room)
+        assert "does not run what it does not trust" in standing(room)["why"]
+        assert "does not run what it does not trust" in room.aver("doctor")
+    assert not (aver_home / "ledger.db").exists()
+    room.aver("ingest", "--all")
+    proved(room, TOOL, session, actions=1, denials=0)
+    room.aver("uninstall", TOOL)
+    assert settings(room).read_text() == before
+    assert not (room.home / ".codex" / "hooks.json").exists()
+
+
+def test_one_without_hooks_tells_of_its_turns(codex_without_hooks: Path, tmp_path: Path, aver_home: Path) -> None:
+    with codex_room(tmp_path, aver_home, codex_without_hooks, HARMLESS) as (room, _):
+        before = settings(room).read_text()
+        room.aver("install", TOOL)
+        assert standing(room)["why"] == "older versions tell only of a turn's end"
+        session, _ = run(room)
+    with open_ledger() as ledger:
+        (told,) = [record.to_dict() for record in ledger.read(f"{TOOL}.{session}")]
+    assert told["outcome"]["summary"] == "turn ended: agent-turn-complete"
+    room.aver("ingest", "--all")
+    proved(room, TOOL, session, actions=1, denials=0)
+    assert "codex: a canary went through each of notify" in room.aver("doctor")
+    room.aver("uninstall", TOOL)
+    assert settings(room).read_text() == before
+
+
+BROKEN = b"this is no database" * 1000
+
+UNSEEN = "--dangerously-bypass-hook-trust"
+"""Run the hooks without anybody's trust, this once."""
+
+
+def test_where_the_gate_cannot_decide_nothing_is_done(codex: Path, tmp_path: Path, aver_home: Path) -> None:
+    with codex_room(tmp_path, aver_home, codex, HARMLESS) as (room, stub):
+        room.aver("install", TOOL)
+        (aver_home / "ledger.db").write_bytes(BROKEN)
+        run(room, UNSEEN)
+    assert not (room.workspace / "notes.txt").exists()
+    assert "Aver cannot judge this" in heard(stub, "call_run")
+
+
+def test_it_goes_on_if_it_is_to_and_says_so(codex: Path, tmp_path: Path, aver_home: Path) -> None:
+    with codex_room(tmp_path, aver_home, codex, HARMLESS) as (room, _):
+        room.aver("install", TOOL)
+        (aver_home / "config.toml").write_text('[hooks]\non_failure = "open"\n')
+        ledger = aver_home / "ledger.db"
+        ledger.write_bytes(BROKEN)
+        session, _ = run(room, UNSEEN)
+        assert (room.workspace / "notes.txt").read_text() == "one\n"
+
+        ledger.unlink()
+        run(room, UNSEEN)
+    with open_ledger() as opened:
+        summaries = [record.to_dict()["outcome"]["summary"] for record in opened.read(f"{TOOL}.{session}")]
+    for event in ("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SessionEnd"):
+        assert any(words.startswith(f"hook {event} failed") for words in summaries), event
+
+
+def test_an_aver_that_is_gone_blocks_nobody(codex: Path, tmp_path: Path, aver_home: Path) -> None:
+    with codex_room(tmp_path, aver_home, codex, HARMLESS) as (room, _):
+        room.aver("install", TOOL)
+        hooks = room.home / ".codex" / "hooks.json"
+        hooks.write_text(hooks.read_text().replace("/aver hook ", "/aver-that-was-here hook "))
+        run(room, UNSEEN)
+    assert (room.workspace / "notes.txt").read_text() == "one\n"
