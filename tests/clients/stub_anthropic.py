@@ -1,8 +1,8 @@
 """A model behind Anthropic's Messages API that streams a script: https://docs.claude.com/en/api/messages-streaming.
 
 Which turn is due the conversation itself tells: the first without an answer of the model's. So a request that is sent
-twice is answered twice, and alike. What a client asks besides, such as a title for the session, has no tools and gets
-a few words.
+twice is answered twice, and alike. Subagents have conversations of their own, known by what they were asked. What a
+client asks besides, such as a title for the session, has no tools and gets a few words.
 """
 
 from __future__ import annotations
@@ -10,15 +10,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from types import MappingProxyType
 from typing import Any
 
 from stub_server import Body, StubServer, event, serving
 
-__all__ = ["MODEL", "answer", "call", "heard", "model_that_says"]
+__all__ = ["MODEL", "Block", "Turns", "answer", "call", "heard", "model_that_says"]
 
 MODEL = "claude-sonnet-4-5"
 
 Block = Mapping[str, Any]
+Turns = Sequence[Sequence[Block]]
 
 
 def call(identifier: str, tool: str, **arguments: Any) -> Block:
@@ -30,15 +32,20 @@ def answer(text: str) -> Block:
     return {"type": "text", "text": text}
 
 
-def model_that_says(turns: Sequence[Sequence[Block]]) -> AbstractContextManager[StubServer]:
-    """A running model that says these blocks, turn by turn."""
+def model_that_says(
+    turns: Turns, *, to_subagents: Mapping[str, Turns] = MappingProxyType({})
+) -> AbstractContextManager[StubServer]:
+    """A running model that says these blocks, turn by turn; and others to subagents, by what they were asked."""
 
     def speak(body: Body) -> bytes:
         if not body.get("tools"):
-            return _message([answer("A stubbed session")], number=0)
+            return _message([answer("A stubbed session")], name="aside")
+        asked = json.dumps(body["messages"][0])
+        name = next((prompt for prompt in to_subagents if prompt in asked), "")
+        mine = to_subagents[name] if name else turns
         turn = sum(message["role"] == "assistant" for message in body["messages"])
-        blocks = turns[turn] if turn < len(turns) else [answer("There is nothing more to say.")]
-        return _message(blocks, number=turn + 1)
+        blocks = mine[turn] if turn < len(mine) else [answer("There is nothing more to say.")]
+        return _message(blocks, name=f"{turn}{name.replace(' ', '_')}")
 
     return serving("/v1/messages", speak)
 
@@ -54,14 +61,14 @@ def heard(stub: StubServer, identifier: str) -> str:
     raise AssertionError(f"the model was told nothing of {identifier}")
 
 
-def _message(blocks: Sequence[Block], *, number: int) -> bytes:
-    return b"".join(event(data) for data in _events(blocks, number))
+def _message(blocks: Sequence[Block], *, name: str) -> bytes:
+    return b"".join(event(data) for data in _events(blocks, name))
 
 
-def _events(blocks: Sequence[Block], number: int) -> Iterator[Mapping[str, Any]]:
+def _events(blocks: Sequence[Block], name: str) -> Iterator[Mapping[str, Any]]:
     used = {"input_tokens": 100, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 10}
     message = {
-        "id": f"msg_stub_{number}",
+        "id": f"msg_stub_{name}",
         "type": "message",
         "role": "assistant",
         "model": MODEL,

@@ -80,29 +80,15 @@ def put(file: SettingsFile, key: Key, entry: Any, is_ours: IsOurs, memory: Memor
 
 def take(file: SettingsFile, key: Key, is_ours: IsOurs, memory: Memory, *, dry_run: bool = False) -> Result:
     """Have the entry not stand in the file."""
-    path = file.target
-    known = memory.recall(path, key)
 
-    def change(raw: bytes | None) -> bytes | None:
-        if raw is None:
-            return None
-        with _naming(path):
-            text = _text(raw)
-            found = entry_in(text, file.form, key)
-            if found is None:
-                return raw
-            _check(found, is_ours, path, key)
-            if known is not None and (undone := known.undone(raw)) is not None:
-                return undone.old
-            changed = without_entry(text, file.form, key, keep=len(key) if known is None else known.keep)
-        return changed.encode("utf-8")
+    def is_there(text: str) -> bool:
+        found = entry_in(text, file.form, key)
+        _check(found, is_ours, file.target, key)
+        return found is not None
 
-    changed = change_file(path, change, dry_run=dry_run)
-    if known is not None and not dry_run:
-        memory.forget(path, key)
-        if changed.after is None:
-            remove_empty(tuple(map(Path, known.made)))
-    return "removed" if changed.is_change else "absent"
+    return _take(
+        file, key, memory, is_there, lambda text, keep: without_entry(text, file.form, key, keep=keep), dry_run
+    )
 
 
 def put_item(
@@ -138,6 +124,25 @@ def put_item(
 
 def take_items(file: SettingsFile, key: Key, is_ours: IsOurs, memory: Memory, *, dry_run: bool = False) -> Result:
     """Have no item of ours stand in the list at a key."""
+
+    def is_there(text: str) -> bool:
+        return any(is_ours(one) for one in _items(text, file.form, key))
+
+    def without(text: str, keep: int) -> str:
+        return without_items(text, file.form, key, is_ours, keep=keep)
+
+    return _take(file, key, memory, is_there, without, dry_run)
+
+
+def _take(
+    file: SettingsFile,
+    key: Key,
+    memory: Memory,
+    is_there: Callable[[str], bool],
+    without: Callable[[str, int], str],
+    dry_run: bool,
+) -> Result:
+    """Take out what is ours: by putting back the old bytes, if nobody changed the file since, else by editing it."""
     path = file.target
     known = memory.recall(path, key)
 
@@ -146,11 +151,11 @@ def take_items(file: SettingsFile, key: Key, is_ours: IsOurs, memory: Memory, *,
             return None
         with _naming(path):
             text = _text(raw)
-            if not any(is_ours(one) for one in _items(text, file.form, key)):
+            if not is_there(text):
                 return raw
             if known is not None and (undone := known.undone(raw)) is not None:
                 return undone.old
-            changed = without_items(text, file.form, key, is_ours, keep=len(key) if known is None else known.keep)
+            changed = without(text, len(key) if known is None else known.keep)
         return changed.encode("utf-8")
 
     changed = change_file(path, change, dry_run=dry_run)
