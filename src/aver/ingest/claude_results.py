@@ -288,7 +288,8 @@ def _delegated(given: _Given) -> Outcome:
     launched = words(data.get("agentId")) or (told[1] if told else "")
     # What the subagent was asked stands in the arguments, and all that it did in a chain of its own.
     result = {key: light(value) for key, value in data.items() if key not in ("prompt", "content")}
-    result["content"] = text_in(data.get("content")) or given.text
+    if answer := text_in(data.get("content")) or given.text:
+        result["content"] = answer
     goes_on = data.get("isAsync") is True or words(data.get("status")).endswith("_launched")
     return Outcome(
         ok=True,

@@ -34,7 +34,6 @@ _PROGRAM = {
 }
 _MARK = re.compile(r"\s*<([a-z_-]{1,40})[ >]").match
 _COMMAND = re.compile(r"<command-name>([^<]{0,200})</command-name>").search
-_ARGUMENTS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL).search
 
 _ENDS_SESSION = ("/exit", "/quit", "/logout")
 
@@ -140,9 +139,10 @@ def _of_person(text: str, more: Any) -> Said:
 
 
 def _of_command(text: str, more: Any) -> Said:
-    named, arguments = _COMMAND(text), _ARGUMENTS(text)
+    named = _COMMAND(text)
     command = named[1].strip() if named else ""
-    line = one_line(f"{command} {arguments[1] if arguments else ''}") or one_line(text)
+    arguments, closing, _ = text.partition("<command-args>")[2].partition("</command-args>")
+    line = one_line(f"{command} {arguments if closing else ''}") or one_line(text)
     if command == "/clear":
         return Said(what="session", summary="conversation cleared", text=text, result=more, resets=True)
     if command in _ENDS_SESSION:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any, NamedTuple
 
 from aver.ingest.heavy import without_pictures
@@ -43,6 +44,9 @@ _PARAMETER = re.compile(r"\s*<([a-z_]{1,40})>")
 _RESULT = re.compile(r"\s*\[([A-Za-z0-9_.-]{1,120})(.*?)\] Result:(?:\n|$)", re.DOTALL).match
 _DETAILS = re.compile(r"\s*<environment_details>").match
 _DIRECTORY = re.compile(r"# Current Working Directory \(([^)\n]{1,1024})\)").search
+
+UNTAKEN_MAX = 256
+"""Calls, the newest, among which the one that was shown is looked for: it is one of the last few."""
 
 SEARCHED = 20_000
 """Characters of the details of the surroundings in which the working directory is looked for."""
@@ -128,7 +132,8 @@ class History:
 
     def matching(self, shown: Shown) -> ApiCall | None:
         """The call that a person was shown; None where no call is surely that one."""
-        named = [call for call in self.untaken() if _names(shown, call)]
+        newest = list(islice(reversed(self._untaken.values()), UNTAKEN_MAX))
+        named = [call for call in reversed(newest) if _names(shown, call)]
         if shown.history is None:
             return _best(shown, named)
         there = [call for call in named if call.index == shown.history + 1]

@@ -103,7 +103,7 @@ class TaskTurn:
         elif sort in AWAITED:
             yield from self._awaited(raw, message, sort)
         elif (shown := call_shown(message, sort)) is not None:
-            self._begin(raw, message, shown)
+            yield from self._begin(raw, message, shown)
         elif sort in _PROMPTS:
             yield from self._asked(raw, message, sort)
         elif sort in _ANSWERS:
@@ -209,7 +209,7 @@ class TaskTurn:
 
     # --- calls
 
-    def _begin(self, raw: Raw, message: dict[str, Any], shown: CallShown) -> None:
+    def _begin(self, raw: Raw, message: dict[str, Any], shown: CallShown) -> Iterator[Deed]:
         asked = message.get("type") == "ask" or "ask" in message
         deed = Deed(
             what="call",
@@ -222,6 +222,8 @@ class TaskTurn:
         thought_shown = self._thought_shown
         deed = self._with_request(deed, message)
         self._open.append(OpenCall(shown, deed, place=raw.place, asked=asked, thought_shown=thought_shown))
+        if len(self._open) > OPEN_MAX:
+            yield self._told(self._open.pop(0))
 
     def _awaited(self, raw: Raw, message: dict[str, Any], sort: str) -> Iterator[Deed]:
         """What came of a call is shown: it belongs to the last call of its sort, if that is not told yet."""
@@ -363,6 +365,10 @@ class TaskTurn:
             number += 1
         return key if number == 1 else f"{key}.{number}"
 
+
+OPEN_MAX = 16
+"""Calls that may be open at once. Cline makes one after the other, or a few in one request; the first of more is told as
+it is, so that no task takes for ever."""
 
 TITLE_MAX = 120
 """Characters of a task's first line that name its session."""

@@ -90,16 +90,20 @@ class Thoughts:
     where it is nowhere, the summary is what there is."""
 
     def __init__(self) -> None:
+        self._forget()
+
+    def _forget(self) -> None:
         self.lines: list[Line] = []
         self._contents: list[str] = []
         self._summaries: list[str] = []
         self._signatures: list[str] = []
+        self._known: set[str] = set()
 
     def take(self, line: Line) -> None:
         thought = thought_of(line)
-        known = (*self._contents, *self._summaries)
-        self._contents += [thought.content] if thought.content and thought.content not in known else []
-        self._summaries += [thought.summary] if thought.summary and thought.summary not in known else []
+        self._contents += [thought.content] if thought.content and thought.content not in self._known else []
+        self._summaries += [thought.summary] if thought.summary and thought.summary not in self._known else []
+        self._known |= {thought.content, thought.summary}
         self._signatures += [thought.signature] if thought.signature else []
         self.lines.append(line)
 
@@ -114,7 +118,7 @@ class Thoughts:
             redacted=bool(self._signatures) and not self._contents,
             places=tuple(dict.fromkeys([*(line.place for line in self.lines), *deed.places])),
         )
-        self.lines, self._contents, self._summaries, self._signatures = [], [], [], []
+        self._forget()
         return deed
 
 

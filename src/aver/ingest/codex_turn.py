@@ -55,6 +55,10 @@ _COMES_FIRST = ("web_search_end", "WebSearch", "image_generation_end", "ImageGen
 """Accounts that are written before the call that they are of."""
 
 
+WAITING_MAX = 256
+"""Calls that may be open at once. Codex makes a few; what has more is told as it is, so that no rollout takes for ever."""
+
+
 class CodexTurn:
     """What was read of a rollout so far."""
 
@@ -348,6 +352,8 @@ class CodexTurn:
     def _flush(self) -> list[Deed]:
         """What is complete."""
         self._answered = False
+        for told in self._waiting[:-WAITING_MAX]:
+            told.ready = True
         done = [told for told in self._waiting if told.ready]
         self._waiting = [told for told in self._waiting if not told.ready]
         for told in done:

@@ -57,7 +57,7 @@ def child_of(first: Sealed, later: Draft, via: str) -> Draft:
     told = {**_call(calls[0]), "diff": _diff(capsule.outcome.to_dict())}
     after = externalised({"result": told})[0]["result"]  # Long texts stand in the first by their digests.
     # What the first left unsaid, it does not say otherwise: a hook does not get the words that the model gets.
-    differs = sorted(name for name in before if before[name] is not None and before[name] != after[name])
+    differs = sorted(name for name in before if before[name] is not None and not _alike(before[name], after[name]))
     unsaid = sorted(name for name in before if before[name] is None and after[name] is not None)
     result: dict[str, Any] = {"via": via, "agrees": not differs}
     if differs:
@@ -83,6 +83,21 @@ def child_of(first: Sealed, later: Draft, via: str) -> Draft:
         outcome=Outcome(status="success", summary=f"the {via} {words}: {capsule.outcome.summary}", result=result),
     )
     return Draft(of_kind(child, "record", {"adds_to": id_of(first)}), later.blobs)
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Whether two accounts say the same, as far as both say something: one may have only the words that a model got, and
+    the other what they were made of, too."""
+    return _stands_in(one, other) or _stands_in(other, one)
+
+
+def _stands_in(less: Any, more: Any) -> bool:
+    """Whether all of one account stands in another, be it under another name."""
+    if less == more or not isinstance(more, dict):
+        return bool(less == more)
+    if not isinstance(less, dict):
+        return less in more.values()
+    return all(value == more[name] if name in more else value in more.values() for name, value in less.items())
 
 
 def _call(said: Mapping[str, Any]) -> dict[str, Any]:
