@@ -427,6 +427,12 @@ def test_a_secret_right_behind_a_colour_is_masked(colour: str) -> None:
     assert secret not in mask(f"token {colour}{secret}\x1b[0m").value
 
 
+@pytest.mark.parametrize("before", ["-", "+", "@@ -1 +1 @@\n-", '"diff": "a\\n-'])
+@pytest.mark.parametrize("secret", ["ghp_" + of(ALNUM, 36), "AKIA" + of("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", 16)])
+def test_a_secret_right_at_the_beginning_of_a_line_that_a_diff_removes_is_masked(before: str, secret: str) -> None:
+    assert secret not in mask(f"{before}{secret}\n").value
+
+
 # --- drafts
 
 

@@ -16,7 +16,11 @@ def test_it_catches_every_change(aver: Aver) -> None:
     ran = aver("demo")
     assert ran.code == 0
     assert ran.err == ""
-    assert f"{len(TAMPERINGS)} of {len(TAMPERINGS)} caught" in ran.out
+    attacks = len(TAMPERINGS) + 1  # The last is an edited transcript.
+    assert f"{attacks} of {attacks} caught" in ran.out
+    edited = r"caught +a transcript edited +ARTIFACT_HASH_MISMATCH +claude-code\.5d2e4c1a…/3\n"
+    assert re.search(edited, ran.out)
+    assert [line.split()[:2] for line in ran.out.splitlines() if "seen again" in line] == [["✓", "verified"]] * 4
     for tampering in TAMPERINGS:
         place = tampering.chain if tampering.sequence is None else f"{tampering.chain}/{tampering.sequence}"
         assert re.search(rf"caught +{re.escape(tampering.title)} +{tampering.code} +{re.escape(place)}\n", ran.out)
@@ -96,7 +100,7 @@ def test_a_change_that_is_not_caught_is_a_failure(
     assert main(["demo"]) == 1
     shown = capsys.readouterr()
     assert "NOT CAUGHT" in shown.out
-    assert "2 of 3 caught" in shown.out
+    assert "3 of 4 caught" in shown.out
     assert "defect" in shown.err
 
 
@@ -104,7 +108,7 @@ def test_it_fits_a_small_terminal(aver: Aver) -> None:
     code, shown = aver.on_terminal("demo", columns=80, NO_COLOR="1")
     lines = shown.splitlines()
     assert code == 0
-    assert len(lines) <= 44
+    assert len(lines) <= 52
     assert max(map(len, lines)) <= 82
 
 

@@ -135,7 +135,7 @@ def test_bytes_that_are_not_text(aver: Aver) -> None:
 
 def test_a_frozen_chain_is_told_before_anything_is_sealed(sealed: Aver) -> None:
     assert sealed("export", "--out", "bundle").code == 0
-    other = {"AVER_HOME": str(sealed.directory / "other")}
+    other = {"AVER_HOME": str(sealed.directory / "other"), "AVER_LEDGER": str(sealed.directory / "other.db")}
     assert sealed("import", "bundle", **other).code == 0
     drafts = f'{{"type": "tool", "chain": "mine.1"}}\n{LINE}'
     ran = sealed("seal", "-", "--chain", "notes.today", stdin=drafts, **other)

@@ -9,7 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # for the stubs and rooms that tests here share
 
-from npm_clients import CLAUDE_CODE, CODEX, CODEX_WITHOUT_HOOKS, installed  # noqa: E402 - found by the line above
+from npm_clients import CLAUDE_CODE, CODEX, CODEX_WITHOUT_HOOKS, installed
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ from stub_server import StubServer
 
 from aver import open_ledger
 
-__all__ = ["agrees_with_transcript", "calls_by_hook", "nothing_got_out", "proved"]
+__all__ = ["agrees_with_transcript", "calls_by_hook", "failures_are_sealed", "nothing_got_out", "proved"]
 
 
 def nothing_got_out(room: Room, stub: StubServer) -> None:
@@ -19,12 +19,12 @@ def nothing_got_out(room: Room, stub: StubServer) -> None:
     assert stub.refused == []
 
 
-def calls_by_hook(tool: str, session: str) -> dict[str, dict[str, Any]]:
+def calls_by_hook(tool: str, session: str, agent: str = "") -> dict[str, dict[str, Any]]:
     """What hooks sealed of calls: by the call's id, the call with its outcome. There was no transcript to rest on."""
     prefix = f"{tool}:{session}:"
     found: dict[str, dict[str, Any]] = {}
     with open_ledger() as ledger:
-        for record in ledger.read(f"{tool}.{session}"):
+        for record in ledger.read(f"{tool}.{session}{agent and '.'}{agent}"):
             content = record.to_dict()
             environment = content["context"]["environment"]
             if environment["aver"]["kind"] != "call":
@@ -46,6 +46,14 @@ def agrees_with_transcript(tool: str, session: str, calls: Collection[str]) -> N
         assert child["context"]["environment"]["transcript"]["records"]
 
 
+def failures_are_sealed(tool: str, session: str) -> None:
+    """That hooks failed in a session is sealed in its chain, for each of its events."""
+    with open_ledger() as ledger:
+        summaries = [record.to_dict()["outcome"]["summary"] for record in ledger.read(f"{tool}.{session}")]
+    for event in ("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SessionEnd"):
+        assert any(words.startswith(f"hook {event} failed") for words in summaries), event
+
+
 def proved(room: Room, tool: str, session: str, *, actions: int, denials: int) -> dict[str, Any]:
     """The session stands: held to its transcript, verified, listed and told. Gives how it is listed."""
     reconciled = room.told("reconcile", session)
@@ -61,5 +69,5 @@ def proved(room: Room, tool: str, session: str, *, actions: int, denials: int) -
     assert (listed["tool"], listed["session"]) == (tool, session)
     assert (listed["actions"], listed["denials"], listed["unknown"]) == (actions, denials, 0)
     assert listed["verdict"]["status"] == "verified"
-    assert listed["tokens_in"] and listed["tokens_out"]
+    assert min(listed["tokens_in"], listed["tokens_out"]) > 0
     return listed

@@ -18,7 +18,7 @@ from stub_server import StubServer
 
 from aver import open_ledger
 
-__all__ = ["SECRET", "STEAL", "STOLEN", "Room", "new_room", "sealed_under"]
+__all__ = ["SECONDS", "STEAL", "STOLEN", "Room", "break_ledger", "mend_ledger", "new_room", "sealed_under"]
 
 AVER = Path(sys.executable).with_name("aver")
 
@@ -82,7 +82,7 @@ def new_room(place: Path, aver_home: Path, stub: StubServer, programs: Path) -> 
     for directory in (home, workspace, temporary):
         directory.mkdir()
     (workspace / ".env").write_text(SECRET)
-    proxies = {name: stub.url for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")} | {"NO_PROXY": "127.0.0.1"}
+    proxies = {**dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), stub.url), "NO_PROXY": "127.0.0.1"}
     environment = {
         "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
         "LANG": "C.UTF-8",
@@ -94,6 +94,15 @@ def new_room(place: Path, aver_home: Path, stub: StubServer, programs: Path) -> 
         **{name.lower(): value for name, value in proxies.items()},
     }
     return Room(home, workspace, environment)
+
+
+def break_ledger(aver_home: Path) -> None:
+    """Put something in the ledger's place that is none."""
+    (aver_home / "ledger.db").write_bytes(b"this is no database" * 1000)
+
+
+def mend_ledger(aver_home: Path) -> None:
+    (aver_home / "ledger.db").unlink()
 
 
 def sealed_under(key: str) -> dict[str, Any]:

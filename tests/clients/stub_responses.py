@@ -1,7 +1,7 @@
 """A model behind OpenAI's Responses API that streams a script: https://platform.openai.com/docs/api-reference/responses.
 
-Which turn is due the conversation itself tells: as many are over as there are items of the model's own, less those that
-came together. So a request that is sent twice is answered twice, and alike.
+Which turn is due the conversation itself tells: the first whose calls are not all in it. So a request that is sent
+twice is answered twice, and alike.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from typing import Any
 
 from stub_server import Body, StubServer, event, serving
 
-__all__ = ["MODEL", "answer", "call", "heard", "model_that_says", "patch"]
+__all__ = ["MODEL", "Turns", "answer", "call", "heard", "model_that_says", "patch"]
 
 MODEL = "gpt-5.5"
+"""One that Codex knows to take patches."""
 
 Item = Mapping[str, Any]
+Turns = Sequence[Sequence[Item]]
 
 _CALLS = ("function_call", "custom_tool_call")
 
@@ -39,7 +41,7 @@ def answer(text: str) -> Item:
     return {"type": "message", "id": "msg_stub", "role": "assistant", "status": "completed", "content": content}
 
 
-def model_that_says(turns: Sequence[Sequence[Item]]) -> AbstractContextManager[StubServer]:
+def model_that_says(turns: Turns) -> AbstractContextManager[StubServer]:
     """A running model that says these items, turn by turn. Each turn but the last calls a tool."""
     called = [{item["call_id"] for item in turn if item["type"] in _CALLS} for turn in turns]
 

@@ -71,7 +71,7 @@ def serving(path: str, speak: Speaker) -> Iterator[StubServer]:
             if self.command != "HEAD":
                 self.wfile.write(content)
 
-        def log_message(self, format: str, *args: Any) -> None:
+        def log_message(self, *_: Any) -> None:
             """Tests look at what was asked, not at a log of it."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:

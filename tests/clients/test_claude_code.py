@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from proofs import agrees_with_transcript, calls_by_hook, nothing_got_out, proved
-from rooms import STEAL, Room, new_room
-from stub_anthropic import MODEL, Block, answer, call, heard, model_that_says
+from proofs import agrees_with_transcript, calls_by_hook, failures_are_sealed, nothing_got_out, proved
+from rooms import STEAL, Room, break_ledger, mend_ledger, new_room
+from stub_anthropic import MODEL, Turns, answer, call, heard, model_that_says
 from stub_server import StubServer
-
-from aver import open_ledger
 
 pytestmark = [pytest.mark.long, pytest.mark.clients]
 
 TOOL = "claude-code"
 
 SETTINGS = """{
-    "cleanupPeriodDays": 3650,   "model": "claude-sonnet-4-5",
+    "cleanupPeriodDays": 3650,   "verbose": false,
 \t"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "touch own-hook-ran"}]}]}
 }"""
 """Settings that a person wrote, with a hook of their own."""
@@ -30,7 +29,8 @@ def run(room: Room, stub: StubServer, *words: str) -> tuple[str, list[dict[str, 
     """Give Claude Code a prompt. Returns the session and what was told of it."""
     key = {"ANTHROPIC_BASE_URL": stub.url, "ANTHROPIC_API_KEY": "not-a-real-one"}
     room = Room(room.home, room.workspace, {**room.environment, **key})
-    done = room.run("claude", "-p", "Note what there is.", "--output-format", "stream-json", "--verbose", *words)
+    asked = ("-p", "Note what there is.", "--model", MODEL, "--output-format", "stream-json", "--verbose")
+    done = room.run("claude", *asked, *words)
     assert done.returncode == 0, done.stdout + done.stderr
     told = [json.loads(line) for line in done.stdout.splitlines()]
     return told[0]["session_id"], told
@@ -46,7 +46,7 @@ def transcript_of(room: Room, session: str) -> str:
 
 def test_a_session_is_gated_sealed_and_proved(claude_code: Path, tmp_path: Path, aver_home: Path) -> None:
     notes = tmp_path / "workspace" / "notes.txt"
-    turns: list[list[Block]] = [
+    turns: Turns = [
         [answer("I write it down."), call("toolu_write", "Write", file_path=str(notes), content="one\ntwo\n")],
         [call("toolu_edit", "Edit", file_path=str(notes), old_string="two", new_string="zwei")],
         [
@@ -96,17 +96,43 @@ def test_a_session_is_gated_sealed_and_proved(claude_code: Path, tmp_path: Path,
     assert "mcpServers" not in json.loads((room.home / ".claude.json").read_text())
 
 
-BROKEN = b"this is no database" * 1000
+def test_a_subagent_is_gated_and_has_a_chain_of_its_own(claude_code: Path, tmp_path: Path, aver_home: Path) -> None:
+    notes = str(tmp_path / "workspace" / "notes.txt")
+    asked = "Look around there."
+    launch = {"description": "Look", "prompt": asked, "subagent_type": "general-purpose", "run_in_background": False}
+    turns: Turns = [[call("toolu_agent", "Agent", **launch)], [answer("That was all.")]]
+    its_turns: Turns = [
+        [call("toolu_write", "Write", file_path=notes, content="one\n")],
+        [call("toolu_edit", "Edit", file_path=notes, old_string="one", new_string="eins")],
+        [call("toolu_read", "Read", file_path=notes)],
+        [call("toolu_run", "Bash", command="cat notes.txt", description="Show it")],
+        [call("toolu_steal", "Bash", command=STEAL, description="Send it")],
+        [answer("There is one file.")],
+    ]
+    with model_that_says(turns, to_subagents={asked: its_turns}) as stub:
+        room = new_room(tmp_path, aver_home, stub, claude_code)
+        room.aver("install", TOOL)
+        session, told = run(room, stub)
+
+    assert said_at_last(told) == "That was all."
+    assert "There is one file." in heard(stub, "toolu_agent")
+    assert "a secret would be sent to another machine" in heard(stub, "toolu_steal")
+    nothing_got_out(room, stub)
+
+    calls = calls_by_hook(TOOL, session)
+    assert set(calls) == {"toolu_agent"}
+    agent = calls["toolu_agent"]["result"]["agentId"]
+    its_calls = calls_by_hook(TOOL, session, agent)
+    assert set(its_calls) == {"toolu_write", "toolu_edit", "toolu_read", "toolu_run"}
+
+    room.aver("ingest", "--all")
+    agrees_with_transcript(TOOL, session, [*calls, *its_calls])
+    listed = proved(room, TOOL, session, actions=6, denials=1)
+    assert (listed["subagents"], listed["edits"]) == (1, 2)
+    assert re.search(r"\[general-purpose: 2 edits, \+[0-9]+/-1, 5 tool calls\]", room.aver("show", session))
 
 
-def written_while(broken: str, room: Room, stub: StubServer) -> tuple[str, str]:
-    """Have a file written while Aver is broken. Returns the session, and what the person was told."""
-    session, told = run(room, stub, "--allowedTools", "Write")
-    assert said_at_last(told) == "That was all.", f"the agent stands still where {broken}"
-    return session, transcript_of(room, session)
-
-
-def writes(tmp_path: Path) -> list[list[Block]]:
+def writes(tmp_path: Path) -> Turns:
     notes = str(tmp_path / "workspace" / "notes.txt")
     return [[call("toolu_write", "Write", file_path=notes, content="one\n")], [answer("That was all.")]]
 
@@ -115,8 +141,9 @@ def test_where_the_gate_cannot_decide_nothing_is_done(claude_code: Path, tmp_pat
     with model_that_says(writes(tmp_path)) as stub:
         room = new_room(tmp_path, aver_home, stub, claude_code)
         room.aver("install", TOOL)
-        (aver_home / "ledger.db").write_bytes(BROKEN)
-        written_while("the ledger is broken", room, stub)
+        break_ledger(aver_home)
+        _, told = run(room, stub, "--allowedTools", "Write")
+    assert said_at_last(told) == "That was all."
     assert not (room.workspace / "notes.txt").exists()
     assert "Aver cannot judge this" in heard(stub, "toolu_write")
 
@@ -126,19 +153,16 @@ def test_it_goes_on_if_it_is_to_and_says_so(claude_code: Path, tmp_path: Path, a
         room = new_room(tmp_path, aver_home, stub, claude_code)
         room.aver("install", TOOL)
         (aver_home / "config.toml").write_text('[hooks]\non_failure = "open"\n')
-        ledger = aver_home / "ledger.db"
-        ledger.write_bytes(BROKEN)
-        session, transcript = written_while("the ledger is broken", room, stub)
+        break_ledger(aver_home)
+        session, _ = run(room, stub, "--allowedTools", "Write")
         assert (room.workspace / "notes.txt").read_text() == "one\n"
+        transcript = transcript_of(room, session)
         assert "aver: the hook claude-code PreToolUse failed" in transcript
         assert "the tool goes on by its own rules" in transcript
 
-        ledger.unlink()
+        mend_ledger(aver_home)
         run(room, stub)
-    with open_ledger() as opened:
-        summaries = [record.to_dict()["outcome"]["summary"] for record in opened.read(f"{TOOL}.{session}")]
-    for event in ("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SessionEnd"):
-        assert any(words.startswith(f"hook {event} failed") for words in summaries), event
+    failures_are_sealed(TOOL, session)
 
 
 def test_an_aver_that_is_gone_blocks_nobody(claude_code: Path, tmp_path: Path, aver_home: Path) -> None:
@@ -147,6 +171,6 @@ def test_an_aver_that_is_gone_blocks_nobody(claude_code: Path, tmp_path: Path, a
         room.aver("install", TOOL)
         settings = room.home / ".claude" / "settings.json"
         settings.write_text(settings.read_text().replace("/aver hook ", "/aver-that-was-here hook "))
-        _, transcript = written_while("there is no Aver", room, stub)
+        session, _ = run(room, stub, "--allowedTools", "Write")
     assert (room.workspace / "notes.txt").read_text() == "one\n"
-    assert "aver-that-was-here" in transcript
+    assert "aver-that-was-here: not found" in transcript_of(room, session)

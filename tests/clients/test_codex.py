@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from proofs import agrees_with_transcript, calls_by_hook, nothing_got_out, proved
-from rooms import SECONDS, STEAL, Room, new_room
-from stub_responses import MODEL, Item, answer, call, heard, model_that_says, patch
+from proofs import agrees_with_transcript, calls_by_hook, failures_are_sealed, nothing_got_out, proved
+from rooms import SECONDS, STEAL, Room, break_ledger, mend_ledger, new_room
+from stub_responses import MODEL, Turns, answer, call, heard, model_that_says, patch
 from stub_server import StubServer
 
 from aver import open_ledger
@@ -50,7 +51,7 @@ CHANGE = "*** Begin Patch\n*** Update File: notes.txt\n@@\n one\n-two\n+zwei\n**
 
 
 @contextmanager
-def codex_room(place: Path, aver_home: Path, programs: Path, turns: list[list[Item]]) -> Iterator[tuple[Room, StubServer]]:
+def codex_room(place: Path, aver_home: Path, programs: Path, turns: Turns) -> Iterator[tuple[Room, StubServer]]:
     with model_that_says(turns) as stub:
         room = new_room(place, aver_home, stub, programs)
         settings(room).parent.mkdir()
@@ -62,16 +63,15 @@ def settings(room: Room) -> Path:
     return room.home / ".codex" / "config.toml"
 
 
-def run(room: Room, *words: str) -> tuple[str, list[dict[str, Any]]]:
-    """Give Codex a prompt. Returns the session and what was told of it."""
+def run(room: Room, *words: str) -> tuple[str, str]:
+    """Give Codex a prompt. Returns the session and what the person saw."""
     free = ("--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox")
-    done = room.run("codex", "exec", "--json", *free, *words, "Note what there is.")
+    done = room.run("codex", "exec", *free, *words, "Note what there is.")
     assert done.returncode == 0, done.stdout + done.stderr
-    told = [json.loads(line) for line in done.stdout.splitlines()]
-    (session,) = [one["thread_id"] for one in told if one["type"] == "thread.started"]
-    said = [one["item"]["text"] for one in told if one.get("item", {}).get("type") == "agent_message"]
-    assert said[-1] == "That was all.", told
-    return session, told
+    assert done.stdout == "That was all.\n"
+    session = re.search(r"^session id: (\S+)$", done.stderr, re.MULTILINE)
+    assert session is not None
+    return session[1], done.stderr
 
 
 def trust_hooks(room: Room) -> None:
@@ -111,7 +111,7 @@ def standing(room: Room) -> dict[str, Any]:
 
 
 def test_a_session_is_gated_sealed_and_proved(codex: Path, tmp_path: Path, aver_home: Path) -> None:
-    turns: list[list[Item]] = [
+    turns: Turns = [
         [answer("I write it down."), patch("call_add", ADD)],
         [patch("call_change", CHANGE)],
         [call("call_run", "exec_command", cmd="cat notes.txt; echo trouble >&2")],
@@ -155,7 +155,7 @@ def test_a_session_is_gated_sealed_and_proved(codex: Path, tmp_path: Path, aver_
     assert "aver" not in left.replace(str(tmp_path), "")
 
 
-HARMLESS: list[list[Item]] = [
+HARMLESS: Turns = [
     [call("call_run", "exec_command", cmd="echo one > notes.txt; cat notes.txt")],
     [answer("That was all.")],
 ]
@@ -192,8 +192,6 @@ def test_one_without_hooks_tells_of_its_turns(codex_without_hooks: Path, tmp_pat
     assert settings(room).read_text() == before
 
 
-BROKEN = b"this is no database" * 1000
-
 UNSEEN = "--dangerously-bypass-hook-trust"
 """Run the hooks without anybody's trust, this once."""
 
@@ -201,7 +199,7 @@ UNSEEN = "--dangerously-bypass-hook-trust"
 def test_where_the_gate_cannot_decide_nothing_is_done(codex: Path, tmp_path: Path, aver_home: Path) -> None:
     with codex_room(tmp_path, aver_home, codex, HARMLESS) as (room, stub):
         room.aver("install", TOOL)
-        (aver_home / "ledger.db").write_bytes(BROKEN)
+        break_ledger(aver_home)
         run(room, UNSEEN)
     assert not (room.workspace / "notes.txt").exists()
     assert "Aver cannot judge this" in heard(stub, "call_run")
@@ -211,17 +209,14 @@ def test_it_goes_on_if_it_is_to_and_says_so(codex: Path, tmp_path: Path, aver_ho
     with codex_room(tmp_path, aver_home, codex, HARMLESS) as (room, _):
         room.aver("install", TOOL)
         (aver_home / "config.toml").write_text('[hooks]\non_failure = "open"\n')
-        ledger = aver_home / "ledger.db"
-        ledger.write_bytes(BROKEN)
-        session, _ = run(room, UNSEEN)
+        break_ledger(aver_home)
+        session, seen = run(room, UNSEEN)
         assert (room.workspace / "notes.txt").read_text() == "one\n"
+        assert "hook: PreToolUse Failed" in seen
 
-        ledger.unlink()
+        mend_ledger(aver_home)
         run(room, UNSEEN)
-    with open_ledger() as opened:
-        summaries = [record.to_dict()["outcome"]["summary"] for record in opened.read(f"{TOOL}.{session}")]
-    for event in ("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SessionEnd"):
-        assert any(words.startswith(f"hook {event} failed") for words in summaries), event
+    failures_are_sealed(TOOL, session)
 
 
 def test_an_aver_that_is_gone_blocks_nobody(codex: Path, tmp_path: Path, aver_home: Path) -> None:
@@ -229,5 +224,6 @@ def test_an_aver_that_is_gone_blocks_nobody(codex: Path, tmp_path: Path, aver_ho
         room.aver("install", TOOL)
         hooks = room.home / ".codex" / "hooks.json"
         hooks.write_text(hooks.read_text().replace("/aver hook ", "/aver-that-was-here hook "))
-        run(room, UNSEEN)
+        _, seen = run(room, UNSEEN)
     assert (room.workspace / "notes.txt").read_text() == "one\n"
+    assert "hook: PreToolUse Failed" in seen

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 from pathlib import Path
 
 import pytest
 
-from aver import Ledger, open_ledger
+from aver import Head, Ledger, open_ledger
 from aver.actions.runtime import AgentRuntime
 from aver.events.event import event_of, spoken
 from aver.events.log import EVENTS, EventLog
@@ -89,3 +91,25 @@ def test_it_can_be_made_anew_from_the_ledger(place: Path) -> None:
 def test_a_decision_in_three_words() -> None:
     said = {word: spoken(word) for word in ("pass", "human_approved", "human_review", "skip", "skipped")}
     assert list(said.values()) == ["approve", "approve", "flag", "deny", "deny"]
+
+
+def test_what_is_new_is_found_out_while_nobody_else_writes(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else another server could write an event between our look and our line, and we would write it again later."""
+    with open_ledger() as ledger:
+        run_in(ledger, place, "one")
+        looks = []
+        head = ledger.head
+
+        def looked(chain: str) -> Head:
+            handle = os.open(place, os.O_RDONLY)
+            try:
+                with pytest.raises(BlockingIOError):
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            finally:
+                os.close(handle)
+            looks.append(chain)
+            return head(chain)
+
+        monkeypatch.setattr(ledger, "head", looked)
+        Projection(ledger, place).bring_up("one")
+        assert looks == ["gate.one", "actions.one"]

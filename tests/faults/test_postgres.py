@@ -119,7 +119,7 @@ def test_an_append_rides_out_a_restart(own_server: Server, url: str) -> None:
 def test_in_mid_commit(own_server: Server, url: str, aver_home: Path, fault: Fault, calamity: str) -> None:
     """The commit or its answer is lost, and then all is away for a while. The caller gets its record, which is there
     once; whoever tries again by the key meets that one."""
-    (aver_home / "config.toml").write_text("lock_timeout = 3\n")
+    (aver_home / "config.toml").write_text("lock_timeout = 6\n")
     database = url.partition("?")[0].rpartition("/")[2]
 
     def strike() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -478,3 +479,24 @@ def test_any_order_is_read_and_tokens_are_counted_once(lines: list[bytes], cut: 
     deeds = hold(lines)
     messages = {json.loads(line)["message"]["id"] for line in LINES if line in lines and b'"requestId"' in line}
     assert sum(deed.tokens.output or 0 for deed in deeds if deed.tokens) == 96 * len(messages)
+
+
+def test_a_session_in_two_projects_is_two_transcripts(tmp_path: Path) -> None:
+    for project in ("a", "b"):
+        transcript = Transcript()
+        transcript.bare(type="custom-title", customTitle=project)
+        transcript.write(tmp_path / ".claude" / "projects" / project / f"{SESSION}.jsonl")
+    found = sources_in(tmp_path)
+    assert [source.file for source in found] == [f"a/{SESSION}.jsonl", f"b/{SESSION}.jsonl"]
+    assert len({deed.key for source in found for deed in deeds_of(source)}) == 2
+
+
+def test_pipes_beside_transcripts_hang_nothing(tmp_path: Path) -> None:
+    path = with_subagent(tmp_path, "directory")
+    beside = path.with_suffix("") / "subagents" / "agent-a1646393.meta.json"
+    beside.unlink()
+    os.mkfifo(beside)
+    os.mkfifo(tmp_path / ".claude" / "settings.json")
+    os.mkfifo(path.with_name("agent-x.jsonl"))
+    assert [source.launched_by for source in sources_in(tmp_path)] == ["", ""]
+    assert ADAPTER.deletes_after(Surroundings(tmp_path, {})) == 30

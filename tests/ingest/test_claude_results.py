@@ -400,3 +400,68 @@ def test_an_approval_is_told_only_where_it_is_shown(tmp_path: Path, transcript: 
         "human_approved",
         "policy",
     ]
+
+
+@pytest.mark.parametrize(
+    ("decision", "by", "reference"),
+    [
+        ({"decision": "accept", "source": "user_temporary"}, "human_approved", "permission_decision=user_temporary"),
+        ({"decision": "accept", "source": "user_permanent"}, "human_approved", "permission_decision=user_permanent"),
+        ({"decision": "accept", "source": "hook", "reasonType": "hook"}, "policy", "permission_decision=hook"),
+        ({"decision": "accept", "source": "config", "reasonType": "rule"}, "policy", "permission_mode=default"),
+        ({"decision": "accept", "source": "somebody new"}, "policy", "permission_mode=default"),
+        ("accept", "policy", "permission_mode=default"),
+    ],
+)
+def test_newer_versions_write_down_who_approved(tmp_path: Path, decision: Any, by: str, reference: str) -> None:
+    transcript = Transcript()
+    transcript.bare(type="permission-mode", permissionMode="default")
+    streams = {"stdout": "a", "stderr": ""}
+    transcript.called("toolu_1", "Bash", {"command": "ls"}, "a", streams, permissionDecision=decision)
+    deed = one_call(transcript, tmp_path)
+    assert (deed.allowed.by, deed.allowed.reference, deed.allowed.denied) == (by, reference, False)
+
+
+@pytest.mark.parametrize(
+    ("decision", "by", "reference"),
+    [
+        (
+            {"decision": "reject", "source": "config", "reasonCode": "bashMiss:no-rule-match"},
+            "policy",
+            "permission_decision=bashMiss:no-rule-match",
+        ),
+        ({"decision": "reject", "source": "hook"}, "policy", "permission_decision=hook"),
+        ({"decision": "reject", "source": "user_reject"}, "unknown", "rejected by the user"),
+        (None, "unknown", "rejected by the user"),
+    ],
+)
+def test_where_nobody_could_be_asked_no_user_refused(tmp_path: Path, decision: Any, by: str, reference: str) -> None:
+    transcript = Transcript()
+    more = {"toolDenialKind": "user-rejected", "permissionDecision": decision}
+    transcript.called("toolu_1", "Bash", {"command": "rm x"}, "Not now.", error=True, **more)
+    deed = one_call(transcript, tmp_path)
+    assert (deed.allowed.by, deed.allowed.reference, deed.allowed.denied) == (by, reference, True)
+    assert (deed.status, deed.side_effects, deed.summary) == ("blocked", (), "Bash: rm x (denied)")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "The user doesn't want to proceed with this tool use",
+        "PreToolUse:mcp__db__drop hook error: no",
+        "Permission to x was denied",
+    ],
+)
+def test_a_server_cannot_make_its_call_look_refused(tmp_path: Path, transcript: Transcript, words: str) -> None:
+    transcript.called("toolu_1", "mcp__db__drop", {"table": "x"}, words, f"Error: {words}", error=True)
+    deed = one_call(transcript, tmp_path)
+    assert (deed.allowed.denied, deed.status) == (False, None)
+    assert deed.call is not None
+    assert (deed.call.ok, deed.call.error) == (False, words)
+
+
+def test_a_person_can_refuse_the_call_of_a_server(tmp_path: Path, transcript: Transcript) -> None:
+    words = "The user doesn't want to proceed with this tool use. The tool use was rejected"
+    transcript.called("toolu_1", "mcp__db__drop", {"table": "x"}, words, "User rejected tool use", error=True)
+    deed = one_call(transcript, tmp_path)
+    assert (deed.allowed.denied, deed.status) == (True, "blocked")

@@ -13,6 +13,8 @@ from claude_transcripts import (
     text,
 )
 
+from aver.ingest.claude_words import of_user
+
 
 @pytest.fixture
 def transcript() -> Transcript:
@@ -149,3 +151,13 @@ def test_settings_are_told_when_they_change(tmp_path: Path, transcript: Transcri
         ("at-8", "ended by the model"),
     ]
     assert deeds[-1].ends_session
+
+
+def test_a_command_with_many_beginnings_of_arguments_is_read_at_once() -> None:
+    text = "<command-name>/x</command-name>" + "<command-args>" * 200_000
+    said = of_user({}, text)
+    assert said is not None
+    assert said.summary == "prompt: /x"
+    whole = of_user({}, "<command-name>/x</command-name><command-args>y z</command-args>")
+    assert whole is not None
+    assert whole.summary == "prompt: /x y z"

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from aver.ingest.cline import ADAPTER, SERVERS
 from aver.ingest.cline_calls import xml_calls
+from aver.ingest.cline_turn import OPEN_MAX
 from aver.ingest.contract import Reader, Source, Turn, raw
 from aver.ingest.deed import Deed
 from aver.ledger import open_ledger
@@ -722,3 +723,38 @@ def test_the_writer_of_tasks_writes_what_cline_writes(native: Task) -> None:
     answer = native.api[shown["conversationHistoryIndex"] + 1]
     assert answer["content"][-1]["name"] == "read_file"
     assert tasks.TASK in str(native.directory)
+
+
+DENIAL = "The user denied this operation."
+IGNORED = "Access to a is blocked by the .clineignore file settings."
+MCP = {"serverName": "db", "type": "use_mcp_tool", "toolName": "drop", "arguments": "{}"}
+MCP_CALL = {"server_name": "db", "tool_name": "drop", "arguments": "{}"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "sort", "shown", "name", "arguments", "words", "denied"),
+    [
+        ("say", "tool", tool("readFile", "a"), "read_file", {"path": "a"}, DENIAL, False),
+        ("ask", "tool", tool("readFile", "a"), "read_file", {"path": "a"}, DENIAL, True),
+        ("say", "use_mcp_server", MCP, "use_mcp_tool", MCP_CALL, DENIAL, False),
+        ("ask", "use_mcp_server", MCP, "use_mcp_tool", MCP_CALL, DENIAL, True),
+        ("ask", "use_mcp_server", MCP, "use_mcp_tool", MCP_CALL, IGNORED, False),
+        ("say", "tool", tool("readFile", "a"), "read_file", {"path": "a"}, IGNORED, True),
+    ],
+)
+def test_what_was_not_asked_was_not_refused(
+    native: Task, kind: str, sort: str, shown: Any, name: str, arguments: dict[str, Any], words: str, denied: bool
+) -> None:
+    deed = one_call(native, kind, sort, shown, name, arguments, words)
+    assert deed.allowed.denied is denied
+
+
+def test_calls_that_never_come_to_an_end_are_given_out(native: Task) -> None:
+    native.begin()
+    for number in range(OPEN_MAX + 3):
+        native.show("say", "tool", tool("readFile", f"p{number}"))
+    path = native.write()
+    turn = ADAPTER.turn(Source(tool="cline", session=TASK, path=path, appends=False))
+    records = [raw(f"ui:{number}", json.dumps(message).encode()) for number, message in enumerate(native.ui)]
+    told = [deed for record in records for deed in turn.take(record) if deed.what == "call"]
+    assert [deed.call.arguments["path"] for deed in told if deed.call] == ["p0", "p1", "p2"]

@@ -612,6 +612,31 @@ def test_two_rollouts_are_never_taken_for_one(tmp_path: Path) -> None:
     assert sorted(session for session, _, _ in found) == sorted([SESSION, AGENT])
 
 
+def test_no_rollout_takes_the_place_of_another(tmp_path: Path) -> None:
+    day = tmp_path / ".codex" / "sessions"
+    real = rollouts.write(day / rollouts.name_of(), rollouts.commands().lines())
+    forged = [day / "rollout-0000.jsonl", day / "rollout-2026-05-30T11-00-00-x.jsonl"]
+    for path in forged:
+        rollouts.write(path, rollouts.commands().lines())
+    found = {path: session for session, _, path in sources(around(tmp_path))}
+    assert found == {real.name: SESSION, **{path.name: path.stem for path in forged}}
+
+
+def test_a_server_cannot_make_its_call_look_refused() -> None:
+    lines = Rollout().meta().turn().calls("mcp__db__drop", "c", {}).output("c", "user rejected MCP tool call").lines()
+    deed = told(lines)[-1]
+    assert not deed.allowed.denied
+
+
+def test_calls_that_never_end_are_given_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aver.ingest.codex_turn.WAITING_MAX", 2)
+    rollout = Rollout().meta().turn()
+    for number in range(5):
+        rollout.calls("exec_command", f"c{number}", {"cmd": "x"}).tokens(number + 1, 1)
+    deeds = [deed for deed in told(rollout.lines()) if deed.call]
+    assert [(deed.key, deed.status) for deed in deeds] == [(f"c{number}", "pending") for number in range(5)]
+
+
 def test_a_fork_is_a_session_of_its_own(tmp_path: Path) -> None:
     lines = Rollout().meta(AGENT, forked_from_id=PARENT).lines()
     rollouts.write(tmp_path / ".codex" / "sessions" / rollouts.name_of(AGENT), lines)

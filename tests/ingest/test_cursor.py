@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -220,6 +221,31 @@ def test_what_was_rejected_did_not_happen(
     assert deed.call is not None
     assert deed.call.ok is False
     assert deed.side_effects == ()
+
+
+def test_a_server_cannot_make_its_call_look_rejected(around: Surroundings, store: Store) -> None:
+    deed = call_of(around, store, called("b", "mcp_db_drop", {"table": "x"}, {"rejected": True}))
+    assert not deed.allowed.denied
+    assert deed.call is not None
+    assert deed.call.ok
+
+
+def test_a_column_that_is_computed_is_not_read(around: Surroundings) -> None:
+    path = database_of(around)
+    path.parent.mkdir(parents=True)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE cursorDiskKV (key TEXT AS ('composerData:' || hex(zeroblob(9))), value BLOB)")
+        connection.execute("INSERT INTO cursorDiskKV VALUES ('{}')")
+        connection.commit()
+    assert list(ADAPTER.locate(around)) == []
+
+
+def test_the_same_conversation_in_two_projects_is_two_transcripts(around: Surroundings, tmp_path: Path) -> None:
+    path = transcript(around.home, [line("user", "one")])
+    other = around.home / ".cursor" / "projects" / "0" / "agent-transcripts" / path.name
+    other.parent.mkdir(parents=True)
+    other.write_text(path.read_text())
+    assert {source.path for source in ADAPTER.locate(around)} == {path, other}
 
 
 def test_who_allowed_it_is_not_guessed(around: Surroundings, store: Store) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -115,6 +116,62 @@ def test_hook_and_transcript_together_are_verified(ledger: Ledger, tmp_path: Pat
     seal_deed(ledger, "ticker", "one", Deed(what="call", key="a", summary="Bash", call=told))
     follow(ledger, path)
     assert reconciled(ledger, path).verdict.status == "verified"
+
+
+def test_hook_and_transcript_that_tell_of_other_arguments_are_named(ledger: Ledger, tmp_path: Path) -> None:
+    told = Call(tool="Bash", id="a", arguments={"command": "rm -r /"}, result="x", ok=True)
+    seal_deed(ledger, "ticker", "one", Deed(what="call", key="a", summary="Bash", call=told))
+    path = write(tmp_path / "one.jsonl", call("a", command="ls"), done("a", "x"))
+    follow(ledger, path)
+    verdict, counts = reconciled(ledger, path)
+    assert (verdict.status, counts.mismatched) == ("qualified", 1)
+    assert "tell otherwise of ticker:one:a: arguments" in verdict.check("transcript").reason
+
+
+def test_what_is_no_whole_record_is_named(ledger: Ledger, transcript: Path) -> None:
+    with transcript.open("ab") as file:
+        file.write(b'{"say": "I never said that"}')
+    verdict, _ = reconciled(ledger, transcript)
+    assert verdict.status == "qualified"
+    assert "ends with 28 bytes" in verdict.check("transcript").reason
+
+
+def test_the_call_of_another_agent_is_not_taken_for_its_own(ledger: Ledger, transcript: Path, tmp_path: Path) -> None:
+    kid = write(tmp_path / "one~kid.jsonl", {"junk": 1})
+    follow(ledger, kid)
+    with kid.open("ab") as file:
+        file.write(b'{"call": "a", "tool": "Bash"}\n{"done": "a", "out": "never sealed"}\n')
+    verdict, counts = reconciled(ledger, transcript, kid)
+    assert (verdict.status, counts.seen_not_sealed) == ("qualified", 1)
+
+
+def test_a_session_that_goes_on_in_another_directory_is_two_transcripts(ledger: Ledger, tmp_path: Path) -> None:
+    sources = [
+        replace(source_at(write(tmp_path / below / "one.jsonl", {"odd": below}, call(below), done(below))), below=below)
+        for below in ("here", "there")
+    ]
+    for source in (*sources, *sources):
+        follower = Follower(ledger, ADAPTER, source)
+        assert follower.step().notes == ()
+        follower.rest()
+    verdict, counts = reconcile(ledger, ADAPTER, sources, ["ticker.one"])
+    assert (verdict.status, counts) == ("verified", Counts(sealed_and_seen=4))
+    sources[0].path.write_bytes(sources[0].path.read_bytes().replace(b"here", b"hare"))
+    assert reconcile(ledger, ADAPTER, sources, ["ticker.one"]).verdict.status == "failed"
+
+
+def test_a_forged_transcript_does_not_stand_for_the_real_one(ledger: Ledger, tmp_path: Path) -> None:
+    forged = source_at(write(tmp_path / "0" / "one.jsonl", call("a", command="ls"), done("a", "harmless")))
+    follower = Follower(ledger, ADAPTER, replace(forged, below="0"))
+    follower.step()
+    follower.rest()
+    real = source_at(write(tmp_path / "1" / "one.jsonl", call("a", command="rm -r /"), done("a", "gone")))
+    follower = Follower(ledger, ADAPTER, replace(real, below="1"))
+    follower.step()
+    follower.rest()
+    sources = [replace(forged, below="0"), replace(real, below="1")]
+    verdict, counts = reconcile(ledger, ADAPTER, sources, ["ticker.one"])
+    assert (verdict.status, counts.seen_not_sealed) == ("failed", 1)
 
 
 def test_a_tampered_ledger_fails_here_too(ledger: Ledger, transcript: Path, tmp_path: Path) -> None:

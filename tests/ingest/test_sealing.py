@@ -275,6 +275,92 @@ def test_two_agents_that_call_their_calls_alike_lose_none(ledger: Ledger, tmp_pa
     assert [ledger.head(chain).count for chain in (CHAIN, f"{CHAIN}.a", f"{CHAIN}.b")] == [1, 1, 1]
 
 
+def test_a_call_that_a_subagent_has_too_is_not_taken_for_sealed(ledger: Ledger, tmp_path: Path) -> None:
+    parent = write(tmp_path / "one.jsonl", call("c0"), done("c0", agent="a"))
+    follower(ledger, write(tmp_path / "one~a.jsonl", call("c1"), done("c1", "the subagent's"))).step()
+    following = follower(ledger, parent)
+    following.step()  # It knows both chains from now on.
+    write(parent, call("c1"), done("c1", "its own"))
+    following.step()
+    assert contents(ledger)[-1]["execution"]["tool_calls"][0]["result"] == "its own"
+
+
+def test_what_ends_later_is_added_to_the_call_of_its_own_agent(ledger: Ledger, tmp_path: Path) -> None:
+    follower(ledger, write(tmp_path / "one.jsonl", call("c1"), done("c1", "another's"))).step()
+    path = write(tmp_path / "one~a.jsonl", call("c1"))
+    following = follower(ledger, path)
+    following.step()
+    following.end()
+    write(path, done("c1", "its own"))
+    following.step()
+    begun, child = contents(ledger, f"{CHAIN}.a")
+    assert (child["parent_id"], child["outcome"]["result"]["says"]["result"]) == (begun["id"], "its own")
+
+
+def test_a_hook_tells_of_the_call_of_its_own_agent(ledger: Ledger, tmp_path: Path) -> None:
+    follower(ledger, write(tmp_path / "one.jsonl", call("c1"), done("c1"))).step()
+    for _ in range(2):
+        told = Call(tool="Bash", id="c1", result="seen", ok=True)
+        seal_deed(ledger, "ticker", "one", Deed(what="call", key="c1", summary="Bash", call=told, agent="a"))
+    (record,) = contents(ledger, f"{CHAIN}.a")
+    assert record["execution"]["tool_calls"][0]["result"] == "seen"
+    follower(ledger, write(tmp_path / "one~a.jsonl", call("c1"), done("c1", "seen"))).step()
+    assert keys(ledger, f"{CHAIN}.a") == [f"ticker:one:c1@{CHAIN}.a", f"ticker:one:c1@{CHAIN}.a:transcript"]
+
+
+def test_a_result_is_not_lost_where_another_took_the_call_for_lost(ledger: Ledger, tmp_path: Path) -> None:
+    path = write(tmp_path / "one.jsonl", call("c1"))
+    watching = follower(ledger, path)
+    watching.step()
+    other = follower(ledger, path)
+    other.step()
+    other.end()
+    write(path, done("c1", "at last"))
+    watching.step()
+    assert contents(ledger)[-1]["outcome"]["result"]["says"]["result"] == "at last"
+    assert follower(ledger, path).step().children == 0
+
+
+@pytest.mark.parametrize("name", ["c1:hook", "c1:transcript"])
+def test_a_transcript_cannot_take_the_place_of_what_is_added(ledger: Ledger, tmp_path: Path, name: str) -> None:
+    path = write(tmp_path / "one.jsonl", call(name), done(name), call("c1"), done("c1", "told"))
+    seen = Deed(what="call", key="c1", summary="Bash", call=Call(tool="Bash", id="c1", result="seen", ok=True))
+    if name == "c1:hook":
+        follower(ledger, path).step()
+        seal_deed(ledger, "ticker", "one", seen)
+    else:
+        seal_deed(ledger, "ticker", "one", seen)
+        follower(ledger, path).step()
+    (child,) = [
+        content
+        for content in contents(ledger)
+        if "adds_to" in content["context"]["environment"]["aver"].get("refs", {})
+    ]
+    assert child["outcome"]["result"]["differs"] == ["result"]
+
+
+def test_what_stands_in_the_place_of_another_is_sealed(ledger: Ledger, tmp_path: Path) -> None:
+    path = write(tmp_path / "one.jsonl", {"odd": 1}, {"odd": 2}, {"odd": 3})
+    following = follower(ledger, path)
+    following.step()
+    path.unlink()
+    write(path, {"odd": 4}, {"odd": 5})
+    assert len(following.step().notes) == 1
+    told = [content["outcome"]["result"] for content in contents(ledger)]
+    assert [result for result in told if "odd" in result] == [{"odd": number} for number in (1, 2, 3, 4, 5)]
+
+
+def test_what_comes_after_it_was_emptied_is_counted_from_the_beginning(ledger: Ledger, tmp_path: Path) -> None:
+    path = write(tmp_path / "one.jsonl", {"odd": 1}, {"odd": 2})
+    following = follower(ledger, path)
+    following.step()
+    path.write_bytes(b"")
+    assert len(following.step().notes) == 1
+    write(path, {"odd": 3})
+    following.step()
+    assert contents(ledger)[-1]["context"]["environment"]["transcript"]["through"]["count"] == 1
+
+
 # --- killed in the middle
 
 KILLED = """

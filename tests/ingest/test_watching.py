@@ -5,11 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from jsonl_tool import ADAPTER, call, done, source_at, write
 
+from aver.errors import Unavailable
+from aver.ingest.contract import Source
 from aver.ingest.stamps import NAME, Stamps
 from aver.ingest.watching import QUIET, Seen, Watch, catch_up
 from aver.ledger import Ledger, open_ledger
@@ -128,6 +131,50 @@ def test_a_quiet_session_is_rested_and_goes_on(ledger: Ledger, around: Surroundi
 
 
 # --- stamps only save time
+
+
+def test_what_cannot_be_read_stops_nothing_else(ledger: Ledger, around: Surroundings) -> None:
+    loop = transcript(around, "a")
+    watch = Watch(ledger, [ADAPTER], around)
+    list(watch.begin())
+    loop.symlink_to(loop)
+    write(transcript(around), {"say": "one"})
+    seen = list(watch.look([str(loop), str(transcript(around))]))
+    assert {source.session: bool(sealing.notes) for source, sealing in seen} == {"a": True, "one": False}
+    assert count(ledger) == 1
+    loop.unlink()
+    write(loop, {"say": "two"})
+    list(watch.look([str(loop)]))
+    assert count(ledger, "ticker.a") == 1
+
+
+def test_what_could_not_be_sealed_is_sealed_later(
+    ledger: Ledger, around: Surroundings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(transcript(around), {"say": "one"})
+    watch = Watch(ledger, [ADAPTER], around)
+
+    def full(*_: object, **__: object) -> None:
+        raise Unavailable("no space left")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ledger, "append_many", full)
+        (seen,) = watch.look([str(transcript(around))])
+    assert "no space left" in seen.sealing.notes[0]
+    assert count(ledger) == 0
+    list(watch.look([str(transcript(around))]))
+    assert count(ledger) == 1
+
+
+def test_a_tool_whose_place_cannot_be_read_stops_no_other(ledger: Ledger, around: Surroundings) -> None:
+    def locked(_: Surroundings) -> Iterator[Source]:
+        raise Unavailable("cannot read state.vscdb: Permission denied")
+
+    write(transcript(around), {"say": "one"})
+    warnings: list[str] = []
+    broken = replace(ADAPTER, title="Broken", locate=locked)
+    list(Watch(ledger, [broken, ADAPTER], around, warnings.append).look([str(transcript(around))]))
+    assert (count(ledger), warnings) == (1, ["Broken: cannot read state.vscdb: Permission denied"])
 
 
 def test_a_stamp_saves_reading_and_a_lost_one_costs_only_that(ledger: Ledger, around: Surroundings) -> None:

@@ -57,9 +57,9 @@ class Form(NamedTuple):
 
 
 # A key begins where a word does, or right after an escape: `\n` and `%3D` are how a line or a value begins in text
-# that was quoted once more, and `[31m` is how a colour ends on a terminal.
+# that was quoted once more, `[31m` is how a colour ends on a terminal, `-` is how a line begins that a diff removes.
 _START = (
-    r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2})|(?<=\\u[0-9A-Fa-f]{4})"
+    r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2})|(?<=\\u[0-9A-Fa-f]{4})|(?<=(?m:^)-)|(?<=\\n-)"
     r"|(?<=\[m)|(?<=[\[;][0-9]m)|(?<=[\[;][0-9]{2}m))"
 )
 _END = r"(?![A-Za-z0-9_-])"

@@ -202,7 +202,7 @@ def _ingest(stage: Path, screen: Screen | None) -> tuple[list[Ingested], Verdict
         sessions.append(session)
         if screen is not None:
             seen = session.reconciled.counts.sealed_and_seen
-            words = f"  {session.title:<12}  {plural(session.records, 'record')} sealed, {seen} of them seen again  "
+            words = f"  {session.title:<12}  {plural(session.records, 'record')} sealed, {seen} seen again  "
             marks = status_parts(screen, session.reconciled.verdict)
             screen.line("  ", *marks, words, Painted(_brief(session.chain), "dim"))
     edited = edited_afterwards(home, user)
@@ -211,7 +211,7 @@ def _ingest(stage: Path, screen: Screen | None) -> tuple[list[Ingested], Verdict
         place = _short(_brief(str(bad.place.chain)), bad.place.sequence) if bad else ""
         found = f"{bad.code:<22}  {place}" if bad else edited.status
         word = Painted("caught", "good") if bad else Painted("NOT CAUGHT", "bad")
-        screen.line("  ", word, f"  {'a transcript edited afterwards':<30}  ", Painted(found, "warn"))
+        screen.line("  ", word, "  a transcript edited  ", Painted(found, "warn"))
     return sessions, edited
 
 

@@ -37,12 +37,13 @@ class EventLog:
         """Append those of the events that are not there yet. `Unavailable` where that does not work: try again later.
 
         What others wrote since our last line is looked through, and before our first line all of it: so several
-        servers that follow one run write each of its events once.
+        servers that follow one run write each of its events once. The events are taken while nobody else writes: what
+        others wrote before our last line, they had from records that we had seen by then.
         """
-        lines = [event.line() for event in events]
-        if not lines:
-            return
         with self._locked() as folder:
+            lines = [event.line() for event in events]
+            if not lines:
+                return
             there = self._written_by_others(folder)
             self._end = _append(folder, [line for line in lines if line.rstrip(b"\n") not in there])
 

@@ -31,15 +31,17 @@ class Projection:
 
     def bring_up(self, run_id: str) -> None:
         """Add the events of a run's newest records. `Unavailable` if that cannot be done now: try again later."""
-        chains = (gate_chain(run_id), run_chain(run_id))
-        counts = {chain: self._ledger.head(chain).count for chain in chains}
-        starts = {chain: self._seen.get(chain, 0) for chain in chains}
-        events = sorted(
-            (event for chain in chains for event in _events(self._ledger, chain, starts[chain], counts[chain])),
-            key=lambda event: event.timestamp,
-        )
-        self._log.add(events)
+        counts: dict[str, int] = {}
+        self._log.add(self._new(run_id, counts))
         self._seen |= counts
+
+    def _new(self, run_id: str, counts: dict[str, int]) -> Iterator[Event]:
+        """The events of what is new, and in `counts` how far that goes: found out when the first is taken."""
+        chains = (gate_chain(run_id), run_chain(run_id))
+        counts |= {chain: self._ledger.head(chain).count for chain in chains}
+        starts = {chain: self._seen.get(chain, 0) for chain in chains}
+        events = (event for chain in chains for event in _events(self._ledger, chain, starts[chain], counts[chain]))
+        yield from sorted(events, key=lambda event: event.timestamp)
 
 
 def rebuild(ledger: Ledger, directory: Path) -> int:

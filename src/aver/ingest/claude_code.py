@@ -18,11 +18,11 @@ from typing import Any
 from aver.ingest.claude_messages import Begun, Held, Lane, Origin, Spending
 from aver.ingest.claude_places import TOOL, deletes_after, located, places
 from aver.ingest.claude_results import AGENT_TOOLS, Outcome, outcome_of, subject_of
-from aver.ingest.claude_settings import KNOWN, SKIPPED, Change, Settings, authority_of
+from aver.ingest.claude_settings import KNOWN, SKIPPED, Change, Settings, authority_of, decision_in
 from aver.ingest.claude_values import Json, items, light, one_line, words
 from aver.ingest.claude_words import Said, of_attachment, of_system, of_user
 from aver.ingest.contract import Adapter, Raw, Source, line_key
-from aver.ingest.deed import Allowed, Call, Deed, Prompt, unknown
+from aver.ingest.deed import FROM_WORDS, Allowed, Call, Deed, Prompt, unknown
 from aver.ingest.lines import LineReader
 from aver.ingest.records import UNREADABLE, as_json, parsed
 from aver.ingest.times import ms_between, utc
@@ -134,7 +134,7 @@ class Transcript:
         elif sort.endswith("tool_use") and words(block.get("id")):
             yield from self._begin(lane, message, origin, block)
         elif sort.endswith("tool_result") and words(block.get("tool_use_id")) in self._begun:
-            yield from self._finish(lane, origin, block, None, None)
+            yield from self._finish(lane, origin, block, {})
         else:
             yield self._unknown(origin, f"assistant {sort}", block)
 
@@ -184,10 +184,10 @@ class Transcript:
         message = record.get("message")
         content = message.get("content") if isinstance(message, dict) else None
         results = [block for block in items(content) if isinstance(block, dict) and block.get("type") == "tool_result"]
-        # Beside more than one result nobody could say whose the object is.
-        data = record.get("toolUseResult") if len(results) == 1 else None
+        # Beside more than one result nobody could say whose they are.
+        beside = record if len(results) == 1 else {}
         for number, block in enumerate(results):
-            yield from self._finish(lane, origin.numbered(number), block, data, record.get("toolDenialKind"))
+            yield from self._finish(lane, origin.numbered(number), block, beside)
         said = of_user(record, content)
         if said is not None:
             yield from self._over(lane)
@@ -195,7 +195,7 @@ class Transcript:
         elif not results:
             yield self._unknown(origin, "user", record)
 
-    def _finish(self, lane: Lane, origin: Origin, block: Json, data: Any, denial_kind: Any) -> Iterator[Deed]:
+    def _finish(self, lane: Lane, origin: Origin, block: Json, beside: Json) -> Iterator[Deed]:
         begun = self._begun.pop(words(block.get("tool_use_id")), None)
         if begun is None:
             yield self._unknown(origin, "the result of no known call", light(block))
@@ -204,10 +204,16 @@ class Transcript:
             yield from self._over(lane)
         call = begun.call
         self._forget_asking(call)
-        outcome = outcome_of(call.tool, call.arguments, block, data, denial_kind)
-        if begun.denied_by and not outcome.ok:
-            denied = Allowed(by="policy", reference=f"hook={begun.denied_by}", denied=True)
-            outcome = replace(outcome, allowed=denied, note=" (denied)", side_effects=(), status=None)
+        data, decided = beside.get("toolUseResult"), decision_in(beside)
+        outcome = outcome_of(call.tool, call.arguments, block, data, beside.get("toolDenialKind"))
+        if begun.denied_by:
+            decided = Allowed(by="policy", reference=f"hook={begun.denied_by}", denied=True)
+        if decided is not None and decided.denied and not outcome.ok:
+            outcome = replace(outcome, allowed=decided, note=" (denied)", side_effects=(), status=None)
+        elif decided is not None and outcome.allowed is None and not decided.denied:
+            outcome = replace(outcome, allowed=decided)
+        if data is None and outcome.ok:
+            begun.origin = begun.origin._replace(environment={**begun.origin.environment, **FROM_WORDS})
         begun.launched = outcome.launched or begun.launched
         launched = self._lanes.get(begun.launched)
         if launched is not None and launched.agent:

@@ -12,11 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from aver.errors import Unavailable
 from aver.ingest.claude_values import words
 from aver.ingest.contract import Source
 from aver.ingest.lines import LineReader
+from aver.ingest.plain import read_plain
 from aver.ingest.records import parsed
 from aver.surroundings import Surroundings
 
@@ -40,11 +42,7 @@ def places(around: Surroundings) -> Iterator[Path]:
 
 def deletes_after(around: Surroundings) -> int:
     """After how many days Claude Code deletes transcripts: by its settings, or by itself."""
-    try:
-        with open(_home(around) / "settings.json", "rb") as file:
-            settings = parsed(file.read(SETTINGS_MAX))
-    except OSError:
-        return KEPT_DAYS
+    settings = _value_in(_home(around) / "settings.json", SETTINGS_MAX)
     days = settings.get("cleanupPeriodDays") if isinstance(settings, dict) else None
     return days if isinstance(days, int) and not isinstance(days, bool) and days >= 0 else KEPT_DAYS
 
@@ -91,11 +89,14 @@ def _below(place: Path, path: Path) -> str:
 
 
 def _launching_call(path: Path) -> str:
-    beside = path.with_suffix(".meta.json")
-    try:
-        if beside.stat().st_size > BESIDE_MAX:
-            return ""
-        value = parsed(beside.read_bytes())
-    except OSError:
-        return ""
+    value = _value_in(path.with_suffix(".meta.json"), BESIDE_MAX)
     return words(value.get("toolUseId")) if isinstance(value, dict) else ""
+
+
+def _value_in(path: Path, most: int) -> Any:
+    """The JSON value in a file; None where there is no such file, or none that can be read."""
+    try:
+        data = read_plain(path, most)
+    except Unavailable:
+        return None
+    return None if data is None else parsed(data)

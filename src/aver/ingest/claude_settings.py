@@ -6,13 +6,14 @@ is resumed. Only what is different from before is told.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from aver.ingest.claude_values import Json, light, one_line, words
 from aver.ingest.deed import Allowed
 from aver.values import dataclass
 
-__all__ = ["KNOWN", "SKIPPED", "Change", "Settings", "authority_of"]
+__all__ = ["KNOWN", "SKIPPED", "Change", "Settings", "authority_of", "decision_in"]
 
 SKIPPED = (
     "file-history-snapshot",  # Copies of files, for undoing: the edits themselves are told.
@@ -62,6 +63,29 @@ def authority_of(mode: str) -> Allowed:
     if mode == "bypassPermissions":
         return Allowed(by="autonomous", reference=reference)
     return Allowed(by="policy" if mode in _BY_RULE else "unknown", reference=reference)
+
+
+def decision_in(record: Json) -> Allowed | None:
+    """Who decided about a call, as newer versions write it beside its result; None where that is the mode, or not told.
+    The kind of a denial does not tell: where nobody can be asked, that counts as rejected by the user."""
+    found = record.get("permissionDecision")
+    told = found if isinstance(found, dict) else {}
+    decision, source = words(told.get("decision")), words(told.get("source"))
+    if decision == "reject" and source:
+        if source.startswith("user"):
+            return Allowed(by="unknown", reference="rejected by the user", denied=True)
+        why = one_line(words(told.get("reasonCode"))) or one_line(source)
+        return Allowed(by="policy", reference=f"permission_decision={why}", denied=True)
+    if decision == "accept" and source in _DECIDERS:
+        return Allowed(by=_DECIDERS[source], reference=f"permission_decision={source}")
+    return None
+
+
+_DECIDERS: Mapping[str, Literal["human_approved", "policy"]] = {
+    "user_temporary": "human_approved",
+    "user_permanent": "human_approved",
+    "hook": "policy",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,18 +13,16 @@ final, in order. A file that is being rewritten, and is not whole, gives nothing
 
 from __future__ import annotations
 
-import os
-import stat
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from aver.errors import Unavailable
 from aver.ingest.changes import Status, is_settled, status_of
 from aver.ingest.cline_turn import TaskTurn
 from aver.ingest.cline_values import face_of
 from aver.ingest.contract import Adapter, Raw, Reader, Source, Turn, raw
 from aver.ingest.pieces import elements
+from aver.ingest.plain import read_plain
 from aver.ingest.records import as_json, parsed
 from aver.surroundings import Surroundings, user_data
 
@@ -117,7 +115,7 @@ class TaskReader:
 
     def _metadata(self) -> Iterator[Raw]:
         """What is around the task, whenever what is worth telling of it is new."""
-        data = _content(self._directory / METADATA)
+        data = read_plain(self._directory / METADATA, FILE_MAX)
         record = parsed(data) if data else None
         face = str(face_of(record)) if isinstance(record, dict) else ""
         if data and face and face != self._face:
@@ -131,7 +129,7 @@ class TaskReader:
         if status is None:
             return []
         if self._read.get(name) != status:
-            found = elements(_content(path) or b"")
+            found = elements(read_plain(path, FILE_MAX) or b"")
             if found is None:
                 return None
             self._lists[name] = found
@@ -193,21 +191,6 @@ def _is_final(message: Any, *, followed: bool) -> bool:
 
 def _stamp(directory: Path) -> str:
     return ";".join(str(status_of(directory / name)) for name in (UI, API, METADATA))
-
-
-def _content(path: Path) -> bytes | None:
-    """What a file holds; None where it is gone, is no file, or is too large."""
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as error:
-        raise Unavailable(f"cannot read {path}: {error.strerror}") from error
-    with os.fdopen(handle, "rb") as file:
-        status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > FILE_MAX:
-            return None
-        return file.read(FILE_MAX)
 
 
 ADAPTER = Adapter(tool=TOOL, title="Cline", locate=locate, read=read, turn=turn, places=places)

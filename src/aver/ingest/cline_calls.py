@@ -45,7 +45,7 @@ _RESULT = re.compile(r"\s*\[([A-Za-z0-9_.-]{1,120})(.*?)\] Result:(?:\n|$)", re.
 _DETAILS = re.compile(r"\s*<environment_details>").match
 _DIRECTORY = re.compile(r"# Current Working Directory \(([^)\n]{1,1024})\)").search
 
-UNTAKEN_MAX = 256
+UNTAKEN_MAX = 64
 """Calls, the newest, among which the one that was shown is looked for: it is one of the last few."""
 
 SEARCHED = 20_000

@@ -367,8 +367,8 @@ class TaskTurn:
 
 
 OPEN_MAX = 16
-"""Calls that may be open at once. Cline makes one after the other, or a few in one request; the first of more is told as
-it is, so that no task takes for ever."""
+"""Calls that may be open at once. Cline makes one after the other, or a few in one request; the first of more is told
+as it is, so that no task takes for ever."""
 
 TITLE_MAX = 120
 """Characters of a task's first line that name its session."""

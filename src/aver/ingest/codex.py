@@ -15,14 +15,17 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from io import BufferedReader
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from aver.errors import Unavailable
 from aver.ingest.codex_records import line_of
 from aver.ingest.codex_turn import CodexTurn
 from aver.ingest.contract import Adapter, Raw, Reader, Source, Turn, raw
 from aver.ingest.deed import Deed
 from aver.ingest.lines import LineReader
+from aver.ingest.plain import open_plain
 from aver.surroundings import Surroundings
 
 __all__ = ["ADAPTER"]
@@ -93,11 +96,12 @@ def _owned(around: Surroundings) -> Iterator[tuple[Path, _Owner]]:
 def _owner(path: Path) -> _Owner | None:
     """Whose a rollout is; None where its first line is still being written, or it cannot be read."""
     try:
-        if not path.is_file():  # Opening a pipe would hang us.
+        file = open_plain(path)
+        if file is None:
             return None
-        with path.open("rb") as file:
-            first = file.readline(FIRST_LINE_MAX)
-    except OSError:
+        with file, BufferedReader(file) as lines:
+            first = lines.readline(FIRST_LINE_MAX)
+    except (OSError, Unavailable):
         return None
     if not first.endswith(b"\n") and len(first) < FIRST_LINE_MAX:
         return None
@@ -154,13 +158,13 @@ class _CompressedFile:
         if self._given:
             return []
         digest, size = hashlib.sha256(), 0
-        try:
-            with self._path.open("rb") as file:
-                while piece := file.read(PIECE):
-                    digest.update(piece)
-                    size += len(piece)
-        except OSError:
+        file = open_plain(self._path)
+        if file is None:
             return []
+        with file:
+            while piece := file.read(PIECE):
+                digest.update(piece)
+                size += len(piece)
         self._given = True
         return [Raw("file", b"", digest.hexdigest(), size)]
 

@@ -56,7 +56,8 @@ _COMES_FIRST = ("web_search_end", "WebSearch", "image_generation_end", "ImageGen
 
 
 WAITING_MAX = 256
-"""Calls that may be open at once. Codex makes a few; what has more is told as it is, so that no rollout takes for ever."""
+"""Calls that may be open at once. Codex makes a few; the first of more are told as they are, so that no rollout takes
+for ever."""
 
 
 class CodexTurn:
@@ -89,7 +90,11 @@ class CodexTurn:
     def take(self, raw: Raw) -> Iterable[Deed]:
         line = line_of(raw)
         if line is None:
-            return [*self._held_back(None), *self._flush(), self._unknown(raw.place, "", _kept(raw), None, line_key(raw))]
+            return [
+                *self._held_back(None),
+                *self._flush(),
+                self._unknown(raw.place, "", _kept(raw), None, line_key(raw)),
+            ]
         if self._is_copy(line):
             return []
         return [*self._held_back(line), *self._told(line)]

@@ -50,8 +50,8 @@ def raw(place: str, data: bytes) -> Raw:
 
 
 def line_key(record: Raw) -> str:
-    """The key of a line that has no id of its own: its number, and what it says. If another stands there, after the file
-    was replaced, it is not taken for this one."""
+    """The key of a line that has no id of its own: its number, and what it says. If another stands there, after the
+    file was replaced, it is not taken for this one."""
     return f"at-{record.place}-{record.sha256[:16]}"
 
 

@@ -95,7 +95,7 @@ class Rows(NamedTuple):
 
 def conversations(connection: sqlite3.Connection) -> dict[str, Rows]:
     """The conversations that there are, by their keys: no value is read."""
-    if not _is_table(connection, "cursorDiskKV"):
+    if not {"key", "value"} <= _columns(connection, "cursorDiskKV"):
         return {}
     rows = connection.execute(
         "SELECT key, rowid FROM cursorDiskKV WHERE key > ? AND key < ?", (COMPOSER, "composerData;")
@@ -246,6 +246,7 @@ def _is_table(connection: sqlite3.Connection, name: str) -> bool:
 
 
 def _columns(connection: sqlite3.Connection, table: str) -> set[str]:
+    """The columns of a plain table that hold what was written: one that is computed could be anything, of any size."""
     if not _is_table(connection, table):
         return set()
     return {str(row[1]) for row in connection.execute(f"PRAGMA table_info({table})")}

@@ -8,15 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
+from types import MappingProxyType
 from typing import Any, Literal
 
 from aver.values import dataclass
 
-__all__ = ["Allowed", "Call", "Deed", "Prompt", "Tokens", "What", "unknown"]
+__all__ = ["FROM_WORDS", "Allowed", "Call", "Deed", "Prompt", "Tokens", "What", "unknown"]
 
 What = Literal["prompt", "call", "answer", "session", "note", "unknown"]
 """What a deed is: what a person asked; a tool call; what the model said; a session's beginning, end or settings;
 something else that the tool recorded (a compaction, an attachment, a rollback); a record of a sort not known."""
+
+
+FROM_WORDS = MappingProxyType({"outcome_from": "words"})
+"""In the environment of a call: its result and diff were made of its arguments and of the words that the model got.
+Whoever saw the call itself knows more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from aver.capsule.block import BLOCK, block_of, of_kind
 from aver.capsule.model import Capsule, Context, Outcome
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput
+from aver.ingest.deed import FROM_WORDS
 from aver.ingest.drafting import TRANSCRIPT, Draft
 
 __all__ = ["LEFT", "bare", "child_of", "deed_key", "id_of", "key_in", "records_under"]
@@ -56,10 +57,15 @@ def child_of(first: Sealed, later: Draft, via: str) -> Draft:
     before = {**_call(said[0]), "diff": _diff(content["outcome"])}
     told = {**_call(calls[0]), "diff": _diff(capsule.outcome.to_dict())}
     after = externalised({"result": told})[0]["result"]  # Long texts stand in the first by their digests.
-    # What the first left unsaid, it does not say otherwise: a hook does not get the words that the model gets.
-    differs = sorted(name for name in before if before[name] is not None and not _alike(before[name], after[name]))
+    # What one leaves unsaid, it does not say otherwise: a hook does not get the words that the model gets.
+    told_by_both = [name for name in before if before[name] is not None and after[name] is not None]
+    differs = sorted(name for name in told_by_both if not _alike(before[name], after[name]))
     unsaid = sorted(name for name in before if before[name] is None and after[name] is not None)
+    roughly = [name for name in differs if name in ("diff", "result")] if _is_from_words(capsule) else []
+    differs = [name for name in differs if name not in roughly]
     result: dict[str, Any] = {"via": via, "agrees": not differs}
+    if roughly:
+        result["not_compared"] = roughly
     if differs:
         result["differs"] = differs
     if differs or unsaid:
@@ -85,9 +91,13 @@ def child_of(first: Sealed, later: Draft, via: str) -> Draft:
     return Draft(of_kind(child, "record", {"adds_to": id_of(first)}), later.blobs)
 
 
+def _is_from_words(capsule: Capsule) -> bool:
+    return all(capsule.context.environment.get(name) == value for name, value in FROM_WORDS.items())
+
+
 def _alike(one: Any, other: Any) -> bool:
-    """Whether two accounts say the same, as far as both say something: one may have only the words that a model got, and
-    the other what they were made of, too."""
+    """Whether two accounts say the same, as far as both say something: one may have only the words that a model got,
+    and the other what they were made of, too."""
     return _stands_in(one, other) or _stands_in(other, one)
 
 
@@ -95,9 +105,11 @@ def _stands_in(less: Any, more: Any) -> bool:
     """Whether all of one account stands in another, be it under another name."""
     if less == more or not isinstance(more, dict):
         return bool(less == more)
-    if not isinstance(less, dict):
-        return less in more.values()
-    return all(value == more[name] if name in more else value in more.values() for name, value in less.items())
+    named = less if isinstance(less, dict) else {None: less}
+    # Nothing stands anywhere: without a name, an empty text says nothing of what was there.
+    return all(
+        value == more[name] if name in more else bool(value) and value in more.values() for name, value in named.items()
+    )
 
 
 def _call(said: Mapping[str, Any]) -> dict[str, Any]:

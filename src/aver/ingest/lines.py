@@ -10,17 +10,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from aver.errors import Unavailable
 from aver.ingest.contract import RECORD_MAX, Raw, raw
+from aver.ingest.plain import open_plain
 
 __all__ = ["LineReader"]
-
-_PLAIN = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-"""A pipe put in the file's place must not hang us. Windows knows neither, and has no such pipes."""
 
 PIECE = 1024 * 1024
 """Bytes read at a time."""
@@ -43,16 +39,11 @@ class LineReader:
 
     def __call__(self) -> Iterator[Raw]:
         self.started_anew = False
-        try:
-            handle = os.open(self._path, _PLAIN)
-        except (FileNotFoundError, NotADirectoryError):
+        file = open_plain(self._path)
+        if file is None:
             return
-        except OSError as error:
-            raise Unavailable(f"cannot read {self._path}: {error.strerror}") from error
-        with os.fdopen(handle, "rb", buffering=0) as file:
-            status = os.fstat(handle)
-            if not stat.S_ISREG(status.st_mode):
-                return
+        with file:
+            status = os.fstat(file.fileno())
             file.seek(max(0, self._at - len(self._tail)))
             self._look_again(status, file.read(len(self._tail)))
             file.seek(self._at)

@@ -169,8 +169,8 @@ def _hold(source: Source, adapter: Adapter, sealed: Sequence[_Record], tally: Ta
 
 
 def _told_by(sealed: Iterable[_Record], source: Source, now: _Now) -> set[tuple[str, str]]:
-    """Of what a transcript tells, what is sealed: from it, or from another that has the very same records. What rests on
-    other records under the same key is something else."""
+    """Of what a transcript tells, what is sealed: from it, or from another that has the very same records. What rests
+    on other records under the same key is something else."""
     here = set(now.digests.values())
     elsewhere = ((record, {digest for _, digest in _pairs((record.seen or {}).get("records"))}) for record in sealed)
     alike = {(record.chain, record.key) for record, digests in elsewhere if digests and digests <= here}

@@ -131,6 +131,24 @@ def test_the_watcher_makes_the_same_deed(tmp_path: Path) -> None:
     assert (hooked.key, hooked.summary, hooked.call) == (watched.key, watched.summary, watched.call)
 
 
+def test_a_patch_is_sealed_as_the_watcher_would(tmp_path: Path) -> None:
+    call = {"type": "custom_tool_call", "call_id": "call_3", "name": "apply_patch", "input": PATCH}
+    changes = {str(tmp_path / "a.py"): {"type": "add", "content": "x = 1\n"}}
+    made = {"type": "FileChange", "id": "call_3", "changes": changes, "status": "completed", "stdout": "Success.\n"}
+    lines = [
+        {"type": "response_item", "payload": call},
+        {"type": "event_msg", "payload": {"type": "item_completed", "item": made}},
+    ]
+    output = "Exit code: 0\nWall time: 0 seconds\nOutput:\nSuccess.\n"
+    (tmp_path / "rollout.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    about = {"tool_name": "apply_patch", "tool_input": {"command": PATCH}, "tool_use_id": "call_3"}
+    fire("codex", "PostToolUse", payload("PostToolUse", tmp_path, tool_response=output, **about))
+    (content,) = sealed(CHAIN)
+    assert content["execution"]["tool_calls"][0]["result"] == {"exit_code": 0, "output": "Success.\n"}
+    assert content["outcome"]["result"]["diff"] == "--- /dev/null\n+++ b/a.py\n@@ -0,0 +1 @@\n+x = 1\n"
+    assert content["outcome"]["side_effects"] == ["wrote a.py"]
+
+
 def test_without_the_rollout_it_is_not_known_whether_a_call_worked(tmp_path: Path) -> None:
     for event in (told(tmp_path), {**told(tmp_path), "transcript_path": None}):
         [deed] = HOOK.read("PostToolUse", event).deeds

@@ -1,0 +1,42 @@
+"""Calls take the decisions about them, under whichever name a hook knew the tool."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from aver.gate.action import Action
+from aver.gate.door import judge
+from aver.ingest.deed import Call, Deed
+from aver.ingest.rulings import rulings_in
+from aver.ingest.sealing import seal_deed
+from aver.ingest.telling import told
+from aver.ledger import Ledger
+
+PATCH = "*** Begin Patch\n*** Add File: a.py\n+x = 1\n*** End Patch"
+
+
+@pytest.mark.parametrize(
+    ("asked", "called"),
+    [
+        (("Bash", {"command": "ls"}), ("exec_command", {"cmd": "ls", "yield_time_ms": 1000})),
+        (("Bash", {"command": "ls"}), ("shell", {"command": ["bash", "-lc", "ls"]})),
+        (("Bash", {"command": "ls", "cwd": "/w/below"}), ("Bash", {"command": "ls", "description": "List"})),
+        (("apply_patch", {"patch": PATCH}), ("apply_patch", {"input": PATCH})),
+        (("Read", {"file_path": "/w/a"}), ("Read", {"file_path": "/w/a"})),
+    ],
+)
+def test_a_call_takes_the_decision_about_it(ledger: Ledger, asked: Any, called: Any) -> None:
+    action = Action(type="tool_call", tool=asked[0], arguments=asked[1], session="one", workspace="/w")
+    judge(ledger, action)
+    judge(ledger, replace(action, arguments={"command": "something else"}))
+    call = Call(tool=called[0], id="c1", arguments=called[1], ok=True)
+    step = told(seal_deed(ledger, "codex", "one", Deed(what="call", key="c1", summary="it", call=call)))
+    rulings = rulings_in(ledger, "gate.one")
+    taken = rulings.take(step)
+    assert taken is not None
+    assert taken.arguments == asked[1]
+    assert rulings.take(step) is None
+    assert len(rulings.left()) == 1
