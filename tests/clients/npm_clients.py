@@ -43,7 +43,7 @@ _NO_REGISTRY = frozenset(
 def installed(package: str) -> Path:
     """The directory with the commands of a package. Skips the test where npm or the registry is missing."""
     place = _cache() / re.sub(r"[^a-z0-9.]+", "-", package).strip("-")
-    with _held(place.with_suffix(".lock")):
+    with _held(place.with_name(f"{place.name}.lock")):
         if not place.is_dir():
             _install(package, place)
     return place / "node_modules" / ".bin"

@@ -13,7 +13,7 @@ from pages import ROOT
 
 pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 
-TARGETS = {"demo", "test", "test-all", "lint", "bench", "clean"}
+TARGETS = {"demo", "test", "test-all", "test-clients", "lint", "bench", "clean"}
 
 
 @pytest.fixture

@@ -115,7 +115,9 @@ def test_an_append_rides_out_a_restart(own_server: Server, url: str) -> None:
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize("calamity", ["the server is killed", "the network is parted"])
+@pytest.mark.parametrize(
+    "calamity", [pytest.param("the server is killed", marks=pytest.mark.long), "the network is parted"]
+)
 def test_in_mid_commit(own_server: Server, url: str, aver_home: Path, fault: Fault, calamity: str) -> None:
     """The commit or its answer is lost, and then all is away for a while. The caller gets its record, which is there
     once; whoever tries again by the key meets that one."""
