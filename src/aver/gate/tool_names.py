@@ -107,6 +107,7 @@ _TOOLS = _named(
         "Task Agent new_task dispatch_agent TodoWrite TodoRead update_plan EnterPlanMode ExitPlanMode": _SPEAKS,
         "attempt_completion ask_followup_question AskUserQuestion plan_mode_respond think sequentialthinking": _SPEAKS,
         "BashOutput TaskOutput get_terminal_output manage_todo_list": _SPEAKS,
+        "ToolSearch TaskCreate TaskList TaskGet TaskUpdate": _SPEAKS,
         "KillShell KillBash TaskStop": _SIGNALS,
         "save_memory update_memory memory create_rule new_rule write_rule update_rules": _STEERS,
     }
