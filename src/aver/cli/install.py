@@ -40,7 +40,7 @@ def _next_steps(given: argparse.Namespace) -> Iterator[str]:
     if given.only == "mcp" or given.project is not None:
         return
     if "codex" in given.clients:
-        yield "codex, if it has hooks, runs those that you trust: start it, enter /hooks, and trust Aver's"
+        yield "codex, if it has hooks, runs those that you trust: start it, enter /hooks, and trust those of Aver"
     if "cline" in given.clients:
         yield "cline runs hooks if they are enabled in its settings, under Features"
     yield "aver doctor tries every hook out"
