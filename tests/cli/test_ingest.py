@@ -13,6 +13,8 @@ from running_aver import Aver
 from aver.cli.demo_sessions import CLAUDE_SESSION, write_sessions
 from aver.surroundings import Surroundings
 
+pytestmark = pytest.mark.both_stores
+
 TOOLS = ("claude-code", "codex", "cursor", "cline")
 
 
