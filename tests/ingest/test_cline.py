@@ -10,13 +10,14 @@ from typing import Any
 import cline_tasks as tasks
 import pytest
 from cline_tasks import EDIT, MODEL, TASK, Task, surroundings, tasks_of, tool, whole
+from following import Follower
 from hypothesis import given
 from hypothesis import strategies as st
 
 from aver.ingest.cline import ADAPTER, SERVERS
 from aver.ingest.cline_calls import xml_calls
 from aver.ingest.cline_turn import OPEN_MAX
-from aver.ingest.contract import Reader, Source, Turn, raw
+from aver.ingest.contract import Source, raw
 from aver.ingest.deed import Deed
 from aver.ledger import open_ledger
 from aver.surroundings import Surroundings
@@ -37,32 +38,13 @@ def native(around: Surroundings) -> Task:
     return Task(tasks_of(around))
 
 
-class Follower:
-    """Reads a source on, and keeps what it says."""
-
-    def __init__(self, source: Source) -> None:
-        self.reader: Reader = ADAPTER.read(source)
-        self.turn: Turn = ADAPTER.turn(source)
-        self.places: list[str] = []
-
-    def step(self) -> list[Deed]:
-        deeds: list[Deed] = []
-        for record in self.reader():
-            self.places.append(record.place)
-            deeds += self.turn.take(record)
-        return deeds
-
-    def all(self) -> list[Deed]:
-        return [*self.step(), *self.turn.end()]
-
-
 def source_of(task: Task) -> Source:
     path = task.write()
     return Source(tool="cline", session=TASK, path=path, appends=False)
 
 
 def deeds_of(task: Task) -> list[Deed]:
-    return Follower(source_of(task)).all()
+    return Follower(ADAPTER, source_of(task)).all()
 
 
 def calls(deeds: Iterable[Deed]) -> list[Deed]:
@@ -320,7 +302,7 @@ def test_without_a_history_what_was_shown_is_told(native: Task) -> None:
     whole(native)
     path = native.write()
     path.with_name("api_conversation_history.json").unlink()
-    deeds = Follower(Source(tool="cline", session=TASK, path=path, appends=False)).all()
+    deeds = Follower(ADAPTER, Source(tool="cline", session=TASK, path=path, appends=False)).all()
     told = {deed.summary: deed for deed in calls(deeds)}
     edit = told["editedExistingFile: src/p.py (+2/-1)"]
     assert (edit.allowed.by, edit.status) == ("unknown", "pending")
@@ -337,7 +319,7 @@ def test_a_call_without_a_result_is_told_at_the_end(task: Task) -> None:
     task.request()
     task.show("ask", "command", "make deploy")
     task.call("execute_command", {"command": "make deploy"})
-    follower = Follower(source_of(task))
+    follower = Follower(ADAPTER, source_of(task))
     assert calls(follower.step()) == []
     (deed,) = follower.turn.end()
     assert (deed.status, deed.allowed.by, deed.side_effects) == ("pending", "unknown", ())
@@ -533,7 +515,7 @@ def test_it_is_told_as_it_happens_and_the_same_as_afterwards(task: Task, tmp_pat
     """Written after every message and every step of the history, what is told is what is told at the end."""
     final = Task(tmp_path / "final", native=task.native)
     whole(final)
-    live = Follower(source_of(task))
+    live = Follower(ADAPTER, source_of(task))
     deeds: list[Deed] = []
     task.metadata()
     api = iter(final.api)
@@ -551,7 +533,7 @@ def test_it_is_told_as_it_happens_and_the_same_as_afterwards(task: Task, tmp_pat
     task.write()
     deeds += live.step()
     deeds += live.turn.end()
-    after = Follower(source_of(final)).all()
+    after = Follower(ADAPTER, source_of(final)).all()
     assert sorted(deeds, key=lambda deed: deed.key) == sorted(after, key=lambda deed: deed.key)
     assert len(live.places) == len(set(live.places))
 
@@ -559,7 +541,7 @@ def test_it_is_told_as_it_happens_and_the_same_as_afterwards(task: Task, tmp_pat
 def test_what_is_being_written_is_not_final(native: Task) -> None:
     native.begin()
     native.show("say", "text", "half", partial=True)
-    follower = Follower(source_of(native))
+    follower = Follower(ADAPTER, source_of(native))
     assert [deed.what for deed in follower.step()] == ["prompt"]
     native.request(tokensOut=0, cost=0)
     native.write()
@@ -576,7 +558,7 @@ def test_what_is_being_written_is_not_final(native: Task) -> None:
 def test_a_file_that_is_not_whole_gives_nothing_this_time(native: Task, torn: str, name: str) -> None:
     whole(native)
     source = source_of(native)
-    follower = Follower(source)
+    follower = Follower(ADAPTER, source)
     kept = source.path.with_name(name).read_text()
     source.path.with_name(name).write_text(torn)
     assert follower.step() == []
@@ -588,7 +570,7 @@ def test_a_checkpoint_that_is_restored_cuts_the_list(native: Task) -> None:
     native.begin()
     native.request()
     native.show("say", "text", "one way")
-    follower = Follower(source_of(native))
+    follower = Follower(ADAPTER, source_of(native))
     assert [deed.text for deed in follower.step()] == ["Refactor the parser", "one way"]
     del native.ui[-1]
     native.show("say", "text", "another way")
@@ -606,7 +588,7 @@ def test_what_takes_the_place_of_a_call_does_not_take_its_result(task: Task) -> 
     task.call("execute_command", {"command": "make"})
     task.result("Command executed.\nOutput:\nthe first")
     task.request()
-    follower = Follower(source_of(task))
+    follower = Follower(ADAPTER, source_of(task))
     (first,) = calls(follower.step())
     del task.ui[kept[0] :], task.api[kept[1] :]
     task.show("say", "command", "make test")
@@ -700,11 +682,11 @@ def test_whatever_a_task_says_it_is_read(sample: Task, data: st.DataObject) -> N
     path.with_name("api_conversation_history.json").write_text(json.dumps(api))
     path.with_name("task_metadata.json").write_text(json.dumps(data.draw(JSON)))
     source = Source(tool="cline", session=TASK, path=path, appends=False)
-    deeds = Follower(source).all()
+    deeds = Follower(ADAPTER, source).all()
     keys = [deed.key for deed in deeds]
     assert all(keys)
     assert len(keys) == len(set(keys))
-    assert Follower(source).all() == deeds
+    assert Follower(ADAPTER, source).all() == deeds
 
 
 @given(st.lists(st.binary(max_size=60), max_size=4), st.sampled_from(["ui", "api", "metadata", "else"]))

@@ -15,10 +15,11 @@ from typing import Any
 import cursor_stores as stores
 import pytest
 from cursor_stores import CONVERSATION, MODEL, Store, asked, called, database_of, line, said, surroundings, transcript
+from following import Follower
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aver.ingest.contract import Reader, Source, Turn, raw
+from aver.ingest.contract import Source, raw
 from aver.ingest.cursor import ADAPTER
 from aver.ingest.deed import Deed
 from aver.ledger import open_ledger
@@ -37,29 +38,13 @@ def store(around: Surroundings) -> Iterable[Store]:
     opened.close()
 
 
-class Follower:
-    """Reads a source on, and keeps what it says."""
-
-    def __init__(self, source: Source) -> None:
-        self.reader: Reader = ADAPTER.read(source)
-        self.turn: Turn = ADAPTER.turn(source)
-        self.places: list[str] = []
-
-    def step(self) -> list[Deed]:
-        deeds: list[Deed] = []
-        for record in self.reader():
-            self.places.append(record.place)
-            deeds += self.turn.take(record)
-        return deeds
-
-
 def only(around: Surroundings) -> Source:
     (source,) = ADAPTER.locate(around)
     return source
 
 
 def deeds_of(around: Surroundings) -> list[Deed]:
-    return Follower(only(around)).step()
+    return Follower(ADAPTER, only(around)).step()
 
 
 def of(deeds: Iterable[Deed], key: str) -> Deed:
@@ -119,10 +104,12 @@ def test_a_subagent_has_a_chain_of_its_own_below_its_parent(around: Surroundings
     found = {(source.session, source.agent): source for source in ADAPTER.locate(around)}
     assert set(found) == {(CONVERSATION, ""), (CONVERSATION, "sub-1")}
     assert found[CONVERSATION, "sub-1"].launched_by == "toolu_t"
-    launch = of(Follower(found[CONVERSATION, ""]).step(), "toolu_t")
+    launch = of(Follower(ADAPTER, found[CONVERSATION, ""]).step(), "toolu_t")
     assert launch.launched == "sub-1"
     assert launch.side_effects == ("delegated to explore",)
-    assert [deed.text for deed in Follower(found[CONVERSATION, "sub-1"]).step() if deed.what == "prompt"] == ["look"]
+    assert [deed.text for deed in Follower(ADAPTER, found[CONVERSATION, "sub-1"]).step() if deed.what == "prompt"] == [
+        "look"
+    ]
     opened.close()
 
 
@@ -391,7 +378,7 @@ def test_older_versions_keep_bubbles_in_the_conversation(around: Surroundings, s
     )
     value = json.dumps(stores.legacy(*bubbles))
     store.put(f"composerData:{CONVERSATION}", value)
-    follower = Follower(only(around))
+    follower = Follower(ADAPTER, only(around))
     deeds = follower.step()
     assert [(deed.what, deed.key) for deed in deeds][1:] == [
         *(("prompt", "u"), ("answer", "n"), ("call", "toolu_b"), ("answer", "3")),
@@ -425,7 +412,7 @@ def test_ids_with_anything_in_them_are_keys(around: Surroundings, store: Store) 
 def test_each_bubble_is_given_once_when_it_is_final(around: Surroundings, store: Store) -> None:
     running = called("b", "run_terminal_cmd", {"command": "make"}, status="running")
     store.conversation(asked("u", "go"), said("t", "I beg"), status="generating")
-    follower = Follower(only(around))
+    follower = Follower(ADAPTER, only(around))
     assert [deed.key for deed in follower.step()][1:] == ["u"]  # The text may grow.
     store.conversation(asked("u", "go"), said("t", "I begin."), running, status="generating")
     (text,) = follower.step()
@@ -451,7 +438,7 @@ def test_each_bubble_is_given_once_when_it_is_final(around: Surroundings, store:
 def test_a_call_that_never_ended_is_told_at_the_end(around: Surroundings, store: Store) -> None:
     hung = called("b", "run_terminal_cmd", {"command": "server"}, status="running")
     store.conversation(asked("u", "start"), hung, asked("v", "stop"), said("w", "ok"))
-    follower = Follower(only(around))
+    follower = Follower(ADAPTER, only(around))
     assert [deed.key for deed in follower.step()][1:] == ["u", "v", "w"]
     (deed,) = follower.turn.end()
     assert (deed.key, deed.status) == ("toolu_b", "pending")
@@ -472,16 +459,16 @@ def test_reading_again_gives_the_same(around: Surroundings, store: Store) -> Non
     live = None
     for count in range(1, len(bubbles) + 1):
         store.conversation(*bubbles[:count], status="generating")
-        live = live or Follower(only(around))
+        live = live or Follower(ADAPTER, only(around))
         live.step()
     store.conversation(*bubbles)
-    live = Follower(only(around)).step()
+    live = Follower(ADAPTER, only(around)).step()
     assert live == deeds_of(around)
 
 
 def test_a_title_that_comes_later_is_told(around: Surroundings, store: Store) -> None:
     store.conversation(asked("u", "go"), name=None, status="generating")
-    follower = Follower(only(around))
+    follower = Follower(ADAPTER, only(around))
     first, _ = follower.step()
     assert first.title is None
     store.conversation(asked("u", "go"), name="A good name", status="generating")
@@ -534,7 +521,7 @@ def test_it_is_read_while_cursor_writes_it(around: Surroundings, store: Store) -
     assert beside(store.path) == {*names, "state.vscdb-shm"}
     before = [(store.path.parent / name).read_bytes() for name in names]
     store.connection.execute("BEGIN IMMEDIATE")
-    follower = Follower(only(around))
+    follower = Follower(ADAPTER, only(around))
     assert [deed.key for deed in follower.step()][1:] == ["u", "b"]
     assert [(store.path.parent / name).read_bytes() for name in names] == before
     store.put(f"bubbleId:{CONVERSATION}:c", said("c", "not yet"))
@@ -628,7 +615,7 @@ def test_authorship_is_told_once_for_each_state(around: Surroundings, store: Sto
     stores.commit(path, "c0ffee", request="r1")
     stores.commit(path, "facade", request="r9")
     store.conversation(asked("u", "go"), said("b", "ok"), status="generating")
-    follower = Follower(only(around))
+    follower = Follower(ADAPTER, only(around))
     assert not [deed for deed in follower.step() if deed.key.startswith("authorship:")]
     store.conversation(asked("u", "go"), said("b", "ok"))
     first = follower.step()[-1]
@@ -679,7 +666,7 @@ def test_a_conversation_without_a_database_is_read_from_its_transcript(around: S
     )
     source = only(around)
     assert (source.session, source.path, source.appends) == (CONVERSATION, path, True)
-    prompt, edited, ran, ended, answer, torn, future = Follower(source).step()
+    prompt, edited, ran, ended, answer, torn, future = Follower(ADAPTER, source).step()
     assert (prompt.key[:5], prompt.text, prompt.at) == ("at-1-", "tidy up", "2026-01-02T03:04:05+00:00")
     assert (edited.key, edited.summary) == ("call-7", "StrReplace: src/p.py (+2/-1)")
     assert edited.call is not None
@@ -769,12 +756,12 @@ def test_whatever_a_conversation_says_it_is_read(
     store.put("composerData:legacy", json.dumps({**stores.legacy(), "conversation": bubbles}))
     store.put("composerData:odd", json.dumps(more))
     for source in ADAPTER.locate(around):
-        follower = Follower(source)
+        follower = Follower(ADAPTER, source)
         deeds = [*follower.step(), *follower.turn.end()]
         keys = [deed.key for deed in deeds]
         assert all(keys)
         assert len(keys) == len(set(keys))
-        again = Follower(source)
+        again = Follower(ADAPTER, source)
         assert [*again.step(), *again.turn.end()] == deeds
     store.close()
 

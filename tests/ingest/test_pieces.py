@@ -22,8 +22,9 @@ def test_elements_are_what_stands_there(values: list[object], spaced: bool) -> N
 
 @given(st.binary(max_size=40))
 def test_any_bytes_are_read(data: bytes) -> None:
-    elements(data)
-    members(data)
+    found, named = elements(data), members(data)
+    assert found is None or all(isinstance(part, bytes) and part in data for part in found)
+    assert named is None or isinstance(named, dict)
 
 
 @pytest.mark.parametrize("cut", range(1, 22))

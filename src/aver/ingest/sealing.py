@@ -34,7 +34,7 @@ from aver.ingest.later import LEFT, bare, child_of, deed_key, id_of, key_in, rec
 from aver.ledger import Ledger
 from aver.values import dataclass
 
-__all__ = ["Follower", "Mark", "Sealing", "mark_of", "next_digest", "seal_deed"]
+__all__ = ["Follower", "Mark", "Sealing", "mark_in", "next_digest", "seal_deed"]
 
 BATCH = 500
 """Drafts of one commit: then a durable write costs next to nothing for each."""
@@ -51,6 +51,9 @@ class Mark:
 
     count: int
     digest: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"count": self.count, "digest": self.digest}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +83,9 @@ def next_digest(before: bytes, raw: Raw) -> bytes:
     return hashlib.sha256(before + bytes.fromhex(raw.sha256)).digest()
 
 
-def mark_of(content: Mapping[str, Any], file: str) -> Mark | None:
-    """What a capsule says of how far a transcript was read."""
-    seen = records_under(content)
-    through = seen.get("through") if seen is not None and seen.get("file") == file else None
+def mark_in(seen: Mapping[str, Any] | None) -> Mark | None:
+    """How far a transcript was read, by what a capsule says of it."""
+    through = None if seen is None else seen.get("through")
     if not isinstance(through, dict):
         return None
     count, digest = through.get("count"), through.get("digest")
@@ -168,7 +170,7 @@ class Follower:
     def rest(self) -> Sealing:
         """Nothing more comes for a while: seal how far the transcript was read, and close its chains."""
         done = Sealing()
-        mark = Mark(self._count, self._digest.hex())
+        mark = self._mark()
         if self._count and self._sealed_through != mark:
             done = self._note(f"read:{mark.count}:{mark.digest[:32]}", "the transcript was read to here", mark)
         for chain in sorted(self._read_chains):
@@ -185,12 +187,18 @@ class Follower:
             deed = replace(deed, agent=agent, cause=deed.cause or source.launched_by)
         chain = chain_of(source.tool, source.session, agent)
         self._look_at(chain)
-        seen = {
-            "file": source.file,
-            "records": [[place, self._digests[place]] for place in deed.places if place in self._digests],
-            "through": {"count": self._count, "digest": self._digest.hex()},
+        return _Due(chain, key_of(source.tool, source.session, deed.key), deed, self._seen(deed.places))
+
+    def _seen(self, places: Iterable[str]) -> dict[str, Any]:
+        """What a capsule says of the transcript: the raw records that it rests on, and how far it was read."""
+        return {
+            "file": self.source.file,
+            "records": [[place, self._digests[place]] for place in places if place in self._digests],
+            "through": self._mark().to_dict(),
         }
-        return _Due(chain, key_of(source.tool, source.session, deed.key), deed, seen)
+
+    def _mark(self) -> Mark:
+        return Mark(self._count, self._digest.hex())
 
     def _flush(self, batch: list[_Due]) -> Sealing:
         """Seal what is not sealed yet: one commit for each chain."""
@@ -245,7 +253,8 @@ class Follower:
         done = Sealing()
         for (key, draft), record in zip(drafts, sealed, strict=True):
             if not record.existed:
-                self._sealed_through = mark_of(draft.capsule.to_dict(), self.source.file) or self._sealed_through
+                seen = draft.capsule.context.environment.get(TRANSCRIPT)
+                self._sealed_through = mark_in(seen) or self._sealed_through
                 done += (
                     Sealing(children=1) if draft.capsule.parent_id and key.endswith(_CHILDREN) else Sealing(sealed=1)
                 )
@@ -315,7 +324,8 @@ class Follower:
             content = record.to_dict()
             if key := key_in(content):
                 self._known[chain, deed_key(key, chain)] = _state(content)
-            mark = mark_of(content, self.source.file)
+            seen = records_under(content)
+            mark = mark_in(seen) if seen is not None and seen.get("file") == self.source.file else None
             if mark is not None and (self._last is None or mark.count > self._last.count):
                 self._last = mark
 
@@ -338,7 +348,7 @@ class Follower:
 
     def _replaced(self) -> Sealing:
         """The transcript is another now, or was cut while we followed it."""
-        before = Mark(self._count, self._digest.hex())
+        before = self._mark()
         if not before.count:
             return Sealing()
         self._begin()
@@ -346,16 +356,9 @@ class Follower:
 
     def _note(self, key: str, words: str, mark: Mark) -> Sealing:
         source = self.source
-        deed = Deed(
-            what="note", key=key, summary=words, result={"count": mark.count, "digest": mark.digest}, agent=source.agent
-        )
-        seen = {
-            "file": source.file,
-            "records": [],
-            "through": {"count": self._count, "digest": self._digest.hex()},
-        }
+        deed = Deed(what="note", key=key, summary=words, result=mark.to_dict(), agent=source.agent)
         chain = chain_of(source.tool, source.session, source.agent)
-        draft = drafted(source.tool, source.session, deed, seen)
+        draft = drafted(source.tool, source.session, deed, self._seen(()))
         loud = () if key.startswith("read:") else (f"{source.path}: {words}",)
         return replace(self._append(chain, [(own_key(source.tool, source.session, key), draft)]), notes=loud)
 

@@ -16,7 +16,18 @@ from typing import Any
 
 from aver.clock import now
 from aver.ingest.deed import Deed
-from aver.ingest.hooks.contract import Hook, Reading, Reply, Ruling, first_line, happened, objects, text, written
+from aver.ingest.hooks.contract import (
+    Hook,
+    Reading,
+    Reply,
+    Ruling,
+    first_line,
+    happened,
+    objects,
+    provenance,
+    text,
+    written,
+)
 
 __all__ = ["HOOK"]
 
@@ -66,11 +77,7 @@ def _told(event: str, payload: Mapping[str, Any], agent: str) -> Deed:
 
 def _happened(event: str, summary: str, payload: Mapping[str, Any], **more: Any) -> Deed:
     said = {name: value for name, value in payload.items() if name not in _BULKY and name != "agent_id"}
-    return happened(event, summary, {"event": event, **said}, environment=_environment(payload), **more)
-
-
-def _environment(payload: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: payload[name] for name in _PROVENANCE if payload.get(name)}
+    return happened(event, summary, {"event": event, **said}, environment=provenance(payload, _PROVENANCE), **more)
 
 
 def _called(event: str, payload: Mapping[str, Any], agent: str) -> Deed:
@@ -106,7 +113,7 @@ def _called(event: str, payload: Mapping[str, Any], agent: str) -> Deed:
         call=call,
         status=found.status,
         side_effects=found.side_effects,
-        environment=_environment(payload),
+        environment=provenance(payload, _PROVENANCE),
         agent=agent,
         launched=found.launched,
     )

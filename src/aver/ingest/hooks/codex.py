@@ -24,7 +24,18 @@ from typing import Any
 
 from aver.clock import now
 from aver.ingest.deed import Call, Deed
-from aver.ingest.hooks.contract import Hook, Reading, Reply, Ruling, first_line, happened, objects, text, written
+from aver.ingest.hooks.contract import (
+    Hook,
+    Reading,
+    Reply,
+    Ruling,
+    first_line,
+    happened,
+    objects,
+    provenance,
+    text,
+    written,
+)
 
 __all__ = ["HOOK"]
 
@@ -68,11 +79,9 @@ def read(event: str, payload: Mapping[str, Any]) -> Reading:
 def _told(event: str, words: str, payload: Mapping[str, Any], **more: Any) -> Deed:
     said = {name: value for name, value in payload.items() if name not in _SAID_ELSEWHERE}
     model = text(payload, "model") or None
-    return happened(event, words, {"event": event, **said}, environment=_environment(payload), model=model, **more)
-
-
-def _environment(payload: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: payload[name] for name in _PROVENANCE if payload.get(name)}
+    return happened(
+        event, words, {"event": event, **said}, environment=provenance(payload, _PROVENANCE), model=model, **more
+    )
 
 
 def _notified(payload: Mapping[str, Any]) -> Reading:
@@ -130,7 +139,7 @@ _FED = re.compile(
 def _called(payload: Mapping[str, Any], session: str, agent: str) -> Deed:
     identifier = text(payload, "tool_use_id")
     deed = _from_rollout(payload, session, identifier) or _from_payload(payload, identifier)
-    return replace(deed, agent=agent, environment={**_environment(payload), **deed.environment}, places=())
+    return replace(deed, agent=agent, environment={**provenance(payload, _PROVENANCE), **deed.environment}, places=())
 
 
 def _from_payload(payload: Mapping[str, Any], identifier: str) -> Deed:

@@ -8,7 +8,7 @@ is left out, and an event that it does not know is told as it is. Whether someth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from aver.clock import new_id, now
@@ -17,7 +17,19 @@ from aver.ingest.deed import Deed, What
 if TYPE_CHECKING:
     from aver.gate.action import Action
 
-__all__ = ["Hook", "Reading", "Reply", "Ruling", "Word", "first_line", "happened", "objects", "text", "written"]
+__all__ = [
+    "Hook",
+    "Reading",
+    "Reply",
+    "Ruling",
+    "Word",
+    "first_line",
+    "happened",
+    "objects",
+    "provenance",
+    "text",
+    "written",
+]
 
 Word = Literal["allow", "ask", "deny", "leave"]
 """It may happen; a person is to be asked; it must not happen; Aver says nothing, and the tool's own rules hold."""
@@ -91,6 +103,11 @@ def objects(payload: Mapping[str, Any], name: str) -> dict[str, Any]:
     """An object in a payload; empty where there is none."""
     value = payload.get(name)
     return value if isinstance(value, dict) else {}
+
+
+def provenance(payload: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """What a payload tells of where an event took place: those of its members that say anything."""
+    return {name: payload[name] for name in names if payload.get(name)}
 
 
 def first_line(words: str) -> str:

@@ -17,7 +17,18 @@ from typing import Any
 
 from aver.clock import now
 from aver.ingest.deed import Allowed, Call, Deed
-from aver.ingest.hooks.contract import Hook, Reading, Reply, Ruling, first_line, happened, objects, text, written
+from aver.ingest.hooks.contract import (
+    Hook,
+    Reading,
+    Reply,
+    Ruling,
+    first_line,
+    happened,
+    objects,
+    provenance,
+    text,
+    written,
+)
 from aver.ingest.records import as_json
 
 __all__ = ["HOOK"]
@@ -65,11 +76,9 @@ def read(event: str, payload: Mapping[str, Any]) -> Reading:
 def _told(event: str, words: str, payload: Mapping[str, Any], **more: Any) -> Deed:
     said = {name: value for name, value in payload.items() if name not in _SAID_ELSEWHERE}
     model = text(payload, "model") or None
-    return happened(event, words, {"event": event, **said}, environment=_environment(payload), model=model, **more)
-
-
-def _environment(payload: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: payload[name] for name in _PROVENANCE if payload.get(name)}
+    return happened(
+        event, words, {"event": event, **said}, environment=provenance(payload, _PROVENANCE), model=model, **more
+    )
 
 
 # --- asking
@@ -149,7 +158,7 @@ def _called(event: str, payload: Mapping[str, Any]) -> Deed:
         ),
         side_effects=() if denied else tuple(effects(tool, arguments, path)),
         launched=launched(tool, result),
-        environment=_environment(payload),
+        environment=provenance(payload, _PROVENANCE),
     )
 
 
@@ -161,7 +170,9 @@ def _edited(event: str, payload: Mapping[str, Any]) -> Deed:
     diff = diff_of("multiedit", {"edits": payload.get("edits")}, None, {}, path) or ""
     said = {"event": event, "file_path": path, "diff": diff}
     words = f"edited: {path} {tally(diff)}"
-    return happened(event, words, said, environment=_environment(payload), model=text(payload, "model") or None)
+    return happened(
+        event, words, said, environment=provenance(payload, _PROVENANCE), model=text(payload, "model") or None
+    )
 
 
 # --- answering
