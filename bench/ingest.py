@@ -3,13 +3,16 @@
     python bench/ingest.py                  10,000 records, then a transcript of 100,000, then a minute of idleness
     python bench/ingest.py --quick          fewer records, ten seconds
 
-A transcript is one of Claude Code: half of its records call a tool, half of them bring the result. It is held to the
-ledger's own batched append of the very capsules that came of it.
+A transcript is one of Claude Code: half of its records call a tool, half of them bring the result, and a call with its
+result becomes one capsule. It is held to the ledger's own batched append of as many capsules as it has records, and of
+the very capsules that came of it.
 """
 
 from __future__ import annotations
 
 import argparse
+import copy
+import itertools
 import json
 import os
 import shutil
@@ -79,11 +82,11 @@ def write(path: Path, start: int, count: int) -> None:
         file.writelines(f"{line}\n" for line in lines(start, count))
 
 
-def bench_sealing(directory: Path, records: int, rounds: int) -> Line:
+def bench_sealing(directory: Path, records: int, rounds: int) -> list[Line]:
     path = directory / f"{SESSION}.jsonl"
     write(path, 0, records)
     source = Source(tool="claude-code", session=SESSION, path=path)
-    ratios, ours, floors = [], [], []
+    ours, floors, of_its_capsules = [], [], []
     for number in range(rounds):
         with aver.open_ledger(directory / f"ours{number}.db", home=directory / "home") as ledger:
             ledger.append("warm.up", aver.Capsule(type="tool"))
@@ -91,18 +94,33 @@ def bench_sealing(directory: Path, records: int, rounds: int) -> Line:
             started = time.perf_counter()
             follower.step()
             ours.append(time.perf_counter() - started)
-            drafts = [_draft(record.to_dict()) for record in ledger.read(CHAIN)]
-        with aver.open_ledger(directory / f"floor{number}.db", home=directory / "home") as ledger:
-            ledger.append("warm.up", aver.Capsule(type="tool"))
-            started = time.perf_counter()
-            for at in range(0, len(drafts), BATCH):
-                ledger.append_many(CHAIN, drafts[at : at + BATCH])
-            floors.append(time.perf_counter() - started)
-        ratios.append(ours[-1] / floors[-1])
+            contents = [record.to_dict() for record in ledger.read(CHAIN)]
+        of_its_capsules.append(_appended(directory / f"capsules{number}.db", contents, len(contents)))
+        floors.append(_appended(directory / f"records{number}.db", contents, records))
     path.unlink()
-    told = f"{statistics.median(ratios):.2f} x append"
-    floor, own = (f"{1e6 * min(times) / records:.0f} µs a record" for times in (floors, ours))
-    return Line(f"seal a transcript of {records:,} records", floor, own, "-", told, "≤ 2 x")
+    own = f"{1e6 * min(ours) / records:.0f} µs a record"
+    return [
+        Line(name, f"{1e6 * min(times) / records:.0f} µs a record", own, "-", f"{_ratio(ours, times)} x append", bound)
+        for name, times, bound in (
+            (f"seal a transcript of {records:,} records", floors, "≤ 2 x"),
+            (f"… to append its {len(contents):,} capsules alone", of_its_capsules, ""),
+        )
+    ]
+
+
+def _appended(path: Path, contents: list[dict[str, Any]], count: int) -> float:
+    """Seconds to append so many capsules like these, in batches."""
+    drafts = [_draft(copy.deepcopy(content)) for content in itertools.islice(itertools.cycle(contents), count)]
+    with aver.open_ledger(path, home=path.parent / "home") as ledger:
+        ledger.append("warm.up", aver.Capsule(type="tool"))
+        started = time.perf_counter()
+        for at in range(0, count, BATCH):
+            ledger.append_many(CHAIN, drafts[at : at + BATCH])
+        return time.perf_counter() - started
+
+
+def _ratio(ours: list[float], floors: list[float]) -> str:
+    return f"{statistics.median(own / floor for own, floor in zip(ours, floors, strict=True)):.2f}"
 
 
 def _draft(content: dict[str, Any]) -> aver.Capsule:
@@ -161,7 +179,7 @@ def _cpu_of(pid: int) -> float:
 
 def bench_ingest(directory: Path, *, quick: bool) -> list[Line]:
     return [
-        bench_sealing(directory, 2_000 if quick else 10_000, 3 if quick else 5),
+        *bench_sealing(directory, 2_000 if quick else 10_000, 3 if quick else 5),
         bench_growth(directory, 5_000 if quick else 100_000),
         bench_idle(directory, 10 if quick else 60),
     ]

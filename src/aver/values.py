@@ -47,7 +47,7 @@ def _made(cls: type, members_of: Callable[[type], dict[str, Any]], *, kw_only: b
 def _frozen(made: type) -> dict[str, Any]:
     values = _compared(made)
     return {
-        "__init__": _init_at_first_use(made, " _set(self, {name!r}, {value})"),
+        "__init__": _init_at_first_use(made, " _set_{name}(self, {value})"),
         "__repr__": _repr,
         "__eq__": _eq_by(values),
         "__hash__": lambda self: hash(values(self)),
@@ -85,9 +85,10 @@ def _init_at_first_use(cls: Any, assignment: str) -> Any:
 
 def _init_of(cls: Any, assignment: str) -> Any:
     """The one function that has to be written for each class: its parameters are the fields."""
-    known: dict[str, Any] = {"_set": _set, "_missing": MISSING}
+    known: dict[str, Any] = {"_missing": MISSING}
     plain, keyword, body = ["self"], list[str](), list[str]()
     for one in fields(cls):
+        known[f"_set_{one.name}"] = getattr(cls, one.name).__set__  # The slot's own is the fastest that may set it.
         if value := _parameter(one, known, keyword if one.kw_only else plain):
             body.append(assignment.format(name=one.name, value=value))
     if hasattr(cls, "__post_init__"):

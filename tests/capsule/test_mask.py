@@ -685,18 +685,33 @@ def _class_of(members: Any) -> str:
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: f"{form.rule} {form.needles[0]}")
 def test_the_shortest_of_every_form_is_seen_as_possible(form: Form) -> None:
     """What `forms_possible` rests on."""
-    assert all(json.dumps(needle)[1:-1] == needle for needle in form.needles)
+    assert all(json.dumps(needle)[1:-1] == needle and re.search("[^0-9a-f-]", needle) for needle in form.needles)
     chance = random.Random(form.needles[0])
     tree = _parser.parse(form.pattern.pattern, form.pattern.flags)
-    for _ in range(200):
+    tried = 0
+    for _ in range(400):
         secret, before = shortest(tree, chance), "12345678"  # A bot's number, for the form that looks at it.
         told = secret.lower() if form.any_case else secret
         if form.pattern.match(secret, 0) or form.pattern.match(before + secret, len(before)):
             assert any(needle in told for needle in form.needles)
             assert form in secret_forms.forms_possible(json.dumps({"said": f"it is {before}{secret}"})), secret
-            break
-    else:
-        pytest.fail("no text was made that this form matches")
+            assert form in secret_forms.forms_possible(json.dumps([f"{secret}\n", secret])), secret
+            tried += 1
+    assert tried, "no text was made that this form matches"
+
+
+@given(st.text(st.sampled_from("tokensTOKENS_secretpasswordkeyPassWdcookieAuthpwdotp-.:=\u212a\u0130 1"), max_size=60))
+def test_a_name_that_sounds_secret_is_seen_as_possible(name: str) -> None:
+    if secret_names.sounds_secret(name) or list(secret_names.assignments_in(name)):
+        assert secret_names.may_name_secret(name.lower()), name
+
+
+@pytest.mark.parametrize(
+    "name", ["tokenSecret", "tokens_token", "xtokens-PASSWD", "passphrase", "tokensKey", "api-key", "_auth", "token"]
+)
+def test_names_around_those_that_are_passed_over_are_seen(name: str) -> None:
+    assert mask({"a": f"{name}=q8Zr4TtW1x", "b": 1}).count == mask({name: "q8Zr4TtW1x"}).count
+    assert secret_names.may_name_secret(name.lower())
 
 
 TELLING = [secret for _, secret in SECRETS] + [f"{before}{secret}{after}" for before, secret, after in GIVEN]
@@ -705,7 +720,7 @@ TELLING = [secret for _, secret in SECRETS] + [f"{before}{secret}{after}" for be
 @given(json_values, st.sampled_from(TELLING))
 def test_masking_a_value_is_masking_each_of_its_texts(value: Any, telling: str) -> None:
     value = {"value": value, "texts": ["nothing", f"first {telling} last"], telling: 1}
-    oracle = masking._Run(masking.Counter(), FORMS)
+    oracle = masking._Run(masking.Counter(), FORMS, others=True)
     assert mask(value).value == masking._walked(value, oracle, 0)
 
 
@@ -718,7 +733,7 @@ def test_masking_a_draft_is_masking_each_of_its_sections(draft: Capsule, telling
     draft = Capsule.from_dict(content)
     masked = mask_draft(draft).to_dict()
     for name in ("trigger", "reasoning", "execution", "outcome"):
-        oracle = masking._Run(masking.Counter(), FORMS)
+        oracle = masking._Run(masking.Counter(), FORMS, others=True)
         walked = masking._walked(draft.to_dict()[name], oracle, 1)
         left = {key: content[name][key] for key in masking._LEFT_ALONE.get(name, ())}
         walked.pop("options_considered", None)

@@ -32,7 +32,7 @@ from aver.capsule.block import BLOCK
 from aver.capsule.canonical import DEPTH_MAX
 from aver.capsule.model import SECTIONS, Capsule
 from aver.capsule.secret_forms import FORMS, MARKS, Form, Span, forms_in, forms_possible
-from aver.capsule.secret_names import NEEDLES, assignments_in, covers_numbers, is_secret_value, sounds_secret
+from aver.capsule.secret_names import assignments_in, covers_numbers, is_secret_value, may_name_secret, sounds_secret
 from aver.errors import NotCanonical
 from aver.values import dataclass
 
@@ -106,7 +106,7 @@ def mask_draft(draft: Capsule, *, opaque: Iterable[str] = ()) -> Capsule:
     texts = {name: _written(content[name]) for name in SECTIONS}
     run = _run_over(texts.values())
     for name, text in texts.items():
-        if text is not None and not run.forms and not _may_hold_others(text):
+        if text is not None and not run.forms and not (run.others and _may_hold_others(text)):
             continue
         left = {key: content[name][key] for key in _LEFT_ALONE.get(name, ())}
         content[name] = {**_walked(content[name], run, 1), **left}
@@ -136,17 +136,20 @@ def _noted(before: Any) -> Counter[str]:
 
 
 class _Run(NamedTuple):
-    """What was masked so far, by rule, and the forms that a secret in this value may have."""
+    """What was masked so far, by rule, the forms that a secret in this value may have, whether it may hold others."""
 
     counts: Counter[str]
     forms: tuple[Form, ...]
+    others: bool
 
 
 def _run_over(texts: Iterable[str | None]) -> _Run:
     """For values that were written so. One that cannot be written is looked through text by text, for every form."""
     texts = list(texts)
-    whole = None if None in texts else "\n".join(text for text in texts if text is not None)
-    return _Run(Counter(), FORMS if whole is None else forms_possible(whole))
+    if None in texts:
+        return _Run(Counter(), FORMS, others=True)
+    whole = "\n".join(text for text in texts if text is not None)
+    return _Run(Counter(), forms_possible(whole), _may_hold_others(whole))
 
 
 def _written(value: Any) -> str | None:
@@ -160,8 +163,7 @@ def _written(value: Any) -> str | None:
 def _may_hold_others(text: str) -> bool:
     """Whether a value written as JSON may hold a secret that has no form of its own: one that is named, a URL's
     password, a private key."""
-    lower = text.lower()
-    if [needle for needle in NEEDLES if needle in lower]:
+    if may_name_secret(text.lower()):
         return True
     return ("://" in text and "@" in text) or '"kty"' in text or any(mark in text for mark in MARKS)
 
@@ -286,8 +288,7 @@ def _text(text: str, run: _Run) -> str:
 
 def _found(text: str, forms: tuple[Form, ...]) -> list[Span]:
     spans = list(forms_in(text, forms))
-    lower = text.lower()
-    if any(needle in lower for needle in NEEDLES):
+    if may_name_secret(text.lower()):
         spans += assignments_in(text)
     return [span for span in spans if not _MARK.fullmatch(text, span.start, span.end)]
 

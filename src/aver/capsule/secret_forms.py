@@ -217,34 +217,53 @@ MARKS = ("PRIVATE KEY", "Private-Lines:")
 """One of these stands before every private key."""
 
 KEY_RUN = 15
-"""Letters, digits, hyphens and underscores that stand together in every key or token but those in `_PIECED`."""
+"""Letters, digits, hyphens and underscores that stand together in every key whose needle consists of such, and the
+needle among them; but for those in `_PIECED`. A test holds this to every form."""
 
-KEY_REACH = 64
-"""Characters before such a run within which the needle of its form stands. Tests hold both to every form."""
+_PIECED = ("eyJ", "whsec_")
+"""Needles of keys that may consist of shorter runs."""
 
-_RUNS = re.compile(rf"[A-Za-z0-9_-]{{{KEY_RUN},}}+").finditer
+_RUN_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
+_SHAPE = bytes(ord("x" if chr(byte) in _RUN_CHARACTERS else " ") for byte in range(256))
+_LONG = b"x" * KEY_RUN
+_OF_DIGESTS = b"0123456789abcdef-"
+"""No needle consists of these alone: digests and ids are seen through at once."""
 
 
 def forms_possible(text: str) -> tuple[Form, ...]:
     """The forms that something in a text may have: those of which a needle stands in it where it could matter.
 
     A record has many texts and hardly ever a needle. So it is looked through once, written as JSON: no needle has a
-    character that JSON escapes. Most needles are those of keys, and only what is around long runs can be one.
+    character that JSON escapes. Most needles are those of keys, and only what is in a long run can be one.
     """
-    lower = _lower(text)
-    around = "\n".join([text[max(0, run.start() - KEY_REACH) : run.end()] for run in _RUNS(text)])
-    found = [at for needle, at in _OF_KEYS if needle in around] if around else []
-    found += [at for needle, at in _OF_PIECES if needle in text]
+    lower, runs = _lower(text), _long_runs(text)
+    found = [at for needle, at in _OF_RUNS if needle in runs] if runs else []
+    found += [at for needle, at in _OF_TEXTS if needle in text]
     found += [at for needle, at in _OF_WORDS if needle in lower]
     return tuple(FORMS[at] for at in sorted(set(found))) if found else ()
 
 
-_PIECED = ("jwt",)
-"""Keys that consist of shorter runs."""
+def _long_runs(text: str) -> str:
+    """All that may be in a key. Looking for them in the text's shape takes no step for most characters."""
+    written = text.encode("utf-8", "surrogatepass")
+    shape = written.translate(_SHAPE)
+    runs, end = [], 0
+    while (start := shape.find(_LONG, end)) != -1:
+        found = shape.find(b" ", start)
+        end = len(shape) if found == -1 else found
+        if written[start:end].strip(_OF_DIGESTS):
+            runs.append(written[start:end])
+    return b" ".join(runs).decode("ascii")
+
+
 _NEEDLES = [(needle, at) for at, form in enumerate(FORMS) for needle in form.needles]
 _OF_WORDS = [(needle, at) for needle, at in _NEEDLES if FORMS[at].any_case]
-_OF_PIECES = [(needle, at) for needle, at in _NEEDLES if FORMS[at].rule in _PIECED]
-_OF_KEYS = [(needle, at) for needle, at in _NEEDLES if (needle, at) not in (*_OF_WORDS, *_OF_PIECES)]
+_OF_RUNS = [
+    (needle, at)
+    for needle, at in _NEEDLES
+    if not FORMS[at].any_case and needle not in _PIECED and _RUN_CHARACTERS.issuperset(needle)
+]
+_OF_TEXTS = [each for each in _NEEDLES if each not in (*_OF_WORDS, *_OF_RUNS)]
 
 
 def forms_in(text: str, among: Iterable[Form] = FORMS) -> Iterator[Span]:

@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from aver.capsule.secret_forms import Span
 
-__all__ = ["assignments_in", "covers_numbers", "is_secret_value", "sounds_secret"]
+__all__ = ["assignments_in", "covers_numbers", "is_secret_value", "may_name_secret", "sounds_secret"]
 
 NAME_MAX = 200
 """Characters of a name that are looked at, from its end: the last word decides."""
@@ -44,10 +44,18 @@ _NO_TOKEN = _words(
 )
 """A token that comes after one of these is counted, or leads to a page."""
 
-NEEDLES = (
-    *("pass", "pwd", "secret", "token", "key", "credential", "cookie", "connection", "otp", "cvv", "cvc", "auth"),
+_NEEDLES = (
+    *("password", "passwd", "passphrase", "passcode", "pwd", "secret", "key", "credential", "cookie", "connection"),
+    *("otp", "cvv", "cvc", "auth"),
 )
-"""One of these stands in every text that gives something secret a value, in lower case."""
+
+
+def may_name_secret(lower: str) -> bool:
+    """Whether a text, in lower case, has something of a name that sounds secret. Most texts have not."""
+    if [needle for needle in _NEEDLES if needle in lower]:
+        return True
+    # Tokens are counted everywhere in what agents leave behind; a single one may be a secret.
+    return "token" in lower and lower.count("token") > lower.count("tokens")
 
 
 def sounds_secret(name: str) -> bool:

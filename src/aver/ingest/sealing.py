@@ -203,14 +203,15 @@ class Follower:
     def _flush(self, batch: list[_Due]) -> Sealing:
         """Seal what is not sealed yet: one commit for each chain."""
         by_chain: dict[str, list[tuple[str, Draft]]] = {}
-        done = Sealing()
+        unknown = 0
         for due in batch:
             for key, draft in self._drafts(due):
                 by_chain.setdefault(due.chain, []).append((key, draft))
-                done += Sealing(unknown=due.deed.what == "unknown")
+                unknown += due.deed.what == "unknown"
             if due.deed.launched:
                 self._link(due, by_chain)
         batch.clear()
+        done = Sealing(unknown=unknown)
         for chain, drafts in by_chain.items():
             done += self._append(chain, drafts)
         return done
@@ -251,20 +252,20 @@ class Follower:
         except BadInput as error:
             return self._append_in_parts(chain, drafts, error)
         done = Sealing()
+        new = children = 0
         for (key, draft), record in zip(drafts, sealed, strict=True):
             if not record.existed:
                 seen = draft.capsule.context.environment.get(TRANSCRIPT)
                 self._sealed_through = mark_in(seen) or self._sealed_through
-                done += (
-                    Sealing(children=1) if draft.capsule.parent_id and key.endswith(_CHILDREN) else Sealing(sealed=1)
-                )
+                new += 1
+                children += draft.capsule.parent_id is not None and key.endswith(_CHILDREN)
             elif record.chain not in (None, chain):
                 # Some providers number calls from 0 in every agent: this is another's call of the same name.
                 done += self._append(chain, [(f"{key}@{chain}", draft)])
             elif not key.endswith(_CHILDREN) and _leaves_open(record, draft):
                 # A hook was faster than we knew, or another took the call for lost: the transcript tells the rest.
                 done += self._append(chain, [_child(record, draft)])
-        return done
+        return done + Sealing(sealed=new - children, children=children)
 
     def _append_in_parts(self, chain: str, drafts: list[tuple[str, Draft]], error: BadInput) -> Sealing:
         """Find the one that cannot be sealed, and seal of it what can: one record must not stop all that follow."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 __all__ = ["from_ms", "ms_between", "utc"]
@@ -10,8 +11,12 @@ __all__ = ["from_ms", "ms_between", "utc"]
 
 def utc(text: Any) -> str | None:
     """A time in ISO 8601, in UTC as `+00:00`; None where it is no time. One without a zone is UTC: tools mean that."""
-    if not isinstance(text, str):
-        return None
+    return _utc(text) if isinstance(text, str) else None
+
+
+@lru_cache(maxsize=64)
+def _utc(text: str) -> str | None:
+    """A few are remembered: the same time is asked for again and again on a record's way."""
     try:
         moment = datetime.fromisoformat(text)
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
