@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aver import Capsule, Context, Execution, Ledger, NotCanonical, Option, Outcome, Reasoning, ToolCall, Trigger
+from aver.capsule import bounds, secret_forms, secret_names
 from aver.capsule import mask as masking
-from aver.capsule import secret_forms, secret_names
 from aver.capsule.mask import NOTE, RULES, mask, mask_draft
 from aver.capsule.secret_forms import FORMS, Form
 from strategies import capsules, json_values
@@ -624,6 +624,34 @@ def test_hostile_megabytes_are_masked(piece: str) -> None:
 def assert_masked_for_good(text: str) -> None:
     masked = mask(text)
     assert mask(masked.value).count == 0
+
+
+def patterns_of(module: Any) -> list[str]:
+    values = [getattr(value, "__self__", value) for value in vars(module).values()]
+    values += [each for value in values if isinstance(value, dict) for each in value.values()]
+    return [value.pattern for value in values if isinstance(value, re.Pattern)]
+
+
+def looks_around(tree: Any, *, possessive: bool = False) -> bool:
+    """Whether a parsed pattern looks ahead or behind within a part that it never gives back."""
+    for operator, argument in tree:
+        if possessive and operator in (sre.ASSERT, sre.ASSERT_NOT):
+            return True
+        within = possessive or operator is sre.POSSESSIVE_REPEAT
+        parts = argument if isinstance(argument, tuple | list) else [argument]
+        trees = [each for part in parts for each in (part if isinstance(part, list) else [part])]
+        if any(looks_around(each, possessive=within) for each in trees if isinstance(each, _parser.SubPattern)):
+            return True
+    return False
+
+
+def test_no_pattern_looks_around_within_what_it_never_gives_back() -> None:
+    """Python before 3.11.5 goes on from the wrong place then."""
+    assert looks_around(_parser.parse("a(?:b|(?:%(?!26)[a-z]*+)*+)"))
+    patterns = [form.pattern.pattern for form in FORMS]
+    patterns += [pattern for module in (secret_forms, secret_names, bounds) for pattern in patterns_of(module)]
+    assert len(patterns) > len(FORMS) + 15
+    assert [pattern for pattern in patterns if looks_around(_parser.parse(pattern))] == []
 
 
 def test_lower_case_keeps_every_place() -> None:

@@ -139,7 +139,9 @@ _FLAG = re.compile(r"(?<![A-Za-z0-9_.-])(?P<name>--?[A-Za-z][A-Za-z0-9_-]*+)[ \t
 _ELEMENT = re.compile(r"<(?P<name>[A-Za-z_][A-Za-z0-9_:.-]{0,99}+)>(?P<value>[^<>]{1,4096}+)</")
 _OPENING = re.compile(r"[fFbBrRuU]{0,2}(?P<quote>\"\"\"|'''|\\{0,4}[\"'`])")
 _UP_TO = {quote: re.compile(rf"[^{quote}\\\n]*+(?:\\.[^{quote}\\\n]*+)*+") for quote in ('"', "'", "`")}
-_ENCODED = re.compile(r"[^\s\"'`,;&<>(){}|\\%]++(?:%(?!26)[^\s\"'`,;&<>(){}|\\%]*+)*+")
+_ENCODED = re.compile(
+    r"[^\s\"'`,;&<>(){}|\\%]++(?:[^\s\"'`,;&<>(){}|\\%]|%[^\s\"'`,;&<>(){}|\\%2]|%2[^\s\"'`,;&<>(){}|\\%6])*+"
+)
 _BARE = re.compile(r"[^\s\"'`,;&<>(){}|\\]++")
 _WHOLE_WORD = re.compile(r"[^\s\"'`\\]++")
 _REST_EMPTY = re.compile(r"[ \t]{0,64}+(?:[,;}\])#]|\\[nr]|\r|\n|$)")
