@@ -70,7 +70,12 @@ class Config:
 def home_dir() -> Path:
     """The home directory, whether or not it exists."""
     given = os.environ.get(HOME_ENV)
-    return Path(given).expanduser().absolute() if given else Path.home() / ".aver"
+    try:
+        return Path(given).expanduser().absolute() if given else Path.home() / ".aver"
+    except (OSError, RuntimeError) as error:  # Nobody has that name, or the directory that we are in is gone.
+        raise BadInput(
+            f"{HOME_ENV} leads nowhere: {error}", advice="set it to a directory, by its full path"
+        ) from error
 
 
 def ensure_home(home: Path | None = None) -> Path:

@@ -147,7 +147,7 @@ def files(taken: list[AgentAction]) -> Files:
         "actions.json": json.dumps([action.to_dict() for action in taken], indent=2).encode(),
         "agent_capsule.json": document(capsule),
         "proof.json": proof,
-        "run_metadata.json": document({"num_actions": count}),
+        "run_metadata.json": document({"num_actions": count, "final_receipt_hash": final, "proved": True}),
         "actions.jsonl": "".join(map(line, taken)).encode(),
         "row_archive/merkle_levels.json": json.dumps([[one.hex() for one in level] for level in tree]).encode(),
         "row_archive/rows.json": json.dumps(rows).encode(),

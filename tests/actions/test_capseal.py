@@ -121,6 +121,18 @@ MATRIX: dict[str, Callable[[Files], Files]] = {
         **files,
         "row_archive/rows.json": files["row_archive/rows.json"].replace(b"31", b"30"),
     },
+    "metadata count otherwise": edit_document("run_metadata.json", num_actions=7),
+    "metadata name another receipt": edit_document("run_metadata.json", final_receipt_hash="0" * 64),
+    "metadata that are none": lambda files: {**files, "run_metadata.json": b"[]"},
+    "a node changed": lambda files: {
+        **files,
+        "row_archive/merkle_levels.json": files["row_archive/merkle_levels.json"].replace(b"1", b"2", 1),
+    },
+    "a level cut off": lambda files: {
+        **files,
+        "row_archive/merkle_levels.json": json.dumps(json.loads(files["row_archive/merkle_levels.json"])[:-1]).encode(),
+    },
+    "levels that are none": lambda files: {**files, "row_archive/merkle_levels.json": b"{}"},
     "documents that are not": lambda files: {**files, "proof.json": b"[]", "agent_capsule.json": b"7"},
     "manifest that is none": lambda files: {**files, "manifest.json": b"["},
     "manifest that says nothing": lambda files: {**files, "manifest.json": b"[]"},

@@ -42,6 +42,23 @@ def test_imported_elsewhere_it_is_frozen_and_its_signer_unknown(exported: Aver) 
     assert all(chain["existed"] for chain in again.json["chains"])
 
 
+def test_what_has_grown_since_is_told(exported: Aver) -> None:
+    other = {"AVER_HOME": str(exported.directory / "other")}
+    exported("import", "bundle", "--only", "runs.a", **other)
+    exported.seal(ONE_DRAFT, chain="runs.a")
+    exported("export", "--out", "later")
+    ran = exported("import", "later", "--only", "runs.a", "notes.today", **other)
+    assert ran.code == 0, ran.err
+    lines = [line.split() for line in ran.out.splitlines()]
+    assert ["existed", "runs.a", "2", "records", "1", "of", "them", "since,", "not", "here"] in lines
+    assert any(line[:2] == ["imported", "notes.today"] for line in lines)
+    assert "1 chain grew since the import before" in ran.err
+    again = exported("import", "later", "--only", "runs.a", "--json", **other).json["chains"]
+    assert [(chain["existed"], chain["beyond"]) for chain in again] == [(True, 1)]
+    beside = exported("import", "later", "--only", "runs.a", "--tenant", "later", **other)
+    assert "imported  runs.a  2 records" in beside.out
+
+
 def test_only_the_chains_that_were_named(exported: Aver) -> None:
     other = {"AVER_HOME": str(exported.directory / "other")}
     ran = exported("import", "bundle", "--only", "runs.a", "--json", **other)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import sqlite3
 from contextlib import closing
@@ -128,6 +129,39 @@ def test_every_hook_that_is_installed_is_tried_out(aver: Aver) -> None:
     assert status == "ok"
     assert "PreToolUse, PostToolUse, TaskStart" in words
     assert not (aver.home / "ledger.db").exists(), "a canary leaves no trace"
+
+
+def test_failures_of_hooks_that_are_not_sealed_are_told(aver: Aver) -> None:
+    aver("hook", "codex", "Stop", stdin="nonsense")
+    [(status, words)] = hooks(aver)
+    assert (status, "1 failure of hooks" in words, "codex Stop" in words) == ("warning", True, True)
+    aver("hook", "codex", "Stop", stdin='{"session_id": "s"}')
+    assert hooks(aver) == []
+    (aver.home / "hook-failures.jsonl").unlink()
+    (aver.home / "hook-failures.jsonl").mkdir()
+    [(status, words)] = hooks(aver)
+    assert (status, "cannot be remembered" in words) == ("problem", True)
+
+
+def test_rules_that_cannot_be_used_deny_all_that_hooks_ask(aver: Aver) -> None:
+    rules = aver.directory / "rules"
+    rules.mkdir()
+    (rules / "a.cedar").write_text("permit(")
+    aver.home.mkdir(mode=0o700)
+    (aver.home / "config.toml").write_text(f'[gate]\npolicy = "{rules}"\n')
+    assert hooks(aver) == [], "nobody asks"
+    aver("install", "cline", "--only", "hooks", HOME=str(aver.directory))
+    [(works, _), (status, words)] = hooks(aver)
+    assert (works, status, "a.cedar, line 1, is not Cedar" in words) == ("ok", "problem", True)
+
+
+def test_a_hook_that_works_and_is_switched_off_is_not_fine(aver: Aver) -> None:
+    aver("install", "claude-code", "--only", "hooks", HOME=str(aver.directory))
+    assert [status for status, _ in hooks(aver)] == ["ok"]
+    path = aver.directory / ".claude" / "settings.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "disableAllHooks": True}))
+    [(status, words)] = hooks(aver)
+    assert (status, "Claude Code runs no hooks" in words) == ("warning", True)
 
 
 def test_a_hook_that_does_not_work_is_a_problem(aver: Aver) -> None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 from running_aver import Aver
+
+from aver.cli.hook import straight
 
 SESSION = "s-1"
 
@@ -66,12 +70,37 @@ def test_a_crash_before_anything_can_be_asked_blocks_nothing(aver: Aver) -> None
     assert "Traceback" not in ran.err
 
 
-def test_nobody_reads_the_answer(aver: Aver) -> None:
+@pytest.mark.parametrize(("event", "code"), [("PreToolUse", 2), ("PostToolUse", 1), ("Stop", 1)])
+def test_a_damaged_installation_denies_where_that_is_wanted(
+    event: str, code: int, aver_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def damaged(*_: object) -> None:
+        raise ImportError("damaged")
+
+    monkeypatch.setattr("aver.cli.later.load_later", damaged)
+    assert straight(["claude-code", event]) == 1
+    aver_home.mkdir(mode=0o700)
+    (aver_home / "config.toml").write_text('[hooks]\non_failure = "closed"\n')
+    assert straight(["claude-code", event]) == code
+    assert capsys.readouterr().err.count("damaged") == 2
+
+
+def test_what_is_damaged_later_denies_where_that_is_wanted(aver: Aver) -> None:
+    aver.home.mkdir(mode=0o700)
+    (aver.home / "config.toml").write_text('[hooks]\non_failure = "closed"\n')
+    (aver.directory / "orjson.py").write_text("raise RuntimeError('damaged')\n")
+    ran = aver("hook", "claude-code", "PreToolUse", stdin=ASKED, PYTHONPATH=str(aver.directory))
+    assert (ran.code, ran.json["hookSpecificOutput"]["permissionDecision"]) == (0, "deny")
+
+
+@pytest.mark.parametrize(("given", "code"), [(ASKED, 2), (payload(tool_input={"command": "true"}), 1)])
+def test_nobody_reads_the_answer(aver: Aver, given: str, code: int) -> None:
+    """A denial is then said by the exit code that most tools take for one; nothing else is."""
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(
         [sys.executable, "-m", "aver", "hook", "claude-code", "PreToolUse"],
-        input=ASKED.encode(),
+        input=given.encode(),
         stdout=writer,
         stderr=subprocess.PIPE,
         env=aver.environment,
@@ -79,8 +108,43 @@ def test_nobody_reads_the_answer(aver: Aver) -> None:
         timeout=120,
     )
     os.close(writer)
-    assert done.returncode == 1
+    assert done.returncode == code
     assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("closed", "code", "answered"), [("<&-", 0, True), ("2>&-", 0, True), ("<&- 2>&-", 0, True), (">&-", 2, False)]
+)
+def test_whatever_the_tool_has_closed_a_denial_stays_one(aver: Aver, closed: str, code: int, answered: bool) -> None:
+    done = subprocess.run(
+        ["/bin/sh", "-c", f'exec "$0" -m aver hook claude-code PreToolUse {closed}', sys.executable],
+        input=ASKED.encode(),
+        capture_output=True,
+        env=aver.environment,
+        check=False,
+        timeout=120,
+    )
+    assert (done.returncode, b'"deny"' in done.stdout) == (code, answered)
+    assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGALRM, signal.SIGINT])
+def test_a_hook_that_is_told_to_end_still_answers_and_remembers(aver: Aver, number: int) -> None:
+    """As where time is up: the tool would go on unjudged, and nobody would know."""
+    begun = subprocess.Popen(
+        [sys.executable, "-m", "aver", "hook", "claude-code", "PreToolUse"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=aver.environment,
+    )
+    assert begun.stdin is not None
+    begun.stdin.write(payload(padding="x" * 1_000_000).encode())  # More than a pipe holds: now it reads.
+    begun.send_signal(number)
+    out, err = begun.communicate(timeout=120)
+    assert (begun.returncode, b'"deny"' in out) == (0, True)
+    assert b"it is denied" in err
+    assert (aver.home / "hook-failures.jsonl").read_text().count("\n") == 1
 
 
 def test_words_of_others_reach_the_terminal_in_one_line(aver: Aver) -> None:

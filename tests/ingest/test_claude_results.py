@@ -186,14 +186,14 @@ def test_a_picture_is_kept_by_its_digest(tmp_path: Path, transcript: Transcript)
             {"pattern": "*.py"},
             {"filenames": ["a.py"], "numFiles": 1, "durationMs": 12, "truncated": False},
             {"filenames": ["a.py"], "numFiles": 1, "durationMs": 12, "truncated": False},
-            "Glob: *.py (1 files)",
+            "Glob: *.py (1 file)",
         ),
         (
             "Grep",
             {"pattern": "x"},
             {"mode": "content", "numFiles": 0, "filenames": [], "content": "a:x", "numLines": 1},
             {"mode": "content", "numFiles": 0, "filenames": [], "content": "a:x", "numLines": 1},
-            "Grep: x (1 lines)",
+            "Grep: x (1 line)",
         ),
         (
             "WebSearch",
@@ -203,7 +203,7 @@ def test_a_picture_is_kept_by_its_digest(tmp_path: Path, transcript: Transcript)
                 "results": [{"content": [{"url": "https://a.example", "title": "A"}, {"title": "?"}]}, "In short"],
             },
             {"query": "half up", "urls": ["https://a.example"], "titles": ["A"], "text": "In short"},
-            "WebSearch: half up (1 results)",
+            "WebSearch: half up (1 result)",
         ),
         (
             "WebFetch",

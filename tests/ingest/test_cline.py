@@ -639,6 +639,23 @@ def test_it_is_sealed(native: Task, tmp_path: Path) -> None:
         assert ledger.verify().status == "verified"
 
 
+def test_a_task_that_goes_on_still_reconciles(native: Task, tmp_path: Path) -> None:
+    """Cline adds to what it keeps of a task's surroundings; what was shown and said stays."""
+    from aver.ingest.reconciling import reconcile
+    from aver.ingest.sealing import Follower as Sealer
+
+    whole(native)
+    source = source_of(native)
+    metadata = source.path.with_name("task_metadata.json")
+    metadata.write_text('{"model_usage": [{"model_id": "one", "mode": "act"}]}')
+    with open_ledger(tmp_path / "ledger.db", home=tmp_path / "keys") as ledger:
+        for model in ("one", "two"):
+            metadata.write_text(json.dumps({"model_usage": [{"model_id": model, "mode": "act"}]}))
+            Sealer(ledger, ADAPTER, source).step()
+        verdict, counts = reconcile(ledger, ADAPTER, [source], [f"cline.{TASK}"])
+        assert (verdict.status, counts.mismatched) == ("verified", 0)
+
+
 # --- XML
 
 

@@ -7,7 +7,7 @@ import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from aver.ingest.contract import Source, raw
 from aver.ingest.cursor import ADAPTER
+from aver.ingest.cursor_db import conversations
 from aver.ingest.deed import Deed
 from aver.ledger import open_ledger
 from aver.surroundings import Surroundings
@@ -570,6 +571,78 @@ def test_a_damaged_database_gives_nothing(around: Surroundings) -> None:
     assert list(ADAPTER.read(source)()) == []
 
 
+def _stamps(around: Surroundings) -> dict[str, str]:
+    """What tells of each conversation whether it changed, but for the few that are looked at whatever happens."""
+    return {source.session: source.stamp.partition(";")[0] for source in ADAPTER.locate(around)}
+
+
+WRITES: list[Callable[[Store], object]] = [
+    lambda store: store.bubbles(said("new"), conversation="c1"),
+    lambda store: store.bubbles(said("b0", "changed"), conversation="c1"),
+    lambda store: store.conversation(said("b0"), identity="c1"),
+    lambda store: [
+        store.connection.execute("DELETE FROM cursorDiskKV WHERE key = 'bubbleId:c2:b2'"),
+        store.bubbles(said("new"), conversation="c1"),
+    ],
+    lambda store: [
+        store.connection.execute("DELETE FROM cursorDiskKV WHERE key LIKE 'bubbleId:c2:%'"),
+        store.bubbles(said("new"), said("newer"), conversation="c1"),
+    ],
+    lambda store: [
+        store.connection.execute("DELETE FROM cursorDiskKV WHERE key LIKE 'bubbleId:c0:%'"),
+        store.connection.execute("VACUUM"),
+        store.bubbles(said("new"), conversation="c1"),
+    ],
+]
+
+
+@pytest.mark.parametrize("write", WRITES, ids=str.split("new replaced again reused_number numbers_gone numbered_anew"))
+def test_a_conversation_that_changed_is_noticed(
+    around: Surroundings, store: Store, write: Callable[[Store], object]
+) -> None:
+    for name in ("c0", "c1", "c2"):
+        store.conversation(said("b0"), said("b1"), identity=name)
+    store.bubbles(said("b2"), conversation="c2")
+    first = _stamps(around)
+    assert _stamps(around) == first
+    write(store)
+    then = _stamps(around)
+    assert then["c1"] != first["c1"]
+    assert _stamps(around) == then
+
+
+def test_another_database_in_its_place_is_looked_at_anew(around: Surroundings, store: Store) -> None:
+    store.conversation(said("b0"), identity="c1")
+    assert set(_stamps(around)) == {"c1"}
+    store.close()
+    store.path.rename(store.path.with_suffix(".old"))
+    other = Store(database_of(around), journal="delete")
+    other.conversation(said("b0"), said("b1"), identity="c2")
+    other.close()
+    assert set(_stamps(around)) == {"c2"}
+
+
+def test_a_write_costs_what_is_new_and_not_what_is_there(store: Store) -> None:
+    for name in range(20):
+        store.conversation(*(said(f"b{number}") for number in range(200)), identity=f"c{name}")
+    steps = 0
+
+    def count() -> int:
+        nonlocal steps
+        steps += 1
+        return 0
+
+    store.connection.set_progress_handler(count, 100)
+    whole, newest = conversations(store.connection)
+    at_first, steps = steps, 0
+    store.connection.set_progress_handler(None, 0)
+    store.bubbles(said("new"), conversation="c7")
+    store.connection.set_progress_handler(count, 100)
+    then, _ = conversations(store.connection, newest)
+    assert [name for name in whole if whole[name] != then[name]] == ["c7"]
+    assert steps * 20 < at_first
+
+
 @pytest.mark.long
 @pytest.mark.skipif(not os.path.exists("/proc/self/io"), reason="counts what is read by /proc")
 def test_a_gigabyte_beside_it_is_not_read(around: Surroundings) -> None:
@@ -787,6 +860,27 @@ def test_it_is_sealed(around: Surroundings, store: Store, tmp_path: Path) -> Non
         again = Sealer(ledger, ADAPTER, only(around))
         assert again.step().sealed == 0
         assert ledger.verify().status == "verified"
+
+
+def test_a_conversation_that_goes_on_still_reconciles(around: Surroundings, store: Store, tmp_path: Path) -> None:
+    """Its own value lists its bubbles, and so changes with each; that is no change to what was sealed."""
+    from aver.ingest.reconciling import reconcile
+    from aver.ingest.sealing import Follower as Sealer
+
+    bubbles = [asked("u", "go"), said("b1", "one")]
+    with open_ledger(tmp_path / "ledger.db", home=tmp_path / "keys") as ledger:
+
+        def held() -> tuple[str, int]:
+            verdict, counts = reconcile(ledger, ADAPTER, [only(around)], [f"cursor.{CONVERSATION}"])
+            return verdict.status, counts.mismatched
+
+        for name in ("Fix the parser", "Fix it all"):
+            store.conversation(*bubbles, name=name)
+            Sealer(ledger, ADAPTER, only(around)).step()
+            assert held() == ("verified", 0)
+            bubbles += [asked("u2", "more"), said("b2", "two")]
+        store.conversation(asked("u", "go"), said("b1", "another"), name="Fix it all")
+        assert held() == ("failed", 1)
 
 
 def test_sqlite_is_as_this_module_needs_it() -> None:

@@ -48,6 +48,17 @@ def test_what_was_not_touched_is_verified(ledger: Ledger, transcript: Path) -> N
     assert verdict.check("transcript").status == "passed"
 
 
+def test_all_chains_of_a_session_are_counted(ledger: Ledger, transcript: Path, tmp_path: Path) -> None:
+    """What does not apply to one of them hides nothing of the others: here, the blob of one."""
+    kid = write(tmp_path / "one~kid.jsonl", call("k"), done("k", "x" * 40_000))
+    follow(ledger, kid)
+    verdict, counts = reconciled(ledger, transcript, kid)
+    assert (verdict.status, verdict.chains, counts) == ("verified", 2, Counts(sealed_and_seen=4))
+    assert verdict.check("content").count == verdict.records == 4
+    assert (verdict.check("blobs").status, verdict.check("blobs").count) == ("passed", 1)
+    assert verdict.check("meta").reason == "only one chain was verified", "said once, not of one chain alone"
+
+
 @pytest.mark.parametrize("line", range(6))
 def test_each_changed_line_is_found(ledger: Ledger, transcript: Path, line: int) -> None:
     lines = transcript.read_bytes().splitlines(keepends=True)

@@ -339,6 +339,56 @@ def test_a_transcript_cannot_take_the_place_of_what_is_added(ledger: Ledger, tmp
     assert child["outcome"]["result"]["differs"] == ["result"]
 
 
+def told(**more: Any) -> Deed:
+    return Deed(what="call", key="c1", summary="Bash", call=Call(tool="Bash", id="c1", **more))
+
+
+FORGED = ({"arguments": {}}, {"arguments": {"command": "ls"}, "result": "a b", "ok": True})
+
+
+@pytest.mark.parametrize("forged", FORGED)
+def test_no_hook_can_keep_out_what_another_tells_of_a_call(ledger: Ledger, forged: dict[str, Any]) -> None:
+    """Whoever knows the id of a call while it runs could tell of it first."""
+    true = told(arguments={"command": "rm -rf src"}, result="", ok=True)
+    for deed in (told(**forged), told(arguments={"command": "id"}), true, true, told(**forged)):
+        seal_deed(ledger, "ticker", "one", deed)
+    commands = [one["execution"]["tool_calls"][0]["arguments"].get("command") for one in contents(ledger)]
+    assert commands == [forged["arguments"].get("command"), "id", "rm -rf src"]
+    first, *others = contents(ledger)
+    assert [one["parent_id"] for one in others] == [first["id"], first["id"]]
+
+
+def test_no_hook_can_keep_out_what_another_adds_to_the_transcript(ledger: Ledger, transcript: Path) -> None:
+    follower(ledger, transcript).step()
+    before = len(contents(ledger))
+    for command in ("ls", "id", "rm -rf src", "rm -rf src"):
+        seal_deed(ledger, "ticker", "one", told(arguments={"command": command}, result="a b", ok=True))
+    agreed = [one["outcome"]["result"]["agrees"] for one in contents(ledger)[before:]]
+    assert agreed == [True, False, False]
+
+
+def test_an_event_that_comes_again_and_says_otherwise_is_told_again(ledger: Ledger) -> None:
+    """A subagent that goes on ends twice, by one and the same name."""
+    for words in ("found it", "found it", "and another"):
+        ended = Deed(what="session", key="hook-SubagentStop-a1", summary="subagent ended", result={"said": words})
+        seal_deed(ledger, "ticker", "one", ended)
+    assert [one["outcome"]["result"]["said"] for one in contents(ledger)] == ["found it", "and another"]
+
+
+@pytest.mark.parametrize("watched", [False, True])
+def test_a_hook_cannot_take_the_place_of_what_was_said(ledger: Ledger, tmp_path: Path, watched: bool) -> None:
+    """A call that a hook tells of has the id of a record that is no call: both are kept."""
+    path = write(tmp_path / "one.jsonl", {"odd": "an answer"})
+    key = next(iter(ADAPTER.turn(source_at(path)).take(next(iter(ADAPTER.read(source_at(path))()))))).key
+    following = follower(ledger, path) if watched else None
+    seal_deed(ledger, "ticker", "one", Deed(what="call", key=key, summary="Bash", call=Call(tool="Bash", id=key)))
+    for _ in range(2):
+        (following or follower(ledger, path)).step()
+        follower(ledger, path).step()
+    _, record = contents(ledger)
+    assert "an answer" in str(record["outcome"]["result"])
+
+
 def test_what_stands_in_the_place_of_another_is_sealed(ledger: Ledger, tmp_path: Path) -> None:
     path = write(tmp_path / "one.jsonl", {"odd": 1}, {"odd": 2}, {"odd": 3})
     following = follower(ledger, path)

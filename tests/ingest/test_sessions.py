@@ -11,7 +11,7 @@ import cursor_stores
 import pytest
 import sample_session as sample
 from claude_transcripts import SESSION as CLAUDE_SESSION
-from claude_transcripts import sources_in, with_subagent
+from claude_transcripts import Transcript, session_at, sources_in, text, with_subagent
 
 from agent_capsules import AgentCapsules, content_of
 from aver.ingest.claude_code import ADAPTER as CLAUDE_CODE
@@ -204,6 +204,28 @@ def _ingested(ledger: Ledger, adapter: Adapter, around: Surroundings) -> Session
     return only_session(ledger)
 
 
+def test_what_claude_code_says_that_a_session_cost(ledger: Ledger, tmp_path: Path) -> None:
+    """It writes the total so far, again and again, also when the session is resumed: it is not added up."""
+    transcript = Transcript()
+    transcript.prompt("go")
+    transcript.bare(type="cost-state", totalCostUSD=0.25, modelUsage={"claude-opus-4-8": {"costUSD": 0.25}})
+    transcript.bare(type="cost-state", totalCostUSD=0.25, modelUsage={"claude-opus-4-8": {"costUSD": 0.25}})
+    transcript.message("msg_1", text("Done."), stop_reason="end_turn")
+    transcript.bare(type="cost-state", totalCostUSD=0.4242, hasUnknownModelCost=False)
+    transcript.bare(type="cost-state", totalCostUSD="much")
+    transcript.bare(type="cost-state")
+    session_at(tmp_path, transcript)
+    found = _ingested(ledger, CLAUDE_CODE, Surroundings(tmp_path, {}))
+    assert found.cost_usd == 0.4242
+    summaries = [record.to_dict()["outcome"]["summary"] for record in ledger.read(found.chains[0])]
+    assert [words for words in summaries if "cost" in words] == [
+        "cost so far: $0.25",
+        "cost so far: $0.42",
+        "cost-state: much",
+        "cost-state",
+    ]
+
+
 def test_a_session_of_codex(ledger: Ledger, tmp_path: Path) -> None:
     path = tmp_path / ".codex" / "sessions" / "2026" / "05" / "30" / codex_rollouts.name_of()
     codex_rollouts.write(path, codex_rollouts.commands().lines())
@@ -231,7 +253,7 @@ def test_a_session_of_cline(ledger: Ledger, tmp_path: Path) -> None:
     found = _ingested(ledger, CLINE, around)
     assert (found.tool, found.title, found.prompts) == ("cline", "Refactor the parser", 2)
     assert (found.edits, found.lines_added, found.denials, found.failures) == (1, 2, 1, 1)
-    assert found.cost_usd is not None
+    assert found.cost_usd == round(found.cost_usd or 0, 6) > 0
 
 
 # --- other software's

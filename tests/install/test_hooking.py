@@ -135,6 +135,26 @@ def test_an_older_aver_is_replaced_and_its_owners_timeout_stays(home: Path) -> N
     assert standing("claude-code", home, AVER_HOME="/other") == ["outdated"]
 
 
+@pytest.mark.parametrize("text", [None, '{\n  "mine": {"hooks": []}\n}\n'])
+@pytest.mark.parametrize("client", LISTS)
+def test_an_aver_that_was_installed_over_another_is_taken_out_with_it(
+    client: str, text: str | None, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = home / LISTS[client]
+    if text is not None:
+        path.parent.mkdir()
+        path.write_text(text)
+    before = snapshot(home)
+    install_hooks(client, around(home))
+    with monkeypatch.context() as patched:
+        patched.setattr("aver.install.commands.this_aver", lambda: ["/opt/it's another/bin/aver"])
+        assert standing(client, home) == ["outdated"]
+        install_hooks(client, around(home))
+        assert standing(client, home) == ["installed"]
+    uninstall_hooks(client, around(home))
+    assert snapshot(home) == before
+
+
 def test_a_file_that_cannot_be_understood_is_left(home: Path) -> None:
     path = home / LISTS["claude-code"]
     path.parent.mkdir()
@@ -265,6 +285,50 @@ def test_what_codex_does_not_trust_is_said(home: Path) -> None:
     (home / ".codex" / "config.toml").write_text("".join(lines))
     [told] = hooks_standing("codex", around(home))
     assert told.why.endswith("(SessionEnd)")
+
+
+def narrowed(home: Path, **more: Any) -> str:
+    """What is said of Claude Code's hooks, once the user has changed the one that asks."""
+    path = home / ".claude" / "settings.json"
+    said = json.loads(path.read_text())
+    said["hooks"]["PreToolUse"][0]["hooks"][0].update(more)
+    path.write_text(json.dumps(said))
+    [told] = hooks_standing("claude-code", around(home))
+    assert told.state == "installed", "the command is the right one"
+    return told.why
+
+
+def test_what_claude_code_does_not_run_or_heed_is_said(home: Path) -> None:
+    install_hooks("claude-code", around(home))
+    assert narrowed(home, timeout=30) == ""
+    assert "is not waited for" in narrowed(home, **{"async": True})
+    assert "PreToolUse runs only where 'Bash(git *)' holds" in narrowed(home, **{"if": "Bash(git *)"})
+    path = home / ".claude" / "settings.json"
+    said = json.loads(path.read_text())
+    said["hooks"]["PreToolUse"][0]["matcher"] = "Edit"
+    said["hooks"]["PreToolUse"][0]["hooks"].append(None)
+    path.write_text(json.dumps({**said, "disableAllHooks": True}))
+    [told] = hooks_standing("claude-code", around(home))
+    assert "Claude Code runs no hooks" in told.why
+    assert "runs only for 'Edit', not for every tool" in told.why
+
+
+def test_what_whoever_looks_after_the_machine_forbids_is_said(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    managed = tmp_path / "managed-settings.json"
+    monkeypatch.setattr("aver.install.hook_limits.MANAGED", (managed,))
+    install_hooks("claude-code", around(home))
+    assert hooks_standing("claude-code", around(home))[0].why == ""
+    managed.write_text('{"allowManagedHooksOnly": true}')
+    assert "says allowManagedHooksOnly" in hooks_standing("claude-code", around(home))[0].why
+
+
+def test_hooks_that_codex_has_switched_off_are_said(home: Path) -> None:
+    install_hooks("codex", around(home))
+    (home / ".codex" / "config.toml").write_text("[features]\nhooks = false\n")
+    [told] = hooks_standing("codex", around(home))
+    assert "Codex runs no hooks" in told.why
 
 
 # --- Cline

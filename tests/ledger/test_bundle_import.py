@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from aver import Ledger, PublicKey, open_ledger
 from aver.check import verify
 from aver.errors import IntegrityError, NotFound, Refused
 from aver.ledger.bundle import export_bundle, import_bundle
+from aver.ledger.copying import copy_ledger
+from aver.ledger.urls import open_store
 from bundles import change_chain, draft, load, save
 
 pytestmark = pytest.mark.both_stores
@@ -129,6 +132,56 @@ def test_a_name_that_is_taken_is_refused_before_anything_is_stored(bundle: Path,
     with pytest.raises(Refused, match="with other records"):
         import_bundle(other, bundle)
     assert other.heads() == before
+
+
+def test_what_has_grown_since_is_told_and_does_not_keep_others_out(
+    public_tool: AgentCapsules, other: Ledger, tmp_path: Path
+) -> None:
+    """Its meta chain grows with every session: it must not keep the next import from being made."""
+    before = import_bundle(other, public_tool.write_bundle(tmp_path / "before"))
+    heads = {head.chain: head for head in other.heads() if head.chain != "meta"}
+    public_tool.grow(public_tool.chains[0], 2)
+    public_tool.session("codex", "new", 3)
+    after = import_bundle(other, public_tool.write_bundle(tmp_path / "after"))
+    found = {chain.origin: (chain.existed, chain.beyond, chain.count) for chain in after.chains}
+    assert found["claude-code-5d2e"] == (True, 2, 9)
+    assert found["codex-new"] == (False, 0, 3)
+    assert found["codex-019d"] == (True, 0, 2)
+    assert found["meta"] == (True, 1, 5)
+    now = {head.chain: head for head in other.heads() if head.chain != "meta"}
+    assert {name: now[name] for name in heads} == heads
+    assert now.keys() - heads.keys() == {"codex.new"}
+    assert other.verify().first_bad is None
+    again = import_bundle(other, tmp_path / "before")
+    assert [(chain.existed, chain.beyond) for chain in again.chains] == [(True, 0)] * len(before.chains)
+
+
+def test_what_has_grown_otherwise_is_refused(public_tool: AgentCapsules, other: Ledger, tmp_path: Path) -> None:
+    import_bundle(other, public_tool.write_bundle(tmp_path / "before"))
+    grown = public_tool.chains[3]
+    grown.entries.clear()
+    public_tool.grow(grown, 4)
+    before = other.heads()
+    with pytest.raises(Refused, match=r"cline\.1717000000000 is here already, with other records"):
+        import_bundle(other, public_tool.write_bundle(tmp_path / "after"))
+    assert other.heads() == before
+
+
+def test_a_bundle_does_not_lengthen_what_was_made_here(
+    bundle: Path, filled: Ledger, tmp_path: Path, new_ledger_url: Callable[[], str]
+) -> None:
+    """Of a ledger that was set back, an earlier bundle tells nothing new. A later one shows that its end is gone."""
+    earlier = new_ledger_url()
+    with closing(open_store(earlier, create=True, timeout=30, facts=filled.store.facts())) as copy:
+        copy_ledger(filled.store, copy)
+    filled.append("codex.two", draft())
+    longer = export_bundle(filled, tmp_path / "longer").path
+    done = import_bundle(filled, bundle, only=["codex.two"])
+    assert [(chain.existed, chain.beyond) for chain in done.chains] == [(True, 0)]
+    with open_ledger(earlier) as set_back:
+        with pytest.raises(Refused, match="was made here, and lacks 1 records"):
+            import_bundle(set_back, longer, only=["codex.two"])
+        assert set_back.head("codex.two").count == 3
 
 
 def test_two_chains_that_would_have_one_name_here_are_refused(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import sqlite3
@@ -17,7 +16,7 @@ from agent_capsules import AgentCapsules, content_of, write_database
 from aver.check import resolve, verify
 from aver.errors import AverError, BadInput
 
-qp_capsule = pytest.importorskip("qp_capsule")
+pytest.importorskip("qp_capsule")
 
 
 def execute(path: Path, sql: str, *values: object) -> None:
@@ -50,6 +49,34 @@ def test_a_session_database_verifies_with_its_key(tool: AgentCapsules, tmp_path:
     assert verdict.check("columns").status == "passed"
     assert verdict.check("meta").status == "not_checked"
     assert verdict.check("profile").reason == "agent-capsule: 5"
+
+
+VECTOR = {
+    "canonical": '{"authority":{"policy_reference":"","type":"autonomous"},"context":{"agent_id":"demo",'
+    '"environment":{},"session_id":"s1"},"domain":"demo","execution":{"duration_ms":0,"resources_used":{},"tool_calls":[]},'
+    '"id":"00000000-0000-4000-8000-000000000001","outcome":{"result":"ok","side_effects":[],"status":"success",'
+    '"summary":"ok"},"parent_id":null,"previous_hash":null,"reasoning":{"analysis":"","model":"","reasoning":""},'
+    '"sequence":0,"spec_version":"1.0","trigger":{"request":"héllo","source":"s1","type":"user_request"},"type":"chat"}',
+    "hash": "196af460b4013a01fb73a004bbd12e59a9bfa854c4a4badec279c7f27dae6d55",
+    "signature": "aefd09116f2bd6df84e09d78567ae97f8ae9dfb45e57521bdba58c5307399b0d"
+    "70dc209f05f7dfd8c63475e0a82ff18da97d1067fa6f321be4e81c34c1d16108",
+    "signature_pq": "",
+    "signed_at": "2026-05-31T00:00:00+00:00",
+    "signed_by": "03a107bff3ce10be",
+}
+"""One record by the tool's rules, with the key whose seed is the bytes 0 to 31."""
+
+VECTOR_KEY = "03a107bff3ce10be1d70dd18e74bc09967e4d6309ba50d5f1ddc8664125531b8"
+
+
+def test_a_known_record_verifies(tool: AgentCapsules, tmp_path: Path) -> None:
+    assert tool.public == VECTOR_KEY
+    verdict = verify(write_database(tmp_path / "s1.db", {None: [VECTOR]}), keys=[VECTOR_KEY])
+    assert (verdict.status, verdict.records) == ("verified", 1)
+    for name in ("canonical", "hash", "signature"):
+        changed = VECTOR | {name: VECTOR[name].replace("0", "1", 1)}
+        path = write_database(tmp_path / f"{name}.db", {None: [changed]})
+        assert verify(path, keys=[VECTOR_KEY]).status == "failed"
 
 
 def test_without_its_key_the_signer_is_unknown_and_with_another_key_wrong(tool: AgentCapsules, tmp_path: Path) -> None:
@@ -350,27 +377,9 @@ def test_a_link_beside_a_database_is_refused(tool: AgentCapsules, tmp_path: Path
 @pytest.fixture
 def peer(tmp_path: Path) -> tuple[Path, str]:
     """A database that the reference implementation wrote, and its public key."""
-    return _peer_chain(tmp_path, 5)
+    from peer_databases import write_peer
 
-
-def _peer_chain(directory: Path, count: int) -> tuple[Path, str]:
-    async def write() -> tuple[Path, str]:
-        storage = qp_capsule.CapsuleStorage(directory / "capsules.db")
-        seal = qp_capsule.Seal(key_path=directory / "key", enable_pq=False)
-        chain = qp_capsule.CapsuleChain(storage)
-        for number in range(count):
-            capsule = qp_capsule.Capsule.create(
-                capsule_type=qp_capsule.CapsuleType.TOOL,
-                trigger={"type": "user_request", "source": "peer", "request": f"step {number} ü"},
-                reasoning={"analysis": "a", "confidence": 1.0, "options_considered": ["x", "y"]},
-                outcome={"status": "success", "metrics": {"loss": 1e-7, "n": 10**20}},
-            )
-            capsule.context.session_id = "00000000-0000-4000-8000-00000000000a"
-            await chain.seal_and_store(capsule, seal=seal)
-        await storage.close()
-        return directory / "capsules.db", seal.get_public_key()
-
-    return asyncio.run(write())
+    return write_peer(tmp_path, 5)
 
 
 def test_a_peer_database_verifies_with_its_key(peer: tuple[Path, str]) -> None:

@@ -5,6 +5,7 @@
     actions.json             the same actions without receipts
     agent_capsule.json       hashes of itself, of a statement and of proof.json
     proof.json, row_archive/ rows over Goldilocks and their tree, by that tool's own rules
+    run_metadata.json        how many actions there are, and the last receipt
 
 All of it is recomputed from the lines and compared. But nothing of it is signed, metadata are bound by nothing but the
 two files' saying the same, and whoever has a file can make another that is as consistent. So a verdict on one is at
@@ -37,9 +38,14 @@ __all__ = ["is_capseal", "judge_capseal", "leaf_of", "root_of", "row_of"]
 
 SCHEMAS = ("run_cap_v1", "agent_cap_v1")
 CAPSULE, ACTIONS_JSON = "agent_capsule.json", "actions.json"
-ROWS = "row_archive/rows.json"
+METADATA = "run_metadata.json"
+ROWS, LEVELS = "row_archive/rows.json", "row_archive/merkle_levels.json"
 AIR_ID = "agent_air_v1"
 """The tool's own air id: its rows hold half of each hash."""
+
+LEAVES_COMPARED = 200_000
+"""Leaves of a tree whose levels are compared: those of more do not fit into one JSON element that is read. Its root is
+always recomputed."""
 
 _OWN_MEMBERS = frozenset({HEAD, CAPSULES, COMMITMENTS})
 
@@ -101,12 +107,16 @@ def leaf_of(row: tuple[int, ...]) -> bytes:
 
 def root_of(leaves: list[bytes]) -> bytes:
     """Its tree: no difference between leaves and nodes, and an odd one is doubled."""
-    if not leaves:
-        return hashlib.sha256(b"empty").digest()
-    while len(leaves) > 1:
-        leaves = leaves + leaves[-1:] if len(leaves) % 2 else leaves
-        leaves = [hashlib.sha256(leaves[at] + leaves[at + 1]).digest() for at in range(0, len(leaves), 2)]
-    return leaves[0]
+    return levels_of(leaves)[-1][0] if leaves else hashlib.sha256(b"empty").digest()
+
+
+def levels_of(leaves: list[bytes]) -> list[list[bytes]]:
+    """The tree's levels, leaves first."""
+    levels = [leaves]
+    while len(level := levels[-1]) > 1:
+        even = level + level[-1:] if len(level) % 2 else level
+        levels.append([hashlib.sha256(even[at] + even[at + 1]).digest() for at in range(0, len(even), 2)])
+    return levels
 
 
 # --- its files
@@ -128,6 +138,10 @@ class _Reading:
         self._held(MANIFEST, self._hold_manifest)
         self._held(CAPSULE, self._hold_capsule)
         self._held(PROOF, self._hold_proof)
+        if METADATA in self._archive.members:
+            self._held(METADATA, self._hold_metadata)
+        if LEVELS in self._archive.members:
+            self._hold_levels()
 
     def _held(self, name: str, hold: Callable[[Any], None]) -> None:
         try:
@@ -204,6 +218,21 @@ class _Reading:
             self._fail("PROOF_INVALID", "it does not say that the constraints hold", PROOF, "proof")
         if proof["commitment"]["row_root"] != self._root or proof["statement"]["num_actions"] != self.receipts.count:
             self._fail("PROOF_INVALID", "it is about other rows", PROOF, "proof")
+
+    def _hold_metadata(self, metadata: Any) -> None:
+        expected = {"num_actions": self.receipts.count, "final_receipt_hash": self.receipts.last_receipt}
+        for key, value in expected.items():
+            if metadata.get(key, value) != value:
+                self._fail("TRUNCATED", f"its {key} is not that of the actions", METADATA)
+
+    def _hold_levels(self) -> None:
+        if len(self._leaves) > LEAVES_COMPARED:
+            words = f"{LEVELS} was not compared: more than {LEAVES_COMPARED} leaves"
+            self.tally.skip("proof", words, matters=False)
+            return
+        expected = [[node.hex() for node in level] for level in levels_of(self._leaves)]
+        if list(self._elements(LEVELS)) != expected:
+            self._fail("PROOF_INVALID", "it is not the tree over the rows", LEVELS, "proof")
 
     @property
     def _root(self) -> str:

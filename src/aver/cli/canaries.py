@@ -6,17 +6,21 @@ import json
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 from aver.cli.clients import surroundings
+from aver.cli.output import plural
 from aver.clock import new_id
 from aver.errors import AverError
+from aver.home import Config
 from aver.ingest.hooks.canary import canary_payload, went_through
+from aver.ingest.hooks.failures import remembered
 from aver.ingest.hooks.running import hook_of
 from aver.install.hook_places import HOOK_CLIENTS
 from aver.install.hooking import hooks_standing, installed_commands
 
-__all__ = ["Finding", "tried_out"]
+__all__ = ["Finding", "not_sealed", "tried_out", "without_rules"]
 
 SECONDS = 60
 """How long a hook may take here: as long as clients wait for it."""
@@ -52,9 +56,39 @@ def tried_out() -> Iterator[Finding]:
             yield Finding("problem", "hooks", f"{client} {event} does not work: {why}", f"aver install {client}")
         if commands and not failures:
             events = ", ".join(event for event, _ in commands)
-            yield Finding("ok", "hooks", f"{client}: a canary went through each of {events}")
-        if commands:
+            words = f"{client}: a canary went through each of {events}"
+            # A canary shows that the command works. It does not see whether the client runs and heeds it.
+            yield (
+                Finding("warning", "hooks", "; ".join([words, *still_to_do]))
+                if still_to_do
+                else Finding("ok", "hooks", words)
+            )
+        elif commands:
             yield from (Finding("warning", "hooks", f"{client}: {why}") for why in still_to_do)
+
+
+def without_rules(config: Config) -> Iterator[Finding]:
+    """Whether the gate has rules to decide by. A canary is judged by those that Aver brings, not by these."""
+    from aver.gate.door import gate_of
+
+    gate = gate_of(config, "")
+    if gate.bundle is None:
+        words = f"every call that a hook asks about is denied: there are no rules to decide by: {gate.trouble}"
+        yield Finding("problem", "hooks", words, "aver policy check tells more")
+
+
+def not_sealed(home: Path) -> Iterator[Finding]:
+    """Failures of hooks that are remembered and not sealed."""
+    try:
+        left = remembered(home)
+    except OSError as error:
+        yield Finding("problem", "hooks", f"failures of hooks cannot be remembered: {error}", "move that away")
+        return
+    if left:
+        newest = left[-1]
+        words = f"{newest['tool']} {newest['event']} at {newest['at']}: {newest['why'][:WORDS_MAX]}"
+        count = plural(len(left), "failure")
+        yield Finding("warning", "hooks", f"{count} of hooks, not sealed yet; {words}", "the next hook that works does")
 
 
 def _failures(client: str, commands: list[tuple[str, list[str]]]) -> dict[str, str]:

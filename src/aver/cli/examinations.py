@@ -71,13 +71,17 @@ def examine(ledger: str | None) -> Iterator[Report]:
     yield from _guarded("keys", lambda: _keys(config))
     yield from _guarded("ledger", lambda: _ledger(config))
     yield from _space(config)
-    yield from _guarded("hooks", _hooks)
+    yield from _guarded("hooks", lambda: _hooks(config))
 
 
-def _hooks() -> Iterator[Report]:
-    from aver.cli.canaries import tried_out
+def _hooks(config: Config) -> Iterator[Report]:
+    from aver.cli.canaries import not_sealed, tried_out, without_rules
 
-    yield from (Report(*one) for one in tried_out())
+    yield from (Report(*one) for one in not_sealed(config.home))
+    tried = [Report(*one) for one in tried_out()]
+    yield from tried
+    if tried:
+        yield from (Report(*one) for one in without_rules(config))
 
 
 def _guarded(subject: str, look: Callable[[], Iterator[Report]]) -> Iterator[Report]:

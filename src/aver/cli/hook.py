@@ -28,14 +28,39 @@ aver install puts it into the settings of Claude Code, Codex, Cursor and Cline; 
 exit code: as the tool expects it."""
 
 FAILED = 1
-"""Tools show what stands on stderr then, and go on. 2 would block what the agent does, and is never an accident."""
+"""Tools show what stands on stderr then, and go on."""
+
+FORBIDDEN = 2
+"""Most tools take this for a denial. It is never an accident: it is used where a denial cannot be written, and where
+settings want a damaged installation to deny."""
+
+SECONDS = 50
+"""How long a hook may take. Tools wait for 60, and then most of them go on unjudged."""
 
 
 def start(arguments: Sequence[str]) -> NoReturn:
     """Run a hook as a program. What it wrote is written, and what it opened is closed, when this leaves."""
     gc.disable()
+    _end_in_time()
     code = straight(arguments)
     os._exit(code)
+
+
+def _end_in_time() -> None:
+    """Have what takes too long, or is told to end, interrupted: an answer and a record of that are still due."""
+    import signal
+
+    def interrupt(number: int, frame: object) -> NoReturn:
+        for one in ends:
+            signal.signal(one, signal.SIG_IGN)  # Once is enough: what is done about it must not be interrupted.
+        took_long = number == signal.SIGALRM
+        raise KeyboardInterrupt(f"it took longer than {SECONDS} seconds" if took_long else "it was told to end")
+
+    ends = (signal.SIGALRM, signal.SIGTERM, signal.SIGHUP)
+    for number in ends:
+        if number == signal.SIGALRM or signal.getsignal(number) != signal.SIG_IGN:  # What the tool ignores, so do we.
+            signal.signal(number, interrupt)
+    signal.alarm(SECONDS)
 
 
 def straight(arguments: Sequence[str]) -> int:
@@ -43,7 +68,20 @@ def straight(arguments: Sequence[str]) -> int:
     try:
         return _answered(arguments)
     except Exception as error:  # noqa: BLE001 - a hook that fails must not take the agent with it
-        return _told(f"aver: the hook failed: {type(error).__name__}: {error}")
+        _told(f"aver: the hook failed: {type(error).__name__}: {error}")
+        return FORBIDDEN if _must_be_closed(arguments) else FAILED
+
+
+def _must_be_closed(arguments: Sequence[str]) -> bool:
+    """Whether an event asks, and the settings say that nothing may go on where Aver fails: here nobody else reads them,
+    because not even what a hook needs could be loaded."""
+    try:
+        from aver.home import load_config
+
+        asks = arguments[1].lower().startswith(("pretooluse", "before"))
+        return asks and load_config().hooks.get("on_failure") == "closed"
+    except Exception:  # noqa: BLE001 - settings that cannot be read say nothing
+        return False
 
 
 def _answered(arguments: Sequence[str]) -> int:
@@ -53,22 +91,33 @@ def _answered(arguments: Sequence[str]) -> int:
     from aver.ingest.hooks.running import answer
 
     tool, event, *rest = arguments
-    reply = answer(tool, event, rest[0].encode("utf-8", "surrogateescape") if rest else sys.stdin.buffer)
+    given = b"" if sys.stdin is None else sys.stdin.buffer  # None where the tool has closed it.
+    reply = answer(tool, event, rest[0].encode("utf-8", "surrogateescape") if rest else given)
     if reply.err:
         _told(reply.err)
-    if reply.out:
-        os.write(sys.stdout.fileno(), reply.out.encode("utf-8", "backslashreplace") + b"\n")
+    try:
+        _write(reply.out)
+    except (OSError, ValueError, AttributeError) as error:
+        _told(f"aver: the answer could not be written: {error}: {reply.out}")
+        return FORBIDDEN if reply.forbids else FAILED
     return reply.code
 
 
-def _told(words: str) -> int:
-    from aver.cli.output import one_line
+def _write(answer: str) -> None:
+    """Write the answer whole: half of one says nothing, and the tool would go on."""
+    left = answer.encode("utf-8", "backslashreplace") + b"\n" if answer else b""
+    while left:
+        left = left[os.write(sys.stdout.fileno(), left) :]
 
+
+def _told(words: str) -> int:
     try:
+        from aver.cli.output import one_line
+
         sys.stderr.write(one_line(words) + "\n")
         sys.stderr.flush()
-    except (OSError, ValueError):
-        pass  # Nobody listens.
+    except Exception:  # noqa: BLE001, S110 - nobody listens; what is still to be done matters more
+        pass
     return FAILED
 
 

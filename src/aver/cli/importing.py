@@ -41,7 +41,13 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         done = (import_databases if foreign else import_bundle)(ledger, path, only=given.only)
     if given.json:
         chains = [
-            {"name": chain.name, "origin": chain.origin, "count": chain.count, "existed": chain.existed}
+            {
+                "name": chain.name,
+                "origin": chain.origin,
+                "count": chain.count,
+                "existed": chain.existed,
+                "beyond": chain.beyond,
+            }
             for chain in done.chains
         ]
         verdict = done.verdict.to_dict()
@@ -51,10 +57,16 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     for chain in done.chains:
         word = Painted("existed", "dim") if chain.existed else Painted("imported", "good")
         renamed = f"was {chain.origin}" if chain.origin != chain.name else ""
-        rows.append([word, chain.name, plural(chain.count, "record"), renamed])
+        since = f"{chain.beyond} of them since, not here" if chain.beyond else ""
+        rows.append([word, chain.name, plural(chain.count, "record"), since or renamed])
     screen.table(rows)
     extent = plural(done.verdict.records, "record")
     screen.line(*status_parts(screen, done.verdict), f": {extent}; aver verify {path} tells more")
+    if grown := sum(chain.beyond > 0 for chain in done.chains):
+        Errors().note(
+            f"{plural(grown, 'chain')} grew since the import before; what was imported stays as it was. "
+            f"To have all of it: aver import {path} --tenant NAME"
+        )
     for signer in done.unknown_signers:
         Errors().note(
             f"signed by {signer}, whose key is not known here: {_how_to_know(signer, None if foreign else path)}, "

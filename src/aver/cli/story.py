@@ -15,7 +15,17 @@ from aver.cli import output
 from aver.cli.output import Painted, Screen, one_line, plural, short_time
 from aver.ingest.diffs import marked
 from aver.ingest.telling import in_full, whole_text
-from aver.ingest.wording import Part, aside, in_short, named_parts, result_parts, says_more, summary_of, totals
+from aver.ingest.wording import (
+    Part,
+    aside,
+    error_of,
+    in_short,
+    named_parts,
+    result_parts,
+    says_more,
+    summary_of,
+    totals,
+)
 
 if TYPE_CHECKING:
     from aver.ingest.rulings import Ruling
@@ -113,13 +123,13 @@ class Told:
     def _call(self, step: Step, margin: str) -> None:
         denied = step.status == "blocked"
         words: list[output.Part] = [self._screen.mark(step.status or "pending"), " "]
-        words.append(Painted(f"denied: {one_line(summary_of(step))}", "bad") if denied else one_line(summary_of(step)))
+        words.append(Painted(one_line(summary_of(step)), "bad") if denied else one_line(summary_of(step)))
         beside = one_line(aside(step))
         self._line(step.at, margin, *words, Painted(f"  {beside}" if beside else "", "dim"))
         inner = margin + "  "
         if self._full:
             self._parts(named_parts(self._fetched(step.arguments)), "result", inner)
-        if step.error and step.error != "OUTCOME_UNKNOWN":
+        if error_of(step):
             self._block(self._whole(step, "error"), "error", inner, style="bad")
         elif step.status == "pending":
             self._line(None, inner, Painted("what came of it is not known", "warn"))

@@ -306,6 +306,7 @@ class Transcript:
             yield self._changed(origin, change)
 
     def _changed(self, origin: Origin, change: Change) -> Deed:
+        origin = origin._replace(environment={**origin.environment, **change.environment})
         return origin.deed(
             change.what,
             self._fresh(origin.key),
@@ -328,7 +329,8 @@ class Transcript:
         return self._lanes.setdefault(agent, Lane(agent=agent))
 
     def _origin(self, lane: Lane, record: Json, raw: Raw) -> Origin:
-        environment = {ours: told for theirs, ours in _ENVIRONMENT if (told := words(record.get(theirs)))}
+        told = ((ours, record.get(theirs)) for theirs, ours in _ENVIRONMENT)
+        environment = {name: value for name, value in told if value and isinstance(value, str)}
         if self._settings.mode:
             environment["permission_mode"] = self._settings.mode
         # Subagents share the keys of their session, and have lines of their own.

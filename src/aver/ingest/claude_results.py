@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from aver.ingest.claude_values import Json, items, light, one_line, whole_number, words
-from aver.ingest.deed import Allowed
+from aver.ingest.deed import Allowed, counted
 from aver.ingest.diffs import from_hunks, tally, unified
 from aver.ingest.heavy import reference
 from aver.ingest.records import text_in
@@ -231,7 +231,7 @@ def _read(given: _Given) -> Outcome | None:
     if not isinstance(file, dict):
         count = len(_NUMBERED_LINE.findall(given.text))
         return (
-            Outcome(ok=True, result={"content": given.text, "lines": count}, note=f" ({count} lines)")
+            Outcome(ok=True, result={"content": given.text, "lines": count}, note=f" ({counted(count, 'line')})")
             if count
             else None
         )
@@ -246,14 +246,14 @@ def _read(given: _Given) -> Outcome | None:
     result: dict[str, Any] = {"content": content, "lines": lines}
     named = {"start_line": "startLine", "total_lines": "totalLines"}
     result |= {name: file[theirs] for name, theirs in named.items() if whole_number(file.get(theirs)) is not None}
-    return Outcome(ok=True, result=result, note=f" ({lines} lines)")
+    return Outcome(ok=True, result=result, note=f" ({counted(lines, 'line')})")
 
 
 def _found(given: _Given) -> Outcome | None:
     if not isinstance(given.data, dict):
         return None
     files, lines = whole_number(given.data.get("numFiles")), whole_number(given.data.get("numLines"))
-    note = f" ({lines} lines)" if lines else "" if files is None else f" ({files} files)"
+    note = f" ({counted(lines, 'line')})" if lines else "" if files is None else f" ({counted(files, 'file')})"
     return Outcome(ok=True, result=light(given.data), note=note, duration_ms=whole_number(given.data.get("durationMs")))
 
 
@@ -270,7 +270,9 @@ def _searched(given: _Given) -> Outcome | None:
         "urls": [link["url"] for link in links],
         "titles": [words(link.get("title")) for link in links],
     }
-    return Outcome(ok=True, result=result | ({"text": said} if said else {}), note=f" ({len(links)} results)")
+    return Outcome(
+        ok=True, result=result | ({"text": said} if said else {}), note=f" ({counted(len(links), 'result')})"
+    )
 
 
 def _fetched(given: _Given) -> Outcome | None:
@@ -310,15 +312,11 @@ def _scorecard(name: str, data: Json) -> str:
         edits, added, removed = (
             whole_number(stats.get(key)) or 0 for key in ("editFileCount", "linesAdded", "linesRemoved")
         )
-        parts = [_counted(edits, "edit"), f"+{added}/-{removed}"]
+        parts = [counted(edits, "edit"), f"+{added}/-{removed}"]
     calls = whole_number(data.get("totalToolUseCount"))
     if calls is not None:
-        parts.append(_counted(calls, "tool call"))
+        parts.append(counted(calls, "tool call"))
     return f" [{one_line(name)}: {', '.join(parts)}]" if parts else f" [{one_line(name)}]"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _plain(given: _Given, content: Any) -> Any:

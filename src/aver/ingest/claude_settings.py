@@ -7,10 +7,12 @@ is resumed. Only what is different from before is told.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field, replace
 from typing import Any, Literal
 
 from aver.ingest.claude_values import Json, light, one_line, words
-from aver.ingest.deed import Allowed
+from aver.ingest.deed import SESSION_COST, Allowed
+from aver.ingest.spending import cost_in
 from aver.values import dataclass
 
 __all__ = ["KNOWN", "SKIPPED", "Change", "Settings", "authority_of", "decision_in"]
@@ -42,11 +44,10 @@ _PLAIN = (
     "relocated",
     "pr-link",
     "frame-link",
-    "cost-state",
     "content-replacement",
     "fork-context-ref",
 )
-KNOWN = (*_PLAIN, *_TITLES, "permission-mode", "queue-operation", "ended-by-model")
+KNOWN = (*_PLAIN, *_TITLES, "permission-mode", "queue-operation", "ended-by-model", "cost-state")
 
 _TOLD_ELSEWHERE = ("enqueue", "dequeue")
 """What is put into the queue comes out of it as a prompt or a queued command, unless it is withdrawn."""
@@ -98,6 +99,7 @@ class Change:
     result: Any = None
     title: str | None = None
     ends_session: bool = False
+    environment: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Settings:
@@ -121,7 +123,11 @@ class Settings:
         if sort in _TITLES:
             ours = sort != "summary" or (bool(newest) and record.get("leafUuid") == newest)
             return self._title(sort, words(record.get(_TITLES[sort])), ours=ours)
-        return self._plain(sort, {name: light(value) for name, value in record.items() if name not in _COMMON})
+        change = self._plain(sort, {name: light(value) for name, value in record.items() if name not in _COMMON})
+        cost = cost_in(record.get("totalCostUSD")) if sort == "cost-state" else None
+        if change is None or cost is None:
+            return change
+        return replace(change, summary=f"cost so far: ${cost:.2f}", environment={SESSION_COST: cost})
 
     def mode_change(self, told: Any) -> Change | None:
         mode = words(told)

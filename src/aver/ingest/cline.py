@@ -5,7 +5,8 @@
     <tasks>/<task>/task_metadata.json             models, versions, files
 
 Tasks lie where an editor keeps what is its extensions', `User/globalStorage/saoudrizwan.claude-dev/tasks`, here or on a
-machine that is edited from afar, and in `~/.cline/data/tasks` for JetBrains and the command line.
+machine that is edited from afar, and in `~/.cline/data/tasks` for JetBrains and the command line. Newer versions keep
+sessions instead (`cline_sessions`); tasks of older ones stay where they are.
 
 A record is an element of a list, as it stands: `ui:<index>`, `api:<index>`; and `metadata`. Each is given once it is
 final, in order. A file that is being rewritten, and is not whole, gives nothing this time.
@@ -18,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from aver.ingest.changes import Status, is_settled, status_of
+from aver.ingest.cline_conversation import SessionTurn
+from aver.ingest.cline_sessions import MANIFEST, MESSAGES, SessionReader, sessions, sessions_in
 from aver.ingest.cline_turn import TaskTurn
 from aver.ingest.cline_values import face_of
 from aver.ingest.contract import Adapter, Raw, Reader, Source, Turn, raw
@@ -34,6 +37,7 @@ EDITORS = ("Code", "Code - Insiders", "Cursor", "VSCodium", "Windsurf")
 SERVERS = (".vscode-server", ".vscode-server-insiders", ".cursor-server", ".windsurf-server", ".vscodium-server")
 
 UI, API, METADATA = "ui_messages.json", "api_conversation_history.json", "task_metadata.json"
+METADATA_PLACE = "metadata"
 
 FILE_MAX = 512 * 1024 * 1024
 """Bytes of a file that are read: a list has to be held whole to be read."""
@@ -46,6 +50,7 @@ def places(around: Surroundings) -> Iterable[Path]:
     yield from (around.home / server / "data" / "User" / below for server in SERVERS)
     own = around.environment.get("CLINE_DIR")
     yield (Path(own) if own else around.home / ".cline") / "data" / "tasks"
+    yield sessions(around)
 
 
 def locate(around: Surroundings) -> Iterator[Source]:
@@ -55,14 +60,19 @@ def locate(around: Surroundings) -> Iterator[Source]:
             task = path.parent.name
             found.setdefault(task, Source(tool=TOOL, session=task, path=path, appends=False, stamp=_stamp(path.parent)))
     yield from found.values()
+    yield from sessions_in(sessions(around), TOOL)
 
 
 def read(source: Source) -> Reader:
-    return TaskReader(source.path.parent)
+    return SessionReader(source) if _is_session(source) else TaskReader(source.path.parent)
 
 
 def turn(source: Source) -> Turn:
-    return TaskTurn(source)
+    return SessionTurn(source) if _is_session(source) else TaskTurn(source)
+
+
+def _is_session(source: Source) -> bool:
+    return source.path.name.endswith(MESSAGES)
 
 
 class TaskReader:
@@ -120,7 +130,7 @@ class TaskReader:
         face = str(face_of(record)) if isinstance(record, dict) else ""
         if data and face and face != self._face:
             self._face = face
-            yield raw("metadata", data)
+            yield raw(METADATA_PLACE, data)
 
     def _list(self, name: str) -> list[bytes] | None:
         """The elements of a file, which is read only where it has changed; None where it is not whole now."""
@@ -193,4 +203,12 @@ def _stamp(directory: Path) -> str:
     return ";".join(str(status_of(directory / name)) for name in (UI, API, METADATA))
 
 
-ADAPTER = Adapter(tool=TOOL, title="Cline", locate=locate, read=read, turn=turn, places=places)
+ADAPTER = Adapter(
+    tool=TOOL,
+    title="Cline",
+    locate=locate,
+    read=read,
+    turn=turn,
+    places=places,
+    rewrites=lambda place: place in (METADATA_PLACE, MANIFEST),
+)

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from aver.ingest.cline_calls import ApiCall, Shown
+from aver.ingest.deed import counted
 from aver.ingest.diffs import tally, unified
 from aver.ingest.heavy import without_pictures
 from aver.ingest.patches import read_patch
@@ -190,7 +191,7 @@ def summary_of(shown: CallShown | None, call: ApiCall | None, diff: str | None, 
     if diff is not None:
         return f"{told} {tally(diff)}"
     if name in ("read_file", "readFile") and isinstance(result, str):
-        return f"{told} ({len(result.splitlines())} lines)"
+        return f"{told} ({counted(len(result.splitlines()), 'line')})"
     return told + _scorecard(result) if shown and shown.sort == "use_subagents" else told
 
 

@@ -8,9 +8,10 @@ from typing import Any
 from aver.ingest.deed import Tokens
 from aver.ingest.times import from_ms
 
-__all__ = ["at", "face_of", "is_before", "listed", "text_in_message", "tokens_in"]
+__all__ = ["at", "face_of", "is_before", "listed", "text_in_message", "tokens_in", "tokens_of_answer"]
 
 _COUNTS = ("tokensIn", "tokensOut", "cacheWrites", "cacheReads", "cost")
+_METRICS = ("inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens", "cost")
 _HOST = ("cline_version", "os_name", "os_version", "host_name", "host_version")
 
 
@@ -28,15 +29,29 @@ def face_of(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def tokens_in(info: Any) -> Tokens | None:
-    """Cline counts what was cached apart from what went in."""
-    counts = info if isinstance(info, Mapping) else {}
-    native = {name: counts[name] for name in _COUNTS if _is_count(counts.get(name))}
+    """Of a task's request. It counts what was cached apart from what went in."""
+    native = _counts(info, _COUNTS)
+    parts = [native[name] for name in ("tokensIn", "cacheWrites", "cacheReads") if name in native]
+    return _spent(native, sum(map(int, parts)) if parts else None, "tokensOut")
+
+
+def tokens_of_answer(metrics: Any) -> Tokens | None:
+    """Of an answer in a session. What was cached is part of what went in."""
+    native = _counts(metrics, _METRICS)
+    return _spent(native, int(native["inputTokens"]) if "inputTokens" in native else None, "outputTokens")
+
+
+def _counts(told: Any, names: tuple[str, ...]) -> dict[str, Any]:
+    counts = told if isinstance(told, Mapping) else {}
+    return {name: counts[name] for name in names if _is_count(counts.get(name))}
+
+
+def _spent(native: dict[str, Any], went_in: int | None, came_out: str) -> Tokens | None:
     if not any(native.values()):
         return None
-    parts = [native[name] for name in ("tokensIn", "cacheWrites", "cacheReads") if name in native]
     return Tokens(
-        input=sum(map(int, parts)) if parts else None,
-        output=int(native["tokensOut"]) if "tokensOut" in native else None,
+        input=went_in,
+        output=int(native[came_out]) if came_out in native else None,
         cost_usd=float(native["cost"]) if "cost" in native else None,
         native=native,
     )

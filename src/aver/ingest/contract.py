@@ -127,3 +127,6 @@ class Adapter:
     """The directories below which its transcripts appear, whether or not they exist: to be watched."""
     deletes_after: Callable[[Surroundings], int | None] = lambda _: None
     """After how many days the tool deletes its transcripts, if it does."""
+    rewrites: Callable[[str], bool] = lambda _: False
+    """Whether the tool goes on rewriting what stands at a place, such as the title and settings of a conversation: then
+    another value there, later, contradicts nothing."""

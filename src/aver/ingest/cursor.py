@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from aver.ingest import cursor_calls as calls
-from aver.ingest.changes import is_settled
+from aver.ingest.changes import is_settled, status_of
 from aver.ingest.contract import Adapter, Raw, Reader, Source, Turn, raw
 from aver.ingest.cursor_bubbles import AUTHORSHIP, BubbleTurn, face_of, references_in
 from aver.ingest.cursor_db import (
+    Newest,
     Stamp,
     authorship,
     composer_key,
@@ -49,6 +50,11 @@ RECENT = 8
 a version of Cursor changes rows without replacing them."""
 
 
+_NEWEST: dict[tuple[Path, int], Newest] = {}
+"""What was seen of each database the last time, so that a look at it costs what is new in it. By path and inode: a file
+in its place is another database."""
+
+
 def _database(around: Surroundings) -> Path:
     return user_data(around, "Cursor") / "globalStorage" / "state.vscdb"
 
@@ -60,10 +66,15 @@ def places(around: Surroundings) -> Iterable[Path]:
 
 def locate(around: Surroundings) -> Iterator[Source]:
     database = _database(around)
-    found = read_state(database, lambda connection: (conversations(connection), parents(connection)))
-    known, launched = found or ({}, {})
+    status = status_of(database)
+    place = database, 0 if status is None else status.inode
+    before = _NEWEST.get(place)
+    found = read_state(database, lambda connection: (*conversations(connection, before), parents(connection)))
+    known, newest, launched = found or ({}, None, {})
+    if newest is not None:
+        _NEWEST[place] = newest
     tracking = around.home / ".cursor" / "ai-tracking" / "ai-code-tracking.db"
-    recent = sorted(known, key=lambda name: max(known[name][:2]), reverse=True)[:RECENT]
+    recent = sorted(known, key=lambda name: max(known[name]), reverse=True)[:RECENT]
     now = f";{stamp_of(database)};{stamp_of(tracking)}"
     for conversation, rows in known.items():
         parent, call = launched.get(conversation, ("", ""))
@@ -275,4 +286,10 @@ def _named(connection: sqlite3.Connection, record: Raw) -> Iterator[Raw]:
             yield found
 
 
-ADAPTER = Adapter(tool=TOOL, title="Cursor", locate=locate, read=read, turn=turn, places=places)
+def rewrites(place: str) -> bool:
+    """The value of a conversation lists its bubbles, among much else; bubbles that stand in it have places of their
+    own."""
+    return place == AUTHORSHIP or (place.startswith(composer_key("")) and "#" not in place)
+
+
+ADAPTER = Adapter(tool=TOOL, title="Cursor", locate=locate, read=read, turn=turn, places=places, rewrites=rewrites)

@@ -24,7 +24,7 @@ from aver.ingest import cursor_calls as calls
 from aver.ingest.contract import Raw, Source
 from aver.ingest.cursor_db import composer_key
 from aver.ingest.cursor_edits import CONTENT, EDITS, content_ids, diff_of, path_in
-from aver.ingest.deed import Call, Deed, Prompt, Tokens, unknown
+from aver.ingest.deed import Call, Deed, Prompt, Tokens, counted, unknown
 from aver.ingest.heavy import lightened
 from aver.ingest.records import as_json, parsed
 from aver.ingest.times import from_ms, utc
@@ -122,10 +122,11 @@ class BubbleTurn:
         if isinstance(record, dict) and self._is_new(f"authorship:{raw.sha256[:32]}"):
             by_source = record.get("lines_by_source") or {}
             counts = ", ".join(f"{source} {count}" for source, count in sorted(by_source.items()))
+            files = record.get("file_count")
             yield Deed(
                 what="session",
                 key=f"authorship:{raw.sha256[:32]}",
-                summary=f"authorship: {counts}, {record.get('file_count', 0)} files",
+                summary=f"authorship, by lines: {counts}; in {counted(files if isinstance(files, int) else 0, 'file')}",
                 result=record,
                 environment={"authorship_from": AUTHORSHIP},
                 places=(raw.place,),

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from aver.ingest.cursor_edits import EDITS, patch_in
-from aver.ingest.deed import Allowed
+from aver.ingest.deed import Allowed, counted
 from aver.ingest.diffs import tally
 
 __all__ = ["about", "allowed", "as_streams", "effects", "launched", "state_of", "summary", "was_denied", "worth"]
@@ -117,7 +117,7 @@ def summary(name: str, arguments: Mapping[str, Any], path: str, diff: str | None
     if diff is not None:
         return f"{told} {tally(diff)}"
     lines = _lines_read(result) if "read" in tool else None
-    return told if lines is None else f"{told} ({lines} lines)"
+    return told if lines is None else f"{told} ({counted(lines, 'line')})"
 
 
 def about(call: Mapping[str, Any]) -> dict[str, Any]:

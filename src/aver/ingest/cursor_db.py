@@ -27,6 +27,7 @@ from aver.ingest.contract import RECORD_MAX, Raw, raw
 from aver.ingest.records import parsed
 
 __all__ = [
+    "Newest",
     "Rows",
     "Stamp",
     "authorship",
@@ -52,7 +53,7 @@ BUSY_WAIT = 2.0
 PIECE = 1024 * 1024
 """Bytes of a large value that are hashed at a time."""
 
-COMPOSER = "composerData:"
+COMPOSER, BUBBLE = "composerData:", "bubbleId:"
 
 NAMES_MAX = 200
 """Names of files and requests that the rollup of authorship lists; it counts all."""
@@ -86,27 +87,57 @@ def read_state(path: Path, work: Callable[[sqlite3.Connection], T]) -> T | None:
 
 
 class Rows(NamedTuple):
-    """The rows of a conversation, by their numbers. Cursor replaces a row to change it, which gives it a new one."""
+    """The rows of a conversation, by their numbers. Cursor replaces a row to change it, which gives it a new number,
+    unless it was the newest of all."""
 
     composer: int
     newest_bubble: int
-    bubbles: int
 
 
-def conversations(connection: sqlite3.Connection) -> dict[str, Rows]:
-    """The conversations that there are, by their keys: no value is read."""
+class Newest(NamedTuple):
+    """The newest bubble of each conversation, up to the row that was the last: what came since is all that need be
+    looked at the next time. A database has a hundred thousand bubbles, and is written several times a second."""
+
+    bubbles: Mapping[str, int]
+    last: int
+    key: Any
+
+
+def conversations(connection: sqlite3.Connection, before: Newest | None = None) -> tuple[dict[str, Rows], Newest]:
+    """The conversations that there are, by their keys, and what to look on from; no value is read."""
     if not {"key", "value"} <= _columns(connection, "cursorDiskKV"):
-        return {}
+        return {}, Newest({}, 0, None)
     rows = connection.execute(
         "SELECT key, rowid FROM cursorDiskKV WHERE key > ? AND key < ?", (COMPOSER, "composerData;")
     )
-    bubbles = connection.execute(
-        "SELECT substr(key, 10, instr(substr(key, 10), ':') - 1) AS conversation, max(rowid), count(*)"
-        " FROM cursorDiskKV WHERE key > 'bubbleId:' AND key < 'bubbleId;' GROUP BY conversation"
-    )
-    counts = {name: (newest, count) for name, newest, count in bubbles}
     found = {key.removeprefix(COMPOSER): row for key, row in rows if isinstance(key, str)}
-    return {name: Rows(found[name], *counts.get(name, (0, 0))) for name in sorted(found)}
+    newest = _newest(connection, before)
+    return {name: Rows(found[name], newest.bubbles.get(name, 0)) for name in sorted(found)}, newest
+
+
+def _newest(connection: sqlite3.Connection, before: Newest | None) -> Newest:
+    end = connection.execute("SELECT rowid, key FROM cursorDiskKV ORDER BY rowid DESC LIMIT 1").fetchone()
+    last, key = end or (0, None)
+    if before is None or _key_at(connection, before.last) != before.key:
+        # Rows were deleted or numbered anew.
+        bubbles = connection.execute(
+            "SELECT substr(key, 10, instr(substr(key, 10), ':') - 1) AS conversation, max(rowid)"
+            " FROM cursorDiskKV WHERE key > ? AND key < 'bubbleId;' GROUP BY conversation",
+            (BUBBLE,),
+        )
+        return Newest(dict(bubbles), last, key)
+    since = connection.execute("SELECT key, rowid FROM cursorDiskKV WHERE rowid > ? ORDER BY rowid", (before.last,))
+    named = ((name.removeprefix(BUBBLE).partition(":")[0], row) for name, row in since if _is_bubble(name))
+    return Newest({**before.bubbles, **dict(named)}, last, key)
+
+
+def _key_at(connection: sqlite3.Connection, row: int) -> Any:
+    found = connection.execute("SELECT key FROM cursorDiskKV WHERE rowid = ?", (row,)).fetchone()
+    return None if found is None else found[0]
+
+
+def _is_bubble(key: Any) -> bool:
+    return isinstance(key, str) and key.startswith(BUBBLE)
 
 
 def parents(connection: sqlite3.Connection) -> dict[str, tuple[str, str]]:

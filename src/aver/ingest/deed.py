@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from aver.values import dataclass
 
-__all__ = ["FROM_WORDS", "Allowed", "Call", "Deed", "Prompt", "Tokens", "What", "unknown"]
+__all__ = ["FROM_WORDS", "SESSION_COST", "Allowed", "Call", "Deed", "Prompt", "Tokens", "What", "counted", "unknown"]
 
 What = Literal["prompt", "call", "answer", "session", "note", "unknown"]
 """What a deed is: what a person asked; a tool call; what the model said; a session's beginning, end or settings;
@@ -23,6 +23,11 @@ something else that the tool recorded (a compaction, an attachment, a rollback);
 FROM_WORDS = MappingProxyType({"outcome_from": "words"})
 """In the environment of a call: its result and diff were made of its arguments and of the words that the model got.
 Whoever saw the call itself knows more."""
+
+
+SESSION_COST = "session_cost_usd"
+"""In the environment of a record: what the whole session has cost until then, subagents and all, by the tool's own
+account. Such totals are never added up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +141,11 @@ def unknown(place: str, sort: str, record: Any, *, key: str, at: str | None = No
         environment={"unknown_record": named},
         places=(place,),
     )
+
+
+def counted(number: int, noun: str) -> str:
+    """For a summary: `1 line`, `2 lines`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 SORT_MAX = 80

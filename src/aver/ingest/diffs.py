@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -18,6 +19,11 @@ __all__ = ["counted", "from_hunks", "marked", "tally", "unified"]
 
 LINES_MAX = 20_000
 """Lines of a text that are compared line by line. Longer ones are shown as replaced whole: comparing takes long."""
+
+PAIRS_MAX = 200_000
+"""Pairs of like lines, one in each text, that are looked at: some seconds, at worst. With lines that come again and
+again, whoever writes a text could have them compared for hours. A line that is more than a hundredth of a text is not
+looked at, and not counted."""
 
 CONTEXT = 3
 
@@ -29,7 +35,7 @@ def unified(path: str, before: str | None, after: str | None) -> str:
     old, new = _lines(before), _lines(after)
     start = "/dev/null" if before is None else f"a/{path.lstrip('/')}"
     end = "/dev/null" if after is None else f"b/{path.lstrip('/')}"
-    if max(len(old), len(new)) <= LINES_MAX:
+    if max(len(old), len(new)) <= LINES_MAX and _pairs(old, new) <= PAIRS_MAX:
         return _joined(difflib.unified_diff(old, new, start, end, n=CONTEXT, lineterm=""))
     removed, added = (f"-{line}" for line in old), (f"+{line}" for line in new)
     return _joined([f"--- {start}", f"+++ {end}", _header(1, len(old), 1, len(new)), *removed, *added])
@@ -88,6 +94,13 @@ def marked(diff: str) -> Iterator[tuple[str, str]]:
 def tally(diff: str) -> str:
     added, removed = counted(diff)
     return f"(+{added}/-{removed})"
+
+
+def _pairs(old: list[str], new: list[str]) -> int:
+    """How many pairs of like lines there are, as far as `difflib` looks at them."""
+    counts = Counter(new)
+    popular = len(new) // 100 + 1 if len(new) >= 200 else len(new)
+    return sum(count for line in old if (count := counts[line]) <= popular)
 
 
 def _header(old_start: int, old_lines: int, new_start: int, new_lines: int) -> str:

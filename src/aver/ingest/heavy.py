@@ -33,8 +33,8 @@ def without_pictures(value: Any) -> Any:
 def lightened(value: Any, whole_files: Collection[str]) -> Any:
     """The value, each picture in it, and each text under one of these names, by its digest and size."""
     if isinstance(value, dict):
-        if value.get("type") == "base64" and isinstance(data := value.get("data"), str):
-            return {**value, "data": reference(data, str(value.get("media_type") or "image"))}
+        if value.get("type") in ("base64", "image") and isinstance(data := value.get("data"), str):
+            return {**value, "data": reference(data, str(value.get("media_type") or value.get("mediaType") or "image"))}
         return {name: _member(name, item, whole_files) for name, item in value.items()}
     if isinstance(value, list):
         return [lightened(item, whole_files) for item in value]

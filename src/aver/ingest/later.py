@@ -1,23 +1,27 @@
 """What is sealed of a deed that cannot be sealed as it is: it is sealed already, or no capsule can hold it.
 
-A child is added to what was recorded first: it says what the first could not, and whether both say the same.
+A child is added to what was recorded first: it says what the first could not, and whether both say the same. What two
+hooks tell otherwise of one and the same thing is sealed twice, each as it was told: nobody can take a key before its
+time and so keep out what was really done.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from aver.capsule.blobs import externalised
 from aver.capsule.block import BLOCK, block_of, of_kind
+from aver.capsule.canonical import canonical_bytes
 from aver.capsule.model import Capsule, Context, Outcome
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput
 from aver.ingest.deed import FROM_WORDS
 from aver.ingest.drafting import TRANSCRIPT, Draft
 
-__all__ = ["LEFT", "bare", "child_of", "deed_key", "id_of", "key_in", "records_under"]
+__all__ = ["LEFT", "bare", "child_of", "deed_key", "hook_key", "id_of", "key_in", "records_under", "tells_the_same"]
 
 
 def bare(draft: Draft, error: BadInput) -> Draft:
@@ -89,6 +93,26 @@ def child_of(first: Sealed, later: Draft, via: str) -> Draft:
         outcome=Outcome(status="success", summary=f"the {via} {words}: {capsule.outcome.summary}", result=result),
     )
     return Draft(of_kind(child, "record", {"adds_to": id_of(first)}), later.blobs)
+
+
+def tells_the_same(first: Sealed, later: Draft) -> bool:
+    """Whether a record tells just what a draft does, of the call and of what came of it."""
+    return _account(first.to_dict()) == _told_by(later)
+
+
+def hook_key(key: str, later: Draft) -> str:
+    """The key of what a hook tells of a deed that has this key and is sealed. Whoever tells otherwise has another."""
+    return f"{key}:{hashlib.sha256(canonical_bytes(_told_by(later))).hexdigest()[:16]}:hook"
+
+
+def _told_by(draft: Draft) -> dict[str, Any]:
+    return externalised(_account(draft.capsule.to_dict()))[0]  # Long texts stand in records by their digests.
+
+
+def _account(content: Mapping[str, Any]) -> dict[str, Any]:
+    calls = content["execution"]["tool_calls"][:1] or [{}]
+    outcome = content["outcome"]
+    return {"call": _call(calls[0]), "result": outcome["result"], "status": outcome["status"]}
 
 
 def _is_from_words(capsule: Capsule) -> bool:

@@ -17,13 +17,24 @@ from typing import Any
 
 from aver import __version__
 from aver.clock import now
+from aver.ingest.deed import counted
 from aver.ingest.diffs import marked
 from aver.ingest.page_looks import POLICY, SCRIPT, STYLE
 from aver.ingest.rulings import Ruling
 from aver.ingest.sessions import Session
 from aver.ingest.story import Beat
 from aver.ingest.telling import Blobs, Step, in_full, whole_text
-from aver.ingest.wording import Part, aside, counted, in_short, named_parts, result_parts, says_more, summary_of, totals
+from aver.ingest.wording import (
+    Part,
+    aside,
+    error_of,
+    in_short,
+    named_parts,
+    result_parts,
+    says_more,
+    summary_of,
+    totals,
+)
 from aver.verdict import Verdict, explain
 
 __all__ = ["page"]
@@ -230,7 +241,7 @@ class _Body:
             yield from self._line(step)
             yield from self._outcome(step)
         elif step.more is not None and step.what != "answer":
-            yield from self._parts(named_parts(self._fetched(step.more)), "what was kept")
+            yield self._folded("what was kept", step.more)
         if beat.ruling is not None:
             yield _gate(beat.ruling)
         for later in beat.added:
@@ -239,18 +250,16 @@ class _Body:
 
     def _line(self, step: Step) -> Iterator[str]:
         mark = _mark(step.status) if step.what == "call" else ""
-        denied = "denied: " if step.status == "blocked" else ""
         beside = f' <span class="aside">{_text(aside(step))}</span>' if step.what == "call" else ""
-        yield f'<p class="line">{mark}<span class="sum">{denied}{_text(summary_of(step))}</span>{beside}</p>\n'
+        yield f'<p class="line">{mark}<span class="sum">{_text(summary_of(step))}</span>{beside}</p>\n'
 
     def _outcome(self, step: Step) -> Iterator[str]:
-        if step.error and step.error != "OUTCOME_UNKNOWN":
+        if step.arguments:
+            yield self._folded("arguments", step.arguments)
+        if error_of(step):
             yield f'<div class="error">{self._pre(self._whole(step, "error"), OPEN_LINES, "the whole error")}</div>\n'
         elif step.status == "pending":
             yield '<p class="differs">What came of it is not known.</p>\n'
-        if step.arguments:
-            told = "".join(self._parts(named_parts(self._fetched(step.arguments)), "all of it"))
-            yield f'<details class="long"><summary>arguments</summary>{told}</details>\n'
         diff = self._fetched(step.diff)
         if isinstance(diff, str):
             yield _diff(diff)
@@ -280,6 +289,10 @@ class _Body:
         yield f"</details>{_seal(later)}\n"
 
     # --- texts
+
+    def _folded(self, words: str, value: Any) -> str:
+        told = "".join(self._parts(named_parts(self._fetched(value)), "all of it"))
+        return f'<details class="long"><summary>{words}</summary>{told}</details>\n' if told else ""
 
     def _parts(self, parts: Iterable[Part], words: str) -> Iterator[str]:
         for part in parts:

@@ -3,7 +3,8 @@
 `reconcile` reads the transcripts of a session again, from their beginning, and holds the sealed chain to them:
 
     sealed and seen    every raw record that the capsule rests on is still there, byte for byte
-    mismatched         one of them says something else now, or the digest over all of them is another
+    mismatched         one of them says something else now, or the digest over all of them is another; but not one that
+                       the tool goes on rewriting, such as the title and settings of a conversation
     sealed, not seen   one of them is gone, or a hook saw a call that the transcript does not have
     seen, not sealed   the transcript tells of something that no capsule tells of
 
@@ -15,6 +16,7 @@ its place. The answer is a verdict: what verifying the chains gives, and the che
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from aver.capsule.sealed import Sealed
@@ -27,7 +29,7 @@ from aver.ingest.later import deed_key, key_in, records_under
 from aver.ingest.sealing import START, next_digest
 from aver.ledger import Ledger
 from aver.values import dataclass
-from aver.verdict import Check, Finding, Place, Tally, Verdict
+from aver.verdict import Finding, Place, Tally, Verdict, joined
 from aver.verdict.verdict import conclude, worst
 
 __all__ = ["Counts", "Reconciled", "reconcile"]
@@ -147,7 +149,7 @@ def _hold(source: Source, adapter: Adapter, sealed: Sequence[_Record], tally: Ta
     now = _read(adapter, source)
     newest = 0
     for record in _of_file(sealed, source):
-        finding = _compared(source, record, now)
+        finding = _compared(source, adapter, record, now)
         if finding is None:
             total.fine += 1
         else:
@@ -177,7 +179,7 @@ def _told_by(sealed: Iterable[_Record], source: Source, now: _Now) -> set[tuple[
     return alike | {(record.chain, record.key) for record in _of_file(sealed, source)}
 
 
-def _compared(source: Source, record: _Record, now: _Now) -> Finding | None:
+def _compared(source: Source, adapter: Adapter, record: _Record, now: _Now) -> Finding | None:
     name = source.file
     seen = record.seen or {}
     for place, digest in _pairs(seen.get("records")):
@@ -185,7 +187,7 @@ def _compared(source: Source, record: _Record, now: _Now) -> Finding | None:
         if found is None:
             words = f"record {place} of {name}, on which it rests, is gone"
             return Finding(CHECK, "failed", "ARTIFACT_MISSING", words, record.place)
-        if found != digest:
+        if found != digest and not adapter.rewrites(place):
             words = f"record {place} of {name} says something else than when it was sealed"
             return Finding(CHECK, "failed", "ARTIFACT_HASH_MISMATCH", words, record.place)
     count, digest = _through(record)
@@ -219,30 +221,21 @@ def _hold_hooks(sources: Sequence[Source], sealed: Sequence[_Record], tally: Tal
 
 def _verdict(ledger: Ledger, chains: Sequence[str], tally: Tally) -> Verdict:
     """The verdict on the chains themselves and on how they compare, in one."""
-    own = conclude("transcript", tally, expected=(CHECK, GIT))
-    parts = [ledger.verify(chain) for chain in chains]
-    if not parts:
+    if not chains:
         raise NotFound("nothing of this session is sealed", advice="aver ingest seals it")
-    checks: dict[str, Check] = {}
-    for part in parts:
-        for check in part.checks:
-            if check.name not in checks or _WORST.index(check.status) < _WORST.index(checks[check.name].status):
-                checks[check.name] = check
-    for check in own.checks:
-        checks[check.name] = check
-    findings = [finding for part in parts for finding in part.findings] + list(own.findings)
-    return Verdict(
+    own = conclude("transcript", tally, expected=(CHECK, GIT))
+    parts = {chain: ledger.verify(chain) for chain in chains}
+    verdict = joined(chains[0], parts) if len(parts) > 1 else parts[chains[0]]
+    checks = {check.name: check for check in (*verdict.checks, *own.checks)}
+    findings = (*verdict.findings, *own.findings)
+    return replace(
+        verdict,
         subject=chains[0],
-        status=worst([own.status, *(part.status for part in parts)]),
-        records=sum(part.records for part in parts),
-        chains=len(parts),
+        status=worst([own.status, verdict.status]),
         checks=tuple(checks.values()),
         first_bad=next((finding for finding in findings if finding.status == "failed"), None),
-        findings=tuple(findings),
+        findings=findings,
     )
-
-
-_WORST = ("failed", "warning", "not_checked", "passed")
 
 
 def _of_file(sealed: Iterable[_Record], source: Source) -> Iterator[_Record]:

@@ -4,16 +4,19 @@ A decision names the tool and its arguments, not the call's id: it was made befo
 about the same tool with the same arguments, the oldest first, each once. Of a command or a patch only its text counts:
 Codex calls the tools for them otherwise in its hooks than in its transcripts. What no call took is told by itself: a
 call that the gate denied may stand in no transcript.
+
+Large arguments are kept beside a call's record as one, and beside a decision's text by text. They are compared as the
+decision has them: masked, and long texts by their digests.
 """
 
 from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from aver.capsule.blobs import blob_references
+from aver.capsule.blobs import blob_references, externalised
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError
 from aver.gate.tool_names import use_of
@@ -41,8 +44,6 @@ class Ruling:
     score: float | None
     tool: str
     arguments: Mapping[str, Any]
-    digest: str
-    """SHA-256 of the arguments, as JSON."""
     at: str | None
     chain: str | None
     sequence: int | None
@@ -57,8 +58,9 @@ class Ruling:
 class Rulings:
     """The decisions that no call has taken yet."""
 
-    def __init__(self, rulings: Iterator[Ruling] | tuple[Ruling, ...] = ()) -> None:
+    def __init__(self, rulings: Iterable[Ruling] = (), *, blob: Callable[[str], bytes] | None = None) -> None:
         self._left: dict[tuple[str, str], deque[Ruling]] = {}
+        self._blob = blob
         for ruling in rulings:
             self._left.setdefault(_likeness(ruling.tool, ruling.arguments), deque()).append(ruling)
 
@@ -66,20 +68,18 @@ class Rulings:
         """The decision about a call; None where none is known."""
         if not self._left:
             return None
-        waiting = self._left.get(_likeness(step.call, step.arguments))
-        return waiting.popleft() if waiting else self._by_digest(step)
+        waiting = self._left.get(_likeness(step.call, self._whole(step.arguments)))
+        return waiting.popleft() if waiting else None
 
-    def _by_digest(self, step: Step) -> Ruling | None:
-        """Of a call whose arguments are so large that they are kept beside the record, by their digest."""
-        if not isinstance(step.arguments, dict) or step.arguments.keys() != {"blob"}:
-            return None
-        digests = {digest for digest, _ in blob_references(step.arguments)}
-        for waiting in self._left.values():
-            for ruling in waiting:
-                if ruling.tool == step.call and ruling.digest in digests:
-                    waiting.remove(ruling)
-                    return ruling
-        return None
+    def _whole(self, arguments: Any) -> Any:
+        """The arguments of a call, also where they are so large that they are kept beside its record as one."""
+        if self._blob is None or not isinstance(arguments, dict) or arguments.keys() != {"blob"}:
+            return arguments
+        try:
+            [(digest, _)] = blob_references(arguments)
+            return externalised({"arguments": json.loads(self._blob(digest))})[0]["arguments"]
+        except (AverError, ValueError, RecursionError):
+            return arguments
 
     def left(self) -> list[Ruling]:
         """What no call took, the oldest first."""
@@ -91,7 +91,8 @@ def rulings_in(ledger: Ledger, chain: str | None) -> Rulings:
     """The decisions in a chain."""
     if chain is None:
         return Rulings()
-    return Rulings(ruling for record in ledger.read(chain) if (ruling := _ruling(record)) is not None)
+    found = (ruling for record in ledger.read(chain) if (ruling := _ruling(record)) is not None)
+    return Rulings(found, blob=ledger.blob)
 
 
 def _ruling(record: Sealed) -> Ruling | None:
@@ -111,7 +112,6 @@ def _ruling(record: Sealed) -> Ruling | None:
             score=float(score) if isinstance(score, int | float) else None,
             tool=str(action.get("tool") or ""),
             arguments=arguments if isinstance(arguments, dict) else {},
-            digest=str(result.get("input_sha256") or ""),
             at=utc(content["trigger"].get("timestamp")),
             chain=record.chain,
             sequence=record.sequence,
@@ -124,7 +124,7 @@ def _ruling(record: Sealed) -> Ruling | None:
 
 def _likeness(tool: str, arguments: Any) -> tuple[str, str]:
     """What a call and the decision about it have in common."""
-    given = arguments if isinstance(arguments, dict) else {}
+    given = _by_digests(arguments) if isinstance(arguments, dict) else {}
     use = use_of(tool)
     if use is not None and use.takes_command and (command := command_of(given)):
         return "a command", command
@@ -136,3 +136,11 @@ def _likeness(tool: str, arguments: Any) -> tuple[str, str]:
 
 def _patch_of(arguments: Mapping[str, Any]) -> str:
     return next((text for name in ("patch", "input") if isinstance(text := arguments.get(name), str)), "")
+
+
+def _by_digests(value: Any) -> Any:
+    """A value in which long texts, which are kept beside the record, are named by their digests."""
+    if isinstance(value, dict):
+        kept = list(blob_references(value)) if value.keys() == {"blob"} else []
+        return f"sha256 {kept[0][0]}" if kept else {name: _by_digests(item) for name, item in value.items()}
+    return [_by_digests(item) for item in value] if isinstance(value, list) else value

@@ -30,7 +30,17 @@ from aver.errors import BadInput, Exists, NotFound
 from aver.ingest.contract import Adapter, Raw, Source
 from aver.ingest.deed import Deed
 from aver.ingest.drafting import TRANSCRIPT, Draft, chain_of, drafted, key_of, own_key
-from aver.ingest.later import LEFT, bare, child_of, deed_key, id_of, key_in, records_under
+from aver.ingest.later import (
+    LEFT,
+    bare,
+    child_of,
+    deed_key,
+    hook_key,
+    id_of,
+    key_in,
+    records_under,
+    tells_the_same,
+)
 from aver.ledger import Ledger
 from aver.values import dataclass
 
@@ -93,9 +103,17 @@ def mark_in(seen: Mapping[str, Any] | None) -> Mark | None:
 
 
 def seal_deed(ledger: Ledger, tool: str, session: str, deed: Deed) -> Sealed:
-    """Seal what a hook told of. If it is sealed already, what the hook saw is added to that."""
+    """Seal what a hook told of. If it is sealed already, what the hook saw is added to that; of what another hook told,
+    only where that is something else."""
     key, chain = key_of(tool, session, deed.key), chain_of(tool, session, deed.agent)
     draft = drafted(tool, session, deed)
+    try:
+        return _told(ledger, chain, key, draft)
+    except BadInput as error:  # No capsule can hold it. As much of it as one can is more than nothing.
+        return _told(ledger, chain, key, bare(draft, error))
+
+
+def _told(ledger: Ledger, chain: str, key: str, draft: Draft) -> Sealed:
     for name in (key, f"{key}@{chain}"):  # The second where another agent has a call of the same name.
         try:
             return ledger.append(chain, draft.capsule, key=name, blobs=draft.blobs)
@@ -103,10 +121,13 @@ def seal_deed(ledger: Ledger, tool: str, session: str, deed: Deed) -> Sealed:
             first: Sealed = exists.record
             if first.chain == chain:
                 break
-    if deed.call is None or records_under(first.to_dict()) is None:
+    if draft.capsule.type == "tool" and records_under(first.to_dict()) is not None:
+        more = child_of(first, draft, "hook")
+    elif tells_the_same(first, draft):
         return first
-    child = child_of(first, draft, "hook")
-    return ledger.append_many(chain, [child.capsule], keys=[f"{name}:hook"], blobs=child.blobs)[0]
+    else:
+        more = _following(draft, first)
+    return ledger.append_many(chain, [more.capsule], keys=[hook_key(name, draft)], blobs=more.blobs)[0]
 
 
 class Follower:
@@ -385,8 +406,15 @@ def _is_pending(deed: Deed) -> bool:
 
 
 def _child(first: Sealed, draft: Draft) -> tuple[str, Draft]:
-    """What the transcript adds to a record, and the key of that."""
-    return f"{key_in(first.to_dict())}:{TRANSCRIPT}", child_of(first, draft, TRANSCRIPT)
+    """What the transcript adds to a record, and the key of that. Where a hook told of a call by the name of what is
+    none, that is all of it."""
+    is_call = draft.capsule.type == "tool"
+    added = child_of(first, draft, TRANSCRIPT) if is_call else _following(draft, first)
+    return f"{key_in(first.to_dict())}:{TRANSCRIPT}", added
+
+
+def _following(draft: Draft, first: Sealed) -> Draft:
+    return draft._replace(capsule=_caused_by(draft.capsule, id_of(first)))
 
 
 def _leaves_open(first: Sealed, draft: Draft) -> bool:

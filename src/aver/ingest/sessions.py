@@ -42,6 +42,9 @@ LATEST_LOOKED_AT = 16
 TITLE_MAX = 120
 """Characters of a title that is made of a prompt."""
 
+COST_DIGITS = 9
+"""Digits behind the point of a sum of prices: finer than any tool counts."""
+
 _GROWING = frozenset({"codex"})
 """Tools of which other software seals the tokens of all of the session, again and again."""
 
@@ -236,6 +239,7 @@ class _Count:
     records: int = 0
     spent: Spent = Spent()
     growing: Spent = Spent()
+    session_cost: float | None = None
     title: str = ""
     first_prompt: str = ""
     times: list[str] = field(default_factory=list)
@@ -261,6 +265,8 @@ class _Count:
         self._spread(self.times, step.at)
         self._spread(self.sealed, step.signed_at)
         self._spend(step)
+        if step.session_cost is not None:
+            self.session_cost = max(step.session_cost, self.session_cost or 0)
         if step.what == "call":
             self._call(step)
         elif step.addition is not None and step.addition.to in self.open_calls:
@@ -311,6 +317,12 @@ class _Count:
         if not self.first_prompt and step.asked:
             self.first_prompt = next((line.strip() for line in step.asked.splitlines() if line.strip()), "")
 
+    def _cost(self, spent: Spent) -> float | None:
+        """What the tool says that all of it cost; else the sum of what it says of parts, without the dust of adding."""
+        if self.session_cost is not None:
+            return self.session_cost
+        return None if spent.cost_usd is None else round(spent.cost_usd, COST_DIGITS)
+
     def session(self, chains: Chains) -> Session:
         spent = self.spent + self.growing
         for each in self.by_message.values():
@@ -332,7 +344,7 @@ class _Count:
             denials=self.denials + sum(ruling.denies for ruling in self.rulings.left()),
             tokens_in=spent.tokens_in,
             tokens_out=spent.tokens_out,
-            cost_usd=spent.cost_usd,
+            cost_usd=self._cost(spent),
             models=tuple(self.models),
             subagents=len(chains.agents),
             unknown=self.unknown,

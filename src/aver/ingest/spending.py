@@ -7,7 +7,7 @@ from typing import Any
 
 from aver.values import dataclass
 
-__all__ = ["Spent", "count_in", "spent_in"]
+__all__ = ["Spent", "cost_in", "count_in", "spent_in"]
 
 COUNT_MAX = 10**15
 """More than anything here is counted to; a larger number is none."""
@@ -62,15 +62,17 @@ def _firstcount_in(used: Mapping[str, Any], names: tuple[tuple[str, ...], ...]) 
 
 
 def _first_number(used: Mapping[str, Any], names: tuple[str, ...]) -> float | None:
-    for name in names:
-        value = used.get(name)
-        if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < COST_MAX:
-            return float(value)
-    return None
+    return next((cost for name in names if (cost := cost_in(used.get(name))) is not None), None)
 
 
 COST_MAX = 1e9
 """Dollars of one message. More is no price, and must not spoil a sum."""
+
+
+def cost_in(value: Any) -> float | None:
+    """A value that is a price in dollars; None where it is none."""
+    is_price = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < COST_MAX
+    return float(value) if is_price else None
 
 
 def count_in(value: Any) -> int | None:

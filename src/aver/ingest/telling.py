@@ -18,8 +18,9 @@ from aver.capsule.block import block_of
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError
 from aver.gate.tool_names import use_of
+from aver.ingest.deed import SESSION_COST
 from aver.ingest.diffs import counted
-from aver.ingest.spending import Spent, count_in, spent_in
+from aver.ingest.spending import Spent, cost_in, count_in, spent_in
 from aver.ingest.times import utc
 from aver.values import dataclass
 
@@ -106,6 +107,8 @@ class Step:
     addition: Addition | None = None
     more: Any = None
     """Of what is not a call: what else was kept."""
+    session_cost: float | None = None
+    """What the whole session had cost until then, where the tool tells."""
     cut: Mapping[str, str] = field(default_factory=dict)
     """By field, the digest of the whole text."""
 
@@ -185,6 +188,7 @@ def told(record: Sealed) -> Step:
         subagent=_text(_object(environment.get("subagent")).get("chain")),
         addition=_addition(block, outcome),
         more=more if what != "call" else None,
+        session_cost=cost_in(environment.get(SESSION_COST)),
         cut=_cut(what, outcome, block),
         **seal,
     )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from aver.ingest.deed import counted
 from aver.ingest.sessions import Session
 from aver.ingest.spending import Spent
 from aver.ingest.telling import Step, is_reference
@@ -14,7 +16,7 @@ __all__ = [
     "Part",
     "allowed_by",
     "aside",
-    "counted",
+    "error_of",
     "in_short",
     "money",
     "named_parts",
@@ -26,6 +28,7 @@ __all__ = [
 IN_SHORT = 160
 """Characters of arguments that stand on the line of a call whose summary does not tell them."""
 
+_DENIED = " (denied)"
 _REFUSED_BY = {"human_approved": "by a person", "policy": "by a rule"}
 _PLAINLY = ("stdout", "output", "content", "text")
 _OUTPUTS = (*_PLAINLY, "stderr")
@@ -60,7 +63,9 @@ def totals(session: Session) -> Iterator[str]:
 def summary_of(step: Step) -> str:
     """The line by which a step is told."""
     summary = " ".join(step.summary.split()) or step.call or step.what
-    return f"{summary}: {in_short(step.arguments)}" if summary == step.call and step.arguments else summary
+    if summary == step.call and step.arguments:
+        summary = f"{summary}: {in_short(step.arguments)}"
+    return f"denied: {summary.removesuffix(_DENIED)}" if step.status == "blocked" else summary
 
 
 def in_short(arguments: Any) -> str:
@@ -118,18 +123,36 @@ def named_parts(value: Any) -> Iterator[Part]:
         if value not in _NOTHING:
             yield Part("", _briefly(value), aside=not isinstance(value, str))
         return
-    texts = {name: item for name, item in value.items() if isinstance(item, str) and _is_output(name, item)}
+    outputs = {name: item for name, item in value.items() if isinstance(item, str) and _is_output(name, item)}
+    texts = dict(sorted(outputs.items(), key=lambda output: output[0] not in _PLAINLY))
     for name, item in texts.items():
-        if item.strip():
+        # What a person saw and what the model was told of it are often one text, with some words before it in one.
+        if item.strip() and not any(other.strip().endswith(f"\n{item.strip()}") for other in texts.values()):
             yield Part("" if name in _PLAINLY else str(name), item)
-    rest = [f"{name} {_briefly(item)}" for name, item in value.items() if name not in texts and item not in _NOTHING]
+    others = {name: item for name, item in value.items() if name not in texts and item not in _NOTHING}
+    rest = [f"{str(name).replace('_', ' ')} {_briefly(item)}" for name, item in others.items()]
     if rest:
         yield Part("", ", ".join(rest), aside=True)
 
 
+def error_of(step: Step) -> str:
+    """Why a call failed, unless its line has said all of it; nothing where it did not fail."""
+    if step.error == "OUTCOME_UNKNOWN" or step.error.lower() == f"exit code {_told_code(step)}":
+        return ""
+    return step.error
+
+
+def _told_code(step: Step) -> str:
+    """The exit code that stands on the line of a call."""
+    found = re.search(r"\(exit (\d+)\)", step.summary)
+    return found[1] if found else ""
+
+
 def result_parts(step: Step, result: Any) -> Iterator[Part]:
-    """What a call gave back, without what its error has said already."""
+    """What a call gave back, without what its line and its error have said already."""
     error = step.error.strip()
+    if isinstance(result, dict) and str(result.get("exit_code")) == _told_code(step):
+        result = {name: value for name, value in result.items() if name != "exit_code"}
     for part in named_parts(result):
         if not error or part.text.strip().removeprefix("result ") != error:
             yield part
@@ -149,7 +172,3 @@ def _briefly(value: Any) -> str:
         kept = value["blob"]
         return f"{kept['size']:,} bytes of {kept.get('media')}, kept beside the record, sha256 {kept['digest']}"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

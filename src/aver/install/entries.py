@@ -122,8 +122,10 @@ def put_item(
     return "updated" if had_ours else "installed"
 
 
-def take_items(file: SettingsFile, key: Key, is_ours: IsOurs, memory: Memory, *, dry_run: bool = False) -> Result:
-    """Have no item of ours stand in the list at a key."""
+def take_items(
+    file: SettingsFile, key: Key, is_ours: IsOurs, memory: Memory, *, blank: str = "", dry_run: bool = False
+) -> Result:
+    """Have no item of ours stand in the list at a key. `blank` is what a new file began with."""
 
     def is_there(text: str) -> bool:
         return any(is_ours(one) for one in _items(text, file.form, key))
@@ -131,7 +133,7 @@ def take_items(file: SettingsFile, key: Key, is_ours: IsOurs, memory: Memory, *,
     def without(text: str, keep: int) -> str:
         return without_items(text, file.form, key, is_ours, keep=keep)
 
-    return _take(file, key, memory, is_there, without, dry_run)
+    return _take(file, key, memory, is_there, without, dry_run, blank)
 
 
 def _take(
@@ -141,6 +143,7 @@ def _take(
     is_there: Callable[[str], bool],
     without: Callable[[str, int], str],
     dry_run: bool,
+    blank: str = "",
 ) -> Result:
     """Take out what is ours: by putting back the old bytes, if nobody changed the file since, else by editing it."""
     path = file.target
@@ -153,9 +156,13 @@ def _take(
             text = _text(raw)
             if not is_there(text):
                 return raw
-            if known is not None and (undone := known.undone(raw)) is not None:
+            undone = None if known is None else known.undone(raw)
+            # What stood there before may have been ours as well: that of an Aver that was installed earlier.
+            if undone is not None and not (undone.old is not None and is_there(_text(undone.old))):
                 return undone.old
             changed = without(text, len(key) if known is None else known.keep)
+        if known is not None and known.new and changed.strip() in ("", "{}", blank.strip()):
+            return None
         return changed.encode("utf-8")
 
     changed = change_file(path, change, dry_run=dry_run)

@@ -38,7 +38,7 @@ def put(place: HookList, around: Surroundings, memory: Memory, *, dry_run: bool)
 def take(place: HookList, around: Surroundings, memory: Memory, *, dry_run: bool) -> Outcome:
     """Have Aver stand under no event. The last that was put in is taken out first: so bytes come back as they were."""
     results = [
-        take_items(_file(place), _key(event), place.is_ours, memory, dry_run=dry_run)
+        take_items(_file(place), _key(event), place.is_ours, memory, blank=place.blank, dry_run=dry_run)
         for event in reversed(place.events)
     ]
     return Outcome(place.client, place.path, "removed" if "removed" in results else "absent", PART)
@@ -63,13 +63,14 @@ def standing(place: HookList, around: Surroundings) -> Standing:
 
 def _still_to_do(place: HookList) -> str:
     """What keeps the client from running hooks that stand in its settings as they should."""
-    if place.client != "codex":
-        return ""
-    from aver.install.codex_trust import not_trusted
+    from aver.install.hook_limits import limits
 
-    found = {event: list(map(place.is_ours, _items(place, event))).index(True) for event in place.events}
-    left = not_trusted(place, found)
-    return f"Codex does not run what it does not trust: start it and enter /hooks ({', '.join(left)})" if left else ""
+    found: dict[str, tuple[int, Any]] = {}
+    for event in place.events:
+        items = _items(place, event)
+        at = list(map(place.is_ours, items)).index(True)
+        found[event] = at, items[at]
+    return "; ".join(limits(place, found))
 
 
 def commands(place: HookList) -> Iterator[tuple[str, list[str]]]:

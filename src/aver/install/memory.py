@@ -1,6 +1,6 @@
 """What was changed in other programs' files, so that it can be undone to the byte: `AVER_HOME/installed.json`.
 
-    {"v": 1, "changes": [{path, key, keep, before, after, at, removed, inserted, made}]}
+    {"v": 1, "changes": [{path, key, keep, before, after, at, removed, inserted, made, new}]}
 
 Of a file only the change itself is kept: at which byte, what stood there, what stands there now, and the SHA-256 of the
 whole before and after. So a file that nobody touched since gets back its old bytes, and no copy of its secrets is made.
@@ -55,6 +55,8 @@ class Remembered:
     inserted: bytes
     made: tuple[str, ...]
     """Directories that were made for the file, the innermost first."""
+    new: bool
+    """Whether there was no file when the entry was put in first, maybe by another Aver."""
 
     def undone(self, now: bytes) -> Undone | None:
         """The file before the change, if it is what the change made of it; None where somebody changed it since."""
@@ -94,8 +96,11 @@ class Memory:
             return
         before, made = changed.before, tuple(map(str, changed.made))
         known = self.recall(changed.path, key)
-        if known is not None and before is not None and (undone := known.undone(before)) is not None:
-            before, keep, made = undone.old, known.keep, known.made
+        new = before is None or (known is not None and known.new)
+        if known is not None and before is not None:
+            keep, made = known.keep, known.made
+            if (undone := known.undone(before)) is not None:
+                before = undone.old
         at, removed, inserted = _difference(before or b"", changed.after)
         change = {
             "path": str(changed.path),
@@ -107,6 +112,7 @@ class Memory:
             "removed": base64.b64encode(removed).decode("ascii"),
             "inserted": base64.b64encode(inserted).decode("ascii"),
             "made": list(made),
+            "new": new,
         }
         self._write([*self._others(changed.path, key), change])
 
@@ -145,6 +151,7 @@ def _remembered(data: Any) -> Remembered | None:
             removed=base64.b64decode(data["removed"], validate=True),
             inserted=base64.b64decode(data["inserted"], validate=True),
             made=tuple(map(str, data["made"])),
+            new=bool(data.get("new", data["before"] is None)),
         )
     except (KeyError, TypeError, ValueError, binascii.Error):
         return None

@@ -249,10 +249,11 @@ def joined(subject: str, parts: Mapping[str, Verdict]) -> Verdict:
     """One verdict on several things that are verified apart, each under its name: the worst of each check counts."""
     checks: dict[str, Check] = {}
     findings = []
+    said_of_all = [check for check in _first(parts).checks if all(check in other.checks for other in parts.values())]
     for name, verdict in parts.items():
         for check in verdict.checks:
             before = checks.get(check.name)
-            if check.status != "passed":
+            if check.status != "passed" and check not in said_of_all:
                 check = replace(check, reason=f"{name}: {check.reason}")
             elif before is not None and before.status == "passed":
                 count = before.count + check.count
@@ -268,9 +269,13 @@ def joined(subject: str, parts: Mapping[str, Verdict]) -> Verdict:
         checks=tuple(checks.values()),
         first_bad=next((finding for finding in findings if finding.status == "failed"), None),
         findings=tuple(findings),
-        level=next(verdict.level for verdict in parts.values()),
+        level=_first(parts).level,
         earlier=sum(verdict.earlier for verdict in parts.values()),
     )
+
+
+def _first(parts: Mapping[str, Verdict]) -> Verdict:
+    return next(iter(parts.values()))
 
 
 def _badness(check: Check) -> tuple[int, bool]:

@@ -15,6 +15,7 @@ from aver.ingest.claude_code import ADAPTER
 from aver.ingest.contract import Source, raw
 from aver.ingest.drafting import drafted
 from aver.ingest.hooks.claude_code import HOOK
+from aver.ingest.hooks.contract import Reply
 
 CHAIN = f"claude-code.{SESSION}"
 
@@ -64,7 +65,7 @@ def test_what_passes_is_allowed_and_the_decision_is_sealed(workspace: Path) -> N
 def test_a_pass_can_be_left_to_the_tools_own_rules(workspace: Path, aver_home: Path) -> None:
     settings(aver_home, '[hooks]\non_pass = "leave"\n')
     reply = fire("claude-code", "PreToolUse", asked(workspace, "Bash", command="git status"))
-    assert (reply.out, reply.code, reply.err) == ("", 0, "")
+    assert reply == Reply()
     assert len(sealed(f"gate.{SESSION}")) == 1
 
 
@@ -80,6 +81,15 @@ def test_what_a_person_must_approve_is_asked(workspace: Path) -> None:
     found = decision(fire("claude-code", "PreToolUse", asked(workspace, "Bash", command="rm -rf build")))
     assert found["permissionDecision"] == "ask"
     assert "this deletes" in found["permissionDecisionReason"]
+
+
+def test_avers_own_mcp_tools_pass_only_where_their_server_is_trusted(workspace: Path, aver_home: Path) -> None:
+    call = asked(workspace, "mcp__aver__capseal_record", description="ran the tests")
+    assert decision(fire("claude-code", "PreToolUse", call))["permissionDecision"] == "ask"
+    settings(aver_home, '[gate]\ntrusted_servers = ["aver"]\n')
+    assert decision(fire("claude-code", "PreToolUse", call))["permissionDecision"] == "allow"
+    for other in ("mcp__aver__x__capseal_record", "mcp__files__write"):
+        assert decision(fire("claude-code", "PreToolUse", asked(workspace, other)))["permissionDecision"] == "ask"
 
 
 def test_a_small_edit_passes_because_the_gate_sees_it(workspace: Path) -> None:
@@ -139,7 +149,7 @@ CALLS = {
     "Read": (
         {"file_path": "/work/a.py"},
         {"type": "text", "file": {"filePath": "/work/a.py", "content": "x\n", "numLines": 1, "startLine": 1}},
-        "Read: /work/a.py (1 lines)",
+        "Read: /work/a.py (1 line)",
     ),
 }
 
@@ -149,7 +159,7 @@ def test_a_call_is_sealed_at_once(workspace: Path, tool: str) -> None:
     arguments, response, summary = CALLS[tool]
     event = payload("PostToolUse", workspace, tool_name=tool, tool_input=arguments, tool_response=response)
     reply = fire("claude-code", "PostToolUse", {**event, "tool_use_id": "toolu_9", "duration_ms": 111})
-    assert reply == ("", 0, "")
+    assert reply == Reply()
     [record] = sealed(CHAIN)
     assert block_of(record)["key"] == f"claude-code:{SESSION}:toolu_9"
     assert record["outcome"]["summary"] == summary
@@ -208,7 +218,7 @@ def test_a_session_from_its_start_to_its_end(workspace: Path) -> None:
         ("SessionEnd", {"reason": "other"}),
     ]
     for event, more in events:
-        assert fire("claude-code", event, payload(event, workspace, **more)) == ("", 0, "")
+        assert fire("claude-code", event, payload(event, workspace, **more)) == Reply()
     records = sealed(CHAIN)
     assert [record["outcome"]["summary"] for record in records] == [
         "session started: startup",

@@ -6,15 +6,23 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hooked import SESSION, fire, said, sealed
 
 from aver.capsule.block import block_of
 from aver.ingest.codex import ADAPTER
 from aver.ingest.contract import Source
 from aver.ingest.hooks.codex import HOOK
+from aver.ingest.hooks.contract import Reply
 
 CHAIN = f"codex.{SESSION}"
 PATCH = "*** Begin Patch\n*** Add File: a.py\n+x = 1\n*** End Patch"
+
+
+@pytest.fixture(autouse=True)
+def started_in_the_sessions_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Codex starts its hooks."""
+    monkeypatch.chdir(tmp_path)
 
 
 def payload(event: str, workspace: Path, **more: Any) -> dict[str, Any]:
@@ -67,6 +75,30 @@ def test_a_command_that_does_more_than_patch_is_a_command(tmp_path: Path) -> Non
     assert asked(tmp_path, "Bash", command=f"apply_patch <<EOF\n{PATCH}\nEOF\n") != {}, "a shell reads inside of this"
 
 
+@pytest.mark.parametrize("told_by", ["payload", "rollout"])
+@pytest.mark.parametrize(
+    "command", ["cat notes.txt", "touch notes.txt", f"apply_patch <<'EOF'\n{PATCH}\nEOF\n", "sed -i s/a/b/ notes.txt"]
+)
+def test_the_model_cannot_choose_the_workspace(tmp_path: Path, told_by: str, command: str) -> None:
+    """It chooses where a command runs. Earlier versions tell that in the rollout alone."""
+    elsewhere = "/srv/elsewhere"
+    arguments = json.dumps({"cmd": command, "workdir": elsewhere})
+    call = {"type": "function_call", "name": "exec_command", "arguments": arguments, "call_id": "call_1"}
+    (tmp_path / "rollout.jsonl").write_text(json.dumps({"type": "response_item", "payload": call}) + "\n")
+    event = payload("PreToolUse", tmp_path, tool_name="Bash", tool_input={"command": command}, tool_use_id="call_1")
+    if told_by == "payload":
+        event |= {"cwd": elsewhere, "transcript_path": None}
+    assert said(fire("codex", "PreToolUse", event)) != {}, "it is outside of the workspace"
+    action = sealed(f"gate.{SESSION}")[0]["outcome"]["result"]["action"]
+    assert (action["workspace"], action["arguments"]["cwd"]) == (str(tmp_path), elsewhere)
+
+
+def test_a_directory_inside_of_the_workspace_is_inside(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    event = payload("PreToolUse", tmp_path / "src", tool_name="Bash", tool_input={"command": "git status"})
+    assert said(fire("codex", "PreToolUse", event)) == {}
+
+
 ROLLOUT: list[dict[str, Any]] = [
     {
         "timestamp": "2026-11-16T11:02:44.459Z",
@@ -112,7 +144,7 @@ def told(workspace: Path, *lines: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_a_call_is_sealed_as_the_rollout_tells_it(tmp_path: Path) -> None:
-    assert fire("codex", "PostToolUse", told(tmp_path, *ROLLOUT)) == ("", 0, "")
+    assert fire("codex", "PostToolUse", told(tmp_path, *ROLLOUT)) == Reply()
     [record] = sealed(CHAIN)
     assert block_of(record)["key"] == f"codex:{SESSION}:call_2"
     call = record["execution"]["tool_calls"][0]
@@ -176,7 +208,7 @@ def test_a_session(tmp_path: Path) -> None:
         ("SessionEnd", {"reason": "other"}),
     ]
     for event, more in events:
-        assert fire("codex", event, payload(event, tmp_path, **more)) == ("", 0, "")
+        assert fire("codex", event, payload(event, tmp_path, **more)) == Reply()
     assert [record["outcome"]["summary"] for record in sealed(CHAIN)] == [
         "session started: startup",
         "prompt submitted: do things",
@@ -198,6 +230,6 @@ def test_notify_of_older_versions() -> None:
         "last-assistant-message": "done",
     }
     for _ in range(2):
-        assert fire("codex", "notify", event) == ("", 0, "")
+        assert fire("codex", "notify", event) == Reply()
     [record] = sealed(CHAIN)
     assert record["outcome"]["result"]["input-messages"] == ["do things"]

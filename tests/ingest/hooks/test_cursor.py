@@ -126,3 +126,10 @@ def test_a_payload_that_cannot_be_read_is_denied_in_words(event: str) -> None:
     reply = fire("cursor", event, b"nonsense")
     assert (said(reply)["permission"], reply.code) == ("deny", 0)
     assert "not a JSON object" in reply.err
+
+
+def test_an_agent_cannot_choose_the_workspace() -> None:
+    """Where no folder is open, the directory of a command is not taken for one."""
+    event = {"conversation_id": SESSION, "workspace_roots": [], "cwd": "/srv/elsewhere", "command": "touch notes.txt"}
+    assert said(fire("cursor", "beforeShellExecution", event))["permission"] == "ask"
+    assert sealed(f"gate.{SESSION}")[0]["outcome"]["result"]["action"]["workspace"] == ""

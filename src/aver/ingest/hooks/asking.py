@@ -12,12 +12,13 @@ import stat
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from aver.errors import BadInput
 from aver.gate.action import TEXT_MAX, Action
 from aver.gate.places import ground_from, locate
-from aver.gate.tool_names import plain, use_of
+from aver.gate.tool_names import mcp_server, plain, use_of
 from aver.ingest.diffs import unified
 
-__all__ = ["action_of", "edits_diff", "replaced_diff", "written_diff"]
+__all__ = ["action_of", "edits_diff", "own_hints", "replaced_diff", "written_diff"]
 
 BEFORE_MAX = 1024 * 1024
 """Bytes of a file that are read to see how it would change. What replaces a larger one is shown as all new."""
@@ -34,6 +35,8 @@ def action_of(
     diff: str | None = None,
 ) -> Action:
     """The action that a call is. `cwd` is where a command runs, if that is not the workspace itself."""
+    if "\0" in workspace or "\0" in cwd:
+        raise BadInput("it would happen in a directory that no system can have")
     given = dict(arguments)
     use = use_of(tool)
     if use is not None and use.takes_command and cwd and cwd != workspace:
@@ -59,6 +62,18 @@ def _type_of(tool: str, diff: str | None) -> str:
     if use.takes_command:
         return "shell_exec"
     return "file_read" if use.on_paths == ("read",) else "tool_call"
+
+
+OWN_SERVER = "aver"
+"""The name under which `aver install` registers Aver's MCP server."""
+
+
+def own_hints(tool: str) -> Mapping[str, Any]:
+    """What is known of the tools of Aver's own MCP server, which tell a hook nothing of themselves: they write in
+    Aver's ledger alone. It counts only where the person trusts that server by name, for any may have the name."""
+    if mcp_server(tool) != OWN_SERVER:
+        return {}
+    return {"readOnlyHint": True, "destructiveHint": False, "openWorldHint": False}
 
 
 # --- edits as diffs
@@ -116,18 +131,19 @@ def _standing(path: str, workspace: str) -> str | None:
     """What a file of the workspace says now; None where there is none, or none that may be looked into."""
     if not os.path.isabs(workspace):
         return None
-    root = os.path.realpath(workspace)
-    real = os.path.realpath(os.path.join(root, path))
-    place = locate(real, None, ground_from(root, {}))
-    if place.where != "workspace" or place.classes:
-        return None
     try:
+        root = os.path.realpath(workspace)
+        real = os.path.realpath(os.path.join(root, path))
+        place = locate(real, None, ground_from(root, {}))
+        if place.where != "workspace" or place.classes:
+            return None
         # Without O_NONBLOCK a pipe put in the file's place would hang us.
         handle = os.open(real, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
-    except (OSError, ValueError):
+    except (OSError, ValueError):  # We may not read it, or no system has a file of this name.
+        return None
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
         return None
     with os.fdopen(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            return None
         raw = file.read(BEFORE_MAX + 1)
     return None if len(raw) > BEFORE_MAX else raw.decode("utf-8", "replace")

@@ -23,6 +23,7 @@ from aver.ingest.hooks.contract import (
     Ruling,
     first_line,
     happened,
+    milliseconds,
     objects,
     provenance,
     text,
@@ -44,7 +45,7 @@ def read(event: str, payload: Mapping[str, Any]) -> Reading:
     session, agent = text(payload, "session_id"), text(payload, "agent_id")
     if event == "PreToolUse":
         return Reading(session, asks=_asked(payload, session, agent))
-    if event in _CALLS:
+    if event in _CALLS and text(payload, "tool_use_id"):  # Without an id it is told, and sealed from the transcript.
         return Reading(session, deeds=(_called(event, payload, agent),))
     if event == "SessionEnd":
         ended = _happened(
@@ -102,13 +103,13 @@ def _called(event: str, payload: Mapping[str, Any], agent: str) -> Deed:
         error=found.error,
         diff=found.diff,
     )
-    duration = payload.get("duration_ms")
+    took = milliseconds(payload.get("duration_ms"))
     return Deed(
         what="call",
         key=identifier,
         summary=f"{tool}: {subject_of(tool, arguments)}{found.note}",
         at=now(),
-        duration_ms=round(duration) if isinstance(duration, int | float) else found.duration_ms,
+        duration_ms=found.duration_ms if took is None else took,
         allowed=found.allowed or Allowed(),
         call=call,
         status=found.status,

@@ -14,7 +14,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from aver.ingest.deed import Deed, What
-from aver.ingest.hooks.contract import Hook, Reading, Reply, Ruling, first_line, happened, objects, text, written
+from aver.ingest.hooks.contract import (
+    Hook,
+    Reading,
+    Reply,
+    Ruling,
+    first_line,
+    happened,
+    milliseconds,
+    objects,
+    text,
+    written,
+)
 from aver.ingest.times import from_ms
 
 __all__ = ["HOOK"]
@@ -105,7 +116,7 @@ def _called(event: str, payload: Mapping[str, Any], about: Mapping[str, Any]) ->
         payload,
         about,
         status="failure" if worked is False else None,
-        duration_ms=round(took) if isinstance(took, int | float) else None,
+        duration_ms=milliseconds(took),
     )
 
 

@@ -10,6 +10,9 @@ Payloads are made like Claude Code's. What differs:
   the one that a watcher makes. Where they are not there, the payload alone is told, and whether the call worked is not
   known.
 * A patch may be fed to `apply_patch` by a shell. Where the command is that and nothing else, the gate sees the patch.
+* The model chooses the directory of a command (`workdir`). `cwd` in the payload is that directory; in earlier versions
+  the session's own, and then only the rollout tells of another. So the workspace is where Codex starts its hooks: that
+  is the session's directory, whatever the model says.
 """
 
 from __future__ import annotations
@@ -36,6 +39,7 @@ from aver.ingest.hooks.contract import (
     text,
     written,
 )
+from aver.ingest.records import as_json, parsed
 
 __all__ = ["HOOK"]
 
@@ -57,7 +61,7 @@ def read(event: str, payload: Mapping[str, Any]) -> Reading:
     session, agent = text(payload, "session_id"), text(payload, "agent_id")
     if event == "PreToolUse":
         return Reading(session, asks=_asked(payload, session))
-    if event == "PostToolUse":
+    if event == "PostToolUse" and text(payload, "tool_use_id"):
         return Reading(session, deeds=(_called(payload, session, agent),))
     if event == "SessionEnd":
         words = f"session ended: {text(payload, 'reason')}"
@@ -99,10 +103,12 @@ def _notified(payload: Mapping[str, Any]) -> Reading:
 def _asked(payload: Mapping[str, Any], session: str) -> Any:
     from aver.ingest.hooks.asking import action_of
 
-    tool, arguments, cwd = text(payload, "tool_name"), objects(payload, "tool_input"), text(payload, "cwd")
-    patch = _patch_in(tool, arguments)
+    tool, arguments = text(payload, "tool_name"), objects(payload, "tool_input")
+    workspace = _workspace()
+    cwd = _directory(payload, workspace)
+    patch = _patch_in(tool, arguments) if cwd == workspace else None  # Elsewhere its paths are other files.
     if patch is None:
-        return action_of(tool, arguments, caller=TOOL, session=session, workspace=cwd)
+        return action_of(tool, arguments, caller=TOOL, session=session, workspace=workspace, cwd=cwd)
     from aver.ingest.patches import read_patch
 
     found = read_patch(patch)
@@ -111,9 +117,32 @@ def _asked(payload: Mapping[str, Any], session: str) -> Any:
         {"patch": patch},  # Under `command` it would be one of a shell.
         caller=TOOL,
         session=session,
-        workspace=cwd,
+        workspace=workspace,
         diff=None if found is None else found.diff,
     )
+
+
+def _workspace() -> str:
+    """The session's directory; empty where it is gone, and then nothing is inside of it."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""
+
+
+def _directory(payload: Mapping[str, Any], workspace: str) -> str:
+    """Where a call is carried out."""
+    cwd = text(payload, "cwd") or workspace
+    if "\0" in cwd or os.path.realpath(cwd) != os.path.realpath(workspace):
+        return cwd
+    identifier = text(payload, "tool_use_id")
+    for line in _lines_of(Path(text(payload, "transcript_path")), identifier):
+        record = parsed(line)
+        call = objects(record, "payload") if isinstance(record, dict) else {}
+        given = as_json(call.get("arguments")) if call.get("call_id") == identifier else None
+        if isinstance(given, dict) and text(given, "workdir"):
+            return os.path.join(workspace, given["workdir"])
+    return workspace
 
 
 def _patch_in(tool: str, arguments: Mapping[str, Any]) -> str | None:
@@ -199,10 +228,11 @@ def _lines_of(path: Path, identifier: str) -> Iterator[bytes]:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except (OSError, ValueError):
         return
+    status = os.fstat(handle)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(handle)
+        return
     with os.fdopen(handle, "rb") as file:
-        status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode):
-            return
         file.seek(max(0, status.st_size - TAIL))
         tail = file.read(TAIL)
     name = identifier.encode("utf-8", "surrogatepass")

@@ -25,6 +25,7 @@ __all__ = [
     "Word",
     "first_line",
     "happened",
+    "milliseconds",
     "objects",
     "provenance",
     "text",
@@ -58,6 +59,8 @@ class Reply(NamedTuple):
     out: str = ""
     code: int = 0
     err: str = ""
+    forbids: bool = False
+    """Whether it keeps the tool from going on by itself: then it must not get lost."""
 
 
 class Hook(NamedTuple):
@@ -105,6 +108,11 @@ def objects(payload: Mapping[str, Any], name: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def milliseconds(value: Any) -> int | None:
+    """How long something took, as a payload says; None where it says nothing that can be."""
+    return round(value) if isinstance(value, int | float) and value >= 0 else None
+
+
 def provenance(payload: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
     """What a payload tells of where an event took place: those of its members that say anything."""
     return {name: payload[name] for name in names if payload.get(name)}
@@ -115,7 +123,13 @@ def first_line(words: str) -> str:
 
 
 def written(answer: Mapping[str, Any]) -> str:
-    """An answer as tools read it."""
+    """An answer as tools read it. Halves of surrogate pairs, which some of them do not read, are replaced."""
     import orjson
 
-    return orjson.dumps(answer).decode()
+    try:
+        return orjson.dumps(answer).decode()
+    except orjson.JSONEncodeError:
+        import json  # Here, because a hook pays for it and hardly ever needs it.
+
+        plain = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
+        return plain.encode("utf-8", "replace").decode()

@@ -24,7 +24,7 @@ from aver.ingest.hooks.contract import (
     Ruling,
     first_line,
     happened,
-    objects,
+    milliseconds,
     provenance,
     text,
     written,
@@ -98,7 +98,7 @@ def _asked(event: str, payload: Mapping[str, Any], session: str) -> Any:
         arguments,
         caller=TOOL,
         session=session,
-        workspace=workspace or cwd,
+        workspace=workspace,  # Never `cwd` in its place: that is where the agent wants a command to run.
         cwd=cwd,
         diff=edits_diff(name, arguments, workspace),
     )
@@ -109,10 +109,14 @@ def _tool_and_arguments(event: str, payload: Mapping[str, Any]) -> tuple[str, di
         return "Bash", {"command": text(payload, "command")}
     if event == "beforeReadFile":
         return "Read", {"file_path": text(payload, "file_path")}
-    given = as_json(payload.get("tool_input"))
-    arguments = given if isinstance(given, dict) else {"input": given}
     name = text(payload, "tool_name")
-    return (f"mcp__{SERVER}__{name}" if event == "beforeMCPExecution" else name), arguments
+    return (f"mcp__{SERVER}__{name}" if event == "beforeMCPExecution" else name), _arguments(payload)
+
+
+def _arguments(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """What a tool is given. Some versions write it as JSON inside a string."""
+    given = as_json(payload.get("tool_input"))
+    return given if isinstance(given, dict) else {"input": given}
 
 
 def _workspace(payload: Mapping[str, Any]) -> str:
@@ -128,23 +132,18 @@ def _called(event: str, payload: Mapping[str, Any]) -> Deed:
     from aver.ingest.cursor_calls import as_streams, effects, exit_code, launched, summary
     from aver.ingest.cursor_edits import diff_of, path_in
 
-    identifier, tool, arguments = (
-        text(payload, "tool_use_id"),
-        text(payload, "tool_name"),
-        objects(payload, "tool_input"),
-    )
+    identifier, tool, arguments = text(payload, "tool_use_id"), text(payload, "tool_name"), _arguments(payload)
     result, failed = as_json(payload.get("tool_output")), event == "postToolUseFailure"
     path = path_in(arguments, result)
     diff = None if failed else diff_of(tool, arguments, result, {}, path)
     ok = not failed and not exit_code(result)
-    duration = payload.get("duration")
     denied = failed and text(payload, "failure_type") == "permission_denied"
     return Deed(
         what="call",
         key=identifier,
         summary=summary(tool, arguments, path, diff, result),
         at=now(),
-        duration_ms=round(duration) if isinstance(duration, int | float) else None,
+        duration_ms=milliseconds(payload.get("duration")),
         model=text(payload, "model") or None,
         allowed=Allowed(denied=denied),
         call=Call(

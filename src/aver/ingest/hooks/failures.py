@@ -3,7 +3,7 @@
 A line says when, in which hook of which session, and why; of the payload only its digest, size and call's id, because
 what could not be masked must not lie around. The transcript still has the call, and a watcher seals it from there.
 
-Remembering never fails: what cannot even be remembered was said on stderr.
+Remembering never fails, and waits for nobody long: what cannot even be remembered was said on stderr.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 from aver.clock import new_id, now
@@ -21,7 +22,7 @@ from aver.home import ensure_home
 if TYPE_CHECKING:
     from aver.ledger import Ledger
 
-__all__ = ["remember", "seal_remembered"]
+__all__ = ["remember", "remembered", "seal_remembered"]
 
 NAME = "hook-failures.jsonl"
 
@@ -30,6 +31,9 @@ SIZE_MAX = 1024 * 1024
 
 WORDS_MAX = 2000
 """Characters of what went wrong."""
+
+PATIENCE = 5.0
+"""Seconds to wait for another that remembers or seals. A hook must not hang, for then the tool goes on without it."""
 
 
 def remember(home: Path, tool: str, event: str, session: str, why: str, payload: bytes, call: str = "") -> None:
@@ -42,34 +46,53 @@ def remember(home: Path, tool: str, event: str, session: str, why: str, payload:
         "id": new_id(),
         "at": now(),
         "tool": tool,
-        "event": event[:WORDS_MAX],
-        "session": session[:WORDS_MAX],
-        "call": call[:WORDS_MAX],
-        "why": why[:WORDS_MAX],
+        "event": _sayable(event),
+        "session": _sayable(session),
+        "call": _sayable(call),
+        "why": _sayable(why),
         "payload": {"sha256": hashlib.sha256(payload).hexdigest(), "size": len(payload)},
     }
     with suppress(Exception):
         ensure_home(home)
-        with _held(home / NAME, os.O_CREAT) as handle:
+        with _held(home / NAME, os.O_CREAT, PATIENCE) as handle:
             if os.fstat(handle).st_size < SIZE_MAX:
                 os.lseek(handle, 0, os.SEEK_END)
                 os.write(handle, orjson.dumps(failure) + b"\n")
 
 
+def _sayable(words: str) -> str:
+    """As much of it as is kept, without what no JSON can hold."""
+    return words[:WORDS_MAX].encode("utf-8", "backslashreplace").decode()
+
+
 def seal_remembered(ledger: Ledger) -> int:
-    """Seal what is remembered, each in the chain of its session, and forget it. Gives how many there were."""
+    """Seal what is remembered, each in the chain of its session, and forget it. Gives how many there were; none where
+    another is at it."""
     path = ledger.config.home / NAME
     try:
         if not path.stat().st_size:
             return 0
     except OSError:
         return 0
-    with _held(path, 0) as handle:
+    with suppress(BlockingIOError), _held(path, 0) as handle:
         failures = list(_read(handle))
         for failure in failures:
             _seal(ledger, failure)
         os.ftruncate(handle, 0)
-    return len(failures)
+        return len(failures)
+    return 0
+
+
+def remembered(home: Path) -> list[dict[str, Any]]:
+    """The failures that are not sealed yet, the oldest first. `OSError` where something else lies in their place."""
+    try:
+        handle = os.open(home / NAME, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return []
+    try:
+        return list(_read(handle))
+    finally:
+        os.close(handle)
 
 
 def _seal(ledger: Ledger, failure: dict[str, Any]) -> None:
@@ -88,12 +111,15 @@ def _seal(ledger: Ledger, failure: dict[str, Any]) -> None:
 
 
 def _read(handle: int) -> Iterator[dict[str, Any]]:
+    from aver.ingest.hooks.running import TOOLS
     from aver.ingest.records import parsed
 
     os.lseek(handle, 0, os.SEEK_SET)
     for line in os.read(handle, 2 * SIZE_MAX).splitlines():
         failure = parsed(line)
-        if isinstance(failure, dict) and all(isinstance(failure.get(name), str) for name in _NAMES):
+        if not isinstance(failure, dict) or not all(isinstance(failure.get(name), str) for name in _NAMES):
+            continue
+        if failure["tool"] in TOOLS:
             yield failure
 
 
@@ -101,11 +127,21 @@ _NAMES = ("id", "at", "tool", "event", "session", "why")
 
 
 @contextmanager
-def _held(path: Path, more: int) -> Iterator[int]:
-    """The file, which nobody else of us has while this lasts."""
+def _held(path: Path, more: int, patience: float = 0.0) -> Iterator[int]:
+    """The file, which nobody else of us has while this lasts; `BlockingIOError` where another does not let go of it."""
     handle = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | more, 0o600)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        _lock(handle, monotonic() + patience)
         yield handle
     finally:
         os.close(handle)
+
+
+def _lock(handle: int, until: float) -> None:
+    while True:
+        try:
+            return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if monotonic() > until:
+                raise
+            sleep(0.02)

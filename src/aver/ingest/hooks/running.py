@@ -9,6 +9,7 @@ and the tool gets an answer all the same:
 |---|---|---|
 | the payload cannot be read or judged | denied | goes on |
 | settings or ledger cannot be used, the decision cannot be sealed | denied; `on_failure = "open"`: goes on | goes on |
+| no files or memory are left, or no time | the same | goes on |
 | a crash of Aver's | goes on; `on_failure = "closed"`: denied | goes on |
 
 With `on_failure = "closed"` an event that cannot be recorded also ends the agent's work, where the tool lets us. "Goes
@@ -18,7 +19,7 @@ on" is never an approval: the tool's own rules hold, as without Aver.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -61,26 +62,31 @@ class _Event:
         self._hook = hook
         self._event = event
         self._raw = b""
-        self._session = ""
-        self._call = ""
-        self._settings = Settings()
+        self._settings: Settings | None = None
+        self._forbidden = False
+        """Whether the gate has said no. Whatever fails after that, this holds."""
 
     def answered(self, payload: bytes | BinaryIO) -> Reply:
         try:
             return self._done(payload)
         except _UnreadableError as error:
             return self._failed(str(error), decides="deny")
-        except AverError as error:
-            on_failure = self._settings.on_failure
-            return self._failed(str(error), decides="leave" if on_failure == "open" else "deny")
+        except (AverError, OSError, MemoryError, KeyboardInterrupt) as error:
+            return self._failed(_words(error), decides="leave" if self._on_failure() == "open" else "deny")
         except Exception as error:  # noqa: BLE001 - a defect of ours must not become one of the agent's
-            why = f"internal error: {type(error).__name__}: {error}"
-            return self._failed(why, decides="deny" if self._settings.on_failure == "closed" else "leave")
+            why = f"internal error: {_words(error)}"
+            return self._failed(why, decides="deny" if self._on_failure() == "closed" else "leave")
+
+    def _on_failure(self) -> str:
+        """The setting, also where it was not read before something failed; empty where it cannot be read."""
+        if self._settings is None:
+            with suppress(Exception):
+                self._settings = read_settings(load_config().hooks)
+        return "" if self._settings is None else self._settings.on_failure
 
     def _done(self, payload: bytes | BinaryIO) -> Reply:
-        self._raw = payload if isinstance(payload, bytes) else payload.read(PAYLOAD_MAX + 1)
+        self._raw = _taken(payload)
         said = _parsed(self._raw)
-        self._note(said)
         config = load_config()
         self._settings = read_settings(config.hooks)
         reading = self._read(said)
@@ -88,15 +94,11 @@ class _Event:
         if reading.asks is None and not reading.deeds:
             return self._hook.done(self._event)
         with _ledger(config, canary) as ledger:
-            ruling = self._ruled(ledger, reading, canary)
+            ruling = self._ruled(ledger, reading, canary, self._settings)
             _recorded(ledger, self._hook.tool, reading)
-        reply = self._hook.done(self._event) if ruling is None else self._hook.reply(self._event, ruling)
-        return reply._replace(err=went_through(canary)) if canary else reply
-
-    def _note(self, said: Mapping[str, Any]) -> None:
-        """Know whose event it is before anything can fail."""
-        self._session = next((text(said, name) for name in _SESSIONS if text(said, name)), "")
-        self._call = text(said, "tool_use_id")
+            trouble = _made_good(ledger)
+        reply = self._hook.done(self._event) if ruling is None else self._replied(ruling)
+        return reply._replace(err=went_through(canary) if canary else trouble)
 
     def _read(self, said: Mapping[str, Any]) -> Reading:
         try:
@@ -104,40 +106,73 @@ class _Event:
         except BadInput as error:  # What is asked is no action that could be judged.
             raise _UnreadableError(str(error)) from error
 
-    def _ruled(self, ledger: Ledger, reading: Reading, canary: str) -> Ruling | None:
+    def _ruled(self, ledger: Ledger, reading: Reading, canary: str, settings: Settings) -> Ruling | None:
         if reading.asks is None:
             return None
         from aver.gate.door import judge
+        from aver.ingest.hooks.asking import own_hints
 
-        ruling = _ruling(judge(ledger, reading.asks), self._settings)
+        ruling = _ruling(judge(ledger, reading.asks, annotations=own_hints(reading.asks.tool)), settings)
+        self._forbidden = ruling.word in ("ask", "deny")
         return ruling._replace(reason=f"{canary}: {ruling.reason}") if canary else ruling
+
+    def _replied(self, ruling: Ruling) -> Reply:
+        reply = self._hook.reply(self._event, ruling)
+        return reply._replace(forbids=ruling.word in ("ask", "deny"))
 
     def _failed(self, why: str, *, decides: str) -> Reply:
         hook, event = self._hook, self._event
         asks = event in hook.gating
-        consequence = "it is denied" if asks and decides == "deny" else "the tool goes on by its own rules"
+        denied = asks and (decides == "deny" or self._forbidden)
+        consequence = "it is denied" if denied else "the tool goes on by its own rules"
         words = f"aver: the hook {hook.tool} {event} failed: {why}; {consequence if asks else 'this is not recorded'}"
         self._remember(why)
-        if asks and decides == "deny":
-            reply = hook.reply(event, Ruling("deny", f"Permission denied by hook: Aver cannot judge this: {why}"))
-        elif not asks and self._settings.on_failure == "closed":
+        if denied:
+            reply = self._replied(Ruling("deny", f"Permission denied by hook: Aver cannot judge this: {why}"))
+        elif not asks and self._on_failure() == "closed":
             reply = hook.stop(event, f"Aver cannot record this: {why}")
         else:
             reply = hook.failed(event, words)
         return reply._replace(err=words)
 
     def _remember(self, why: str) -> None:
-        from aver.ingest.hooks.failures import remember
+        with suppress(Exception):  # It is said on stderr in any case.
+            from aver.ingest.hooks.failures import remember
 
-        remember(home_dir(), self._hook.tool, self._event, self._session, why, self._raw, self._call)
+            session, call = _whose(self._raw)
+            remember(home_dir(), self._hook.tool, self._event, session, why, self._raw, call)
+
+
+def _words(error: BaseException) -> str:
+    if isinstance(error, KeyboardInterrupt):
+        return str(error) or "it was interrupted"
+    return str(error) if isinstance(error, AverError) else f"{type(error).__name__}: {error}"
 
 
 _SESSIONS = ("session_id", "conversation_id", "taskId", "thread-id")
 """What the tools call a session."""
 
 
+def _whose(raw: bytes) -> tuple[str, str]:
+    """The session and the call that a payload is of, as far as it can be read."""
+    try:
+        said = _parsed(raw)
+    except _UnreadableError:
+        return "", ""
+    return next((text(said, name) for name in _SESSIONS if text(said, name)), ""), text(said, "tool_use_id")
+
+
 class _UnreadableError(BadInput):
     """What came cannot be judged: whoever sends it must not gain by that."""
+
+
+def _taken(payload: bytes | BinaryIO) -> bytes:
+    if isinstance(payload, bytes):
+        return payload
+    try:
+        return payload.read(PAYLOAD_MAX + 1)
+    except (OSError, ValueError) as error:
+        raise _UnreadableError(f"the payload cannot be read: {error}") from error
 
 
 def _parsed(raw: bytes) -> Mapping[str, Any]:
@@ -167,20 +202,30 @@ def _ledger(config: Config, canary: str) -> Iterator[Ledger]:
 
 
 def _recorded(ledger: Ledger, tool: str, reading: Reading) -> None:
-    """Seal what an event tells, close the chains that end with it, and make good what was not recorded before."""
+    """Seal what an event tells, and close the chains that end with it."""
+    if not reading.deeds:
+        return
+    from aver.ingest.drafting import chain_of
+    from aver.ingest.sealing import seal_deed
+
+    for deed in reading.deeds:
+        seal_deed(ledger, tool, reading.session, deed)
+    for agent in reading.closes:
+        chain = chain_of(tool, reading.session, agent)
+        if ledger.head(chain).count:
+            ledger.close_chain(chain)
+
+
+def _made_good(ledger: Ledger) -> str:
+    """Seal what was not recorded before. Gives what is to be told if that fails: this event is dealt with all the same,
+    and what was decided about it holds."""
     from aver.ingest.hooks.failures import seal_remembered
 
-    if reading.deeds:
-        from aver.ingest.drafting import chain_of
-        from aver.ingest.sealing import seal_deed
-
-        for deed in reading.deeds:
-            seal_deed(ledger, tool, reading.session, deed)
-        for agent in reading.closes:
-            chain = chain_of(tool, reading.session, agent)
-            if ledger.head(chain).count:
-                ledger.close_chain(chain)
-    seal_remembered(ledger)
+    try:
+        seal_remembered(ledger)
+    except Exception as error:  # noqa: BLE001 - whatever lies in that file must not undo a denial
+        return f"aver: earlier failures of hooks could not be sealed: {_words(error)}"
+    return ""
 
 
 def _ruling(answer: Answer, settings: Settings) -> Ruling:

@@ -2,12 +2,16 @@
 
 What is taken was judged before. It is judged once more while it is read, so that what changes meanwhile is not stored
 either. Records have no idempotency keys here: somebody else's record must not stand in for one of ours.
+
+A chain that is here already stays as it is. Where it has grown since, what came later is not taken, because an imported
+chain is frozen; it is counted, so that whoever imports learns of it. Where both tell otherwise, all is refused.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from aver.capsule.blobs import Blob, blob_objects
@@ -35,12 +39,14 @@ ID_MAX = 512
 
 @dataclass(frozen=True, slots=True)
 class ImportedChain:
-    """One chain: its name here, and there. `existed`: it was here already, with the same records."""
+    """One chain: its name here, and there, and how many records it has there. `existed`: it was here already."""
 
     name: str
     origin: str
     count: int
     existed: bool
+    beyond: int = 0
+    """Records by which it has grown since it was imported; they are not here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,22 +72,42 @@ class Planned:
     """Its records in order, read afresh; among them may be what cannot be read, as an error."""
     blob: Callable[[str], bytes]
     existed: bool = False
+    beyond: int = 0
 
     @property
     def imported(self) -> ImportedChain:
-        return ImportedChain(self.name, self.id, self.head.count, self.existed)
+        return ImportedChain(self.name, self.id, self.head.count, self.existed, self.beyond)
 
 
 def plan(ledger: Ledger, planned: Planned) -> Planned:
-    """The same, knowing whether it is here already; `Refused` where another chain is."""
+    """The same, knowing whether it is here already, and how far; `Refused` where another chain is."""
     row = ledger.store.chain(ledger.tenant, planned.name)
-    if row is not None and (row.count, row.head) != (planned.head.count, planned.head.hash):
-        raise Refused(
-            "NAME_TAKEN",
-            f"nothing was imported: the chain {planned.name} is here already, with other records",
-            advice="import the other chains by name, or into another ledger or tenant",
-        )
-    return replace(planned, existed=row is not None)
+    if row is None:
+        return planned
+    beyond = max(0, planned.head.count - row.count)
+    if not _tell_the_same(ledger, row, planned):
+        words = f"the chain {planned.name} is here already, with other records"
+    elif beyond and not row.frozen:
+        words = f"the chain {planned.name} was made here, and lacks {beyond} records that were made after its last"
+    else:
+        return replace(planned, existed=True, beyond=beyond)
+    raise Refused(
+        "NAME_TAKEN",
+        f"nothing was imported: {words}",
+        advice="import the other chains by name, or into another ledger or tenant",
+    )
+
+
+def _tell_the_same(ledger: Ledger, row: ChainRow, planned: Planned) -> bool:
+    """Whether the records that both have are the same. Their links were judged, so the last of them tells."""
+    if row.count == planned.head.count:
+        return row.head == planned.head.hash
+    last = min(row.count, planned.head.count) - 1
+    if last < 0:
+        return True
+    records = (item for item in planned.read() if isinstance(item, Sealed))
+    there = next(islice(records, last, None), None)
+    return there is not None and there.hash == ledger.store.hash_at(row, last)
 
 
 def store_all(ledger: Ledger, planned: Collection[Planned]) -> tuple[ImportedChain, ...]:

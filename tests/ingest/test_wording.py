@@ -1,0 +1,70 @@
+"""What is told of a call is told once, in words for people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from aver.ingest.telling import Step
+from aver.ingest.wording import Part, error_of, result_parts, summary_of
+
+FAILED = Step(what="call", summary="Bash: pytest -q (exit 1)", error="exit code 1", status="failure")
+
+
+@pytest.mark.parametrize(
+    ("step", "error"),
+    [
+        (FAILED, ""),
+        (Step(what="call", summary="Bash: pytest -q (exit 1)", error="Exit code 1"), ""),
+        (Step(what="call", summary="Bash: pytest -q (exit 1)", error="exit code 12"), "exit code 12"),
+        (Step(what="call", summary="Bash: pytest -q", error="exit code 1"), "exit code 1"),
+        (Step(what="call", summary="Bash: ls", error="OUTCOME_UNKNOWN"), ""),
+        (Step(what="call", summary="Bash: ls", error="no such file"), "no such file"),
+        (Step(what="call", summary="Bash: ls"), ""),
+    ],
+)
+def test_an_exit_code_that_the_line_tells_is_no_error_of_its_own(step: Step, error: str) -> None:
+    assert error_of(step) == error
+
+
+@pytest.mark.parametrize(
+    ("step", "result", "parts"),
+    [
+        (FAILED, {"output": "1 failed", "exit_code": 1}, [Part("", "1 failed")]),
+        (
+            Step(what="call", summary="Bash: ls"),
+            {"stdout": "a", "exit_code": 0},
+            [Part("", "a"), Part("", "exit code 0", aside=True)],
+        ),
+        (
+            Step(what="call", summary="execute_command: pytest -q"),
+            {"result": "Command executed.\nOutput:\n3 passed", "output": "3 passed"},
+            [Part("result", "Command executed.\nOutput:\n3 passed")],
+        ),
+        (
+            Step(what="call", summary="Bash: x"),
+            {"stderr": "b is bad", "stdout": "a\nb"},
+            [Part("", "a\nb"), Part("stderr", "b is bad")],
+        ),
+        (Step(what="call", summary="x", error="no"), "no", []),
+    ],
+)
+def test_nothing_is_told_twice(step: Step, result: Any, parts: list[Part]) -> None:
+    assert list(result_parts(step, result)) == parts
+
+
+@pytest.mark.parametrize(
+    ("step", "line"),
+    [
+        (Step(what="call", summary="Bash: rm x (denied)", status="blocked"), "denied: Bash: rm x"),
+        (Step(what="call", summary="Bash", call="Bash", arguments={"command": "rm x"}), "Bash: rm x"),
+        (
+            Step(what="call", summary="Bash", call="Bash", arguments={"command": "rm x"}, status="blocked"),
+            "denied: Bash: rm x",
+        ),
+        (Step(what="call", summary="Bash: echo (denied)", status="success"), "Bash: echo (denied)"),
+    ],
+)
+def test_the_line_of_a_call(step: Step, line: str) -> None:
+    assert summary_of(step) == line
