@@ -12,7 +12,8 @@ from aver.ingest.contract import Adapter, Raw, Source
 from aver.ingest.deed import Allowed, Call, Deed, Prompt, Tokens, unknown
 from aver.ingest.diffs import unified
 from aver.ingest.lines import LineReader
-from aver.ingest.sealing import Follower, seal_deed
+from aver.ingest.sealing import Follower
+from aver.ingest.told import seal_deed
 from aver.ledger import Ledger
 from tampering import unguarded
 

@@ -13,7 +13,7 @@ import pytest
 from aver.capsule.blobs import INLINE_MAX, blob_references
 from aver.ingest.deed import Allowed, Call, Deed, Prompt, Tokens
 from aver.ingest.drafting import HEAVY
-from aver.ingest.sealing import seal_deed
+from aver.ingest.told import seal_deed
 from aver.ledger import Ledger, open_ledger
 
 SECRET = "ghp_" + "a1B2" * 9

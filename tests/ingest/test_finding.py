@@ -8,7 +8,7 @@ import sample_session as sample
 from aver.errors import NotFound
 from aver.ingest.deed import Deed
 from aver.ingest.finding import found_session
-from aver.ingest.sealing import seal_deed
+from aver.ingest.told import seal_deed
 from aver.ledger import Ledger
 
 

@@ -9,7 +9,7 @@ import pytest
 from aver.ingest.deed import FROM_WORDS, Call, Deed
 from aver.ingest.drafting import drafted
 from aver.ingest.later import child_of
-from aver.ingest.sealing import seal_deed
+from aver.ingest.told import seal_deed
 from aver.ledger import Ledger
 
 STREAMS = {"stdout": "a\nb", "stderr": "", "exit_code": 0}

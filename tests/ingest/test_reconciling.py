@@ -12,7 +12,8 @@ from jsonl_tool import ADAPTER, call, done, source_at, write
 
 from aver.ingest.deed import Call, Deed
 from aver.ingest.reconciling import Counts, Reconciled, reconcile
-from aver.ingest.sealing import Follower, seal_deed
+from aver.ingest.sealing import Follower
+from aver.ingest.told import seal_deed
 from aver.ledger import Ledger, open_ledger
 
 

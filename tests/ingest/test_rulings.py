@@ -11,8 +11,8 @@ from aver.gate.action import Action
 from aver.gate.door import judge
 from aver.ingest.deed import Call, Deed
 from aver.ingest.rulings import rulings_in
-from aver.ingest.sealing import seal_deed
 from aver.ingest.telling import told
+from aver.ingest.told import seal_deed
 from aver.ledger import Ledger
 
 PATCH = "*** Begin Patch\n*** Add File: a.py\n+x = 1\n*** End Patch"

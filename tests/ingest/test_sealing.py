@@ -15,7 +15,8 @@ import pytest
 from jsonl_tool import ADAPTER, call, done, source_at, write
 
 from aver.ingest.deed import Call, Deed
-from aver.ingest.sealing import BATCH, START, Follower, seal_deed
+from aver.ingest.sealing import BATCH, START, Follower
+from aver.ingest.told import seal_deed
 from aver.ledger import Ledger, open_ledger
 
 CHAIN = "ticker.one"

@@ -20,8 +20,9 @@ from aver.ingest.codex import ADAPTER as CODEX
 from aver.ingest.contract import Adapter
 from aver.ingest.cursor import ADAPTER as CURSOR
 from aver.ingest.deed import Allowed
-from aver.ingest.sealing import Follower, seal_deed
+from aver.ingest.sealing import Follower
 from aver.ingest.sessions import Session, chains_of, find_sessions, session_of
+from aver.ingest.told import seal_deed
 from aver.ledger import Ledger, open_ledger
 from aver.ledger.bundle import import_bundle, import_databases
 from aver.surroundings import Surroundings

@@ -21,7 +21,19 @@ from aver.errors import BadInput
 from aver.ingest.deed import FROM_WORDS
 from aver.ingest.drafting import TRANSCRIPT, Draft
 
-__all__ = ["LEFT", "bare", "child_of", "deed_key", "hook_key", "id_of", "key_in", "records_under", "tells_the_same"]
+__all__ = [
+    "LEFT",
+    "bare",
+    "caused_by",
+    "child_of",
+    "deed_key",
+    "following",
+    "hook_key",
+    "id_of",
+    "key_in",
+    "records_under",
+    "tells_the_same",
+]
 
 
 def bare(draft: Draft, error: BadInput) -> Draft:
@@ -164,3 +176,12 @@ def deed_key(key: str, chain: str) -> str:
 
 def id_of(record: Sealed) -> str:
     return str(record.to_dict()["id"])
+
+
+def caused_by(draft: Draft, cause: str) -> Draft:
+    """The draft as the child of a record with this id."""
+    return draft._replace(capsule=replace(draft.capsule, parent_id=cause))
+
+
+def following(draft: Draft, first: Sealed) -> Draft:
+    return caused_by(draft, id_of(first))

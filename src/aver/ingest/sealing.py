@@ -1,8 +1,8 @@
 """Deeds go into the ledger, each once, and with them what the transcript said, byte for byte.
 
-`Follower` follows one transcript; `seal_deed` seals a single deed that a hook told of. Both use the same keys, and the
-ledger takes a key once: so a crash in the middle, a second watcher, or a hook and a watcher together make no duplicate,
-and nobody has to remember how far they came. What a follower must know it reads from the chain itself.
+`Follower` follows one transcript; `told` seals single deeds that hooks tell of. Both use the same keys, and the ledger
+takes a key once: so a crash in the middle, a second watcher, or a hook and a watcher together make no duplicate, and
+nobody has to remember how far they came. What a follower must know it reads from the chain itself.
 
 Every capsule made from a transcript says in `environment.transcript`:
 
@@ -24,27 +24,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from aver.capsule.model import Capsule
 from aver.capsule.sealed import Sealed
-from aver.errors import BadInput, Exists, NotFound
+from aver.errors import BadInput, NotFound
 from aver.ingest.contract import Adapter, Raw, Source
 from aver.ingest.deed import Deed
 from aver.ingest.drafting import TRANSCRIPT, Draft, chain_of, drafted, key_of, own_key
-from aver.ingest.later import (
-    LEFT,
-    bare,
-    child_of,
-    deed_key,
-    hook_key,
-    id_of,
-    key_in,
-    records_under,
-    tells_the_same,
-)
+from aver.ingest.later import LEFT, bare, caused_by, child_of, deed_key, following, id_of, key_in, records_under
 from aver.ledger import Ledger
 from aver.values import dataclass
 
-__all__ = ["Follower", "Mark", "Sealing", "mark_in", "next_digest", "seal_deed"]
+__all__ = ["Follower", "Mark", "Sealing", "mark_in", "next_digest"]
 
 BATCH = 500
 """Drafts of one commit: then a durable write costs next to nothing for each."""
@@ -100,34 +89,6 @@ def mark_in(seen: Mapping[str, Any] | None) -> Mark | None:
         return None
     count, digest = through.get("count"), through.get("digest")
     return Mark(count, digest) if isinstance(count, int) and isinstance(digest, str) else None
-
-
-def seal_deed(ledger: Ledger, tool: str, session: str, deed: Deed) -> Sealed:
-    """Seal what a hook told of. If it is sealed already, what the hook saw is added to that; of what another hook told,
-    only where that is something else."""
-    key, chain = key_of(tool, session, deed.key), chain_of(tool, session, deed.agent)
-    draft = drafted(tool, session, deed)
-    try:
-        return _told(ledger, chain, key, draft)
-    except BadInput as error:  # No capsule can hold it. As much of it as one can is more than nothing.
-        return _told(ledger, chain, key, bare(draft, error))
-
-
-def _told(ledger: Ledger, chain: str, key: str, draft: Draft) -> Sealed:
-    for name in (key, f"{key}@{chain}"):  # The second where another agent has a call of the same name.
-        try:
-            return ledger.append(chain, draft.capsule, key=name, blobs=draft.blobs)
-        except Exists as exists:
-            first: Sealed = exists.record
-            if first.chain == chain:
-                break
-    if draft.capsule.type == "tool" and records_under(first.to_dict()) is not None:
-        more = child_of(first, draft, "hook")
-    elif tells_the_same(first, draft):
-        return first
-    else:
-        more = _following(draft, first)
-    return ledger.append_many(chain, [more.capsule], keys=[hook_key(name, draft)], blobs=more.blobs)[0]
 
 
 class Follower:
@@ -260,7 +221,7 @@ class Follower:
             return draft
         key = key_of(self.source.tool, self.source.session, due.deed.cause)
         cause = self._sealed_in(chain_of(self.source.tool, self.source.session), key) or self._ledger.get(key)
-        return draft if cause is None else draft._replace(capsule=_caused_by(draft.capsule, id_of(cause)))
+        return draft if cause is None else following(draft, cause)
 
     def _append(self, chain: str, drafts: list[tuple[str, Draft]]) -> Sealing:
         try:
@@ -323,7 +284,7 @@ class Follower:
         else:
             launcher = id_of(cause)
         if launcher is not None:
-            by_chain.setdefault(chain, []).append((key, draft._replace(capsule=_caused_by(draft.capsule, launcher))))
+            by_chain.setdefault(chain, []).append((key, caused_by(draft, launcher)))
 
     def _forget(self, places: Iterable[str], newest: Raw) -> None:
         """Records that a deed rested on are not needed again; the newest may give more deeds."""
@@ -397,10 +358,6 @@ class _Due(NamedTuple):
     seen: Mapping[str, Any]
 
 
-def _caused_by(capsule: Capsule, cause: str) -> Capsule:
-    return replace(capsule, parent_id=cause)
-
-
 def _is_pending(deed: Deed) -> bool:
     return deed.call is not None and deed.call.ok is None and not deed.allowed.denied
 
@@ -409,12 +366,8 @@ def _child(first: Sealed, draft: Draft) -> tuple[str, Draft]:
     """What the transcript adds to a record, and the key of that. Where a hook told of a call by the name of what is
     none, that is all of it."""
     is_call = draft.capsule.type == "tool"
-    added = child_of(first, draft, TRANSCRIPT) if is_call else _following(draft, first)
+    added = child_of(first, draft, TRANSCRIPT) if is_call else following(draft, first)
     return f"{key_in(first.to_dict())}:{TRANSCRIPT}", added
-
-
-def _following(draft: Draft, first: Sealed) -> Draft:
-    return draft._replace(capsule=_caused_by(draft.capsule, id_of(first)))
 
 
 def _leaves_open(first: Sealed, draft: Draft) -> bool:

@@ -97,7 +97,7 @@ def remembered(home: Path) -> list[dict[str, Any]]:
 
 def _seal(ledger: Ledger, failure: dict[str, Any]) -> None:
     from aver.ingest.deed import Deed
-    from aver.ingest.sealing import seal_deed
+    from aver.ingest.told import seal_deed
 
     deed = Deed(
         what="note",

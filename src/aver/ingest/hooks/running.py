@@ -206,7 +206,7 @@ def _recorded(ledger: Ledger, tool: str, reading: Reading) -> None:
     if not reading.deeds:
         return
     from aver.ingest.drafting import chain_of
-    from aver.ingest.sealing import seal_deed
+    from aver.ingest.told import seal_deed
 
     for deed in reading.deeds:
         seal_deed(ledger, tool, reading.session, deed)
