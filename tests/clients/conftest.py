@@ -9,13 +9,18 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # for the stubs and rooms that tests here share
 
-from npm_clients import CLAUDE_CODE, CODEX, CODEX_WITHOUT_HOOKS, installed
+from npm_clients import CLAUDE_CODE, CLINE, CODEX, CODEX_WITHOUT_HOOKS, installed
 
 
 @pytest.fixture(scope="session")
 def claude_code() -> Path:
     """The directory with Claude Code's command."""
     return installed(CLAUDE_CODE)
+
+
+@pytest.fixture(scope="session")
+def cline() -> Path:
+    return installed(CLINE)
 
 
 @pytest.fixture(scope="session")

@@ -18,9 +18,10 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["CLAUDE_CODE", "CODEX", "CODEX_WITHOUT_HOOKS", "installed"]
+__all__ = ["CLAUDE_CODE", "CLINE", "CODEX", "CODEX_WITHOUT_HOOKS", "installed"]
 
 CLAUDE_CODE = "@anthropic-ai/claude-code@2.1.325"
+CLINE = "cline@3.0.65"
 CODEX = "@openai/codex@0.166.0"
 CODEX_WITHOUT_HOOKS = "@openai/codex@0.123.0"
 """The last before hooks: it tells `notify` that a turn has ended."""

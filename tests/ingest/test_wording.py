@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from aver.ingest.telling import Step
-from aver.ingest.wording import Part, error_of, result_parts, summary_of
+from aver.ingest.wording import Part, error_of, in_short, named_parts, result_parts, summary_of
 
 FAILED = Step(what="call", summary="Bash: pytest -q (exit 1)", error="exit code 1", status="failure")
 
@@ -48,6 +48,16 @@ def test_an_exit_code_that_the_line_tells_is_no_error_of_its_own(step: Step, err
             [Part("", "a\nb"), Part("stderr", "b is bad")],
         ),
         (Step(what="call", summary="x", error="no"), "no", []),
+        (
+            Step(what="call", summary="run_commands: ls"),
+            {"query": "ls", "output": "a", "success": True, "duration": 3},
+            [Part("", "a"), Part("", "duration 3", aside=True)],
+        ),
+        (
+            Step(what="call", summary="editor: /w/a.py (+1/-0)", error="gone", status="failure"),
+            {"query": "edit:/w/a.py", "output": "", "success": False, "error": "gone"},
+            [],
+        ),
     ],
 )
 def test_nothing_is_told_twice(step: Step, result: Any, parts: list[Part]) -> None:
@@ -68,3 +78,25 @@ def test_nothing_is_told_twice(step: Step, result: Any, parts: list[Part]) -> No
 )
 def test_the_line_of_a_call(step: Step, line: str) -> None:
     assert summary_of(step) == line
+
+
+def test_of_several_things_done_in_one_call_each_is_told_with_what_came_of_it() -> None:
+    done = [
+        {"query": "cat a", "result": "one\ntwo\n", "success": True},
+        {"query": "touch b", "result": "", "success": True},
+        {"query": "ls x", "result": "[exit 2]", "success": False, "error": "it failed"},
+        {"query": "c.png", "result": [{"type": "image"}], "success": True},
+    ]
+    assert list(named_parts(done)) == [
+        Part("cat a", "one\ntwo\n"),
+        Part("touch b", ""),
+        Part("ls x (failed)", "[exit 2]\nit failed"),
+        Part("c.png", '[{"type": "image"}]'),
+    ]
+    assert next(named_parts([*done, {"query": 7}])).aside, "anything else is shown as it is"
+
+
+def test_several_commands_are_short_as_a_shell_has_them() -> None:
+    assert in_short({"commands": ["ls -l", "cat a"]}) == "ls -l; cat a"
+    assert in_short({"commands": ["ls", 7]}) == '{"commands": ["ls", 7]}'
+    assert in_short({"command": ["ls", "a"]}) == '{"command": ["ls", "a"]}'

@@ -373,5 +373,15 @@ def test_documents_may_have_another_name(home: Path) -> None:
     (home / ".config" / "user-dirs.dirs").write_text('# made\nXDG_DOCUMENTS_DIR="$HOME/Dokumente"\n')
     install_hooks("cline", around(home))
     assert (home / "Dokumente" / "Cline" / "Hooks" / "PreToolUse").is_file()
+    assert (home / ".cline" / "hooks" / "PreToolUse").is_file(), "where sessions look; they know of no other name"
+    assert [event for event, _ in installed_commands("cline", around(home))].count("PreToolUse") == 2
+    (home / ".cline" / "hooks" / "TaskStart").unlink()
+    assert standing("cline", home) == ["outdated"]
     uninstall_hooks("cline", around(home))
     assert not (home / "Dokumente").exists()
+    assert not (home / ".cline").exists()
+
+
+def test_clines_files_stand_in_one_place_that_all_versions_look_in(home: Path) -> None:
+    install_hooks("cline", around(home))
+    assert not (home / ".cline").exists(), "a session would run them twice"

@@ -42,5 +42,5 @@ def _next_steps(given: argparse.Namespace) -> Iterator[str]:
     if "codex" in given.clients:
         yield "codex, if it has hooks, runs those that you trust: start it, enter /hooks, and trust those of Aver"
     if "cline" in given.clients:
-        yield "cline runs hooks if they are enabled in its settings, under Features"
+        yield "cline in an editor, before version 4, runs hooks if they are enabled in its settings, under Features"
     yield "aver doctor tries every hook out"

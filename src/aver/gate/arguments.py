@@ -40,8 +40,9 @@ _WORDS = plain_keys(
     *("content", "contents", "text", "old_string", "new_string", "old_str", "new_str", "old_text", "new_text", "body"),
     *("file_text", "insert_text", "code", "code_edit", "new_source", "new_content", "old_content", "source_code"),
     *("diff", "patch", "input", "instruction", "instructions", "description", "explanation", "justification", "reason"),
-    *("prompt", "query", "pattern", "regex", "search", "search_term", "replace", "replacement", "message", "title"),
-    *("goal", "thought", "summary", "result", "question", "fact", "data", "payload", "old", "new", "todos", "plan"),
+    *("prompt", "query", "queries", "pattern", "regex", "search", "search_term", "replace", "replacement", "message"),
+    *("title", "goal", "thought", "summary", "result", "question", "fact", "data", "payload", "old", "new", "todos"),
+    "plan",
 )
 """Arguments that hold words, in which a path is only mentioned."""
 

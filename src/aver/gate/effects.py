@@ -150,7 +150,10 @@ class _Look:
         self.report = Report(self._ground)
         self._values = self._all_values()
         self._cwd = self._standing(_CWD)
-        self._understood: Understood | None = None
+        use = use_of(action.tool)
+        self._takes_several = use is not None and use.takes_several
+        self._understood: list[Understood] = []
+        """Of each command."""
         self._command = ""
         self._shown: set[str] = set()
         """Paths that the diff shows."""
@@ -183,18 +186,15 @@ class _Look:
         return [value for key, value in self._arguments.items() if value and plain(str(key)) in keys]
 
     def conclude(self, server: str) -> Effects:
-        effects = self.report.conclude().effects
-        if self._understood is not None:
-            effects = (*effects, *self._understood.effects)
-        self._follow_links(effects)
+        own = [effect for one in self._understood for effect in one.effects]
+        self._follow_links((*self.report.conclude().effects, *own))
         self._hold_to_diff()
         found = self.report.conclude()
         effects, unclear, programs = found.effects, found.unclear, found.programs
-        if self._understood is not None:
-            own = with_routine(self._understood, self._action.workspace)
-            effects = tuple(dict.fromkeys((*effects, *own)))
-            unclear = tuple(dict.fromkeys((*unclear, *self._understood.unclear)))
-            programs = self._understood.programs
+        for one in self._understood:
+            effects = tuple(dict.fromkeys((*effects, *with_routine(one, self._action.workspace))))
+            unclear = tuple(dict.fromkeys((*unclear, *one.unclear)))
+            programs = tuple(dict.fromkeys((*programs, *one.programs)))
         return Effects(effects, unclear, programs, self._command, server)
 
     def _follow_links(self, effects: Iterable[Effect]) -> None:
@@ -271,19 +271,21 @@ class _Look:
                 self.report.unclear("unknown-option", f"what {str(key)[:80]!r} changes about a command is not known")
 
     def _run(self) -> None:
-        if self._understood is not None:
+        if self._understood:
             return
+        from aver.gate.command_texts import one_text, several_texts
         from aver.gate.commands import understand
 
-        given = self._under(COMMANDS)
-        text = _command_text(given[0]) if len(given) == 1 else None
-        if text is None or any(value.is_nested and value.keys[-1] in COMMANDS for value in self._values):
+        one = None if self._takes_several else one_text(self._arguments)
+        texts = several_texts(self._arguments) if self._takes_several else None if one is None else [one]
+        if texts is None:
             self.report.effect("execute", (self._action.tool,))
             self.report.unclear("dynamic-code", "which command runs is not said in one text or list of texts")
             return
-        self._command = text
+        self._command = "\n".join(texts)
         cwd = self._standing(DIRECTORIES) or ""
-        self._understood = understand(text, cwd=cwd, workspace=self._action.workspace, env=self._env)
+        workspace = self._action.workspace
+        self._understood = [understand(text, cwd=cwd, workspace=workspace, env=self._env) for text in texts]
 
     # --- hosts
 
@@ -403,14 +405,3 @@ class _Look:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
-
-
-def _command_text(value: Any) -> str | None:
-    """A command as one text. A list of words is what a program gets: quoted, so that a shell would give it the same."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list | tuple) and value and all(isinstance(word, str) for word in value):
-        import shlex
-
-        return shlex.join(value)
-    return None

@@ -57,6 +57,8 @@ class ToolUse:
     """Without a path it acts on none."""
     may_only_look: bool = False
     """Its `command` is one of its own: `view` only reads."""
+    takes_several: bool = False
+    """Its commands are a list of them, each for a shell of its own in the workspace; a list is not one's words."""
 
 
 _READS = ToolUse(("read",))
@@ -67,6 +69,7 @@ _EDITOR = ToolUse(("read", "write"), may_only_look=True)
 _WRITES = ToolUse(("write",))
 _DELETES = ToolUse(("delete",))
 _RUNS = ToolUse(takes_command=True)
+_RUNS_SEVERAL = ToolUse(takes_command=True, takes_several=True)
 _PATCHES = ToolUse(("write",), takes_patch=True)
 _FETCHES = ToolUse(always=("network",), takes_url=True)
 _SEARCHES = ToolUse(always=("network",))
@@ -89,24 +92,25 @@ _TOOLS = _named(
     {
         "Bash shell local_shell container.exec exec exec_command execute_command run_command run_terminal_cmd": _RUNS,
         "terminal run_in_terminal run_shell_command shell_command unified_exec bash_tool execute_bash": _RUNS,
+        "run_commands": _RUNS_SEVERAL,
         "Read read_file view open_file cat read_many_files NotebookRead view_image read_text_file": _READS,
-        "get_file_contents": _READS,
+        "get_file_contents read_files": _READS,
         "Glob file_search find_files": _GLOBS,
         "LS list_dir list_files list_directory search_file_content directory_tree get_errors read_lints": _LOOKS,
         "Grep grep_search search_files codebase_search search_codebase list_code_definition_names": _LOOKS,
         "list_code_usages semantic_search view_file_outline get_diagnostics": _LOOKS,
         "Edit MultiEdit edit_file replace replace_in_file search_replace apply_diff insert_content str_replace": _EDITS,
-        "NotebookEdit edit_notebook reapply replace_string_in_file insert_edit_into_file smart_edit": _EDITS,
+        "NotebookEdit edit_notebook reapply replace_string_in_file insert_edit_into_file smart_edit editor": _EDITS,
         "str_replace_editor str_replace_based_edit_tool text_editor": _EDITOR,
         "Write write_file write_to_file create_file new_file create_directory save_file": _WRITES,
         "delete_file remove_file": _DELETES,
         "apply_patch": _PATCHES,
-        "WebFetch fetch fetch_url read_url_content fetch_webpage open_url http_get": _FETCHES,
+        "WebFetch fetch fetch_url read_url_content fetch_webpage open_url http_get fetch_web_content": _FETCHES,
         "WebSearch google_web_search search_web": _SEARCHES,
         "browser_action browser computer browser_navigate browser_click browser_type": _BROWSES,
         "Task Agent new_task dispatch_agent TodoWrite TodoRead update_plan EnterPlanMode ExitPlanMode": _SPEAKS,
         "attempt_completion ask_followup_question AskUserQuestion plan_mode_respond think sequentialthinking": _SPEAKS,
-        "BashOutput TaskOutput get_terminal_output manage_todo_list": _SPEAKS,
+        "BashOutput TaskOutput get_terminal_output manage_todo_list spawn_agent ask_question submit_and_exit": _SPEAKS,
         "ToolSearch TaskCreate TaskList TaskGet TaskUpdate": _SPEAKS,
         "KillShell KillBash TaskStop": _SIGNALS,
         "save_memory update_memory memory create_rule new_rule write_rule update_rules": _STEERS,

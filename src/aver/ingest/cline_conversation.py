@@ -1,8 +1,7 @@
 """What the messages of a Cline session say (see `cline_sessions`).
 
-A call is told when its result has come, with what the model said and thought before it. Results are those that the
-model was given: of a command its output, of several commands or files in one call a list. Whether a person was asked is
-not kept, so nobody is said to have allowed anything.
+A call is told when its result has come, with what the model said and thought before it (`cline_tools`). Whether a
+person was asked is not kept, so nobody is said to have allowed anything.
 
 Keys: a call's is its id. Messages have ids, too, but these may be given anew; so what was said goes by the place of its
 message and the digest of what it says.
@@ -17,26 +16,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from aver.ingest.cline_sessions import MANIFEST, SYSTEM_PROMPT, face_of
+from aver.ingest.cline_tools import call_begun, call_ended, line_of
 from aver.ingest.cline_values import at, listed, tokens_of_answer
 from aver.ingest.contract import Raw, Source
 from aver.ingest.deed import Call, Deed, Prompt, Tokens, unknown
-from aver.ingest.diffs import from_hunks, tally, unified
+from aver.ingest.diffs import tally
 from aver.ingest.heavy import reference, without_pictures
-from aver.ingest.patches import read_patch
-from aver.ingest.records import UNREADABLE, as_json, parsed
+from aver.ingest.records import UNREADABLE, parsed
 from aver.ingest.times import ms_between
 
 __all__ = ["SessionTurn"]
 
-LINE_MAX = 160
-"""Characters of what a call is about, on the line by which it is told."""
-
-_COMMANDS, _EDITOR, _PATCH = ("run_commands", "execute_command", "bash"), "editor", "apply_patch"
-_SUBJECTS = (
-    *("path", "files", "file_paths", "paths", "commands", "command", "cmd", "queries", "query", "requests", "url"),
-    *("task", "question", "skill"),
-)
-_RAN = re.compile(r"Command exited with code \d").match
 _WRAPPED = re.compile(r"\A\s*<user_input\b[^>]*>(.*)</user_input>\s*\Z", re.DOTALL)
 
 
@@ -108,7 +98,7 @@ class SessionTurn:
         title, model = face.pop("title", None), face.get("model")
         self._environment = {name: face[name] for name in ("cwd", "provider") if name in face}
         self._model = model if isinstance(model, str) else self._model
-        about = ", ".join(_line(str(face[name])) for name in ("source", "status") if name in face)
+        about = ", ".join(line_of(str(face[name])) for name in ("source", "status") if name in face)
         yield Deed(
             what="session",
             key=self._fresh(f"session-{_digest(f'{face}{title}')}"),
@@ -140,7 +130,7 @@ class SessionTurn:
         key = self._said_key(raw, blocks)
         self._prompt = Prompt(key=key, text=text)
         result = beside or None
-        yield self._deed(raw, message, "prompt", key, f"prompt: {_line(text)}", text=text, result=result, prompt=None)
+        yield self._deed(raw, message, "prompt", key, f"prompt: {line_of(text)}", text=text, result=result, prompt=None)
 
     def _answered(self, raw: Raw, message: Mapping[str, Any], blocks: list[Any]) -> Iterator[Deed]:
         said, tokens = _Said(), tokens_of_answer(message.get("metrics"))
@@ -157,7 +147,7 @@ class SessionTurn:
                 yield self._unknown(raw, f"assistant {sort}", without_pictures(block))
         if said or tokens is not None:
             facts = said.facts()
-            summary = _line(facts["text"]) or ("reasoning" if said else "an answer without words")
+            summary = line_of(facts["text"]) or ("reasoning" if said else "an answer without words")
             key = self._said_key(raw, blocks)
             status = "failure" if _is_error(message) else None
             yield self._deed(raw, message, "answer", key, summary, tokens=tokens, status=status, **facts)
@@ -165,13 +155,9 @@ class SessionTurn:
     def _begin(
         self, raw: Raw, message: Mapping[str, Any], block: Any, said: _Said, tokens: Tokens | None
     ) -> Iterator[Deed]:
-        name, told = str(block.get("name") or "unnamed"), as_json(block.get("input"))
-        arguments = told if isinstance(told, dict) else {"input": told}
-        call = Call(tool=name, id=block["id"], arguments=without_pictures(arguments))
+        call, summary = call_begun(str(block.get("name") or "unnamed"), block["id"], block.get("input"))
         if (other := self._begun.pop(call.id, None)) is not None:  # Its result will not be known from this one's.
             yield replace(other.deed, call=other.call, status="pending")
-        subject = _subject(name, arguments)
-        summary = f"{_line(name)}: {subject}" if subject else _line(name)
         key = self._fresh(call.id)
         deed = self._deed(raw, message, "call", key, summary, tokens=tokens, **said.facts())
         self._begun[call.id] = _Begun(deed, call)
@@ -180,14 +166,11 @@ class SessionTurn:
         begun = self._begun.pop(str(block.get("tool_use_id")), None)
         if begun is None:
             return self._unknown(raw, "the result of no known call", without_pictures(dict(block)))
-        content = without_pictures(as_json(block.get("content")))
-        error = _error_in(content, failed=block.get("is_error") is True)
-        call = replace(begun.call, result=_plainly(content), ok=error is None, error=error)
-        diff, effects = _changes(call, _done(content))
+        call, effects = call_ended(begun.call, block.get("content"), failed=block.get("is_error") is True)
         return replace(
             begun.deed,
-            call=replace(call, diff=diff),
-            summary=f"{begun.deed.summary} {tally(diff)}" if diff else begun.deed.summary,
+            call=call,
+            summary=f"{begun.deed.summary} {tally(call.diff)}" if call.diff else begun.deed.summary,
             side_effects=effects,
             duration_ms=ms_between(begun.deed.at, at(message)),
             places=(*begun.deed.places, raw.place),
@@ -233,84 +216,6 @@ def _think(said: _Said, block: Mapping[str, Any]) -> None:
             said.signatures.append(signature)
 
 
-def _changes(call: Call, done: list[dict[str, Any]]) -> tuple[str | None, tuple[str, ...]]:
-    """What a call did to files, if it worked; or which commands it ran, be it that one of them failed."""
-    told = call.arguments
-    if call.tool in _COMMANDS:
-        ran = call.ok or any(_RAN(str(one.get("error"))) for one in done)
-        return None, tuple(f"ran {command}" for command in _commands(told)) if ran else ()
-    if not call.ok:
-        return None, ()
-    if call.tool == _PATCH and isinstance(text := told.get("input"), str) and (patch := read_patch(text)) is not None:
-        return patch.diff, tuple(f"{verb} {path}" for verb, path in patch.changes)
-    path, new, old = (told.get(name) for name in ("path", "new_text", "old_text"))
-    if call.tool != _EDITOR or not isinstance(path, str) or not isinstance(new, str):
-        return None, ()
-    line = told.get("insert_line")
-    if isinstance(line, int):
-        added = new.split("\n")
-        hunk = {"oldStart": line - 1, "oldLines": 0, "newStart": line, "newLines": len(added)}
-        return from_hunks(path, [{**hunk, "lines": [f"+{text}" for text in added]}]), (f"edited {path}",)
-    if isinstance(old, str):
-        return unified(path, old, new), (f"edited {path}",)
-    return unified(path, None, new), (f"wrote {path}",)
-
-
-def _commands(arguments: Mapping[str, Any]) -> list[str]:
-    found = next((arguments[name] for name in ("commands", "command", "cmd", "input") if name in arguments), None)
-    if isinstance(found, str) and isinstance(args := arguments.get("args"), list):
-        found = [{"command": found, "args": args}]
-    return [text for one in (found if isinstance(found, list) else [found]) if (text := _command(one))]
-
-
-def _command(one: Any) -> str:
-    if isinstance(one, Mapping):
-        words = [one.get("command"), *listed(one.get("args"))]
-        return " ".join(word for word in words if isinstance(word, str))
-    return one if isinstance(one, str) else ""
-
-
-def _done(content: Any) -> list[dict[str, Any]]:
-    """What was done in a call: `{query, result, success, error}` for each command, file or search."""
-    return [one for one in (content if isinstance(content, list) else [content]) if isinstance(one, dict)]
-
-
-def _plainly(content: Any) -> Any:
-    """The result of a call that did one thing: what came of it, under the name that outputs have; else as it is."""
-    done = _done(content)
-    if len(done) != 1 or "success" not in done[0] or not isinstance(done[0].get("result"), str):
-        return content
-    return {"output" if name == "result" else name: value for name, value in done[0].items()}
-
-
-def _error_in(result: Any, *, failed: bool) -> str | None:
-    """Why a call failed; None where it worked. Of several things done in one call, each says whether it did."""
-    errors = [str(one.get("error") or "failed") for one in _done(result) if one.get("success") is False]
-    if errors:
-        return "; ".join(errors)
-    if not failed:
-        return None
-    told = result.get("error") if isinstance(result, dict) else result
-    return told if isinstance(told, str) and told else "the tool reported an error"
-
-
-def _subject(name: str, arguments: Mapping[str, Any]) -> str:
-    if name == _PATCH and isinstance(text := arguments.get("input"), str) and (patch := read_patch(text)) is not None:
-        return _line(", ".join(dict.fromkeys(path for _, path in patch.changes)))
-    if name in _COMMANDS and (commands := _commands(arguments)):
-        return _line("; ".join(commands))
-    value = next((arguments[key] for key in _SUBJECTS if arguments.get(key)), None)
-    parts = value if isinstance(value, list) else [value]
-    texts = [one if isinstance(one, str) else _named(one) for one in parts]
-    return _line(", ".join(filter(None, texts)))
-
-
-def _named(one: Any) -> str:
-    if not isinstance(one, Mapping):
-        return ""
-    return next((one[key] for key in ("path", "url", "query") if isinstance(one.get(key), str)), "")
-
-
 def _is_error(message: Mapping[str, Any]) -> bool:
     """Whether Cline speaks in the model's place, and says that no answer came."""
     metadata = message.get("metadata")
@@ -325,8 +230,3 @@ def _model_in(message: Mapping[str, Any]) -> str | None:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
-def _line(text: str) -> str:
-    line = " ".join(text[: 4 * LINE_MAX].split())
-    return line if len(line) <= LINE_MAX else f"{line[: LINE_MAX - 1]}…"

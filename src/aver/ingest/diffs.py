@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-__all__ = ["counted", "from_hunks", "marked", "tally", "unified"]
+__all__ = ["counted", "from_hunks", "inserted", "marked", "tally", "unified"]
 
 LINES_MAX = 20_000
 """Lines of a text that are compared line by line. Longer ones are shown as replaced whole: comparing takes long."""
@@ -39,6 +39,13 @@ def unified(path: str, before: str | None, after: str | None) -> str:
         return _joined(difflib.unified_diff(old, new, start, end, n=CONTEXT, lineterm=""))
     removed, added = (f"-{line}" for line in old), (f"+{line}" for line in new)
     return _joined([f"--- {start}", f"+++ {end}", _header(1, len(old), 1, len(new)), *removed, *added])
+
+
+def inserted(path: str, line: int, text: str) -> str:
+    """The diff of a text that is put before a line of a file."""
+    added = [f"+{one}" for one in text.split("\n")]
+    hunk = {"oldStart": line - 1, "oldLines": 0, "newStart": line, "newLines": len(added), "lines": added}
+    return from_hunks(path, [hunk])
 
 
 def from_hunks(path: str, hunks: Iterable[Any], *, new_file: bool = False) -> str:

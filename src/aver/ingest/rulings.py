@@ -31,6 +31,8 @@ __all__ = ["Ruling", "Rulings", "rulings_in"]
 _DENIALS = frozenset({"skip", "skipped"})
 _ADDED_WHEN_ASKING = "cwd"
 """The argument that is added where a command does not run in the workspace itself."""
+_ADDED_TO_NAMES = "mcp__"
+"""What the gate is told before the name of an MCP server's tool, also where the client's own name lacks it: Cline's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +133,7 @@ def _likeness(tool: str, arguments: Any) -> tuple[str, str]:
     if use is not None and use.takes_patch and (patch := _patch_of(given)):
         return "a patch", patch
     without = {name: value for name, value in given.items() if name != _ADDED_WHEN_ASKING}
-    return tool, json.dumps(without, sort_keys=True, ensure_ascii=True)
+    return tool.removeprefix(_ADDED_TO_NAMES), json.dumps(without, sort_keys=True, ensure_ascii=True)
 
 
 def _patch_of(arguments: Mapping[str, Any]) -> str:

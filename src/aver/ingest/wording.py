@@ -69,11 +69,17 @@ def summary_of(step: Step) -> str:
 
 
 def in_short(arguments: Any) -> str:
-    """Arguments on one line; the only one, where there is but one, without its name."""
+    """Arguments on one line; the only one, where there is but one, without its name. Several commands as a shell's."""
     only = list(arguments.values()) if isinstance(arguments, dict) else []
+    if isinstance(arguments, dict) and list(arguments) == ["commands"] and _are_texts(only[0]):
+        only = ["; ".join(only[0])]
     text = only[0] if len(only) == 1 and isinstance(only[0], str) else json.dumps(arguments, ensure_ascii=False)
     line = " ".join(text[: 2 * IN_SHORT].split())
     return line if len(line) <= IN_SHORT else f"{line[: IN_SHORT - 1]}…"
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
 def aside(step: Step) -> str:
@@ -119,6 +125,10 @@ class Part(NamedTuple):
 
 def named_parts(value: Any) -> Iterator[Part]:
     """A value as texts: what a command said, and then what else is known of it."""
+    if isinstance(value, list) and value and all(map(_is_done, value)):
+        for one in value:
+            yield from _parts_of_one(one)
+        return
     if not isinstance(value, dict) or is_reference(value):
         if value not in _NOTHING:
             yield Part("", _briefly(value), aside=not isinstance(value, str))
@@ -133,6 +143,20 @@ def named_parts(value: Any) -> Iterator[Part]:
     rest = [f"{str(name).replace('_', ' ')} {_briefly(item)}" for name, item in others.items()]
     if rest:
         yield Part("", ", ".join(rest), aside=True)
+
+
+def _is_done(value: Any) -> bool:
+    """Whether this is what came of one thing that a call did, as Cline tells it: `{query, result, success, error}`."""
+    return isinstance(value, dict) and isinstance(value.get("query"), str) and isinstance(value.get("success"), bool)
+
+
+def _parts_of_one(done: dict[str, Any]) -> Iterator[Part]:
+    """One of several things that a call did, under what was asked for."""
+    name = done["query"] if done["success"] else f"{done['query']} (failed)"
+    said = done.get("result")
+    said = said if isinstance(said, str) else "" if said in _NOTHING else _briefly(said)
+    error = str(done.get("error") or "")
+    yield Part(name, said if error in said else f"{said}\n{error}".strip("\n"))
 
 
 def error_of(step: Step) -> str:
@@ -153,9 +177,19 @@ def result_parts(step: Step, result: Any) -> Iterator[Part]:
     error = step.error.strip()
     if isinstance(result, dict) and str(result.get("exit_code")) == _told_code(step):
         result = {name: value for name, value in result.items() if name != "exit_code"}
+    if _is_done(result):
+        result = {name: value for name, value in result.items() if not _is_told(step, name, value)}
     for part in named_parts(result):
         if not error or part.text.strip().removeprefix("result ") != error:
             yield part
+
+
+def _is_told(step: Step, name: str, value: Any) -> bool:
+    """Whether a call's line tells this of the one thing that it did."""
+    if name == "query":
+        summary = summary_of(step)
+        return any(" ".join(words.split()) in summary for words in (value, value.partition(":")[2]) if words)
+    return name == "success" or (name == "error" and value == step.error)
 
 
 def says_more(step: Step, text: str) -> bool:

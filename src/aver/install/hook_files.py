@@ -29,49 +29,48 @@ _KEY = ("hook",)
 
 def put(place: HookFiles, around: Surroundings, memory: Memory, *, dry_run: bool) -> Outcome:
     """Have a file for each event, where the user has none."""
-    results: dict[str, Result] = {}
-    for event in place.events:
-        results[event] = _put(_path(place, event), _text(place, event, around), memory, dry_run=dry_run)
-    kept = [event for event, result in results.items() if result == "kept"]
+    results: dict[Path, Result] = {}
+    for event, path in _files(place):
+        results[path] = _put(path, _text(place, event, around), memory, dry_run=dry_run)
+    kept = [path for path, result in results.items() if result == "kept"]
     made = set(results.values()) - {"kept"}
     done: Result = "kept"
     if made:
         done = "unchanged" if made == {"unchanged"} else "installed" if made == {"installed"} else "updated"
-    return Outcome(place.client, place.directory, done, PART, _left(kept))
+    return Outcome(place.client, place.directories[0], done, PART, _left(kept))
 
 
 def take(place: HookFiles, around: Surroundings, memory: Memory, *, dry_run: bool) -> Outcome:
     """Take our files away, and the directories that were made for them, if they are empty."""
-    results = [_take(_path(place, event), memory, dry_run=dry_run) for event in reversed(place.events)]
-    return Outcome(place.client, place.directory, "removed" if "removed" in results else "absent", PART)
+    results = [_take(path, memory, dry_run=dry_run) for _, path in reversed(_files(place))]
+    return Outcome(place.client, place.directories[0], "removed" if "removed" in results else "absent", PART)
 
 
 def standing(place: HookFiles, around: Surroundings) -> Standing:
     """How things stand there."""
+    where = place.directories[0]
     try:
-        found = {event: read_settings_file(_path(place, event)) for event in place.events}
+        found = {path: (event, read_settings_file(path)) for event, path in _files(place)}
     except AverError as error:
-        return Standing(place.client, place.directory, "unreadable", error.message, PART)
-    ours = {event: raw for event, raw in found.items() if raw is not None and _is_ours(raw)}
-    others = [event for event, raw in found.items() if raw is not None and event not in ours]
+        return Standing(place.client, where, "unreadable", error.message, PART)
+    ours = {path: raw for path, (_, raw) in found.items() if raw is not None and _is_ours(raw)}
+    others = [path for path, (_, raw) in found.items() if raw is not None and path not in ours]
     if not ours:
-        return Standing(place.client, place.directory, "foreign" if others else "absent", _left(others), PART)
+        return Standing(place.client, where, "foreign" if others else "absent", _left(others), PART)
     off = [
         event
-        for event in place.events
-        if event not in others
-        and (ours.get(event) != _text(place, event, around) or not os.access(_path(place, event), os.X_OK))
+        for path, (event, _) in found.items()
+        if path not in others and (ours.get(path) != _text(place, event, around) or not os.access(path, os.X_OK))
     ]
     if off:
-        why = f"another Aver is started, or none, for {', '.join(off)}; install it anew"
-        return Standing(place.client, place.directory, "outdated", why, PART)
-    return Standing(place.client, place.directory, "installed", _left(others), PART)
+        why = f"another Aver is started, or none, for {', '.join(dict.fromkeys(off))}; install it anew"
+        return Standing(place.client, where, "outdated", why, PART)
+    return Standing(place.client, where, "installed", _left(others), PART)
 
 
 def commands(place: HookFiles) -> Iterator[tuple[str, list[str]]]:
     """What the client runs for each event for which Aver stands there."""
-    for event in place.events:
-        path = _path(place, event)
+    for event, path in _files(place):
         raw = read_settings_file(path)
         if raw is not None and _is_ours(raw):
             yield event, [str(path)]
@@ -111,10 +110,11 @@ def _is_ours(raw: bytes) -> bool:
     return raw.split(b"\n", 2)[1:2] == [MARK]
 
 
-def _path(place: HookFiles, event: str) -> Path:
-    return target_of(place.directory / event, None)
+def _files(place: HookFiles) -> list[tuple[str, Path]]:
+    """Each event with each file for it."""
+    return [(event, target_of(where / event, None)) for where in place.directories for event in place.events]
 
 
-def _left(events: list[str]) -> str:
+def _left(files: list[Path]) -> str:
     words = "hooks of your own were left as they are, and Aver does not run there: "
-    return words + ", ".join(events) if events else ""
+    return words + ", ".join(dict.fromkeys(path.name for path in files)) if files else ""

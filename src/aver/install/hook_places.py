@@ -7,6 +7,7 @@
 | `codex` before 0.124 | `notify` in `~/.codex/config.toml` | one command, told at the end of each turn |
 | `cursor` | `~/.cursor/hooks.json` | a command, under the event |
 | `cline` | `~/Documents/Cline/Hooks` | a file with the event's name |
+| `cline`, where documents have another name | `~/.cline/hooks` as well | the same |
 
 Hooks are for the user alone. In a project's settings they would run on whoever opens the project.
 """
@@ -54,8 +55,9 @@ _CURSOR = (
 )
 _CLINE = (
     *("PreToolUse", "PostToolUse", "TaskStart", "TaskResume", "TaskComplete", "TaskCancel", "UserPromptSubmit"),
-    "PreCompact",
+    *("PreCompact", "TaskError", "SessionShutdown"),
 )
+"""The last two are those of sessions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +92,8 @@ class HookFiles:
     """Hooks as files, each with the name of its event."""
 
     client: str
-    directory: Path
+    directories: tuple[Path, ...]
+    """All get the same: versions of the client look in different ones, and none in two of them."""
     events: tuple[str, ...]
 
 
@@ -134,7 +137,13 @@ def _cursor(around: Surroundings) -> Iterator[Place]:
 
 
 def _cline(around: Surroundings) -> Iterator[Place]:
-    yield HookFiles(client="cline", directory=_documents(around) / "Cline" / "Hooks", events=_CLINE)
+    """The editor's extension asks the system for the folder for documents. Sessions, which the command line and later
+    extensions run, look in `Documents` whatever that is called, and in a directory of their own."""
+    documents = _documents(around)
+    directories = [documents / "Cline" / "Hooks"]
+    if documents != around.home / "Documents":
+        directories.append(Path(around.environment.get("CLINE_DIR") or around.home / ".cline") / "hooks")
+    yield HookFiles(client="cline", directories=tuple(directories), events=_CLINE)
 
 
 HOOK_CLIENTS: Mapping[str, Callable[[Surroundings], Iterator[Place]]] = {

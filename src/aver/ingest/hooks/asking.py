@@ -16,9 +16,9 @@ from aver.errors import BadInput
 from aver.gate.action import TEXT_MAX, Action
 from aver.gate.places import ground_from, locate
 from aver.gate.tool_names import mcp_server, plain, use_of
-from aver.ingest.diffs import unified
+from aver.ingest.diffs import inserted, unified
 
-__all__ = ["action_of", "edits_diff", "own_hints", "replaced_diff", "written_diff"]
+__all__ = ["action_of", "edits_diff", "inserted_diff", "own_hints", "replaced_diff", "written_diff"]
 
 BEFORE_MAX = 1024 * 1024
 """Bytes of a file that are read to see how it would change. What replaces a larger one is shown as all new."""
@@ -108,6 +108,11 @@ def replaced_diff(path: str, pairs: Iterable[tuple[str, str]], workspace: str) -
 def written_diff(path: str, content: str, workspace: str) -> str:
     """The diff of a file that is written whole."""
     return unified(_inside(path, workspace), _standing(path, workspace), content)
+
+
+def inserted_diff(path: str, line: int, added: str, workspace: str) -> str:
+    """The diff of lines that are put before a line of a file."""
+    return inserted(_inside(path, workspace), line, added)
 
 
 def _pairs(edits: Any) -> list[tuple[str, str]]:

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from aver.errors import AverError, BadInput
 from aver.home import Config, home_dir, load_config
 from aver.ingest.hooks.canary import canary_in, went_through
-from aver.ingest.hooks.contract import Hook, Reading, Reply, Ruling, text
+from aver.ingest.hooks.contract import Hook, Reading, Reply, Ruling, objects, text
 from aver.ingest.hooks.settings import Settings, read_settings
 
 if TYPE_CHECKING:
@@ -150,7 +150,8 @@ def _words(error: BaseException) -> str:
 
 
 _SESSIONS = ("session_id", "conversation_id", "taskId", "thread-id")
-"""What the tools call a session."""
+_CALLS = ("tool_call", "tool_result")
+"""What the tools call a session; and where Cline tells of a call, whose session has a name of its own."""
 
 
 def _whose(raw: bytes) -> tuple[str, str]:
@@ -159,7 +160,9 @@ def _whose(raw: bytes) -> tuple[str, str]:
         said = _parsed(raw)
     except _UnreadableError:
         return "", ""
-    return next((text(said, name) for name in _SESSIONS if text(said, name)), ""), text(said, "tool_use_id")
+    sessions = (text(objects(said, "sessionContext"), "rootSessionId"), *(text(said, name) for name in _SESSIONS))
+    calls = (text(said, "tool_use_id"), *(text(objects(said, name), "id") for name in _CALLS))
+    return next(filter(None, sessions), ""), next(filter(None, calls), "")
 
 
 class _UnreadableError(BadInput):
