@@ -19,6 +19,7 @@ from following import Follower
 from hypothesis import given
 from hypothesis import strategies as st
 
+import peaks
 from aver.ingest.contract import Source, raw
 from aver.ingest.cursor import ADAPTER
 from aver.ingest.cursor_db import conversations
@@ -482,11 +483,11 @@ def test_a_title_that_comes_later_is_told(around: Surroundings, store: Store) ->
 # --- in place
 
 
-BYTES_READ = """
-import pathlib, resource, sys
+BYTES_READ = f"""{peaks.PEAK}
+import pathlib, sys
 from aver.ingest.cursor import ADAPTER
 from aver.surroundings import Surroundings
-around = Surroundings(pathlib.Path(sys.argv[1]), {}, platform="linux")
+around = Surroundings(pathlib.Path(sys.argv[1]), {{}}, platform="linux")
 def read():
     counts = pathlib.Path("/proc/self/io")
     return int(counts.read_text().split()[1]) if counts.exists() else 0
@@ -495,7 +496,7 @@ before = read()
 (source,) = ADAPTER.locate(around)
 turn = ADAPTER.turn(source)
 deeds = [deed for record in ADAPTER.read(source)() for deed in turn.take(record)]
-print(len(deeds), read() - before, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+print(len(deeds), read() - before, peak_kb())
 """
 
 
