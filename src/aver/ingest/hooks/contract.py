@@ -123,13 +123,9 @@ def first_line(words: str) -> str:
 
 
 def written(answer: Mapping[str, Any]) -> str:
-    """An answer as tools read it. Halves of surrogate pairs, which some of them do not read, are replaced."""
-    import orjson
+    """An answer as tools read it, which must be possible whatever else is not. Halves of surrogate pairs, which some of
+    them do not read, are replaced."""
+    import json  # Not orjson: the installation may be damaged. That one imports this, so it costs nothing.
 
-    try:
-        return orjson.dumps(answer).decode()
-    except orjson.JSONEncodeError:
-        import json  # Here, because a hook pays for it and hardly ever needs it.
-
-        plain = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
-        return plain.encode("utf-8", "replace").decode()
+    plain = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
+    return plain.encode("utf-8", "replace").decode()
