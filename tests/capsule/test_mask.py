@@ -118,6 +118,8 @@ GIVEN: list[tuple[str, str, str]] = [
     ("AccountName=kept;AccountKey=", of(ALNUM, 60) + "==", ";EndpointSuffix=kept"),
     ("https://host/cb?code=kept&access_token=", "abc123", "&state=kept"),
     ("access_token%3D", "abc123", "%26x"),
+    ("access_token%3D", "%2Babc123%3D", "%26x"),
+    ("tokenStaging: ", "abc123def", "\n"),
     ('const apiKey: string = "', "hunter2", '";'),
     ("password: str = '", "hunter2", "'"),
     ('os.environ["API_KEY"] = "', "hunter2", '"'),
@@ -735,7 +737,18 @@ def test_a_name_that_sounds_secret_is_seen_as_possible(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["tokenSecret", "tokens_token", "xtokens-PASSWD", "passphrase", "tokensKey", "api-key", "_auth", "token"]
+    "name",
+    [
+        "tokenSecret",
+        "tokens_token",
+        "xtokens-PASSWD",
+        "passphrase",
+        "tokensKey",
+        "api-key",
+        "_auth",
+        "token",
+        "tokenStaging",
+    ],
 )
 def test_names_around_those_that_are_passed_over_are_seen(name: str) -> None:
     assert mask({"a": f"{name}=q8Zr4TtW1x", "b": 1}).count == mask({name: "q8Zr4TtW1x"}).count

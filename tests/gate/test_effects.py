@@ -173,6 +173,30 @@ def test_several_commands_in_a_form_that_is_not_known_are_unclear(given: dict[st
         assert not found.is_clear
 
 
+@pytest.mark.parametrize("value", [["bash"], {"bash": 1}])
+@pytest.mark.parametrize("key", ["shell", "sandbox_permissions"])
+@pytest.mark.parametrize("tool", ["run_commands", "Bash"])
+def test_what_is_said_besides_a_command_in_a_form_that_is_not_known_is_unclear(tool: str, key: str, value: Any) -> None:
+    found = call(tool, command="ls", **{key: value})
+    assert not found.is_clear
+
+
+@pytest.mark.parametrize("command", [["view"], {"view": 1}])
+def test_what_an_editor_is_told_in_a_form_that_is_not_known_is_a_command(command: Any) -> None:
+    found = call("text_editor", command=command, path="a.py")
+    assert "write" in found.classes
+    assert "execute" in found.classes
+    assert not found.is_clear
+
+
+@pytest.mark.parametrize("tool", ["Grep", "list_files", "search_codebase"])
+def test_what_looks_through_the_workspace_names_no_file(tool: str) -> None:
+    found = effects(tool, kind="file_read", arguments={"pattern": "x"})
+    assert told(found) == {("read", "/work/shop", "workspace")}
+    assert found.is_clear
+    assert not effects("Read", kind="file_read", arguments={"pattern": "x"}).is_clear
+
+
 @pytest.mark.parametrize("tool", ["read_files", "editor"])
 def test_files_that_are_named_in_a_form_that_is_not_known_are_unclear(tool: str) -> None:
     assert not call(tool, input=["a.py"]).is_clear

@@ -185,6 +185,14 @@ def test_an_edit_is_a_real_diff(
     assert line in (deed.call.diff or "").splitlines()
 
 
+def test_a_text_that_is_replaced_in_no_file_makes_one(session: Session) -> None:
+    arguments = {"path": "/w/a.py", "old_text": "x\ny", "new_text": "x\nz"}
+    session.called("editor", arguments, [op("edit:/w/a.py", "File created successfully at: /w/a.py")])
+    deed = the_call(session)
+    assert deed.summary.endswith("(+2/-0)")
+    assert deed.side_effects == ("wrote /w/a.py",)
+
+
 @pytest.mark.parametrize(
     ("arguments", "told", "effects"),
     [
@@ -255,10 +263,12 @@ def test_what_is_not_known_is_kept(session: Session) -> None:
     session.answered({"type": "media", "media": {"x": 1}})
     session.message("user", {"type": "tool_result", "tool_use_id": "nobody", "content": "x"})
     session.messages.append({"role": "system", "content": "y"})
+    session.messages.append({"role": "user", "content": {"type": "text", "text": "z"}})
     kept = [deed for deed in deeds_of(session) if deed.what == "unknown"]
     assert [deed.environment["unknown_record"] for deed in kept] == [
         "assistant media",
         "the result of no known call",
+        "message",
         "message",
     ]
 
@@ -275,6 +285,14 @@ def test_calls_that_are_called_alike_stay_apart(session: Session) -> None:
         ("call_0~3", None, "pending"),
         ("call_0~4", None, "pending"),
     ]
+
+
+@pytest.mark.parametrize("order", [("a", "a", "a~2"), ("a~2", "a", "a")])
+def test_a_call_cannot_take_the_key_that_another_is_given(session: Session, order: tuple[str, ...]) -> None:
+    for number, call in enumerate(order):
+        session.called("read_files", {"path": str(number)}, str(number), call=call)
+    calls = [deed for deed in deeds_of(session) if deed.call is not None]
+    assert len({deed.key for deed in calls}) == len(order)
 
 
 # --- as it goes on

@@ -54,8 +54,8 @@ def may_name_secret(lower: str) -> bool:
     """Whether a text, in lower case, has something of a name that sounds secret. Most texts have not."""
     if [needle for needle in _NEEDLES if needle in lower]:
         return True
-    # Tokens are counted everywhere in what agents leave behind; a single one may be a secret.
-    return "token" in lower and lower.count("token") > lower.count("tokens")
+    # Tokens are counted everywhere in what agents leave behind; a single one may be a secret, that of staging too.
+    return "token" in lower and (lower.count("token") > lower.count("tokens") or "tokenstaging" in lower)
 
 
 def sounds_secret(name: str) -> bool:
@@ -139,9 +139,7 @@ _FLAG = re.compile(r"(?<![A-Za-z0-9_.-])(?P<name>--?[A-Za-z][A-Za-z0-9_-]*+)[ \t
 _ELEMENT = re.compile(r"<(?P<name>[A-Za-z_][A-Za-z0-9_:.-]{0,99}+)>(?P<value>[^<>]{1,4096}+)</")
 _OPENING = re.compile(r"[fFbBrRuU]{0,2}(?P<quote>\"\"\"|'''|\\{0,4}[\"'`])")
 _UP_TO = {quote: re.compile(rf"[^{quote}\\\n]*+(?:\\.[^{quote}\\\n]*+)*+") for quote in ('"', "'", "`")}
-_ENCODED = re.compile(
-    r"[^\s\"'`,;&<>(){}|\\%]++(?:[^\s\"'`,;&<>(){}|\\%]|%[^\s\"'`,;&<>(){}|\\%2]|%2[^\s\"'`,;&<>(){}|\\%6])*+"
-)
+_ENCODED = re.compile(r"(?:[^\s\"'`,;&<>(){}|\\%]|%[^\s\"'`,;&<>(){}|\\%2]|%2[^\s\"'`,;&<>(){}|\\%6])++")
 _BARE = re.compile(r"[^\s\"'`,;&<>(){}|\\]++")
 _WHOLE_WORD = re.compile(r"[^\s\"'`\\]++")
 _REST_EMPTY = re.compile(r"[ \t]{0,64}+(?:[,;}\])#]|\\[nr]|\r|\n|$)")

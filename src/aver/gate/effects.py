@@ -122,6 +122,8 @@ def effects_of(
     by_type, by_tool = _BY_TYPE.get(action.type), use_of(action.tool) if action.tool else None
     if action.diff is not None:
         looked.diff(action.diff)
+    if by_type is not None and by_tool is not None and by_tool.works_here and by_tool.on_paths == by_type.on_paths:
+        by_type = None  # The tool says more: on what it acts where no path is named.
     uses = [use for use in (by_type, by_tool) if use is not None]
     for use in uses:
         looked.use(use)
@@ -232,7 +234,7 @@ class _Look:
     def rest(self, uses: Iterable[ToolUse]) -> None:
         """What is named and is no business of the type and the tool, as far as these are known: a command, files."""
         given = self._under(COMMANDS)
-        is_own = any(use.may_only_look for use in uses) and given and given[0] in _EDITOR_COMMANDS
+        is_own = any(use.may_only_look for use in uses) and given and _text(given[0]) in _EDITOR_COMMANDS
         if given and not is_own:
             self._run()
         if not any(use.on_paths for use in uses):
@@ -267,7 +269,7 @@ class _Look:
             name = plain(str(key))
             if name in _UNSANDBOXED and value:
                 self.report.effect("privilege", (self._action.tool,))
-            elif value and name not in COMMANDS | DIRECTORIES | USUAL and value not in _HARMLESS_VALUES.get(name, ()):
+            elif value and name not in COMMANDS | DIRECTORIES | USUAL and not _is_harmless(name, value):
                 self.report.unclear("unknown-option", f"what {str(key)[:80]!r} changes about a command is not known")
 
     def _run(self) -> None:
@@ -401,6 +403,10 @@ class _Look:
                 self.report.unclear("too-much", f"more than {PATHS_MAX} paths")
                 return
             yield item
+
+
+def _is_harmless(name: str, value: Any) -> bool:
+    return _text(value) in _HARMLESS_VALUES.get(name, ())
 
 
 def _text(value: Any) -> str:

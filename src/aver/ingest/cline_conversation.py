@@ -77,7 +77,7 @@ class SessionTurn:
         elif raw.place == SYSTEM_PROMPT and isinstance(record, str):
             key, kept = self._placed(raw, raw.sha256[:16]), {"text": record, **reference(record)}
             yield Deed(what="note", key=key, summary="system prompt", result=kept, places=(raw.place,))
-        elif isinstance(record, dict) and record.get("role") in ("user", "assistant"):
+        elif isinstance(record, dict) and _is_said(record):
             blocks = record.get("content")
             blocks = [{"type": "text", "text": blocks}] if isinstance(blocks, str) else listed(blocks)
             self._model = _model_in(record) or self._model
@@ -201,8 +201,16 @@ class SessionTurn:
 
     def _fresh(self, key: str) -> str:
         """The key, if nothing was told under it yet; otherwise with a number."""
-        self._keys[key] = self._keys.get(key, 0) + 1
-        return key if self._keys[key] == 1 else f"{key}~{self._keys[key]}"
+        fresh = key
+        while fresh in self._keys:
+            self._keys[key] += 1
+            fresh = f"{key}~{self._keys[key]}"
+        self._keys[fresh] = 1
+        return fresh
+
+
+def _is_said(message: Mapping[str, Any]) -> bool:
+    return message.get("role") in ("user", "assistant") and isinstance(message.get("content"), str | list | None)
 
 
 def _think(said: _Said, block: Mapping[str, Any]) -> None:

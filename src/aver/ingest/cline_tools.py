@@ -29,6 +29,8 @@ _SUBJECTS = (
     *("task", "question", "skill"),
 )
 _RAN = re.compile(r"Command exited with code \d").match
+_MADE = re.compile(r"File created").match
+"""What an editor says that found no file to replace a text in, and made one of the new text alone."""
 
 
 def call_begun(name: str, identifier: str, given: Any) -> tuple[Call, str]:
@@ -65,7 +67,7 @@ def _changes(call: Call, done: list[dict[str, Any]]) -> tuple[str | None, tuple[
     line = told.get("insert_line")
     if isinstance(line, int):
         return inserted(path, line, new), (f"edited {path}",)
-    if isinstance(old, str):
+    if isinstance(old, str) and not any(_MADE(str(one.get("result"))) for one in done):
         return unified(path, old, new), (f"edited {path}",)
     return unified(path, None, new), (f"wrote {path}",)
 

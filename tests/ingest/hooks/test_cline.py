@@ -87,6 +87,7 @@ def test_a_task(tmp_path: Path) -> None:
 
 SESSION, LEAD, AGENT = "1794840324173_nf5mz", "agent_1794840324283_e84qas", "agent_1794840325388_kv7kxk"
 SESSIONS_CHAIN = f"cline.{SESSION}"
+LONG = "".join(f"if x{n}:\n    y = {n}\n" for n in range(2000))
 
 
 def of_session(workspace: Path, *, agent: str = LEAD, **about: Any) -> dict[str, Any]:
@@ -129,7 +130,11 @@ def called(tool: str, given: Any, output: Any, **more: Any) -> dict[str, Any]:
         ("editor", {"path": "a.py", "old_text": "x", "new_text": "y"}, True),
         ("editor", {"path": "a.py", "old_text": None, "new_text": "y\n", "insert_line": 2}, True),
         ("editor", {"path": "/etc/hosts", "new_text": "x"}, False),
-        ("editor", {"path": "a.py", "new_text": "".join(f"if x{n}:\n    y = {n}\n" for n in range(2000))}, False),
+        ("editor", {"path": "a.py", "new_text": LONG}, False),
+        ("editor", {"path": "a.py", "old_text": LONG, "new_text": f"{LONG}z = 1\n"}, False),
+        ("run_commands", {"commands": ["rm -rf build"], "shell": ["bash"]}, False),
+        ("text_editor", {"command": ["create"], "path": "/etc/hosts"}, False),
+        ("search_codebase", {"queries": ["x"]}, True),
         ("spawn_agent", {"systemPrompt": "x", "task": "y"}, True),
         ("ask__question", {"question": "x"}, False),
         ("read__file", {"path": "a.py"}, False),
@@ -144,7 +149,8 @@ def test_a_session_is_judged_by_the_call_itself(tmp_path: Path, tool: str, given
     ("given", "diff"),
     [
         ({"new_text": "x\n"}, "--- /dev/null\n+++ b/a.py\n@@ -0,0 +1 @@\n+x\n"),
-        ({"old_text": "x", "new_text": "y"}, "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-x\n+y\n"),
+        ({"path": "b.py", "old_text": "x", "new_text": "y"}, "--- a/b.py\n+++ b/b.py\n@@ -1 +1 @@\n-x\n+y\n"),
+        ({"old_text": "x", "new_text": "x\n"}, "--- /dev/null\n+++ b/a.py\n@@ -0,0 +1 @@\n+x\n"),
         ({"insert_line": 3, "new_text": "y"}, "--- a/a.py\n+++ b/a.py\n@@ -2,0 +3,1 @@\n+y\n"),
         ({"insert_line": "3", "new_text": "y"}, None),
         ({"insert_line": 0, "new_text": "y"}, None),
@@ -153,6 +159,7 @@ def test_a_session_is_judged_by_the_call_itself(tmp_path: Path, tool: str, given
     ],
 )
 def test_a_sessions_edits_are_shown_as_diffs(tmp_path: Path, given: dict[str, Any], diff: str | None) -> None:
+    (tmp_path / "b.py").write_text("x")
     asked_by_session(tmp_path, "editor", {"path": str(tmp_path / "a.py"), **given})
     (decision,) = sealed(f"gate.{SESSION}")
     digest = None if diff is None else hashlib.sha256(diff.encode()).hexdigest()

@@ -46,14 +46,14 @@ def stops(reply: Any) -> bool:
     return answer.get("continue") is False or answer.get("cancel") is True
 
 
+def defect(*_: Any, **__: Any) -> None:
+    raise ZeroDivisionError("a defect")
+
+
 @pytest.fixture
 def broken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A defect in the program."""
-
-    def fail(*_: Any, **__: Any) -> None:
-        raise ZeroDivisionError("a defect")
-
-    monkeypatch.setattr("aver.ledger.ledger.Ledger.append", fail)
+    """A defect in the program, whatever an agent writes."""
+    monkeypatch.setattr("aver.ledger.open_ledger", defect)
 
 
 def test_no_other_tool_is_known() -> None:
@@ -115,6 +115,27 @@ def test_a_crash_blocks_nobody_by_accident(tool: str) -> None:
         assert "allow" not in reply.out
         assert "ZeroDivisionError: a defect" in reply.err
         assert "Traceback" not in reply.err
+
+
+@pytest.mark.parametrize("where", ["aver.gate.door.judge", "aver.ledger.ledger.Ledger.append", "read"])
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_crash_that_an_agent_could_provoke_lets_nothing_through(
+    tool: str, where: str, aver_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if where == "read":
+        broken = running.hook_of(tool)._replace(read=defect)  # type: ignore[arg-type]
+        monkeypatch.setattr(running, "hook_of", lambda _: broken)
+    else:
+        monkeypatch.setattr(where, defect)
+    asks, tells = EVENTS[tool]
+    reply = fire(tool, asks, payload())
+    assert denies(tool, reply)
+    assert "ZeroDivisionError: a defect; it is denied" in reply.err
+    assert not stops(fire(tool, tells, payload()))
+    settings(aver_home, '[hooks]\non_failure = "open"\n')
+    reply = fire(tool, asks, payload())
+    assert not denies(tool, reply)
+    assert "goes on by its own rules" in reply.err
 
 
 @pytest.mark.parametrize("tool", TOOLS)
@@ -347,11 +368,8 @@ def test_a_machine_that_has_nothing_left_denies_unless_it_is_said_otherwise(
 def test_a_crash_while_a_payload_is_read_is_answered_by_the_settings(
     aver_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*_: Any, **__: Any) -> None:
-        raise ZeroDivisionError("a defect")
-
     settings(aver_home, '[hooks]\non_failure = "closed"\n')
-    monkeypatch.setattr(running, "_parsed", fail)
+    monkeypatch.setattr(running, "_parsed", defect)
     assert denies("claude-code", fire("claude-code", "PreToolUse", payload()))
 
 

@@ -18,7 +18,7 @@ from aver.gate.places import ground_from, locate
 from aver.gate.tool_names import mcp_server, plain, use_of
 from aver.ingest.diffs import inserted, unified
 
-__all__ = ["action_of", "edits_diff", "inserted_diff", "own_hints", "replaced_diff", "written_diff"]
+__all__ = ["action_of", "edits_diff", "inserted_diff", "own_hints", "put_diff", "replaced_diff", "written_diff"]
 
 BEFORE_MAX = 1024 * 1024
 """Bytes of a file that are read to see how it would change. What replaces a larger one is shown as all new."""
@@ -108,6 +108,13 @@ def replaced_diff(path: str, pairs: Iterable[tuple[str, str]], workspace: str) -
 def written_diff(path: str, content: str, workspace: str) -> str:
     """The diff of a file that is written whole."""
     return unified(_inside(path, workspace), _standing(path, workspace), content)
+
+
+def put_diff(path: str, old: str | None, new: str, workspace: str) -> str:
+    """The diff by an editor that replaces a text in a file, or makes the file of the new one where there is none."""
+    if old is None or _standing(path, workspace) is None:
+        return written_diff(path, new, workspace)
+    return replaced_diff(path, [(old, new)], workspace)
 
 
 def inserted_diff(path: str, line: int, added: str, workspace: str) -> str:

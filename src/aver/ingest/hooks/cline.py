@@ -135,14 +135,14 @@ def _diff(tool: str, arguments: Mapping[str, Any], workspace: str) -> str | None
 
 def _editors_diff(path: str, arguments: Mapping[str, Any], workspace: str) -> str | None:
     """What a session's editor would change; None where it is told so in another form than is known."""
-    from aver.ingest.hooks.asking import inserted_diff, replaced_diff, written_diff
+    from aver.ingest.hooks.asking import inserted_diff, put_diff
 
     new, old, line = (arguments.get(name) for name in ("new_text", "old_text", "insert_line"))
     if not isinstance(new, str) or not isinstance(old, str | None):
         return None
     if line is not None:
         return inserted_diff(path, line, new, workspace) if type(line) is int and line > 0 else None
-    return written_diff(path, new, workspace) if old is None else replaced_diff(path, [(old, new)], workspace)
+    return put_diff(path, old, new, workspace)
 
 
 def _sealed(payload: Mapping[str, Any], result: Mapping[str, Any], agent: str) -> Deed:

@@ -9,8 +9,8 @@ and the tool gets an answer all the same:
 |---|---|---|
 | the payload cannot be read or judged | denied | goes on |
 | settings or ledger cannot be used, the decision cannot be sealed | denied; `on_failure = "open"`: goes on | goes on |
-| no files or memory are left, or no time | the same | goes on |
-| a crash of Aver's | goes on; `on_failure = "closed"`: denied | goes on |
+| no files or memory are left, or no time; a crash while the payload is judged | the same | goes on |
+| any other crash of Aver's | goes on; `on_failure = "closed"`: denied | goes on |
 
 With `on_failure = "closed"` an event that cannot be recorded also ends the agent's work, where the tool lets us. "Goes
 on" is never an approval: the tool's own rules hold, as without Aver.
@@ -23,7 +23,7 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from aver.errors import AverError, BadInput
+from aver.errors import AverError, BadInput, Unavailable
 from aver.home import Config, home_dir, load_config
 from aver.ingest.hooks.canary import canary_in, went_through
 from aver.ingest.hooks.contract import Hook, Reading, Reply, Ruling, objects, text
@@ -102,7 +102,8 @@ class _Event:
 
     def _read(self, said: Mapping[str, Any]) -> Reading:
         try:
-            return self._hook.read(self._event, said)
+            with _judging():
+                return self._hook.read(self._event, said)
         except BadInput as error:  # What is asked is no action that could be judged.
             raise _UnreadableError(str(error)) from error
 
@@ -112,7 +113,8 @@ class _Event:
         from aver.gate.door import judge
         from aver.ingest.hooks.asking import own_hints
 
-        ruling = _ruling(judge(ledger, reading.asks, annotations=own_hints(reading.asks.tool)), settings)
+        with _judging():
+            ruling = _ruling(judge(ledger, reading.asks, annotations=own_hints(reading.asks.tool)), settings)
         self._forbidden = ruling.word in ("ask", "deny")
         return ruling._replace(reason=f"{canary}: {ruling.reason}") if canary else ruling
 
@@ -167,6 +169,17 @@ def _whose(raw: bytes) -> tuple[str, str]:
 
 class _UnreadableError(BadInput):
     """What came cannot be judged: whoever sends it must not gain by that."""
+
+
+@contextmanager
+def _judging() -> Iterator[None]:
+    """Have a crash on what an agent wrote count as something that cannot be judged: the agent could provoke it."""
+    try:
+        yield
+    except (AverError, OSError, MemoryError):
+        raise
+    except Exception as error:
+        raise Unavailable(f"internal error: {_words(error)}") from error
 
 
 def _taken(payload: bytes | BinaryIO) -> bytes:
