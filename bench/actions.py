@@ -30,10 +30,9 @@ from measuring import Line, in_turns, table
 from nacl.bindings import crypto_sign_open
 
 import aver
-from aver.actions.found import run_at
-from aver.actions.receipts import receipt_bytes
-from aver.actions.texts import texts_of
-from aver.actions.trace import WIDTH
+from aver.actions.encodings import encode_action, receipt_bytes
+from aver.actions.locate import load_run_from_path
+from aver.actions.proofs.trace import WIDTH
 
 
 def record(run: aver.AgentRuntime, number: int) -> str:
@@ -87,20 +86,20 @@ def bench_record(directory: Path, rounds: int) -> Line:
 
 def floor_of(cap: Path, public: bytes) -> tuple[list[bytes], list[tuple[bytes, str, str]], bytes, list[bytes]]:
     """What there is to hash and to check, taken out beforehand."""
-    from aver.actions.archive import opened_archive
-    from aver.actions.capsule_lines import read_capsule_line
+    from aver.actions.archive import open_archive
+    from aver.actions.encodings import read_capsule_line
 
-    with cap.open("rb") as file, opened_archive(file) as archive:
-        actions = iter(run_at(cap).actions)
+    with cap.open("rb") as file, open_archive(file) as archive:
+        actions = iter(load_run_from_path(cap).actions)
         files = [file.read() for file in archive.members.values()]
         archive.members["capsules.jsonl"].seek(0)
         capsules = []
         for raw in archive.members["capsules.jsonl"]:
             line = read_capsule_line(raw.rstrip())
-            action = next(actions) if line.holds_action else None
-            sealed = line.sealed(None if action is None else texts_of(action).sealed(action))
+            action = next(actions) if line.has_action else None
+            sealed = line.sealed(None if action is None else encode_action(action).sealed(action))
             capsules.append((sealed.canonical, sealed.hash, sealed.signature))
-    return [receipt_bytes(action) for action in run_at(cap).actions], capsules, public, files
+    return [receipt_bytes(action) for action in load_run_from_path(cap).actions], capsules, public, files
 
 
 def floor(receipts: list[bytes], capsules: list[tuple[bytes, str, str]], public: bytes, files: list[bytes]) -> float:
@@ -165,9 +164,9 @@ def as_theirs(actions: list[aver.AgentAction]) -> list[aver.AgentAction]:
 
 
 def bench_proofs(directory: Path) -> Line:
-    from aver.actions.inclusion import inclusion_document
+    from aver.actions.proofs.inclusion import inclusion_document
 
-    found = run_at(directory / "run")
+    found = load_run_from_path(directory / "run")
     began = time.perf_counter()
     document = inclusion_document(found.actions, len(found.actions) // 2, found.seal)
     made = time.perf_counter() - began

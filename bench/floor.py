@@ -15,7 +15,7 @@ import orjson
 from nacl.bindings import crypto_sign, crypto_sign_open, crypto_sign_seed_keypair
 
 from aver.clock import now
-from aver.ledger import schema
+from aver.ledger.stores.sqlite import schema
 
 PUBLIC, SECRET = crypto_sign_seed_keypair(bytes(range(32)))
 

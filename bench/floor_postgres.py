@@ -16,7 +16,7 @@ import psycopg
 from nacl.bindings import crypto_sign_open
 
 from aver.clock import now
-from aver.ledger.postgres import schema
+from aver.ledger.stores.postgres import schema
 
 _TYPES = ("int8", "int8", *("text",) * 6, "bytea", *("text",) * 5)
 _COLUMNS = "chain, sequence, tenant, id, type, kind, session, at, canonical, hash, signature, signature_pq"

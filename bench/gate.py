@@ -23,7 +23,7 @@ from measuring import Line, in_turns, timed
 
 from aver.gate.action import Action, Facts
 from aver.gate.decide import Gate, decide
-from aver.gate.policy.bundle import load_bundle
+from aver.gate.policy.bundle import load_policy_bundle
 
 DECISIONS = 200
 CHANGE = "--- a/src/a.py\n+++ b/src/a.py\n@@ -1,1 +1,{size} @@\n-x = 1\n{lines}"
@@ -47,7 +47,7 @@ def actions() -> dict[str, Action]:
 
 
 def bench_decide(rounds: int) -> list[Line]:
-    gate, facts = Gate(bundle=load_bundle()), Facts(now="2026-01-05T09:00:00+00:00")
+    gate, facts = Gate(bundle=load_policy_bundle()), Facts(now="2026-01-05T09:00:00+00:00")
     asked = actions()
     works = [timed(_deciding(action, facts, gate), DECISIONS) for action in asked.values()]
     for work in works:

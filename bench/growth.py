@@ -122,7 +122,7 @@ def main() -> None:
     given = parser.parse_args()
     print("| records | append one by one, µs | batched, µs | floor, batched, µs | verify, µs |\n|---|---|---|---|---|")
     points = []
-    for point in measured(given.most):
+    for point in measured(given.max_with):
         points.append(point)
         print(f"| {point.records} | {' | '.join(f'{micro:.0f}' for micro in point[1:])} |", flush=True)
     if given.plot:

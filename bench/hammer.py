@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from sample import sample
 
 import aver
-from aver.ledger.meta import sweep
+from aver.ledger.meta_chain import sweep
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,9 +30,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 from measuring import Line, table
 
 import aver
-from aver.ingest.claude_code import ADAPTER
+from aver.agents.claude_code.transcripts import ADAPTER
 from aver.ingest.contract import Source
-from aver.ingest.sealing import BATCH, Follower
+from aver.ingest.seal import BATCH_SIZE, TranscriptFollower
 
 SESSION = "5d2e8f30-7c11-4a52-9d3b-0a1b2c3d4e5f"
 CHAIN = f"claude-code.{SESSION}"
@@ -90,7 +90,7 @@ def bench_sealing(directory: Path, records: int, rounds: int) -> list[Line]:
     for number in range(rounds):
         with aver.open_ledger(directory / f"ours{number}.db", home=directory / "home") as ledger:
             ledger.append("warm.up", aver.Capsule(type="tool"))
-            follower = Follower(ledger, ADAPTER, source)
+            follower = TranscriptFollower(ledger, ADAPTER, source)
             started = time.perf_counter()
             follower.step()
             ours.append(time.perf_counter() - started)
@@ -114,8 +114,8 @@ def _appended(path: Path, contents: list[dict[str, Any]], count: int) -> float:
     with aver.open_ledger(path, home=path.parent / "home") as ledger:
         ledger.append("warm.up", aver.Capsule(type="tool"))
         started = time.perf_counter()
-        for at in range(0, count, BATCH):
-            ledger.append_many(CHAIN, drafts[at : at + BATCH])
+        for at in range(0, count, BATCH_SIZE):
+            ledger.append_many(CHAIN, drafts[at : at + BATCH_SIZE])
         return time.perf_counter() - started
 
 
@@ -134,7 +134,7 @@ def bench_growth(directory: Path, large: int) -> Line:
     source = Source(tool="claude-code", session=SESSION, path=path)
     costs = {}
     with aver.open_ledger(directory / "growing.db", home=directory / "home") as ledger:
-        follower = Follower(ledger, ADAPTER, source)
+        follower = TranscriptFollower(ledger, ADAPTER, source)
         for size in (100, large):
             written = 0 if size == 100 else 200
             write(path, written, size - written)

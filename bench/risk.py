@@ -18,11 +18,11 @@ import timeit
 from collections.abc import Callable
 from pathlib import Path
 
-from aver.gate.risk.estimate import rescored, updated
-from aver.gate.risk.evaluate import Evaluation
+from aver.gate.risk.estimate import estimate_from_features, learn_outcome
+from aver.gate.risk.evaluation import Evaluation
 from aver.gate.risk.features import features_of
-from aver.gate.risk.model import State
-from aver.gate.risk.report import Report, report
+from aver.gate.risk.model import RiskState
+from aver.gate.risk.report import RiskReport, build_report
 
 TARGETS = {
     "auc": "≥ 0.76",
@@ -58,13 +58,13 @@ def milliseconds(work: Callable[[], object], rounds: int = 500) -> float:
 
 
 def speeds() -> None:
-    diff, state = sample_diff(), State()
+    diff, state = sample_diff(), RiskState()
     features = features_of(diff).to_dict()
     print("| work | ms | page |\n| --- | --- | --- |")
     for name, work, target in (
         ("features of a 200-line diff", lambda: features_of(diff), "0.15"),
-        ("score", lambda: rescored(features, state), "0.03"),
-        ("update", lambda: updated(state, features, "survived"), "0.01"),
+        ("score", lambda: estimate_from_features(features, state), "0.03"),
+        ("update", lambda: learn_outcome(state, features, "survived"), "0.01"),
     ):
         print(f"| {name} | {milliseconds(work):.3f} | {target} |")
 
@@ -83,13 +83,13 @@ def figures(found: Evaluation) -> dict[str, float | None]:
     }
 
 
-def judged(path: Path) -> Report:
+def judged(path: Path) -> RiskReport:
     def progress(done: int, total: int) -> None:
         if sys.stderr.isatty():
             print(f"\r{path.name}: {done} of {total} commits", end="", file=sys.stderr)
 
     with tempfile.TemporaryDirectory() as home:
-        return report(path, progress=progress, home=Path(home))
+        return build_report(path, progress=progress, home=Path(home))
 
 
 def histories(paths: list[Path], pictures: Path | None) -> None:
@@ -103,7 +103,7 @@ def histories(paths: list[Path], pictures: Path | None) -> None:
         shown = " | ".join("–" if value is None else f"{value:.3f}" for value in row.values())
         print(f"| {found.name} | {found.evaluation.judged} | {found.evaluation.failed} | {shown} |", flush=True)
         if pictures:
-            (pictures / f"{found.name}.svg").write_text(found.svg(), encoding="utf-8")
+            (pictures / f"{found.name}.svg").write_text(found.to_svg(), encoding="utf-8")
     means = []
     for name in TARGETS:
         known = [value for row in rows if (value := row[name]) is not None]

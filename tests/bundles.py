@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from aver import Blob, Capsule, Ledger
-from aver.ledger.meta import sweep
+from aver.ledger.meta_chain import sweep
 from aver.verdict import Verdict
 
 Expected = tuple[str, str | None, int | None]

@@ -23,8 +23,8 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from aver.ledger.postgres import schema
-from aver.ledger.postgres.catalogue import differences, guards_missing
+from aver.ledger.stores.postgres import schema
+from aver.ledger.stores.postgres.catalogue import find_differences, find_missing_guards
 
 SERVER_ENV = "AVER_TEST_PG"
 USER = "postgres"
@@ -84,7 +84,7 @@ class Server:
             connection.execute(others, (database,))
             connection.execute("SET session_replication_role = replica")
             connection.execute("SET search_path = pg_catalog")
-            is_as_made = not differences(connection) and not guards_missing(connection)
+            is_as_made = not find_differences(connection) and not find_missing_guards(connection)
             tables = ", ".join(f"aver.{name}" for name in schema.TABLES if name != "schema_version")
             if is_as_made:
                 connection.execute(f"TRUNCATE {tables} RESTART IDENTITY")

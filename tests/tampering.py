@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from aver import Ledger, Verdict
-from aver.ledger.postgres import PostgresStore
+from aver.ledger.stores.postgres import PostgresStore
 
 GUARDS = """SELECT type, name, sql FROM sqlite_schema
 WHERE type = 'trigger' OR (type = 'index' AND sql LIKE '%UNIQUE%' AND name != 'records_by_place')"""

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 import aver
 from aver import Ledger, open_ledger
-from aver.check import JUDGES_IN, Found, resolve, verify, verify_with_key
+from aver.check import JUDGE_MODULES, ResolvedTarget, resolve, verify, verify_with_key
 from aver.errors import AverError, BadInput, NotFound, Refused, Unavailable
-from aver.verdict import BEGINNING, Judge, Subject, Tally, Terms, Verdict, conclude
+from aver.verdict import BEGINNING_BYTES, Judge, Subject, Tally, Verdict, VerifyOptions, conclude
 from loose_capsules import as_json, bad, chain_of, draft, write
 
 # --- names in a ledger
@@ -139,7 +139,7 @@ def test_a_directory_that_is_nothing_may_still_be_a_chains_name(
 def test_a_chain_is_read_afresh_and_only_as_far_as_it_was_found(filled: Ledger) -> None:
     found = resolve("claude-code.5d2e")
     filled.append("claude-code.5d2e", draft())
-    assert isinstance(found, Found)
+    assert isinstance(found, ResolvedTarget)
     assert len(list(found.read())) == len(list(found.read())) == 3
     assert found.record is None
 
@@ -200,15 +200,15 @@ def test_another_sqlite_database_is_bad_input(tmp_path: Path) -> None:
 def test_a_room_adds_a_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another room's format is asked for before JSON is taken for capsules."""
 
-    def judged(subject: Subject, terms: Terms) -> Verdict:
+    def judged(subject: Subject, terms: VerifyOptions) -> Verdict:
         tally = Tally(records=1)
-        tally.did("shopping")
+        tally.count_done("shopping")
         return conclude(f"list {subject.name}", tally, level=terms.level)
 
     module = type(sys)("shopping_room")
     module.JUDGES = (Judge("a shopping list", lambda subject: "groceries" in subject.keys, judged),)  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "shopping_room", module)
-    monkeypatch.setattr("aver.check.JUDGES_IN", (*JUDGES_IN[:-1], "shopping_room", JUDGES_IN[-1]))
+    monkeypatch.setattr("aver.check.JUDGE_MODULES", (*JUDGE_MODULES[:-1], "shopping_room", JUDGE_MODULES[-1]))
     path = tmp_path / "list.json"
     path.write_text('{"groceries": ["milk"]}')
     verdict = verify(path)
@@ -229,7 +229,7 @@ def test_the_beginning_shows_the_first_keys() -> None:
         ("[1]", ()),
         ('{"n": ' + "9" * 10_000 + ', "m": 1}', ("n", "m")),
     ):
-        assert Subject("x", beginning=text.encode()[:BEGINNING]).keys == keys
+        assert Subject("x", beginning=text.encode()[:BEGINNING_BYTES]).keys == keys
 
 
 @given(data=st.binary(max_size=200))

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from aver import Blob, PublicKey, Sealed, SeedSigner, seal
 from aver.check import resolve, verify, verify_with_key
 from aver.errors import BadInput
-from aver.ledger import capsules
+from aver.ledger.foreign import capsule_files
 from loose_capsules import KEY, SIGNER, as_json, bad, chain_of, draft, write
 
 # --- one capsule, one key
@@ -232,7 +232,7 @@ def test_a_pipe_does_not_hang_it(tmp_path: Path) -> None:
 
 
 def test_one_long_line_is_refused_in_bounded_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(capsules, "LINE_MAX", 10_000)
+    monkeypatch.setattr(capsule_files, "LINE_MAX", 10_000)
     good = [json.dumps(record) for record in as_json(chain_of(2))]
     path = tmp_path / "long.jsonl"
     path.write_text(f'{good[0]}\n{{"a": "{"x" * 40_000}"}}\n{good[1]}\n')

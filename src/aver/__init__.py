@@ -17,18 +17,18 @@ _HOMES = {
         *("Sealed", "Signature", "Signer", "ToolCall", "Trigger", "ascii_json", "canonical_bytes", "chain_name"),
         *("of_kind", "parse_uri", "resolve_fragment", "seal", "validate"),
     ),
-    "aver.capsule.mask": ("Masked", "mask"),
+    "aver.capsule.masking.mask": ("Masked", "mask"),
     "aver.keys": ("KeyStore", "PublicKey", "Ring", "SeedSigner"),
     "aver.verdict": ("Check", "Finding", "Place", "Verdict"),
     "aver.ledger": ("Head", "Ledger", "open_ledger"),
-    "aver.ledger.aio": ("AsyncLedger", "open_ledger_async"),
-    "aver.ledger.audit.asgi": ("AuditMiddleware",),
-    "aver.ledger.audit.call": ("AuditedCall",),
-    "aver.ledger.audit.decorator": ("audit",),
-    "aver.ledger.audit.logs": ("LedgerHandler",),
-    "aver.ledger.audit.recorder": ("dropped_count",),
-    "aver.ledger.audit.scope": ("audit_scope", "carry", "current"),
-    "aver.ledger.audit.unfinished": ("unfinished_intents",),
+    "aver.ledger.async_ledger": ("AsyncLedger", "open_ledger_async"),
+    "aver.recording.asgi": ("AuditMiddleware",),
+    "aver.recording.call": ("AuditedCall",),
+    "aver.recording.decorator": ("audit",),
+    "aver.recording.logging_handler": ("LedgerHandler",),
+    "aver.recording.recorder": ("dropped_count",),
+    "aver.recording.scope": ("audit_scope", "carry", "current"),
+    "aver.recording.run": ("unfinished_intents",),
     "aver.actions.action": ("AgentAction",),
     "aver.actions.runtime": ("AgentRuntime",),
     "aver.check": ("verify", "verify_with_key"),
@@ -131,7 +131,7 @@ if TYPE_CHECKING:
         seal,
         validate,
     )
-    from aver.capsule.mask import Masked, mask
+    from aver.capsule.masking.mask import Masked, mask
     from aver.check import verify, verify_with_key
     from aver.errors import (
         AverError,
@@ -148,14 +148,14 @@ if TYPE_CHECKING:
     )
     from aver.keys import KeyStore, PublicKey, Ring, SeedSigner
     from aver.ledger import Head, Ledger, open_ledger
-    from aver.ledger.aio import AsyncLedger, open_ledger_async
-    from aver.ledger.audit.asgi import AuditMiddleware
-    from aver.ledger.audit.call import AuditedCall
-    from aver.ledger.audit.decorator import audit
-    from aver.ledger.audit.logs import LedgerHandler
-    from aver.ledger.audit.recorder import dropped_count
-    from aver.ledger.audit.scope import audit_scope, carry, current
-    from aver.ledger.audit.unfinished import unfinished_intents
+    from aver.ledger.async_ledger import AsyncLedger, open_ledger_async
+    from aver.recording.asgi import AuditMiddleware
+    from aver.recording.call import AuditedCall
+    from aver.recording.decorator import audit
+    from aver.recording.logging_handler import LedgerHandler
+    from aver.recording.recorder import dropped_count
+    from aver.recording.run import unfinished_intents
+    from aver.recording.scope import audit_scope, carry, current
     from aver.verdict import Check, Finding, Place, Verdict
 
 

@@ -2,6 +2,6 @@
 
 import sys
 
-from aver.cli import main
+from aver.cli.main import main
 
 sys.exit(main())

@@ -24,29 +24,29 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from aver.capsule.block import split_chain_name
+from aver.capsule.aver_block import split_chain_name
 from aver.capsule.sealed import Sealed
+from aver.config import hide_password, home_dir, load_config
 from aver.errors import AverError, BadInput, NotFound, Unavailable
-from aver.home import home_dir, load_config, without_password
+from aver.fast_dataclass import dataclass
 from aver.keys import KeyStore, PublicKey, Ring
+from aver.ledger.foreign.seal_checks import open_file
 from aver.ledger.ledger import Ledger, open_ledger
-from aver.ledger.lookup import Located, locate
-from aver.ledger.outside import open_file
+from aver.ledger.lookup import Location, locate
 from aver.ledger.verify import verify_ledger, verify_record
-from aver.values import dataclass
-from aver.verdict import BEGINNING, LEVELS, Judge, Level, Subject, Terms, Verdict
+from aver.verdict import BEGINNING_BYTES, LEVELS, Judge, Level, Subject, Verdict, VerifyOptions
 
-__all__ = ["JUDGES_IN", "Found", "is_name", "resolve", "verify", "verify_with_key"]
+__all__ = ["JUDGE_MODULES", "ResolvedTarget", "is_ledger_name", "resolve", "verify", "verify_with_key"]
 
-JUDGES_IN = ("aver.ledger.judges", "aver.actions.judges", "aver.ledger.capsules")
+JUDGE_MODULES = ("aver.ledger.formats", "aver.actions.formats", "aver.ledger.foreign.capsule_files")
 """Modules with `JUDGES`, asked in this order. The last takes all JSON that is left."""
 
-CHAINS_JUDGED_IN = {"actions": "aver.actions.ledger_runs"}
+CHAIN_JUDGE_MODULES = {"actions": "aver.actions.verify_files"}
 """Modules with a `judge_chain`, by the domain of the chains that they judge instead of the ledger, and with it."""
 
 _LEDGER_URL = re.compile(r"(?!capsule:)[a-z][a-z0-9+]*://").match
 
-Ledgers = Ledger | str | Path | None
+LedgerLike = Ledger | str | Path | None
 """An open ledger, the URL or path of one, or the default one."""
 
 
@@ -58,7 +58,7 @@ def verify(
     require_pq: bool = False,
     tenant: str | None = None,
     home: Path | None = None,
-    ledger: Ledgers = None,
+    ledger: LedgerLike = None,
 ) -> Verdict:
     """The verdict on anything: see the module's text for what `thing` may be.
 
@@ -70,22 +70,22 @@ def verify(
     if isinstance(thing, Ledger):
         thing, ledger = None, thing
     home = ledger.config.home if isinstance(ledger, Ledger) else home or home_dir()
-    where = _Where(tenant, home, ledger)
-    terms = Terms(_ring(keys, home), home, level, require_pq, tenant, where.url)
-    if thing is None or _is_url(thing):
-        return _verify_whole(terms, where if thing is None else _Where(tenant, home, thing))
-    subject = _subject(thing)
+    where = _LedgerSource(tenant, home, ledger)
+    terms = VerifyOptions(_build_ring(keys, home), home, level, require_pq, tenant, where.url)
+    if thing is None or _is_ledger_url(thing):
+        return _verify_whole_ledger(terms, where if thing is None else _LedgerSource(tenant, home, thing))
+    subject = _to_subject(thing)
     if subject is None:
         return _verify_named(thing, terms, where)
-    judge = _judge_of(subject)
-    if judge is not None and not _is_name(thing, subject, where):
+    judge = _find_judge(subject)
+    if judge is not None and not _is_ledger_name(thing, subject, where):
         return judge.judge(subject, terms)
     if isinstance(thing, str):
         try:
             return _verify_named(thing, terms, where)
         except NotFound:
             pass
-    raise _unknown(subject)
+    raise _unknown_error(subject)
 
 
 def verify_with_key(
@@ -93,20 +93,20 @@ def verify_with_key(
 ) -> Verdict:
     """The verdict on one capsule (a `Sealed`, a sealed dict, or its JSON), held to exactly one key."""
     if isinstance(sealed, str | bytes):
-        subject = _text(sealed)
+        subject = _text_subject(sealed)
     elif isinstance(sealed, Sealed | Mapping):
         subject = Subject("the capsule", value=sealed)
     else:
         raise BadInput(f"{type(sealed).__name__} is not a sealed capsule")
-    terms = Terms(_ring([key], None), home_dir(), require_pq=require_pq)
-    judge = next((one for one in _judges("aver.ledger.capsules") if one.recognises(subject)), None)
+    terms = VerifyOptions(_build_ring([key], None), home_dir(), require_pq=require_pq)
+    judge = next((one for one in _load_judges("aver.ledger.foreign.capsule_files") if one.recognises(subject)), None)
     if judge is None:
         raise BadInput("this is not the JSON of a capsule")
     return judge.judge(subject, terms)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ResolvedTarget:
     """What a reference names: one record (then `record` is set), or a chain of records.
 
     `chain` is set where it is a chain, or a record, of a ledger; `fragment` where a URI pointed into the record.
@@ -120,45 +120,49 @@ class Found:
     fragment: str | None = None
 
 
-def resolve(thing: Any, *, tenant: str | None = None, home: Path | None = None, ledger: Ledgers = None) -> Found:
+def resolve(
+    thing: Any, *, tenant: str | None = None, home: Path | None = None, ledger: LedgerLike = None
+) -> ResolvedTarget:
     """The one record or chain that `thing` names, for showing. Takes what `verify` takes, except what holds many."""
     home = ledger.config.home if isinstance(ledger, Ledger) else home or home_dir()
-    where = _Where(tenant, home, ledger)
-    if thing is None or isinstance(thing, Ledger) or _is_url(thing):
+    where = _LedgerSource(tenant, home, ledger)
+    if thing is None or isinstance(thing, Ledger) or _is_ledger_url(thing):
         raise BadInput("a ledger holds many chains", advice="name one of them, or verify it")
-    subject = _subject(thing)
+    subject = _to_subject(thing)
     if subject is None:
-        return _find_named(thing, where)
-    judge = _judge_of(subject)
-    if judge is not None and judge.records is not None and not _is_name(thing, subject, where):
-        return _found_in(subject, judge.records)
+        return _resolve_name(thing, where)
+    judge = _find_judge(subject)
+    if judge is not None and judge.records is not None and not _is_ledger_name(thing, subject, where):
+        return _resolve_subject(subject, judge.records)
     if isinstance(thing, str):
         try:
-            return _find_named(thing, where)
+            return _resolve_name(thing, where)
         except NotFound:
             pass
     if judge is None:
-        raise _unknown(subject)
+        raise _unknown_error(subject)
     raise BadInput(f"{subject.name} is {judge.name}: it holds many chains", advice="name one of them, or verify it")
 
 
-def is_name(thing: str, *, tenant: str | None = None, home: Path | None = None, ledger: Ledgers = None) -> bool:
+def is_ledger_name(
+    thing: str, *, tenant: str | None = None, home: Path | None = None, ledger: LedgerLike = None
+) -> bool:
     """Whether a string names something in the ledger, even where there is a file so called; `BadInput` if it may be
     either."""
-    subject = _subject(thing)
-    return subject is None or _is_name(thing, subject, _Where(tenant, home or home_dir(), ledger))
+    subject = _to_subject(thing)
+    return subject is None or _is_ledger_name(thing, subject, _LedgerSource(tenant, home or home_dir(), ledger))
 
 
 # --- what is it?
 
 
 @dataclass(frozen=True, slots=True)
-class _Where:
+class _LedgerSource:
     """Where names are looked up."""
 
     tenant: str | None
     home: Path
-    ledger: Ledgers
+    ledger: LedgerLike
 
     @contextmanager
     def opened(self) -> Iterator[Ledger]:
@@ -177,30 +181,30 @@ class _Where:
 
     @property
     def words(self) -> str:
-        return without_password(self.url or load_config(home=self.home).ledger)
+        return hide_password(self.url or load_config(home=self.home).ledger)
 
 
-def _is_url(thing: Any) -> bool:
+def _is_ledger_url(thing: Any) -> bool:
     return isinstance(thing, str) and _LEDGER_URL(thing) is not None
 
 
-def _subject(thing: Any) -> Subject | None:
+def _to_subject(thing: Any) -> Subject | None:
     """The thing as a subject; None for a string that is neither JSON nor a path, and so must be a name."""
     if isinstance(thing, bytes):
-        return _text(thing)
+        return _text_subject(thing)
     if isinstance(thing, os.PathLike):
-        return _at(Path(thing))
+        return _path_subject(Path(thing))
     if isinstance(thing, Sealed | Mapping):
         return Subject("the capsule", value=thing)
     if not isinstance(thing, str):
         return Subject(f"the {type(thing).__name__}", value=thing)
     if thing.lstrip()[:1] in ("{", "["):
-        return _text(thing)
+        return _text_subject(thing)
     path = Path(thing).expanduser() if thing else None
-    return _at(path) if path is not None and _is_there(path) else None
+    return _path_subject(path) if path is not None and _is_existing_path(path) else None
 
 
-def _is_name(thing: Any, subject: Subject, where: _Where) -> bool:
+def _is_ledger_name(thing: Any, subject: Subject, where: _LedgerSource) -> bool:
     if not isinstance(thing, str) or subject.path is None or os.sep in thing:
         return False
     try:
@@ -216,12 +220,12 @@ def _is_name(thing: Any, subject: Subject, where: _Where) -> bool:
     return True
 
 
-def _text(text: str | bytes) -> Subject:
+def _text_subject(text: str | bytes) -> Subject:
     raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-    return Subject("the text", value=raw, beginning=raw[:BEGINNING])
+    return Subject("the text", value=raw, beginning=raw[:BEGINNING_BYTES])
 
 
-def _is_there(path: Path) -> bool:
+def _is_existing_path(path: Path) -> bool:
     try:
         os.stat(path)
     except (OSError, ValueError):
@@ -229,7 +233,7 @@ def _is_there(path: Path) -> bool:
     return True
 
 
-def _at(path: Path) -> Subject:
+def _path_subject(path: Path) -> Subject:
     """A file or directory, with its first bytes."""
     try:
         mode = os.stat(path).st_mode
@@ -243,17 +247,17 @@ def _at(path: Path) -> Subject:
     if stat.S_ISDIR(mode):
         return Subject(name, path=path, is_directory=True)
     with open_file(path) as file:
-        return Subject(name, path=path, beginning=file.read(BEGINNING))
+        return Subject(name, path=path, beginning=file.read(BEGINNING_BYTES))
 
 
-def _judges(module: str) -> tuple[Judge, ...]:
+def _load_judges(module: str) -> tuple[Judge, ...]:
     judges: tuple[Judge, ...] = import_module(module).JUDGES
     return judges
 
 
-def _judge_of(subject: Subject) -> Judge | None:
+def _find_judge(subject: Subject) -> Judge | None:
     """Who judges it. A directory that is two things is refused: the one must not be verified in the other's place."""
-    judges = (judge for module in JUDGES_IN for judge in _judges(module) if judge.recognises(subject))
+    judges = (judge for module in JUDGE_MODULES for judge in _load_judges(module) if judge.recognises(subject))
     first = next(judges, None)
     if first is not None and subject.is_directory and (second := next(judges, None)) is not None:
         raise BadInput(
@@ -262,7 +266,7 @@ def _judge_of(subject: Subject) -> Judge | None:
     return first
 
 
-def _unknown(subject: Subject) -> BadInput:
+def _unknown_error(subject: Subject) -> BadInput:
     return BadInput(
         f"{subject.name} is nothing that Aver can verify",
         advice="it takes ledgers, bundles, runs and .cap files, capsules and actions as JSON, and databases of "
@@ -270,7 +274,7 @@ def _unknown(subject: Subject) -> BadInput:
     )
 
 
-def _ring(keys: Iterable[PublicKey | str], home: Path | None) -> Ring:
+def _build_ring(keys: Iterable[PublicKey | str], home: Path | None) -> Ring:
     given = [key if isinstance(key, PublicKey) else PublicKey(key) for key in keys]
     return Ring.pinned(given) if given or home is None else KeyStore(home).ring()
 
@@ -278,27 +282,27 @@ def _ring(keys: Iterable[PublicKey | str], home: Path | None) -> Ring:
 # --- names in a ledger
 
 
-def _verify_whole(terms: Terms, where: _Where) -> Verdict:
+def _verify_whole_ledger(terms: VerifyOptions, where: _LedgerSource) -> Verdict:
     with where.opened() as ledger:
-        return _verify_chains(ledger, None, terms)
+        return _verify_in_ledger(ledger, None, terms)
 
 
-def _verify_chains(ledger: Ledger, chain: str | None, terms: Terms) -> Verdict:
+def _verify_in_ledger(ledger: Ledger, chain: str | None, terms: VerifyOptions) -> Verdict:
     ring, level, require_pq = terms.ring, terms.level, terms.require_pq
     return verify_ledger(ledger, chain, level=level, since=None, ring=ring, require_pq=require_pq)
 
 
-def _verify_chain(ledger: Ledger, chain: str, terms: Terms) -> Verdict:
+def _verify_chain(ledger: Ledger, chain: str, terms: VerifyOptions) -> Verdict:
     """The verdict on one chain; that of the room whose chain it is, where such a room adds to it."""
-    room = CHAINS_JUDGED_IN.get(split_chain_name(chain)[0])
+    room = CHAIN_JUDGE_MODULES.get(split_chain_name(chain)[0])
     if room is None:
-        return _verify_chains(ledger, chain, terms)
+        return _verify_in_ledger(ledger, chain, terms)
     verdict: Verdict = import_module(room).judge_chain(ledger, chain, terms)
     return verdict
 
 
-def _verify_named(name: str, terms: Terms, where: _Where) -> Verdict:
-    with _located(name, where) as (ledger, place):
+def _verify_named(name: str, terms: VerifyOptions, where: _LedgerSource) -> Verdict:
+    with _locate_name(name, where) as (ledger, place):
         if place.sequence is None:
             return _verify_chain(ledger, place.chain, terms)
         return verify_record(
@@ -307,7 +311,7 @@ def _verify_named(name: str, terms: Terms, where: _Where) -> Verdict:
 
 
 @contextmanager
-def _located(name: str, where: _Where) -> Iterator[tuple[Ledger, Located]]:
+def _locate_name(name: str, where: _LedgerSource) -> Iterator[tuple[Ledger, Location]]:
     if not name:
         raise BadInput("an empty name names nothing")
     with ExitStack() as stack:
@@ -320,30 +324,30 @@ def _located(name: str, where: _Where) -> Iterator[tuple[Ledger, Located]]:
         yield ledger, place
 
 
-def _find_named(name: str, where: _Where) -> Found:
-    with _located(name, where) as (ledger, place):
+def _resolve_name(name: str, where: _LedgerSource) -> ResolvedTarget:
+    with _locate_name(name, where) as (ledger, place):
         if place.sequence is None:
             chain = place.chain
             count = ledger.head(chain).count
-            return Found(chain, lambda: _read(where, chain, 0, count), chain=chain)
+            return ResolvedTarget(chain, lambda: _read_chain(where, chain, 0, count), chain=chain)
         sequence = place.sequence
         record = next(ledger.read(place.chain, sequence, sequence + 1), None)
     if record is None:
         raise NotFound(f"record {sequence} of chain {place.chain} is missing", advice="run: aver verify")
     found = f"capsule://{place.chain}/{sequence}"
-    return Found(found, lambda: iter((record,)), record, place.chain, place.fragment)
+    return ResolvedTarget(found, lambda: iter((record,)), record, place.chain, place.fragment)
 
 
-def _read(where: _Where, chain: str, start: int, stop: int) -> Iterator[Sealed]:
+def _read_chain(where: _LedgerSource, chain: str, start: int, stop: int) -> Iterator[Sealed]:
     with where.opened() as ledger:
         yield from ledger.read(chain, start, stop)
 
 
-def _found_in(subject: Subject, records: Callable[[Subject], Iterator[Sealed]]) -> Found:
+def _resolve_subject(subject: Subject, records: Callable[[Subject], Iterator[Sealed]]) -> ResolvedTarget:
     """A chain, or the record itself where there is one only."""
     reading = records(subject)
     first = next(reading, None)
     if first is None:
         raise NotFound(f"there is no capsule in {subject.name}")
     alone = next(reading, None) is None
-    return Found(subject.name, lambda: records(subject), first if alone else None)
+    return ResolvedTarget(subject.name, lambda: records(subject), first if alone else None)

@@ -13,7 +13,7 @@ from test_action import A
 
 from aver import AgentAction
 from aver.actions.action import text_hash
-from aver.actions.receipts import CAPSEAL_KEYS
+from aver.actions.encodings import CAPSEAL_KEYS
 
 MODULUS = 2**64 - 2**32 + 1
 Files = dict[str, bytes]

@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import aver
-from aver.actions.archive import opened_archive, pack
-from aver.actions.file_names import LISTED, MEMBERS
-from aver.actions.layout import HEAD_PURPOSE, Manifest, head_content
+from aver.actions.archive import open_archive, pack
+from aver.actions.run_files import HEAD_PURPOSE, LISTED_MEMBERS, MEMBERS, Manifest, head_content
+from aver.capsule.json_document import dump_document
 from aver.keys import SeedSigner, sign_statement
-from aver.keys.document import write_document
 from aver.verdict import Verdict
 
 DIFF = "--- a/parse.py\n+++ b/parse.py\n@@ -1 +1 @@\n-slow()\n+fast()\n"
@@ -68,7 +67,7 @@ def record_actions(run: aver.AgentRuntime, actions: int, gated: tuple[int, ...] 
 
 
 def unpacked(cap: bytes) -> Members:
-    with opened_archive(BytesIO(cap)) as archive:
+    with open_archive(BytesIO(cap)) as archive:
         return {name: file.read() for name, file in archive.members.items()}
 
 
@@ -82,11 +81,11 @@ def with_true_manifest(members: Members) -> Members:
     """The members with a manifest that lists them as they are: what whoever has no key can do."""
     members = dict(members)
     manifest = json.loads(members["manifest.json"])
-    for name in LISTED:
+    for name in LISTED_MEMBERS:
         if name in members:
             data = members[name]
             manifest["files"][name] = {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}
-    members["manifest.json"] = write_document(manifest)
+    members["manifest.json"] = dump_document(manifest)
     return members
 
 
@@ -96,7 +95,7 @@ def with_strangers_head(members: Members) -> Members:
     raw = members["manifest.json"]
     content = head_content(Manifest.from_bytes(raw), hashlib.sha256(raw).hexdigest())
     statement = sign_statement(HEAD_PURPOSE, content, (SeedSigner.generate(),))
-    return {**members, "head.json": write_document(statement.to_dict())}
+    return {**members, "head.json": dump_document(statement.to_dict())}
 
 
 def lines_of(members: Members, name: str = "actions.jsonl") -> list[bytes]:

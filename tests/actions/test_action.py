@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from aver import AgentAction, BadInput
 from aver.actions.action import ACTION_TYPES, DECISIONS, FIELDS, POLICY_VERDICTS, text_hash, value_hash
-from aver.actions.receipts import CAPSEAL_KEYS, RECEIPT_KEYS, receipt_bytes, receipt_hash
+from aver.actions.encodings import CAPSEAL_KEYS, RECEIPT_KEYS, receipt_bytes, receipt_hash
 
 A = AgentAction(
     "act_0001",

@@ -20,13 +20,13 @@ from runs import SealedRun, judged, packed
 
 import aver
 import peaks
-from aver.actions.archive import HONEST_SIZE, IN_MEMORY, MEMBERS_MAX, OWN_HEADER, opened_archive, pack
-from aver.capsule.bounds import Unreadable
+from aver.actions.archive import GZIP_HEADER, MEMBERS_MAX, MEMORY_MAX, RATIO_CHECKED_FROM, open_archive, pack
+from aver.capsule.json_reader import Unreadable
 from aver.errors import BadInput, Unavailable
 
 
 def read(data: bytes) -> dict[str, bytes]:
-    with opened_archive(io.BytesIO(data)) as archive:
+    with open_archive(io.BytesIO(data)) as archive:
         return {name: file.read() for name, file in archive.members.items()}
 
 
@@ -176,7 +176,7 @@ told_by_proc = pytest.mark.skipif(not peaks.KNOWN, reason="memory is told by /pr
 def test_a_bomb_takes_neither_time_nor_memory(name: str, tmp_path: Path) -> None:
     path = tmp_path / "bomb.cap"
     start = (lambda _: b"") if name == "zeros" else header(name)
-    path.write_bytes(bomb(start, 4 * HONEST_SIZE))
+    path.write_bytes(bomb(start, 4 * RATIO_CHECKED_FROM))
     done = subprocess.run([sys.executable, "-c", MEASURE, str(path)], capture_output=True, text=True, check=True)
     status, grown = done.stdout.split()
     assert status == "failed"
@@ -185,7 +185,7 @@ def test_a_bomb_takes_neither_time_nor_memory(name: str, tmp_path: Path) -> None
 
 @told_by_proc
 def test_many_members_share_the_memory_that_one_may_take(tmp_path: Path) -> None:
-    members = {f"{number}.json": io.BytesIO(os.urandom(2**16) * (IN_MEMORY // 2**16)) for number in range(8)}
+    members = {f"{number}.json": io.BytesIO(os.urandom(2**16) * (MEMORY_MAX // 2**16)) for number in range(8)}
     path = tmp_path / "wide.cap"
     with path.open("wb") as out:
         pack(members, out)
@@ -198,7 +198,7 @@ def test_many_members_share_the_memory_that_one_may_take(tmp_path: Path) -> None
 def test_no_room_to_unpack_is_no_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "large.cap"
     with path.open("wb") as out:
-        pack({"large.json": io.BytesIO(bytes(IN_MEMORY + 1))}, out)
+        pack({"large.json": io.BytesIO(bytes(MEMORY_MAX + 1))}, out)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "missing"))
     with pytest.raises(Unavailable, match="cannot unpack"):
         aver.verify(path)
@@ -210,8 +210,8 @@ def test_a_gzip_in_a_gzip_is_not_unpacked_twice(sealed_run: SealedRun) -> None:
 
 def test_headers_in_which_something_could_hide(sealed_run: SealedRun) -> None:
     """The packed data are the same; a name, a time or a comment in the header is not Aver's."""
-    body = sealed_run.cap[len(OWN_HEADER) :]
-    assert judged(OWN_HEADER + body, sealed_run).status == "verified"
+    body = sealed_run.cap[len(GZIP_HEADER) :]
+    assert judged(GZIP_HEADER + body, sealed_run).status == "verified"
     for other in (
         b"\x1f\x8b\x08\x08\x00\x00\x00\x00\x02\xffname\x00",
         b"\x1f\x8b\x08\x10\x00\x00\x00\x00\x02\xfftrust me\x00",
@@ -233,12 +233,12 @@ def test_packing_is_plain_tar_and_gzip() -> None:
 
 def test_what_would_be_refused_is_not_packed() -> None:
     with pytest.raises(BadInput, match="attack"):
-        pack({"actions.jsonl": io.BytesIO(bytes(2 * HONEST_SIZE))}, io.BytesIO())
+        pack({"actions.jsonl": io.BytesIO(bytes(2 * RATIO_CHECKED_FROM))}, io.BytesIO())
 
 
 @given(st.binary(max_size=2000))
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
-    for attempt in (data, OWN_HEADER + data, gzip.compress(data)):
+    for attempt in (data, GZIP_HEADER + data, gzip.compress(data)):
         try:
             read(attempt)
         except Unreadable:

@@ -16,7 +16,7 @@ from test_action import A
 import aver
 from aver import AgentAction
 from aver.actions.action import text_hash, value_hash
-from aver.actions.capseal import leaf_of, root_of, row_of
+from aver.actions.capseal_files import capseal_leaf, capseal_root, capseal_row
 
 RECEIPT_A = "2ac7a66f387f2c38b8d8405c9475196a55df1062146ff74e3e67842972330ef9"
 RECEIPT_B = "e9cd7af276b73afa5a20fab49693d7a122c07b6f922f6f8e566c512e016afa55"
@@ -43,11 +43,11 @@ ROW_A = (
 
 
 def test_row_leaf_and_root_vectors() -> None:
-    first, second = row_of(0, A, RECEIPT_A), row_of(1, B, RECEIPT_B)
+    first, second = capseal_row(0, A, RECEIPT_A), capseal_row(1, B, RECEIPT_B)
     assert first == ROW_A
     assert second[9:] == (4047750045467330346, 7645271122501490872, 18030925779633360361, 11661952035589857370, 35)
-    assert leaf_of(first).hex() == "ba2d5af399771d7682cd205f7d6ad8c283c4fe0ece3d24cfb228fb2ade6ade39"
-    root = root_of([leaf_of(first), leaf_of(second)])
+    assert capseal_leaf(first).hex() == "ba2d5af399771d7682cd205f7d6ad8c283c4fe0ece3d24cfb228fb2ade6ade39"
+    root = capseal_root([capseal_leaf(first), capseal_leaf(second)])
     assert root.hex() == "11fc478c995a11413226c806abbd77e78defe5bf17abb35f74a5467533cb7077"
 
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from runs import MEMBERS, SealedRun, judged, packed, unpacked, with_true_manifest
 
 import aver
-from aver.actions.found import run_at
-from aver.actions.inclusion import inclusion_document
+from aver.actions.locate import load_run_from_path
+from aver.actions.proofs.inclusion import inclusion_document
 
 POSITIONS = st.integers(0, 2**31)
 JUNK = st.sampled_from(
@@ -79,7 +79,7 @@ def test_lines_of_actions(sealed_run: SealedRun, data: st.DataObject) -> None:
 @settings(max_examples=80)
 @given(data=st.data())
 def test_proofs(sealed_run: SealedRun, data: st.DataObject) -> None:
-    found = run_at(sealed_run.path)
+    found = load_run_from_path(sealed_run.path)
     text = json.dumps(inclusion_document(found.actions, 4, found.seal)).encode()
     changed = mutated(text, data.draw)
     try:

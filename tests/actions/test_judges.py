@@ -13,10 +13,9 @@ from test_action import A
 
 import aver
 from aver import AgentRuntime, BadInput, Refused
-from aver.actions.found import run_at, run_in
-from aver.actions.inclusion import inclusion_document, position_of
-from aver.actions.lines import written
-from aver.actions.receipts import receipt_hash
+from aver.actions.encodings import action_line, receipt_hash
+from aver.actions.locate import load_run_from_ledger, load_run_from_path
+from aver.actions.proofs.inclusion import find_action_index, inclusion_document
 from aver.capsule.sealed import SEAL_KEYS, Sealed
 
 
@@ -151,8 +150,8 @@ def test_a_seal_that_claims_too_much(tmp_path: Path, ledger: aver.Ledger) -> Non
     """Sealed by whoever holds the key: what it says is still held to what is there."""
     from dataclasses import replace as changed
 
-    from aver.actions.records import seal_draft
-    from aver.actions.sealing import _seal
+    from aver.actions.finalize import _build_seal
+    from aver.actions.run_capsules import build_seal_capsule
 
     for change in (
         {"policy_verdict": "FULLY_VERIFIED"},
@@ -163,15 +162,15 @@ def test_a_seal_that_claims_too_much(tmp_path: Path, ledger: aver.Ledger) -> Non
     ):
         run = AgentRuntime(tmp_path / next(iter(change)), ledger=ledger)
         record_actions(run, 2)
-        seal = changed(_seal(ledger, run._run, prove=True), **change)
-        ledger.append(run.chain, seal_draft(seal, ""))
+        seal = changed(_build_seal(ledger, run._run, prove=True), **change)
+        ledger.append(run.chain, build_seal_capsule(seal, ""))
         assert aver.verify(run.chain, ledger=ledger).status == "failed", change
         run.close()
 
 
 def test_lines_alone(tmp_path: Path) -> None:
     path = tmp_path / "lines.jsonl"
-    path.write_bytes(written(A) + b"\n")
+    path.write_bytes(action_line(A) + b"\n")
     verdict = aver.verify(path)
     assert (verdict.status, verdict.records) == ("qualified", 1)
     assert aver.verify(path.read_bytes()).status == "qualified"
@@ -189,7 +188,7 @@ def test_lines_alone(tmp_path: Path) -> None:
 def test_a_line_without_end(tmp_path: Path) -> None:
     path = tmp_path / "actions.jsonl"
     with path.open("wb") as file:
-        file.write(written(A) + b"\n" + b'{"action_id":"')
+        file.write(action_line(A) + b"\n" + b'{"action_id":"')
         file.truncate(40 * 2**20)
     verdict = aver.verify(path)
     assert verdict.status == "failed"
@@ -207,9 +206,9 @@ def test_an_archive_is_told_by_its_bytes_too(sealed_run: SealedRun, tmp_path: Pa
 
 
 def test_each_action_has_a_proof(sealed_run: SealedRun, tmp_path: Path) -> None:
-    found = run_at(sealed_run.path / "run.cap")
+    found = load_run_from_path(sealed_run.path / "run.cap")
     with aver.open_ledger(home=sealed_run.home, create=False) as ledger:
-        assert run_in(ledger, sealed_run.chain) == found == run_at(sealed_run.path)
+        assert load_run_from_ledger(ledger, sealed_run.chain) == found == load_run_from_path(sealed_run.path)
     for index in range(12):
         document = inclusion_document(found.actions, index, found.seal)
         path = tmp_path / f"{index}.json"
@@ -222,7 +221,7 @@ def test_each_action_has_a_proof(sealed_run: SealedRun, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def proof(sealed_run: SealedRun) -> dict[str, Any]:
-    found = run_at(sealed_run.path)
+    found = load_run_from_path(sealed_run.path)
     return inclusion_document(found.actions, 4, found.seal)
 
 
@@ -272,7 +271,7 @@ def test_every_field_of_the_action_in_a_proof_is_bound(sealed_run: SealedRun, pr
 
 def test_a_proof_needs_a_seal_that_vouches_for_it(sealed_run: SealedRun, proof: dict[str, Any], tmp_path: Path) -> None:
     other = make_sealed_run(tmp_path / "other")
-    found = run_at(other.path)
+    found = load_run_from_path(other.path)
     foreign = inclusion_document(found.actions, 4, found.seal)
     for mixed in ({**proof, "seal": foreign["seal"]}, {**proof, "statement": foreign["statement"]}, foreign):
         assert aver.verify(json.dumps(mixed), keys=[sealed_run.key]).status == "failed"
@@ -283,12 +282,12 @@ def test_a_proof_needs_a_seal_that_vouches_for_it(sealed_run: SealedRun, proof: 
 
 
 def test_positions(sealed_run: SealedRun) -> None:
-    actions = run_at(sealed_run.path).actions
+    actions = load_run_from_path(sealed_run.path).actions
     for wanted in (actions[3].action_id, receipt_hash(actions[3]), "3"):
-        assert position_of(actions, wanted) == 3
+        assert find_action_index(actions, wanted) == 3
     for wanted in ("12", "-1", "", "act", "x" * 100, "٣", "9" * 5000):
         with pytest.raises(aver.NotFound):
-            position_of(actions, wanted)
+            find_action_index(actions, wanted)
 
 
 def test_a_run_that_is_not_sealed_has_no_proof(tmp_path: Path) -> None:
@@ -298,19 +297,19 @@ def test_a_run_that_is_not_sealed_has_no_proof(tmp_path: Path) -> None:
         inclusion_document(run.actions, 0, None)
     assert refusal.value.code == "NOT_SEALED"
     with pytest.raises(aver.NotFound):
-        run_at(tmp_path / "run")
+        load_run_from_path(tmp_path / "run")
     run.close()
 
 
 def test_actions_that_the_seal_does_not_vouch_for(sealed_run: SealedRun) -> None:
-    found = run_at(sealed_run.path)
+    found = load_run_from_path(sealed_run.path)
     with pytest.raises(BadInput):
         inclusion_document(found.actions[:-1], 0, found.seal)
 
 
 @pytest.mark.parametrize("outcome", [{}, {"result": None}, {"result": {}}, {"result": {"statement": 5}}])
 def test_a_seal_that_says_nothing_is_no_proof(sealed_run: SealedRun, outcome: dict[str, Any]) -> None:
-    found = run_at(sealed_run.path)
+    found = load_run_from_path(sealed_run.path)
     assert found.seal is not None
     content = {**found.seal.to_dict(), "outcome": outcome}
     empty = Sealed(json.dumps(content).encode(), *(getattr(found.seal, key) for key in SEAL_KEYS))

@@ -6,7 +6,7 @@ import hashlib
 
 import pytest
 
-from aver.actions.merkle import EMPTY, Tree, leaf_hash, path_to, root_by_path
+from aver.capsule.merkle import EMPTY_ROOT, MerkleTree, inclusion_path, leaf_hash, root_from_path
 
 PUBLISHED = [b"", b"\x00", b"\x10", b"\x20\x21", b"\x30\x31", b"\x40\x41\x42\x43", bytes(range(0x50, 0x58))]
 PUBLISHED.append(bytes(range(0x60, 0x70)))
@@ -24,8 +24,8 @@ ROOTS = [
 ]
 
 
-def tree_of(leaves: list[bytes]) -> Tree:
-    tree = Tree()
+def tree_of(leaves: list[bytes]) -> MerkleTree:
+    tree = MerkleTree()
     for leaf in leaves:
         tree.add(leaf)
     return tree
@@ -45,7 +45,7 @@ def root_by_definition(leaves: list[bytes]) -> bytes:
 
 
 def test_published_roots() -> None:
-    assert Tree().root == EMPTY == hashlib.sha256().digest()
+    assert MerkleTree().root == EMPTY_ROOT == hashlib.sha256().digest()
     leaves = [leaf_hash(entry) for entry in PUBLISHED]
     assert [tree_of(leaves[:size]).root.hex() for size in range(1, 9)] == ROOTS
 
@@ -56,22 +56,22 @@ def test_every_place_of_every_small_tree(size: int) -> None:
     root = root_by_definition(leaves)
     assert tree_of(leaves).root == root
     for index in range(size):
-        path = path_to(leaves, index)
-        assert root_by_path(leaves[index], index, size, path) == root
+        path = inclusion_path(leaves, index)
+        assert root_from_path(leaves[index], index, size, path) == root
         for other in range(size):
             if other != index:
-                assert root_by_path(leaves[index], other, size, path) != root
-                assert root_by_path(leaves[other], index, size, path) != root
-        assert root_by_path(leaves[index], index, size, path[:-1]) != root or size == 1
-        assert root_by_path(leaves[index], index, size, [*path, EMPTY]) is None
+                assert root_from_path(leaves[index], other, size, path) != root
+                assert root_from_path(leaves[other], index, size, path) != root
+        assert root_from_path(leaves[index], index, size, path[:-1]) != root or size == 1
+        assert root_from_path(leaves[index], index, size, [*path, EMPTY_ROOT]) is None
         for at in range(len(path)):
-            wrong = [*path[:at], EMPTY, *path[at + 1 :]]
-            assert root_by_path(leaves[index], index, size, wrong) != root
+            wrong = [*path[:at], EMPTY_ROOT, *path[at + 1 :]]
+            assert root_from_path(leaves[index], index, size, wrong) != root
 
 
 @pytest.mark.parametrize(("index", "size"), [(-1, 3), (3, 3), (0, 0), (5, 2)])
 def test_places_that_no_tree_has(index: int, size: int) -> None:
-    assert root_by_path(EMPTY, index, size, []) is None
+    assert root_from_path(EMPTY_ROOT, index, size, []) is None
 
 
 def test_a_leaf_is_not_a_node() -> None:

@@ -8,11 +8,17 @@ import pytest
 from test_action import A
 
 from aver import AgentAction, BadInput
-from aver.actions import trace
-from aver.actions.proof import Execution, Inclusion, Statement, include, state, verify
-from aver.actions.receipts import receipt_hash
-from aver.actions.texts import texts_of
-from aver.actions.trace import MODULUS, WIDTH, Trace, row_of
+from aver.actions.encodings import encode_action, receipt_hash
+from aver.actions.proofs import trace
+from aver.actions.proofs.proof import (
+    ExecutionProof,
+    InclusionProof,
+    RunStatement,
+    build_statement,
+    proof_problem,
+    prove_inclusion,
+)
+from aver.actions.proofs.trace import MODULUS, WIDTH, Trace, build_row
 
 GATED = replace(A, policy_verdict="POLICY_ENFORCED")
 
@@ -35,18 +41,18 @@ def run_of(count: int) -> list[AgentAction]:
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 20])
 def test_a_run_is_proved_by_itself_and_each_action_by_its_path(count: int) -> None:
     actions = run_of(count)
-    statement = state("run", actions)
+    statement = build_statement("run", actions)
     assert (statement.num_actions, statement.final_receipt_hash) == (count, receipt_hash(actions[-1]))
-    assert verify(statement, Execution(actions)) is None
+    assert proof_problem(statement, ExecutionProof(actions)) is None
     for index in range(count):
-        proof = include(actions, index)
-        assert verify(statement, proof) is None
+        proof = prove_inclusion(actions, index)
+        assert proof_problem(statement, proof) is None
         assert len(proof.path) <= max(count - 1, 0).bit_length()
 
 
 def test_statements_survive_json_and_nothing_else_passes_for_one() -> None:
-    statement = state("run", run_of(3))
-    assert Statement.from_dict(statement.to_dict()) == statement
+    statement = build_statement("run", run_of(3))
+    assert RunStatement.from_dict(statement.to_dict()) == statement
     good = statement.to_dict()
     for name, value in [
         ("air_id", "agent_air_v1"),
@@ -63,17 +69,17 @@ def test_statements_survive_json_and_nothing_else_passes_for_one() -> None:
         ("more", 1),
     ]:
         with pytest.raises(BadInput):
-            Statement.from_dict({**good, name: value})
+            RunStatement.from_dict({**good, name: value})
     for name in good:
         with pytest.raises(BadInput):
-            Statement.from_dict({key: value for key, value in good.items() if key != name})
+            RunStatement.from_dict({key: value for key, value in good.items() if key != name})
     with pytest.raises(BadInput):
-        Statement.from_dict([])
+        RunStatement.from_dict([])
 
 
 def test_a_run_without_actions_states_nothing() -> None:
     with pytest.raises(BadInput):
-        state("run", [])
+        build_statement("run", [])
 
 
 CHANGES = {
@@ -98,16 +104,16 @@ CHANGES = {
 @pytest.mark.parametrize("index", [0, 2, 4])
 def test_every_field_is_bound(change: str, index: int) -> None:
     actions = run_of(5)
-    statement = state("run", actions)
-    proof = include(actions, index)
+    statement = build_statement("run", actions)
+    proof = prove_inclusion(actions, index)
     changed = replace(actions[index], **CHANGES[change])
-    assert verify(statement, Inclusion(index, changed, proof.path)) is not None
-    assert verify(statement, Execution([*actions[:index], changed, *actions[index + 1 :]])) is not None
+    assert proof_problem(statement, InclusionProof(index, changed, proof.path)) is not None
+    assert proof_problem(statement, ExecutionProof([*actions[:index], changed, *actions[index + 1 :]])) is not None
 
 
 def test_cut_swapped_doubled_and_added_actions_are_found() -> None:
     actions = run_of(6)
-    statement = state("run", actions)
+    statement = build_statement("run", actions)
     for other in (
         actions[:-1],
         actions[1:],
@@ -116,28 +122,28 @@ def test_cut_swapped_doubled_and_added_actions_are_found() -> None:
         [*actions[:2], *actions[3:]],
         [],
     ):
-        assert verify(statement, Execution(other)) is not None
+        assert proof_problem(statement, ExecutionProof(other)) is not None
 
 
 def test_a_path_proves_its_own_place_only() -> None:
     actions = run_of(6)
-    statement = state("run", actions)
-    proof = include(actions, 2)
+    statement = build_statement("run", actions)
+    proof = prove_inclusion(actions, 2)
     for index in (-1, 0, 1, 3, 6, 2**40):
-        assert verify(statement, replace(proof, index=index)) is not None
-    assert verify(statement, replace(proof, path=proof.path[:-1])) is not None
-    assert verify(statement, replace(proof, path=(*proof.path, "0" * 64))) is not None
-    assert verify(statement, replace(proof, path=("x",))) is not None
-    assert verify(statement, replace(proof, path=("0" * 64,) * 100)) is not None
-    assert verify(statement, replace(proof, path=(7,))) is not None  # type: ignore[arg-type]
-    assert verify(replace(statement, row_root="0" * 64), proof) is not None
-    assert verify(replace(statement, num_actions=20), proof) is not None
+        assert proof_problem(statement, replace(proof, index=index)) is not None
+    assert proof_problem(statement, replace(proof, path=proof.path[:-1])) is not None
+    assert proof_problem(statement, replace(proof, path=(*proof.path, "0" * 64))) is not None
+    assert proof_problem(statement, replace(proof, path=("x",))) is not None
+    assert proof_problem(statement, replace(proof, path=("0" * 64,) * 100)) is not None
+    assert proof_problem(statement, replace(proof, path=(7,))) is not None  # type: ignore[arg-type]
+    assert proof_problem(replace(statement, row_root="0" * 64), proof) is not None
+    assert proof_problem(replace(statement, num_actions=20), proof) is not None
 
 
 def test_the_last_receipt_is_held_also_for_one_action() -> None:
     actions = run_of(4)
-    statement = replace(state("run", actions), final_receipt_hash="0" * 64)
-    assert verify(statement, include(actions, 3)) is not None
+    statement = replace(build_statement("run", actions), final_receipt_hash="0" * 64)
+    assert proof_problem(statement, prove_inclusion(actions, 3)) is not None
 
 
 # --- the trace
@@ -145,7 +151,7 @@ def test_the_last_receipt_is_held_also_for_one_action() -> None:
 
 def test_rows_are_of_the_field_and_lose_nothing() -> None:
     action = run_of(2)[1]
-    row = row_of(1, action, texts_of(action))
+    row = build_row(1, action, encode_action(action))
     assert len(row) == WIDTH
     assert all(0 <= value < MODULUS for value in row)
     limbs = b"".join(value.to_bytes(4, "big") for value in row[2:26])
@@ -165,7 +171,7 @@ def test_rows_are_of_the_field_and_lose_nothing() -> None:
 )
 def test_only_two_decisions_pass(decision: str | None, gated: int, passed: int) -> None:
     action = replace(A, gate_decision=decision, gate_score=None, policy_verdict=None)
-    row = row_of(0, action, texts_of(action))
+    row = build_row(0, action, encode_action(action))
     assert (row[trace.GATED], row[trace.GATE_PASSED]) == (gated, passed)
 
 
@@ -178,23 +184,23 @@ def test_each_broken_link_is_named() -> None:
         found = Trace()
         for index, action in enumerate(actions):
             action = replace(action, **change) if index == 2 else action
-            found.take(action, texts_of(action))
+            found.take(action, encode_action(action))
         assert found.problem == f"{name}, row 2"
     first = Trace()
-    first.take(actions[1], texts_of(actions[1]))
+    first.take(actions[1], encode_action(actions[1]))
     assert first.problem == "first_has_no_parent, row 0"
 
 
 def test_every_constraint_can_break() -> None:
     """Rows that no action gives: each equation is evaluated, and none is decoration."""
-    before = row_of(0, run_of(1)[0], texts_of(run_of(1)[0]))
+    before = build_row(0, run_of(1)[0], encode_action(run_of(1)[0]))
     action = run_of(2)[1]
-    good = row_of(1, action, texts_of(action))
+    good = build_row(1, action, encode_action(action))
 
-    def broken(row: trace.Row, after: trace.Row | None = before) -> set[str]:
-        return set(trace._broken(after, row))
+    def broken(row: trace.TraceRow, after: trace.TraceRow | None = before) -> set[str]:
+        return set(trace._broken_constraints(after, row))
 
-    def changed(row: trace.Row, at: int, value: int) -> trace.Row:
+    def changed(row: trace.TraceRow, at: int, value: int) -> trace.TraceRow:
         return (*row[:at], value, *row[at + 1 :])
 
     assert broken(good) == set()
@@ -209,7 +215,7 @@ def test_every_constraint_can_break() -> None:
     assert "first_has_no_parent" in broken(good, None)
     named = {name for names in trace.CONSTRAINTS.values() for name in names}
     at_end = Trace()
-    at_end.take(run_of(1)[0], texts_of(run_of(1)[0]))
+    at_end.take(run_of(1)[0], encode_action(run_of(1)[0]))
     assert str(at_end.problem_at_end(count=2, final_receipt="0" * 64)).startswith("last_index_is_count")
     assert str(at_end.problem_at_end(count=1, final_receipt="0" * 64)).startswith("last_receipt_is_final")
     assert {"last_index_is_count", "last_receipt_is_final", "booleans", "next_index"} <= named

@@ -14,10 +14,9 @@ from test_action import A
 
 import aver
 from aver import AgentAction, AgentRuntime, BadInput, Refused
-from aver.actions.found import run_at
-from aver.actions.inclusion import inclusion_document
-from aver.actions.receipts import receipt_hash
-from aver.actions.texts import METADATA_INLINE
+from aver.actions.encodings import METADATA_INLINE, receipt_hash
+from aver.actions.locate import load_run_from_path
+from aver.actions.proofs.inclusion import inclusion_document
 from aver.gate.approvals import approve, recent_requests
 
 PLAIN = replace(A, gate_score=None, gate_decision=None, policy_verdict=None)
@@ -365,7 +364,7 @@ def test_without_a_proof(run: AgentRuntime) -> None:
     record_actions(run, 3, gated=(0, 1, 2))
     told = run.finalize(prove=False)
     assert (told["status"], told["policy_verdict"], told["verdict"]) == ("recorded", "POLICY_ENFORCED", "verified")
-    found = run_at(run.output_dir)
+    found = load_run_from_path(run.output_dir)
     with pytest.raises(Refused):
         inclusion_document(found.actions, 0, found.seal)
 

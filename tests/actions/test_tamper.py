@@ -30,8 +30,7 @@ from runs import (
 )
 
 import aver
-from aver.actions.lines import read_line, written
-from aver.actions.texts import METADATA_INLINE, texts_of
+from aver.actions.encodings import METADATA_INLINE, action_line, encode_action, read_action_line
 
 Change = Callable[[Members], Members]
 
@@ -45,7 +44,7 @@ def edit_action(index: int, change: Callable[[dict[str, Any]], None], *, anew: b
         if anew:
             content = json.loads(line)
             del content["receipt_hash"], content["canonical_fields"]
-            line = written(aver.AgentAction.from_dict(content)) + b"\n"
+            line = action_line(aver.AgentAction.from_dict(content)) + b"\n"
         lines[index] = line
         return {**members, "actions.jsonl": b"".join(lines)}
 
@@ -180,7 +179,7 @@ def whole_capsules(members: Members) -> Members:
     for raw in lines_of(members, "capsules.jsonl"):
         content = json.loads(raw)
         if isinstance(content["canonical"], list):
-            line = read_line(next(lines).rstrip(b"\n"))
+            line = read_action_line(next(lines).rstrip(b"\n"))
             content["canonical"] = line.texts.sealed(line.action).decode().join(content["canonical"])
         found.append(json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
     return {**members, "capsules.jsonl": b"".join(found)}
@@ -206,7 +205,7 @@ def test_large_metadata_cannot_be_told_by_their_digest_alone(tmp_path: Any) -> N
     with aver.open_ledger(home=tmp_path / "home") as ledger:
         run = aver.AgentRuntime(tmp_path / "run", ledger=ledger, workspace=tmp_path)
         run.record_simple("tool_call", "one", {}, "out", metadata={"description": "x" * 2 * METADATA_INLINE})
-        sealed = texts_of(run.actions[0]).sealed(run.actions[0])
+        sealed = encode_action(run.actions[0]).sealed(run.actions[0])
         with pytest.raises(aver.BadInput, match="reference"):
             run.record_simple("tool_call", "two", {}, "out", metadata=json.loads(sealed)["metadata"])
         run.finalize(prove=False)
@@ -223,7 +222,7 @@ def test_a_line_cannot_hide_in_a_record_of_the_gate(tmp_path: Any) -> None:
         run = aver.AgentRuntime(tmp_path / "run", ledger=ledger, workspace=tmp_path)
         run.record_simple("tool_call", "one", {}, "out", metadata={"description": "step one"})
         told = replace(run.actions[0], metadata={"description": "another story"})
-        text = texts_of(told).sealed(told).decode()
+        text = encode_action(told).sealed(told).decode()
         run.gate(action_type="tool_call", tool="x", arguments=json.loads(text))
         run.finalize(prove=False)
         run.close()
@@ -233,7 +232,7 @@ def test_a_line_cannot_hide_in_a_record_of_the_gate(tmp_path: Any) -> None:
     gate["canonical"] = gate["canonical"].split(text)
     lines = (opened, gate, action, seal)
     members["capsules.jsonl"] = b"".join(json.dumps(line, separators=(",", ":")).encode() + b"\n" for line in lines)
-    members["actions.jsonl"] = written(told) + b"\n"
+    members["actions.jsonl"] = action_line(told) + b"\n"
     assert aver.verify(packed(with_strangers_head(members)), home=tmp_path / "home").status == "failed"
 
 
@@ -363,8 +362,8 @@ def test_an_action_smuggled_out_of_anothers_metadata(sealed_run: SealedRun, tmp_
     """A capsule's text may be parted at any place; only the action that it is about counts."""
     from dataclasses import replace
 
-    from aver.actions.lines import written
-    from aver.capsule.canonical import plain_bytes
+    from aver.actions.encodings import action_line
+    from aver.capsule.canonical import canonical_json
 
     home = tmp_path / "home"
     with aver.open_ledger(home=home) as ledger:
@@ -378,14 +377,14 @@ def test_an_action_smuggled_out_of_anothers_metadata(sealed_run: SealedRun, tmp_
     capsules = lines_of(members, "capsules.jsonl")
     line = json.loads(capsules[1])
     real = json.loads(members["actions.jsonl"])
-    whole = plain_bytes({name: real[name] for name in template.to_dict()}).decode().join(line["canonical"])
-    before, after = whole.split(plain_bytes(hidden.to_dict()).decode())
+    whole = canonical_json({name: real[name] for name in template.to_dict()}).decode().join(line["canonical"])
+    before, after = whole.split(canonical_json(hidden.to_dict()).decode())
     capsules[1] = (
         json.dumps({**line, "canonical": [before, after]}, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
     )
     forged = {
         **members,
-        "actions.jsonl": written(hidden) + b"\n",
+        "actions.jsonl": action_line(hidden) + b"\n",
         "capsules.jsonl": b"".join(capsules),
     }
     verdict = aver.verify(packed(with_true_manifest(forged)), keys=[key], home=home)

@@ -18,7 +18,7 @@ from aver import AgentRuntime, Ledger
 
 @pytest.fixture
 def work(tmp_path: Path, ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workplace]:
-    monkeypatch.setattr("aver.gate.approvals.system.SYSTEM_FILE", tmp_path / "nothing" / "approvals.toml")
+    monkeypatch.setattr("aver.gate.approvals.rules.SYSTEM_FILE", tmp_path / "nothing" / "approvals.toml")
     place = tmp_path / "shop"
     place.mkdir()
     (place / "notes.txt").write_text("buy milk")

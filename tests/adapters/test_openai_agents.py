@@ -145,7 +145,7 @@ def test_a_tool_made_elsewhere(work: Workplace) -> None:
     schema = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
     tool = FunctionTool(name="read_file", description="", params_json_schema=schema, on_invoke_tool=invoke)
     tools = AverTools(work.run)
-    agent = agent_for(work, ("read_file", {"path": work.notes}), tools=[tools.gated(tool)])
+    agent = agent_for(work, ("read_file", {"path": work.notes}), tools=[tools.gate_tool(tool)])
     assert run_at_once(agent, hooks=tools.hooks) == ["buy milk"]
     work.hold_to_one_read("openai-agents", "c1")
 

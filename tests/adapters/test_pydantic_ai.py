@@ -17,11 +17,11 @@ pytest.importorskip("pydantic_ai", reason="needs the extra `pydantic-ai`")
 from pydantic_ai import Agent, FunctionToolset, ModelRetry
 from pydantic_ai.capabilities import AbstractCapability, Hooks
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
-from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
+from pydantic_ai.models.read_function import AgentInfo, DeltaToolCall, FunctionModel
 
 from aver import NotRecorded
 from aver.actions.action import value_hash
-from aver.adapters.pydantic_ai import AverCapability, gated
+from aver.adapters.pydantic_ai import AverCapability, gate_toolset
 
 Calls = list[tuple[str, dict[str, Any]]]
 
@@ -164,7 +164,7 @@ def test_validated_arguments_are_judged_as_the_json_they_came_from(work: Workpla
         return f"{path.name} since {since:%Y}"
 
     given = {"path": work.notes, "since": "2026-05-31"}
-    toolset = gated(FunctionToolset([read_file]), work.run)
+    toolset = gate_toolset(FunctionToolset([read_file]), work.run)
     run_at_once(Agent(model_for([("read_file", given)]), toolsets=[toolset]))
     (action,) = work.run.actions
     assert action.policy_verdict == "POLICY_ENFORCED"
@@ -188,7 +188,7 @@ def test_outputs_of_any_kind_are_recorded(work: Workplace, output: Any) -> None:
     def think() -> str:
         return ""
 
-    toolset = gated(Given([think]), work.run)
+    toolset = gate_toolset(Given([think]), work.run)
     assert asyncio.run(toolset.call_tool("think", {}, Context(), None)) is output
     assert work.run.actions[0].success is True
 

@@ -21,7 +21,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from aver import NotCanonical, ascii_json, canonical_bytes
-from aver.capsule.canonical import DEPTH_MAX, plain_bytes
+from aver.capsule.canonical import DEPTH_MAX, canonical_json
 from reference_writer import write
 from strategies import AWKWARD, capsules, foreign_contents, json_objects, json_values, texts
 
@@ -32,7 +32,7 @@ from strategies import AWKWARD, capsules, foreign_contents, json_objects, json_v
 @example([2**64, 2**64 - 1, -(2**63), -(2**63) - 1, 10**4000])
 @example(list(AWKWARD))
 def test_any_value_is_written_as_the_specification_says(value: Any) -> None:
-    assert plain_bytes(value) == write(value, ("nowhere",))
+    assert canonical_json(value) == write(value, ("nowhere",))
 
 
 @given(capsules() | foreign_contents().map(lambda content: content))
@@ -43,13 +43,13 @@ def test_a_capsule_is_written_with_its_two_float_fields(capsule: Any) -> None:
 
 @given(json_values)
 def test_writing_is_a_fixed_point(value: Any) -> None:
-    once = plain_bytes(value)
-    assert plain_bytes(json.loads(once)) == once
+    once = canonical_json(value)
+    assert canonical_json(json.loads(once)) == once
 
 
 @given(json_objects)
 def test_the_order_of_insertion_does_not_matter(value: dict[str, Any]) -> None:
-    assert plain_bytes(dict(reversed(value.items()))) == plain_bytes(value)
+    assert canonical_json(dict(reversed(value.items()))) == canonical_json(value)
 
 
 @given(json_values)
@@ -191,13 +191,13 @@ def test_nesting_is_bounded_and_the_bound_is_exact(wrap: Any, leaf: Any) -> None
     value = leaf
     for _ in range(DEPTH_MAX):
         value = wrap(value)
-    assert plain_bytes(value) == write(value, ("nowhere",))
+    assert canonical_json(value) == write(value, ("nowhere",))
     with pytest.raises(NotCanonical):
-        plain_bytes(wrap(value))
+        canonical_json(wrap(value))
     for _ in range(100_000):
         value = wrap(value)
     with pytest.raises(NotCanonical):
-        plain_bytes(value)
+        canonical_json(value)
     while isinstance(value, dict | list | tuple):  # taken apart step by step: freeing it recursively would overflow
         value = value["k"] if isinstance(value, dict) else value[0]
 

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aver import AverError, Capsule, Head, PublicKey, Ring, Sealed, SeedSigner, parse_uri, seal, validate
-from aver.capsule.reading import document_forms, read_elements, read_json
-from aver.home import load_config
+from aver.capsule.json_reader import canonical_forms, read_elements, read_json
+from aver.config import load_config
 from aver.verdict import ChainJudge, Retirement, Rules, Tally, conclude
 from aver.verdict.record import read_record
 from strategies import foreign_contents, json_values
@@ -90,7 +90,7 @@ RINGS = [Ring(), Ring.pinned(()), Ring.pinned([SIGNER.public]), Ring(known={SIGN
 def check_parsers(data: bytes) -> None:
     refuses_or_returns(read_json, data)
     refuses_or_returns(read_record, data)
-    refuses_or_returns(lambda: list(document_forms(data)))
+    refuses_or_returns(lambda: list(canonical_forms(data)))
     refuses_or_returns(lambda: list(read_elements([data])))
     refuses_or_returns(lambda: list(read_elements([data[:7], data[7:]], key="capsules")))
     text = data.decode("utf-8", "surrogateescape")

@@ -16,10 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aver import Capsule, Context, Execution, Ledger, NotCanonical, Option, Outcome, Reasoning, ToolCall, Trigger
-from aver.capsule import bounds, secret_forms, secret_names
-from aver.capsule import mask as masking
-from aver.capsule.mask import NOTE, RULES, mask, mask_draft
-from aver.capsule.secret_forms import FORMS, Form
+from aver.capsule import json_reader
+from aver.capsule.masking import mask as masking
+from aver.capsule.masking import named_values, token_patterns
+from aver.capsule.masking.mask import NOTE_KEY, RULES_VERSION, mask, mask_draft
+from aver.capsule.masking.token_patterns import TOKEN_PATTERNS, TokenPattern
 from strategies import capsules, json_values
 
 # Secrets are put together here, so that nothing in this file looks like one to those who search repositories.
@@ -409,13 +410,13 @@ def test_a_secret_that_is_planted_anywhere_does_not_survive(data: st.DataObject)
 @given(capsules())
 def test_a_masked_draft_is_a_draft_still(draft: Capsule) -> None:
     masked = mask_draft(draft)
-    note = masked.context.environment[NOTE]
-    assert note["rules"] == RULES
+    note = masked.context.environment[NOTE_KEY]
+    assert note["rules"] == RULES_VERSION
     assert note["count"] == sum(note["by_rule"].values())
     assert mask_draft(masked) == masked
     if note["count"] == 0:
-        environment = {key: value for key, value in masked.context.environment.items() if key != NOTE}
-        assert environment == {key: value for key, value in draft.context.environment.items() if key != NOTE}
+        environment = {key: value for key, value in masked.context.environment.items() if key != NOTE_KEY}
+        assert environment == {key: value for key, value in draft.context.environment.items() if key != NOTE_KEY}
     assert (masked.id, masked.parent_id, masked.trigger.timestamp) == (
         draft.id,
         draft.parent_id,
@@ -460,8 +461,8 @@ def test_every_text_of_a_draft_is_masked_and_the_note_counts() -> None:
     )
     masked = mask_draft(draft)
     assert secret not in json.dumps(masked.to_dict())
-    note = masked.context.environment[NOTE]
-    assert note == {"rules": RULES, "count": 22, "by_rule": {"github-token": 22}}
+    note = masked.context.environment[NOTE_KEY]
+    assert note == {"rules": RULES_VERSION, "count": 22, "by_rule": {"github-token": 22}}
     again = mask_draft(masked)
     assert again == masked
 
@@ -473,7 +474,7 @@ def test_a_draft_is_masked_before_its_long_texts_become_blobs(ledger: Ledger) ->
     content = sealed.to_dict()
     blob = ledger.blob(content["outcome"]["result"]["blob"]["digest"]).decode()
     assert blob == text.replace(secret, "[masked:github-token]")
-    assert content["context"]["environment"][NOTE]["count"] == 2
+    assert content["context"]["environment"][NOTE_KEY]["count"] == 2
     assert ledger.verify().status == "verified"
 
 
@@ -519,10 +520,10 @@ def steps(parsed: Any) -> int:
 
 
 PATTERNS = {
-    **{f"{form.rule} {form.needles[0]}": form.pattern for form in FORMS},
+    **{f"{form.rule} {form.needles[0]}": form.pattern for form in TOKEN_PATTERNS},
     **{
         f"{module.__name__.rpartition('.')[2]}.{name}": value
-        for module in (secret_forms, secret_names, masking)
+        for module in (token_patterns, named_values, masking)
         for name, value in vars(module).items()
         if isinstance(value, re.Pattern)
     },
@@ -600,13 +601,15 @@ class Counting:
 def test_the_work_on_a_hostile_text_grows_as_its_length(piece: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every form is tried at most once where one of its needles stands, and matches run over a place once per form."""
     counted = {"tried": 0, "run": 0}
-    counting = tuple(form._replace(pattern=Counting(form.pattern, counted)) for form in FORMS)  # type: ignore[arg-type]
-    monkeypatch.setattr(secret_forms, "FORMS", counting)
+    counting = tuple(form._replace(pattern=Counting(form.pattern, counted)) for form in TOKEN_PATTERNS)  # type: ignore[arg-type]
+    monkeypatch.setattr(token_patterns, "TOKEN_PATTERNS", counting)
     text = piece * (200_000 // len(piece))
-    spans = list(secret_forms.forms_in(text))
-    assert counted["tried"] <= sum(text.lower().count(needle.lower()) + 1 for form in FORMS for needle in form.needles)
+    spans = list(token_patterns.find_token_spans(text))
+    assert counted["tried"] <= sum(
+        text.lower().count(needle.lower()) + 1 for form in TOKEN_PATTERNS for needle in form.needles
+    )
     assert counted["run"] <= 8 * len(text)
-    given_values = list(secret_names.assignments_in(text))
+    given_values = list(named_values.find_assignment_spans(text))
     flagged = sum(span.end - span.start for span in given_values)
     assert flagged <= 3 * len(text)  # names, flags and elements each read the text once
     assert len(spans) + len(given_values) <= len(text)
@@ -650,24 +653,24 @@ def looks_around(tree: Any, *, possessive: bool = False) -> bool:
 def test_no_pattern_looks_around_within_what_it_never_gives_back() -> None:
     """Python before 3.11.5 goes on from the wrong place then."""
     assert looks_around(_parser.parse("a(?:b|(?:%(?!26)[a-z]*+)*+)"))
-    patterns = [form.pattern.pattern for form in FORMS]
-    patterns += [pattern for module in (secret_forms, secret_names, bounds) for pattern in patterns_of(module)]
-    assert len(patterns) > len(FORMS) + 15
+    patterns = [form.pattern.pattern for form in TOKEN_PATTERNS]
+    patterns += [pattern for module in (token_patterns, named_values, json_reader) for pattern in patterns_of(module)]
+    assert len(patterns) > len(TOKEN_PATTERNS) + 15
     assert [pattern for pattern in patterns if looks_around(_parser.parse(pattern))] == []
 
 
 def test_lower_case_keeps_every_place() -> None:
     """Needles are looked for in the text in lower case, and found at the same place in the text."""
     everything = "".join(map(chr, range(0x110000)))
-    assert len(secret_forms._lower(everything)) == len(everything)
+    assert len(token_patterns._to_lower(everything)) == len(everything)
 
 
 def test_every_form_begins_with_its_needle() -> None:
     """A needle that no match begins with would be a form that never matches."""
     found = {rule for text in PIECES for rule in mask(text).by_rule}
     untested = {"discord-token", "tangled"}
-    assert {form.rule for form in FORMS} - found <= untested | {"telegram-token"}
-    assert isinstance(FORMS[0], Form)
+    assert {form.rule for form in TOKEN_PATTERNS} - found <= untested | {"telegram-token"}
+    assert isinstance(TOKEN_PATTERNS[0], TokenPattern)
     hook = "https://discord.com/api/webhooks/123456/" + of(URL_SAFE, 40)
     assert mask(hook).value == "https://discord.com/api/webhooks/123456/[masked:discord-token]"
 
@@ -712,8 +715,8 @@ def _class_of(members: Any) -> str:
     return f"[{''.join(parts)}]"
 
 
-@pytest.mark.parametrize("form", FORMS, ids=lambda form: f"{form.rule} {form.needles[0]}")
-def test_the_shortest_of_every_form_is_seen_as_possible(form: Form) -> None:
+@pytest.mark.parametrize("form", TOKEN_PATTERNS, ids=lambda form: f"{form.rule} {form.needles[0]}")
+def test_the_shortest_of_every_form_is_seen_as_possible(form: TokenPattern) -> None:
     """What `forms_possible` rests on."""
     assert all(json.dumps(needle)[1:-1] == needle and re.search("[^0-9a-f-]", needle) for needle in form.needles)
     chance = random.Random(form.needles[0])
@@ -724,16 +727,16 @@ def test_the_shortest_of_every_form_is_seen_as_possible(form: Form) -> None:
         told = secret.lower() if form.any_case else secret
         if form.pattern.match(secret, 0) or form.pattern.match(before + secret, len(before)):
             assert any(needle in told for needle in form.needles)
-            assert form in secret_forms.forms_possible(json.dumps({"said": f"it is {before}{secret}"})), secret
-            assert form in secret_forms.forms_possible(json.dumps([f"{secret}\n", secret])), secret
+            assert form in token_patterns.possible_patterns(json.dumps({"said": f"it is {before}{secret}"})), secret
+            assert form in token_patterns.possible_patterns(json.dumps([f"{secret}\n", secret])), secret
             tried += 1
     assert tried, "no text was made that this form matches"
 
 
 @given(st.text(st.sampled_from("tokensTOKENS_secretpasswordkeyPassWdcookieAuthpwdotp-.:=\u212a\u0130 1"), max_size=60))
 def test_a_name_that_sounds_secret_is_seen_as_possible(name: str) -> None:
-    if secret_names.sounds_secret(name) or list(secret_names.assignments_in(name)):
-        assert secret_names.may_name_secret(name.lower()), name
+    if named_values.is_sensitive_name(name) or list(named_values.find_assignment_spans(name)):
+        assert named_values.may_name_secret(name.lower()), name
 
 
 @pytest.mark.parametrize(
@@ -752,7 +755,7 @@ def test_a_name_that_sounds_secret_is_seen_as_possible(name: str) -> None:
 )
 def test_names_around_those_that_are_passed_over_are_seen(name: str) -> None:
     assert mask({"a": f"{name}=q8Zr4TtW1x", "b": 1}).count == mask({name: "q8Zr4TtW1x"}).count
-    assert secret_names.may_name_secret(name.lower())
+    assert named_values.may_name_secret(name.lower())
 
 
 TELLING = [secret for _, secret in SECRETS] + [f"{before}{secret}{after}" for before, secret, after in GIVEN]
@@ -761,8 +764,8 @@ TELLING = [secret for _, secret in SECRETS] + [f"{before}{secret}{after}" for be
 @given(json_values, st.sampled_from(TELLING))
 def test_masking_a_value_is_masking_each_of_its_texts(value: Any, telling: str) -> None:
     value = {"value": value, "texts": ["nothing", f"first {telling} last"], telling: 1}
-    oracle = masking._Run(masking.Counter(), FORMS, others=True)
-    assert mask(value).value == masking._walked(value, oracle, 0)
+    oracle = masking._MaskingRun(masking.Counter(), TOKEN_PATTERNS, others=True)
+    assert mask(value).value == masking._mask_value(value, oracle, 0)
 
 
 @given(capsules(), st.sampled_from(TELLING), st.sampled_from(["request", "analysis", "summary", "nowhere"]))
@@ -774,8 +777,8 @@ def test_masking_a_draft_is_masking_each_of_its_sections(draft: Capsule, telling
     draft = Capsule.from_dict(content)
     masked = mask_draft(draft).to_dict()
     for name in ("trigger", "reasoning", "execution", "outcome"):
-        oracle = masking._Run(masking.Counter(), FORMS, others=True)
-        walked = masking._walked(draft.to_dict()[name], oracle, 1)
-        left = {key: content[name][key] for key in masking._LEFT_ALONE.get(name, ())}
+        oracle = masking._MaskingRun(masking.Counter(), TOKEN_PATTERNS, others=True)
+        walked = masking._mask_value(draft.to_dict()[name], oracle, 1)
+        left = {key: content[name][key] for key in masking._UNMASKED_FIELDS.get(name, ())}
         walked.pop("options_considered", None)
         assert {**walked, **left} == {key: masked[name][key] for key in {**walked, **left}}

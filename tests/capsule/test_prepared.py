@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aver import Blob, Capsule, InvalidCapsule, NotCanonical, SeedSigner, canonical_bytes
+from aver.capsule.aver_block import of_kind
 from aver.capsule.blobs import CAPSULE_MAX, INLINE_MAX, blob_references
-from aver.capsule.block import of_kind
 from aver.capsule.canonical import DEPTH_MAX
-from aver.capsule.prepared import prepare
-from aver.capsule.reading import read_json
+from aver.capsule.draft import prepare_draft
+from aver.capsule.json_reader import read_json
 from aver.capsule.sealed import content_hash
 from aver.errors import BadInput
 from aver.keys import verify_ed25519
@@ -29,7 +29,7 @@ PLACE = {"ledger": "l", "tenant": "t", "name": "demo.é"}
 
 
 def sealed(draft: Any, sequence: int = 0, previous: str | None = None, **options: Any) -> Any:
-    return prepare(draft, **options).seal(SIGNER, at=AT, sequence=sequence, previous_hash=previous, chain=PLACE)
+    return prepare_draft(draft, **options).seal(SIGNER, at=AT, sequence=sequence, previous_hash=previous, chain=PLACE)
 
 
 @given(capsules(), st.integers(0, 3), st.none() | st.text("abc ü😀", min_size=1, max_size=8))
@@ -60,7 +60,7 @@ BIG = "é" * INLINE_MAX
 
 
 def test_a_large_string_in_a_free_place_becomes_a_blob() -> None:
-    prepared = prepare(Capsule(type="tool", outcome={"result": {"text": BIG, "small": "x"}}))
+    prepared = prepare_draft(Capsule(type="tool", outcome={"result": {"text": BIG, "small": "x"}}))
     content = read_json(prepared.seal(SIGNER, at=AT, sequence=0, previous_hash=None, chain=PLACE).canonical)
     digest = hashlib.sha256(BIG.encode()).hexdigest()
     assert content["outcome"]["result"]["text"]["blob"]["digest"] == digest
@@ -83,7 +83,7 @@ def test_a_large_string_in_a_free_place_becomes_a_blob() -> None:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_a_large_string_where_cps_wants_a_string_is_cut_and_kept_whole_beside(draft: Capsule, path: str) -> None:
-    prepared = prepare(draft)
+    prepared = prepare_draft(draft)
     content = read_json(prepared.seal(SIGNER, at=AT, sequence=0, previous_hash=None, chain=PLACE).canonical)
     whole = content["context"]["environment"]["aver"]["whole"]
     assert whole[path]["blob"]["digest"] == hashlib.sha256(BIG.encode()).hexdigest()
@@ -129,7 +129,7 @@ def test_blobs_and_references_agree(request: int, result: int, environment: int)
         context={"environment": {"e": "e" * (environment * 1000)}},
         execution={"tool_calls": [{"tool": "t", "result": "o" * (result * 1000)}]},
     )
-    prepared = prepare(draft)
+    prepared = prepare_draft(draft)
     content = read_json(prepared.seal(SIGNER, at=AT, sequence=0, previous_hash=None, chain=PLACE).canonical)
     assert {(blob.digest, len(blob.data)) for blob in prepared.blobs} == set(blob_references(content))
     assert longest_string(content) <= INLINE_MAX
@@ -195,14 +195,14 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
 def test_a_draft_is_refused_for(name: str) -> None:
     draft, category, field = REFUSED[name]
     with pytest.raises(InvalidCapsule) as caught:
-        prepare(draft)
+        prepare_draft(draft)
     assert (caught.value.category, caught.value.field) == (category, field)
 
 
 @pytest.mark.parametrize("key", ["", "\n", "a\x00b", "x" * 513, "\ud800", "\u200b"])
 def test_a_key_is_printable_and_short(key: str) -> None:
     with pytest.raises(BadInput):
-        prepare(Capsule(type="tool"), key=key)
+        prepare_draft(Capsule(type="tool"), key=key)
 
 
 NOT_JSON = [float("nan"), b"x", {1}, {1: 2}, "\ud800", orjson.Fragment(b"{"), 1j]
@@ -228,7 +228,7 @@ NOT_JSON = [float("nan"), b"x", {1}, {1: 2}, "\ud800", orjson.Fragment(b"{"), 1j
 )
 def test_a_value_without_canonical_form_is_refused_with_its_full_place(draft: Any, path: str, value: Any) -> None:
     with pytest.raises(NotCanonical) as caught:
-        prepare({"type": "tool", **draft(value)})
+        prepare_draft({"type": "tool", **draft(value)})
     assert caught.value.path == path
 
 
@@ -244,18 +244,18 @@ def test_a_lone_surrogate_is_refused_in_any_string(place: str) -> None:
         "refs": {"context": {"environment": {"aver": {"refs": {"a": "\ud800"}}}}},
     }
     with pytest.raises(NotCanonical):
-        prepare({"type": "tool", **drafts[place]})
+        prepare_draft({"type": "tool", **drafts[place]})
     big = {"outcome": {"metrics": {"filler": "y" * 2 * INLINE_MAX}}}
     draft = {"type": "tool", **drafts[place]}
     draft["outcome"] = {**draft.get("outcome", {}), **big["outcome"]}
     with pytest.raises(NotCanonical):
-        prepare(draft)
+        prepare_draft(draft)
 
 
 @pytest.mark.parametrize("score", [5e-05, 1e-9, 2, -1, float("nan"), float("inf"), True, "1", None])
 def test_scores_are_numbers_from_0_to_1_without_exponents(score: Any) -> None:
     with pytest.raises(InvalidCapsule) as caught:
-        prepare({"type": "tool", "reasoning": {"confidence": score}})
+        prepare_draft({"type": "tool", "reasoning": {"confidence": score}})
     assert caught.value.field == "reasoning.confidence"
 
 
@@ -305,7 +305,7 @@ def test_what_was_written_can_be_read_however_deep(draft: Any, leaf: Any) -> Non
 
 def test_a_block_with_keys_of_several_types_is_refused() -> None:
     with pytest.raises(InvalidCapsule):
-        prepare({"type": "tool", "context": {"environment": {"aver": {1: 1, "x": 2}}}})
+        prepare_draft({"type": "tool", "context": {"environment": {"aver": {1: 1, "x": 2}}}})
 
 
 @pytest.mark.parametrize("innermost", [[], {}, [1], {"a": 1}], ids=repr)
@@ -316,7 +316,7 @@ def test_what_may_be_written_is_not_too_deep_to_be_read(innermost: Any) -> None:
         for _ in range(depth - 1):
             value = [value]
         try:
-            sealed = prepare(Capsule(type="tool", outcome={"result": value})).seal(
+            sealed = prepare_draft(Capsule(type="tool", outcome={"result": value})).seal(
                 SeedSigner(bytes(32)), at="2026-01-01T00:00:00+00:00", sequence=0, previous_hash=None, chain={}
             )
         except NotCanonical:

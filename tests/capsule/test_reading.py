@@ -12,16 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aver import Capsule, Sealed, SeedSigner, canonical_bytes, seal
-from aver.capsule.canonical import DEPTH_MAX, plain_bytes
-from aver.capsule.reading import (
+from aver.capsule.canonical import DEPTH_MAX, canonical_json
+from aver.capsule.json_reader import (
     ELEMENT_MAX,
     TOKENS_MAX,
     DuplicateKey,
     Unreadable,
-    document_forms,
+    canonical_forms,
+    read_element_texts,
     read_elements,
     read_json,
-    read_texts,
 )
 from aver.capsule.sealed import SEAL_KEYS, content_hash
 from aver.verdict.record import read_record
@@ -175,8 +175,8 @@ def test_a_long_array_is_read_in_bounded_memory() -> None:
 
 @given(foreign_contents(), layouts)
 def test_the_first_form_is_the_document_itself(content: dict[str, Any], layout: dict[str, Any]) -> None:
-    forms = list(document_forms(json.dumps(content, **layout)))
-    assert forms[0] == plain_bytes(content)
+    forms = list(canonical_forms(json.dumps(content, **layout)))
+    assert forms[0] == canonical_json(content)
     assert canonical_bytes(content) in forms
     assert len(forms) == len(set(forms)) <= 4
 
@@ -184,12 +184,12 @@ def test_the_first_form_is_the_document_itself(content: dict[str, Any], layout: 
 @given(foreign_contents())
 def test_forms_leave_out_what_they_are_told_to(content: dict[str, Any]) -> None:
     sealed = {**content, "hash": "h", "signature": "s", "signature_pq": "", "signed_at": None, "signed_by": "x"}
-    assert next(document_forms(json.dumps(sealed), without=SEAL_KEYS)) == plain_bytes(content)
+    assert next(canonical_forms(json.dumps(sealed), without=SEAL_KEYS)) == canonical_json(content)
 
 
 def test_numbers_as_written_are_a_form() -> None:
     text = '{"reasoning":{"confidence":1,"options":[{"feasibility":0}]},"m":[1e-7,1E5,-0,1.50,100000000000000000000]}'
-    forms = set(document_forms(text))
+    forms = set(canonical_forms(text))
     assert (
         b'{"m":[1e-7,1E5,-0,1.50,100000000000000000000],"reasoning":{"confidence":1.0,"options":[{"feasibility":0.0}]}}'
         in forms
@@ -218,7 +218,7 @@ SIGNER = SeedSigner(bytes(32))
 @given(capsules() | foreign_contents(), layouts)
 def test_a_record_reads_the_same_fast_and_strictly(capsule: Any, layout: dict[str, Any]) -> None:
     content = capsule if isinstance(capsule, dict) else capsule.to_dict()
-    for data in (canonical_bytes(content), plain_bytes(content), json.dumps(content, **layout).encode()):
+    for data in (canonical_bytes(content), canonical_json(content), json.dumps(content, **layout).encode()):
         found, canonical = read_record(data)
         assert same(found, read_json(data))
         assert canonical == (data == canonical_bytes(read_json(data)))
@@ -255,12 +255,12 @@ MANY_BESIDE = ",".join(f'"{name}":[{",".join("0" * (TOKENS_MAX // 4))}]' for nam
 
 CROWDED_READINGS: list[Callable[[], Any]] = [
     lambda: read_json("[" + ",".join(["[]"] * (TOKENS_MAX // 2 + 1)) + "]"),
-    lambda: list(document_forms(CROWDED)),
+    lambda: list(canonical_forms(CROWDED)),
     lambda: Sealed.from_sealed_json(CROWDED),
     lambda: Sealed(CROWDED.encode(), "ab", "").to_dict(),
     lambda: read_record(CROWDED.encode()),
     lambda: list(read_elements([b"[", CROWDED.encode(), b"]"])),
-    lambda: list(read_texts([b"[", CROWDED.encode(), b"]"])),
+    lambda: list(read_element_texts([b"[", CROWDED.encode(), b"]"])),
     lambda: list(read_elements([f'{{"a":{CROWDED},"capsules":[]}}'.encode()], key="capsules")),
     lambda: list(read_elements([f'{{{MANY_BESIDE},"capsules":[]}}'.encode()], key="capsules")),
 ]
@@ -290,8 +290,8 @@ def test_the_bound_on_values_is_exact_and_strings_do_not_count() -> None:
         read_json(most[:-1] + ",0]")
     long = json.dumps({"file": 'a,b:[{"\\",' * 1_000_000})
     assert read_json(long) == json.loads(long)
-    assert [json.loads(text) for text in read_texts([b"[", long.encode(), b"]"])] == [json.loads(long)]
-    assert next(document_forms(long)) == plain_bytes(json.loads(long))
+    assert [json.loads(text) for text in read_element_texts([b"[", long.encode(), b"]"])] == [json.loads(long)]
+    assert next(canonical_forms(long)) == canonical_json(json.loads(long))
 
 
 def test_a_size_is_counted_in_bytes() -> None:

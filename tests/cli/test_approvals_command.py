@@ -18,8 +18,8 @@ from running_aver import COMMAND, Aver
 
 from aver import Ledger, open_ledger
 from aver.gate.action import Action
-from aver.gate.approvals import Request, consume, open_request, standing_of, wait_for
-from aver.gate.approvals.system import SYSTEM_FILE
+from aver.gate.approvals import ApprovalRequest, consume, load_request_state, open_request, wait_for_answer
+from aver.gate.approvals.rules import SYSTEM_FILE
 from aver.gate.decision import Decision, PolicyAnswer, Thresholds
 
 pytestmark = pytest.mark.skipif(SYSTEM_FILE.exists(), reason=f"{SYSTEM_FILE} is in force on this machine")
@@ -43,8 +43,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def asked(aver: Aver, prepared: Path) -> Aver:
     """The same home, copied."""
-    shutil.copytree(prepared, aver.home)
-    aver.home.chmod(0o700)
+    shutil.copytree(prepared, aver.config)
+    aver.config.chmod(0o700)
     return aver
 
 
@@ -54,7 +54,7 @@ def ledger(asked: Aver) -> Iterator[Ledger]:
         yield opened
 
 
-def ask(ledger: Ledger, command: str = "rm -rf build", gate_id: str = "g1", **more: Any) -> Request:
+def ask(ledger: Ledger, command: str = "rm -rf build", gate_id: str = "g1", **more: Any) -> ApprovalRequest:
     given = {"type": "shell_exec", "tool": "Bash", "arguments": {"command": command}, "caller": "builder", **more}
     action = Action(**given)
     decision = Decision(
@@ -145,7 +145,7 @@ def test_approving(asked: Aver, ledger: Ledger) -> None:
     assert ran.out.count("| +x") == 500  # Whoever decides sees all of it.
     assert "recorded as approve by person:ada; the request is approved" in ran.out
     assert PASSPHRASE not in ran.out + ran.err
-    assert wait_for(ledger, request, 0).allows
+    assert wait_for_answer(ledger, request, 0).allows
 
     record = list(ledger.read(request.chain))[-1].to_dict()
     shown = ledger.blob(record["outcome"]["result"]["shown"]["blob"]["digest"]).decode()
@@ -204,7 +204,7 @@ def test_at_a_terminal_the_passphrase_is_asked_for_after_all_was_shown(asked: Av
     assert code == 0, shown
     assert shown.index(request.digest) < shown.index("Passphrase for")
     assert PASSPHRASE not in shown
-    assert standing_of(ledger, request).state == "approved"
+    assert load_request_state(ledger, request).state == "approved"
 
 
 def typed(asked: Aver, arguments: tuple[str, ...], prompt: bytes, words: str) -> tuple[int, str]:
@@ -316,7 +316,7 @@ def test_with_a_key_in_ssh_agent(aver: Aver, tmp_path: Path) -> None:
         ran = aver("keys", "new", "person:ada", "--ssh-agent", "ada", "--json", **environment)
         assert ran.json["key"]["purpose"] == "approve"
         assert aver("approvals", "enrol", "person:ada", **environment).code == 0
-        with open_ledger(home=aver.home) as ledger:
+        with open_ledger(home=aver.config) as ledger:
             request = ask(ledger)
             ran = aver("approvals", "approve", request.id, **environment)
             assert (ran.code, "--yes" in ran.err) == (2, True)
@@ -324,7 +324,7 @@ def test_with_a_key_in_ssh_agent(aver: Aver, tmp_path: Path) -> None:
             assert (ran.code, ran.json["state"], ran.json["escalation"]) == (0, "approved", None)
             consume(ledger, request, request.digest)
         assert "in ssh-agent" in aver("approvals", "approvers").out
-        with open_ledger(home=aver.home) as ledger:
+        with open_ledger(home=aver.config) as ledger:
             request = ask(ledger, gate_id="g2")
         ran = aver("approvals", "approve", request.id, "--yes", SSH_AUTH_SOCK="")
         assert ran.code == 3

@@ -9,7 +9,7 @@ import pytest
 from running_aver import Aver
 
 from aver import open_ledger
-from aver.cli.tampering import TAMPERINGS
+from aver.cli.verbs.demo.tampering import TAMPERINGS
 
 
 def test_it_catches_every_change(aver: Aver) -> None:
@@ -93,7 +93,8 @@ def test_a_change_that_is_not_caught_is_a_failure(
     """An attack that changes nothing stands for one that is not found."""
     import dataclasses
 
-    from aver.cli import main, tampering
+    from aver.cli.main import main
+    from aver.cli.verbs.demo import tampering
 
     harmless = dataclasses.replace(TAMPERINGS[0], attack=lambda path, scene: None)
     monkeypatch.setattr(tampering, "TAMPERINGS", (harmless, *TAMPERINGS[1:3]))

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from running_aver import Aver
 
-from aver.events.event import Event
-from aver.events.log import EVENTS, EventLog
+from aver.events.event import LiveEvent
+from aver.events.log import EVENTS_FILE, EventLog
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def place(aver: Aver) -> Path:
 
 def test_events_are_listed_and_escaped(aver: Aver, place: Path) -> None:
     EventLog(place).add(
-        [Event("gate", 1707000000.0, "deny: \x1b[2Jit"), Event("seal", 1707000001.5, "Sealed 3 actions")]
+        [LiveEvent("gate", 1707000000.0, "deny: \x1b[2Jit"), LiveEvent("seal", 1707000001.5, "Sealed 3 actions")]
     )
     ran = aver("events", place.parent)
     assert ran.code == 0
@@ -30,19 +30,19 @@ def test_events_are_listed_and_escaped(aver: Aver, place: Path) -> None:
     ]
     told = aver("events", place.parent, "-n", "1", "--json").json
     assert told == {
-        "file": str(place / EVENTS),
+        "file": str(place / EVENTS_FILE),
         "events": [{"type": "seal", "timestamp": 1707000001.5, "summary": "Sealed 3 actions"}],
     }
 
 
 def test_following_prints_what_comes(aver: Aver, place: Path) -> None:
     log = EventLog(place)
-    log.add([Event("gate", 1707000000.0, "approve: first")])
+    log.add([LiveEvent("gate", 1707000000.0, "approve: first")])
     child = aver.started("events", place.parent, "--follow")
     try:
         assert child.stdout is not None
         assert b"approve: first" in child.stdout.readline()
-        log.add([Event("record", 1707000001.0, "code_edit: second")])
+        log.add([LiveEvent("record", 1707000001.0, "code_edit: second")])
         assert b"code_edit: second" in child.stdout.readline()
     finally:
         child.kill()
@@ -50,12 +50,12 @@ def test_following_prints_what_comes(aver: Aver, place: Path) -> None:
 
 
 def test_making_it_anew_needs_the_ledger(aver: Aver, place: Path) -> None:
-    (place / EVENTS).write_text("nonsense\n")
+    (place / EVENTS_FILE).write_text("nonsense\n")
     aver.seal()
     ran = aver("events", place.parent, "--rebuild")
     assert ran.code == 0
     assert "0 runs" in ran.err
-    assert (place / EVENTS).read_text() == ""
+    assert (place / EVENTS_FILE).read_text() == ""
 
 
 def test_what_cannot_be_done_is_told(aver: Aver, place: Path) -> None:

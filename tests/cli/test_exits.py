@@ -15,7 +15,7 @@ import pytest
 from running_aver import COMMAND, ONE_DRAFT, Aver
 
 from aver import SeedSigner
-from aver.cli import VERBS, main
+from aver.cli.main import VERBS, main
 
 MISSING = (
     ("verify",),

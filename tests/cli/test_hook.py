@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from running_aver import Aver
 
-from aver.cli.hook import straight
+from aver.cli.verbs.hook import run_hook
 
 SESSION = "s-1"
 
@@ -77,17 +77,17 @@ def test_a_damaged_installation_denies_where_that_is_wanted(
     def damaged(*_: object) -> None:
         raise ImportError("damaged")
 
-    monkeypatch.setattr("aver.cli.later.load_later", damaged)
-    assert straight(["claude-code", event]) == 1
+    monkeypatch.setattr("aver.cli.lazy_imports.import_lazily", damaged)
+    assert run_hook(["claude-code", event]) == 1
     aver_home.mkdir(mode=0o700)
     (aver_home / "config.toml").write_text('[hooks]\non_failure = "closed"\n')
-    assert straight(["claude-code", event]) == code
+    assert run_hook(["claude-code", event]) == code
     assert capsys.readouterr().err.count("damaged") == 2
 
 
 def test_what_is_damaged_later_denies_where_that_is_wanted(aver: Aver) -> None:
-    aver.home.mkdir(mode=0o700)
-    (aver.home / "config.toml").write_text('[hooks]\non_failure = "closed"\n')
+    aver.config.mkdir(mode=0o700)
+    (aver.config / "config.toml").write_text('[hooks]\non_failure = "closed"\n')
     (aver.directory / "orjson.py").write_text("raise RuntimeError('damaged')\n")
     ran = aver("hook", "claude-code", "PreToolUse", stdin=ASKED, PYTHONPATH=str(aver.directory))
     assert (ran.code, ran.json["hookSpecificOutput"]["permissionDecision"]) == (0, "deny")
@@ -144,12 +144,12 @@ def test_a_hook_that_is_told_to_end_still_answers_and_remembers(aver: Aver, numb
     out, err = begun.communicate(timeout=120)
     assert (begun.returncode, b'"deny"' in out) == (0, True)
     assert b"it is denied" in err
-    assert (aver.home / "hook-failures.jsonl").read_text().count("\n") == 1
+    assert (aver.config / "hook-failures.jsonl").read_text().count("\n") == 1
 
 
 def test_words_of_others_reach_the_terminal_in_one_line(aver: Aver) -> None:
-    (aver.home).mkdir(mode=0o700)
-    (aver.home / "config.toml").write_text('"\\u001b[2J\\n" = 1\n')
+    (aver.config).mkdir(mode=0o700)
+    (aver.config / "config.toml").write_text('"\\u001b[2J\\n" = 1\n')
     ran = aver("hook", "claude-code", "Stop", stdin=DONE)
     assert "\x1b" not in ran.err
     assert ran.err.count("\n") == 1
@@ -169,12 +169,12 @@ def test_a_hook_loads_little(aver: Aver, event: str, given: str) -> None:
         [sys.executable, "-c", program], input=given, capture_output=True, text=True, env=aver.environment, check=True
     )
     loaded = set(done.stderr.split())
-    assert "aver.ingest.hooks.claude_code" in loaded
+    assert "aver.agents.claude_code.hooks" in loaded
     heavy = {"argparse", "mcp", "httpx", "asyncio", "cryptography", "inspect", "tempfile", "logging", "subprocess"}
     assert loaded & heavy == set()
-    other_tools = {"aver.ingest.hooks.codex", "aver.ingest.hooks.cursor", "aver.ingest.hooks.cline"}
+    other_tools = {"aver.agents.codex.hooks", "aver.agents.cursor.hooks", "aver.agents.cline.hooks"}
     assert loaded & other_tools == set()
-    assert ("aver.gate.door" in loaded) == (event == "PreToolUse")
+    assert ("aver.gate.ask" in loaded) == (event == "PreToolUse")
 
 
 def test_what_loads_later_is_the_module_when_it_is_used() -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from running_aver import Aver
 
-from aver.cli.demo_sessions import CLAUDE_SESSION, write_sessions
-from aver.surroundings import Surroundings
+from aver.cli.verbs.demo.sessions import CLAUDE_SESSION, write_sessions
+from aver.files.user_dirs import UserEnvironment
 
 pytestmark = pytest.mark.both_stores
 
@@ -22,7 +22,7 @@ TOOLS = ("claude-code", "codex", "cursor", "cline")
 def user(aver: Aver) -> Aver:
     """The command of a user who has used all four tools."""
     home = aver.directory / "user"
-    write_sessions(Surroundings(home, {}))
+    write_sessions(UserEnvironment(home, {}))
     aver.environment["HOME"] = str(home)
     for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME"):
         aver.environment.pop(name, None)

@@ -6,7 +6,7 @@ import json
 
 from running_aver import Aver
 
-from aver.cli.clients import NAMES
+from aver.cli.clients import CLIENT_NAMES
 from aver.install.clients import CLIENTS
 
 
@@ -94,4 +94,4 @@ def test_what_cannot_be_done_is_told(aver: Aver) -> None:
 
 
 def test_the_command_knows_all_clients() -> None:
-    assert tuple(CLIENTS) == NAMES
+    assert tuple(CLIENTS) == CLIENT_NAMES

@@ -9,7 +9,7 @@ from running_aver import Aver
 
 
 def test_without_its_packages_it_says_what_to_install(aver: Aver) -> None:
-    program = "import sys; sys.modules['mcp_types'] = None; from aver.cli import main; sys.exit(main(['mcp']))"
+    program = "import sys; sys.modules['mcp_types'] = None; from aver.cli.main import main; sys.exit(main(['mcp']))"
     ran = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, cwd=aver.directory, env=aver.environment
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from running_aver import Aver
 
-from aver.gate.policy.bundle import PARSED, STARTER, load_bundle
+from aver.gate.policy.bundle import PARSED_STARTER, STARTER_DIRECTORY, load_policy_bundle
 
 RULES = """\
 @id("asked") @reason("everything is asked")
@@ -45,8 +45,8 @@ def rules(aver: Aver) -> Path:
 
 
 def in_force(aver: Aver, directory: Path | str) -> None:
-    aver.home.mkdir(mode=0o700, exist_ok=True)
-    (aver.home / "config.toml").write_text(f'[gate]\npolicy = "{directory}"\n')
+    aver.config.mkdir(mode=0o700, exist_ok=True)
+    (aver.config / "config.toml").write_text(f'[gate]\npolicy = "{directory}"\n')
 
 
 # --- show
@@ -56,7 +56,7 @@ def test_without_settings_the_starter_set_is_in_force(aver: Aver) -> None:
     ran = aver("policy", "show")
     assert ran.code == 0
     assert ran.out.splitlines()[0].split() == ["harmless", "permit", "10-permits.cedar", "this", "touches", "nothing"]
-    assert f"23 rules of the starter set, digest {load_bundle().digest}" in ran.err
+    assert f"23 rules of the starter set, digest {load_policy_bundle().digest}" in ran.err
     assert aver.listing() == []
 
 
@@ -64,7 +64,7 @@ def test_the_settings_say_which_rules_are_in_force(aver: Aver, rules: Path) -> N
     in_force(aver, rules)
     found = aver("policy", "show", "--json").json
     assert found["source"] == str(rules)
-    assert found["digest"] == load_bundle(rules).digest
+    assert found["digest"] == load_policy_bundle(rules).digest
     assert [rule["id"] for rule in found["rules"]] == ["asked", "nothing-by-mcp"]
     assert found["rules"][1] == {
         "id": "nothing-by-mcp",
@@ -101,7 +101,7 @@ def test_no_rule_reaches_the_terminal_unescaped(aver: Aver, rules: Path) -> None
 def test_good_rules_are_counted_and_named(aver: Aver) -> None:
     ran = aver("policy", "check")
     assert (ran.code, ran.err) == (0, "")
-    assert f"23 rules of the starter set can be used, digest {load_bundle().digest}" in ran.out
+    assert f"23 rules of the starter set can be used, digest {load_policy_bundle().digest}" in ran.out
 
 
 def test_every_problem_is_told(aver: Aver, rules: Path) -> None:
@@ -134,7 +134,7 @@ def test_doubts_are_warnings_unless_one_is_strict(aver: Aver, rules: Path) -> No
 def test_rules_in_force_belong_into_the_home(aver: Aver, rules: Path) -> None:
     """Where the gate protects them; elsewhere an agent may be allowed to write."""
     in_force(aver, rules)
-    assert f"{rules} lies outside {aver.home}" in aver("policy", "check").out
+    assert f"{rules} lies outside {aver.config}" in aver("policy", "check").out
     assert "lies outside" not in aver("policy", "check", rules).out
     aver("policy", "init")
     in_force(aver, "policy")
@@ -169,7 +169,7 @@ def test_the_starter_set_is_held_to_its_cases(aver: Aver) -> None:
     found = aver("policy", "test", "--json").json
     assert found["failed"] == 0
     assert found["passed"] >= 60
-    assert {case["file"] for case in found["cases"]} == {str(STARTER / "cases.toml")}
+    assert {case["file"] for case in found["cases"]} == {str(STARTER_DIRECTORY / "cases.toml")}
 
 
 def test_cases_beside_the_rules_are_found(aver: Aver, rules: Path) -> None:
@@ -195,9 +195,9 @@ def test_a_case_that_is_not_understood_exits_with_2(aver: Aver, rules: Path) -> 
 
 
 def test_cases_do_not_depend_on_where_they_are_run(aver: Aver) -> None:
-    in_force(aver, aver.home / "policy")
+    in_force(aver, aver.config / "policy")
     assert aver("policy", "init").code == 0
-    (aver.home / "config.toml").write_text('[gate]\npolicy = "policy"\npass_below = 0.0\n')
+    (aver.config / "config.toml").write_text('[gate]\npolicy = "policy"\npass_below = 0.0\n')
     assert aver("policy", "test").code == 0
 
 
@@ -273,7 +273,7 @@ def test_labels_workspace_and_caller_count(aver: Aver, rules: Path) -> None:
 
 
 def test_avers_own_home_is_known(aver: Aver) -> None:
-    code, found = explain(aver, "--tool", "Write", "--arg", f"file_path={aver.home}/config.toml")
+    code, found = explain(aver, "--tool", "Write", "--arg", f"file_path={aver.config}/config.toml")
     assert (code, found["decision"], found["rules"][0]["id"]) == (5, "skip", "own-files")  # type: ignore[index]
 
 
@@ -317,10 +317,12 @@ def test_hostile_bytes_stay_escaped(aver: Aver) -> None:
 def test_the_starter_rules_become_ones_own(aver: Aver) -> None:
     ran = aver("policy", "init")
     assert ran.code == 0
-    assert f'write into {aver.home}/config.toml:\n\n[gate]\npolicy = "policy"\n' in ran.out
-    own = aver.home / "policy"
-    assert load_bundle(own).digest == load_bundle().digest
-    assert {path.name for path in own.iterdir()} == {path.name for path in STARTER.iterdir()} - {PARSED.name}
+    assert f'write into {aver.config}/config.toml:\n\n[gate]\npolicy = "policy"\n' in ran.out
+    own = aver.config / "policy"
+    assert load_policy_bundle(own).digest == load_policy_bundle().digest
+    assert {path.name for path in own.iterdir()} == {path.name for path in STARTER_DIRECTORY.iterdir()} - {
+        PARSED_STARTER.name
+    }
     assert all(not path.stat().st_mode & 0o077 for path in own.rglob("*"))
     in_force(aver, "policy")
     assert aver("policy", "show", "--json").json["source"] == str(own)
@@ -342,7 +344,7 @@ def test_an_optional_rule_is_put_in_force_by_moving_it(aver: Aver) -> None:
     aver("policy", "init")
     in_force(aver, "policy")
     assert explain(aver, "--command", "pytest")[0] == 0
-    own = aver.home / "policy"
+    own = aver.config / "policy"
     os.rename(own / "optional" / "ask-before-builds.cedar", own / "ask-before-builds.cedar")
     code, found = explain(aver, "--command", "pytest")
     assert (code, found["rules"][0]["id"]) == (5, "ask-before-builds")  # type: ignore[index]

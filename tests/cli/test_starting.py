@@ -12,7 +12,7 @@ import pytest
 from running_aver import Aver
 
 from aver import __version__
-from aver.cli import VERBS
+from aver.cli.main import VERBS
 from aver.cli.options import Parser
 
 COMMANDS = Path(__file__).resolve().parents[2] / "docs" / "commands.md"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from running_aver import ONE_DRAFT, Aver
 
-from aver.verdict import codes
+from aver.verdict import load_codes
 
 
 @contextmanager
@@ -59,8 +59,8 @@ def test_a_change_is_named_with_its_place_its_meaning_and_what_to_do(sealed: Ave
     assert "first bad place: chain notes.today, sequence 0" in ran.out
     assert "  HASH_MISMATCH: the content does not have the stored hash" in ran.out
     words = " ".join(ran.out.split())
-    assert codes()["HASH_MISMATCH"].meaning in words
-    assert codes()["HASH_MISMATCH"].advice in words
+    assert load_codes()["HASH_MISMATCH"].meaning in words
+    assert load_codes()["HASH_MISMATCH"].advice in words
 
 
 def test_as_json_it_is_the_verdict(sealed: Aver) -> None:

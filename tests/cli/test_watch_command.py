@@ -18,7 +18,7 @@ import pytest
 from running_aver import ONE_DRAFT, Aver
 from test_verify_command import tampering
 
-from aver.verdict import codes
+from aver.verdict import load_codes
 
 SAMPLE = re.compile(r'(aver_[a-z_]+)\{subject="((?:[^"\\]|\\.)*)"(?:,([a-z]+)="([A-Za-z_]+)")?\} (-?[0-9.]+)')
 
@@ -74,13 +74,13 @@ def ended(child: subprocess.Popen[bytes]) -> tuple[int, str]:
 
 
 def edit_the_newest(aver: Aver) -> None:
-    with tampering(aver.home / "ledger.db") as file:
+    with tampering(aver.config / "ledger.db") as file:
         file.execute("UPDATE records SET signature = '' WHERE record = (SELECT max(record) FROM records)")
 
 
 def cut_the_tail(aver: Aver) -> tuple[object, ...]:
     """Take the last record out and put the head row right. Gives what was there."""
-    with tampering(aver.home / "ledger.db") as file:
+    with tampering(aver.config / "ledger.db") as file:
         row: tuple[object, ...] = file.execute("SELECT * FROM records WHERE type = 'agent'").fetchone()
         (last,) = file.execute("SELECT hash FROM records WHERE type = 'chat'").fetchone()
         file.execute("DELETE FROM records WHERE type = 'agent'")
@@ -89,7 +89,7 @@ def cut_the_tail(aver: Aver) -> tuple[object, ...]:
 
 
 def put_the_tail_back(aver: Aver, row: tuple[object, ...]) -> None:
-    with tampering(aver.home / "ledger.db") as file:
+    with tampering(aver.config / "ledger.db") as file:
         file.execute(f"INSERT INTO records VALUES ({', '.join('?' * len(row))})", row)
         (last,) = file.execute("SELECT hash FROM records WHERE type = 'agent'").fetchone()
         file.execute("UPDATE chains SET count = 3, head = ? WHERE name = 'notes.today'", (last,))
@@ -272,7 +272,7 @@ def test_metrics_of_one_run(sealed: Aver) -> None:
     assert metrics["records", ""] == metrics["records_total", ""] == 4
     assert (metrics["chains", ""], metrics["earlier_records", ""], metrics["exit_code", ""]) == (2, 0, 0)
     assert metrics["last_whole_timestamp_seconds", ""] == metrics["last_success_timestamp_seconds", ""] > 1.7e9
-    assert {name for family, name in metrics if family == "failures_total"} == set(codes())
+    assert {name for family, name in metrics if family == "failures_total"} == set(load_codes())
     assert [path.name for path in sealed.directory.iterdir() if "prom" in path.name] == ["aver.prom"]
 
 

@@ -16,7 +16,7 @@ __all__ = ["agrees_with_transcript", "calls_by_hook", "failures_are_sealed", "no
 def nothing_got_out(room: Room, stub: StubServer) -> None:
     """The command that was denied did not run, not even in part, and nobody asked for another machine."""
     assert not (room.workspace / STOLEN).exists()
-    assert stub.refused == []
+    assert stub.refused_count == []
 
 
 def calls_by_hook(tool: str, session: str, agent: str = "") -> dict[str, dict[str, Any]]:

@@ -28,7 +28,7 @@ class StubServer:
         self.url = f"http://127.0.0.1:{port}"
         self.asked: list[Body] = []
         """The requests to the model, in the order in which they came."""
-        self.refused: list[str] = []
+        self.refused_count: list[str] = []
         """Addresses elsewhere that somebody wanted."""
 
 
@@ -60,7 +60,7 @@ def serving(path: str, speak: Speaker) -> Iterator[StubServer]:
             self._refuse()
 
         def _refuse(self) -> None:
-            stub.refused.append(self.path)
+            stub.refused_count.append(self.path)
             self.send_error(403, "only loopback")
 
         def _answer(self, media: str, content: bytes) -> None:

@@ -81,7 +81,7 @@ def wait_for(session: str, words: str) -> None:
 def nothing_got_out(room: Room, stub: StubServer) -> None:
     """The command that was denied did not run, not even in part, and nobody asked for another machine."""
     assert not (room.workspace / STOLEN).exists()
-    assert set(stub.refused) <= {CALLS_HOME}
+    assert set(stub.refused_count) <= {CALLS_HOME}
 
 
 def test_a_session_is_gated_sealed_and_proved(cline: Path, tmp_path: Path, aver_home: Path) -> None:

@@ -31,7 +31,7 @@ from aver import (
     parse_uri,
     validate,
 )
-from aver.capsule.reading import DuplicateKey, Unreadable, read_json
+from aver.capsule.json_reader import DuplicateKey, Unreadable, read_json
 from aver.verdict import ChainJudge, Rules, conclude
 from aver.verdict.record import read_record
 

@@ -49,7 +49,7 @@ class Block:
 
     @property
     def where(self) -> str:
-        return f"{'/'.join(self.page.parts[-2:])}:{self.line}"
+        return f"{'/'.join(self.read_page.parts[-2:])}:{self.line}"
 
     def _value(self, name: str) -> str | None:
         return next((tag.removeprefix(f"{name}=") for tag in self.tags if tag.startswith(f"{name}=")), None)

@@ -9,9 +9,9 @@ import pytest
 from pages import DOCS, ROOT
 
 import aver
-from aver.capsule.block import KINDS
+from aver.capsule.aver_block import KINDS
 from aver.capsule.validate import AUTHORITY_TYPES, STATUSES, TRIGGER_TYPES, TYPES
-from aver.verdict import CHECKS, LEVELS, codes
+from aver.verdict import CHECKS, LEVELS, load_codes
 
 
 def page(name: str) -> str:
@@ -28,7 +28,7 @@ def in_code(text: str) -> set[str]:
 def test_the_table_of_codes_is_that_of_the_program() -> None:
     table = page("formats/verdict.md").partition("<!-- codes -->")[2].partition("<!-- /codes -->")[0]
     rows = [line.strip("| ").split(" | ") for line in table.strip().splitlines()[2:]]
-    assert rows == [[f"`{code.name}`", code.meaning, code.advice] for code in codes().values()]
+    assert rows == [[f"`{code.name}`", code.meaning, code.advice] for code in load_codes().values()]
 
 
 def test_every_check_and_level_is_explained() -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from pages import DOCS, run_page
 
-from aver.ledger.postgres.opening import OLDEST
-from aver.ledger.postgres.pool import POOL_MAX
-from aver.ledger.postgres.roles import READER, WRITER
+from aver.ledger.stores.postgres.pool import POOL_MAX
+from aver.ledger.stores.postgres.roles import READER, WRITER
+from aver.ledger.stores.postgres.store import OLDEST_VERSION
 from servers import USER, Server, program, started
 
 PAGE = DOCS / "postgresql.md"
@@ -34,5 +34,5 @@ def test_the_guide_does_what_it_shows(server: Server, cwd: Path, environment: di
 
 def test_the_guide_names_the_roles_and_limits() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    for told in (WRITER, READER, f"PostgreSQL {OLDEST // 10000}", f"at most {POOL_MAX}"):
+    for told in (WRITER, READER, f"PostgreSQL {OLDEST_VERSION // 10000}", f"at most {POOL_MAX}"):
         assert told in text

@@ -9,7 +9,7 @@ import pytest
 from pages import DOCS
 
 import aver
-from aver.capsule.secret_forms import FORMS
+from aver.capsule.masking.token_patterns import TOKEN_PATTERNS
 
 PAGE = (DOCS / "recording.md").read_text(encoding="utf-8")
 IN_CODE = {
@@ -24,7 +24,7 @@ def test_every_setting_of_the_decorator(name: str) -> None:
     assert name in IN_CODE
 
 
-@pytest.mark.parametrize("name", sorted({form.rule for form in FORMS}))
+@pytest.mark.parametrize("name", sorted({form.rule for form in TOKEN_PATTERNS}))
 def test_every_rule_of_masking(name: str) -> None:
     assert name in IN_CODE
 

@@ -14,21 +14,21 @@ from hypothesis import strategies as st
 
 from aver.errors import BadInput, Unavailable
 from aver.events import log
-from aver.events.event import Event, read_event
-from aver.events.log import EVENTS, OLDER, EventLog, Follower
+from aver.events.event import LiveEvent, read_event
+from aver.events.log import EVENTS_FILE, OLDER_EVENTS_FILE, EventFollower, EventLog
 
 
-def event(number: int, summary: str = "approve: it (p_fail=0.12)") -> Event:
-    return Event("gate", 1_700_000_000.0 + number, f"{summary} {number}")
+def event(number: int, summary: str = "approve: it (p_fail=0.12)") -> LiveEvent:
+    return LiveEvent("gate", 1_700_000_000.0 + number, f"{summary} {number}")
 
 
 def lines(directory: Path) -> list[bytes]:
-    return (directory / EVENTS).read_bytes().splitlines()
+    return (directory / EVENTS_FILE).read_bytes().splitlines()
 
 
 def test_a_line_is_the_specifications(tmp_path: Path) -> None:
-    EventLog(tmp_path).add([Event("gate", 1707000000.0, "approve: Fix shell injection (p_fail=0.12)")])
-    assert (tmp_path / EVENTS).read_text() == (
+    EventLog(tmp_path).add([LiveEvent("gate", 1707000000.0, "approve: Fix shell injection (p_fail=0.12)")])
+    assert (tmp_path / EVENTS_FILE).read_text() == (
         '{"type": "gate", "timestamp": 1707000000.0, "summary": "approve: Fix shell injection (p_fail=0.12)"}\n'
     )
 
@@ -36,12 +36,12 @@ def test_a_line_is_the_specifications(tmp_path: Path) -> None:
 @given(st.sampled_from(["gate", "record", "seal"]), st.floats(0, 4e9), st.text(max_size=100))
 def test_what_is_written_is_read(kind: str, moment: float, summary: str) -> None:
     try:
-        written = Event(kind, moment, summary).line()
+        written = LiveEvent(kind, moment, summary).line()
     except UnicodeEncodeError:
         return
     assert written.count(b"\n") == 1
     if not any("\ud800" <= one <= "\udfff" for one in summary):
-        assert read_event(written[:-1]) == Event(kind, moment, summary)
+        assert read_event(written[:-1]) == LiveEvent(kind, moment, summary)
 
 
 @given(st.binary(max_size=200))
@@ -63,7 +63,7 @@ def test_nothing_is_written_twice_and_others_lines_stay(tmp_path: Path) -> None:
 @pytest.mark.parametrize("torn", [b"{", b'{"type": "gate", "timest', event(9).line()[:-1], b"\x00" * 50])
 def test_what_a_crash_left_of_a_line_is_cut_off(tmp_path: Path, torn: bytes) -> None:
     EventLog(tmp_path).add([event(1)])
-    with (tmp_path / EVENTS).open("ab") as file:
+    with (tmp_path / EVENTS_FILE).open("ab") as file:
         file.write(torn)
     EventLog(tmp_path).add([event(2)])
     assert lines(tmp_path) == [event(1).line()[:-1], event(2).line()[:-1]]
@@ -72,14 +72,14 @@ def test_what_a_crash_left_of_a_line_is_cut_off(tmp_path: Path, torn: bytes) -> 
 def test_it_does_not_grow_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log, "FILE_MAX", 2000)
     writer = EventLog(tmp_path)
-    follower = Follower(tmp_path)
+    follower = EventFollower(tmp_path)
     seen = []
     for number in range(100):
         writer.add([event(number)])
         seen += [one.timestamp for one in follower.new()]
     follower.close()
-    assert sorted(os.listdir(tmp_path)) == [OLDER, EVENTS]
-    assert all((tmp_path / name).stat().st_size <= 2000 for name in (OLDER, EVENTS))
+    assert sorted(os.listdir(tmp_path)) == [OLDER_EVENTS_FILE, EVENTS_FILE]
+    assert all((tmp_path / name).stat().st_size <= 2000 for name in (OLDER_EVENTS_FILE, EVENTS_FILE))
     assert seen == [event(number).timestamp for number in range(100)], "a follower misses nothing"
     kept = [one.timestamp for one in EventLog(tmp_path).read()]
     assert kept == seen[-len(kept) :]
@@ -91,15 +91,15 @@ def test_a_log_that_cannot_be_turned_over_is_closed_once(tmp_path: Path, monkeyp
     monkeypatch.setattr(log, "FILE_MAX", 300)
     writer = EventLog(tmp_path)
     writer.add([event(1), event(2)])
-    opened = log._opened
+    opened = log._open_plain_file
 
     def refusing(folder: int | None, name: str, flags: int) -> int:
-        if not (tmp_path / EVENTS).exists():
+        if not (tmp_path / EVENTS_FILE).exists():
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return opened(folder, name, flags)
 
     with monkeypatch.context() as full:
-        full.setattr(log, "_opened", refusing)
+        full.setattr(log, "_open_plain_file", refusing)
         with pytest.raises(Unavailable, match="No space left"):
             writer.add([event(number) for number in range(3, 9)])
     writer.add([event(9)])
@@ -107,11 +107,11 @@ def test_a_log_that_cannot_be_turned_over_is_closed_once(tmp_path: Path, monkeyp
 
 
 def test_a_follower_waits_for_a_file_that_is_not_there_yet(tmp_path: Path) -> None:
-    follower = Follower(tmp_path)
+    follower = EventFollower(tmp_path)
     assert list(follower.new()) == []
     EventLog(tmp_path).add([event(1)])
     assert list(follower.new()) == [event(1)]
-    with (tmp_path / EVENTS).open("ab") as file:
+    with (tmp_path / EVENTS_FILE).open("ab") as file:
         file.write(event(2).line()[:20])
         file.flush()
         assert list(follower.new()) == []
@@ -122,11 +122,11 @@ def test_a_follower_waits_for_a_file_that_is_not_there_yet(tmp_path: Path) -> No
 
 def test_making_it_anew_keeps_the_newest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log, "FILE_MAX", 1000)
-    (tmp_path / OLDER).write_text("old\n")
+    (tmp_path / OLDER_EVENTS_FILE).write_text("old\n")
     EventLog(tmp_path).replace(event(number) for number in range(50))
-    assert os.listdir(tmp_path) == [EVENTS]
+    assert os.listdir(tmp_path) == [EVENTS_FILE]
     assert list(EventLog(tmp_path).read())[-1] == event(49)
-    assert (tmp_path / EVENTS).stat().st_size <= 1000
+    assert (tmp_path / EVENTS_FILE).stat().st_size <= 1000
 
 
 def add_some(directory: str, first: int) -> None:
@@ -151,12 +151,12 @@ def test_links_pipes_and_missing_places_are_refused(tmp_path: Path) -> None:
     outside.write_text("mine")
     place = tmp_path / "place"
     place.mkdir()
-    (place / EVENTS).symlink_to(outside)
+    (place / EVENTS_FILE).symlink_to(outside)
     with pytest.raises(Unavailable):
         EventLog(place).add([event(1)])
     assert outside.read_text() == "mine"
-    (place / EVENTS).unlink()
-    os.mkfifo(place / EVENTS)
+    (place / EVENTS_FILE).unlink()
+    os.mkfifo(place / EVENTS_FILE)
     with pytest.raises(Unavailable):
         EventLog(place).add([event(1)])
     (tmp_path / "link").symlink_to(place)

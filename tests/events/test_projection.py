@@ -11,9 +11,8 @@ import pytest
 
 from aver import Head, Ledger, open_ledger
 from aver.actions.runtime import AgentRuntime
-from aver.events.event import event_of, spoken
-from aver.events.log import EVENTS, EventLog
-from aver.events.projection import Projection, rebuild
+from aver.events.event import decision_word, event_from_record
+from aver.events.log import EVENTS_FILE, EventLog, EventProjection, rebuild_log
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
@@ -42,12 +41,12 @@ def test_records_give_events_with_the_time_of_sealing(place: Path) -> None:
     with open_ledger() as ledger:
         runtime = run_in(ledger, place, "one")
         runtime.finalize()
-        Projection(ledger, place).bring_up("one")
+        EventProjection(ledger, place).bring_up("one")
         sealed = [*ledger.read("gate.one"), *list(ledger.read("actions.one"))[1:]]
-        given = [event_of(record) for record in sealed]
-        assert event_of(next(iter(ledger.read("actions.one")))) is None, "an opened run is no event"
-        assert event_of(next(iter(ledger.read("keys")))) is None
-    found = [json.loads(line) for line in (place / EVENTS).read_text().splitlines()]
+        given = [event_from_record(record) for record in sealed]
+        assert event_from_record(next(iter(ledger.read("actions.one")))) is None, "an opened run is no event"
+        assert event_from_record(next(iter(ledger.read("keys")))) is None
+    found = [json.loads(line) for line in (place / EVENTS_FILE).read_text().splitlines()]
     assert [set(one) for one in found] == [{"type", "timestamp", "summary"}] * 3
     assert [one["type"] for one in found] == ["gate", "record", "seal"]
     assert found[0]["summary"].startswith("approve: read with [masked:")
@@ -55,7 +54,7 @@ def test_records_give_events_with_the_time_of_sealing(place: Path) -> None:
     assert found[1]["summary"].startswith("file_read: read with")
     assert found[2]["summary"] == "Sealed 1 actions"
     assert [one.timestamp for one in given if one is not None] == [one["timestamp"] for one in found]
-    text = (place / EVENTS).read_text()
+    text = (place / EVENTS_FILE).read_text()
     assert SECRET not in text
     assert all(len(one["summary"]) <= 160 and one["summary"].isprintable() for one in found)
 
@@ -63,10 +62,10 @@ def test_records_give_events_with_the_time_of_sealing(place: Path) -> None:
 def test_a_gap_is_filled_and_nothing_is_doubled(place: Path) -> None:
     with open_ledger() as ledger:
         runtime = run_in(ledger, place, "one")
-        Projection(ledger, place).bring_up("one")
+        EventProjection(ledger, place).bring_up("one")
         runtime.record_simple("command", "make", {}, "", metadata={"description": "make"})
         # As if the server had been killed here: another one starts.
-        again = Projection(ledger, place)
+        again = EventProjection(ledger, place)
         again.bring_up("one")
         again.bring_up("one")
         runtime.close()
@@ -80,16 +79,16 @@ def test_it_can_be_made_anew_from_the_ledger(place: Path) -> None:
     with open_ledger() as ledger:
         for name in ("one", "two"):
             run_in(ledger, place, name).finalize()
-            Projection(ledger, place).bring_up(name)
-        before = (place / EVENTS).read_bytes()
-        (place / EVENTS).write_text('{"type": "gate", "timestamp": 1.0, "summary": "approve: never happened"}\n')
+            EventProjection(ledger, place).bring_up(name)
+        before = (place / EVENTS_FILE).read_bytes()
+        (place / EVENTS_FILE).write_text('{"type": "gate", "timestamp": 1.0, "summary": "approve: never happened"}\n')
         (place / "runs" / "stray").mkdir()
-        assert rebuild(ledger, place) == 2
-    assert (place / EVENTS).read_bytes() == before
+        assert rebuild_log(ledger, place) == 2
+    assert (place / EVENTS_FILE).read_bytes() == before
 
 
 def test_a_decision_in_three_words() -> None:
-    said = {word: spoken(word) for word in ("pass", "human_approved", "human_review", "skip", "skipped")}
+    said = {word: decision_word(word) for word in ("pass", "human_approved", "human_review", "skip", "skipped")}
     assert list(said.values()) == ["approve", "approve", "flag", "deny", "deny"]
 
 
@@ -111,5 +110,5 @@ def test_what_is_new_is_found_out_while_nobody_else_writes(place: Path, monkeypa
             return head(chain)
 
         monkeypatch.setattr(ledger, "head", looked)
-        Projection(ledger, place).bring_up("one")
+        EventProjection(ledger, place).bring_up("one")
         assert looks == ["gate.one", "actions.one"]

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from aver import Capsule, KeyStore, Ledger, Verdict, open_ledger
-from aver.capsule.reading import read_json
+from aver.capsule.json_reader import read_json
 from aver.keys import Statement
-from aver.ledger.checkpoint import Checkpoint, check_checkpoints
+from aver.ledger.checkpoint import Checkpoint, check_ledger_checkpoints
 from aver.verdict import Tally, conclude
 
 AFTER = "fault.after"
@@ -58,7 +58,7 @@ def assert_true(verdict: Verdict) -> None:
 def hold_to_checkpoint(ledger: Ledger, path: Path) -> None:
     statement = Statement.from_dict(read_json(path.read_bytes()))
     tally = Tally(records=1)
-    check_checkpoints(ledger, [Checkpoint.of(statement)], ledger.keys.ring(), tally)
+    check_ledger_checkpoints(ledger, [Checkpoint.of(statement)], ledger.keys.ring(), tally)
     assert conclude("checkpoint", tally).status == "verified"
 
 

@@ -26,9 +26,9 @@ from pathlib import Path
 from typing import Any
 
 from aver import AverError, Blob, Capsule, Exists, KeyStore, Ledger, open_ledger
-from aver.cli.files import write_new
+from aver.cli.files import write_new_file
 from aver.ledger.checkpoint import make_checkpoint
-from aver.ledger.meta import sweep
+from aver.ledger.meta_chain import sweep
 
 CHAIN = "fault.deeds"
 CHECKPOINT = "checkpoint.json"
@@ -112,16 +112,16 @@ def checkpoint(telling: Telling, home: Path) -> None:
     statement = telling.attempt("state", lambda: make_checkpoint(ledger))
     if statement is not None:
         data = json.dumps(statement.to_dict()).encode()
-        telling.attempt("checkpoint", lambda: write_new(home / CHECKPOINT, data))
+        telling.attempt("checkpoint", lambda: write_new_file(home / CHECKPOINT, data))
     seal(telling, ledger, "c1")
     telling.attempt("close", ledger.close)
 
 
 def everything(telling: Telling, home: Path) -> None:
     """All of it one after the other, with a log so short that it is often moved into the main file."""
-    import aver.ledger.connections
+    import aver.ledger.stores.sqlite.connections
 
-    aver.ledger.connections.LOG_PAGES = 12
+    aver.ledger.stores.sqlite.connections.LOG_PAGES = 12
     append(telling, home)
     rotate(telling, home)
     checkpoint(telling, home)

@@ -34,7 +34,7 @@ class Storm:
         self.next = {f"w{number}": 0 for number in range(WRITERS)}
         self._environment = {**os.environ, "AVER_LEDGER": url}
 
-    def round(self) -> None:
+    def verify_once(self) -> None:
         writers = {
             name: subprocess.Popen(
                 [sys.executable, str(WRITER), name, str(first)], stdout=subprocess.PIPE, env=self._environment
@@ -91,7 +91,7 @@ def rage(url: str, *, rounds: int, seed: int) -> Storm:
     """So many rounds on the ledger at a URL, which is made if it is not there."""
     storm = Storm(url, seed)
     for number in range(rounds):
-        storm.round()
+        storm.verify_once()
         if number % ROUNDS_UNTIL_CHECK == ROUNDS_UNTIL_CHECK - 1 or number == rounds - 1:
             with open_ledger(url) as ledger:
                 storm.check(ledger)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from aver import AverError, Capsule, Ledger, Sealed, open_ledger
-from aver.ledger.schema import PAGE_SIZE
+from aver.ledger.stores.sqlite.schema import PAGE_SIZE
 
 CHAIN = "demo.damage"
 RECORDS = 60

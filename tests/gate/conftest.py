@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent / "approvals"))  # for `approving`
 @pytest.fixture(autouse=True)
 def no_system_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever runs the tests may have a roster of their own in /etc."""
-    monkeypatch.setattr("aver.gate.approvals.system.SYSTEM_FILE", tmp_path / "nothing" / "approvals.toml")
+    monkeypatch.setattr("aver.gate.approvals.rules.SYSTEM_FILE", tmp_path / "nothing" / "approvals.toml")
 
 
 @pytest.fixture(autouse=True)

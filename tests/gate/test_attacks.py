@@ -16,9 +16,9 @@ from aver import Ledger
 from aver.clock import new_id
 from aver.gate.action import Action
 from aver.gate.approvals import approve
-from aver.gate.door import Answer, judge
+from aver.gate.ask import GateAnswer, ask_gate
+from aver.gate.decision_record import decision_chain
 from aver.gate.outcomes import record_outcome
-from aver.gate.record import decision_chain
 from aver.gate.session import LOOK_BACK
 
 SECRET = {"type": "file_read", "tool": "Read", "files": (".env",)}
@@ -35,13 +35,13 @@ def workspace(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def asked(ledger: Ledger, workspace: Path) -> Any:
-    def ask(action: dict[str, Any], **more: Any) -> Answer:
-        return judge(ledger, Action(**{"session": "s1", "workspace": str(workspace), **action, **more}))
+    def ask(action: dict[str, Any], **more: Any) -> GateAnswer:
+        return ask_gate(ledger, Action(**{"session": "s1", "workspace": str(workspace), **action, **more}))
 
     return ask
 
 
-def is_marked(answer: Answer) -> bool:
+def is_marked(answer: GateAnswer) -> bool:
     """Whether the session was known to have seen a secret."""
     return answer.decision.policy is not None and "egress-after-secret" in answer.decision.policy.rules
 
@@ -119,7 +119,7 @@ def test_a_secret_seen_while_a_human_was_asked_counts(ledger: Ledger, asked: Any
 # --- records that are forged
 
 
-def resealed(ledger: Ledger, answer: Answer, **changes: Any) -> None:
+def resealed(ledger: Ledger, answer: GateAnswer, **changes: Any) -> None:
     """Seal, with the ledger's own key, a decision like the given one that says something else."""
     content = answer.record.to_dict()
     content["id"] = new_id()

@@ -12,12 +12,12 @@ import aver
 from aver.gate.action import Action, Facts
 from aver.gate.decide import MAX_RETRIES, Gate, decide
 from aver.gate.decision import Thresholds
-from aver.gate.policy.bundle import load_bundle
-from aver.gate.record import decision_draft, judged_again, seal_decision
-from aver.gate.risk.features import measured_diff
+from aver.gate.decision_record import build_decision_draft, replay_decision, seal_decision
+from aver.gate.policy.bundle import load_policy_bundle
+from aver.gate.risk.features import measure_diff
 
 NOW = Facts(now="2026-01-05T09:00:00+00:00")
-GATE = Gate(bundle=load_bundle())
+GATE = Gate(bundle=load_policy_bundle())
 SMALL = "--- a/src/a.py\n+++ b/src/a.py\n@@ -1 +1 @@\n-x = 1\n+x = 2\n"
 LARGE = "--- a/src/a.py\n+++ b/src/a.py\n@@ -1,1 +1,200 @@\n-x = 1\n" + "".join(
     f"+    if x{number}:\n" for number in range(200)
@@ -79,7 +79,7 @@ def test_an_approval_lets_through_what_a_human_may_approve_and_nothing_else() ->
 
 
 def test_splitting_a_change_gains_nothing() -> None:
-    before = measured_diff(LARGE)
+    before = measure_diff(LARGE)
     facts = replace(NOW, changed=before.features.to_dict(), changed_files=before.sources)
     assert decide(edit(SMALL), facts, GATE).decision == "human_review"
 
@@ -106,9 +106,9 @@ def test_whatever_goes_wrong_is_a_refusal_that_says_so() -> None:
 @pytest.mark.parametrize(("asked", "word"), FIRST_DAY, ids=range(len(FIRST_DAY)))
 def test_a_sealed_decision_is_the_same_when_judged_again(asked: Action, word: str) -> None:
     decision = decide(asked, NOW, GATE)
-    draft, blobs = decision_draft(asked, NOW, GATE, decision)
+    draft, blobs = build_decision_draft(asked, NOW, GATE, decision)
     by_digest = {blob.digest: blob.data for blob in blobs}
-    again = judged_again(draft.to_dict(), by_digest.__getitem__)
+    again = replay_decision(draft.to_dict(), by_digest.__getitem__)
     assert again.status == "same", again.words
 
 
@@ -126,20 +126,21 @@ TAMPERINGS = {
 @pytest.mark.parametrize("name", TAMPERINGS)
 def test_a_decision_that_was_never_made_is_found_when_judged_again(name: str) -> None:
     decision = decide(edit(LARGE), NOW, GATE)
-    draft, blobs = decision_draft(edit(LARGE), NOW, GATE, decision)
+    draft, blobs = build_decision_draft(edit(LARGE), NOW, GATE, decision)
     by_digest = {blob.digest: blob.data for blob in blobs}
     content = draft.to_dict()
     TAMPERINGS[name](content["outcome"]["result"])
-    assert judged_again(content, by_digest.__getitem__).status == "other"
+    assert replay_decision(content, by_digest.__getitem__).status == "other"
 
 
 def test_masked_secrets_make_a_decision_unrepeatable_and_it_says_so() -> None:
     asked = bash("export API_TOKEN=abcdefgh12345678")
     decision = decide(asked, NOW, GATE)
-    draft, blobs = decision_draft(asked, NOW, GATE, decision)
+    draft, blobs = build_decision_draft(asked, NOW, GATE, decision)
     assert "abcdefgh12345678" not in str(draft.to_dict())
     assert (
-        judged_again(draft.to_dict(), {blob.digest: blob.data for blob in blobs}.__getitem__).status == "unrepeatable"
+        replay_decision(draft.to_dict(), {blob.digest: blob.data for blob in blobs}.__getitem__).status
+        == "unrepeatable"
     )
 
 
@@ -149,6 +150,6 @@ def test_a_decision_is_sealed_whether_it_lets_through_or_not(tmp_path: Path) -> 
             decision = decide(asked, NOW, GATE)
             record = seal_decision(ledger, asked, NOW, GATE, decision)
             assert record.kind == "gate.decision"
-            assert judged_again(record.to_dict(), ledger.blob).status == "same"
+            assert replay_decision(record.to_dict(), ledger.blob).status == "same"
         assert ledger.head("gate.s1").count == 3
         assert ledger.verify().status == "verified"

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aver.gate.action import ACTION_TYPES, Action, Facts
-from aver.gate.commands.model import EFFECTS, UNCLEAR
-from aver.gate.effects import PATHS_MAX, Effects, effects_of
-from aver.gate.tool_names import mcp_server, use_of
+from aver.gate.effects.effects import PATHS_MAX, Effects, find_effects
+from aver.gate.effects.tools import find_tool_profile, mcp_server
+from aver.gate.shell.model import EFFECTS, UNCLEAR
 from strategies import json_objects
 
 NOW = "2026-01-05T09:00:00+00:00"
@@ -25,7 +25,7 @@ def effects(tool: str = "", kind: str = "tool_call", **given: Any) -> Effects:
     facts = Facts(now=NOW, annotations=given.pop("annotations", {}), environment=env, links=links)
     trusted = given.pop("trusted", frozenset())
     action = Action(type=kind, tool=tool, workspace=WORKSPACE, **given)
-    return effects_of(action, facts, trusted=trusted)
+    return find_effects(action, facts, trusted=trusted)
 
 
 def call(tool: str, **arguments: Any) -> Effects:
@@ -105,7 +105,7 @@ def test_a_known_tool_does_what_it_does(found: Effects, classes: set[str]) -> No
 
 @pytest.mark.parametrize("name", ["Bash", "bash", "BASH", "write_file", "WriteFile", "write-file", "writeFile"])
 def test_names_are_compared_without_their_dress(name: str) -> None:
-    assert use_of(name) is not None
+    assert find_tool_profile(name) is not None
 
 
 def test_paths_are_placed() -> None:
@@ -402,11 +402,11 @@ def test_tools_that_run_nothing_load_no_parser() -> None:
     script = (
         "import sys\n"
         "from aver.gate.action import Action, Facts\n"
-        "from aver.gate.effects import effects_of\n"
+        "from aver.gate.effects.effects import effects_of\n"
         "action = Action(type='tool_call', tool='Read', arguments={'file_path': '/w/a'}, workspace='/w')\n"
         "assert effects_of(action, Facts(now='2026-01-05T09:00:00+00:00')).classes == {'read'}\n"
         "assert 'tree_sitter' not in sys.modules\n"
-        "assert 'aver.gate.commands.walk' not in sys.modules\n"
+        "assert 'aver.gate.shell.walk' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
 

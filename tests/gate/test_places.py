@@ -9,10 +9,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aver.gate.guarded_names import CLASSES, DIRECTORIES, FILES, PAIRS, PATTERNS, SUFFIXES
-from aver.gate.places import PATH_MAX, UNKNOWN, Ground, ground_from, holds, locate
+from aver.gate.effects.guarded_names import (
+    GUARDED_CLASSES,
+    GUARDED_DIRECTORIES,
+    GUARDED_FILES,
+    GUARDED_PAIRS,
+    GUARDED_PATTERNS,
+    GUARDED_SUFFIXES,
+)
+from aver.gate.effects.paths import (
+    PATH_MAX,
+    UNKNOWN_LOCATION,
+    PathRoots,
+    build_path_roots,
+    has_root_inside,
+    locate_path,
+)
 
-GROUND = Ground(workspace="/work/shop", home="/home/me", own=("/srv/aver-home", "/srv/books.db"))
+GROUND = PathRoots(workspace="/work/shop", home="/home/me", own=("/srv/aver-home", "/srv/books.db"))
 CWD = "/work/shop"
 
 
@@ -49,26 +63,26 @@ CWD = "/work/shop"
     ],
 )
 def test_a_path_is_placed(path: str, whole: str, where: str) -> None:
-    place = locate(path, CWD, GROUND)
+    place = locate_path(path, CWD, GROUND)
     assert (place.path, place.where) == (whole, where)
 
 
 @pytest.mark.parametrize("path", ["", "a\0b", "a/" * PATH_MAX, "/proc/self/cwd/a", ".*/a", ".?/a"])
 def test_what_cannot_be_placed_is_unknown(path: str) -> None:
-    assert locate(path, CWD, GROUND).where == "unknown"
+    assert locate_path(path, CWD, GROUND).where == "unknown"
 
 
 def test_without_a_directory_only_whole_paths_are_placed() -> None:
-    assert locate("a", None, GROUND).where == "unknown"
-    assert locate(".env", None, GROUND).classes == {"secret"}
-    assert locate("/work/shop/a", None, GROUND).where == "workspace"
+    assert locate_path("a", None, GROUND).where == "unknown"
+    assert locate_path(".env", None, GROUND).classes == {"secret"}
+    assert locate_path("/work/shop/a", None, GROUND).where == "workspace"
 
 
 def test_without_a_workspace_or_home_nothing_is_inside() -> None:
-    nowhere = Ground()
-    assert locate("/work/shop/a", "/work/shop", nowhere).where == "outside"
-    assert locate("~/.ssh/id_rsa", "/work", nowhere).classes == {"secret"}
-    assert locate("~/x", "/~", Ground(workspace="/work")).where == "outside"
+    nowhere = PathRoots()
+    assert locate_path("/work/shop/a", "/work/shop", nowhere).where == "outside"
+    assert locate_path("~/.ssh/id_rsa", "/work", nowhere).classes == {"secret"}
+    assert locate_path("~/x", "/~", PathRoots(workspace="/work")).where == "outside"
 
 
 @pytest.mark.parametrize(
@@ -129,7 +143,7 @@ def test_without_a_workspace_or_home_nothing_is_inside() -> None:
     ],
 )
 def test_a_path_is_guarded_by_its_names(path: str, classes: set[str]) -> None:
-    assert locate(path, CWD, GROUND).classes == classes
+    assert locate_path(path, CWD, GROUND).classes == classes
 
 
 @pytest.mark.parametrize(
@@ -153,50 +167,50 @@ def test_a_path_is_guarded_by_its_names(path: str, classes: set[str]) -> None:
     ],
 )
 def test_another_spelling_of_a_guarded_name_is_the_same(path: str) -> None:
-    assert "secret" in locate(path, CWD, GROUND).classes
+    assert "secret" in locate_path(path, CWD, GROUND).classes
 
 
 @pytest.mark.parametrize("path", ["*", "src/*", "*.py", "**/*.ts", "?", "[a-z]*.txt"])
 def test_a_pattern_that_may_match_anything_tells_nothing(path: str) -> None:
-    assert locate(path, CWD, GROUND).classes == frozenset()
+    assert locate_path(path, CWD, GROUND).classes == frozenset()
 
 
 def test_inside_a_system_directory_the_workspace_is_still_the_workspace() -> None:
-    place = locate("a.py", "/usr/src/app", Ground(workspace="/usr/src/app"))
+    place = locate_path("a.py", "/usr/src/app", PathRoots(workspace="/usr/src/app"))
     assert (place.where, place.classes) == ("workspace", frozenset())
 
 
 def test_settings_may_be_read_and_secrets_may_not() -> None:
-    assert locate(".claude/settings.json", CWD, GROUND).classes_for("read") == frozenset()
-    assert locate(".git/config", CWD, GROUND).classes_for("read") == frozenset()
-    assert locate(".env", CWD, GROUND).classes_for("read") == {"secret"}
-    assert locate(".git/config", CWD, GROUND).classes_for("write") == {"git", "hooks"}
+    assert locate_path(".claude/settings.json", CWD, GROUND).classes_for("read") == frozenset()
+    assert locate_path(".git/config", CWD, GROUND).classes_for("read") == frozenset()
+    assert locate_path(".env", CWD, GROUND).classes_for("read") == {"secret"}
+    assert locate_path(".git/config", CWD, GROUND).classes_for("write") == {"git", "hooks"}
 
 
 @pytest.mark.parametrize("path", ["/", "/work", "/work/shop", ".", "./*", "..", "~", "/home", "/*", "~/*"])
 def test_what_holds_everything_is_known(path: str) -> None:
-    assert holds(locate(path, CWD, GROUND), GROUND)
+    assert has_root_inside(locate_path(path, CWD, GROUND), GROUND)
 
 
 @pytest.mark.parametrize("path", ["src", "src/*", "/work/other", "/tmp", "*.py"])
 def test_what_does_not_is_not(path: str) -> None:
-    assert not holds(locate(path, CWD, GROUND), GROUND)
+    assert not has_root_inside(locate_path(path, CWD, GROUND), GROUND)
 
 
 def test_the_ground_comes_from_the_environment_that_is_given() -> None:
-    ground = ground_from("/w/", {"HOME": "/h", "AVER_HOME": "/a", "AVER_LEDGER": "sqlite:////l/x.db"})
-    assert ground == Ground(workspace="/w", home="/h", own=("/a", "/l/x.db"))
-    assert ground_from("w", {"HOME": "h"}) == Ground()
-    assert ground_from("", None) == Ground()
+    ground = build_path_roots("/w/", {"HOME": "/h", "AVER_HOME": "/a", "AVER_LEDGER": "sqlite:////l/x.db"})
+    assert ground == PathRoots(workspace="/w", home="/h", own=("/a", "/l/x.db"))
+    assert build_path_roots("w", {"HOME": "h"}) == PathRoots()
+    assert build_path_roots("", None) == PathRoots()
 
 
 def test_every_class_is_used_and_every_name_is_in_lower_case() -> None:
-    tables = (DIRECTORIES, FILES, PAIRS, PATTERNS, SUFFIXES)
+    tables = (GUARDED_DIRECTORIES, GUARDED_FILES, GUARDED_PAIRS, GUARDED_PATTERNS, GUARDED_SUFFIXES)
     used = {kind for table in tables for kinds in table.values() for kind in kinds}
-    assert used | {"system", "device", "root"} == set(CLASSES)
+    assert used | {"system", "device", "root"} == set(GUARDED_CLASSES)
     assert [name for table in tables for name in table if name != name.lower() or name.split() != [name]] == []
-    assert [name for name in PAIRS if name.count("/") != 1] == []
-    assert [name for table in (DIRECTORIES, FILES) for name in table if "/" in name] == []
+    assert [name for name in GUARDED_PAIRS if name.count("/") != 1] == []
+    assert [name for table in (GUARDED_DIRECTORIES, GUARDED_FILES) for name in table if "/" in name] == []
 
 
 names = st.sampled_from(["a", "b", "..", ".", "", ".env", "src", "*", "~"]) | st.text(
@@ -209,7 +223,7 @@ def test_a_path_without_links_is_placed_where_it_is(text: str, is_whole: bool) -
     path = f"/{text}" if is_whole else text
     if not path or path.startswith("~"):
         return
-    place = locate(path, CWD, GROUND)
+    place = locate_path(path, CWD, GROUND)
     expected = os.path.normpath(os.path.join(CWD, path)).replace("//", "/")
     if not expected.startswith("/proc/"):
         assert place.path == expected
@@ -219,19 +233,19 @@ def test_a_path_without_links_is_placed_where_it_is(text: str, is_whole: bool) -
 
 @given(st.text(max_size=40), st.none() | st.text(max_size=20))
 def test_any_text_is_placed(path: str, cwd: str | None) -> None:
-    place = locate(path, cwd, GROUND)
+    place = locate_path(path, cwd, GROUND)
     assert place.where in ("workspace", "temporary", "outside", "unknown")
-    assert place.classes <= set(CLASSES)
+    assert place.classes <= set(GUARDED_CLASSES)
 
 
 def test_what_is_unknown_is_in_no_class() -> None:
-    assert UNKNOWN.classes == frozenset()
-    assert UNKNOWN.matters
+    assert UNKNOWN_LOCATION.classes == frozenset()
+    assert UNKNOWN_LOCATION.matters
 
 
 @pytest.mark.parametrize("path", ["..\\..\\etc\\passwd", "C:\\Windows\\x", "\\\\host\\share", "src\\a.py"])
 def test_a_backslash_may_be_a_slash(path: str) -> None:
-    assert locate(path, "/work/shop", Ground(workspace="/work/shop")).where == "unknown"
+    assert locate_path(path, "/work/shop", PathRoots(workspace="/work/shop")).where == "unknown"
 
 
 @pytest.mark.parametrize(
@@ -245,7 +259,7 @@ def test_a_backslash_may_be_a_slash(path: str) -> None:
     ],
 )
 def test_other_systems_names_for_guarded_things(path: str, kind: str) -> None:
-    assert kind in locate(path, "/work/shop", Ground(workspace="/work/shop")).classes
+    assert kind in locate_path(path, "/work/shop", PathRoots(workspace="/work/shop")).classes
 
 
 @pytest.mark.parametrize(
@@ -261,10 +275,10 @@ def test_other_systems_names_for_guarded_things(path: str, kind: str) -> None:
     ],
 )
 def test_a_workspace_does_not_make_the_system_less(workspace: str, path: str, kind: str) -> None:
-    assert kind in locate(path, None, Ground(workspace=workspace)).classes
+    assert kind in locate_path(path, None, PathRoots(workspace=workspace)).classes
 
 
 @pytest.mark.parametrize("workspace", ["/usr/src/app", "/opt/shop", "/srv/shop", "/root/shop", "/var/www/shop", "/app"])
 def test_a_workspace_may_lie_where_software_lies(workspace: str) -> None:
-    place = locate("src/a.py", workspace, Ground(workspace=workspace))
+    place = locate_path("src/a.py", workspace, PathRoots(workspace=workspace))
     assert (place.where, place.classes) == ("workspace", frozenset())

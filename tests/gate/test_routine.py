@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from aver.gate.action import Action, Facts
-from aver.gate.effects import Effects, effects_of
+from aver.gate.effects.effects import Effects, find_effects
 
 NOW = Facts(now="2026-01-05T09:00:00+00:00")
 
 
 def effects(command: str, workspace: str = "/work/shop") -> Effects:
     action = Action(type="shell_exec", tool="Bash", arguments={"command": command}, workspace=workspace)
-    return effects_of(action, NOW)
+    return find_effects(action, NOW)
 
 
 BUILDS = """
@@ -340,4 +340,4 @@ def test_without_the_workspace_nothing_is_daily_work(workspace: str) -> None:
 def test_where_a_link_leads_counts() -> None:
     action = Action(type="shell_exec", tool="Bash", arguments={"command": "mkdir out/x"}, workspace="/work/shop")
     facts = Facts(now=NOW.now, links={"/work/shop/out/x": "/etc/x"})
-    assert "write" in effects_of(action, facts).classes
+    assert "write" in find_effects(action, facts).classes

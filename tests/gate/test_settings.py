@@ -6,21 +6,21 @@ from pathlib import Path
 
 import pytest
 
+from aver.config import load_config
 from aver.errors import BadInput
 from aver.gate.decision import Thresholds
-from aver.gate.settings import Settings, read_settings
-from aver.home import load_config
+from aver.gate.settings import GateSettings, read_gate_settings
 
 
-def settings(home: Path, text: str) -> Settings:
+def settings(home: Path, text: str) -> GateSettings:
     home.mkdir(mode=0o700, exist_ok=True)
     (home / "config.toml").write_text(text, encoding="utf-8")
-    return read_settings(load_config(home=home))
+    return read_gate_settings(load_config(home=home))
 
 
 def test_none_are_needed(tmp_path: Path) -> None:
-    assert read_settings(load_config(home=tmp_path)) == Settings()
-    assert Settings().thresholds == Thresholds(0.05, None)
+    assert read_gate_settings(load_config(home=tmp_path)) == GateSettings()
+    assert GateSettings().thresholds == Thresholds(0.05, None)
 
 
 def test_all_of_them(tmp_path: Path) -> None:
@@ -29,7 +29,7 @@ def test_all_of_them(tmp_path: Path) -> None:
         '[gate]\npolicy = "rules"\npass_below = 0.1\nskip_above = 1\nmax_retries = 5\ntrusted_servers = ["files"]\n'
         '[gate.groups]\nreviewers = ["a", "b"]\n',
     )
-    assert found == Settings(
+    assert found == GateSettings(
         policy=tmp_path / "rules",
         thresholds=Thresholds(0.1, 1.0),
         max_retries=5,

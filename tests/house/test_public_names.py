@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import aver
-from aver.verdict import codes
+from aver.verdict import load_codes
 
 SOURCE = Path(aver.__file__).parent
 
@@ -127,7 +127,7 @@ def finding_codes() -> Iterator[tuple[str, str]]:
 def test_every_code_in_use_is_explained() -> None:
     found = dict(finding_codes())
     assert len(found) > 12
-    assert {code: place for code, place in found.items() if code not in codes()} == {}
+    assert {code: place for code, place in found.items() if code not in load_codes()} == {}
 
 
 def test_codes_that_are_explained_are_documented_where_people_look() -> None:
@@ -135,4 +135,4 @@ def test_codes_that_are_explained_are_documented_where_people_look() -> None:
     if not docs.is_dir():
         pytest.skip("the documentation is not part of this copy")
     text = "".join(path.read_text("utf-8") for path in docs.rglob("*.md"))
-    assert [code for code in codes() if code not in text] == []
+    assert [code for code in load_codes() if code not in text] == []

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from aver.values import dataclass
+from aver.fast_dataclass import dataclass
 
 
 def made(decorator: Any) -> Any:

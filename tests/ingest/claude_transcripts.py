@@ -9,10 +9,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
-from aver.ingest.claude_code import ADAPTER
+from aver.agents.claude_code.transcripts import ADAPTER
+from aver.files.user_dirs import UserEnvironment
+from aver.ingest.agent_event import AgentEvent
 from aver.ingest.contract import Source
-from aver.ingest.deed import Deed
-from aver.surroundings import Surroundings
 
 SESSION = "5d2e8f30-7c11-4a52-9d3b-0a1b2c3d4e5f"
 PROJECT = "-w-shop"
@@ -163,22 +163,22 @@ def with_subagent(home: Path, layout: Layout) -> Path:
 
 
 def sources_in(home: Path, **environment: str) -> list[Source]:
-    return list(ADAPTER.locate(Surroundings(home, environment)))
+    return list(ADAPTER.locate(UserEnvironment(home, environment)))
 
 
-def deeds_of(source: Source) -> list[Deed]:
+def deeds_of(source: Source) -> list[AgentEvent]:
     turn = ADAPTER.turn(source)
     return [deed for raw in ADAPTER.read(source)() for deed in turn.take(raw)] + list(turn.end())
 
 
-def deeds_in(transcript: Transcript, folder: Path) -> list[Deed]:
+def deeds_in(transcript: Transcript, folder: Path) -> list[AgentEvent]:
     path = transcript.write(folder / f"{SESSION}.jsonl")
     return deeds_of(Source(tool=ADAPTER.tool, session=SESSION, path=path))
 
 
-def calls(deeds: Iterable[Deed]) -> dict[str, Deed]:
+def calls(deeds: Iterable[AgentEvent]) -> dict[str, AgentEvent]:
     return {deed.key: deed for deed in deeds if deed.what == "call"}
 
 
-def one_call(transcript: Transcript, folder: Path, call: str = "toolu_1") -> Deed:
+def one_call(transcript: Transcript, folder: Path, call: str = "toolu_1") -> AgentEvent:
     return calls(deeds_in(transcript, folder))[call]

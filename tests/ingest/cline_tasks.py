@@ -6,18 +6,18 @@ import json
 from pathlib import Path
 from typing import Any
 
-from aver.surroundings import Surroundings, user_data
+from aver.files.user_dirs import UserEnvironment, user_data_dir
 
 TASK = "1717000000000"
 MODEL = "claude-sonnet-4-5"
 
 
-def surroundings(home: Path, platform: str = "linux") -> Surroundings:
-    return Surroundings(home, {}, platform=platform)
+def surroundings(home: Path, platform: str = "linux") -> UserEnvironment:
+    return UserEnvironment(home, {}, platform=platform)
 
 
-def tasks_of(around: Surroundings, editor: str = "Code") -> Path:
-    return user_data(around, editor) / "globalStorage" / "saoudrizwan.claude-dev" / "tasks"
+def tasks_of(around: UserEnvironment, editor: str = "Code") -> Path:
+    return user_data_dir(around, editor) / "globalStorage" / "saoudrizwan.claude-dev" / "tasks"
 
 
 class Task:

@@ -9,18 +9,18 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from aver.surroundings import Surroundings, user_data
+from aver.files.user_dirs import UserEnvironment, user_data_dir
 
 CONVERSATION = "7c9e6679-7425-40de-944b-e07fc1f90ae7"
 MODEL = "claude-4.5-opus-high-thinking"
 
 
-def surroundings(home: Path, platform: str = "linux") -> Surroundings:
-    return Surroundings(home, {}, platform=platform)
+def surroundings(home: Path, platform: str = "linux") -> UserEnvironment:
+    return UserEnvironment(home, {}, platform=platform)
 
 
-def database_of(around: Surroundings) -> Path:
-    return user_data(around, "Cursor") / "globalStorage" / "state.vscdb"
+def database_of(around: UserEnvironment) -> Path:
+    return user_data_dir(around, "Cursor") / "globalStorage" / "state.vscdb"
 
 
 class Store:

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from aver.ingest.contract import Adapter, Reader, Source, Turn
-from aver.ingest.deed import Deed
+from aver.ingest.agent_event import AgentEvent
+from aver.ingest.contract import Adapter, RecordReader, Source, TranscriptParser
 
 
 class Follower:
     """Reads a source on, and keeps what it says."""
 
     def __init__(self, adapter: Adapter, source: Source) -> None:
-        self.reader: Reader = adapter.read(source)
-        self.turn: Turn = adapter.turn(source)
+        self.reader: RecordReader = adapter.read(source)
+        self.turn: TranscriptParser = adapter.turn(source)
         self.places: list[str] = []
 
-    def step(self) -> list[Deed]:
-        deeds: list[Deed] = []
+    def step(self) -> list[AgentEvent]:
+        deeds: list[AgentEvent] = []
         for record in self.reader():
             self.places.append(record.place)
             deeds += self.turn.take(record)
         return deeds
 
-    def all(self) -> list[Deed]:
+    def all(self) -> list[AgentEvent]:
         return [*self.step(), *self.turn.end()]

@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from aver.ingest.contract import Adapter, Raw, Source, line_key
-from aver.ingest.deed import Call, Deed, Prompt, unknown
-from aver.ingest.lines import LineReader
-from aver.ingest.records import UNREADABLE, parsed
-from aver.surroundings import Surroundings
+from aver.files.user_dirs import UserEnvironment
+from aver.ingest.agent_event import AgentCall, AgentEvent, Prompt, build_unknown_event
+from aver.ingest.contract import Adapter, RawRecord, Source, line_key
+from aver.ingest.json_lines import LineReader
+from aver.ingest.tolerant_json import UNREADABLE, parse_json
 
 TOOL = "ticker"
 
@@ -28,13 +28,13 @@ class Ticker:
         self._prompt: Prompt | None = None
         self._begun: dict[str, tuple[dict[str, Any], str]] = {}
 
-    def take(self, raw: Raw) -> Iterator[Deed]:
-        record = parsed(raw)
+    def take(self, raw: RawRecord) -> Iterator[AgentEvent]:
+        record = parse_json(raw)
         if record is UNREADABLE or not isinstance(record, dict):
-            yield unknown(raw.place, "", raw.data.decode("utf-8", "replace"), key=line_key(raw))
+            yield build_unknown_event(raw.place, "", raw.data.decode("utf-8", "replace"), key=line_key(raw))
         elif "say" in record:
             self._prompt = Prompt(key=f"p{raw.place}", text=record["say"])
-            yield Deed(
+            yield AgentEvent(
                 what="prompt", key=f"p{raw.place}", summary=record["say"], text=record["say"], places=(raw.place,)
             )
         elif "call" in record:
@@ -43,18 +43,20 @@ class Ticker:
             begun, place = self._begun.pop(record["done"], ({}, raw.place))
             yield deed_of(record["done"], begun, record, self._prompt, tuple(dict.fromkeys((place, raw.place))))
         elif "junk" not in record:
-            yield unknown(raw.place, next(iter(record), ""), record, key=line_key(raw))
+            yield build_unknown_event(raw.place, next(iter(record), ""), record, key=line_key(raw))
 
-    def end(self) -> Iterator[Deed]:
+    def end(self) -> Iterator[AgentEvent]:
         for key, (begun, place) in self._begun.items():
-            call = Call(tool=begun["tool"], id=key, arguments=begun.get("in", {}))
-            yield Deed(what="call", key=key, summary=begun["tool"], prompt=self._prompt, call=call, places=(place,))
+            call = AgentCall(tool=begun["tool"], id=key, arguments=begun.get("in", {}))
+            yield AgentEvent(
+                what="call", key=key, summary=begun["tool"], prompt=self._prompt, call=call, places=(place,)
+            )
 
 
 def deed_of(
     key: str, begun: Mapping[str, Any], done: Mapping[str, Any], prompt: Prompt | None, places: tuple[str, ...]
-) -> Deed:
-    call = Call(
+) -> AgentEvent:
+    call = AgentCall(
         tool=begun.get("tool", "?"),
         id=key,
         arguments=begun.get("in", {}),
@@ -62,12 +64,12 @@ def deed_of(
         ok=not done.get("bad"),
         diff=done.get("diff"),
     )
-    return Deed(
+    return AgentEvent(
         what="call", key=key, summary=call.tool, prompt=prompt, call=call, places=places, launched=done.get("agent", "")
     )
 
 
-def located(around: Surroundings) -> Iterable[Source]:
+def located(around: UserEnvironment) -> Iterable[Source]:
     for path in sorted((around.home / "ticks").glob("*.jsonl")):
         yield source_at(path)
 

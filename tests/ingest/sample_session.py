@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from aver.gate.action import Action
-from aver.gate.door import judge
-from aver.ingest.contract import Adapter, Raw, Source
-from aver.ingest.deed import Allowed, Call, Deed, Prompt, Tokens, unknown
-from aver.ingest.diffs import unified
-from aver.ingest.lines import LineReader
-from aver.ingest.sealing import Follower
-from aver.ingest.told import seal_deed
+from aver.gate.ask import ask_gate
+from aver.ingest.agent_event import AgentCall, AgentEvent, Permission, Prompt, Tokens, build_unknown_event
+from aver.ingest.contract import Adapter, RawRecord, Source
+from aver.ingest.diffs import unified_diff
+from aver.ingest.json_lines import LineReader
+from aver.ingest.seal import TranscriptFollower
 from aver.ledger import Ledger
 from tampering import unguarded
 
@@ -21,27 +20,35 @@ TOOL, SESSION = "claude-code", "5d2e8f30"
 
 ASKED = Prompt(key="u1", text="Make totals round half up\nand add a test for it")
 
-DIFF = unified("sum.py", "def total(xs):\n    return round(sum(xs))\n", "def total(xs):\n    return half_up(sum(xs))\n")
+DIFF = unified_diff(
+    "sum.py", "def total(xs):\n    return round(sum(xs))\n", "def total(xs):\n    return half_up(sum(xs))\n"
+)
 
 
 class _Script:
-    def __init__(self, deeds: Sequence[Deed]) -> None:
+    def __init__(self, deeds: Sequence[AgentEvent]) -> None:
         self._deeds = deeds
 
-    def take(self, raw: Raw) -> Iterable[Deed]:
+    def take(self, raw: RawRecord) -> Iterable[AgentEvent]:
         deed = self._deeds[int(raw.place) - 1]
-        return [Deed(**{**_fields(deed), "places": (raw.place,)})]
+        return [AgentEvent(**{**_fields(deed), "places": (raw.place,)})]
 
-    def end(self) -> Iterator[Deed]:
+    def end(self) -> Iterator[AgentEvent]:
         return iter(())
 
 
-def _fields(deed: Deed) -> dict[str, Any]:
-    return {name: getattr(deed, name) for name in Deed.__slots__}
+def _fields(deed: AgentEvent) -> dict[str, Any]:
+    return {name: getattr(deed, name) for name in AgentEvent.__slots__}
 
 
 def seal(
-    ledger: Ledger, folder: Path, deeds: Sequence[Deed], *, tool: str = TOOL, session: str = SESSION, agent: str = ""
+    ledger: Ledger,
+    folder: Path,
+    deeds: Sequence[AgentEvent],
+    *,
+    tool: str = TOOL,
+    session: str = SESSION,
+    agent: str = "",
 ) -> None:
     """Seal these deeds as those of one transcript."""
     path = folder / f"{session}~{agent}.jsonl"
@@ -55,35 +62,41 @@ def seal(
         turn=lambda source: _Script(deeds),
         places=lambda around: (),
     )
-    following = Follower(ledger, adapter, Source(tool=tool, session=session, path=path, agent=agent))
+    following = TranscriptFollower(ledger, adapter, Source(tool=tool, session=session, path=path, agent=agent))
     following.step()
     following.end()
 
 
-def with_agent(deed: Deed, agent: str) -> Deed:
-    return Deed(**{**_fields(deed), "agent": agent})
+def with_agent(deed: AgentEvent, agent: str) -> AgentEvent:
+    return AgentEvent(**{**_fields(deed), "agent": agent})
 
 
-def prompt(text: str, *, key: str = "u1", at: str | None = "2026-05-31T09:00:00Z", **more: Any) -> Deed:
-    return Deed(what="prompt", key=key, summary=text.partition("\n")[0], text=text, at=at, **more)
+def prompt(text: str, *, key: str = "u1", at: str | None = "2026-05-31T09:00:00Z", **more: Any) -> AgentEvent:
+    return AgentEvent(what="prompt", key=key, summary=text.partition("\n")[0], text=text, at=at, **more)
 
 
-def answer(text: str, *, key: str = "a1", at: str | None = "2026-05-31T09:09:00Z", **more: Any) -> Deed:
-    return Deed(what="answer", key=key, summary=text.partition("\n")[0][:80], text=text, at=at, **more)
+def answer(text: str, *, key: str = "a1", at: str | None = "2026-05-31T09:09:00Z", **more: Any) -> AgentEvent:
+    return AgentEvent(what="answer", key=key, summary=text.partition("\n")[0][:80], text=text, at=at, **more)
 
 
 def call(
     key: str, tool: str = "Bash", *, summary: str = "", at: str | None = "2026-05-31T09:01:00Z", **more: Any
-) -> Deed:
+) -> AgentEvent:
     """A call; what belongs to `Call` may be given beside what belongs to `Deed`."""
     own = {name: more.pop(name) for name in ("arguments", "result", "ok", "error", "diff") if name in more}
     own.setdefault("ok", True)
-    return Deed(
-        what="call", key=key, summary=summary or tool, at=at, call=Call(tool=tool, id=key, **own), prompt=ASKED, **more
+    return AgentEvent(
+        what="call",
+        key=key,
+        summary=summary or tool,
+        at=at,
+        call=AgentCall(tool=tool, id=key, **own),
+        prompt=ASKED,
+        **more,
     )
 
 
-def command(key: str, line: str, out: str = "", code: int = 0, **more: Any) -> Deed:
+def command(key: str, line: str, out: str = "", code: int = 0, **more: Any) -> AgentEvent:
     failed = {"ok": False, "error": f"exit code {code}"} if code else {}
     return call(
         key,
@@ -96,7 +109,7 @@ def command(key: str, line: str, out: str = "", code: int = 0, **more: Any) -> D
     )
 
 
-def edit(key: str, path: str = "sum.py", diff: str = DIFF, **more: Any) -> Deed:
+def edit(key: str, path: str = "sum.py", diff: str = DIFF, **more: Any) -> AgentEvent:
     return call(
         key,
         "Edit",
@@ -115,7 +128,7 @@ def spent(tokens_in: int = 1000, tokens_out: int = 50, cost: float | None = 0.02
 
 def rich(ledger: Ledger, folder: Path, *, session: str = SESSION) -> None:
     """A session with one of everything: asked, thought, edited, run, failed, denied, delegated, unknown, answered."""
-    by_mode = Allowed(by="policy", reference="permission_mode=acceptEdits")
+    by_mode = Permission(by="policy", reference="permission_mode=acceptEdits")
     child = [
         prompt("Find total()", key="k1", at="2026-05-31T09:02:01Z"),
         command("k2", "ls", "sum.py\n", at="2026-05-31T09:02:02Z", tokens=spent(200, 10, None)),
@@ -150,11 +163,11 @@ def rich(ledger: Ledger, folder: Path, *, session: str = SESSION) -> None:
             arguments={"command": "rm -rf /"},
             ok=False,
             error="The user does not want this",
-            allowed=Allowed(by="human_approved", denied=True),
+            allowed=Permission(by="human_approved", denied=True),
             at="2026-05-31T09:03:00Z",
         ),
         call("c5", "Read", summary="Read: big.txt", result="line of text\n" * 5000, at="2026-05-31T09:04:00Z"),
-        unknown("7", "novelty", {"type": "novelty", "x": 1}, key="at-7"),
+        build_unknown_event("7", "novelty", {"type": "novelty", "x": 1}, key="at-7"),
         answer("Done: totals round half up.", model="claude-opus-4-8", tokens=spent(2000, 70, 0.05)),
     ]
     seal(ledger, folder, main, session=session)
@@ -165,7 +178,7 @@ def asked_of_the_gate(ledger: Ledger, line: str, *, session: str = SESSION, work
     action = Action(
         type="shell_exec", tool="Bash", arguments={"command": line}, session=session, workspace=workspace, caller=TOOL
     )
-    return judge(ledger, action).decision.decision
+    return ask_gate(ledger, action).decision.decision
 
 
 def tampered(ledger: Ledger, chain: str, canonical: bytes | None = None) -> None:
@@ -180,7 +193,7 @@ def tampered(ledger: Ledger, chain: str, canonical: bytes | None = None) -> None
 __all__ = [
     "SESSION",
     "TOOL",
-    "Deed",
+    "AgentEvent",
     "answer",
     "asked_of_the_gate",
     "call",
@@ -189,7 +202,7 @@ __all__ = [
     "prompt",
     "rich",
     "seal",
-    "seal_deed",
+    "seal_hook_event",
     "spent",
     "tampered",
     "with_agent",

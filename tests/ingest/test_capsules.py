@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from aver.capsule.blobs import INLINE_MAX, blob_references
-from aver.ingest.deed import Allowed, Call, Deed, Prompt, Tokens
-from aver.ingest.drafting import HEAVY
-from aver.ingest.told import seal_deed
+from aver.ingest import draft as draft_module
+from aver.ingest.agent_event import AgentCall, AgentEvent, Permission, Prompt, Tokens
+from aver.ingest.seal import seal_event
 from aver.ledger import Ledger, open_ledger
 
 SECRET = "ghp_" + "a1B2" * 9
@@ -29,14 +29,14 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
 
 def sealed(ledger: Ledger, **deed: Any) -> dict[str, Any]:
     facts: dict[str, Any] = {"what": "call", "key": "k1", "summary": "Bash: ls", "at": AT, **deed}
-    content = seal_deed(ledger, "claude-code", "5d2e", Deed(**facts)).to_dict()
+    content = seal_event(ledger, "claude-code", "5d2e", AgentEvent(**facts)).to_dict()
     assert ledger.verify().status == "verified"
     assert ledger.verify().check("profile").reason.startswith("cps: ")
     return content
 
 
-def call(**more: Any) -> Call:
-    return Call(**{"tool": "Bash", "id": "toolu_1", "arguments": {"command": "ls"}, "ok": True, **more})
+def call(**more: Any) -> AgentCall:
+    return AgentCall(**{"tool": "Bash", "id": "toolu_1", "arguments": {"command": "ls"}, "ok": True, **more})
 
 
 def test_all_six_sections_of_a_call(ledger: Ledger) -> None:
@@ -49,7 +49,7 @@ def test_all_six_sections_of_a_call(ledger: Ledger) -> None:
         model="claude-opus-4-8",
         duration_ms=40,
         tokens=Tokens(input=20_926, output=96, cost_usd=0.5, native={"cache_read_input_tokens": 20_110}),
-        allowed=Allowed(by="policy", reference="permission_mode=acceptEdits"),
+        allowed=Permission(by="policy", reference="permission_mode=acceptEdits"),
         side_effects=("ran ls",),
         environment={"cwd": "/w/app", "git_branch": "main", "checkpoint": "9c1b"},
     )
@@ -117,7 +117,7 @@ def test_an_edit_has_its_diff_and_its_lines(ledger: Ledger) -> None:
         ({"call": call(ok=False)}, "failure", "the tool reported an error", False),
         ({"call": call(ok=None)}, "pending", "OUTCOME_UNKNOWN", False),
         ({"call": call(ok=True), "status": "partial"}, "partial", None, True),
-        ({"call": call(ok=False), "allowed": Allowed(by="unknown", denied=True)}, "blocked", "denied", False),
+        ({"call": call(ok=False), "allowed": Permission(by="unknown", denied=True)}, "blocked", "denied", False),
     ],
     ids=str.split("success failure unsaid pending partial denied"),
 )
@@ -130,7 +130,7 @@ def test_how_a_call_ended(ledger: Ledger, facts: Any, status: str, error: str | 
 
 @pytest.mark.parametrize("by", ["human_approved", "policy", "autonomous", "unknown"])
 def test_who_allowed_it_is_said_as_it_is_known(ledger: Ledger, by: Any) -> None:
-    authority = sealed(ledger, call=call(), allowed=Allowed(by=by))["authority"]
+    authority = sealed(ledger, call=call(), allowed=Permission(by=by))["authority"]
     assert (authority["type"], authority["policy_reference"], authority["approver"]) == (by, None, None)
 
 
@@ -213,7 +213,7 @@ def test_what_is_heavy_is_kept_beside_it_and_masked_too(ledger: Ledger, result: 
 
 
 def test_what_is_not_heavy_stays(ledger: Ledger) -> None:
-    result = {"rows": ["x" * (HEAVY // 4)] * 3, "text": "y" * (INLINE_MAX // 4)}
+    result = {"rows": ["x" * (draft_module.INLINE_MAX // 4)] * 3, "text": "y" * (INLINE_MAX // 4)}
     content = sealed(ledger, call=call(result=result))
     assert content["execution"]["tool_calls"][0]["result"] == result
 

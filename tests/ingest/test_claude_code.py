@@ -29,12 +29,12 @@ from claude_transcripts import (
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from aver.ingest.claude_code import ADAPTER
-from aver.ingest.contract import Source, raw
-from aver.ingest.deed import Deed
-from aver.ingest.sealing import Follower
+from aver.agents.claude_code.transcripts import ADAPTER
+from aver.files.user_dirs import UserEnvironment
+from aver.ingest.agent_event import AgentEvent
+from aver.ingest.contract import Source, record_from_bytes
+from aver.ingest.seal import TranscriptFollower
 from aver.ledger import open_ledger
-from aver.surroundings import Surroundings
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def test_another_directory_can_be_named(tmp_path: Path, transcript: Transcript) 
     assert sources_in(tmp_path) == []
     found = sources_in(tmp_path, CLAUDE_CONFIG_DIR=str(tmp_path / "elsewhere"))
     assert [source.session for source in found] == ["s1"]
-    around = Surroundings(tmp_path, {"CLAUDE_CONFIG_DIR": str(tmp_path / "elsewhere")})
+    around = UserEnvironment(tmp_path, {"CLAUDE_CONFIG_DIR": str(tmp_path / "elsewhere")})
     assert list(ADAPTER.places(around)) == [tmp_path / "elsewhere" / "projects"]
 
 
@@ -194,7 +194,10 @@ def test_an_answer_is_told_when_the_message_is_over(tmp_path: Path, transcript: 
     transcript.message("msg_1", thinking("Hm."), text("It is done."), stop_reason="end_turn")
     transcript.message("msg_2", text("Nobody said why it stopped."))
     transcript.prompt("And now?")
-    told = [[deed.summary for deed in turn.take(raw(str(n), line))] for n, line in enumerate(transcript.lines, 1)]
+    told = [
+        [deed.summary for deed in turn.take(record_from_bytes(str(n), line))]
+        for n, line in enumerate(transcript.lines, 1)
+    ]
     assert told == [[], ["It is done."], [], ["Nobody said why it stopped.", "prompt: And now?"]]
 
 
@@ -240,14 +243,14 @@ def test_a_call_without_a_result_is_told_at_the_end_and_may_still_get_one(tmp_pa
     transcript = Transcript()
     transcript.message("msg_1", use("t1", "Bash", command="sleep 9"))
     turn = ADAPTER.turn(Source(tool="claude-code", session=SESSION, path=tmp_path))
-    assert list(turn.take(raw("1", transcript.lines[0]))) == []
+    assert list(turn.take(record_from_bytes("1", transcript.lines[0]))) == []
     (deed,) = turn.end()
     assert deed.call is not None
     assert (deed.key, deed.call.ok, deed.status, deed.side_effects) == ("t1", None, "pending", ())
     assert deed.tokens is not None
     assert list(turn.end()) == []
     transcript.result("t1", "woke up")
-    (late,) = turn.take(raw("2", transcript.lines[1]))
+    (late,) = turn.take(record_from_bytes("2", transcript.lines[1]))
     assert late.call is not None
     assert (late.key, late.call.ok, late.tokens) == ("t1", True, None)
 
@@ -305,7 +308,7 @@ def test_a_torn_last_line_waits_for_its_end(tmp_path: Path, transcript: Transcri
 def test_a_line_that_is_too_large_is_kept_by_its_digest(
     tmp_path: Path, transcript: Transcript, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aver.ingest.lines.RECORD_MAX", 1024 * 1024)
+    monkeypatch.setattr("aver.ingest.json_lines.RECORD_MAX", 1024 * 1024)
     transcript.prompt("x" * 3 * 1024 * 1024)
     transcript.prompt("after")
     huge, after = deeds_in(transcript, tmp_path)
@@ -391,7 +394,7 @@ def test_a_session_is_sealed_once_with_its_subagents(tmp_path: Path, layout: Lay
     with_subagent(tmp_path, layout)
     with open_ledger(tmp_path / "ledger.db", home=tmp_path / "home") as ledger:
         for source in sources_in(tmp_path) * 2:
-            Follower(ledger, ADAPTER, source).step()
+            TranscriptFollower(ledger, ADAPTER, source).step()
         (agent,) = {name for name in ledger.chains() if name not in ("meta", "keys", f"claude-code.{SESSION}")}
         main = [record.to_dict() for record in ledger.read(f"claude-code.{SESSION}")]
         sub = [record.to_dict() for record in ledger.read(agent)]
@@ -408,11 +411,13 @@ def test_a_session_is_sealed_once_with_its_subagents(tmp_path: Path, layout: Lay
     assert task["id"] in {content["parent_id"] for content in sub}
 
 
-def hold(lines: list[bytes]) -> list[Deed]:
+def hold(lines: list[bytes]) -> list[AgentEvent]:
     """Whatever the lines are, they are read, and every deed has a key of its own."""
     for agent in ("", "a1"):
         turn = ADAPTER.turn(Source(tool="claude-code", session=SESSION, path=Path("x"), agent=agent))
-        deeds = [deed for number, line in enumerate(lines, 1) for deed in turn.take(raw(str(number), line))]
+        deeds = [
+            deed for number, line in enumerate(lines, 1) for deed in turn.take(record_from_bytes(str(number), line))
+        ]
         deeds += turn.end()
         assert all(deed.key for deed in deeds)
         assert len({deed.key for deed in deeds}) == len(deeds)
@@ -499,4 +504,4 @@ def test_pipes_beside_transcripts_hang_nothing(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / ".claude" / "settings.json")
     os.mkfifo(path.with_name("agent-x.jsonl"))
     assert [source.launched_by for source in sources_in(tmp_path)] == ["", ""]
-    assert ADAPTER.deletes_after(Surroundings(tmp_path, {})) == 30
+    assert ADAPTER.deletes_after(UserEnvironment(tmp_path, {})) == 30

@@ -13,7 +13,7 @@ from claude_transcripts import (
     text,
 )
 
-from aver.ingest.claude_words import of_user
+from aver.agents.claude_code.messages import classify_user
 
 
 @pytest.fixture
@@ -155,9 +155,9 @@ def test_settings_are_told_when_they_change(tmp_path: Path, transcript: Transcri
 
 def test_a_command_with_many_beginnings_of_arguments_is_read_at_once() -> None:
     text = "<command-name>/x</command-name>" + "<command-args>" * 200_000
-    said = of_user({}, text)
+    said = classify_user({}, text)
     assert said is not None
     assert said.summary == "prompt: /x"
-    whole = of_user({}, "<command-name>/x</command-name><command-args>y z</command-args>")
+    whole = classify_user({}, "<command-name>/x</command-name><command-args>y z</command-args>")
     assert whole is not None
     assert whole.summary == "prompt: /x y z"

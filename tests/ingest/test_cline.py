@@ -14,27 +14,27 @@ from following import Follower
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aver.ingest.cline import ADAPTER, SERVERS
-from aver.ingest.cline_calls import xml_calls
-from aver.ingest.cline_turn import OPEN_MAX
-from aver.ingest.contract import Source, raw
-from aver.ingest.deed import Deed
+from aver.agents.cline.api_calls import parse_xml_calls
+from aver.agents.cline.task_parser import OPEN_MAX
+from aver.agents.cline.tasks import ADAPTER, SERVERS
+from aver.files.user_dirs import UserEnvironment
+from aver.ingest.agent_event import AgentEvent
+from aver.ingest.contract import Source, record_from_bytes
 from aver.ledger import open_ledger
-from aver.surroundings import Surroundings
 
 
 @pytest.fixture
-def around(tmp_path: Path) -> Surroundings:
+def around(tmp_path: Path) -> UserEnvironment:
     return surroundings(tmp_path)
 
 
 @pytest.fixture(params=["native", "xml"])
-def task(request: pytest.FixtureRequest, around: Surroundings) -> Task:
+def task(request: pytest.FixtureRequest, around: UserEnvironment) -> Task:
     return Task(tasks_of(around), native=request.param == "native")
 
 
 @pytest.fixture
-def native(around: Surroundings) -> Task:
+def native(around: UserEnvironment) -> Task:
     return Task(tasks_of(around))
 
 
@@ -43,21 +43,23 @@ def source_of(task: Task) -> Source:
     return Source(tool="cline", session=TASK, path=path, appends=False)
 
 
-def deeds_of(task: Task) -> list[Deed]:
+def deeds_of(task: Task) -> list[AgentEvent]:
     return Follower(ADAPTER, source_of(task)).all()
 
 
-def calls(deeds: Iterable[Deed]) -> list[Deed]:
+def calls(deeds: Iterable[AgentEvent]) -> list[AgentEvent]:
     return [deed for deed in deeds if deed.what == "call"]
 
 
-def the_call(task: Task) -> Deed:
+def the_call(task: Task) -> AgentEvent:
     (deed,) = calls(deeds_of(task))
     assert deed.call is not None
     return deed
 
 
-def one_call(task: Task, kind: str, sort: str, shown: Any, name: str, arguments: dict[str, Any], result: Any) -> Deed:
+def one_call(
+    task: Task, kind: str, sort: str, shown: Any, name: str, arguments: dict[str, Any], result: Any
+) -> AgentEvent:
     task.begin()
     task.request()
     task.show(kind, sort, shown)
@@ -103,7 +105,7 @@ def test_tasks_on_servers_and_of_the_command_line_are_found(tmp_path: Path) -> N
     assert {source.session for source in ADAPTER.locate(around)} == {str(number) for number in range(len(SERVERS) + 1)}
 
 
-def test_the_stamp_changes_with_any_of_the_files(native: Task, around: Surroundings) -> None:
+def test_the_stamp_changes_with_any_of_the_files(native: Task, around: UserEnvironment) -> None:
     native.begin()
     native.write()
     (before,) = ADAPTER.locate(around)
@@ -516,7 +518,7 @@ def test_it_is_told_as_it_happens_and_the_same_as_afterwards(task: Task, tmp_pat
     final = Task(tmp_path / "final", native=task.native)
     whole(final)
     live = Follower(ADAPTER, source_of(task))
-    deeds: list[Deed] = []
+    deeds: list[AgentEvent] = []
     task.metadata()
     api = iter(final.api)
     for message in final.ui:
@@ -627,7 +629,7 @@ def test_later_output_of_a_command_is_not_lost(native: Task) -> None:
 
 
 def test_it_is_sealed(native: Task, tmp_path: Path) -> None:
-    from aver.ingest.sealing import Follower as Sealer
+    from aver.ingest.seal import TranscriptFollower as Sealer
 
     whole(native)
     source = source_of(native)
@@ -641,8 +643,8 @@ def test_it_is_sealed(native: Task, tmp_path: Path) -> None:
 
 def test_a_task_that_goes_on_still_reconciles(native: Task, tmp_path: Path) -> None:
     """Cline adds to what it keeps of a task's surroundings; what was shown and said stays."""
-    from aver.ingest.reconciling import reconcile
-    from aver.ingest.sealing import Follower as Sealer
+    from aver.ingest.reconcile import reconcile
+    from aver.ingest.seal import TranscriptFollower as Sealer
 
     whole(native)
     source = source_of(native)
@@ -662,9 +664,9 @@ def test_a_task_that_goes_on_still_reconciles(native: Task, tmp_path: Path) -> N
 def test_xml_that_holds_its_own_marks_is_read() -> None:
     content = "<a>\n</content>\n</write_to_file> is text"
     text = f"First.\n<write_to_file>\n<path>x.md</path>\n<content>\n{content}\n</content>\n</write_to_file>"
-    assert list(xml_calls(text)) == [("write_to_file", {"path": "x.md", "content": content})]
-    assert list(xml_calls("<read_file>\n<path>a.py</path>")) == []
-    assert list(xml_calls("no call at all <b>bold</b>")) == []
+    assert list(parse_xml_calls(text)) == [("write_to_file", {"path": "x.md", "content": content})]
+    assert list(parse_xml_calls("<read_file>\n<path>a.py</path>")) == []
+    assert list(parse_xml_calls("no call at all <b>bold</b>")) == []
 
 
 # --- anything
@@ -709,7 +711,7 @@ def test_whatever_a_task_says_it_is_read(sample: Task, data: st.DataObject) -> N
 @given(st.lists(st.binary(max_size=60), max_size=4), st.sampled_from(["ui", "api", "metadata", "else"]))
 def test_whatever_a_record_is_it_is_taken(data: list[bytes], sort: str) -> None:
     turn = ADAPTER.turn(Source(tool="cline", session="s", path=Path("ui_messages.json"), appends=False))
-    deeds = [deed for number, one in enumerate(data) for deed in turn.take(raw(f"{sort}:{number}", one))]
+    deeds = [deed for number, one in enumerate(data) for deed in turn.take(record_from_bytes(f"{sort}:{number}", one))]
     keys = [deed.key for deed in [*deeds, *turn.end()]]
     assert all(keys)
     assert len(keys) == len(set(keys))
@@ -754,6 +756,8 @@ def test_calls_that_never_come_to_an_end_are_given_out(native: Task) -> None:
         native.show("say", "tool", tool("readFile", f"p{number}"))
     path = native.write()
     turn = ADAPTER.turn(Source(tool="cline", session=TASK, path=path, appends=False))
-    records = [raw(f"ui:{number}", json.dumps(message).encode()) for number, message in enumerate(native.ui)]
+    records = [
+        record_from_bytes(f"ui:{number}", json.dumps(message).encode()) for number, message in enumerate(native.ui)
+    ]
     told = [deed for record in records for deed in turn.take(record) if deed.what == "call"]
     assert [deed.call.arguments["path"] for deed in told if deed.call] == ["p0", "p1", "p2"]

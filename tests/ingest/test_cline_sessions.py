@@ -11,14 +11,14 @@ from following import Follower
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aver.ingest.cline import ADAPTER
-from aver.ingest.cline_conversation import SessionTurn
-from aver.ingest.contract import Source, raw
-from aver.ingest.deed import Deed
-from aver.ingest.reconciling import reconcile
-from aver.ingest.sealing import Follower as Sealer
+from aver.agents.cline.session_parser import SessionParser
+from aver.agents.cline.tasks import ADAPTER
+from aver.files.user_dirs import UserEnvironment
+from aver.ingest.agent_event import AgentEvent
+from aver.ingest.contract import Source, record_from_bytes
+from aver.ingest.reconcile import reconcile
+from aver.ingest.seal import TranscriptFollower as Sealer
 from aver.ledger import open_ledger
-from aver.surroundings import Surroundings
 
 SESSION = "1785320464923_k3x9a"
 MODEL = {"id": "claude-sonnet-4-5", "provider": "anthropic"}
@@ -34,7 +34,7 @@ class Session:
         self.directory.mkdir(parents=True, exist_ok=True)
         self.name, self.agent = name, agent
         self.messages: list[dict[str, Any]] = []
-        self.manifest: dict[str, Any] = {
+        self.read_manifest: dict[str, Any] = {
             "version": 1,
             "session_id": name,
             "source": "cli",
@@ -71,8 +71,8 @@ class Session:
         whole = {**own, "messages": self.messages, "system_prompt": "You are Cline."}
         path = self.directory / f"{self.agent or self.name}.messages.json"
         path.write_text(f"{json.dumps(whole, indent=2, ensure_ascii=False)}\n")
-        (self.directory / f"{self.name}.json").write_text(f"{json.dumps(self.manifest, indent=2)}\n")
-        around = Surroundings(self.directory.parents[3], {})
+        (self.directory / f"{self.name}.json").write_text(f"{json.dumps(self.read_manifest, indent=2)}\n")
+        around = UserEnvironment(self.directory.parents[3], {})
         return next(source for source in ADAPTER.locate(around) if source.path == path)
 
 
@@ -81,11 +81,11 @@ def session(tmp_path: Path) -> Session:
     return Session(tmp_path)
 
 
-def deeds_of(session: Session) -> list[Deed]:
+def deeds_of(session: Session) -> list[AgentEvent]:
     return Follower(ADAPTER, session.write()).all()
 
 
-def the_call(session: Session) -> Deed:
+def the_call(session: Session) -> AgentEvent:
     [deed] = [deed for deed in deeds_of(session) if deed.what == "call"]
     assert deed.call is not None
     return deed
@@ -108,7 +108,7 @@ def op(query: str, result: Any = "", **more: Any) -> dict[str, Any]:
     ],
 )
 def test_sessions_are_found(tmp_path: Path, environment: dict[str, str], below: str) -> None:
-    around = Surroundings(tmp_path / "home", {name: str(tmp_path / path) for name, path in environment.items()})
+    around = UserEnvironment(tmp_path / "home", {name: str(tmp_path / path) for name, path in environment.items()})
     directory = tmp_path / below / SESSION
     directory.mkdir(parents=True)
     for name in (SESSION, "agent_7"):
@@ -299,7 +299,7 @@ def test_a_call_cannot_take_the_key_that_another_is_given(session: Session, orde
 
 
 def test_it_is_told_as_it_happens_and_the_same_as_afterwards(session: Session) -> None:
-    session.manifest["status"] = "running"
+    session.read_manifest["status"] = "running"
     session.asked("go")
     follower = Follower(ADAPTER, session.write())
     told = follower.step()
@@ -315,7 +315,7 @@ def test_it_is_told_as_it_happens_and_the_same_as_afterwards(session: Session) -
     session.messages[-1]["metrics"] = METRICS
     session.write()
     told += follower.step()
-    session.manifest["status"] = "completed"
+    session.read_manifest["status"] = "completed"
     session.write()
     told += follower.step()
     assert [deed.what for deed in told] == ["session", "note", "prompt", "call", "answer", "session"]
@@ -365,7 +365,7 @@ def test_it_is_sealed_once_with_its_agents_and_reconciles(session: Session, tmp_
     kid.asked("look")
     kid.called("run_commands", {"commands": ["ls"]}, [op("ls", "p.py")])  # With a call of the same id.
     kid.write()
-    sources = list(ADAPTER.locate(Surroundings(tmp_path, {})))
+    sources = list(ADAPTER.locate(UserEnvironment(tmp_path, {})))
     with open_ledger(tmp_path / "ledger.db", home=tmp_path / "aver") as ledger:
         for _ in range(2):
             for source in sources:
@@ -376,7 +376,7 @@ def test_it_is_sealed_once_with_its_agents_and_reconciles(session: Session, tmp_
         assert [ledger.head(name).count for name in chains] == [5, 3]
         verdict, counts = reconcile(ledger, ADAPTER, sources, chains)
         assert (verdict.status, counts.sealed_and_seen, counts.seen_not_sealed) == ("verified", 8, 0)
-        session.manifest["metadata"]["title"] = "Another"
+        session.read_manifest["metadata"]["title"] = "Another"
         session.write()
         assert reconcile(ledger, ADAPTER, sources, chains).counts.mismatched == 0, "Cline goes on rewriting it"
         session.messages[1]["content"][0]["input"] = {"task": "something else"}
@@ -403,8 +403,10 @@ messages = st.fixed_dictionaries(
 
 @given(records=st.lists(messages | anything, max_size=6))
 def test_whatever_a_session_says_it_is_read(records: list[Any]) -> None:
-    turn = SessionTurn(Source(tool="cline", session="s", path=Path("s.messages.json"), appends=False))
+    turn = SessionParser(Source(tool="cline", session="s", path=Path("s.messages.json"), appends=False))
     texts = [json.dumps(record).encode() for record in records]
-    deeds = [deed for index, text in enumerate(texts) for deed in turn.take(raw(f"message:{index}", text))]
+    deeds = [
+        deed for index, text in enumerate(texts) for deed in turn.take(record_from_bytes(f"message:{index}", text))
+    ]
     deeds += turn.end()
     assert len({deed.key for deed in deeds}) == len(deeds)

@@ -16,15 +16,15 @@ from codex_rollouts import AGENT, PARENT, SESSION, TURN, Rollout
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aver.agents.codex.rollouts import ADAPTER
+from aver.agents.registry import load_adapter
 from aver.capsule.canonical import canonical_bytes
-from aver.ingest.adapters import adapter_of
-from aver.ingest.codex import ADAPTER
-from aver.ingest.contract import RECORD_MAX, Raw, Source, Turn, raw
-from aver.ingest.deed import Call, Deed
-from aver.ingest.drafting import drafted
-from aver.ingest.sealing import Follower
+from aver.files.user_dirs import UserEnvironment
+from aver.ingest.agent_event import AgentCall, AgentEvent
+from aver.ingest.contract import RECORD_MAX, RawRecord, Source, TranscriptParser, record_from_bytes
+from aver.ingest.draft import draft_event
+from aver.ingest.seal import TranscriptFollower
 from aver.ledger import open_ledger
-from aver.surroundings import Surroundings
 
 WRITERS = {writer.__name__: writer for writer in rollouts.ALL}
 
@@ -34,22 +34,22 @@ def source_of(name: str = "") -> Source:
     return Source(tool="codex", session=PARENT if agent else SESSION, agent=AGENT if agent else "", path=Path("none"))
 
 
-def told(lines: Iterable[bytes], source: Source | None = None) -> list[Deed]:
+def told(lines: Iterable[bytes], source: Source | None = None) -> list[AgentEvent]:
     turn = ADAPTER.turn(source or source_of())
-    deeds = [deed for number, line in enumerate(lines, 1) for deed in turn.take(raw(str(number), line))]
+    deeds = [deed for number, line in enumerate(lines, 1) for deed in turn.take(record_from_bytes(str(number), line))]
     return [*deeds, *turn.end()]
 
 
-def told_by(name: str) -> dict[str, Deed]:
+def told_by(name: str) -> dict[str, AgentEvent]:
     return {deed.key: deed for deed in told(WRITERS[name]().lines(), source_of(name))}
 
 
-def call_of(deed: Deed) -> Call:
+def call_of(deed: AgentEvent) -> AgentCall:
     assert deed.call is not None
     return deed.call
 
 
-def only(deeds: Iterable[Deed], what: str) -> list[Deed]:
+def only(deeds: Iterable[AgentEvent], what: str) -> list[AgentEvent]:
     return [deed for deed in deeds if deed.what == what]
 
 
@@ -238,12 +238,14 @@ def test_a_call_comes_out_as_soon_as_nothing_more_is_told_of_it() -> None:
         .output("c", "Exit code: 0\nOutput:\n")
         .tokens(1, 1)
     )
-    out = [[deed.key for deed in turn.take(raw(str(at), line))] for at, line in enumerate(lines.lines(), 1)]
+    out = [
+        [deed.key for deed in turn.take(record_from_bytes(str(at), line))] for at, line in enumerate(lines.lines(), 1)
+    ]
     assert out == [[SESSION], [], [], [], ["c"]]
 
 
 def test_an_event_counts_before_an_output_as_after_it() -> None:
-    def changes(first: str) -> Deed:
+    def changes(first: str) -> AgentEvent:
         r = Rollout().meta().turn().item("custom_tool_call", call_id="c", name="apply_patch", input=rollouts.PATCH)
         for what in (first, "event" if first == "output" else "output"):
             if what == "output":
@@ -559,16 +561,16 @@ def test_keys_of_a_subagent_are_not_those_of_its_parent() -> None:
 # --- files
 
 
-def around(home: Path, **environment: str) -> Surroundings:
-    return Surroundings(home, environment)
+def around(home: Path, **environment: str) -> UserEnvironment:
+    return UserEnvironment(home, environment)
 
 
-def sources(where: Surroundings) -> list[tuple[str, str, str]]:
+def sources(where: UserEnvironment) -> list[tuple[str, str, str]]:
     return [(source.session, source.agent, source.path.name) for source in ADAPTER.locate(where)]
 
 
 def test_it_is_found_by_its_name() -> None:
-    assert adapter_of("codex") is ADAPTER
+    assert load_adapter("codex") is ADAPTER
 
 
 def test_rollouts_are_found_with_whose_they_are(tmp_path: Path) -> None:
@@ -629,7 +631,7 @@ def test_a_server_cannot_make_its_call_look_refused() -> None:
 
 
 def test_calls_that_never_end_are_given_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aver.ingest.codex_turn.WAITING_MAX", 2)
+    monkeypatch.setattr("aver.agents.codex.turn.WAITING_MAX", 2)
     rollout = Rollout().meta().turn()
     for number in range(5):
         rollout.calls("exec_command", f"c{number}", {"cmd": "x"}).tokens(number + 1, 1)
@@ -692,7 +694,7 @@ def test_lines_that_no_one_should_write() -> None:
     deeds = told([lone, b"", b"\xff\xfe", b"[1]", b'"x"', b"12", b"null", b"{", b'{"type":7,"payload":{}}'])
     assert deeds[0].text == "\ufffd!"
     assert [deed.what for deed in deeds[1:]] == ["unknown"] * 8
-    huge = Raw("9", b"", "ab" * 32, RECORD_MAX + 1)
+    huge = RawRecord("9", b"", "ab" * 32, RECORD_MAX + 1)
     [deed] = ADAPTER.turn(source_of()).take(huge)
     assert deed.result == {"sha256": "ab" * 32, "size": RECORD_MAX + 1}
 
@@ -703,10 +705,10 @@ def test_all_of_it_can_be_sealed(tmp_path: Path, name: str) -> None:
     bare = source_of(name)
     source = Source(tool=bare.tool, session=bare.session, agent=bare.agent, path=path)
     with open_ledger(tmp_path / "ledger.db", home=tmp_path / "home") as ledger:
-        follower = Follower(ledger, ADAPTER, source)
+        follower = TranscriptFollower(ledger, ADAPTER, source)
         done = follower.step() + follower.end()
         assert done.sealed >= len(told(path.read_bytes().splitlines(), source))
-        assert Follower(ledger, ADAPTER, source).step().sealed == 0
+        assert TranscriptFollower(ledger, ADAPTER, source).step().sealed == 0
         assert ledger.verify().status in ("verified", "qualified")
 
 
@@ -732,15 +734,15 @@ JSON = st.recursive(
 TYPES = sorted({record["type"] for writer in rollouts.ALL for record in writer().records})
 
 
-def hold(turn: Turn, lines: Iterable[bytes]) -> None:
-    deeds = [deed for number, line in enumerate(lines, 1) for deed in turn.take(raw(str(number), line))]
+def hold(turn: TranscriptParser, lines: Iterable[bytes]) -> None:
+    deeds = [deed for number, line in enumerate(lines, 1) for deed in turn.take(record_from_bytes(str(number), line))]
     deeds += turn.end()
     keys = [deed.key for deed in deeds]
     assert all(keys)
     assert len(set(keys)) == len(keys)
     assert not list(turn.end())
     for deed in deeds:
-        draft = drafted("codex", SESSION, deed)
+        draft = draft_event("codex", SESSION, deed)
         canonical_bytes(draft.capsule.to_dict())
 
 

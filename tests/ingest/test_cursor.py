@@ -20,41 +20,41 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import peaks
-from aver.ingest.contract import Source, raw
-from aver.ingest.cursor import ADAPTER
-from aver.ingest.cursor_db import conversations
-from aver.ingest.deed import Deed
+from aver.agents.cursor.conversations import ADAPTER
+from aver.agents.cursor.database import list_conversations
+from aver.files.user_dirs import UserEnvironment
+from aver.ingest.agent_event import AgentEvent
+from aver.ingest.contract import Source, record_from_bytes
 from aver.ledger import open_ledger
-from aver.surroundings import Surroundings
 
 
 @pytest.fixture
-def around(tmp_path: Path) -> Surroundings:
+def around(tmp_path: Path) -> UserEnvironment:
     return surroundings(tmp_path)
 
 
 @pytest.fixture
-def store(around: Surroundings) -> Iterable[Store]:
+def store(around: UserEnvironment) -> Iterable[Store]:
     opened = Store(database_of(around))
     yield opened
     opened.close()
 
 
-def only(around: Surroundings) -> Source:
+def only(around: UserEnvironment) -> Source:
     (source,) = ADAPTER.locate(around)
     return source
 
 
-def deeds_of(around: Surroundings) -> list[Deed]:
+def deeds_of(around: UserEnvironment) -> list[AgentEvent]:
     return Follower(ADAPTER, only(around)).step()
 
 
-def of(deeds: Iterable[Deed], key: str) -> Deed:
+def of(deeds: Iterable[AgentEvent], key: str) -> AgentEvent:
     (found,) = [deed for deed in deeds if deed.key == key]
     return found
 
 
-def call_of(around: Surroundings, store: Store, bubble: dict[str, Any]) -> Deed:
+def call_of(around: UserEnvironment, store: Store, bubble: dict[str, Any]) -> AgentEvent:
     store.conversation(asked("u", "go"), bubble)
     return of(deeds_of(around), bubble["toolFormerData"]["toolCallId"])
 
@@ -85,7 +85,7 @@ def test_conversations_are_found_on_every_system(tmp_path: Path, platform: str, 
     opened.close()
 
 
-def test_nothing_there_is_nothing_found(around: Surroundings) -> None:
+def test_nothing_there_is_nothing_found(around: UserEnvironment) -> None:
     assert list(ADAPTER.locate(around)) == []
     database_of(around).parent.mkdir(parents=True)
     database_of(around).write_bytes(b"not a database at all, but long enough to look like one")
@@ -94,7 +94,7 @@ def test_nothing_there_is_nothing_found(around: Surroundings) -> None:
     assert list(ADAPTER.read(source)()) == []
 
 
-def test_a_subagent_has_a_chain_of_its_own_below_its_parent(around: Surroundings) -> None:
+def test_a_subagent_has_a_chain_of_its_own_below_its_parent(around: UserEnvironment) -> None:
     opened = Store(database_of(around), headers=True)
     opened.conversation(
         asked("u", "look around"),
@@ -118,7 +118,7 @@ def test_a_subagent_has_a_chain_of_its_own_below_its_parent(around: Surroundings
 # --- what they say
 
 
-def test_a_conversation_is_told_in_its_order(around: Surroundings, store: Store) -> None:
+def test_a_conversation_is_told_in_its_order(around: UserEnvironment, store: Store) -> None:
     store.conversation(
         asked("b9", "run the tests", requestId="r1"),
         said("b2", thinking={"text": "run pytest first", "signature": "Eq"}, thinkingDurationMs=1200),
@@ -157,7 +157,7 @@ def test_a_conversation_is_told_in_its_order(around: Surroundings, store: Store)
         assert deed.environment["mode"] == "agent"
 
 
-def test_text_beside_a_call_is_not_lost(around: Surroundings, store: Store) -> None:
+def test_text_beside_a_call_is_not_lost(around: UserEnvironment, store: Store) -> None:
     bubble = called("b", "read_file_v2", {"targetFile": "a.py"}, {"contents": "a\nb\n"}, text="I look first.")
     deed = call_of(around, store, {**bubble, "thinking": {"text": "hm"}})
     assert (deed.text, deed.thinking, deed.summary) == ("I look first.", "hm", "read_file_v2: a.py (2 lines)")
@@ -165,7 +165,7 @@ def test_text_beside_a_call_is_not_lost(around: Surroundings, store: Store) -> N
     assert deed.call.result == {"contents": "a\nb\n"}
 
 
-def test_reasoning_that_is_not_kept_is_told_to_have_been(around: Surroundings, store: Store) -> None:
+def test_reasoning_that_is_not_kept_is_told_to_have_been(around: UserEnvironment, store: Store) -> None:
     store.conversation(asked("u", "go"), said("b", thinking={"text": "", "signature": "Eq" * 400}), said("c", "ok"))
     deed = of(deeds_of(around), "b")
     assert deed.redacted
@@ -184,7 +184,7 @@ def test_reasoning_that_is_not_kept_is_told_to_have_been(around: Surroundings, s
     ],
 )
 def test_a_failure_is_a_failure(
-    around: Surroundings, store: Store, status: str, more: dict[str, Any], result: Any, error: str | None
+    around: UserEnvironment, store: Store, status: str, more: dict[str, Any], result: Any, error: str | None
 ) -> None:
     deed = call_of(around, store, called("b", "run_terminal_cmd", {"command": "x"}, result, status=status, call=more))
     assert deed.call is not None
@@ -202,7 +202,7 @@ def test_a_failure_is_a_failure(
     ],
 )
 def test_what_was_rejected_did_not_happen(
-    around: Surroundings, store: Store, status: str, more: dict[str, Any], result: Any
+    around: UserEnvironment, store: Store, status: str, more: dict[str, Any], result: Any
 ) -> None:
     bubble = called("b", "run_terminal_cmd", {"command": "rm -r x"}, result, status=status, call=more)
     deed = call_of(around, store, bubble)
@@ -212,14 +212,14 @@ def test_what_was_rejected_did_not_happen(
     assert deed.side_effects == ()
 
 
-def test_a_server_cannot_make_its_call_look_rejected(around: Surroundings, store: Store) -> None:
+def test_a_server_cannot_make_its_call_look_rejected(around: UserEnvironment, store: Store) -> None:
     deed = call_of(around, store, called("b", "mcp_db_drop", {"table": "x"}, {"rejected": True}))
     assert not deed.allowed.denied
     assert deed.call is not None
     assert deed.call.ok
 
 
-def test_a_column_that_is_computed_is_not_read(around: Surroundings) -> None:
+def test_a_column_that_is_computed_is_not_read(around: UserEnvironment) -> None:
     path = database_of(around)
     path.parent.mkdir(parents=True)
     with closing(sqlite3.connect(path)) as connection:
@@ -229,7 +229,7 @@ def test_a_column_that_is_computed_is_not_read(around: Surroundings) -> None:
     assert list(ADAPTER.locate(around)) == []
 
 
-def test_the_same_conversation_in_two_projects_is_two_transcripts(around: Surroundings, tmp_path: Path) -> None:
+def test_the_same_conversation_in_two_projects_is_two_transcripts(around: UserEnvironment, tmp_path: Path) -> None:
     path = transcript(around.home, [line("user", "one")])
     other = around.home / ".cursor" / "projects" / "0" / "agent-transcripts" / path.name
     other.parent.mkdir(parents=True)
@@ -237,7 +237,7 @@ def test_the_same_conversation_in_two_projects_is_two_transcripts(around: Surrou
     assert {source.path for source in ADAPTER.locate(around)} == {path, other}
 
 
-def test_who_allowed_it_is_not_guessed(around: Surroundings, store: Store) -> None:
+def test_who_allowed_it_is_not_guessed(around: UserEnvironment, store: Store) -> None:
     """Cursor writes `accepted` where it asked nobody, and a dialog's option that nobody chose."""
     data = {
         "status": "success",
@@ -274,7 +274,7 @@ WHOLE = "--- a/src/p.py\n+++ b/src/p.py\n@@ -1,3 +1,4 @@\n a\n-old\n+new\n+newer
     ],
     ids=["diff", "bare patch", "in the arguments", "chunks", "strings", "several"],
 )
-def test_an_edit_is_a_real_diff(around: Surroundings, store: Store, params: Any, result: Any) -> None:
+def test_an_edit_is_a_real_diff(around: UserEnvironment, store: Store, params: Any, result: Any) -> None:
     deed = call_of(around, store, called("b", "edit_file", params, result))
     assert deed.call is not None
     assert deed.call.diff == WHOLE
@@ -282,7 +282,7 @@ def test_an_edit_is_a_real_diff(around: Surroundings, store: Store, params: Any,
     assert deed.side_effects == ("edited src/p.py",)
 
 
-def test_files_that_are_kept_beside_the_bubble_become_a_diff(around: Surroundings, store: Store) -> None:
+def test_files_that_are_kept_beside_the_bubble_become_a_diff(around: UserEnvironment, store: Store) -> None:
     """Newer versions name the file before and after; they are diffed and not put into the deed."""
     before, after = stores.content(store, OLD), stores.content(store, NEW)
     result = {"beforeContentId": before, "afterContentId": after}
@@ -293,7 +293,7 @@ def test_files_that_are_kept_beside_the_bubble_become_a_diff(around: Surrounding
     assert deed.places == (before, after, f"bubbleId:{CONVERSATION}:b")
 
 
-def test_a_patch_of_a_model_that_writes_such_is_a_diff(around: Surroundings, store: Store) -> None:
+def test_a_patch_of_a_model_that_writes_such_is_a_diff(around: UserEnvironment, store: Store) -> None:
     patch = "*** Begin Patch\n*** Update File: p.py\n@@\n-a\n+b\n*** Add File: q.py\n+c\n*** End Patch"
     bubble = called("b", "apply_patch", {}, {"output": "Done"}, call={"rawArgs": patch})
     deed = call_of(around, store, bubble)
@@ -303,7 +303,7 @@ def test_a_patch_of_a_model_that_writes_such_is_a_diff(around: Surroundings, sto
     assert deed.side_effects == ("edited p.py", "wrote q.py")
 
 
-def test_a_new_file_and_one_that_is_gone(around: Surroundings, store: Store) -> None:
+def test_a_new_file_and_one_that_is_gone(around: UserEnvironment, store: Store) -> None:
     after = stores.content(store, "x\ny\n")
     store.conversation(
         asked("u", "go"),
@@ -323,7 +323,7 @@ def test_a_new_file_and_one_that_is_gone(around: Surroundings, store: Store) -> 
     assert created.side_effects == ("wrote p.py",)
 
 
-def test_what_is_kept_by_digest_is_held_to_it(around: Surroundings, store: Store) -> None:
+def test_what_is_kept_by_digest_is_held_to_it(around: UserEnvironment, store: Store) -> None:
     held = stores.blob(store, json.dumps({"output": "from a blob", "exitCode": 0}))
     forged = "agentKv:blob:" + "0" * 64
     store.put(forged, '{"output": "another"}')
@@ -341,7 +341,7 @@ def test_what_is_kept_by_digest_is_held_to_it(around: Surroundings, store: Store
     assert bad.call.result == forged
 
 
-def test_heavy_things_are_told_by_digest(around: Surroundings, store: Store) -> None:
+def test_heavy_things_are_told_by_digest(around: UserEnvironment, store: Store) -> None:
     picture = "data:image/png;base64," + "A" * 5000
     result = {"originalFile": "x" * 5000, "screenshots": [picture], "output": "y"}
     deed = call_of(around, store, called("b", "browser", {"url": "http://localhost"}, result))
@@ -351,12 +351,12 @@ def test_heavy_things_are_told_by_digest(around: Surroundings, store: Store) -> 
     assert "AAAA" not in repr(deed)
 
 
-def test_no_address_of_a_person(around: Surroundings, store: Store) -> None:
+def test_no_address_of_a_person(around: UserEnvironment, store: Store) -> None:
     store.conversation(asked("u", "go", userEmail="dev@example.org"), said("b", "ok"), userEmail="dev@example.org")
     assert "example.org" not in repr(deeds_of(around))
 
 
-def test_tokens_count_once_for_a_message(around: Surroundings, store: Store) -> None:
+def test_tokens_count_once_for_a_message(around: UserEnvironment, store: Store) -> None:
     usage = {"usageUuid": "m1", "tokenCount": {"inputTokens": 9, "outputTokens": 3}}
     store.conversation(
         asked("u", "go"),
@@ -371,7 +371,7 @@ def test_tokens_count_once_for_a_message(around: Surroundings, store: Store) -> 
 # --- versions
 
 
-def test_older_versions_keep_bubbles_in_the_conversation(around: Surroundings, store: Store) -> None:
+def test_older_versions_keep_bubbles_in_the_conversation(around: UserEnvironment, store: Store) -> None:
     bubbles = (
         asked("u", "run"),
         said("n", thinking="as a plain text"),
@@ -390,7 +390,7 @@ def test_older_versions_keep_bubbles_in_the_conversation(around: Surroundings, s
     assert records[f"composerData:{CONVERSATION}#b"].decode() in value
 
 
-def test_what_is_not_known_is_kept(around: Surroundings, store: Store) -> None:
+def test_what_is_not_known_is_kept(around: UserEnvironment, store: Store) -> None:
     store.conversation(asked("u", "go"), {"bubbleId": "x", "type": 7, "text": "what is this"}, said("b", "ok"))
     deed = of(deeds_of(around), "x")
     assert (deed.what, deed.result["text"]) == ("unknown", "what is this")
@@ -400,7 +400,7 @@ def test_what_is_not_known_is_kept(around: Surroundings, store: Store) -> None:
     assert (torn.what, torn.result) == ("unknown", "{torn")
 
 
-def test_ids_with_anything_in_them_are_keys(around: Surroundings, store: Store) -> None:
+def test_ids_with_anything_in_them_are_keys(around: UserEnvironment, store: Store) -> None:
     bubble = called("b", "grep", {"pattern": "x"}, {}, call={"toolCallId": "call_1\nfc_2"})
     again = called("c", "grep", {"pattern": "y"}, {}, call={"toolCallId": "call_1\nfc_2"})
     store.conversation(asked("u", "go"), bubble, again)
@@ -411,7 +411,7 @@ def test_ids_with_anything_in_them_are_keys(around: Surroundings, store: Store) 
 # --- as it happens
 
 
-def test_each_bubble_is_given_once_when_it_is_final(around: Surroundings, store: Store) -> None:
+def test_each_bubble_is_given_once_when_it_is_final(around: UserEnvironment, store: Store) -> None:
     running = called("b", "run_terminal_cmd", {"command": "make"}, status="running")
     store.conversation(asked("u", "go"), said("t", "I beg"), status="generating")
     follower = Follower(ADAPTER, only(around))
@@ -437,7 +437,7 @@ def test_each_bubble_is_given_once_when_it_is_final(around: Surroundings, store:
     assert len(follower.places) == len(set(follower.places))
 
 
-def test_a_call_that_never_ended_is_told_at_the_end(around: Surroundings, store: Store) -> None:
+def test_a_call_that_never_ended_is_told_at_the_end(around: UserEnvironment, store: Store) -> None:
     hung = called("b", "run_terminal_cmd", {"command": "server"}, status="running")
     store.conversation(asked("u", "start"), hung, asked("v", "stop"), said("w", "ok"))
     follower = Follower(ADAPTER, only(around))
@@ -456,7 +456,7 @@ def test_a_call_that_never_ended_is_told_at_the_end(around: Surroundings, store:
     assert again.prompt == late.prompt
 
 
-def test_reading_again_gives_the_same(around: Surroundings, store: Store) -> None:
+def test_reading_again_gives_the_same(around: UserEnvironment, store: Store) -> None:
     bubbles = [asked("u", "go"), *(called(f"b{n}", "grep", {"pattern": str(n)}, {"n": n}) for n in range(5))]
     live = None
     for count in range(1, len(bubbles) + 1):
@@ -468,7 +468,7 @@ def test_reading_again_gives_the_same(around: Surroundings, store: Store) -> Non
     assert live == deeds_of(around)
 
 
-def test_a_title_that_comes_later_is_told(around: Surroundings, store: Store) -> None:
+def test_a_title_that_comes_later_is_told(around: UserEnvironment, store: Store) -> None:
     store.conversation(asked("u", "go"), name=None, status="generating")
     follower = Follower(ADAPTER, only(around))
     first, _ = follower.step()
@@ -505,7 +505,7 @@ def beside(path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("journal", ["wal", "delete"])
-def test_a_database_that_nobody_has_open_is_left_as_it_is(around: Surroundings, journal: str) -> None:
+def test_a_database_that_nobody_has_open_is_left_as_it_is(around: UserEnvironment, journal: str) -> None:
     store = Store(database_of(around), journal=journal)
     store.conversation(asked("u", "go"), said("b", "ok"))
     store.close()
@@ -516,7 +516,7 @@ def test_a_database_that_nobody_has_open_is_left_as_it_is(around: Surroundings, 
     assert store.path.stat().st_mtime_ns == status.st_mtime_ns
 
 
-def test_it_is_read_while_cursor_writes_it(around: Surroundings, store: Store) -> None:
+def test_it_is_read_while_cursor_writes_it(around: UserEnvironment, store: Store) -> None:
     """What is only in the log is seen, an open transaction is not, and nothing is written."""
     store.conversation(asked("u", "go"), said("b", "ok"))
     names = ("state.vscdb", "state.vscdb-wal")
@@ -536,7 +536,7 @@ def test_it_is_read_while_cursor_writes_it(around: Surroundings, store: Store) -
     assert [deed.text for deed in follower.step()] == ["after the checkpoint"]
 
 
-def test_another_process_sees_nothing_of_the_reading(around: Surroundings, store: Store) -> None:
+def test_another_process_sees_nothing_of_the_reading(around: UserEnvironment, store: Store) -> None:
     """Not even the index of the log is written, which readers of SQLite usually do."""
     store.conversation(asked("u", "go"), said("b", "ok"))
     files = [store.path.with_name(f"state.vscdb{suffix}") for suffix in ("", "-wal", "-shm")]
@@ -547,7 +547,7 @@ def test_another_process_sees_nothing_of_the_reading(around: Surroundings, store
     assert [(file.read_bytes(), file.stat().st_mtime_ns) for file in files] == before
 
 
-def test_a_directory_that_cannot_be_written_does_not_matter(around: Surroundings) -> None:
+def test_a_directory_that_cannot_be_written_does_not_matter(around: UserEnvironment) -> None:
     store = Store(database_of(around))
     store.conversation(asked("u", "go"))
     store.close()
@@ -558,7 +558,7 @@ def test_a_directory_that_cannot_be_written_does_not_matter(around: Surroundings
         store.path.parent.chmod(0o700)
 
 
-def test_a_damaged_database_gives_nothing(around: Surroundings) -> None:
+def test_a_damaged_database_gives_nothing(around: UserEnvironment) -> None:
     store = Store(database_of(around))
     store.conversation(asked("u", "go" * 5000), said("b", "ok"))
     store.close()
@@ -572,7 +572,7 @@ def test_a_damaged_database_gives_nothing(around: Surroundings) -> None:
     assert list(ADAPTER.read(source)()) == []
 
 
-def _stamps(around: Surroundings) -> dict[str, str]:
+def _stamps(around: UserEnvironment) -> dict[str, str]:
     """What tells of each conversation whether it changed, but for the few that are looked at whatever happens."""
     return {source.session: source.stamp.partition(";")[0] for source in ADAPTER.locate(around)}
 
@@ -599,7 +599,7 @@ WRITES: list[Callable[[Store], object]] = [
 
 @pytest.mark.parametrize("write", WRITES, ids=str.split("new replaced again reused_number numbers_gone numbered_anew"))
 def test_a_conversation_that_changed_is_noticed(
-    around: Surroundings, store: Store, write: Callable[[Store], object]
+    around: UserEnvironment, store: Store, write: Callable[[Store], object]
 ) -> None:
     for name in ("c0", "c1", "c2"):
         store.conversation(said("b0"), said("b1"), identity=name)
@@ -612,7 +612,7 @@ def test_a_conversation_that_changed_is_noticed(
     assert _stamps(around) == then
 
 
-def test_another_database_in_its_place_is_looked_at_anew(around: Surroundings, store: Store) -> None:
+def test_another_database_in_its_place_is_looked_at_anew(around: UserEnvironment, store: Store) -> None:
     store.conversation(said("b0"), identity="c1")
     assert set(_stamps(around)) == {"c1"}
     store.close()
@@ -634,19 +634,19 @@ def test_a_write_costs_what_is_new_and_not_what_is_there(store: Store) -> None:
         return 0
 
     store.connection.set_progress_handler(count, 100)
-    whole, newest = conversations(store.connection)
+    whole, newest = list_conversations(store.connection)
     at_first, steps = steps, 0
     store.connection.set_progress_handler(None, 0)
     store.bubbles(said("new"), conversation="c7")
     store.connection.set_progress_handler(count, 100)
-    then, _ = conversations(store.connection, newest)
+    then, _ = list_conversations(store.connection, newest)
     assert [name for name in whole if whole[name] != then[name]] == ["c7"]
     assert steps * 20 < at_first
 
 
 @pytest.mark.long
 @pytest.mark.skipif(not os.path.exists("/proc/self/io"), reason="counts what is read by /proc")
-def test_a_gigabyte_beside_it_is_not_read(around: Surroundings) -> None:
+def test_a_gigabyte_beside_it_is_not_read(around: UserEnvironment) -> None:
     """Values of others, one of them larger than a record may be: of all that only the index is looked into."""
     store = Store(database_of(around))
     store.conversation(*(said(f"b{number}", "text " * 20) for number in range(50)))
@@ -671,9 +671,9 @@ def test_a_gigabyte_beside_it_is_not_read(around: Surroundings) -> None:
 
 
 def test_a_value_that_is_too_large_is_told_by_its_digest(
-    around: Surroundings, store: Store, monkeypatch: pytest.MonkeyPatch
+    around: UserEnvironment, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aver.ingest.cursor_db.RECORD_MAX", 2000)
+    monkeypatch.setattr("aver.agents.cursor.database.RECORD_MAX", 2000)
     store.conversation(asked("u", "go"), said("b", "x" * 5000), said("c", "ok"))
     deed = of(deeds_of(around), "b")
     assert deed.what == "unknown"
@@ -683,7 +683,7 @@ def test_a_value_that_is_too_large_is_told_by_its_digest(
 # --- authorship
 
 
-def test_authorship_is_told_once_for_each_state(around: Surroundings, store: Store) -> None:
+def test_authorship_is_told_once_for_each_state(around: UserEnvironment, store: Store) -> None:
     rows = [(CONVERSATION, "composer", "src/p.py", "r1")] * 3 + [(CONVERSATION, "human", "src/q.py", "r2")]
     path = stores.tracking(around.home, [*rows, ("other", "composer", "secret.py", "r9")], linked=True)
     stores.commit(path, "c0ffee", request="r1")
@@ -708,7 +708,7 @@ def test_authorship_is_told_once_for_each_state(around: Surroundings, store: Sto
     assert of(deeds_of(around), second.key) == second
 
 
-def test_commits_of_the_machine_are_not_the_conversations(around: Surroundings, store: Store) -> None:
+def test_commits_of_the_machine_are_not_the_conversations(around: UserEnvironment, store: Store) -> None:
     """The table as Cursor writes it does not say whose a commit is: then none is listed."""
     path = stores.tracking(around.home, [(CONVERSATION, "composer", "p.py", "r1")])
     stores.commit(path, "c0ffee")
@@ -721,7 +721,7 @@ def test_commits_of_the_machine_are_not_the_conversations(around: Surroundings, 
 # --- transcripts
 
 
-def test_a_conversation_without_a_database_is_read_from_its_transcript(around: Surroundings) -> None:
+def test_a_conversation_without_a_database_is_read_from_its_transcript(around: UserEnvironment) -> None:
     use = {"type": "tool_use", "name": "Shell", "input": {"command": "ls"}}
     edit = {"type": "tool_use", "id": "call-7", "name": "StrReplace"}
     edit["input"] = {"path": "src/p.py", "old_string": OLD, "new_string": NEW}
@@ -757,7 +757,7 @@ def test_a_conversation_without_a_database_is_read_from_its_transcript(around: S
     assert future.environment["unknown_record"] == "future"
 
 
-def test_a_conversation_is_never_read_from_both(around: Surroundings, store: Store) -> None:
+def test_a_conversation_is_never_read_from_both(around: UserEnvironment, store: Store) -> None:
     transcript(around.home, [line("user", "go")])
     transcript(around.home, [line("user", "look")], agent="sub-1")
     (fallback, sub) = ADAPTER.locate(around)
@@ -805,7 +805,7 @@ ODD = [{**stores.legacy(), "conversation": 1.5}, {**stores.composer(()), "_v": 2
 
 
 @pytest.mark.parametrize("value", ODD, ids=["a number of bubbles", "a huge number", "an object of bubbles"])
-def test_odd_conversations_are_read(around: Surroundings, store: Store, value: dict[str, Any]) -> None:
+def test_odd_conversations_are_read(around: UserEnvironment, store: Store, value: dict[str, Any]) -> None:
     store.bubbles(said("b", "ok"))
     headers = [{"bubbleId": "b", "type": 2}]
     store.put(f"composerData:{CONVERSATION}", value if "conversation" in value else {**value, HEADERS: headers})
@@ -843,15 +843,15 @@ def test_whatever_a_conversation_says_it_is_read(
 @given(st.lists(st.binary(max_size=40) | JSON.map(lambda value: json.dumps(value).encode()), max_size=6))
 def test_whatever_a_transcript_says_it_is_read(lines: list[bytes]) -> None:
     turn = ADAPTER.turn(Source(tool="cursor", session="s", path=Path("t.jsonl")))
-    deeds = [deed for number, data in enumerate(lines, 1) for deed in turn.take(raw(str(number), data))]
+    deeds = [deed for number, data in enumerate(lines, 1) for deed in turn.take(record_from_bytes(str(number), data))]
     keys = [deed.key for deed in [*deeds, *turn.end()]]
     assert all(keys)
     assert len(keys) == len(set(keys))
 
 
-def test_it_is_sealed(around: Surroundings, store: Store, tmp_path: Path) -> None:
+def test_it_is_sealed(around: UserEnvironment, store: Store, tmp_path: Path) -> None:
     """All of it goes into a ledger, once."""
-    from aver.ingest.sealing import Follower as Sealer
+    from aver.ingest.seal import TranscriptFollower as Sealer
 
     store.conversation(*SAMPLES, said("z", "end"))
     with open_ledger(tmp_path / "ledger.db", home=tmp_path / "keys") as ledger:
@@ -863,10 +863,10 @@ def test_it_is_sealed(around: Surroundings, store: Store, tmp_path: Path) -> Non
         assert ledger.verify().status == "verified"
 
 
-def test_a_conversation_that_goes_on_still_reconciles(around: Surroundings, store: Store, tmp_path: Path) -> None:
+def test_a_conversation_that_goes_on_still_reconciles(around: UserEnvironment, store: Store, tmp_path: Path) -> None:
     """Its own value lists its bubbles, and so changes with each; that is no change to what was sealed."""
-    from aver.ingest.reconciling import reconcile
-    from aver.ingest.sealing import Follower as Sealer
+    from aver.ingest.reconcile import reconcile
+    from aver.ingest.seal import TranscriptFollower as Sealer
 
     bubbles = [asked("u", "go"), said("b1", "one")]
     with open_ledger(tmp_path / "ledger.db", home=tmp_path / "keys") as ledger:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from aver.ingest.diffs import PAIRS_MAX, counted, unified
+from aver.ingest.diffs import PAIRS_MAX, count_changed_lines, unified_diff
 
 HARD = [str(line % 100) for line in range(10_000)]
 """Each line comes a hundred times: too seldom for `difflib` to pass it over, too often to compare all pairs."""
@@ -19,11 +19,11 @@ def test_lines_that_come_again_and_again_are_not_compared(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(difflib, "unified_diff", compared)
     assert len(HARD) * 100 > PAIRS_MAX
-    diff = unified("a.txt", "\n".join(HARD), "\n".join(reversed(HARD)))
-    assert counted(diff) == (10_000, 10_000)
+    diff = unified_diff("a.txt", "\n".join(HARD), "\n".join(reversed(HARD)))
+    assert count_changed_lines(diff) == (10_000, 10_000)
 
 
 def test_a_large_text_like_those_that_people_write_is_compared() -> None:
     before = [line for number in range(5_000) for line in (f"line {number}", "", "}")]
     after = [*before[:300], "new", *before[303:]]
-    assert counted(unified("a.txt", "\n".join(before), "\n".join(after))) == (1, 3)
+    assert count_changed_lines(unified_diff("a.txt", "\n".join(before), "\n".join(after))) == (1, 3)

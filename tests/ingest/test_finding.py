@@ -6,20 +6,20 @@ import pytest
 import sample_session as sample
 
 from aver.errors import NotFound
-from aver.ingest.deed import Deed
-from aver.ingest.finding import found_session
-from aver.ingest.told import seal_deed
+from aver.ingest.agent_event import AgentEvent
+from aver.ingest.seal import seal_event
 from aver.ledger import Ledger
+from aver.sessions.find import find_session
 
 
 @pytest.mark.parametrize("name", [sample.SESSION, sample.SESSION[:8], f"claude-code.{sample.SESSION}", "claude"])
 def test_what_the_gate_decided_is_no_session_of_its_own(ledger: Ledger, name: str) -> None:
     sample.asked_of_the_gate(ledger, "ls")
-    seal_deed(ledger, "claude-code", sample.SESSION, Deed(what="note", key="n1", summary="there"))
-    assert found_session(ledger, name) == ("claude-code", sample.SESSION)
+    seal_event(ledger, "claude-code", sample.SESSION, AgentEvent(what="note", key="n1", summary="there"))
+    assert find_session(ledger, name) == ("claude-code", sample.SESSION)
 
 
 def test_a_session_of_which_only_decisions_are_sealed_is_not_found(ledger: Ledger) -> None:
     sample.asked_of_the_gate(ledger, "ls")
     with pytest.raises(NotFound, match="no session"):
-        found_session(ledger, sample.SESSION)
+        find_session(ledger, sample.SESSION)

@@ -6,24 +6,24 @@ from typing import Any
 
 import pytest
 
-from aver.ingest.deed import FROM_WORDS, Call, Deed
-from aver.ingest.drafting import drafted
-from aver.ingest.later import child_of
-from aver.ingest.told import seal_deed
+from aver.ingest.agent_event import INFERRED_OUTCOME, AgentCall, AgentEvent
+from aver.ingest.child_records import build_child_record
+from aver.ingest.draft import draft_event
+from aver.ingest.seal import seal_event
 from aver.ledger import Ledger
 
 STREAMS = {"stdout": "a\nb", "stderr": "", "exit_code": 0}
 
 
-def told(result: Any, *, diff: str | None = None, words_only: bool = False) -> Deed:
-    call = Call(tool="Bash", id="c1", arguments={"command": "ls"}, result=result, ok=True, diff=diff)
-    environment = dict(FROM_WORDS) if words_only else {}
-    return Deed(what="call", key="c1", summary="Bash", call=call, environment=environment)
+def told(result: Any, *, diff: str | None = None, words_only: bool = False) -> AgentEvent:
+    call = AgentCall(tool="Bash", id="c1", arguments={"command": "ls"}, result=result, ok=True, diff=diff)
+    environment = dict(INFERRED_OUTCOME) if words_only else {}
+    return AgentEvent(what="call", key="c1", summary="Bash", call=call, environment=environment)
 
 
-def compared(ledger: Ledger, first: Deed, later: Deed) -> dict[str, Any]:
-    sealed = seal_deed(ledger, "tool", "one", first)
-    child = child_of(sealed, drafted("tool", "one", later), "transcript")
+def compared(ledger: Ledger, first: AgentEvent, later: AgentEvent) -> dict[str, Any]:
+    sealed = seal_event(ledger, "tool", "one", first)
+    child = build_child_record(sealed, draft_event("tool", "one", later), "transcript")
     result: dict[str, Any] = child.capsule.to_dict()["outcome"]["result"]
     return result
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from aver.ingest import lines
-from aver.ingest.lines import LineReader
+from aver.ingest import json_lines
+from aver.ingest.json_lines import LineReader
 
 
 def read(reader: LineReader) -> list[bytes]:
@@ -25,7 +25,7 @@ def test_what_is_new_is_read_once(tmp_path: Path) -> None:
     assert (read(reader), reader.unfinished, reader.started_anew) == ([b"two", b"three"], 0, False)
 
 
-@pytest.mark.parametrize("size", [1, 3, lines.TAIL, 3 * lines.TAIL])
+@pytest.mark.parametrize("size", [1, 3, json_lines.TAIL_SIZE, 3 * json_lines.TAIL_SIZE])
 def test_a_file_that_is_written_anew_in_its_place_is_read_anew(tmp_path: Path, size: int) -> None:
     path = tmp_path / "a"
     path.write_bytes(b"a" * size + b"\n")
@@ -41,8 +41,8 @@ def test_a_file_that_is_written_anew_in_its_place_is_read_anew(tmp_path: Path, s
 def test_lines_over_several_pieces_are_not_taken_for_another_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lines, "PIECE", 7)
-    monkeypatch.setattr(lines, "RECORD_MAX", 20)
+    monkeypatch.setattr(json_lines, "CHUNK_SIZE", 7)
+    monkeypatch.setattr(json_lines, "RECORD_MAX", 20)
     path = tmp_path / "a"
     path.write_bytes(b"")
     reader = LineReader(path)

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 import sample_session as sample
 
-from aver.ingest.deed import Allowed, Deed, unknown
-from aver.ingest.page import SHOWN_MAX, page
-from aver.ingest.page_looks import SCRIPT, STYLE
-from aver.ingest.sessions import find_sessions, session_of
-from aver.ingest.story import story
+from aver.html import PAGE_SCRIPT, PAGE_STYLE
+from aver.ingest.agent_event import AgentEvent, Permission, build_unknown_event
 from aver.ledger import Ledger, open_ledger
+from aver.sessions.html_page import TEXT_MAX, render_page
+from aver.sessions.sessions import compute_totals, find_sessions
+from aver.sessions.story import read_story
 
 HOSTILE = [
     "<script>document.title='owned'</script>",
@@ -53,7 +53,7 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
 def page_of(ledger: Ledger) -> str:
     (chains,) = find_sessions(ledger)
     verdict = ledger.verify(chains.main)
-    return "".join(page(session_of(ledger, chains), story(ledger, chains), verdict, ledger.blob))
+    return "".join(render_page(compute_totals(ledger, chains), read_story(ledger, chains), verdict, ledger.blob))
 
 
 class Read(HTMLParser):
@@ -88,7 +88,7 @@ class Read(HTMLParser):
         return "".join(self.texts)
 
 
-def hostile_deeds(evil: str) -> list[Deed]:
+def hostile_deeds(evil: str) -> list[AgentEvent]:
     return [
         sample.prompt(evil, title=evil),
         sample.command("c1", evil, evil, thinking=evil, text=evil, model=evil),
@@ -101,10 +101,10 @@ def hostile_deeds(evil: str) -> list[Deed]:
             error=evil,
             arguments={evil: [evil]},
             result={evil: f"{evil}\n{evil}", "z": {evil: evil}},
-            allowed=Allowed(by="policy", reference=evil, denied=True),
+            allowed=Permission(by="policy", reference=evil, denied=True),
         ),
         sample.call("c4", "Task", launched=evil, result=evil),
-        unknown("6", evil, {evil: evil}, key="at-6"),
+        build_unknown_event("6", evil, {evil: evil}, key="at-6"),
         sample.answer(evil),
     ]
 
@@ -138,7 +138,7 @@ def test_nothing_is_loaded_and_only_its_own_script_and_style_are_allowed(ledger:
     policy = next(value for tag, name, value in Read(text).attributes if tag == "meta" and "default-src" in value)
     parts = dict(part.split(" ", 1) for part in policy.split("; "))
     assert parts["default-src"] == "'none'"
-    for name, own in (("script-src", SCRIPT), ("style-src", STYLE)):
+    for name, own in (("script-src", PAGE_SCRIPT), ("style-src", PAGE_STYLE)):
         digest = base64.b64encode(hashlib.sha256(own.encode()).digest()).decode()
         assert parts[name] == f"'sha256-{digest}'"
         tag = name.removesuffix("-src")
@@ -190,15 +190,15 @@ def test_what_is_long_is_folded_and_what_is_very_long_is_cut(ledger: Ledger, tmp
     deeds = [
         sample.call("c1", "Read", result="short\n" * 3),
         sample.call("c2", "Read", result="long\n" * 500),
-        sample.call("c3", "Read", result="x" * (SHOWN_MAX + 5)),
+        sample.call("c3", "Read", result="x" * (TEXT_MAX + 5)),
     ]
     sample.seal(ledger, tmp_path, deeds)
     text = page_of(ledger)
     assert "output, 500 lines" in text
     assert "output, 3 lines" not in text
-    digest = hashlib.sha256(b"x" * (SHOWN_MAX + 5)).hexdigest()
+    digest = hashlib.sha256(b"x" * (TEXT_MAX + 5)).hexdigest()
     assert f"sha256 {digest}; aver show --full" in text
-    assert len(text) < 2 * SHOWN_MAX
+    assert len(text) < 2 * TEXT_MAX
 
 
 def test_headings_and_labels_are_there(ledger: Ledger, tmp_path: Path) -> None:

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 import sample_session as sample
 
-from aver.ingest.page import page
-from aver.ingest.sessions import find_sessions, session_of
-from aver.ingest.story import story
 from aver.ledger import open_ledger
+from aver.sessions.html_page import render_page
+from aver.sessions.sessions import compute_totals, find_sessions
+from aver.sessions.story import read_story
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
@@ -49,7 +49,7 @@ def test_a_hostile_session_is_only_text(tmp_path: Path) -> None:
         sample.seal(ledger, tmp_path / "t", deeds)
         [chains] = find_sessions(ledger)
         written = tmp_path / "session.html"
-        pieces = page(session_of(ledger, chains), story(ledger, chains), ledger.verify(), ledger.blob)
+        pieces = render_page(compute_totals(ledger, chains), read_story(ledger, chains), ledger.verify(), ledger.blob)
         written.write_text("".join(pieces), encoding="utf-8")
     document, network = opened(written, tmp_path)
     title = re.search("<title>(.*?)</title>", document, re.DOTALL)

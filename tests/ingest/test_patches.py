@@ -9,8 +9,8 @@ from codex_rollouts import PATCH
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aver.ingest.diffs import counted
-from aver.ingest.patches import applied, read_patch
+from aver.ingest.diffs import count_changed_lines
+from aver.ingest.patches import patch_from_changes, read_patch
 
 
 def patch_of(*lines: str) -> str:
@@ -25,7 +25,7 @@ def test_a_patch_becomes_one_diff_of_all_its_files() -> None:
         "--- a/http.py\n+++ b/http.py\n@@ -0,1 +0,1 @@ def get():\n-    return go()\n+    return retry(go)\n"
         "--- /dev/null\n+++ b/notes.txt\n@@ -0,0 +1,2 @@\n+one\n+two\n"
     )
-    assert counted(patch.diff) == (3, 1)
+    assert count_changed_lines(patch.diff) == (3, 1)
 
 
 def test_hunks_say_how_many_lines_they_hold() -> None:
@@ -34,13 +34,13 @@ def test_hunks_say_how_many_lines_they_hold() -> None:
     )
     assert patch is not None
     assert "@@ -0,2 +0,3 @@ class A\n x\n-y\n+z\n+w\n@@ -0,2 +0,1 @@\n-q\n \n" in patch.diff
-    assert counted(patch.diff) == (2, 2)
+    assert count_changed_lines(patch.diff) == (2, 2)
 
 
 def test_a_first_hunk_needs_no_mark() -> None:
     patch = read_patch(patch_of("*** Update File: a.py", "-old", "+new"))
     assert patch is not None
-    assert counted(patch.diff) == (1, 1)
+    assert count_changed_lines(patch.diff) == (1, 1)
 
 
 def test_a_moved_file_is_gone_from_one_place_and_written_at_another() -> None:
@@ -65,7 +65,7 @@ def test_an_empty_new_file() -> None:
 def test_a_patch_inside_a_command() -> None:
     patch = read_patch(f"cd /w && apply_patch <<'EOF'\n{PATCH}EOF\n")
     assert patch is not None
-    assert counted(patch.diff) == (3, 1)
+    assert count_changed_lines(patch.diff) == (3, 1)
 
 
 def test_of_two_patches_in_a_command_the_first() -> None:
@@ -78,7 +78,7 @@ def test_of_two_patches_in_a_command_the_first() -> None:
 def test_a_file_may_hold_the_marks_themselves() -> None:
     patch = read_patch(patch_of("*** Update File: docs.md", "@@", " *** Begin Patch", "-a", "+b", " *** End Patch"))
     assert patch is not None
-    assert counted(patch.diff) == (1, 1)
+    assert count_changed_lines(patch.diff) == (1, 1)
     assert " *** End Patch\n" in patch.diff
 
 
@@ -107,7 +107,7 @@ def test_what_is_no_patch_is_none(text: str) -> None:
 
 
 def test_changes_that_were_made_come_with_their_lines() -> None:
-    patch = applied(
+    patch = patch_from_changes(
         {
             "/w/api/a.txt": {"type": "update", "unified_diff": "@@ -4 +4 @@\n-one\n+uno", "move_path": None},
             "/w/api/b.txt": {"type": "add", "content": "x\n"},
@@ -118,21 +118,21 @@ def test_changes_that_were_made_come_with_their_lines() -> None:
     assert patch is not None
     assert patch.changes == (("deleted", "/other/c.txt"), ("edited", "a.txt"), ("wrote", "b.txt"))
     assert "--- a/a.txt\n+++ b/a.txt\n@@ -4 +4 @@\n-one\n+uno\n" in patch.diff
-    assert counted(patch.diff) == (2, 3)
+    assert count_changed_lines(patch.diff) == (2, 3)
 
 
 def test_changes_as_early_versions_wrote_them() -> None:
-    patch = applied(
+    patch = patch_from_changes(
         {"a": {"update": {"unified_diff": "@@ -1 +1 @@\n-o\n+n\n", "move_path": "b"}}, "c": {"add": {"content": "1"}}}
     )
     assert patch is not None
     assert patch.changes == (("deleted", "a"), ("wrote", "b"), ("wrote", "c"))
-    assert counted(patch.diff) == (2, 1)
+    assert count_changed_lines(patch.diff) == (2, 1)
 
 
 @pytest.mark.parametrize("changes", [None, [], "x", {}, {"a": None}, {"a": 1}])
 def test_no_changes_are_none(changes: Any) -> None:
-    assert applied(changes) is None
+    assert patch_from_changes(changes) is None
 
 
 PIECES = st.sampled_from(
@@ -169,7 +169,7 @@ def test_any_text_is_a_patch_or_none(text: str) -> None:
     if patch is not None:
         assert patch.changes
         assert {verb for verb, _ in patch.changes} <= {"edited", "wrote", "deleted"}
-        added, removed = counted(patch.diff)
+        added, removed = count_changed_lines(patch.diff)
         assert added <= sum(line.startswith("+") for line in text.split("\n"))
         assert removed <= sum(line.startswith("-") for line in text.split("\n"))
 
@@ -188,5 +188,5 @@ ANYTHING = st.recursive(
 
 @given(st.dictionaries(st.text(max_size=6), ANYTHING, max_size=4), st.text(max_size=4))
 def test_any_changes_are_a_patch_or_none(changes: dict[str, Any], cwd: str) -> None:
-    patch = applied(changes, cwd)
+    patch = patch_from_changes(changes, cwd)
     assert patch is None or patch.changes

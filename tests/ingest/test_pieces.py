@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aver.ingest.pieces import elements, members
+from aver.ingest.raw_json import split_array, split_object
 
 
 @given(st.lists(st.recursive(st.text() | st.integers(), lambda inner: st.lists(inner)), max_size=5), st.booleans())
 def test_elements_are_what_stands_there(values: list[object], spaced: bool) -> None:
     text = json.dumps(values, indent=2 if spaced else None, ensure_ascii=spaced)
-    found = elements(text.encode("utf-8", "surrogatepass"))
+    found = split_array(text.encode("utf-8", "surrogatepass"))
     assert found is not None
     assert [json.loads(part) for part in found] == values
     assert all(part.decode() in text for part in found)
@@ -22,7 +22,7 @@ def test_elements_are_what_stands_there(values: list[object], spaced: bool) -> N
 
 @given(st.binary(max_size=40))
 def test_any_bytes_are_read(data: bytes) -> None:
-    found, named = elements(data), members(data)
+    found, named = split_array(data), split_object(data)
     assert found is None or all(isinstance(part, bytes) and part in data for part in found)
     assert named is None or isinstance(named, dict)
 
@@ -30,10 +30,10 @@ def test_any_bytes_are_read(data: bytes) -> None:
 @pytest.mark.parametrize("cut", range(1, 22))
 def test_what_is_cut_off_is_nothing(cut: int) -> None:
     text = b'[{"a": [1, 2]}, "\xc3\xa9"]'
-    assert elements(text) == [b'{"a": [1, 2]}', b'"\xc3\xa9"']
-    assert elements(text[:-cut]) is None
-    assert members(b'{"a": 1, "b": [{}]}'[: -min(cut, 18)]) is None
+    assert split_array(text) == [b'{"a": [1, 2]}', b'"\xc3\xa9"']
+    assert split_array(text[:-cut]) is None
+    assert split_object(b'{"a": 1, "b": [{}]}'[: -min(cut, 18)]) is None
 
 
 def test_deep_nesting_is_nothing() -> None:
-    assert elements(b"[" * 100_000 + b"]" * 100_000) is None
+    assert split_array(b"[" * 100_000 + b"]" * 100_000) is None

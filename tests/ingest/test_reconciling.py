@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 from jsonl_tool import ADAPTER, call, done, source_at, write
 
-from aver.ingest.deed import Call, Deed
-from aver.ingest.reconciling import Counts, Reconciled, reconcile
-from aver.ingest.sealing import Follower
-from aver.ingest.told import seal_deed
+from aver.ingest.agent_event import AgentCall, AgentEvent
+from aver.ingest.reconcile import ReconcileCounts, Reconciliation, reconcile
+from aver.ingest.seal import TranscriptFollower, seal_event
 from aver.ledger import Ledger, open_ledger
 
 
@@ -33,19 +32,19 @@ def transcript(tmp_path: Path, ledger: Ledger) -> Path:
 
 
 def follow(ledger: Ledger, path: Path) -> None:
-    follower = Follower(ledger, ADAPTER, source_at(path))
+    follower = TranscriptFollower(ledger, ADAPTER, source_at(path))
     follower.step()
     follower.rest()
 
 
-def reconciled(ledger: Ledger, *paths: Path) -> Reconciled:
+def reconciled(ledger: Ledger, *paths: Path) -> Reconciliation:
     chains = [name for name in ledger.chains() if name.startswith("ticker.")]
     return reconcile(ledger, ADAPTER, [source_at(path) for path in paths], chains)
 
 
 def test_what_was_not_touched_is_verified(ledger: Ledger, transcript: Path) -> None:
     verdict, counts = reconciled(ledger, transcript)
-    assert (verdict.status, counts) == ("verified", Counts(sealed_and_seen=3))
+    assert (verdict.status, counts) == ("verified", ReconcileCounts(sealed_and_seen=3))
     assert verdict.check("transcript").status == "passed"
 
 
@@ -54,7 +53,7 @@ def test_all_chains_of_a_session_are_counted(ledger: Ledger, transcript: Path, t
     kid = write(tmp_path / "one~kid.jsonl", call("k"), done("k", "x" * 40_000))
     follow(ledger, kid)
     verdict, counts = reconciled(ledger, transcript, kid)
-    assert (verdict.status, verdict.chains, counts) == ("verified", 2, Counts(sealed_and_seen=4))
+    assert (verdict.status, verdict.chains, counts) == ("verified", 2, ReconcileCounts(sealed_and_seen=4))
     assert verdict.check("content").count == verdict.records == 4
     assert (verdict.check("blobs").status, verdict.check("blobs").count) == ("passed", 1)
     assert verdict.check("meta").reason == "only one chain was verified", "said once, not of one chain alone"
@@ -115,8 +114,8 @@ def test_a_transcript_that_was_emptied_is_found(ledger: Ledger, transcript: Path
 
 
 def test_a_call_that_only_a_hook_saw_is_named(ledger: Ledger, transcript: Path) -> None:
-    seen = Call(tool="Bash", id="ghost", ok=True)
-    seal_deed(ledger, "ticker", "one", Deed(what="call", key="ghost", summary="Bash", call=seen))
+    seen = AgentCall(tool="Bash", id="ghost", ok=True)
+    seal_event(ledger, "ticker", "one", AgentEvent(what="call", key="ghost", summary="Bash", call=seen))
     verdict, counts = reconciled(ledger, transcript)
     assert (verdict.status, counts.sealed_not_seen) == ("qualified", 1)
     assert "a hook saw ticker:one:ghost" in verdict.check("transcript").reason
@@ -124,15 +123,15 @@ def test_a_call_that_only_a_hook_saw_is_named(ledger: Ledger, transcript: Path) 
 
 def test_hook_and_transcript_together_are_verified(ledger: Ledger, tmp_path: Path) -> None:
     path = write(tmp_path / "one.jsonl", call("a", command="ls"), done("a", "x"))
-    told = Call(tool="Bash", id="a", arguments={"command": "ls"}, result="x", ok=True)
-    seal_deed(ledger, "ticker", "one", Deed(what="call", key="a", summary="Bash", call=told))
+    told = AgentCall(tool="Bash", id="a", arguments={"command": "ls"}, result="x", ok=True)
+    seal_event(ledger, "ticker", "one", AgentEvent(what="call", key="a", summary="Bash", call=told))
     follow(ledger, path)
     assert reconciled(ledger, path).verdict.status == "verified"
 
 
 def test_hook_and_transcript_that_tell_of_other_arguments_are_named(ledger: Ledger, tmp_path: Path) -> None:
-    told = Call(tool="Bash", id="a", arguments={"command": "rm -r /"}, result="x", ok=True)
-    seal_deed(ledger, "ticker", "one", Deed(what="call", key="a", summary="Bash", call=told))
+    told = AgentCall(tool="Bash", id="a", arguments={"command": "rm -r /"}, result="x", ok=True)
+    seal_event(ledger, "ticker", "one", AgentEvent(what="call", key="a", summary="Bash", call=told))
     path = write(tmp_path / "one.jsonl", call("a", command="ls"), done("a", "x"))
     follow(ledger, path)
     verdict, counts = reconciled(ledger, path)
@@ -163,22 +162,22 @@ def test_a_session_that_goes_on_in_another_directory_is_two_transcripts(ledger: 
         for below in ("here", "there")
     ]
     for source in (*sources, *sources):
-        follower = Follower(ledger, ADAPTER, source)
+        follower = TranscriptFollower(ledger, ADAPTER, source)
         assert follower.step().notes == ()
         follower.rest()
     verdict, counts = reconcile(ledger, ADAPTER, sources, ["ticker.one"])
-    assert (verdict.status, counts) == ("verified", Counts(sealed_and_seen=4))
+    assert (verdict.status, counts) == ("verified", ReconcileCounts(sealed_and_seen=4))
     sources[0].path.write_bytes(sources[0].path.read_bytes().replace(b"here", b"hare"))
     assert reconcile(ledger, ADAPTER, sources, ["ticker.one"]).verdict.status == "failed"
 
 
 def test_a_forged_transcript_does_not_stand_for_the_real_one(ledger: Ledger, tmp_path: Path) -> None:
     forged = source_at(write(tmp_path / "0" / "one.jsonl", call("a", command="ls"), done("a", "harmless")))
-    follower = Follower(ledger, ADAPTER, replace(forged, below="0"))
+    follower = TranscriptFollower(ledger, ADAPTER, replace(forged, below="0"))
     follower.step()
     follower.rest()
     real = source_at(write(tmp_path / "1" / "one.jsonl", call("a", command="rm -r /"), done("a", "gone")))
-    follower = Follower(ledger, ADAPTER, replace(real, below="1"))
+    follower = TranscriptFollower(ledger, ADAPTER, replace(real, below="1"))
     follower.step()
     follower.rest()
     sources = [replace(forged, below="0"), replace(real, below="1")]
@@ -214,18 +213,18 @@ def test_a_file_that_was_committed_and_that_nothing_sealed_changed_is_named(ledg
         (work / name).write_text("x = 1\n")
     git("add", ".")
     git("commit", "-q", "-m", "one")
-    edit = Call(tool="Edit", id="e", ok=True)
+    edit = AgentCall(tool="Edit", id="e", ok=True)
     for key, at, effects in (
         ("s", "2026-05-31T09:00:00Z", ()),
         ("e", "2026-05-31T09:00:20Z", (f"edited {work}/sealed.py",)),
         ("t", "2026-05-31T09:01:00Z", ()),
     ):
         what = "call" if effects else "note"
-        deed = Deed(
+        deed = AgentEvent(
             what=what, key=key, summary=key, at=at, side_effects=effects, environment={"cwd": str(work)},
             call=edit if effects else None,
         )  # fmt: skip
-        seal_deed(ledger, "ticker", "one", deed)
+        seal_event(ledger, "ticker", "one", deed)
     check = reconciled(ledger).verdict.check("git")
     assert (check.status, check.count) == ("warning", 1)
     assert "secret.py was committed" in check.reason

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from aver.gate.action import Action
-from aver.gate.door import judge
-from aver.ingest.deed import Call, Deed
-from aver.ingest.rulings import rulings_in
-from aver.ingest.telling import told
-from aver.ingest.told import seal_deed
+from aver.gate.ask import ask_gate
+from aver.ingest.agent_event import AgentCall, AgentEvent
+from aver.ingest.seal import seal_event
 from aver.ledger import Ledger
+from aver.sessions.decisions import read_decisions
+from aver.sessions.step import read_step
 
 PATCH = "*** Begin Patch\n*** Add File: a.py\n+x = 1\n*** End Patch"
 LONG = "echo straße; " * 2_000
@@ -43,14 +43,14 @@ MANY = {"edits": [{"old_string": f"größe {number} " + "x" * 200, "new_string":
 )
 def test_a_call_takes_the_decision_about_it(ledger: Ledger, asked: Any, called: Any) -> None:
     action = Action(type="tool_call", tool=asked[0], arguments=asked[1], session="one", workspace="/w")
-    judge(ledger, action)
-    judge(ledger, replace(action, arguments={"command": "something else"}))
-    call = Call(tool=called[0], id="c1", arguments=called[1], ok=True)
-    step = told(seal_deed(ledger, "codex", "one", Deed(what="call", key="c1", summary="it", call=call)))
-    rulings = rulings_in(ledger, "gate.one")
+    ask_gate(ledger, action)
+    ask_gate(ledger, replace(action, arguments={"command": "something else"}))
+    call = AgentCall(tool=called[0], id="c1", arguments=called[1], ok=True)
+    step = read_step(seal_event(ledger, "codex", "one", AgentEvent(what="call", key="c1", summary="it", call=call)))
+    rulings = read_decisions(ledger, "gate.one")
     taken = rulings.take(step)
     assert taken is not None
     assert taken.tool == asked[0]
     assert taken.arguments.keys() == asked[1].keys()
     assert rulings.take(step) is None
-    assert [left.arguments for left in rulings.left()] == [{"command": "something else"}]
+    assert [left.arguments for left in rulings.list_unmatched()] == [{"command": "something else"}]

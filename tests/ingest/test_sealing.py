@@ -14,9 +14,8 @@ import jsonl_tool as ticker
 import pytest
 from jsonl_tool import ADAPTER, call, done, source_at, write
 
-from aver.ingest.deed import Call, Deed
-from aver.ingest.sealing import BATCH, START, Follower
-from aver.ingest.told import seal_deed
+from aver.ingest.agent_event import AgentCall, AgentEvent
+from aver.ingest.seal import BATCH_SIZE, START_DIGEST, TranscriptFollower, seal_event
 from aver.ledger import Ledger, open_ledger
 
 CHAIN = "ticker.one"
@@ -33,8 +32,8 @@ def transcript(tmp_path: Path) -> Path:
     return write(tmp_path / "one.jsonl", {"say": "tidy up"}, call("c1", command="ls"), {"junk": 1}, done("c1", "a b"))
 
 
-def follower(ledger: Ledger, path: Path) -> Follower:
-    return Follower(ledger, ADAPTER, source_at(path))
+def follower(ledger: Ledger, path: Path) -> TranscriptFollower:
+    return TranscriptFollower(ledger, ADAPTER, source_at(path))
 
 
 def contents(ledger: Ledger, chain: str = CHAIN) -> list[dict[str, Any]]:
@@ -60,7 +59,7 @@ def test_the_capsule_binds_its_records_and_all_before_it(ledger: Ledger, transcr
     follower(ledger, transcript).step()
     lines = transcript.read_bytes().splitlines()
     digests = [hashlib.sha256(line).digest() for line in lines]
-    through = START
+    through = START_DIGEST
     for digest in digests:
         through = hashlib.sha256(through + digest).digest()
     assert contents(ledger)[1]["context"]["environment"]["transcript"] == {
@@ -106,13 +105,13 @@ def test_a_torn_last_line_waits(ledger: Ledger, transcript: Path) -> None:
 # --- hooks
 
 
-def hooked(key: str, result: Any = "a b", **more: Any) -> Deed:
-    told = Call(tool="Bash", id=key, arguments={"command": "ls"}, result=result, ok=True)
-    return Deed(what="call", key=key, summary="Bash", call=told, **more)
+def hooked(key: str, result: Any = "a b", **more: Any) -> AgentEvent:
+    told = AgentCall(tool="Bash", id=key, arguments={"command": "ls"}, result=result, ok=True)
+    return AgentEvent(what="call", key=key, summary="Bash", call=told, **more)
 
 
 def test_a_hook_first_and_the_transcript_adds_to_it(ledger: Ledger, transcript: Path) -> None:
-    first = seal_deed(ledger, "ticker", "one", hooked("c1"))
+    first = seal_event(ledger, "ticker", "one", hooked("c1"))
     done_ = follower(ledger, transcript).step()
     assert (done_.sealed, done_.children) == (1, 1)
     tools = [content for content in contents(ledger) if content["type"] == "tool"]
@@ -121,11 +120,11 @@ def test_a_hook_first_and_the_transcript_adds_to_it(ledger: Ledger, transcript: 
     assert child["parent_id"] == first.to_dict()["id"]
     assert child["outcome"]["result"] == {"via": "transcript", "agrees": True}
     assert follower(ledger, transcript).step().children == 0
-    assert seal_deed(ledger, "ticker", "one", hooked("c1")).hash == first.hash
+    assert seal_event(ledger, "ticker", "one", hooked("c1")).hash == first.hash
 
 
 def test_what_hook_and_transcript_say_differently_is_named(ledger: Ledger, transcript: Path) -> None:
-    seal_deed(ledger, "ticker", "one", hooked("c1", result="something else"))
+    seal_event(ledger, "ticker", "one", hooked("c1", result="something else"))
     follower(ledger, transcript).step()
     result = contents(ledger)[-1]["outcome"]["result"]
     assert (result["agrees"], result["differs"], result["says"]) == (False, ["result"], {"result": "a b"})
@@ -134,21 +133,21 @@ def test_what_hook_and_transcript_say_differently_is_named(ledger: Ledger, trans
 def test_long_results_are_the_same_from_both(ledger: Ledger, tmp_path: Path) -> None:
     long = "word " * 20_000
     path = write(tmp_path / "one.jsonl", call("c1", command="ls"), done("c1", long))
-    seal_deed(ledger, "ticker", "one", hooked("c1", result=long))
+    seal_event(ledger, "ticker", "one", hooked("c1", result=long))
     follower(ledger, path).step()
     assert contents(ledger)[-1]["outcome"]["result"]["agrees"] is True
 
 
 def test_a_hook_after_the_transcript_adds_to_it(ledger: Ledger, transcript: Path) -> None:
     follower(ledger, transcript).step()
-    child = seal_deed(ledger, "ticker", "one", hooked("c1")).to_dict()
+    child = seal_event(ledger, "ticker", "one", hooked("c1")).to_dict()
     assert child["parent_id"] == contents(ledger)[1]["id"]
-    assert seal_deed(ledger, "ticker", "one", hooked("c1")).to_dict()["id"] == child["id"]
+    assert seal_event(ledger, "ticker", "one", hooked("c1")).to_dict()["id"] == child["id"]
 
 
 def test_a_hook_that_is_faster_than_a_running_follower(ledger: Ledger, transcript: Path) -> None:
     following = follower(ledger, transcript)
-    seal_deed(ledger, "ticker", "one", hooked("c1"))
+    seal_event(ledger, "ticker", "one", hooked("c1"))
     following.step()
     assert keys(ledger) == ["ticker:one:c1", "ticker:one:p1", "ticker:one:c1:transcript"]
 
@@ -301,8 +300,8 @@ def test_what_ends_later_is_added_to_the_call_of_its_own_agent(ledger: Ledger, t
 def test_a_hook_tells_of_the_call_of_its_own_agent(ledger: Ledger, tmp_path: Path) -> None:
     follower(ledger, write(tmp_path / "one.jsonl", call("c1"), done("c1"))).step()
     for _ in range(2):
-        told = Call(tool="Bash", id="c1", result="seen", ok=True)
-        seal_deed(ledger, "ticker", "one", Deed(what="call", key="c1", summary="Bash", call=told, agent="a"))
+        told = AgentCall(tool="Bash", id="c1", result="seen", ok=True)
+        seal_event(ledger, "ticker", "one", AgentEvent(what="call", key="c1", summary="Bash", call=told, agent="a"))
     (record,) = contents(ledger, f"{CHAIN}.a")
     assert record["execution"]["tool_calls"][0]["result"] == "seen"
     follower(ledger, write(tmp_path / "one~a.jsonl", call("c1"), done("c1", "seen"))).step()
@@ -325,12 +324,14 @@ def test_a_result_is_not_lost_where_another_took_the_call_for_lost(ledger: Ledge
 @pytest.mark.parametrize("name", ["c1:hook", "c1:transcript"])
 def test_a_transcript_cannot_take_the_place_of_what_is_added(ledger: Ledger, tmp_path: Path, name: str) -> None:
     path = write(tmp_path / "one.jsonl", call(name), done(name), call("c1"), done("c1", "told"))
-    seen = Deed(what="call", key="c1", summary="Bash", call=Call(tool="Bash", id="c1", result="seen", ok=True))
+    seen = AgentEvent(
+        what="call", key="c1", summary="Bash", call=AgentCall(tool="Bash", id="c1", result="seen", ok=True)
+    )
     if name == "c1:hook":
         follower(ledger, path).step()
-        seal_deed(ledger, "ticker", "one", seen)
+        seal_event(ledger, "ticker", "one", seen)
     else:
-        seal_deed(ledger, "ticker", "one", seen)
+        seal_event(ledger, "ticker", "one", seen)
         follower(ledger, path).step()
     (child,) = [
         content
@@ -340,8 +341,8 @@ def test_a_transcript_cannot_take_the_place_of_what_is_added(ledger: Ledger, tmp
     assert child["outcome"]["result"]["differs"] == ["result"]
 
 
-def told(**more: Any) -> Deed:
-    return Deed(what="call", key="c1", summary="Bash", call=Call(tool="Bash", id="c1", **more))
+def told(**more: Any) -> AgentEvent:
+    return AgentEvent(what="call", key="c1", summary="Bash", call=AgentCall(tool="Bash", id="c1", **more))
 
 
 FORGED = ({"arguments": {}}, {"arguments": {"command": "ls"}, "result": "a b", "ok": True})
@@ -352,7 +353,7 @@ def test_no_hook_can_keep_out_what_another_tells_of_a_call(ledger: Ledger, forge
     """Whoever knows the id of a call while it runs could tell of it first."""
     true = told(arguments={"command": "rm -rf src"}, result="", ok=True)
     for deed in (told(**forged), told(arguments={"command": "id"}), true, true, told(**forged)):
-        seal_deed(ledger, "ticker", "one", deed)
+        seal_event(ledger, "ticker", "one", deed)
     commands = [one["execution"]["tool_calls"][0]["arguments"].get("command") for one in contents(ledger)]
     assert commands == [forged["arguments"].get("command"), "id", "rm -rf src"]
     first, *others = contents(ledger)
@@ -363,7 +364,7 @@ def test_no_hook_can_keep_out_what_another_adds_to_the_transcript(ledger: Ledger
     follower(ledger, transcript).step()
     before = len(contents(ledger))
     for command in ("ls", "id", "rm -rf src", "rm -rf src"):
-        seal_deed(ledger, "ticker", "one", told(arguments={"command": command}, result="a b", ok=True))
+        seal_event(ledger, "ticker", "one", told(arguments={"command": command}, result="a b", ok=True))
     agreed = [one["outcome"]["result"]["agrees"] for one in contents(ledger)[before:]]
     assert agreed == [True, False, False]
 
@@ -371,8 +372,8 @@ def test_no_hook_can_keep_out_what_another_adds_to_the_transcript(ledger: Ledger
 def test_an_event_that_comes_again_and_says_otherwise_is_told_again(ledger: Ledger) -> None:
     """A subagent that goes on ends twice, by one and the same name."""
     for words in ("found it", "found it", "and another"):
-        ended = Deed(what="session", key="hook-SubagentStop-a1", summary="subagent ended", result={"said": words})
-        seal_deed(ledger, "ticker", "one", ended)
+        ended = AgentEvent(what="session", key="hook-SubagentStop-a1", summary="subagent ended", result={"said": words})
+        seal_event(ledger, "ticker", "one", ended)
     assert [one["outcome"]["result"]["said"] for one in contents(ledger)] == ["found it", "and another"]
 
 
@@ -382,7 +383,9 @@ def test_a_hook_cannot_take_the_place_of_what_was_said(ledger: Ledger, tmp_path:
     path = write(tmp_path / "one.jsonl", {"odd": "an answer"})
     key = next(iter(ADAPTER.turn(source_at(path)).take(next(iter(ADAPTER.read(source_at(path))()))))).key
     following = follower(ledger, path) if watched else None
-    seal_deed(ledger, "ticker", "one", Deed(what="call", key=key, summary="Bash", call=Call(tool="Bash", id=key)))
+    seal_event(
+        ledger, "ticker", "one", AgentEvent(what="call", key=key, summary="Bash", call=AgentCall(tool="Bash", id=key))
+    )
     for _ in range(2):
         (following or follower(ledger, path)).step()
         follower(ledger, path).step()
@@ -440,13 +443,13 @@ Follower(ledger, ADAPTER, source_at(Path(sys.argv[3]))).step()
 @pytest.mark.parametrize("commit", [1, 2])
 def test_killed_after_a_commit_nothing_is_lost_and_nothing_doubled(tmp_path: Path, commit: int) -> None:
     path = tmp_path / "one.jsonl"
-    write(path, *(one for number in range(2 * BATCH + 10) for one in (call(f"c{number}"), done(f"c{number}"))))
+    write(path, *(one for number in range(2 * BATCH_SIZE + 10) for one in (call(f"c{number}"), done(f"c{number}"))))
     given = [str(tmp_path / "ledger.db"), str(tmp_path / "home"), str(path), str(Path(__file__).parent), str(commit)]
     assert subprocess.run([sys.executable, "-c", KILLED, *given], env=os.environ, check=False).returncode == -9
     with open_ledger(tmp_path / "ledger.db", home=tmp_path / "home") as ledger:
-        assert ledger.head(CHAIN).count == commit * BATCH
+        assert ledger.head(CHAIN).count == commit * BATCH_SIZE
         follower(ledger, path).step()
-        assert keys(ledger) == [f"ticker:one:c{number}" for number in range(2 * BATCH + 10)]
+        assert keys(ledger) == [f"ticker:one:c{number}" for number in range(2 * BATCH_SIZE + 10)]
         assert ledger.verify().status == "verified"
 
 

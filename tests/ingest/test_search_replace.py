@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aver.ingest.diffs import counted
-from aver.ingest.search_replace import Block, as_diff, blocks_in
+from aver.ingest.diffs import count_changed_lines
+from aver.ingest.search_replace import SearchReplaceBlock, diff_from_blocks, parse_blocks
 
 DASHES = ("------- SEARCH", "=======", "+++++++ REPLACE")
 ANGLES = ("<<<<<<< SEARCH", "=======", ">>>>>>> REPLACE")
@@ -22,43 +22,43 @@ def block(search: str, replace: str, marks: tuple[str, str, str] = DASHES) -> st
 @pytest.mark.parametrize("marks", [DASHES, ANGLES, ("------- SEARCH>", "=======", "+++++++ REPLACE>")])
 def test_both_forms_are_read(marks: tuple[str, str, str]) -> None:
     text = "I change it:\n" + block("old\n", "new\nnewer\n", marks) + "and\n" + block("gone\n", "", marks)
-    assert blocks_in(text) == [Block("old\n", "new\nnewer\n"), Block("gone\n", "")]
-    diff = as_diff("src/p.py", text, starts=[12, 40])
+    assert parse_blocks(text) == [SearchReplaceBlock("old\n", "new\nnewer\n"), SearchReplaceBlock("gone\n", "")]
+    diff = diff_from_blocks("src/p.py", text, starts=[12, 40])
     assert diff == ("--- a/src/p.py\n+++ b/src/p.py\n@@ -12,1 +12,2 @@\n-old\n+new\n+newer\n@@ -40,1 +40,0 @@\n-gone\n")
-    assert counted(diff) == (2, 2)
+    assert count_changed_lines(diff) == (2, 2)
 
 
 def test_lines_that_stay_are_not_counted() -> None:
     """The public adapter counted lines that begin with a sign, and so none."""
-    diff = as_diff("p.py", block("def f():\n    return 1\n", "def f():\n    return 2\n"))
+    diff = diff_from_blocks("p.py", block("def f():\n    return 1\n", "def f():\n    return 2\n"))
     assert diff == "--- a/p.py\n+++ b/p.py\n@@ -1,2 +1,2 @@\n def f():\n-    return 1\n+    return 2\n"
 
 
 def test_a_new_file_is_a_block_that_looks_for_nothing() -> None:
-    assert as_diff("p.py", block("", "a\nb\n")) == "--- a/p.py\n+++ b/p.py\n@@ -0,0 +1,2 @@\n+a\n+b\n"
+    assert diff_from_blocks("p.py", block("", "a\nb\n")) == "--- a/p.py\n+++ b/p.py\n@@ -0,0 +1,2 @@\n+a\n+b\n"
 
 
 @pytest.mark.parametrize(
     "text", ["", "nothing", "------- SEARCH\nold\n", "------- SEARCH\nold\n=======\nnew\n", "=======\n"]
 )
 def test_what_has_no_end_is_no_edit(text: str) -> None:
-    assert blocks_in(text) == []
-    assert as_diff("p.py", text) == ""
+    assert parse_blocks(text) == []
+    assert diff_from_blocks("p.py", text) == ""
 
 
 def test_marks_inside_a_text_belong_to_it() -> None:
     inner = "+++++++ REPLACE\n------- SEARCH\n"
-    (found,) = blocks_in(block(inner, "=======\n<<<<<<< SEARCH\n"))
-    assert found == Block(inner, "=======\n<<<<<<< SEARCH\n")
+    (found,) = parse_blocks(block(inner, "=======\n<<<<<<< SEARCH\n"))
+    assert found == SearchReplaceBlock(inner, "=======\n<<<<<<< SEARCH\n")
 
 
 def test_starts_that_make_no_sense_are_not_used() -> None:
     text = block("a\n", "b\n")
     assert (
-        as_diff("p", text, starts=["x"])
-        == as_diff("p", text, starts=[-3])
-        == as_diff("p", text, [True])
-        == as_diff("p", text)
+        diff_from_blocks("p", text, starts=["x"])
+        == diff_from_blocks("p", text, starts=[-3])
+        == diff_from_blocks("p", text, [True])
+        == diff_from_blocks("p", text)
     )
 
 
@@ -68,9 +68,9 @@ LINES = st.lists(st.sampled_from(["a", "b", "c", "", " x", "-y", "+z", "@@ -1 +1
 @given(LINES, LINES, st.integers(1, 50))
 def test_the_diff_holds_both_texts(old: list[str], new: list[str], start: int) -> None:
     search, replace = ("".join(f"{line}\n" for line in lines) for lines in (old, new))
-    diff = as_diff("p", block(search, replace), starts=[start])
+    diff = diff_from_blocks("p", block(search, replace), starts=[start])
     body = diff.split("\n")[2:-1] if diff else []
-    removed, added = counted(diff)[1], counted(diff)[0]
+    removed, added = count_changed_lines(diff)[1], count_changed_lines(diff)[0]
     expected = list(difflib.unified_diff(old, new, lineterm="", n=3))
     assert (removed, added) == (
         sum(line.startswith("-") for line in expected[2:]),
@@ -81,5 +81,5 @@ def test_the_diff_holds_both_texts(old: list[str], new: list[str], start: int) -
 
 @given(st.text())
 def test_any_text_is_read(text: str) -> None:
-    blocks = blocks_in(text)
-    assert blocks or as_diff("p", text) == ""
+    blocks = parse_blocks(text)
+    assert blocks or diff_from_blocks("p", text) == ""

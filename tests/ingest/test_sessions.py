@@ -14,18 +14,17 @@ from claude_transcripts import SESSION as CLAUDE_SESSION
 from claude_transcripts import Transcript, session_at, sources_in, text, with_subagent
 
 from agent_capsules import AgentCapsules, content_of
-from aver.ingest.claude_code import ADAPTER as CLAUDE_CODE
-from aver.ingest.cline import ADAPTER as CLINE
-from aver.ingest.codex import ADAPTER as CODEX
+from aver.agents.claude_code.transcripts import ADAPTER as CLAUDE_CODE
+from aver.agents.cline.tasks import ADAPTER as CLINE
+from aver.agents.codex.rollouts import ADAPTER as CODEX
+from aver.agents.cursor.conversations import ADAPTER as CURSOR
+from aver.files.user_dirs import UserEnvironment
+from aver.ingest.agent_event import Permission
 from aver.ingest.contract import Adapter
-from aver.ingest.cursor import ADAPTER as CURSOR
-from aver.ingest.deed import Allowed
-from aver.ingest.sealing import Follower
-from aver.ingest.sessions import Session, chains_of, find_sessions, session_of
-from aver.ingest.told import seal_deed
+from aver.ingest.seal import TranscriptFollower, seal_event
 from aver.ledger import Ledger, open_ledger
 from aver.ledger.bundle import import_bundle, import_databases
-from aver.surroundings import Surroundings
+from aver.sessions.sessions import SessionTotals, compute_totals, find_session_by_chain, find_sessions
 from tampering import unguarded
 
 
@@ -35,15 +34,15 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
         yield opened
 
 
-def only_session(ledger: Ledger) -> Session:
+def only_session(ledger: Ledger) -> SessionTotals:
     (chains,) = find_sessions(ledger)
-    return session_of(ledger, chains)
+    return compute_totals(ledger, chains)
 
 
 def test_one_of_everything(ledger: Ledger, tmp_path: Path) -> None:
     sample.rich(ledger, tmp_path)
     found = only_session(ledger)
-    assert found == Session(
+    assert found == SessionTotals(
         tool="claude-code",
         session=sample.SESSION,
         title="Round half up",
@@ -81,7 +80,7 @@ def test_what_is_not_known_is_not_zero(ledger: Ledger, tmp_path: Path) -> None:
 
 def test_a_call_that_hook_and_transcript_tell_counts_once(ledger: Ledger, tmp_path: Path) -> None:
     done = sample.command("c1", "ls", "a\n", tokens=sample.spent(700, 7, None))
-    seal_deed(ledger, sample.TOOL, sample.SESSION, sample.command("c1", "ls", "a\n"))
+    seal_event(ledger, sample.TOOL, sample.SESSION, sample.command("c1", "ls", "a\n"))
     sample.seal(ledger, tmp_path, [sample.prompt("look"), done])
     found = only_session(ledger)
     assert (found.records, found.actions, found.commands, found.tokens_in) == (3, 1, 1, 700)
@@ -96,7 +95,7 @@ def test_an_outcome_that_came_late_is_no_second_call(ledger: Ledger, tmp_path: P
 
 
 def test_an_edit_that_failed_or_was_denied_changed_nothing(ledger: Ledger, tmp_path: Path) -> None:
-    refused = Allowed(by="policy", denied=True)
+    refused = Permission(by="policy", denied=True)
     sample.seal(
         ledger,
         tmp_path,
@@ -116,7 +115,7 @@ def test_what_the_gate_denied_counts_once_wherever_it_is_recorded(ledger: Ledger
     alone = only_session(ledger)
     assert (alone.denials, alone.actions) == (2, 0)
     assert alone.chains[-1] == f"gate.{sample.SESSION}"
-    refused = sample.command("c1", DENIED, code=1, allowed=Allowed(by="policy", denied=True))
+    refused = sample.command("c1", DENIED, code=1, allowed=Permission(by="policy", denied=True))
     sample.seal(ledger, tmp_path / "more", [refused])
     assert (only_session(ledger).denials, only_session(ledger).actions) == (2, 1)
 
@@ -135,7 +134,7 @@ def test_other_chains_are_no_sessions(ledger: Ledger, tmp_path: Path) -> None:
     ledger.append("notes.s1", {"type": "chat", "domain": "notes", "context": {"session_id": "s1"}})
     sample.asked_of_the_gate(ledger, "ls")
     assert find_sessions(ledger) == []
-    assert chains_of(ledger, "notes.s1") is None
+    assert find_session_by_chain(ledger, "notes.s1") is None
 
 
 @pytest.mark.parametrize("session", ["a b/c", "x", "0" * 300])
@@ -147,13 +146,13 @@ def test_any_id_of_a_session_and_its_subagents(ledger: Ledger, tmp_path: Path, s
     _sealed_under(ledger, tmp_path / "main", [sample.prompt("go")], session, "")
     (chains,) = find_sessions(ledger)
     assert (chains.session, sorted(agent for agent, _ in chains.agents)) == (session, ["an other", "kid"])
-    assert all(chains_of(ledger, name) == chains for name in chains.names)
+    assert all(find_session_by_chain(ledger, name) == chains for name in chains.names)
 
 
 def _sealed_under(ledger: Ledger, folder: Path, deeds: list[sample.Deed], session: str, agent: str) -> None:
     """As `seal`, whose files are called like the session."""
     for deed in deeds:
-        seal_deed(ledger, sample.TOOL, session, sample.with_agent(deed, agent))
+        seal_event(ledger, sample.TOOL, session, sample.with_agent(deed, agent))
 
 
 def test_a_damaged_record_is_counted_and_stops_nothing(ledger: Ledger, tmp_path: Path) -> None:
@@ -188,7 +187,7 @@ def test_a_chain_whose_beginning_was_changed_stays_in_its_session(ledger: Ledger
 def test_a_session_of_claude_code_with_its_subagent(ledger: Ledger, tmp_path: Path) -> None:
     with_subagent(tmp_path, "directory")
     for source in sources_in(tmp_path):
-        following = Follower(ledger, CLAUDE_CODE, source)
+        following = TranscriptFollower(ledger, CLAUDE_CODE, source)
         following.step()
         following.end()
     found = only_session(ledger)
@@ -197,9 +196,9 @@ def test_a_session_of_claude_code_with_its_subagent(ledger: Ledger, tmp_path: Pa
     assert found.tokens_in == 4 * (4 + 812 + 20110)
 
 
-def _ingested(ledger: Ledger, adapter: Adapter, around: Surroundings) -> Session:
+def _ingested(ledger: Ledger, adapter: Adapter, around: UserEnvironment) -> SessionTotals:
     for source in adapter.locate(around):
-        following = Follower(ledger, adapter, source)
+        following = TranscriptFollower(ledger, adapter, source)
         following.step()
         following.end()
     return only_session(ledger)
@@ -216,7 +215,7 @@ def test_what_claude_code_says_that_a_session_cost(ledger: Ledger, tmp_path: Pat
     transcript.bare(type="cost-state", totalCostUSD="much")
     transcript.bare(type="cost-state")
     session_at(tmp_path, transcript)
-    found = _ingested(ledger, CLAUDE_CODE, Surroundings(tmp_path, {}))
+    found = _ingested(ledger, CLAUDE_CODE, UserEnvironment(tmp_path, {}))
     assert found.cost_usd == 0.4242
     summaries = [record.to_dict()["outcome"]["summary"] for record in ledger.read(found.chains[0])]
     assert [words for words in summaries if "cost" in words] == [
@@ -230,7 +229,7 @@ def test_what_claude_code_says_that_a_session_cost(ledger: Ledger, tmp_path: Pat
 def test_a_session_of_codex(ledger: Ledger, tmp_path: Path) -> None:
     path = tmp_path / ".codex" / "sessions" / "2026" / "05" / "30" / codex_rollouts.name_of()
     codex_rollouts.write(path, codex_rollouts.commands().lines())
-    found = _ingested(ledger, CODEX, Surroundings(tmp_path, {}))
+    found = _ingested(ledger, CODEX, UserEnvironment(tmp_path, {}))
     assert (found.tool, found.title, found.actions) == ("codex", "add a retry", 4)
     assert (found.edits, found.lines_added, found.lines_removed, found.commands, found.failures) == (1, 3, 1, 1, 1)
     assert found.tokens_in == 18_000
@@ -272,7 +271,7 @@ def theirs() -> AgentCapsules:
 
 def test_imported_sessions_are_sessions(ledger: Ledger, tmp_path: Path, theirs: AgentCapsules) -> None:
     import_bundle(ledger, theirs.write_bundle(tmp_path / "bundle"))
-    found = {chains.session: session_of(ledger, chains) for chains in find_sessions(ledger)}
+    found = {chains.session: compute_totals(ledger, chains) for chains in find_sessions(ledger)}
     assert set(found) == {"5d2e", "019d"}
     claude = found["5d2e"]
     assert (claude.tool, claude.actions, claude.tokens_in, claude.prompts) == ("claude-code", 3, 12, 3)
@@ -305,7 +304,7 @@ def test_native_names_of_tokens_and_repeated_messages(ledger: Ledger, tmp_path: 
     content["execution"]["resources_used"] = {"tokensIn": 10, "cacheReads": 5, "tokensOut": 2, "cost": 0.5}
     cline.add(content, machine.key)
     import_databases(ledger, machine.write_home(tmp_path / "theirs"))
-    found = {chains.tool: session_of(ledger, chains) for chains in find_sessions(ledger)}
+    found = {chains.tool: compute_totals(ledger, chains) for chains in find_sessions(ledger)}
     assert (found["claude-code"].tokens_in, found["claude-code"].tokens_out) == (4 + 100, 7)
     assert (found["claude-code"].edits, found["claude-code"].lines_added) == (3, 6)
     assert (found["cline"].tokens_in, found["cline"].tokens_out, found["cline"].cost_usd) == (19, 2, 0.5)

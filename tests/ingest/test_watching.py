@@ -12,11 +12,11 @@ import pytest
 from jsonl_tool import ADAPTER, call, done, source_at, write
 
 from aver.errors import Unavailable
+from aver.files.user_dirs import UserEnvironment
 from aver.ingest.contract import Source
-from aver.ingest.stamps import NAME, Stamps
-from aver.ingest.watching import QUIET, Seen, Watch, catch_up
+from aver.ingest.ingest_cache import CACHE_NAME, IngestCache
+from aver.ingest.watch import QUIET_SECONDS, TranscriptUpdate, TranscriptWatcher, catch_up
 from aver.ledger import Ledger, open_ledger
-from aver.surroundings import Surroundings
 
 
 @pytest.fixture
@@ -26,12 +26,12 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
 
 
 @pytest.fixture
-def around(tmp_path: Path) -> Surroundings:
+def around(tmp_path: Path) -> UserEnvironment:
     (tmp_path / "ticks").mkdir()
-    return Surroundings(tmp_path, {})
+    return UserEnvironment(tmp_path, {})
 
 
-def transcript(around: Surroundings, name: str = "one") -> Path:
+def transcript(around: UserEnvironment, name: str = "one") -> Path:
     return around.home / "ticks" / f"{name}.jsonl"
 
 
@@ -49,13 +49,13 @@ def eventually(holds: Callable[[], bool]) -> None:
 
 
 @pytest.fixture
-def watching(around: Surroundings, tmp_path: Path) -> Iterator[list[Seen]]:
+def watching(around: UserEnvironment, tmp_path: Path) -> Iterator[list[TranscriptUpdate]]:
     """A watch that runs beside the test, and what it told."""
-    stop, told = threading.Event(), list[Seen]()
+    stop, told = threading.Event(), list[TranscriptUpdate]()
 
     def run() -> None:
         with open_ledger(tmp_path / "ledger.db", home=tmp_path / "home") as opened:
-            Watch(opened, [ADAPTER], around).run(told.append, stop)
+            TranscriptWatcher(opened, [ADAPTER], around).run(told.append, stop)
 
     thread = threading.Thread(target=run)
     thread.start()
@@ -64,7 +64,9 @@ def watching(around: Surroundings, tmp_path: Path) -> Iterator[list[Seen]]:
     thread.join()
 
 
-def test_what_is_written_is_sealed_as_it_happens(ledger: Ledger, around: Surroundings, watching: list[Seen]) -> None:
+def test_what_is_written_is_sealed_as_it_happens(
+    ledger: Ledger, around: UserEnvironment, watching: list[TranscriptUpdate]
+) -> None:
     path = transcript(around)
     # The watch may be starting: what was written before it listens is found by the first look, or by the next event.
     write(path, {"say": "go"})
@@ -77,11 +79,11 @@ def test_what_is_written_is_sealed_as_it_happens(ledger: Ledger, around: Surroun
 
 
 def test_two_watches_and_a_crowd_of_records(
-    ledger: Ledger, around: Surroundings, watching: list[Seen], tmp_path: Path
+    ledger: Ledger, around: UserEnvironment, watching: list[TranscriptUpdate], tmp_path: Path
 ) -> None:
     path = write(transcript(around), {"say": "go"})
     with open_ledger(tmp_path / "ledger.db", home=tmp_path / "home") as other:
-        second = Watch(other, [ADAPTER], around)
+        second = TranscriptWatcher(other, [ADAPTER], around)
         for number in range(50):
             write(path, call(f"c{number}"), done(f"c{number}"))
             list(second.look([str(path)]))
@@ -92,37 +94,39 @@ def test_two_watches_and_a_crowd_of_records(
     assert ledger.verify().status == "verified"
 
 
-def test_a_watch_goes_on_with_what_the_ledger_knows_and_leaves_the_rest(ledger: Ledger, around: Surroundings) -> None:
+def test_a_watch_goes_on_with_what_the_ledger_knows_and_leaves_the_rest(
+    ledger: Ledger, around: UserEnvironment
+) -> None:
     known, never = write(transcript(around, "known"), {"say": "a"}), write(transcript(around, "never"), {"say": "b"})
-    catch_up(ledger, ADAPTER, source_at(known), Stamps(ledger))
+    catch_up(ledger, ADAPTER, source_at(known), IngestCache(ledger))
     write(known, {"say": "while nobody watched"})
-    watch = Watch(ledger, [ADAPTER], around)
+    watch = TranscriptWatcher(ledger, [ADAPTER], around)
     assert [seen.source.session for seen in watch.begin()] == ["known"]
     assert count(ledger, "ticker.never") == 0
     write(never, {"say": "now"})
     assert [seen.sealing.sealed for seen in watch.look([str(never)])] == [2]
 
 
-def test_a_new_record_is_read_alone(ledger: Ledger, around: Surroundings) -> None:
+def test_a_new_record_is_read_alone(ledger: Ledger, around: UserEnvironment) -> None:
     path = write(transcript(around), *({"say": f"line {number}"} for number in range(500)))
-    watch = Watch(ledger, [ADAPTER], around)
+    watch = TranscriptWatcher(ledger, [ADAPTER], around)
     list(watch.look([str(path)]))
     write(path, {"say": "one more"})
     assert [seen.sealing.records for seen in watch.look([str(path)])] == [1]
 
 
-def test_what_did_not_change_is_not_read(ledger: Ledger, around: Surroundings) -> None:
+def test_what_did_not_change_is_not_read(ledger: Ledger, around: UserEnvironment) -> None:
     path = write(transcript(around), {"say": "go"})
-    watch = Watch(ledger, [ADAPTER], around)
+    watch = TranscriptWatcher(ledger, [ADAPTER], around)
     assert len(list(watch.look([str(path)]))) == 1
     assert list(watch.look([str(path)])) == []
 
 
-def test_a_quiet_session_is_rested_and_goes_on(ledger: Ledger, around: Surroundings) -> None:
+def test_a_quiet_session_is_rested_and_goes_on(ledger: Ledger, around: UserEnvironment) -> None:
     path = write(transcript(around), {"say": "go"}, {"junk": 1})
-    watch = Watch(ledger, [ADAPTER], around)
+    watch = TranscriptWatcher(ledger, [ADAPTER], around)
     list(watch.look([str(path)]))
-    rested = list(watch.rest(time.monotonic() + QUIET))
+    rested = list(watch.rest(time.monotonic() + QUIET_SECONDS))
     assert [seen.sealing.sealed for seen in rested] == [1]
     assert ledger.head("meta").count >= 1
     write(path, {"say": "again"})
@@ -133,9 +137,9 @@ def test_a_quiet_session_is_rested_and_goes_on(ledger: Ledger, around: Surroundi
 # --- stamps only save time
 
 
-def test_what_cannot_be_read_stops_nothing_else(ledger: Ledger, around: Surroundings) -> None:
+def test_what_cannot_be_read_stops_nothing_else(ledger: Ledger, around: UserEnvironment) -> None:
     loop = transcript(around, "a")
-    watch = Watch(ledger, [ADAPTER], around)
+    watch = TranscriptWatcher(ledger, [ADAPTER], around)
     list(watch.begin())
     loop.symlink_to(loop)
     write(transcript(around), {"say": "one"})
@@ -149,10 +153,10 @@ def test_what_cannot_be_read_stops_nothing_else(ledger: Ledger, around: Surround
 
 
 def test_what_could_not_be_sealed_is_sealed_later(
-    ledger: Ledger, around: Surroundings, monkeypatch: pytest.MonkeyPatch
+    ledger: Ledger, around: UserEnvironment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(transcript(around), {"say": "one"})
-    watch = Watch(ledger, [ADAPTER], around)
+    watch = TranscriptWatcher(ledger, [ADAPTER], around)
 
     def full(*_: object, **__: object) -> None:
         raise Unavailable("no space left")
@@ -166,38 +170,38 @@ def test_what_could_not_be_sealed_is_sealed_later(
     assert count(ledger) == 1
 
 
-def test_a_tool_whose_place_cannot_be_read_stops_no_other(ledger: Ledger, around: Surroundings) -> None:
-    def locked(_: Surroundings) -> Iterator[Source]:
+def test_a_tool_whose_place_cannot_be_read_stops_no_other(ledger: Ledger, around: UserEnvironment) -> None:
+    def locked(_: UserEnvironment) -> Iterator[Source]:
         raise Unavailable("cannot read state.vscdb: Permission denied")
 
     write(transcript(around), {"say": "one"})
     warnings: list[str] = []
     broken = replace(ADAPTER, title="Broken", locate=locked)
-    list(Watch(ledger, [broken, ADAPTER], around, warnings.append).look([str(transcript(around))]))
+    list(TranscriptWatcher(ledger, [broken, ADAPTER], around, warnings.append).look([str(transcript(around))]))
     assert (count(ledger), warnings) == (1, ["Broken: cannot read state.vscdb: Permission denied"])
 
 
-def test_a_stamp_saves_reading_and_a_lost_one_costs_only_that(ledger: Ledger, around: Surroundings) -> None:
+def test_a_stamp_saves_reading_and_a_lost_one_costs_only_that(ledger: Ledger, around: UserEnvironment) -> None:
     path = write(transcript(around), {"say": "go"})
-    stamps = Stamps(ledger)
+    stamps = IngestCache(ledger)
     catch_up(ledger, ADAPTER, source_at(path), stamps)
     stamps.save()
-    assert Stamps(ledger).is_read(source_at(path))
+    assert IngestCache(ledger).is_read(source_at(path))
     write(path, {"say": "more"})
-    assert not Stamps(ledger).is_read(source_at(path))
+    assert not IngestCache(ledger).is_read(source_at(path))
     for spoiled in (b"", b"{", b'{"v": 1, "ledgers": []}', b"\xff"):
-        (ledger.config.home / NAME).write_bytes(spoiled)
-        assert not Stamps(ledger).is_read(source_at(path))
+        (ledger.config.home / CACHE_NAME).write_bytes(spoiled)
+        assert not IngestCache(ledger).is_read(source_at(path))
     before = count(ledger)
-    catch_up(ledger, ADAPTER, source_at(path), Stamps(ledger))
-    catch_up(ledger, ADAPTER, source_at(path), Stamps(ledger))
+    catch_up(ledger, ADAPTER, source_at(path), IngestCache(ledger))
+    catch_up(ledger, ADAPTER, source_at(path), IngestCache(ledger))
     assert count(ledger) == before + 1
 
 
-def test_a_stamp_is_of_one_ledger(ledger: Ledger, around: Surroundings, tmp_path: Path) -> None:
+def test_a_stamp_is_of_one_ledger(ledger: Ledger, around: UserEnvironment, tmp_path: Path) -> None:
     path = write(transcript(around), {"say": "go"})
-    stamps = Stamps(ledger)
+    stamps = IngestCache(ledger)
     catch_up(ledger, ADAPTER, source_at(path), stamps)
     stamps.save()
     with open_ledger(tmp_path / "other.db", home=tmp_path / "home") as other:
-        assert not Stamps(other).is_read(source_at(path))
+        assert not IngestCache(other).is_read(source_at(path))

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from aver.ingest.telling import Step
-from aver.ingest.wording import Part, error_of, in_short, named_parts, result_parts, summary_of
+from aver.sessions.labels import LabelledText, labelled_texts, result_texts, shorten_arguments, step_error, step_summary
+from aver.sessions.step import Step
 
 FAILED = Step(what="call", summary="Bash: pytest -q (exit 1)", error="exit code 1", status="failure")
 
@@ -25,33 +25,33 @@ FAILED = Step(what="call", summary="Bash: pytest -q (exit 1)", error="exit code 
     ],
 )
 def test_an_exit_code_that_the_line_tells_is_no_error_of_its_own(step: Step, error: str) -> None:
-    assert error_of(step) == error
+    assert step_error(step) == error
 
 
 @pytest.mark.parametrize(
     ("step", "result", "parts"),
     [
-        (FAILED, {"output": "1 failed", "exit_code": 1}, [Part("", "1 failed")]),
+        (FAILED, {"output": "1 failed", "exit_code": 1}, [LabelledText("", "1 failed")]),
         (
             Step(what="call", summary="Bash: ls"),
             {"stdout": "a", "exit_code": 0},
-            [Part("", "a"), Part("", "exit code 0", aside=True)],
+            [LabelledText("", "a"), LabelledText("", "exit code 0", aside=True)],
         ),
         (
             Step(what="call", summary="execute_command: pytest -q"),
             {"result": "Command executed.\nOutput:\n3 passed", "output": "3 passed"},
-            [Part("result", "Command executed.\nOutput:\n3 passed")],
+            [LabelledText("result", "Command executed.\nOutput:\n3 passed")],
         ),
         (
             Step(what="call", summary="Bash: x"),
             {"stderr": "b is bad", "stdout": "a\nb"},
-            [Part("", "a\nb"), Part("stderr", "b is bad")],
+            [LabelledText("", "a\nb"), LabelledText("stderr", "b is bad")],
         ),
         (Step(what="call", summary="x", error="no"), "no", []),
         (
             Step(what="call", summary="run_commands: ls"),
             {"query": "ls", "output": "a", "success": True, "duration": 3},
-            [Part("", "a"), Part("", "duration 3", aside=True)],
+            [LabelledText("", "a"), LabelledText("", "duration 3", aside=True)],
         ),
         (
             Step(what="call", summary="editor: /w/a.py (+1/-0)", error="gone", status="failure"),
@@ -60,8 +60,8 @@ def test_an_exit_code_that_the_line_tells_is_no_error_of_its_own(step: Step, err
         ),
     ],
 )
-def test_nothing_is_told_twice(step: Step, result: Any, parts: list[Part]) -> None:
-    assert list(result_parts(step, result)) == parts
+def test_nothing_is_told_twice(step: Step, result: Any, parts: list[LabelledText]) -> None:
+    assert list(result_texts(step, result)) == parts
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_nothing_is_told_twice(step: Step, result: Any, parts: list[Part]) -> No
     ],
 )
 def test_the_line_of_a_call(step: Step, line: str) -> None:
-    assert summary_of(step) == line
+    assert step_summary(step) == line
 
 
 def test_of_several_things_done_in_one_call_each_is_told_with_what_came_of_it() -> None:
@@ -87,16 +87,16 @@ def test_of_several_things_done_in_one_call_each_is_told_with_what_came_of_it() 
         {"query": "ls x", "result": "[exit 2]", "success": False, "error": "it failed"},
         {"query": "c.png", "result": [{"type": "image"}], "success": True},
     ]
-    assert list(named_parts(done)) == [
-        Part("cat a", "one\ntwo\n"),
-        Part("touch b", ""),
-        Part("ls x (failed)", "[exit 2]\nit failed"),
-        Part("c.png", '[{"type": "image"}]'),
+    assert list(labelled_texts(done)) == [
+        LabelledText("cat a", "one\ntwo\n"),
+        LabelledText("touch b", ""),
+        LabelledText("ls x (failed)", "[exit 2]\nit failed"),
+        LabelledText("c.png", '[{"type": "image"}]'),
     ]
-    assert next(named_parts([*done, {"query": 7}])).aside, "anything else is shown as it is"
+    assert next(labelled_texts([*done, {"query": 7}])).aside, "anything else is shown as it is"
 
 
 def test_several_commands_are_short_as_a_shell_has_them() -> None:
-    assert in_short({"commands": ["ls -l", "cat a"]}) == "ls -l; cat a"
-    assert in_short({"commands": ["ls", 7]}) == '{"commands": ["ls", 7]}'
-    assert in_short({"command": ["ls", "a"]}) == '{"command": ["ls", "a"]}'
+    assert shorten_arguments({"commands": ["ls -l", "cat a"]}) == "ls -l; cat a"
+    assert shorten_arguments({"commands": ["ls", 7]}) == '{"commands": ["ls", 7]}'
+    assert shorten_arguments({"command": ["ls", "a"]}) == '{"command": ["ls", "a"]}'

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from texts import json_texts, toml_texts
 
 from aver.errors import AverError, BadInput, Refused
-from aver.install.document import entry_in, with_entry, with_item, without_entry, without_items
-from aver.install.json_text import JsonText
+from aver.install.edit import get_entry, with_entry, with_item, without_entry, without_items
+from aver.install.json_spans import JsonText
 from aver.install.toml_text import TomlText
 
 ENTRY = {"command": "/opt/aver", "args": ["mcp", "--agent", 'a"b\\c'], "env": {"AVER_HOME": "/home/é"}}
@@ -71,7 +71,7 @@ def test_an_entry_is_brought_up_to_date_and_its_owners_keys_stay(data: st.DataOb
     assume(isinstance(value_of(text, form).get("mcpServers", {}), dict))
     old = {**ENTRY, "command": "/old/aver", "disabled": True}
     changed = with_entry(with_entry(text, form, KEY, old), form, KEY, ENTRY)
-    assert entry_in(changed, form, KEY) == {**ENTRY, "disabled": True}
+    assert get_entry(changed, form, KEY) == {**ENTRY, "disabled": True}
 
 
 @settings(max_examples=120)
@@ -80,13 +80,13 @@ def test_an_item_is_put_in_and_taken_out(data: st.DataObject, form: Any) -> None
     text = data.draw(json_texts(comments=form == "jsonc"))
     path, item = data.draw(st.sampled_from([("a",), ("a", "b"), ("servers", "a")])), {"command": "aver", "n": 1}
     before = value_of(text, form)
-    found = entry_in(text, form, path)
+    found = get_entry(text, form, path)
     try:
         changed = with_item(text, form, path, item)
     except BadInput:
         return
-    assert entry_in(changed, form, path) == [*(found or []), item]
-    depth = sum(entry_in(text, form, path[:length]) is not None for length in range(1, len(path) + 1))
+    assert get_entry(changed, form, path) == [*(found or []), item]
+    depth = sum(get_entry(text, form, path[:length]) is not None for length in range(1, len(path) + 1))
     back = without_items(changed, form, path, lambda one: one == item, keep=depth)
     assert value_of(back, form) == before
     if found:
@@ -161,7 +161,7 @@ command = "y"
 def test_toml_in_another_form_is_left_alone(text: str) -> None:
     with pytest.raises((Refused, BadInput)):
         with_entry(text, "toml", TOML_KEY, ENTRY)
-    if entry_in(text, "toml", TOML_KEY) is not None:
+    if get_entry(text, "toml", TOML_KEY) is not None:
         with pytest.raises((Refused, BadInput)):
             without_entry(text, "toml", TOML_KEY, keep=1)
 
@@ -267,4 +267,4 @@ def test_any_text_is_edited_or_refused(text: str, form: Any) -> None:
         changed = with_entry(text, form, KEY, ENTRY)
     except AverError:
         return
-    assert entry_in(changed, form, KEY) == ENTRY
+    assert get_entry(changed, form, KEY) == ENTRY

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from aver.errors import BadInput
-from aver.install.clients import Surroundings
+from aver.install.clients import UserEnvironment
 from aver.install.commands import hook_command, is_hook_command
 from aver.install.hook_places import HOOK_CLIENTS, hook_places
-from aver.install.hooking import hooks_standing, install_hooks, installed_commands, uninstall_hooks
-from aver.install.registering import install, uninstall
+from aver.install.hooks import install_hooks, installed_commands, read_hooks_state, uninstall_hooks
+from aver.install.mcp_server import install_server, uninstall_server
 
 LISTS = {
     "claude-code": ".claude/settings.json",
@@ -34,12 +34,12 @@ def home(tmp_path: Path) -> Path:
     return made
 
 
-def around(home: Path, **environment: str) -> Surroundings:
-    return Surroundings(home, environment, None, "linux")
+def around(home: Path, **environment: str) -> UserEnvironment:
+    return UserEnvironment(home, environment, None, "linux")
 
 
 def standing(client: str, home: Path, **environment: str) -> list[str]:
-    return [one.state for one in hooks_standing(client, around(home, **environment))]
+    return [one.state for one in read_hooks_state(client, around(home, **environment))]
 
 
 def commands_in(path: Path) -> dict[str, list[str]]:
@@ -147,7 +147,7 @@ def test_an_aver_that_was_installed_over_another_is_taken_out_with_it(
     before = snapshot(home)
     install_hooks(client, around(home))
     with monkeypatch.context() as patched:
-        patched.setattr("aver.install.commands.this_aver", lambda: ["/opt/it's another/bin/aver"])
+        patched.setattr("aver.install.commands.aver_command", lambda: ["/opt/it's another/bin/aver"])
         assert standing(client, home) == ["outdated"]
         install_hooks(client, around(home))
         assert standing(client, home) == ["installed"]
@@ -170,12 +170,12 @@ def test_a_file_that_cannot_be_understood_is_left(home: Path) -> None:
 def test_telling_changes_nothing(home: Path) -> None:
     for client in HOOK_CLIENTS:
         assert [one.done for one in install_hooks(client, around(home), dry_run=True)] == ["installed"]
-        list(hooks_standing(client, around(home)))
+        list(read_hooks_state(client, around(home)))
     assert snapshot(home) == {}
 
 
 def test_hooks_are_never_put_into_a_project(home: Path, tmp_path: Path) -> None:
-    project = Surroundings(home, {}, tmp_path, "linux")
+    project = UserEnvironment(home, {}, tmp_path, "linux")
     for client in HOOK_CLIENTS:
         assert hook_places(client, project) == []
         assert install_hooks(client, project) == []
@@ -234,18 +234,18 @@ def test_an_older_codex_is_to_notify_and_goes_over_to_hooks_with_a_newer_one(hom
     before = '# mine\nmodel = "x" # why\n\n[tui]\nnotify = true\n'
     path.write_text(before)
     older = around(home, **codex(home, "0.100.0"))
-    install("codex", older)
+    install_server("codex", older)
     install_hooks("codex", older)
     value = tomllib.loads(path.read_text())
     assert value["notify"][-3:] == ["hook", "codex", "notify"]
     assert value["tui"] == {"notify": True}
-    assert [one.state for one in hooks_standing("codex", older)] == ["installed"]
+    assert [one.state for one in read_hooks_state("codex", older)] == ["installed"]
     assert [event for event, _ in installed_commands("codex", older)] == ["notify"]
     newer = around(home, **codex(home, "0.166.0"))
     assert [one.done for one in install_hooks("codex", newer)] == ["removed", "installed"]
     assert "hook" not in path.read_text().replace("notify = true", "")
     uninstall_hooks("codex", newer)
-    uninstall("codex", newer)
+    uninstall_server("codex", newer)
     assert path.read_text() == before
 
 
@@ -254,11 +254,11 @@ def test_notify_and_server_come_out_to_the_byte(home: Path) -> None:
     path.parent.mkdir()
     path.write_text("[tui]\nnotifications = true")
     here = around(home, AVER_HOME="/x", **codex(home, "0.100.0"))
-    install("codex", here)
+    install_server("codex", here)
     install_hooks("codex", here)
     assert tomllib.loads(path.read_text())["notify"][:2] == ["/usr/bin/env", "AVER_HOME=/x"]
     uninstall_hooks("codex", here)
-    uninstall("codex", here)
+    uninstall_server("codex", here)
     assert path.read_text() == "[tui]\nnotifications = true"
 
 
@@ -269,21 +269,21 @@ def test_a_notify_of_the_users_stays_and_is_said(home: Path) -> None:
     here = around(home, **codex(home, "0.100.0"))
     [done] = install_hooks("codex", here)
     assert (done.done, "of your own" in done.why) == ("kept", True)
-    assert [one.state for one in hooks_standing("codex", here)] == ["foreign"]
+    assert [one.state for one in read_hooks_state("codex", here)] == ["foreign"]
     assert [one.done for one in uninstall_hooks("codex", here)] == ["absent"]
     assert path.read_text() == 'notify = ["mine"]\n'
 
 
 def test_what_codex_does_not_trust_is_said(home: Path) -> None:
     install_hooks("codex", around(home))
-    [told] = hooks_standing("codex", around(home))
+    [told] = read_hooks_state("codex", around(home))
     assert (told.state, "PreToolUse" in told.why, "/hooks" in told.why) == ("installed", True, True)
     hooks = home / ".codex" / "hooks.json"
     labels = ("pre_tool_use", "post_tool_use", "session_start", "user_prompt_submit", "subagent_stop", "pre_compact")
     lines = [f'[hooks.state."{hooks}:{label}:0:0"]\ntrusted_hash = "sha256:1"\n' for label in (*labels, "stop")]
     lines.append(f'[hooks.state."{hooks}:session_end:0:0"]\ntrusted_hash = "sha256:1"\nenabled = false\n')
     (home / ".codex" / "config.toml").write_text("".join(lines))
-    [told] = hooks_standing("codex", around(home))
+    [told] = read_hooks_state("codex", around(home))
     assert told.why.endswith("(SessionEnd)")
 
 
@@ -293,7 +293,7 @@ def narrowed(home: Path, **more: Any) -> str:
     said = json.loads(path.read_text())
     said["hooks"]["PreToolUse"][0]["hooks"][0].update(more)
     path.write_text(json.dumps(said))
-    [told] = hooks_standing("claude-code", around(home))
+    [told] = read_hooks_state("claude-code", around(home))
     assert told.state == "installed", "the command is the right one"
     return told.why
 
@@ -308,7 +308,7 @@ def test_what_claude_code_does_not_run_or_heed_is_said(home: Path) -> None:
     said["hooks"]["PreToolUse"][0]["matcher"] = "Edit"
     said["hooks"]["PreToolUse"][0]["hooks"].append(None)
     path.write_text(json.dumps({**said, "disableAllHooks": True}))
-    [told] = hooks_standing("claude-code", around(home))
+    [told] = read_hooks_state("claude-code", around(home))
     assert "Claude Code runs no hooks" in told.why
     assert "runs only for 'Edit', not for every tool" in told.why
 
@@ -317,17 +317,17 @@ def test_what_whoever_looks_after_the_machine_forbids_is_said(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     managed = tmp_path / "managed-settings.json"
-    monkeypatch.setattr("aver.install.hook_limits.MANAGED", (managed,))
+    monkeypatch.setattr("aver.install.hook_limits.MANAGED_SETTINGS", (managed,))
     install_hooks("claude-code", around(home))
-    assert hooks_standing("claude-code", around(home))[0].why == ""
+    assert read_hooks_state("claude-code", around(home))[0].why == ""
     managed.write_text('{"allowManagedHooksOnly": true}')
-    assert "says allowManagedHooksOnly" in hooks_standing("claude-code", around(home))[0].why
+    assert "says allowManagedHooksOnly" in read_hooks_state("claude-code", around(home))[0].why
 
 
 def test_hooks_that_codex_has_switched_off_are_said(home: Path) -> None:
     install_hooks("codex", around(home))
     (home / ".codex" / "config.toml").write_text("[features]\nhooks = false\n")
-    [told] = hooks_standing("codex", around(home))
+    [told] = read_hooks_state("codex", around(home))
     assert "Codex runs no hooks" in told.why
 
 
@@ -351,7 +351,7 @@ def test_a_hook_file_of_the_users_is_left_and_said(home: Path) -> None:
     before = snapshot(home)
     [done] = install_hooks("cline", around(home))
     assert (done.done, done.why.endswith(": PreToolUse")) == ("installed", True)
-    [told] = hooks_standing("cline", around(home))
+    [told] = read_hooks_state("cline", around(home))
     assert (told.state, told.why.endswith(": PreToolUse")) == ("installed", True)
     assert "PreToolUse" not in [event for event, _ in installed_commands("cline", around(home))]
     uninstall_hooks("cline", around(home))

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from aver import Capsule, open_ledger
-from aver.keys import export_document
+from aver.keys import build_key_export
 from aver.ledger.bundle import export_bundle
 from aver.ledger.checkpoint import make_checkpoint
-from aver.ledger.history import append_checkpoint, history_path, written
+from aver.ledger.checkpoint_files import append_checkpoint, history_path, to_checkpoint_line
 
 sys.path.insert(0, str(Path(__file__).parent))  # for `yaml_subset`
 
@@ -59,8 +59,8 @@ def evidence(tmp_path: Path) -> Evidence:
         ledger.sweep()
         bundle = export_bundle(ledger, directory / "bundle").path
         keys = directory / "keys.json"
-        keys.write_text(json.dumps(export_document(ledger.keys.ring().entries)))
+        keys.write_text(json.dumps(build_key_export(ledger.keys.ring().entries)))
         checkpoint = directory / "heads.json"
-        checkpoint.write_bytes(written(make_checkpoint(ledger)))
+        checkpoint.write_bytes(to_checkpoint_line(make_checkpoint(ledger)))
         append_checkpoint(directory, ledger)
         return Evidence(directory, bundle, keys, checkpoint, history_path(directory, ledger))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from aver.cli import VERBS
+from aver.cli.main import VERBS
 from aver.cli.options import Parser
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -23,8 +23,8 @@ from aver import (
     seal,
     validate,
 )
-from aver.capsule.prepared import prepare
-from aver.capsule.reading import Unreadable
+from aver.capsule.draft import prepare_draft
+from aver.capsule.json_reader import Unreadable
 from aver.capsule.sealed import content_hash
 from aver.verdict import ChainJudge, Rules, Verdict, conclude
 
@@ -166,7 +166,7 @@ def test_what_aver_seals_the_peer_verifies(peer: Any) -> None:
         if number % 2:
             sealed = seal(draft, signer)
         else:
-            sealed = prepare(draft, key=f"k{number}").seal(
+            sealed = prepare_draft(draft, key=f"k{number}").seal(
                 signer, at="2026-01-01T00:00:00+00:00", sequence=0, previous_hash=None, chain=chain
             )
         for document in (sealed.to_sealed_dict(), json.loads(json.dumps(sealed.to_sealed_dict()))):

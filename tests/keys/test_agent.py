@@ -17,7 +17,7 @@ import pytest
 
 from aver import BadInput, NotFound, Refused, Unavailable
 from aver.keys import KeyStore, PublicKey, Ring, SeedSigner, check_statement, sign_statement
-from aver.keys.agent import ANSWER_MAX, KEYS_MAX, agent_keys, agent_signer
+from aver.keys.ssh_agent import ANSWER_MAX, KEYS_MAX, find_ssh_agent_signer, list_ssh_agent_keys
 
 OPENSSH = pytest.mark.skipif(not all(map(shutil.which, ("ssh-agent", "ssh-add", "ssh-keygen"))), reason="no OpenSSH")
 
@@ -63,12 +63,12 @@ def added(directory: Path, name: str, sort: str = "ed25519") -> PublicKey | None
 
 @OPENSSH
 def test_a_statement_signed_by_the_agent_holds_like_any_other(agent: Path) -> None:
-    assert agent_keys() == ()
+    assert list_ssh_agent_keys() == ()
     public = added(agent, "ada")
     added(agent, "other", "rsa")
     assert public is not None
-    assert [(key.public, key.comment) for key in agent_keys()] == [(public, "ada")]
-    signer = agent_signer(public)
+    assert [(key.public, key.comment) for key in list_ssh_agent_keys()] == [(public, "ada")]
+    signer = find_ssh_agent_signer(public)
     statement = sign_statement("approval", {"digest": "é"}, [signer])
     assert [result.outcome for result in check_statement(statement, Ring.pinned([public]))] == ["valid"]
     other = Ring.pinned([SeedSigner.generate().public])
@@ -80,11 +80,11 @@ def test_a_statement_signed_by_the_agent_holds_like_any_other(agent: Path) -> No
 def test_a_key_that_the_agent_does_not_hold(agent: Path) -> None:
     public = added(agent, "ada")
     assert public is not None
-    signer = agent_signer(public)
+    signer = find_ssh_agent_signer(public)
     with pytest.raises(NotFound):
-        agent_signer(SeedSigner.generate().public)
+        find_ssh_agent_signer(SeedSigner.generate().public)
     with pytest.raises(NotFound):
-        agent_signer(PublicKey(public.ed25519, SeedSigner.generate(pq=True).public.ml_dsa_65))
+        find_ssh_agent_signer(PublicKey(public.ed25519, SeedSigner.generate(pq=True).public.ml_dsa_65))
     subprocess.run(["ssh-add", "-q", "-D"], check=True, stderr=subprocess.DEVNULL)
     with pytest.raises(Refused) as refusal:
         signer.sign_statement("approval", {})
@@ -93,7 +93,7 @@ def test_a_key_that_the_agent_does_not_hold(agent: Path) -> None:
 
 @OPENSSH
 def test_a_locked_agent_signs_nothing(agent: Path) -> None:
-    from aver.keys.agent import AgentSigner
+    from aver.keys.ssh_agent import SshAgentSigner
 
     public = added(agent, "ada")
     assert public is not None
@@ -102,9 +102,9 @@ def test_a_locked_agent_signs_nothing(agent: Path) -> None:
         connection.connect(os.environ["SSH_AUTH_SOCK"])
         connection.sendall(message)
         assert connection.recv(5)[4] == 6
-    assert agent_keys() == ()
+    assert list_ssh_agent_keys() == ()
     with pytest.raises(Refused):
-        AgentSigner(public, os.environ["SSH_AUTH_SOCK"]).sign_statement("approval", {})
+        SshAgentSigner(public, os.environ["SSH_AUTH_SOCK"]).sign_statement("approval", {})
 
 
 @OPENSSH
@@ -195,13 +195,13 @@ BAD_LISTS = {
 def test_a_bad_list_is_refused(name: str, peer: Callable[..., None]) -> None:
     peer(BAD_LISTS[name])
     with pytest.raises((BadInput, Unavailable)):
-        agent_keys()
+        list_ssh_agent_keys()
 
 
 def test_other_sorts_of_keys_are_passed_over(peer: Callable[..., None]) -> None:
     other = string(string(b"ssh-rsa") + string(b"x" * 300)) + string(b"rsa")
     peer(message(12, struct.pack(">I", 2) + other + string(BLOB) + string(b"\xff" * 1000)))
-    (key,) = agent_keys()
+    (key,) = list_ssh_agent_keys()
     assert key.public == KEY.public
     assert len(key.comment) == 256
 
@@ -226,7 +226,7 @@ BAD_SIGNATURES = {
 @pytest.mark.parametrize("name", BAD_SIGNATURES)
 def test_a_bad_signature_is_not_handed_on(name: str, peer: Callable[..., None]) -> None:
     peer(message(12, LISTED), BAD_SIGNATURES[name])
-    signer = agent_signer(KEY.public)
+    signer = find_ssh_agent_signer(KEY.public)
     with pytest.raises((BadInput, Refused)):
         signer.sign_statement("approval", {"a": 1})
 
@@ -235,18 +235,18 @@ def test_a_signature_over_something_else_is_not_handed_on(peer: Callable[..., No
     other = KEY.sign_statement("approval", {"a": 2})
     peer(message(12, LISTED), signature(bytes.fromhex(other.ed25519)))
     with pytest.raises(Refused) as refusal:
-        agent_signer(KEY.public).sign_statement("approval", {"a": 1})
+        find_ssh_agent_signer(KEY.public).sign_statement("approval", {"a": 1})
     assert refusal.value.code == "SIG_INVALID"
 
 
 def test_a_peer_that_keeps_to_it_is_believed(peer: Callable[..., None]) -> None:
     good = KEY.sign_statement("approval", {"a": 1})
     peer(message(12, LISTED), signature(bytes.fromhex(good.ed25519)))
-    assert agent_signer(KEY.public).sign_statement("approval", {"a": 1}) == good
+    assert find_ssh_agent_signer(KEY.public).sign_statement("approval", {"a": 1}) == good
 
 
 @pytest.mark.parametrize("path", ["", "/nowhere/agent", "/", "x" * 200, "/a\0b"])
 def test_no_agent_there(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
     with pytest.raises(Unavailable):
-        agent_keys(path)
+        list_ssh_agent_keys(path)

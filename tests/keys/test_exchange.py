@@ -12,12 +12,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aver.errors import AverError, BadInput, NotFound, Refused
-from aver.keys import KeyStore, PublicKey, SeedSigner, export_document, load_seed_signer, read_keys, verify_ed25519
+from aver.keys import (
+    KeyStore,
+    PublicKey,
+    SeedSigner,
+    build_key_export,
+    load_seed_signer,
+    read_public_keys,
+    verify_ed25519,
+)
 
 ONE, TWO = SeedSigner(b"1" * 32).public, SeedSigner(b"2" * 32).public
 HYBRID = SeedSigner(b"h" * 32, b"h" * 32).public
 DIGEST = "ab" * 32
-EXPORTED = export_document((ONE,))["keys"][0]
+EXPORTED = build_key_export((ONE,))["keys"][0]
 
 
 def write(path: Path, content: Any) -> Path:
@@ -43,15 +51,15 @@ def qp_ring(*keys: PublicKey) -> dict[str, Any]:
 
 
 def test_bare_hex(tmp_path: Path) -> None:
-    assert read_keys(ONE.ed25519) == (ONE,)
-    assert read_keys(write(tmp_path / "a.pub", ONE.ed25519.encode())) == (ONE,)
-    assert read_keys(str(write(tmp_path / "b.pub", b"  " + ONE.ed25519.encode() + b"\r\n"))) == (ONE,)
+    assert read_public_keys(ONE.ed25519) == (ONE,)
+    assert read_public_keys(write(tmp_path / "a.pub", ONE.ed25519.encode())) == (ONE,)
+    assert read_public_keys(str(write(tmp_path / "b.pub", b"  " + ONE.ed25519.encode() + b"\r\n"))) == (ONE,)
     with pytest.raises(BadInput, match="lower case"):
-        read_keys(ONE.ed25519.upper())
+        read_public_keys(ONE.ed25519.upper())
     with pytest.raises(BadInput, match="lower case"):
-        read_keys(write(tmp_path / "c.pub", ONE.ed25519.upper().encode()))
+        read_public_keys(write(tmp_path / "c.pub", ONE.ed25519.upper().encode()))
     with pytest.raises(NotFound):
-        read_keys(ONE.ed25519[:-1])
+        read_public_keys(ONE.ed25519[:-1])
 
 
 def test_export_and_back(home: Path, store: KeyStore, tmp_path: Path) -> None:
@@ -60,11 +68,11 @@ def test_export_and_back(home: Path, store: KeyStore, tmp_path: Path) -> None:
     store.trust(HYBRID)
     document = store.export("ledger")
     assert (document["format"], document["version"]) == ("aver-public-keys", 1)
-    assert read_keys(write(tmp_path / "x.json", document)) == (rotation.old.key, rotation.new.key)
+    assert read_public_keys(write(tmp_path / "x.json", document)) == (rotation.old.key, rotation.new.key)
     assert [item["status"] for item in document["keys"]] == ["retired", "active"]
     one = store.export(rotation.new.fingerprint)
-    assert read_keys(write(tmp_path / "y.json", one)) == (rotation.new.key,)
-    assert read_keys(write(tmp_path / "z.json", store.export(HYBRID.fingerprint))) == (HYBRID,)
+    assert read_public_keys(write(tmp_path / "y.json", one)) == (rotation.new.key,)
+    assert read_public_keys(write(tmp_path / "z.json", store.export(HYBRID.fingerprint))) == (HYBRID,)
     for name in ("agent:x", "0" * 16, "", "\ud800"):
         with pytest.raises(NotFound):
             store.export(name)
@@ -76,37 +84,37 @@ def test_our_own_files(home: Path, store: KeyStore) -> None:
     own = store.create("ledger").key
     store.trust(TWO)
     store.trust(HYBRID)
-    assert read_keys(home / "keyring.json") == (own,)
-    assert set(read_keys(home / "known_keys.json")) == {TWO, HYBRID}
-    assert set(read_keys(home)) == {own, TWO, HYBRID}
+    assert read_public_keys(home / "keyring.json") == (own,)
+    assert set(read_public_keys(home / "known_keys.json")) == {TWO, HYBRID}
+    assert set(read_public_keys(home)) == {own, TWO, HYBRID}
 
 
 def test_known_keys(tmp_path: Path) -> None:
     path = write(tmp_path / "known_keys.json", {ONE.fingerprint: ONE.ed25519, TWO.fingerprint: TWO.ed25519})
-    assert read_keys(path) == (ONE, TWO)
+    assert read_public_keys(path) == (ONE, TWO)
 
 
 def test_a_ring_of_the_reference_implementation(tmp_path: Path) -> None:
-    assert read_keys(write(tmp_path / "keyring.json", qp_ring(ONE, TWO))) == (ONE, TWO)
-    assert read_keys(tmp_path) == (ONE, TWO)
+    assert read_public_keys(write(tmp_path / "keyring.json", qp_ring(ONE, TWO))) == (ONE, TWO)
+    assert read_public_keys(tmp_path) == (ONE, TWO)
 
 
 def test_a_raw_seed_and_the_post_quantum_key_beside_it(tmp_path: Path) -> None:
     write(tmp_path / "key", b"h" * 32)
-    assert read_keys(tmp_path / "key") == (PublicKey(HYBRID.ed25519),)
+    assert read_public_keys(tmp_path / "key") == (PublicKey(HYBRID.ed25519),)
     write(tmp_path / "key.ml.pub", HYBRID.ml_dsa_65_bytes)
-    assert read_keys(tmp_path / "key") == (HYBRID,)
+    assert read_public_keys(tmp_path / "key") == (HYBRID,)
     write(tmp_path / "keyring.json", qp_ring(PublicKey(HYBRID.ed25519), ONE))
-    assert set(read_keys(tmp_path)) == {HYBRID, ONE}
+    assert set(read_public_keys(tmp_path)) == {HYBRID, ONE}
     write(tmp_path / "key.ml.pub", b"short")
     with pytest.raises(BadInput, match=r"key\.ml\.pub"):
-        read_keys(tmp_path)
+        read_public_keys(tmp_path)
 
 
 def test_a_home_of_agent_capsule(tmp_path: Path) -> None:
     write(tmp_path / "key", b"1" * 32)
     write(tmp_path / "known_keys.json", {TWO.fingerprint: TWO.ed25519})
-    assert read_keys(tmp_path) == (ONE, TWO)
+    assert read_public_keys(tmp_path) == (ONE, TWO)
 
 
 def test_the_index_of_a_bundle(tmp_path: Path) -> None:
@@ -119,14 +127,14 @@ def test_the_index_of_a_bundle(tmp_path: Path) -> None:
         "chains": [],
     }
     write(tmp_path / "index.json", index)
-    assert read_keys(tmp_path / "index.json") == (ONE, HYBRID)
-    assert read_keys(tmp_path) == (ONE, HYBRID)
+    assert read_public_keys(tmp_path / "index.json") == (ONE, HYBRID)
+    assert read_public_keys(tmp_path) == (ONE, HYBRID)
     write(tmp_path / "index.json", {"public_key": TWO.ed25519, "chains": []})
-    assert read_keys(tmp_path) == (TWO,)
+    assert read_public_keys(tmp_path) == (TWO,)
 
 
 def test_reading_registers_nothing(home: Path, store: KeyStore, tmp_path: Path) -> None:
-    keys = read_keys(write(tmp_path / "known_keys.json", {ONE.fingerprint: ONE.ed25519}))
+    keys = read_public_keys(write(tmp_path / "known_keys.json", {ONE.fingerprint: ONE.ed25519}))
     assert not home.exists()
     assert store.import_keys(keys, trust=()).left_out == keys
     assert store.ring().lookup(ONE.fingerprint) == ()
@@ -172,7 +180,7 @@ def test_reading_registers_nothing(home: Path, store: KeyStore, tmp_path: Path) 
 )  # fmt: skip
 def test_what_holds_no_good_key_is_refused(tmp_path: Path, content: Any) -> None:
     with pytest.raises((BadInput, Refused)):
-        read_keys(write(tmp_path / "keys.json", content))
+        read_public_keys(write(tmp_path / "keys.json", content))
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -181,7 +189,7 @@ def test_a_damaged_file_gives_a_clear_error_or_keys(tmp_path: Path, data: st.Dat
     whole = data.draw(
         st.sampled_from(
             [
-                export_document((ONE, HYBRID)),
+                build_key_export((ONE, HYBRID)),
                 qp_ring(ONE, TWO),
                 {ONE.fingerprint: ONE.ed25519},
                 {"public_key": ONE.ed25519, "keys": {ONE.fingerprint: ONE.ed25519}, "pq_keys": {}},
@@ -193,7 +201,7 @@ def test_a_damaged_file_gives_a_clear_error_or_keys(tmp_path: Path, data: st.Dat
         at = data.draw(st.integers(0, len(raw) - 1))
         raw[at : at + data.draw(st.integers(0, 3))] = data.draw(st.binary(max_size=3))
     try:
-        keys = read_keys(write(tmp_path / "keys.json", bytes(raw)))
+        keys = read_public_keys(write(tmp_path / "keys.json", bytes(raw)))
     except AverError:
         return
     assert all(key.check_usable() for key in keys)
@@ -201,17 +209,17 @@ def test_a_damaged_file_gives_a_clear_error_or_keys(tmp_path: Path, data: st.Dat
 
 def test_places_without_keys(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="no public key"):
-        read_keys(tmp_path)
+        read_public_keys(tmp_path)
     with pytest.raises(NotFound):
-        read_keys(tmp_path / "missing")
+        read_public_keys(tmp_path / "missing")
     for name in ("a\0b", "x" * 5000):
         with pytest.raises(AverError):
-            read_keys(name)
+            read_public_keys(name)
     os.mkfifo(tmp_path / "key")
     with pytest.raises(AverError):
-        read_keys(tmp_path)
+        read_public_keys(tmp_path)
     with pytest.raises(BadInput, match="larger"):
-        read_keys(Path("/dev/zero"))
+        read_public_keys(Path("/dev/zero"))
 
 
 def test_load_seed_signer_checks_the_file(tmp_path: Path) -> None:
@@ -223,7 +231,7 @@ def test_load_seed_signer_checks_the_file(tmp_path: Path) -> None:
         load_seed_signer(path)
     assert caught.value.advice == f"run: chmod 600 {path}"
     with pytest.raises(Refused):
-        read_keys(path)
+        read_public_keys(path)
     path.chmod(0o600)
     (tmp_path / "link").symlink_to(path)
     with pytest.raises(Refused, match="symbolic link"):
@@ -244,7 +252,7 @@ def test_files_made_by_the_reference_implementation(tmp_path: Path) -> None:
     ring = keyring.Keyring(tmp_path / "keyring.json", tmp_path / "key")
     ring.load()
     ring.rotate()
-    keys = read_keys(tmp_path)
+    keys = read_public_keys(tmp_path)
     assert {key.ed25519 for key in keys} == {epoch.public_key_hex for epoch in ring.epochs}
     assert first in {key.ed25519 for key in keys}
     signer = load_seed_signer(tmp_path / "key")

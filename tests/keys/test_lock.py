@@ -13,14 +13,14 @@ import pytest
 
 from aver.errors import Unavailable
 from aver.keys import KeyStore
-from aver.keys.lock import StoreLock, lock_of
+from aver.keys.store_lock import StoreLock, get_store_lock
 
 DIGEST = "ab" * 32
 
 
 @pytest.fixture
 def lock(tmp_path: Path) -> StoreLock:
-    return lock_of(tmp_path)
+    return get_store_lock(tmp_path)
 
 
 class Elsewhere:
@@ -58,13 +58,13 @@ def test_many_share(lock: StoreLock, tmp_path: Path, start: Any, finish: Any) ->
 
 
 def test_exclusive_excludes_and_the_wait_is_bounded(lock: StoreLock, tmp_path: Path, start: Any, finish: Any) -> None:
-    other = Elsewhere(start, finish, lambda: StoreLock(tmp_path).exclusive(5))
+    other = Elsewhere(start, finish, lambda: StoreLock(tmp_path).hold_exclusive(5))
     with pytest.raises(Unavailable, match=r"\.lock"), lock.shared(0.05):
         pass
-    with pytest.raises(Unavailable, match=r"\.gate"), lock.exclusive(0.05):
+    with pytest.raises(Unavailable, match=r"\.gate"), lock.hold_exclusive(0.05):
         pass
     other.stop()
-    with lock.exclusive(1):
+    with lock.hold_exclusive(1):
         pass
     with lock.shared(0):
         pass
@@ -88,7 +88,7 @@ def test_a_rotation_that_waits_holds_new_signers_off(lock: StoreLock, tmp_path: 
     entered = threading.Event()
 
     def change() -> None:
-        with lock.exclusive(10):
+        with lock.hold_exclusive(10):
             entered.set()
 
     waiting = threading.Thread(target=change)
@@ -114,7 +114,7 @@ def test_a_thread_may_hold_again_while_a_change_waits(lock: StoreLock) -> None:
     changed = threading.Event()
 
     def change() -> None:
-        with lock.exclusive(10):
+        with lock.hold_exclusive(10):
             changed.set()
 
     with lock.shared(1):
@@ -140,17 +140,17 @@ def test_one_threads_leaving_does_not_let_go_for_another(lock: StoreLock, tmp_pa
     inside.wait()
     with lock.shared(1):
         pass
-    with pytest.raises(Unavailable), lock.exclusive(0.02):
+    with pytest.raises(Unavailable), lock.hold_exclusive(0.02):
         pass
     leave.set()
     thread.join()
-    with lock.exclusive(1):
+    with lock.hold_exclusive(1):
         pass
 
 
 def test_a_failed_exclusive_leaves_nothing_locked(lock: StoreLock) -> None:
     for _ in range(3):
-        with pytest.raises(ZeroDivisionError), lock.exclusive(1):
+        with pytest.raises(ZeroDivisionError), lock.hold_exclusive(1):
             _ = 1 // 0
         with pytest.raises(ZeroDivisionError), lock.shared(1):
             _ = 1 // 0
@@ -272,7 +272,7 @@ def test_lock_files_that_were_removed_keep_nobody_apart(lock: StoreLock, tmp_pat
     for name in (".lock", ".gate"):
         (tmp_path / name).unlink()
     other = StoreLock(tmp_path)
-    with other.exclusive(0), pytest.raises(Unavailable):
+    with other.hold_exclusive(0), pytest.raises(Unavailable):
         lock.share(0.05)
-    with lock.shared(0.05), pytest.raises(Unavailable), other.exclusive(0.05):
+    with lock.shared(0.05), pytest.raises(Unavailable), other.hold_exclusive(0.05):
         pass

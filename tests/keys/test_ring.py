@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from aver.errors import BadInput, NotFound, Refused
 from aver.keys import PublicKey, Ring, RingEntry, SeedSigner, default_purpose, sign_statement
-from aver.keys.identity import check_identity, identity_of_slug, slug
+from aver.keys.identity import check_identity, identity_from_slug, slug
 from aver.keys.ring import RING_MAX
 
 T0, T1, T2 = (f"2026-01-0{day}T00:00:00+00:00" for day in (1, 2, 3))
@@ -173,7 +173,7 @@ def test_round_trip(ring: Ring) -> None:
 )
 def test_identities(identity: str) -> None:
     assert check_identity(identity) == identity
-    assert identity_of_slug(slug(identity)) == identity
+    assert identity_from_slug(slug(identity)) == identity
     assert "/" not in slug(identity)
 
 
@@ -192,7 +192,7 @@ def test_slugs_differ_even_where_case_is_ignored() -> None:
     identities = [f"{kind}:{name}" for kind in ("agent", "person", "policy") for name in names] + ["ledger"]
     assert len({slug(identity).casefold() for identity in identities}) == len(identities)
     for text in ("agent", "agent-", "agent-A", "agent-=", "agent-=1", "ledger-x", "agent-.x", "x", "", "agent-a=="):
-        assert identity_of_slug(text) is None
+        assert identity_from_slug(text) is None
 
 
 def test_default_purposes() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from aver.capsule.signing import Signature, Signer, holding
+from aver.capsule.signing import Signature, Signer, hold_signer
 from aver.errors import BadInput
 from aver.keys import SeedSigner, verify_ed25519, verify_ml_dsa_65
 
@@ -75,7 +75,7 @@ def test_the_seed_stays_inside() -> None:
 
 def test_a_seed_signer_is_held_as_it_is() -> None:
     signer = SeedSigner.generate()
-    with holding(signer) as held:
+    with hold_signer(signer) as held:
         assert held is signer
 
 
@@ -109,7 +109,7 @@ def test_a_signer_may_live_in_another_process(
     child = start(serve)
     os.close(ask_read)
     remote: Signer = RemoteSigner(ask_write, answer_read)
-    with holding(remote) as signer:
+    with hold_signer(remote) as signer:
         assert signer.fingerprint == key.fingerprint
         for number in range(5):
             digest = hashlib.sha3_256(b"%d" % number).hexdigest()

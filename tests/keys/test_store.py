@@ -17,9 +17,10 @@ from pathlib import Path
 import pytest
 from nacl.pwhash import argon2id
 
-from aver.capsule.signing import holding
+from aver.capsule.signing import hold_signer
 from aver.errors import AverError, BadInput, IntegrityError, NotFound, Refused, Unavailable
-from aver.keys import KeyStore, PublicKey, Ring, SeedSigner, files, verify_ed25519, verify_ml_dsa_65
+from aver.keys import KeyStore, PublicKey, Ring, SeedSigner, verify_ed25519, verify_ml_dsa_65
+from aver.keys import private_files as key_files
 from aver.keys import store as store_module
 from aver.keys.ring import RING_MAX
 
@@ -86,7 +87,7 @@ def test_modes_do_not_depend_on_the_umask(home: Path, store: KeyStore) -> None:
 
 def test_a_store_signer_is_a_signer_that_can_be_held(store: KeyStore) -> None:
     signer = store.signer("agent:builder")
-    with holding(signer) as held:
+    with hold_signer(signer) as held:
         assert held.fingerprint == signer.fingerprint
         assert held.sign(DIGEST) == signer.sign(DIGEST)
     with pytest.raises(BadInput, match="digest"):
@@ -207,7 +208,7 @@ def test_the_ring_is_read_again_only_when_it_changed(
 def test_a_change_within_one_clock_tick_is_seen(home: Path, store: KeyStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """Forgetting one key and trusting another may give a file of the same size, inode and coarse times."""
     just_now = time.time_ns() + 10**10
-    monkeypatch.setattr(files, "stamp", lambda path: (1, 100, just_now, just_now))
+    monkeypatch.setattr(key_files, "read_stamp", lambda path: (1, 100, just_now, just_now))
     for key in (SeedSigner.generate().public for _ in range(3)):
         KeyStore(home).trust(key)
         assert list(store.ring().known.values()) == [key]

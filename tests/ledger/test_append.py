@@ -29,7 +29,7 @@ from aver import (
 )
 from aver.capsule.blobs import INLINE_MAX
 from aver.clock import new_id
-from aver.ledger.commit import GroupCommit, Request
+from aver.ledger.append import GroupCommit, WriteRequest
 from strategies import capsules
 from tampering import first_bad
 
@@ -319,11 +319,11 @@ def test_an_interrupted_leader_wakes_the_others() -> None:
         for request in batch:
             request.succeed("written")
 
-    commits: GroupCommit[Request[str]] = GroupCommit(write)
+    commits: GroupCommit[WriteRequest[str]] = GroupCommit(write)
     outcomes: list[Any] = []
 
     def submit() -> None:
-        request: Request[str] = Request()
+        request: WriteRequest[str] = WriteRequest()
         try:
             commits.submit(request)
             outcomes.append(request.result)
@@ -358,8 +358,8 @@ def test_waiting_requests_share_commits() -> None:
         for request in batch:
             request.succeed("written")
 
-    commits: GroupCommit[Request[str]] = GroupCommit(write)
-    threads = [threading.Thread(target=lambda: commits.submit(Request())) for _ in range(300)]
+    commits: GroupCommit[WriteRequest[str]] = GroupCommit(write)
+    threads = [threading.Thread(target=lambda: commits.submit(WriteRequest())) for _ in range(300)]
     threads[0].start()
     entered.wait()
     for thread in threads[1:]:
@@ -571,7 +571,7 @@ def test_a_foreign_record_is_found_by_the_kind_that_its_type_gives(ledger: Ledge
             row = transaction.add_chain("default", f"demo.foreign{number}")
             sealed = seal_content(Capsule(type=type_).to_dict(), SeedSigner(bytes(32)), at="2026-01-01T00:00:00+00:00")
             transaction.add_records(row, [(sealed, (sealed.id, type_, None, None, None, None))])
-            transaction.advance(row)
+            transaction.update_head(row)
         assert sealed in list(ledger.find(kind=sealed.kind))
 
 

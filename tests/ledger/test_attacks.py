@@ -20,7 +20,7 @@ from uuid import uuid4
 import pytest
 
 from aver import Capsule, IntegrityError, Ledger, open_ledger
-from aver.cli import main
+from aver.cli.main import main
 from tampering import unguarded
 
 pytestmark = pytest.mark.both_stores

@@ -306,4 +306,4 @@ def test_the_ledger_and_its_damage_are_exported_as_they_are(filled: Ledger, tmp_
 
 def test_titles_are_bounded_however_long_a_request_is() -> None:
     content = {"trigger": {"request": "a@" * 100_000}}
-    assert len(exporting._title(Sealed(json.dumps(content).encode(), "", ""))) <= exporting.TITLE_MAX
+    assert len(exporting._read_title(Sealed(json.dumps(content).encode(), "", ""))) <= exporting.TITLE_MAX

@@ -13,11 +13,11 @@ from aver import Ledger, open_ledger
 from aver.check import verify
 from aver.keys import Ring
 from aver.ledger.bundle import export_bundle, import_bundle
-from aver.ledger.bundle.judging import Bundle
 from aver.ledger.bundle.layout import read_index
-from aver.ledger.memory import META_CHAIN
-from aver.ledger.meta import import_draft
-from aver.verdict import Terms
+from aver.ledger.bundle.verify import BundleJudge
+from aver.ledger.meta_chain import build_import_entry
+from aver.ledger.seen_heads import META_CHAIN
+from aver.verdict import VerifyOptions
 from bundles import bad, change_index, draft, load, save, summary_of
 
 INDEX_ALONE = "rests on the index alone"
@@ -137,7 +137,9 @@ def test_what_was_imported_is_verified_where_the_meta_chain_says_so(
 ) -> None:
     for chain in import_bundle(other, bundle, only=["codex.two"]).chains:
         head = other.head(chain.name)
-        other.append_reserved(META_CHAIN, import_draft(chain.name, chain.origin, head.count, str(head.hash)), key=None)
+        other.append_reserved(
+            META_CHAIN, build_import_entry(chain.name, chain.origin, head.count, str(head.hash)), key=None
+        )
     again = export_bundle(other, tmp_path / "again").path
     keys = _keys(bundle, again)
     assert verify(again, keys=keys).status == "verified"
@@ -189,7 +191,7 @@ def test_what_is_kept_elsewhere_is_remembered_only_of_known_chains(tmp_path: Pat
     for number in range(20):
         tool.finish(chain, db=f"/elsewhere/{number}.db", session_id=f"s{number}", head_hash="none")
     out = tool.write_bundle(tmp_path / "out")
-    bundle = Bundle(out, read_index(out), Terms(Ring(), tmp_path))
+    bundle = BundleJudge(out, read_index(out), VerifyOptions(Ring(), tmp_path))
     bundle.judge()
     assert bundle._elsewhere == set()
 

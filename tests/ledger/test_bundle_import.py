@@ -15,8 +15,8 @@ from aver import Ledger, PublicKey, open_ledger
 from aver.check import verify
 from aver.errors import IntegrityError, NotFound, Refused
 from aver.ledger.bundle import export_bundle, import_bundle
-from aver.ledger.copying import copy_ledger
-from aver.ledger.urls import open_store
+from aver.ledger.stores.copy import copy_ledger
+from aver.ledger.stores.urls import open_store
 from bundles import change_chain, draft, load, save
 
 pytestmark = pytest.mark.both_stores

@@ -10,10 +10,10 @@ import pytest
 
 from aver import BadInput, Blob, Capsule, IntegrityError, Ledger, Refused, SeedSigner, open_ledger
 from aver.ledger.bundle import export_bundle, import_bundle
-from aver.ledger.copying import AT_ONCE, Copied, copy_ledger
-from aver.ledger.meta import sweep
-from aver.ledger.store import Store
-from aver.ledger.urls import open_store
+from aver.ledger.meta_chain import sweep
+from aver.ledger.stores.copy import BATCH_SIZE, CopyResult, copy_ledger
+from aver.ledger.stores.protocol import Store
+from aver.ledger.stores.urls import open_store
 from tampering import codes_at, unguarded
 
 WAYS = ["sqlite to postgres", "postgres to sqlite", "sqlite to sqlite", "postgres to postgres"]
@@ -34,7 +34,7 @@ class Ends:
         self.stores.append(target)
         return source, target
 
-    def copy(self, **options: Any) -> Copied:
+    def copy(self, **options: Any) -> CopyResult:
         return copy_ledger(*self.stores_opened(), **options)
 
 
@@ -121,9 +121,9 @@ def test_a_copy_is_the_same_ledger(ends: Ends, source: Ledger) -> None:
 def test_again_copies_nothing_and_a_longer_one_goes_on(ends: Ends, source: Ledger) -> None:
     ends.copy()
     assert ends.copy().copied == 0
-    source.append_many("demo.1", [Capsule(type="tool") for _ in range(AT_ONCE + 5)])
+    source.append_many("demo.1", [Capsule(type="tool") for _ in range(BATCH_SIZE + 5)])
     source.append("demo.new", Capsule(type="tool"))
-    assert ends.copy().copied == AT_ONCE + 6
+    assert ends.copy().copied == BATCH_SIZE + 6
     assert contents(ends.target, "default") == contents(ends.source, "default")
 
 
@@ -143,7 +143,7 @@ class Interrupted(Exception):
 
 def test_broken_off_anywhere_it_goes_on(ends: Ends, source: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """After every transaction, and inside every one: what is there is a beginning, and the next run completes it."""
-    monkeypatch.setattr("aver.ledger.copying.AT_ONCE", 7)
+    monkeypatch.setattr("aver.ledger.stores.copy.BATCH_SIZE", 7)
     from_store, to_store = ends.stores_opened()
     write = type(to_store).write
     budget = 0
@@ -172,7 +172,7 @@ def test_broken_off_anywhere_it_goes_on(ends: Ends, source: Ledger, monkeypatch:
         except Interrupted:
             for row in to_store.chains("default"):
                 assert row.count == 0 or from_store.hash_at(row_of(from_store, row.name), row.count - 1) == row.head
-    monkeypatch.undo()
+    monkeypatch.roll_back()
     assert rounds > 5
     for tenant in ("default", "red"):
         assert contents(ends.target, tenant) == contents(ends.source, tenant)
@@ -228,6 +228,6 @@ def test_a_gap_ends_the_copy_where_it_is(ends: Ends, source: Ledger) -> None:
 
 def test_a_ledger_without_records(ends: Ends) -> None:
     with open_ledger(ends.source) as empty:
-        assert ends.copy() == Copied((), 0, 0, 0)
+        assert ends.copy() == CopyResult((), 0, 0, 0)
         with open_ledger(ends.target, create=False) as copy:
             assert copy.id == empty.id

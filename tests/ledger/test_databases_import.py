@@ -11,7 +11,7 @@ from agent_capsules import AgentCapsules, write_database
 from aver import Ledger, PublicKey
 from aver.errors import BadInput, IntegrityError, NotFound, Refused
 from aver.ledger.bundle import import_bundle, import_databases
-from aver.ledger.bundle.databases import is_foreign
+from aver.ledger.foreign.import_databases import is_foreign_database
 
 pytestmark = pytest.mark.both_stores
 
@@ -111,8 +111,8 @@ def test_a_session_of_ours_is_not_mixed_with_theirs(public_tool: AgentCapsules, 
 
 def test_what_is_no_such_database(other: Ledger, tmp_path: Path) -> None:
     execute(tmp_path / "other.db", "CREATE TABLE capsules (a TEXT)")
-    assert not is_foreign(tmp_path / "other.db")
-    assert not is_foreign(tmp_path / "none.db")
+    assert not is_foreign_database(tmp_path / "other.db")
+    assert not is_foreign_database(tmp_path / "none.db")
     with pytest.raises(BadInput, match="no database"):
         import_databases(other, tmp_path / "other.db")
 
@@ -130,7 +130,7 @@ def peer(tmp_path: Path) -> tuple[Path, str]:
 
 def test_a_database_of_the_reference_implementation(peer: tuple[Path, str], other: Ledger) -> None:
     path, key = peer
-    assert is_foreign(path)
+    assert is_foreign_database(path)
     done = import_databases(other, path)
     [name] = names_of(done).values()
     records = list(other.read(name))

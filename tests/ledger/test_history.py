@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 from aver import BadInput, Capsule, IntegrityError, Ledger, NotFound, SeedSigner, Verdict, open_ledger, verify
 from aver.keys import Statement, sign_statement
-from aver.keys.statement import LARGER_MAX, statement_bytes
-from aver.ledger import history
+from aver.keys.statement import STATEMENT_MAX_BY_PURPOSE, statement_bytes
+from aver.ledger import checkpoint_files
 from aver.ledger.bundle import export_bundle
-from aver.ledger.bundle.holding import bundle_held_to
-from aver.ledger.checkpoint import Checkpoint, make_checkpoint, with_checkpoints
-from aver.ledger.history import append_checkpoint, history_path, read_checkpoints, written
+from aver.ledger.bundle.check_checkpoints import check_bundle_checkpoints
+from aver.ledger.checkpoint import Checkpoint, extend_with_checkpoints, make_checkpoint
+from aver.ledger.checkpoint_files import append_checkpoint, history_path, read_checkpoints, to_checkpoint_line
 from tampering import codes_at, first_bad, unguarded
 
 pytestmark = pytest.mark.both_stores
@@ -56,7 +56,7 @@ def lines(repository: Path, ledger: Ledger) -> list[Any]:
 
 def held(ledger: Ledger, *sources: Path) -> Verdict:
     found = [one for source in sources for one in read_checkpoints(source, ledger.id)]
-    return with_checkpoints(ledger.verify(), ledger, found, ledger.ring())
+    return extend_with_checkpoints(ledger.verify(), ledger, found, ledger.ring())
 
 
 # --- a history
@@ -107,7 +107,7 @@ def test_a_fork_that_has_outgrown_the_newest_line_is_found_by_an_older_one(ledge
     append_checkpoint(repository, ledger)
     cut(ledger, CHAIN, 2)
     fill(ledger, count=4)
-    history_path(repository, ledger).open("ab").write(written(make_checkpoint(ledger)))
+    history_path(repository, ledger).open("ab").write(to_checkpoint_line(make_checkpoint(ledger)))
     assert first_bad(held(ledger, repository)) == ("ROLLBACK", CHAIN, 2)
     assert len(codes_at(held(ledger, repository))) == 1
 
@@ -210,7 +210,7 @@ def test_a_file_that_is_full_may_be_put_aside(
     fill(ledger)
     append_checkpoint(repository, ledger)
     path = history_path(repository, ledger)
-    monkeypatch.setattr(history, "FILE_MAX", path.stat().st_size + 10)
+    monkeypatch.setattr(checkpoint_files, "FILE_MAX", path.stat().st_size + 10)
     fill(ledger)
     with pytest.raises(BadInput, match="git mv") as full:
         append_checkpoint(repository, ledger)
@@ -230,7 +230,7 @@ def test_one_on_each_line_or_one_over_many(ledger: Ledger, tmp_path: Path) -> No
     fill(ledger)
     first, second = make_checkpoint(ledger), make_checkpoint(ledger)
     joined, spread = tmp_path / "joined.jsonl", tmp_path / "spread.json"
-    joined.write_bytes(written(first) + b"\n" + written(second).rstrip())
+    joined.write_bytes(to_checkpoint_line(first) + b"\n" + to_checkpoint_line(second).rstrip())
     spread.write_text(json.dumps(first.to_dict(), indent=2))
     assert [one.at for one in read_checkpoints(joined, ledger.id)] == [first.content["at"], second.content["at"]]
     assert [one.statement for one in read_checkpoints(spread, ledger.id)] == [first]
@@ -241,7 +241,7 @@ def test_one_on_each_line_or_one_over_many(ledger: Ledger, tmp_path: Path) -> No
 def test_a_bad_line_is_named(ledger: Ledger, tmp_path: Path) -> None:
     fill(ledger)
     path = tmp_path / "heads.jsonl"
-    path.write_bytes(written(make_checkpoint(ledger)) + b'{"v":1,"purpose":"checkpoint"}\n')
+    path.write_bytes(to_checkpoint_line(make_checkpoint(ledger)) + b'{"v":1,"purpose":"checkpoint"}\n')
     with pytest.raises(BadInput, match=r"heads\.jsonl, line 2"):
         read_checkpoints(path, ledger.id)
     verdict = verify(path)
@@ -270,7 +270,7 @@ def test_the_chains_of_a_large_ledger_fit(ledger: Ledger) -> None:
     many = {f"demo.{number:040}": {"count": number + 1, "hash": "0" * 64} for number in range(60_000)}
     statement = make_checkpoint(ledger)
     content = {**statement.content, "heads": many}
-    assert 256 * 1024 < len(statement_bytes("checkpoint", content)) <= LARGER_MAX["checkpoint"]
+    assert 256 * 1024 < len(statement_bytes("checkpoint", content)) <= STATEMENT_MAX_BY_PURPOSE["checkpoint"]
     with pytest.raises(BadInput, match="at most"):
         statement_bytes("approval", content)
     again = Checkpoint.of(Statement.from_dict(json.loads(json.dumps({**statement.to_dict(), "content": content}))))
@@ -283,9 +283,9 @@ def test_the_chains_of_a_large_ledger_fit(ledger: Ledger) -> None:
 def test_checkpoints_are_verified_without_their_ledger(ledger: Ledger, tmp_path: Path) -> None:
     fill(ledger)
     path = tmp_path / "heads.jsonl"
-    path.write_bytes(written(make_checkpoint(ledger)))
+    path.write_bytes(to_checkpoint_line(make_checkpoint(ledger)))
     fill(ledger)
-    path.open("ab").write(written(make_checkpoint(ledger)))
+    path.open("ab").write(to_checkpoint_line(make_checkpoint(ledger)))
     verdict = verify(path)
     assert (verdict.status, verdict.subject, verdict.records) == ("verified", "2 checkpoints in heads.jsonl", 2)
     stranger = verify(path, home=tmp_path / "nobody")
@@ -310,7 +310,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_changed_checkpoint_by_itself(ledger: Ledger, tmp_path: Path, change: str) -> None:
     fill(ledger)
-    data = json.loads(written(make_checkpoint(ledger)))
+    data = json.loads(to_checkpoint_line(make_checkpoint(ledger)))
     CHANGES[change][0](data)
     path = tmp_path / "heads.json"
     path.write_text(json.dumps(data))
@@ -320,7 +320,7 @@ def test_a_changed_checkpoint_by_itself(ledger: Ledger, tmp_path: Path, change: 
 @pytest.mark.sqlite
 def test_every_byte_of_a_checkpoint(ledger: Ledger, tmp_path: Path) -> None:
     fill(ledger)
-    line = written(make_checkpoint(ledger)).rstrip()
+    line = to_checkpoint_line(make_checkpoint(ledger)).rstrip()
     keys = [entry.key for entry in ledger.keys.ring().entries]
     path = tmp_path / "heads.json"
     path.write_bytes(line)
@@ -349,7 +349,7 @@ def test_a_hostile_file_is_bad_input(tmp_path: Path, content: bytes, begins_well
 def signed(signer: SeedSigner, at: str, **heads: tuple[int, str]) -> bytes:
     listed = {f"demo.{name}": {"count": count, "hash": digit * 64} for name, (count, digit) in heads.items()}
     content = {"v": 1, "ledger": "l", "tenant": "t", "at": at, "heads": listed}
-    return written(sign_statement("checkpoint", content, [signer]))
+    return to_checkpoint_line(sign_statement("checkpoint", content, [signer]))
 
 
 @pytest.mark.sqlite
@@ -386,12 +386,12 @@ def exported(ledger: Ledger, tmp_path: Path) -> tuple[Path, Path]:
     fill(ledger, "demo.second", 2)
     ledger.sweep()
     checkpoint = tmp_path / "heads.json"
-    checkpoint.write_bytes(written(make_checkpoint(ledger)))
+    checkpoint.write_bytes(to_checkpoint_line(make_checkpoint(ledger)))
     return export_bundle(ledger, tmp_path / "bundle").path, checkpoint
 
 
 def bundle_verdict(ledger: Ledger, bundle: Path, checkpoint: Path) -> Verdict:
-    return bundle_held_to(bundle, [checkpoint], ledger.ring(), verify(bundle))
+    return check_bundle_checkpoints(bundle, [checkpoint], ledger.ring(), verify(bundle))
 
 
 def test_a_bundle_that_has_it_all(ledger: Ledger, exported: tuple[Path, Path]) -> None:
@@ -420,7 +420,7 @@ def test_a_bundle_of_a_ledger_that_was_cut(ledger: Ledger, exported: tuple[Path,
 def test_a_bundle_that_is_older(ledger: Ledger, exported: tuple[Path, Path], tmp_path: Path) -> None:
     fill(ledger)
     newer = tmp_path / "newer.json"
-    newer.write_bytes(written(make_checkpoint(ledger)))
+    newer.write_bytes(to_checkpoint_line(make_checkpoint(ledger)))
     assert first_bad(bundle_verdict(ledger, exported[0], newer)) == ("TRUNCATED", CHAIN, 3)
 
 

@@ -11,9 +11,9 @@ import pytest
 
 from aver import BadInput, Capsule, Head, Ledger, NotFound, open_ledger
 from aver.keys import Statement
-from aver.ledger.checkpoint import Checkpoint, check_checkpoints, make_checkpoint
-from aver.ledger.memory import hold_to_heads
-from aver.ledger.meta import meta_heads, sweep
+from aver.ledger.checkpoint import Checkpoint, check_ledger_checkpoints, make_checkpoint
+from aver.ledger.meta_chain import read_meta_heads, sweep
+from aver.ledger.seen_heads import check_heads
 from aver.verdict import Tally, conclude
 from tampering import codes_at, first_bad, unguarded
 
@@ -57,7 +57,7 @@ def test_closing_a_chain_records_its_head(ledger: Ledger) -> None:
     assert ledger.head("meta").count == 1
     fill(ledger, count=1)
     assert ledger.close_chain(CHAIN) != entry
-    assert {head.chain: head.count for head in meta_heads(ledger)} == {CHAIN: 4}
+    assert {head.chain: head.count for head in read_meta_heads(ledger)} == {CHAIN: 4}
 
 
 def test_growth_is_normal(ledger: Ledger) -> None:
@@ -302,7 +302,7 @@ def test_since_needs_the_very_chain(ledger: Ledger) -> None:
 
 def checked(ledger: Ledger, statement: Any) -> Any:
     tally = Tally(records=1)
-    check_checkpoints(ledger, [Checkpoint.of(statement)], ledger.keys.ring(), tally)
+    check_ledger_checkpoints(ledger, [Checkpoint.of(statement)], ledger.keys.ring(), tally)
     return conclude("checkpoint", tally)
 
 
@@ -345,7 +345,7 @@ def test_a_checkpoint_with_impossible_heads(ledger: Ledger) -> None:
     for head in ({"count": 2**80, "hash": "0" * 64}, {"count": 3, "hash": "0" * 64}):
         tally = Tally(records=1)
         remembered = [Head(ledger.id, "default", CHAIN, head["count"], head["hash"])]
-        hold_to_heads(ledger, remembered, tally, check="checkpoint", remembered="it")
+        check_heads(ledger, remembered, tally, check="checkpoint", remembered="it")
         assert conclude("x", tally).status == "failed"
 
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from aver import Capsule, KeyStore, Ledger, Sealed, SeedSigner, canonical_bytes, open_ledger
-from aver.capsule.prepared import prepare
+from aver.capsule.draft import prepare_draft
 from aver.capsule.sealed import seal_content
-from aver.verdict.record import searched_by
+from aver.verdict.record import column_values
 from tampering import codes_at, first_bad, unguarded
 
 pytestmark = pytest.mark.both_stores
@@ -36,7 +36,7 @@ def forge(
     head = ledger.head(chain)
     name = by or signer.fingerprint
     identity = {"ledger": ledger.id, "tenant": ledger.tenant, "name": chain}
-    sealed = prepare(draft or Capsule(type="tool")).seal(
+    sealed = prepare_draft(draft or Capsule(type="tool")).seal(
         signer, at=at, sequence=head.count, previous_hash=head.hash, chain=identity
     )
     if by:
@@ -57,7 +57,7 @@ def forge(
             row[0],
             head.count,
             ledger.tenant,
-            *searched_by(content, block),
+            *column_values(content, block),
             sealed.canonical,
             sealed.hash,
             sealed.signature,
@@ -148,7 +148,7 @@ def far(chain: str) -> dict[str, Any]:
 
 def test_a_retired_key_cannot_extend_its_own_time(ledger: Ledger, aver_home: Path) -> None:
     """A forged rotation in `keys`, sealed by the retired key, claims that it was good for a million records."""
-    from aver.capsule.block import of_kind
+    from aver.capsule.aver_block import of_kind
 
     ledger.append(CHAIN, Capsule(type="tool"))
     thief = stolen(aver_home)
@@ -164,7 +164,7 @@ def test_a_retired_key_cannot_extend_its_own_time(ledger: Ledger, aver_home: Pat
 
 
 def test_a_retired_key_cannot_retire_the_one_that_replaced_it(ledger: Ledger, aver_home: Path) -> None:
-    from aver.capsule.block import of_kind
+    from aver.capsule.aver_block import of_kind
 
     ledger.append(CHAIN, Capsule(type="tool"))
     thief = stolen(aver_home)
@@ -310,7 +310,7 @@ def test_a_forged_rotation_statement_does_not_make_a_strangers_key_ours(ledger: 
 
 def test_a_rotation_record_cannot_be_replaced_by_the_old_keys_own(ledger: Ledger, aver_home: Path) -> None:
     """The thief cuts the rotation off `keys` and puts his own there, with the genuine statement and heads far ahead."""
-    from aver.capsule.block import of_kind
+    from aver.capsule.aver_block import of_kind
 
     ledger.append(CHAIN, Capsule(type="tool"))
     thief = stolen(aver_home)

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from aver import Capsule, Ledger, Sealed, SeedSigner, verify
-from aver.capsule.prepared import prepare
+from aver.capsule.draft import prepare_draft
 from aver.capsule.sealed import SEAL_KEYS, seal_content
 from aver.keys import Statement, sign_statement
 from aver.ledger.bundle import export_bundle
-from aver.ledger.checkpoint import PURPOSE, Checkpoint, check_checkpoints, make_checkpoint
-from aver.ledger.meta import import_draft
+from aver.ledger.checkpoint import PURPOSE, Checkpoint, check_ledger_checkpoints, make_checkpoint
+from aver.ledger.meta_chain import build_import_entry
 from aver.verdict import Tally, Verdict, conclude
-from aver.verdict.record import imported_by, searched_by
+from aver.verdict.record import column_values, imported_column_values
 from tampering import first_bad, unguarded
 
 CHAIN = "demo.elsewhere"
@@ -52,7 +52,7 @@ def put(ledger: Ledger, chain: str, records: list[Sealed], *, frozen: bool) -> N
     attacker = unguarded(ledger)
     attacker.execute("INSERT INTO chains (tenant, name) VALUES (?, ?) ON CONFLICT DO NOTHING", (ledger.tenant, chain))
     number, count = attacker.execute("SELECT chain, count FROM chains WHERE name = ?", (chain,)).fetchone()
-    columns_of = imported_by if frozen else searched_by
+    columns_of = imported_column_values if frozen else column_values
     for place, record in enumerate(records, count):
         content = record.to_dict()
         columns = columns_of(content, content["context"]["environment"].get("aver"))
@@ -73,7 +73,7 @@ def test_a_chain_declared_imported_by_the_old_key(ledger: Ledger, thief: SeedSig
     """Its entry in `meta` is beyond the old key's time, also for those who verify the chain or a record alone."""
     records = loose(thief)
     meta = ledger.head("meta")
-    entry = prepare(import_draft("demo.evil", "demo.evil", 3, records[-1].hash)).seal(
+    entry = prepare_draft(build_import_entry("demo.evil", "demo.evil", 3, records[-1].hash)).seal(
         thief, at=LONG_AGO, sequence=meta.count, previous_hash=meta.hash, chain={}
     )
     put(ledger, "demo.evil", records, frozen=True)
@@ -123,7 +123,7 @@ def test_a_loose_capsule_of_the_old_key_that_hides_its_time(thief: SeedSigner, b
 def test_a_bundle_without_its_keys_chain(ledger: Ledger, thief: SeedSigner, tmp_path: Path) -> None:
     """Leaving out the chain that tells how far the old key was good does not make its forgery good."""
     head = ledger.head(CHAIN)
-    forged = prepare(Capsule(type="tool")).seal(
+    forged = prepare_draft(Capsule(type="tool")).seal(
         thief, at=LONG_AGO, sequence=head.count, previous_hash=head.hash, chain={}
     )
     bundle = export_bundle(ledger, tmp_path / "bundle").path
@@ -150,7 +150,7 @@ def test_a_bundle_without_its_keys_chain(ledger: Ledger, thief: SeedSigner, tmp_
 
 def held_to(ledger: Ledger, statement: Statement) -> Verdict:
     tally = Tally(records=1)
-    check_checkpoints(ledger, [Checkpoint.of(statement)], ledger.keys.ring(), tally)
+    check_ledger_checkpoints(ledger, [Checkpoint.of(statement)], ledger.keys.ring(), tally)
     return conclude("checkpoint", tally)
 
 

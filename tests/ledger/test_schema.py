@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from aver import AverError, BadInput, Capsule, Ledger, NotFound, Unavailable, open_ledger
-from aver.ledger import schema
+from aver.ledger.stores.sqlite import schema
 
 CHAIN = "demo.schema"
 

@@ -10,7 +10,7 @@ import pytest
 
 from aver import Blob, Capsule, Head, Ledger, Sealed, SeedSigner, canonical_bytes, open_ledger
 from aver.capsule.sealed import content_hash, seal_content
-from aver.ledger.ledger import tenants_of
+from aver.ledger.ledger import list_tenants
 from tampering import Attacker, changed, codes_at, first_bad, forget, unguarded
 
 pytestmark = pytest.mark.both_stores
@@ -517,7 +517,7 @@ def test_other_tenants_are_not_touched(scene: Scene) -> None:
         with changed(scene.attacker, scene.set("hash", 0, "0" * 64)):
             assert first_bad(scene.ledger.verify()) == ("HASH_MISMATCH", CHAIN, 0)
             assert theirs.verify().status == "verified"
-    assert tenants_of() == ["default", "other"]
+    assert list_tenants() == ["default", "other"]
 
 
 # --- across the slices in which long chains are judged

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from aver import BadInput, Blob, Capsule, IntegrityError, Ledger, Unavailable, open_ledger, verify
-from aver.ledger.connections import ROW_MAX
-from aver.ledger.schema import PAGE_SIZE
+from aver.ledger.stores.sqlite.connections import ROW_MAX
+from aver.ledger.stores.sqlite.schema import PAGE_SIZE
 from tampering import codes_at, first_bad, unguarded
 
 CHAIN = "demo.store"

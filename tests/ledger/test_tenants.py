@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from aver import BadInput, Blob, Capsule, Ledger, NotFound, Sealed, open_ledger
-from aver.ledger.ledger import tenants_of
+from aver.ledger.ledger import list_tenants
 
 pytestmark = pytest.mark.both_stores
 
@@ -65,7 +65,7 @@ def test_the_same_names_and_keys_in_both(alice: Ledger, bob: Ledger, secret: Sea
     assert bob.get("k") == secret
     assert alice.verify().status == bob.verify().status == "verified"
     assert [len(list(ledger.find())) for ledger in (alice, bob)] == [2, 2]
-    assert tenants_of() == ["alice", "bob"]
+    assert list_tenants() == ["alice", "bob"]
 
 
 def test_the_same_record_id_in_both(alice: Ledger, bob: Ledger, secret: Sealed) -> None:

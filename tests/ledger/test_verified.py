@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from aver import Capsule, Ledger, SeedSigner, open_ledger
-from aver.ledger import verified as module
-from aver.ledger.verified import Verified, VerifiedHead, recall, verified_tenants
-from aver.ledger.verify import examine
+from aver.ledger import verified_heads as module
+from aver.ledger.verified_heads import VerifiedChains, VerifiedHead, load_verified, verified_tenants
+from aver.ledger.verify import examine_ledger
 from tampering import codes_at, first_bad, forget, unguarded
 
 pytestmark = pytest.mark.both_stores
@@ -145,11 +145,11 @@ def test_the_number_of_chains_and_files_is_bounded(ledger: Ledger, monkeypatch: 
 
 def test_what_another_process_noted_further_on_stays(ledger: Ledger) -> None:
     fill(ledger)
-    early = examine(ledger, None, level="signature", since=None, ring=ledger.ring(), require_pq=False).verified
+    early = examine_ledger(ledger, None, level="signature", since=None, ring=ledger.ring(), require_pq=False).verified
     fill(ledger)
     ledger.verify()
-    module.note_verified(ledger, early)
-    assert recall(ledger).heads[CHAIN].count == 6
+    module.save_verified(ledger, early)
+    assert load_verified(ledger).heads[CHAIN].count == 6
 
 
 # --- going on
@@ -375,18 +375,18 @@ def test_an_entry_that_grew_after_its_meta_head_was_verified_is_not_noted_as_see
     fill(ledger)
     ledger.sweep()
     judged = ledger.head("meta")
-    stray = type(ledger.store).repeated
+    stray = type(ledger.store).find_repeated
 
     def growing(store: Any, tenant: str) -> Any:
         fill(ledger, OTHER, 1)
         ledger.sweep()
         return stray(store, tenant)
 
-    monkeypatch.setattr(type(ledger.store), "repeated", growing)
+    monkeypatch.setattr(type(ledger.store), "find_repeated", growing)
     assert ledger.verify().status == "verified"
     (seen,) = json.loads((ledger.config.home / "seen.json").read_text())
     assert (seen["count"], seen["hash"]) == (judged.count, judged.hash)
-    assert recall(ledger).heads["meta"].count == judged.count
+    assert load_verified(ledger).heads["meta"].count == judged.count
 
 
 # --- a file that is not ours
@@ -455,16 +455,16 @@ def test_verifying_at_the_same_time_leaves_a_whole_file(ledger: Ledger) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert recall(ledger).heads[CHAIN].count == 3
+    assert load_verified(ledger).heads[CHAIN].count == 3
     assert [path.name for path in path_of(ledger).parent.iterdir()] == [path_of(ledger).name]
 
 
 def test_distrusting_keeps_the_heads() -> None:
     head = VerifiedHead(1, "0" * 64, "2026-01-01T00:00:00+00:00", trusted=True, post_quantum=False)
-    verified = Verified({"a.1": head, "a.2": head})
-    assert [one.trusted for one in verified.distrusting(["a.1"]).heads.values()] == [False, True]
-    assert [one.trusted for one in verified.distrusting([None]).heads.values()] == [False, False]
-    assert verified.distrusting([None]).heads.keys() == verified.heads.keys()
+    verified = VerifiedChains({"a.1": head, "a.2": head})
+    assert [one.trusted for one in verified.distrust(["a.1"]).heads.values()] == [False, True]
+    assert [one.trusted for one in verified.distrust([None]).heads.values()] == [False, False]
+    assert verified.distrust([None]).heads.keys() == verified.heads.keys()
 
 
 def test_forgetting_begins_anew(ledger: Ledger) -> None:

@@ -13,7 +13,7 @@ import pytest
 from serving import COMMAND, Listening, ask, done, edit, environment, events, listening
 
 from aver.errors import BadInput
-from aver.mcp.http import Guard, read_token
+from aver.mcp.http import TokenGuard, read_token
 
 
 def test_only_who_has_the_token_and_asks_for_us_gets_in(workspace: Path) -> None:
@@ -129,7 +129,7 @@ def test_calls_in_flight_are_finished_when_the_server_is_stopped(workspace: Path
         assert server.process.wait(60) in (0, -signal.SIGTERM)
 
 
-def answered(guard: Guard, scope: dict[str, Any]) -> list[dict[str, Any]]:
+def answered(guard: TokenGuard, scope: dict[str, Any]) -> list[dict[str, Any]]:
     """What is sent back to a request that nothing is to reach."""
     sent: list[dict[str, Any]] = []
 
@@ -151,7 +151,7 @@ async def forbidden(scope: Any, receive: Any, send: Any) -> None:
 
 
 def test_what_comes_twice_or_as_a_socket_is_refused() -> None:
-    guard = Guard(forbidden, "t" * 40, ["127.0.0.1:1"])
+    guard = TokenGuard(forbidden, "t" * 40, ["127.0.0.1:1"])
     host, token = (b"host", b"127.0.0.1:1"), (b"authorization", b"Bearer " + b"t" * 40)
     for headers in ([host, host, token], [host, token, token], [token], [host], [host, token, (b"origin", b"")]):
         [start, _] = answered(guard, {"type": "http", "method": "POST", "path": "/mcp", "headers": headers})

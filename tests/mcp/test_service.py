@@ -17,12 +17,12 @@ from serving import DIFF, done, edit, events
 
 import aver
 from aver import clock, open_ledger
-from aver.actions.folder import RunIdentity
-from aver.actions.recorded import RecordedRun
-from aver.actions.records import run_chain
+from aver.actions.run_capsules import run_chain
+from aver.actions.run_directory import RunIdentity
+from aver.actions.run_state import RecordedRun
 from aver.errors import Unavailable
 from aver.mcp.service import Caller, Service
-from aver.mcp.tools import TOOLS, action_type_of
+from aver.mcp.tools import TOOLS, to_action_type
 from aver.mcp.workspace import Workspace
 
 ME = Caller("stdio", "tests")
@@ -221,7 +221,7 @@ def test_a_seal_whose_files_could_not_be_written_is_completed_later(
         raise Unavailable("cannot write proof.json: No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr("aver.actions.sealing.write_run", full)
+        patched.setattr("aver.actions.finalize.write_run_files", full)
         assert "No space" in fail(service, "capseal_seal")
     assert ask(service, "capseal_status")["project_stats"]["total_sessions"] == 1, "it is sealed in the ledger"
     second = ask(service, "capseal_record", **done())
@@ -368,7 +368,7 @@ def test_what_agents_call_their_actions() -> None:
         "launch missiles": "unknown",
         "": "unknown",
     }.items():
-        assert action_type_of(said) == meant
+        assert to_action_type(said) == meant
 
 
 JSON = st.recursive(

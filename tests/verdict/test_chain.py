@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from aver import Capsule, PublicKey, Ring, Sealed, SeedSigner, canonical_bytes
-from aver.capsule.prepared import prepare
+from aver.capsule.draft import prepare_draft
 from aver.capsule.sealed import content_hash, seal_content
 from aver.verdict import ChainJudge, Finding, Level, Retirement, Rules, Tally, Verdict, conclude
 
@@ -31,7 +31,7 @@ def make_chain() -> list[Sealed]:
             content = {**Capsule(type="agent").to_dict(), "sequence": sequence, "previous_hash": previous}
             records.append(seal_content(content, OURS, at=at))
         else:
-            draft = prepare(Capsule(type="tool", outcome={"result": sequence}), key=f"k{sequence}")
+            draft = prepare_draft(Capsule(type="tool", outcome={"result": sequence}), key=f"k{sequence}")
             records.append(draft.seal(signer, at=at, sequence=sequence, previous_hash=previous, chain=IDENTITY))
     return records
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aver.verdict import CHECKS, Finding, Place, Tally, codes, conclude, explain
+from aver.verdict import CHECKS, Finding, Place, Tally, conclude, explain_code, load_codes
 from aver.verdict.verdict import FINDINGS_KEPT
 
 findings = st.builds(
@@ -27,7 +27,7 @@ def tally_of(found: list[Finding]) -> Tally:
     tally = Tally(records=len(found))
     for finding in found:
         tally.add(finding)
-        tally.did(finding.check)
+        tally.count_done(finding.check)
     return tally
 
 
@@ -66,7 +66,7 @@ def test_many_findings_are_counted_and_the_first_ones_kept() -> None:
 
 def test_nothing_verified_is_empty_even_when_all_checks_ran() -> None:
     tally = Tally()
-    tally.did("schema", 5)
+    tally.count_done("schema", 5)
     assert conclude("x", tally).status == "empty"
 
 
@@ -79,7 +79,7 @@ def test_a_failure_without_records_is_a_failure() -> None:
 @pytest.mark.parametrize(("matters", "status"), [(True, "qualified"), (False, "verified")])
 def test_what_was_skipped_counts_if_it_matters(matters: bool, status: str) -> None:
     tally = Tally(records=1)
-    tally.did("signature", 1)
+    tally.count_done("signature", 1)
     tally.skip("signature", "because", matters=matters)
     tally.skip("signature", "another reason", matters=False)
     verdict = conclude("x", tally)
@@ -99,17 +99,17 @@ def test_every_check_is_reported_even_if_nobody_did_it() -> None:
     assert all(check.status == "not_checked" and check.reason for check in verdict.checks)
 
 
-@pytest.mark.parametrize("code", sorted(codes()))
+@pytest.mark.parametrize("code", sorted(load_codes()))
 def test_every_code_says_what_it_means_and_what_to_do(code: str) -> None:
-    entry: Any = codes()[code]
+    entry: Any = load_codes()[code]
     assert re.fullmatch(r"[A-Z]+(_[A-Z]+)*", code)
     assert entry.meaning.endswith(".")
     assert entry.advice.endswith(".")
-    assert explain(code) == f"{entry.meaning} {entry.advice}"
+    assert explain_code(code) == f"{entry.meaning} {entry.advice}"
 
 
 def test_an_unknown_code_is_named_as_it_is() -> None:
-    assert explain("NO_SUCH") == "NO_SUCH"
+    assert explain_code("NO_SUCH") == "NO_SUCH"
 
 
 CONTRACT = """HASH_MISMATCH SIG_INVALID SIG_MISSING UNKNOWN_SIGNER KEY_RETIRED SEAL_MISMATCH CHAIN_BREAK CHAIN_IDENTITY
@@ -119,4 +119,4 @@ ROLE_POLICY_VIOLATION STATE_VIOLATION REPLAY EVIDENCE_INVALID ERASED PRUNED WITN
 
 
 def test_the_codes_that_others_rely_on_are_there() -> None:
-    assert set(CONTRACT.split()) <= set(codes())
+    assert set(CONTRACT.split()) <= set(load_codes())

@@ -43,7 +43,7 @@ FIELDS = (
 )
 """In the order in which the protocol lists and the files write them."""
 
-OPTIONAL = frozenset(
+OPTIONAL_FIELDS = frozenset(
     {"parent_action_id", "parent_receipt_hash", "gate_score", "gate_decision", "policy_verdict", "metadata"}
 )
 
@@ -80,10 +80,10 @@ class AgentAction:
     """Free, and outside the receipt: the action's capsule binds it."""
 
     def __post_init__(self) -> None:
-        if not self._is_plainly_fine():
+        if not self._is_clearly_valid():
             self._check()
 
-    def _is_plainly_fine(self) -> bool:
+    def _is_clearly_valid(self) -> bool:
         """Whether all fields are what they mostly are. Asked in one go: this runs for every line that is read."""
         score, parent = self.gate_score, self.parent_receipt_hash
         try:
@@ -112,22 +112,22 @@ class AgentAction:
         _check_id(self.action_id, "action_id")
         if self.parent_action_id is not None:
             _check_id(self.parent_action_id, "parent_action_id")
-        _check_word(self.action_type, _TYPES, ACTION_TYPES, "action_type")
+        _check_choice(self.action_type, _TYPES, ACTION_TYPES, "action_type")
         if self.gate_decision is not None:
-            _check_word(self.gate_decision, _DECISIONS, DECISIONS, "gate_decision")
+            _check_choice(self.gate_decision, _DECISIONS, DECISIONS, "gate_decision")
         if self.policy_verdict is not None:
-            _check_word(self.policy_verdict, _VERDICTS, POLICY_VERDICTS, "policy_verdict")
+            _check_choice(self.policy_verdict, _VERDICTS, POLICY_VERDICTS, "policy_verdict")
         _check_hash(self.instruction_hash, "instruction_hash")
         _check_hash(self.input_hash, "input_hash")
         _check_hash(self.output_hash, "output_hash")
         if self.parent_receipt_hash is not None:
             _check_hash(self.parent_receipt_hash, "parent_receipt_hash")
         if self.gate_score is not None:
-            object.__setattr__(self, "gate_score", _score(self.gate_score))
+            object.__setattr__(self, "gate_score", _check_score(self.gate_score))
         if type(self.success) is not bool:
-            raise BadInput(f"success must be true or false, not {_shown(self.success)}")
+            raise BadInput(f"success must be true or false, not {_short_repr(self.success)}")
         if type(self.duration_ms) is not int or not 0 <= self.duration_ms <= DURATION_MAX:
-            raise BadInput(f"duration_ms must be a whole number of milliseconds, not {_shown(self.duration_ms)}")
+            raise BadInput(f"duration_ms must be a whole number of milliseconds, not {_short_repr(self.duration_ms)}")
         _check_time(self.timestamp)
         if self.metadata is not None and not isinstance(self.metadata, dict):
             raise BadInput(f"metadata must be an object, not {type(self.metadata).__name__}")
@@ -157,16 +157,18 @@ class AgentAction:
         if not isinstance(data, Mapping):
             raise BadInput(f"an action must be an object, not {type(data).__name__}")
         for name in data:
-            if name not in _FIELDS:
-                raise BadInput(f"{_shown(name)} is not a field of an action")
+            if name not in _FIELD_SET:
+                raise BadInput(f"{_short_repr(name)} is not a field of an action")
         try:
-            values: dict[str, Any] = {name: data.get(name) if name in OPTIONAL else data[name] for name in FIELDS}
+            values: dict[str, Any] = {
+                name: data.get(name) if name in OPTIONAL_FIELDS else data[name] for name in FIELDS
+            }
             return cls(**values)
         except KeyError as missing:
             raise BadInput(f"the action lacks {missing.args[0]!r}") from None
 
 
-_FIELDS = frozenset(FIELDS)
+_FIELD_SET = frozenset(FIELDS)
 
 
 def text_hash(text: str) -> str:
@@ -190,25 +192,25 @@ def _is_id(value: Any) -> bool:
 
 def _check_id(value: Any, name: str) -> None:
     if not _is_id(value):
-        raise BadInput(f"{name} must be 1 to {ID_MAX} printable characters, not {_shown(value)}")
+        raise BadInput(f"{name} must be 1 to {ID_MAX} printable characters, not {_short_repr(value)}")
 
 
-def _check_word(value: Any, known: frozenset[str], listed: tuple[str, ...], name: str) -> None:
+def _check_choice(value: Any, known: frozenset[str], listed: tuple[str, ...], name: str) -> None:
     if not isinstance(value, str) or value not in known:
-        raise BadInput(f"Invalid {name} {_shown(value)}. Must be one of: {', '.join(sorted(listed))}")
+        raise BadInput(f"Invalid {name} {_short_repr(value)}. Must be one of: {', '.join(sorted(listed))}")
 
 
 def _check_hash(value: Any, name: str) -> None:
     if not isinstance(value, str) or not _HEX64(value):
-        raise BadInput(f"{name} must be 64 lower-case hex digits, not {_shown(value)}")
+        raise BadInput(f"{name} must be 64 lower-case hex digits, not {_short_repr(value)}")
 
 
-def _score(value: Any) -> float:
+def _check_score(value: Any) -> float:
     # Not a bool, and a float of another library as the plain float that it is.
     if type(value) is not int and not isinstance(value, float):
-        raise BadInput(f"gate_score must be a number from 0 to 1, not {_shown(value)}")
+        raise BadInput(f"gate_score must be a number from 0 to 1, not {_short_repr(value)}")
     if not 0 <= value <= 1:
-        raise BadInput(f"gate_score must lie between 0 and 1, not at {_shown(value)}")
+        raise BadInput(f"gate_score must lie between 0 and 1, not at {_short_repr(value)}")
     return value if type(value) is int else float(value)
 
 
@@ -225,10 +227,10 @@ def _is_time(value: Any) -> bool:
 
 def _check_time(value: Any) -> None:
     if not _is_time(value):
-        words = f"timestamp must be ISO 8601 in UTC, not {_shown(value)}"
+        words = f"timestamp must be ISO 8601 in UTC, not {_short_repr(value)}"
         raise BadInput(words, advice="such as 2026-05-31T09:00:00Z")
 
 
-def _shown(value: Any) -> str:
+def _short_repr(value: Any) -> str:
     text = ascii(value)
     return text if len(text) <= 80 else f"{text[:79]}…"

@@ -18,16 +18,16 @@ from io import BytesIO
 from tempfile import TemporaryFile
 from typing import IO, BinaryIO, cast
 
-from aver.capsule.bounds import Unreadable
+from aver.capsule.json_reader import Unreadable
 from aver.errors import BadInput, Unavailable
-from aver.ledger.outside import CHUNK, check_file_name
+from aver.ledger.foreign.seal_checks import CHUNK, check_file_name
 
-__all__ = ["OWN_HEADER", "Archive", "opened_archive", "pack"]
+__all__ = ["GZIP_HEADER", "Archive", "open_archive", "pack"]
 
-OWN_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff"
+GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff"
 """No name, no time, no system: what would make two archives of the same run differ."""
 
-LEVEL = 6
+COMPRESSION_LEVEL = 6
 
 MEMBERS_MAX = 64
 """Members of an archive. Aver writes six, others seven or eight."""
@@ -35,20 +35,20 @@ MEMBERS_MAX = 64
 MEMBER_MAX = 2 * 1024**3
 """Bytes of one member, unpacked: some million actions."""
 
-HONEST_SIZE, RATIO_MAX = 64 * 1024**2, 250
+RATIO_CHECKED_FROM, RATIO_MAX = 64 * 1024**2, 250
 """Beyond the first, an archive that unpacks to more than so many times its size is refused. Hashes and signatures do
 not pack well: runs reach a ratio of ten."""
 
-IN_MEMORY = 32 * 1024**2
+MEMORY_MAX = 32 * 1024**2
 """Bytes of all members that are kept in memory. A member for which nothing is left goes to a temporary file."""
 
 TAR_RECORD = 10_240
 """A tar ends in zeros up to a multiple of this."""
 
-TIMES_MAX = 4096
+TIME_HEADER_MAX = 4096
 """Bytes of an extended header with times."""
 
-_TIMES = re.compile(rb"(?:[0-9]{1,4} [amc]time=[0-9]{1,20}(?:\.[0-9]{1,20})?\n)*").fullmatch
+_TIME_HEADER = re.compile(rb"(?:[0-9]{1,4} [amc]time=[0-9]{1,20}(?:\.[0-9]{1,20})?\n)*").fullmatch
 
 
 # --- writing
@@ -56,7 +56,7 @@ _TIMES = re.compile(rb"(?:[0-9]{1,4} [amc]time=[0-9]{1,20}(?:\.[0-9]{1,20})?\n)*
 
 def pack(members: Mapping[str, BinaryIO], out: BinaryIO) -> None:
     """Write an archive with these members, in this order."""
-    deflate = zlib.compressobj(LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
+    deflate = zlib.compressobj(COMPRESSION_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
     crc = size = packed = 0
 
     def put(data: bytes) -> None:
@@ -66,13 +66,13 @@ def pack(members: Mapping[str, BinaryIO], out: BinaryIO) -> None:
         packed += len(piece)
         out.write(piece)
 
-    out.write(OWN_HEADER)
+    out.write(GZIP_HEADER)
     for name, file in members.items():
         length = file.seek(0, 2)
         if length > MEMBER_MAX:
             raise BadInput(f"{name} has {length} bytes; a .cap takes {MEMBER_MAX}", advice="keep runs shorter")
         file.seek(0)
-        put(_header(name, length))
+        put(_tar_header(name, length))
         while chunk := file.read(CHUNK):
             put(chunk)
         put(bytes(-length % tarfile.BLOCKSIZE))
@@ -84,14 +84,14 @@ def pack(members: Mapping[str, BinaryIO], out: BinaryIO) -> None:
         raise BadInput("the run packs so well that its .cap would be taken for an attack", advice="keep it unpacked")
 
 
-def _header(name: str, size: int) -> bytes:
+def _tar_header(name: str, size: int) -> bytes:
     info = tarfile.TarInfo(name)
     info.size = size
     return info.tobuf(tarfile.USTAR_FORMAT)
 
 
 def _is_bomb(size: int, packed: int) -> bool:
-    return size > HONEST_SIZE and size > packed * RATIO_MAX
+    return size > RATIO_CHECKED_FROM and size > packed * RATIO_MAX
 
 
 # --- reading
@@ -105,7 +105,7 @@ class Archive:
     plain: bool
     """Whether the container itself is what Aver writes: its header, and every member's."""
 
-    def small(self, name: str, limit: int) -> bytes | None:
+    def read_small(self, name: str, limit: int) -> bytes | None:
         """A member that should be small; None if there is none. `Unreadable` if it is not small."""
         file = self.members.get(name)
         if file is None:
@@ -118,11 +118,11 @@ class Archive:
 
 
 @contextmanager
-def opened_archive(file: BinaryIO) -> Iterator[Archive]:
+def open_archive(file: BinaryIO) -> Iterator[Archive]:
     """Everything in an archive. `Unreadable` says what is wrong with it."""
-    beginning = file.read(len(OWN_HEADER))
+    beginning = file.read(len(GZIP_HEADER))
     file.seek(0)
-    archive = Archive({}, plain=beginning == OWN_HEADER)
+    archive = Archive({}, plain=beginning == GZIP_HEADER)
     try:
         _read_members(file, archive)
         yield archive
@@ -132,25 +132,25 @@ def opened_archive(file: BinaryIO) -> Iterator[Archive]:
 
 
 def _read_members(file: BinaryIO, archive: Archive) -> None:
-    stream = _Unpacked(file)
+    stream = _GzipReader(file)
     described = False
-    memory = IN_MEMORY
+    memory = MEMORY_MAX
     try:
-        while (block := stream.exactly(tarfile.BLOCKSIZE)).strip(b"\0"):
+        while (block := stream.read_exactly(tarfile.BLOCKSIZE)).strip(b"\0"):
             info = tarfile.TarInfo.frombuf(block, "utf-8", "strict")
             if info.type == tarfile.XHDTYPE and not described:
-                _check_times(stream, info)
+                _check_time_header(stream, info)
                 archive.plain, described = False, True
                 continue
             described = False
             _check_member(info, archive)
-            archive.plain = archive.plain and block == _header(info.name, info.size)
-            archive.members[info.name] = kept = _kept(info.size, memory)
+            archive.plain = archive.plain and block == _tar_header(info.name, info.size)
+            archive.members[info.name] = kept = _new_member_file(info.size, memory)
             memory -= info.size if info.size <= memory else 0
             stream.copy(info.size, kept)
-            if stream.exactly(-info.size % tarfile.BLOCKSIZE).strip(b"\0"):
+            if stream.read_exactly(-info.size % tarfile.BLOCKSIZE).strip(b"\0"):
                 raise Unreadable(f"something stands behind the end of {info.name}")
-        while chunk := stream.some(CHUNK):
+        while chunk := stream.read_some(CHUNK):
             if chunk.strip(b"\0"):
                 raise Unreadable("something stands behind the end of the tar")
     except (tarfile.TarError, zlib.error, EOFError, ValueError) as error:
@@ -160,17 +160,17 @@ def _read_members(file: BinaryIO, archive: Archive) -> None:
     archive.plain = archive.plain and stream.size % TAR_RECORD == 0
 
 
-def _kept(size: int, memory: int) -> IO[bytes]:
+def _new_member_file(size: int, memory: int) -> IO[bytes]:
     """Where a member is put: a file without a name, or memory while there is so much of it left."""
     return BytesIO() if size <= memory else cast(IO[bytes], TemporaryFile())
 
 
-def _check_times(stream: _Unpacked, info: tarfile.TarInfo) -> None:
+def _check_time_header(stream: _GzipReader, info: tarfile.TarInfo) -> None:
     """An extended header, which Python's own writer adds for fractions of seconds. Anything else in one is refused."""
-    if not 0 <= info.size <= TIMES_MAX:
+    if not 0 <= info.size <= TIME_HEADER_MAX:
         raise Unreadable("an extended header is too large")
-    text = stream.exactly(info.size + -info.size % tarfile.BLOCKSIZE)[: info.size]
-    if not _TIMES(text):
+    text = stream.read_exactly(info.size + -info.size % tarfile.BLOCKSIZE)[: info.size]
+    if not _TIME_HEADER(text):
         raise Unreadable("an extended header says more than times")
 
 
@@ -188,7 +188,7 @@ def _check_member(info: tarfile.TarInfo, archive: Archive) -> None:
         raise Unreadable(f"{shown} is larger than {MEMBER_MAX} bytes")
 
 
-class _Unpacked:
+class _GzipReader:
     """The bytes inside one gzip member, of which there must be exactly one, with nothing behind it."""
 
     def __init__(self, file: BinaryIO) -> None:
@@ -197,11 +197,11 @@ class _Unpacked:
         self._packed = 0
         self.size = 0
 
-    def exactly(self, size: int) -> bytes:
+    def read_exactly(self, size: int) -> bytes:
         """So many bytes, which are few."""
         parts = []
         while size:
-            parts.append(self.some(size))
+            parts.append(self.read_some(size))
             if not parts[-1]:
                 raise EOFError("it ends early")
             size -= len(parts[-1])
@@ -209,14 +209,14 @@ class _Unpacked:
 
     def copy(self, size: int, out: IO[bytes]) -> None:
         while size:
-            chunk = self.some(min(size, CHUNK))
+            chunk = self.read_some(min(size, CHUNK))
             if not chunk:
                 raise EOFError("it ends early")
             out.write(chunk)
             size -= len(chunk)
         out.seek(0)
 
-    def some(self, most: int) -> bytes:
+    def read_some(self, most: int) -> bytes:
         """Some bytes, at most so many; none at the end."""
         inflate = self._inflate
         while not inflate.eof:

@@ -25,17 +25,17 @@ from typing import Any, Self
 
 from aver import clock
 from aver.actions.action import AgentAction, text_hash, value_hash
-from aver.actions.file_names import ACTIONS
-from aver.actions.folder import LineFile, RunIdentity, claimed
-from aver.actions.gating import Decided, decided_in, mark_of, use_key, with_verdict
-from aver.actions.recorded import RecordedRun
-from aver.actions.records import GateMark, action_draft, open_draft, run_chain
-from aver.actions.sealing import bring_lines_up, finalize_run, missing_files, write_run
-from aver.actions.texts import texts_of
-from aver.capsule.mask import mask
+from aver.actions.binding import RecordedDecision, apply_decision, build_gate_reference, decision_use_key, read_decision
+from aver.actions.encodings import encode_action
+from aver.actions.finalize import finalize_run, has_missing_files, sync_actions_file, write_run_files
+from aver.actions.run_capsules import GateReference, build_action_capsule, build_open_capsule, run_chain
+from aver.actions.run_directory import ActionsFile, RunIdentity, claim_directory
+from aver.actions.run_files import ACTIONS_FILE
+from aver.actions.run_state import RecordedRun
+from aver.capsule.masking.mask import mask
+from aver.config import make_directory
 from aver.errors import AverError, BadInput, Exists, HeadMoved, IntegrityError, NotFound, Refused, Unavailable
 from aver.gate.action import Action
-from aver.home import make_directory
 from aver.ledger import Ledger, open_ledger
 from aver.verdict import Verdict
 
@@ -74,20 +74,20 @@ class AgentRuntime:
         self._workspace = os.path.abspath(workspace or os.getcwd())
         self._auto_chain = auto_chain
         self._lock = threading.RLock()
-        self._decided: dict[str, Decided] = {}
+        self._decided: dict[str, RecordedDecision] = {}
         self._trouble: AverError | None = None
         self._owns_ledger = not isinstance(ledger, Ledger)
         self._ledger = ledger if isinstance(ledger, Ledger) else open_ledger(ledger)
-        self._lines: LineFile | None = None
+        self._lines: ActionsFile | None = None
         try:
             self._dir = Path(output_dir).absolute()
             make_directory(self._dir)
             self._identity = self._claim(run_id)
-            self._run = self._open()
-            self._lines = LineFile(self._dir / ACTIONS)
+            self._run = self._open_run()
+            self._lines = ActionsFile(self._dir / ACTIONS_FILE)
             self._lines.bring_up(self._run.lines_from, self._run.catch_up)
-            if self._run.seal_record is not None and missing_files(self._dir):
-                write_run(self._ledger, self._run, self._dir)  # A crash came between the seal and its files.
+            if self._run.seal_record is not None and has_missing_files(self._dir):
+                write_run_files(self._ledger, self._run, self._dir)  # A crash came between the seal and its files.
         except OSError as error:
             self.close()
             raise Unavailable(f"cannot use {output_dir}: {error.strerror}") from error
@@ -97,7 +97,7 @@ class AgentRuntime:
 
     def _claim(self, run_id: str | None) -> RunIdentity:
         name = run_id or _new_run_id()
-        found = claimed(self._dir, RunIdentity(name, run_chain(name), self._ledger.id, self._ledger.tenant))
+        found = claim_directory(self._dir, RunIdentity(name, run_chain(name), self._ledger.id, self._ledger.tenant))
         if run_id not in (None, found.run_id):
             raise BadInput(f"{self._dir} holds the run {found.run_id}, not {run_id}", advice="name a new directory")
         if (found.ledger, found.tenant) != (self._ledger.id, self._ledger.tenant):
@@ -109,12 +109,15 @@ class AgentRuntime:
             raise BadInput(f"{self._dir} names another chain than its run has", advice="name a new directory")
         return found
 
-    def _open(self) -> RecordedRun:
+    def _open_run(self) -> RecordedRun:
         run = RecordedRun(self._ledger, self._identity)
         if run.head.count == 0:
             try:
                 self._ledger.append(
-                    run.head.chain, open_draft(self.run_id, self.agent), key=f"run:{self.run_id}", after=run.head
+                    run.head.chain,
+                    build_open_capsule(self.run_id, self.agent),
+                    key=f"run:{self.run_id}",
+                    after=run.head,
                 )
             except (Exists, HeadMoved):
                 pass  # Somebody else opened it at the same moment.
@@ -184,7 +187,7 @@ class AgentRuntime:
         `q` is the risk, `uncertainty` half the width of its interval, `allows` whether to go on; give `gate_id` to
         `record` to bind the action to this decision. `wait` is for how many seconds to wait for a human.
         """
-        from aver.gate.door import judge
+        from aver.gate.ask import ask_gate
 
         given = dict(arguments or {})
         if findings is not None:
@@ -200,8 +203,8 @@ class AgentRuntime:
             session=self.run_id,
             workspace=self._workspace,
         )
-        answer = judge(self._ledger, asked, wait=wait)
-        decided = decided_in(answer.record)
+        answer = ask_gate(self._ledger, asked, wait=wait)
+        decided = read_decision(answer.record)
         with self._lock:
             self._decided[decided.gate_id] = decided
         interval = answer.decision.interval
@@ -264,33 +267,33 @@ class AgentRuntime:
         bears out.
         """
         with self._lock:
-            decided = None if gate_id is None else self._decision(gate_id)
-            mark = None if decided is None else mark_of(decided, diff_text)
+            decided = None if gate_id is None else self._find_decision(gate_id)
+            mark = None if decided is None else build_gate_reference(decided, diff_text)
             masked = mask(action.metadata) if action.metadata else None
             if masked is not None and masked.count:
                 action = replace(action, metadata=masked.value)
             self._check_open()
             for _ in range(TRIES):
-                key = self._first_use(mark)
-                judged = with_verdict(action, mark, decided, is_first_use=key is not None)
+                key = self._first_use_key(mark)
+                judged = apply_decision(action, mark, decided, is_first_use=key is not None)
                 receipt = self._append(judged, mark, decided, {} if masked is None else masked.by_rule, key)
                 if receipt is not None:
-                    self._bring_up()
+                    self._sync_lines()
                     return receipt
                 self._run.catch_up()
                 self._check_open()
             raise Unavailable(f"others write to the run {self.run_id} faster than this can", advice="try again")
 
-    def _first_use(self, mark: GateMark | None) -> str | None:
+    def _first_use_key(self, mark: GateReference | None) -> str | None:
         """The key for using a decision; None where there is none, or where an action of some run has used it."""
-        key = None if mark is None else use_key(mark.gate_id)
+        key = None if mark is None else decision_use_key(mark.gate_id)
         return key if key is not None and self._ledger.get(key) is None else None
 
     def _append(
         self,
         action: AgentAction,
-        mark: GateMark | None,
-        decided: Decided | None,
+        mark: GateReference | None,
+        decided: RecordedDecision | None,
         masked: Mapping[str, int],
         key: str | None,
     ) -> str | None:
@@ -302,9 +305,9 @@ class AgentRuntime:
                 f"the run {self.run_id} has an action {action.action_id} already",
                 advice="give every action an id of its own",
             )
-        chained = self._chained(action)
-        texts = texts_of(chained)
-        draft, blobs = action_draft(
+        chained = self._chain_to_last(action)
+        texts = encode_action(chained)
+        draft, blobs = build_action_capsule(
             chained,
             texts,
             run_id=self.run_id,
@@ -317,10 +320,10 @@ class AgentRuntime:
             record = self._ledger.append(self.chain, draft, key=key, after=self._run.head, blobs=blobs)
         except (HeadMoved, Exists):
             return None
-        self._run.take_own(chained, texts.receipt_hash, mark, record)
+        self._run.add_action(chained, texts.receipt_hash, mark, record)
         return texts.receipt_hash
 
-    def _chained(self, action: AgentAction) -> AgentAction:
+    def _chain_to_last(self, action: AgentAction) -> AgentAction:
         last = self.last_action
         parents = None if last is None else last.action_id, self.last_receipt_hash
         given = action.parent_action_id, action.parent_receipt_hash
@@ -334,13 +337,13 @@ class AgentRuntime:
         words = f"the parent of {action.action_id} is not the action before it, which is {parents[0]}"
         raise Refused("PARENT_WRONG", words, advice="leave the parents out, with auto_chain")
 
-    def _decision(self, gate_id: str) -> Decided:
+    def _find_decision(self, gate_id: str) -> RecordedDecision:
         decided = self._decided.get(gate_id)
         if decided is None:
             record = self._ledger.get(f"gate:{gate_id}")
             if record is None:
                 raise NotFound(f"the ledger has no gate decision {gate_id}", advice="ask the gate first")
-            decided = self._decided[gate_id] = decided_in(record)
+            decided = self._decided[gate_id] = read_decision(record)
         return decided
 
     def _check_open(self) -> None:
@@ -362,12 +365,12 @@ class AgentRuntime:
             self._check_open()
             if not self._run.actions:
                 return {"status": "empty", "message": "No actions recorded", "run_id": self.run_id}
-            bring_lines_up(self._run, self._dir)
+            sync_actions_file(self._run, self._dir)
             return finalize_run(self._ledger, self._run, self._dir, agent=self.agent, prove=prove)
 
     def verify(self) -> Verdict:
         """The verdict on the run as it is on disk and in the ledger."""
-        from aver.actions.judging import verify_directory
+        from aver.actions.verify import verify_directory
 
         return verify_directory(self._dir, self._ledger)
 
@@ -394,7 +397,7 @@ class AgentRuntime:
         finally:
             self.close()
 
-    def _bring_up(self) -> None:
+    def _sync_lines(self) -> None:
         """Write the lines that are missing. The ledger has them, so whatever is wrong with the file costs no action its
         record; and whoever was told of an error would record it again."""
         try:

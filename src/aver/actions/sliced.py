@@ -23,30 +23,30 @@ from aver.capsule.sealed import Sealed
 from aver.errors import BadInput
 from aver.verdict import ChainJudge, Rules, Tally
 
-__all__ = ["PARALLEL_FROM", "SlicedJudge"]
+__all__ = ["PARALLEL_FROM", "ParallelJudge"]
 
 PARALLEL_FROM = 2_000
 """Fewer records than this are judged sooner by one process."""
 
-SLICE = 200
+SLICE_SIZE = 200
 """Records that are handed over at a time: some hundred kilobytes, some hundredths of a second."""
 
-PIPE = 1024 * 1024
+PIPE_SIZE = 1024 * 1024
 """Bytes that a pipe should hold: a slice, so that handing it over does not wait until the helper takes it."""
 
-WAITING_MAX = 2
+PENDING_SLICES_MAX = 2
 """Slices that the helper has at a time: one to judge, and one to go on with."""
 
 _SET_PIPE_SIZE = getattr(fcntl, "F_SETPIPE_SZ", None)
 
 
-class _Slice(NamedTuple):
+class _RecordSlice(NamedTuple):
     start: int
     previous: str | None
     records: list[tuple[bytes, str, str, str, str, str]]
 
 
-class SlicedJudge:
+class ParallelJudge:
     """Judges one chain from its beginning. `expected` is how many records there may be."""
 
     def __init__(self, rules: Rules, *, chain: str, identity: Mapping[str, str], expected: int) -> None:
@@ -55,27 +55,27 @@ class SlicedJudge:
         self._identity = identity
         self._count = 0
         self._last: str | None = None
-        self._slice = _Slice(0, None, [])
+        self._slice = _RecordSlice(0, None, [])
         self._tallies: list[Tally | None] = []
-        self._helper: _Helper | None = None
+        self._helper: _JudgeProcess | None = None
         self._here: ChainJudge | None = None
         if expected >= PARALLEL_FROM and rules.level == "signature":
-            self._helper = _Helper.forked(self)
+            self._helper = _JudgeProcess.fork(self)
         if self._helper is None:
-            self._here = self._judge_from(0, None)
+            self._here = self._new_judge(0, None)
 
     def take(self, record: Sealed) -> dict[str, Any] | None:
         """Take the next record. Returns its content; None where it is known already that it does not hold."""
         if self._here is not None:
-            failed = failures_in(self._here.tally)
+            failed = count_failures(self._here.tally)
             content = self._here.judge(record)
-            return None if failures_in(self._here.tally) > failed else content
+            return None if count_failures(self._here.tally) > failed else content
         taken = record.canonical, record.hash, record.signature, record.signature_pq, record.signed_at, record.signed_by
         self._slice.records.append(taken)
         self._count += 1
         self._last = record.hash
-        if len(self._slice.records) >= SLICE:
-            self._hand_over()
+        if len(self._slice.records) >= SLICE_SIZE:
+            self._dispatch_slice()
         try:
             return record.to_dict()
         except BadInput:
@@ -85,9 +85,9 @@ class SlicedJudge:
         """The tally of all records, in order."""
         if self._here is not None:
             return self._here.finish()
-        self._hand_over()
+        self._dispatch_slice()
         if self._helper is not None:
-            self._take_back(self._helper, wait=True)
+            self._collect_tallies(self._helper, wait=True)
             self._helper.stop()
         tally = Tally()
         for piece in self._tallies:
@@ -99,53 +99,53 @@ class SlicedJudge:
         if self._helper is not None:
             self._helper.stop()
 
-    def judged(self, piece: _Slice) -> Tally:
+    def judged(self, piece: _RecordSlice) -> Tally:
         """The tally of a slice."""
-        judge = self._judge_from(piece.start, piece.previous)
+        judge = self._new_judge(piece.start, piece.previous)
         for record in piece.records:
             judge.judge(Sealed(*record, chain=self._chain))
         return judge.finish()
 
-    def _judge_from(self, start: int, previous: str | None) -> ChainJudge:
+    def _new_judge(self, start: int, previous: str | None) -> ChainJudge:
         return ChainJudge(
             self._rules, chain=self._chain, start=start, previous=previous, identity=self._identity, needs_block=True
         )
 
-    def _hand_over(self) -> None:
+    def _dispatch_slice(self) -> None:
         """Have the slice that was collected judged, there or here."""
-        piece, self._slice = self._slice, _Slice(self._count, self._last, [])
+        piece, self._slice = self._slice, _RecordSlice(self._count, self._last, [])
         if not piece.records:
             return
         helper = self._helper
         if helper is not None:
-            self._take_back(helper, wait=False)
+            self._collect_tallies(helper, wait=False)
         at = len(self._tallies)
         self._tallies.append(None)
         if helper is None or not helper.takes(at, piece):
             self._tallies[at] = self.judged(piece)
 
-    def _take_back(self, helper: _Helper, *, wait: bool) -> None:
+    def _collect_tallies(self, helper: _JudgeProcess, *, wait: bool) -> None:
         """Note what the helper has judged. What a helper that died has left is judged here."""
         for at, piece, tally in helper.done(wait=wait):
             self._tallies[at] = self.judged(piece) if tally is None else tally
 
 
-def failures_in(tally: Tally) -> int:
+def count_failures(tally: Tally) -> int:
     return sum(count for (_, status, _), count in tally.counts.items() if status == "failed")
 
 
-class _Helper:
+class _JudgeProcess:
     """A forked process that judges slices. It ends when the pipe that it is told through is closed."""
 
     def __init__(self, process: int, heard: IO[bytes], told: IO[bytes]) -> None:
         self._process = process
         self._heard = heard
         self._told = told
-        self._waiting: list[tuple[int, _Slice]] = []
+        self._waiting: list[tuple[int, _RecordSlice]] = []
         self._alive = True
 
     @classmethod
-    def forked(cls, judge: SlicedJudge) -> _Helper | None:
+    def fork(cls, judge: ParallelJudge) -> _JudgeProcess | None:
         """A helper; None where there can be none."""
         if threading.active_count() > 1 or (os.cpu_count() or 1) < 2:
             return None
@@ -154,7 +154,7 @@ class _Helper:
             heard, by_helper = os.pipe()
             if _SET_PIPE_SIZE is not None:
                 with suppress(OSError):
-                    fcntl.fcntl(told, _SET_PIPE_SIZE, PIPE)
+                    fcntl.fcntl(told, _SET_PIPE_SIZE, PIPE_SIZE)
             process = os.fork()
         except OSError:
             return None
@@ -163,7 +163,7 @@ class _Helper:
             try:
                 os.close(told)
                 os.close(heard)
-                _work(judge, os.fdopen(for_helper, "rb"), os.fdopen(by_helper, "wb"))
+                _serve_slices(judge, os.fdopen(for_helper, "rb"), os.fdopen(by_helper, "wb"))
                 status = 0
             finally:
                 os._exit(status)
@@ -171,9 +171,9 @@ class _Helper:
         os.close(by_helper)
         return cls(process, os.fdopen(heard, "rb", buffering=0), os.fdopen(told, "wb", buffering=0))
 
-    def takes(self, at: int, piece: _Slice) -> bool:
+    def takes(self, at: int, piece: _RecordSlice) -> bool:
         """Hand a slice over, if the helper has not enough to do."""
-        if not self._alive or len(self._waiting) >= WAITING_MAX:
+        if not self._alive or len(self._waiting) >= PENDING_SLICES_MAX:
             return False
         try:
             pickle.dump(piece, self._told, protocol=pickle.HIGHEST_PROTOCOL)
@@ -183,9 +183,9 @@ class _Helper:
         self._waiting.append((at, piece))
         return True
 
-    def done(self, *, wait: bool) -> list[tuple[int, _Slice, Tally | None]]:
+    def done(self, *, wait: bool) -> list[tuple[int, _RecordSlice, Tally | None]]:
         """What has been judged, in order; with `wait` all of it. No tally for what a helper that died has left."""
-        found: list[tuple[int, _Slice, Tally | None]] = []
+        found: list[tuple[int, _RecordSlice, Tally | None]] = []
         while self._waiting and self._alive and (wait or select.select([self._heard], [], [], 0)[0]):
             try:
                 found.append((*self._waiting[0], pickle.load(self._heard)))
@@ -206,7 +206,7 @@ class _Helper:
             self._process = 0
 
 
-def _work(judge: SlicedJudge, heard: IO[bytes], told: IO[bytes]) -> None:
+def _serve_slices(judge: ParallelJudge, heard: IO[bytes], told: IO[bytes]) -> None:
     while True:
         try:
             piece = pickle.load(heard)

@@ -28,7 +28,7 @@ from claude_agent_sdk import HookContext, HookMatcher
 from claude_agent_sdk.types import HookEvent, HookInput, HookJSONOutput, SyncHookJSONOutput
 
 from aver.actions.runtime import AgentRuntime
-from aver.adapters.tool_calls import Failure, ToolCall, ToolCalls
+from aver.adapters.tool_calls import Failure, GatedCall, ToolCallGate
 from aver.errors import AverError
 
 __all__ = ["AverHooks"]
@@ -41,8 +41,8 @@ class AverHooks:
     """Gates and records the tool calls of an agent. `wait`: how many seconds to wait for a human who must approve."""
 
     def __init__(self, run: AgentRuntime, *, wait: float = 0.0) -> None:
-        self._calls = ToolCalls(run, library="claude-agent-sdk", wait=wait)
-        self._open: dict[str, ToolCall] = {}
+        self._calls = ToolCallGate(run, library="claude-agent-sdk", wait=wait)
+        self._open: dict[str, GatedCall] = {}
         self._lock = threading.Lock()
         self._trouble: AverError | None = None
         self._seconds = wait + HOOK_SECONDS
@@ -51,43 +51,43 @@ class AverHooks:
     def hooks(self) -> dict[HookEvent, list[HookMatcher]]:
         """For `ClaudeAgentOptions(hooks=...)`. Other hooks may stand beside these."""
         return {
-            "PreToolUse": [HookMatcher(hooks=[self._before], timeout=self._seconds, on_failure="block")],
-            "PostToolUse": [HookMatcher(hooks=[self._after], timeout=HOOK_SECONDS, on_failure="block")],
-            "PostToolUseFailure": [HookMatcher(hooks=[self._after], timeout=HOOK_SECONDS, on_failure="block")],
+            "PreToolUse": [HookMatcher(hooks=[self._before_tool], timeout=self._seconds, on_failure="block")],
+            "PostToolUse": [HookMatcher(hooks=[self._after_tool], timeout=HOOK_SECONDS, on_failure="block")],
+            "PostToolUseFailure": [HookMatcher(hooks=[self._after_tool], timeout=HOOK_SECONDS, on_failure="block")],
         }
 
-    async def _before(self, given: HookInput, call_id: str | None, _: HookContext) -> HookJSONOutput:
-        return await anyio.to_thread.run_sync(self._ask, dict(given), call_id or "")
+    async def _before_tool(self, given: HookInput, call_id: str | None, _: HookContext) -> HookJSONOutput:
+        return await anyio.to_thread.run_sync(self._ask_gate, dict(given), call_id or "")
 
-    async def _after(self, given: HookInput, call_id: str | None, _: HookContext) -> HookJSONOutput:
-        return await anyio.to_thread.run_sync(self._record, dict(given), call_id or "")
+    async def _after_tool(self, given: HookInput, call_id: str | None, _: HookContext) -> HookJSONOutput:
+        return await anyio.to_thread.run_sync(self._record_outcome, dict(given), call_id or "")
 
-    def _ask(self, given: Mapping[str, Any], call_id: str) -> SyncHookJSONOutput:
+    def _ask_gate(self, given: Mapping[str, Any], call_id: str) -> SyncHookJSONOutput:
         try:
             call = self._calls.ask(given["tool_name"], given["tool_input"], call_id)
         except AverError as error:
-            return {**_denial(str(error)), **self._stop(error)}
+            return {**_denial(str(error)), **self._stop_agent(error)}
         if call.refusal:
             return _denial(call.refusal)
         with self._lock:
             self._open[call_id] = call
         return {}
 
-    def _record(self, given: Mapping[str, Any], call_id: str) -> SyncHookJSONOutput:
+    def _record_outcome(self, given: Mapping[str, Any], call_id: str) -> SyncHookJSONOutput:
         with self._lock:
             call = self._open.pop(call_id, None)
         if call is None:  # Nobody was asked about it, so its record names no decision.
-            call = ToolCall(given["tool_name"], call_id, {}, None, "", time.monotonic())
+            call = GatedCall(given["tool_name"], call_id, {}, None, "", time.monotonic())
         took = given.get("duration_ms")
         started = call.started if took is None else time.monotonic() - took / 1000
         call = replace(call, arguments=given["tool_input"], started=started)
         try:
-            self._calls.ended(call, given.get("tool_response"), _failure_in(given))
+            self._calls.ended(call, given.get("tool_response"), _read_failure(given))
         except AverError as error:
-            return self._stop(error)
+            return self._stop_agent(error)
         return {}
 
-    def _stop(self, error: AverError) -> SyncHookJSONOutput:
+    def _stop_agent(self, error: AverError) -> SyncHookJSONOutput:
         """End the agent's work: it must not go on where nothing can be judged or recorded."""
         self._trouble = self._trouble or error
         return {"continue_": False, "stopReason": str(error)}
@@ -117,7 +117,7 @@ def _denial(reason: str) -> SyncHookJSONOutput:
     }
 
 
-def _failure_in(given: Mapping[str, Any]) -> Failure | None:
+def _read_failure(given: Mapping[str, Any]) -> Failure | None:
     if given["hook_event_name"] != "PostToolUseFailure":
         return None
     return Failure("interrupted" if given.get("is_interrupt") else "error", str(given["error"]))

@@ -25,11 +25,11 @@ from langchain_core.messages import ToolMessage
 from langgraph.types import Command
 
 from aver.actions.runtime import AgentRuntime
-from aver.adapters.tool_calls import Failure, ToolCalls
+from aver.adapters.tool_calls import Failure, ToolCallGate
 
 __all__ = ["AverMiddleware"]
 
-Result = ToolMessage | Command[Any]
+ToolResult = ToolMessage | Command[Any]
 
 
 class AverMiddleware(AgentMiddleware[Any, Any, Any]):
@@ -37,52 +37,52 @@ class AverMiddleware(AgentMiddleware[Any, Any, Any]):
 
     def __init__(self, run: AgentRuntime, *, wait: float = 0.0) -> None:
         super().__init__()
-        self._calls = ToolCalls(run, library="langchain", wait=wait)
+        self._calls = ToolCallGate(run, library="langchain", wait=wait)
 
-    def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Result]) -> Result:
+    def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolResult]) -> ToolResult:
         call = request.tool_call
-        return self._calls.around(
+        return self._calls.run_gated(
             call["name"],
             call["args"],
             call["id"] or "",
             execute=lambda: handler(request),
-            refuse=lambda reason: _refusal(request, reason),
-            failure_in=_failure_in,
-            output_of=_output_of,
+            refuse=lambda reason: _refusal_message(request, reason),
+            failure_in=_find_failure,
+            output_of=_tool_output,
         )
 
     async def awrap_tool_call(
-        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Result]]
-    ) -> Result:
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolResult]]
+    ) -> ToolResult:
         call = request.tool_call
-        return await self._calls.around_async(
+        return await self._calls.run_gated_async(
             call["name"],
             call["args"],
             call["id"] or "",
             execute=lambda: handler(request),
-            refuse=lambda reason: _refusal(request, reason),
-            failure_in=_failure_in,
-            output_of=_output_of,
+            refuse=lambda reason: _refusal_message(request, reason),
+            failure_in=_find_failure,
+            output_of=_tool_output,
         )
 
 
-def _refusal(request: ToolCallRequest, reason: str) -> Result:
+def _refusal_message(request: ToolCallRequest, reason: str) -> ToolResult:
     call = request.tool_call
     return ToolMessage(content=reason, name=call["name"], tool_call_id=call["id"] or "", status="error")
 
 
-def _failure_in(result: Result) -> Failure | None:
+def _find_failure(result: ToolResult) -> Failure | None:
     """An error that the tool node has made a message of, for the model to read."""
-    for message in _messages(result):
+    for message in _tool_messages(result):
         if message.status == "error":
             return Failure("ToolMessage", str(message.text))
     return None
 
 
-def _output_of(result: Result) -> Any:
+def _tool_output(result: ToolResult) -> Any:
     return result.content if isinstance(result, ToolMessage) else result
 
 
-def _messages(result: Any) -> list[ToolMessage]:
+def _tool_messages(result: Any) -> list[ToolMessage]:
     """A tool may answer with one message, or with several messages and commands."""
     return [item for item in (result if isinstance(result, list) else [result]) if isinstance(item, ToolMessage)]

@@ -34,8 +34,8 @@ from agents.tool import ToolErrorFunction
 from agents.tool_context import ToolContext
 
 from aver.actions.runtime import AgentRuntime
-from aver.adapters.tool_calls import Failure, ToolCalls
-from aver.capsule.reading import read_json
+from aver.adapters.tool_calls import Failure, ToolCallGate
+from aver.capsule.json_reader import read_json
 from aver.errors import AverError, Refused
 
 __all__ = ["AverTools"]
@@ -45,8 +45,8 @@ class AverTools:
     """Makes tools that are gated and recorded. `wait`: how many seconds to wait for a human who must approve."""
 
     def __init__(self, run: AgentRuntime, *, wait: float = 0.0) -> None:
-        self._calls = ToolCalls(run, library="openai-agents", wait=wait)
-        self.hooks: agents.RunHooks[Any] = _OnlyGatedTools()
+        self._calls = ToolCallGate(run, library="openai-agents", wait=wait)
+        self.hooks: agents.RunHooks[Any] = _UngatedToolGuard()
 
     def function_tool(
         self,
@@ -60,43 +60,43 @@ class AverTools:
         def make(function: Callable[..., Any]) -> agents.FunctionTool:
             # Without a handler of its own the tool raises, and the exception can be recorded for what it is.
             tool = agents.function_tool(function, failure_error_function=None, **options)
-            return self._gated(tool, failure_error_function)
+            return self._wrap_tool(tool, failure_error_function)
 
         return make if function is None else make(function)
 
-    def gated(self, tool: agents.FunctionTool) -> agents.FunctionTool:
+    def gate_tool(self, tool: agents.FunctionTool) -> agents.FunctionTool:
         """The same tool, gated and recorded. What it raises is raised."""
-        return self._gated(tool, None)
+        return self._wrap_tool(tool, None)
 
-    def _gated(self, tool: agents.FunctionTool, tell: ToolErrorFunction | None) -> agents.FunctionTool:
+    def _wrap_tool(self, tool: agents.FunctionTool, tell: ToolErrorFunction | None) -> agents.FunctionTool:
         made = copy.copy(tool)
-        made.on_invoke_tool = _GatedCall(tool, self._calls, tell)
+        made.on_invoke_tool = _GatedInvoker(tool, self._calls, tell)
         return made
 
 
 @dataclass(frozen=True, slots=True)
-class _Raised:
+class _ToolException:
     error: Exception
 
 
 @dataclass(frozen=True, slots=True)
-class _GatedCall:
+class _GatedInvoker:
     """What the SDK calls in place of the tool."""
 
     tool: agents.FunctionTool
-    calls: ToolCalls
+    calls: ToolCallGate
     tell: ToolErrorFunction | None
 
     async def __call__(self, context: ToolContext[Any], arguments: str) -> Any:
-        result = await self.calls.around_async(
+        result = await self.calls.run_gated_async(
             self.tool.qualified_name,
-            _read(arguments),
+            _parse_arguments(arguments),
             context.tool_call_id,
             execute=lambda: self._invoke(context, arguments),
             refuse=lambda reason: reason,
-            failure_in=lambda result: Failure.of(result.error) if isinstance(result, _Raised) else None,
+            failure_in=lambda result: Failure.of(result.error) if isinstance(result, _ToolException) else None,
         )
-        if not isinstance(result, _Raised):
+        if not isinstance(result, _ToolException):
             return result
         if self.tell is None:
             raise result.error
@@ -107,18 +107,18 @@ class _GatedCall:
         try:
             return await self.tool.on_invoke_tool(context, arguments)
         except Exception as error:  # noqa: BLE001 - whatever the tool raises is told, or raised again
-            return _Raised(error)
+            return _ToolException(error)
 
 
-class _OnlyGatedTools(agents.RunHooks[Any]):
+class _UngatedToolGuard(agents.RunHooks[Any]):
     """Ends a run before a tool is started that nobody gates."""
 
     async def on_tool_start(self, context: agents.RunContextWrapper[Any], agent: Any, tool: agents.Tool) -> None:
-        if not isinstance(getattr(tool, "on_invoke_tool", None), _GatedCall):
+        if not isinstance(getattr(tool, "on_invoke_tool", None), _GatedInvoker):
             raise Refused("NOT_GATED", f"the tool {tool.name} is not gated", advice="make it with AverTools")
 
 
-def _read(arguments: str) -> Any:
+def _parse_arguments(arguments: str) -> Any:
     """The arguments as the model wrote them. What is not JSON, or is ambiguous, stays a text and is refused."""
     try:
         return read_json(arguments) if arguments else {}

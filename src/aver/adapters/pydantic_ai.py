@@ -23,28 +23,28 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 from pydantic_core import to_jsonable_python
 
 from aver.actions.runtime import AgentRuntime
-from aver.adapters.tool_calls import ToolCalls
-from aver.ledger.audit.render import rendered
+from aver.adapters.tool_calls import ToolCallGate
+from aver.recording.render import render_value
 
-__all__ = ["AverCapability", "GatedToolset", "gated"]
+__all__ = ["AverCapability", "GatedToolset", "gate_toolset"]
 
 
 @dataclass
 class GatedToolset(WrapperToolset[Any]):
     """A toolset whose calls are gated and recorded. `gated` makes one."""
 
-    calls: ToolCalls
+    calls: ToolCallGate
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
-        return await self.calls.around_async(
+        return await self.calls.run_gated_async(
             name,
-            _json(tool_args),
+            _to_json_value(tool_args),
             ctx.tool_call_id or "",
             execute=lambda: self.wrapped.call_tool(name, tool_args, ctx, tool),
             refuse=_refuse,
-            output_of=_json,
+            output_of=_to_json_value,
         )
 
 
@@ -52,7 +52,7 @@ class AverCapability(AbstractCapability[Any]):
     """Gates and records the tool calls of an agent. `wait`: how many seconds to wait for a human who must approve."""
 
     def __init__(self, run: AgentRuntime, *, wait: float = 0.0) -> None:
-        self._calls = ToolCalls(run, library="pydantic-ai", wait=wait)
+        self._calls = ToolCallGate(run, library="pydantic-ai", wait=wait)
 
     def get_ordering(self) -> CapabilityOrdering:
         return CapabilityOrdering(position="innermost")
@@ -61,18 +61,18 @@ class AverCapability(AbstractCapability[Any]):
         return GatedToolset(toolset, self._calls)
 
 
-def gated(toolset: AbstractToolset[Any], run: AgentRuntime, *, wait: float = 0.0) -> GatedToolset:
+def gate_toolset(toolset: AbstractToolset[Any], run: AgentRuntime, *, wait: float = 0.0) -> GatedToolset:
     """The toolset, gated and recorded by itself, for an agent of which nothing else is to be."""
-    return GatedToolset(toolset, ToolCalls(run, library="pydantic-ai", wait=wait))
+    return GatedToolset(toolset, ToolCallGate(run, library="pydantic-ai", wait=wait))
 
 
 def _refuse(reason: str) -> NoReturn:
     raise ToolFailed(reason)
 
 
-def _json(value: Any) -> Any:
+def _to_json_value(value: Any) -> Any:
     """Validated values as the JSON they came from, so that the gate reads a path as a text and not as an object."""
     try:
-        return to_jsonable_python(value, fallback=rendered)
+        return to_jsonable_python(value, fallback=render_value)
     except ValueError:  # It refers to itself, or is bytes that are no text.
-        return rendered(value)
+        return render_value(value)

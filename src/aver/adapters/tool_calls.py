@@ -22,12 +22,12 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from aver.actions.runtime import AgentRuntime
-from aver.capsule.canonical import plain_bytes
-from aver.capsule.mask import mask
+from aver.capsule.canonical import canonical_json
+from aver.capsule.masking.mask import mask
 from aver.errors import BadInput, NotRecorded, Refused
-from aver.ledger.audit.render import clean_text, exception_text, rendered, type_name
+from aver.recording.render import clean_text, exception_text, render_value, type_name
 
-__all__ = ["Failure", "ToolCall", "ToolCalls"]
+__all__ = ["Failure", "GatedCall", "ToolCallGate"]
 
 ACTION_TYPE = "tool_call"
 
@@ -53,7 +53,7 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCall:
+class GatedCall:
     """A call that the gate was asked about. With a `refusal`, which says why, it must not be made."""
 
     tool: str
@@ -68,7 +68,7 @@ class ToolCall:
         return round((time.monotonic() - self.started) * 1000)
 
 
-class ToolCalls:
+class ToolCallGate:
     """The tool calls of one run, whichever library makes them. Safe for threads and tasks."""
 
     def __init__(self, run: AgentRuntime, *, library: str, wait: float = 0.0) -> None:
@@ -79,7 +79,7 @@ class ToolCalls:
 
     # --- both, around a call
 
-    def around(
+    def run_gated(
         self,
         tool: str,
         arguments: Any,
@@ -102,7 +102,7 @@ class ToolCalls:
         self.ended(call, output_of(result), failure_in(result))
         return result
 
-    async def around_async(
+    async def run_gated_async(
         self,
         tool: str,
         arguments: Any,
@@ -127,7 +127,7 @@ class ToolCalls:
 
     # --- before
 
-    def ask(self, tool: str, arguments: Any, call_id: str) -> ToolCall:
+    def ask(self, tool: str, arguments: Any, call_id: str) -> GatedCall:
         """Ask the gate. Its decision is sealed when this returns; what cannot be sealed raises."""
         if self._gap is not None:
             raise NotRecorded(
@@ -137,42 +137,42 @@ class ToolCalls:
             raise Refused("SEALED", f"the run {self._run.run_id} is sealed", advice="open a new run")
         started = time.monotonic()
         try:
-            _check(tool, arguments)
+            _check_call(tool, arguments)
             judged = copy.deepcopy(dict(arguments))
             answer = self._run.gate(
-                action_type=ACTION_TYPE, description=_words(tool), tool=tool, arguments=judged, wait=self._wait
+                action_type=ACTION_TYPE, description=_description(tool), tool=tool, arguments=judged, wait=self._wait
             )
         except BadInput as error:
             name = clean_text(tool[:NAME_MAX])
-            return self._unreadable(ToolCall(name, call_id, rendered(arguments), None, str(error), started))
+            return self._record_unreadable(GatedCall(name, call_id, render_value(arguments), None, str(error), started))
         refusal = "" if answer["allows"] else f"Not allowed, and not done: {answer['reason'] or answer['decision']}"
         # A tool may change what it is given; what is recorded is what was judged.
-        return ToolCall(tool, call_id, judged, answer["gate_id"], refusal, time.monotonic())
+        return GatedCall(tool, call_id, judged, answer["gate_id"], refusal, time.monotonic())
 
-    def _unreadable(self, call: ToolCall) -> ToolCall:
+    def _record_unreadable(self, call: GatedCall) -> GatedCall:
         self.failed(call, Failure("BadInput", call.refusal))
         return call
 
     # --- after
 
-    def ended(self, call: ToolCall, output: Any, failure: Failure | None = None) -> None:
+    def ended(self, call: GatedCall, output: Any, failure: Failure | None = None) -> None:
         """Record a call that came to its end, well or with a failure that the library caught."""
         if failure is None:
-            self._record(call, _json(output), {}, result=output)
+            self._record(call, _to_json_value(output), {}, result=output)
         else:
             self.failed(call, failure)
 
-    def failed(self, call: ToolCall, failure: Failure) -> None:
+    def failed(self, call: GatedCall, failure: Failure) -> None:
         """Record a call that failed."""
         text = mask(clean_text(failure.text)).value[:ERROR_MAX]  # In this order: half a secret would not be masked.
         self._record(call, f"{failure.kind}: {text}", {"error": {"type": failure.kind, "text": text}})
 
-    def _record(self, call: ToolCall, output: Any, more: Mapping[str, Any], result: Any = None) -> None:
+    def _record(self, call: GatedCall, output: Any, more: Mapping[str, Any], result: Any = None) -> None:
         metadata = {"tool_name": call.tool, "tool_call_id": clean_text(call.call_id), "library": self._library, **more}
         try:
             self._run.record_simple(
                 ACTION_TYPE,
-                _words(call.tool),
+                _description(call.tool),
                 call.arguments,
                 output,
                 success="error" not in more,
@@ -186,23 +186,23 @@ class ToolCalls:
             raise self._gap from error
 
 
-def _check(tool: str, arguments: Any) -> None:
+def _check_call(tool: str, arguments: Any) -> None:
     """`BadInput` where the gate could not tell what is called with what."""
     if len(tool) > NAME_MAX:
         raise BadInput(f"the name of a tool has at most {NAME_MAX} characters")
     if not isinstance(arguments, Mapping):
         raise BadInput("the arguments of a call must be an object")
-    plain_bytes({"tool": tool, "arguments": dict(arguments)})
+    canonical_json({"tool": tool, "arguments": dict(arguments)})
 
 
-def _words(tool: str) -> str:
+def _description(tool: str) -> str:
     return f"call {tool}"
 
 
-def _json(value: Any) -> Any:
+def _to_json_value(value: Any) -> Any:
     """The value itself where it is JSON; otherwise what can be read of it."""
     try:
-        plain_bytes({"value": value})
+        canonical_json({"value": value})
     except BadInput:
-        return rendered(value)
+        return render_value(value)
     return value

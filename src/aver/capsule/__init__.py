@@ -1,7 +1,7 @@
 """The record: its model, its canonical bytes, its seal and its names. Pure: no file, no socket, no clock but `now`."""
 
+from aver.capsule.aver_block import chain_name, check_chain_name, of_kind, read_block, read_kind
 from aver.capsule.blobs import CAPSULE_MAX, INLINE_MAX, Blob
-from aver.capsule.block import block_of, chain_name, check_chain_name, kind_of, of_kind
 from aver.capsule.canonical import ascii_json, canonical_bytes
 from aver.capsule.model import (
     Authority,
@@ -37,12 +37,12 @@ __all__ = [
     "ToolCall",
     "Trigger",
     "ascii_json",
-    "block_of",
+    "read_block",
     "canonical_bytes",
     "chain_name",
     "check_chain_name",
     "content_hash",
-    "kind_of",
+    "read_kind",
     "of_kind",
     "parse_uri",
     "resolve_fragment",

@@ -16,20 +16,20 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from aver.capsule.block import BLOCK
+from aver.capsule.aver_block import BLOCK_KEY
 from aver.capsule.canonical import has_surrogate
 from aver.errors import BadInput
-from aver.values import dataclass
+from aver.fast_dataclass import dataclass
 
 __all__ = [
     "BLOB_MAX",
     "CAPSULE_MAX",
     "INLINE_MAX",
     "Blob",
-    "blob_objects",
+    "blob_reference_dicts",
     "blob_references",
-    "externalised",
-    "restored",
+    "move_large_texts",
+    "restore_large_texts",
 ]
 
 INLINE_MAX = 16 * 1024
@@ -41,12 +41,14 @@ CAPSULE_MAX = 256 * 1024
 BLOB_MAX = 256 * 1024 * 1024
 """Largest blob. What is larger belongs into a store of its own, with its digest in the record."""
 
-EXCERPT = 4 * 1024
+EXCERPT_CHARS = 4 * 1024
 """How many characters of a cut text stay readable in the record."""
 
-TEXT = "text/plain; charset=utf-8"
+TEXT_MEDIA = "text/plain; charset=utf-8"
 _DIGEST = re.compile(r"[0-9a-f]{64}").fullmatch
-_FREE = frozenset({"environment", "arguments", "resources_used", "metrics", "result", "estimated_impact", "chain"})
+_FREE_FORM_KEYS = frozenset(
+    {"environment", "arguments", "resources_used", "metrics", "result", "estimated_impact", "chain"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +82,11 @@ class Blob:
 
 def blob_references(value: Any) -> Iterator[tuple[str, int]]:
     """Digest and size of every blob that a value refers to."""
-    for reference in blob_objects(value):
+    for reference in blob_reference_dicts(value):
         yield reference["digest"], reference["size"]
 
 
-def blob_objects(value: Any) -> Iterator[dict[str, Any]]:
+def blob_reference_dicts(value: Any) -> Iterator[dict[str, Any]]:
     """Every reference to a blob in a value, as it stands there; its digest and size are of their types."""
     stack = [value]
     while stack:
@@ -101,7 +103,7 @@ def blob_objects(value: Any) -> Iterator[dict[str, Any]]:
             stack.extend(item)
 
 
-def externalised(content: dict[str, Any]) -> tuple[dict[str, Any], list[Blob]]:
+def move_large_texts(content: dict[str, Any]) -> tuple[dict[str, Any], list[Blob]]:
     """The content with its large strings replaced, and the blobs that hold them."""
     blobs: list[Blob] = []
     whole: dict[str, Any] = {}
@@ -110,15 +112,15 @@ def externalised(content: dict[str, Any]) -> tuple[dict[str, Any], list[Blob]]:
         if type(value) is str:
             if len(value) * 4 <= INLINE_MAX or len(data := value.encode("utf-8", "surrogatepass")) <= INLINE_MAX:
                 return value
-            blob = Blob(data, TEXT)
+            blob = Blob(data, TEXT_MEDIA)
             blobs.append(blob)
             if free:
                 return blob.reference
             whole[path] = blob.reference
-            return f"{value[:EXCERPT]}\n[cut here: {len(data)} bytes in all, sha256 {blob.digest}]"
+            return f"{value[:EXCERPT_CHARS]}\n[cut here: {len(data)} bytes in all, sha256 {blob.digest}]"
         if isinstance(value, dict):
             return {
-                key: replaced(item, f"{path}.{key}" if path else key, free or key in _FREE)
+                key: replaced(item, f"{path}.{key}" if path else key, free or key in _FREE_FORM_KEYS)
                 for key, item in value.items()
             }
         if isinstance(value, list | tuple):
@@ -128,19 +130,19 @@ def externalised(content: dict[str, Any]) -> tuple[dict[str, Any], list[Blob]]:
     content = replaced(content, "", False)
     if whole:
         environment = content["context"]["environment"]
-        block = {**environment.get(BLOCK, {}), "whole": whole}
-        content["context"]["environment"] = {**environment, BLOCK: block}
+        block = {**environment.get(BLOCK_KEY, {}), "whole": whole}
+        content["context"]["environment"] = {**environment, BLOCK_KEY: block}
     return content, blobs
 
 
-def restored(value: Any, blob: Callable[[str], bytes]) -> Any:
+def restore_large_texts(value: Any, blob: Callable[[str], bytes]) -> Any:
     """A value of a free place as it was before `externalised`: with the long texts back in it.
 
     What was put there as a reference is one no longer, too; so hold the result to a digest.
     """
     if isinstance(value, dict):
         reference = value.get("blob")
-        if value.keys() == {"blob"} and isinstance(reference, dict) and reference.get("media") == TEXT:
+        if value.keys() == {"blob"} and isinstance(reference, dict) and reference.get("media") == TEXT_MEDIA:
             return blob(str(reference.get("digest"))).decode("utf-8", "surrogatepass")
-        return {key: restored(item, blob) for key, item in value.items()}
-    return [restored(item, blob) for item in value] if isinstance(value, list) else value
+        return {key: restore_large_texts(item, blob) for key, item in value.items()}
+    return [restore_large_texts(item, blob) for item in value] if isinstance(value, list) else value

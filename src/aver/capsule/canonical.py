@@ -36,8 +36,8 @@ __all__ = [
     "canonical_bytes",
     "has_surrogate",
     "needs_exact_writer",
-    "plain_bytes",
-    "with_float_fields",
+    "canonical_json",
+    "coerce_float_fields",
 ]
 
 DEPTH_MAX = 200
@@ -47,26 +47,26 @@ NODES_MAX = 2_000_000
 """Most values looked at in search of the one that has no canonical form."""
 
 _INT_MIN, _INT_MAX = -(2**63), 2**64 - 1
-_FLOAT_TINY, _FLOAT_HUGE, _INFINITY = 1e-4, 1e16, float("inf")
+_FLOAT_PLAIN_MIN, _FLOAT_PLAIN_END, _INFINITY = 1e-4, 1e16, float("inf")
 
 
 def canonical_bytes(value: Any) -> bytes:
     """The canonical bytes of a capsule's content, or of any JSON value; `NotCanonical` if it has none."""
     if isinstance(value, dict) and "reasoning" in value:
-        value = with_float_fields(value)
-    return plain_bytes(value)
+        value = coerce_float_fields(value)
+    return canonical_json(value)
 
 
-def plain_bytes(value: Any) -> bytes:
+def canonical_json(value: Any) -> bytes:
     """Canonical bytes without rule 5: a document as it stands."""
     try:
-        if not _walk((value,)):
+        if not _scan_values((value,)):
             return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
-        return _exact(value, ensure_ascii=False)
+        return _write_exact(value, ensure_ascii=False)
     except NotCanonical:
         raise
     except (TypeError, ValueError, RecursionError) as error:
-        raise _located(value, error) from error
+        raise _locate_problem(value, error) from error
 
 
 def needs_exact_writer(values: Iterable[Any], *, depth: int) -> bool:
@@ -75,27 +75,27 @@ def needs_exact_writer(values: Iterable[Any], *, depth: int) -> bool:
     For those who write a larger value of which only these parts, at most `depth` levels down, are not known to be
     plain. `TypeError` or `NotCanonical` means that `plain_bytes` of the whole will say what is wrong, if anything.
     """
-    return _walk(values, depth)
+    return _scan_values(values, depth)
 
 
 def ascii_json(value: Any) -> bytes:
     """Sorted compact JSON in pure ASCII, as CapSeal receipts and SecureClaw request hashes use it."""
     try:
-        if not _walk((value,)):
+        if not _scan_values((value,)):
             try:
                 written = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
                 if written.isascii() and b"\x7f" not in written:  # U+007F is ASCII, and escaped all the same.
                     return written
             except TypeError:
                 pass  # What orjson does not take, the exact writer takes or names.
-        return _exact(value, ensure_ascii=True)
+        return _write_exact(value, ensure_ascii=True)
     except NotCanonical:
         raise
     except (TypeError, ValueError, RecursionError) as error:
-        raise _located(value, error) from error
+        raise _locate_problem(value, error) from error
 
 
-def with_float_fields(content: dict[str, Any]) -> dict[str, Any]:
+def coerce_float_fields(content: dict[str, Any]) -> dict[str, Any]:
     """The content with the float-typed fields as floats. The argument is left as it is."""
     reasoning = content.get("reasoning")
     if not isinstance(reasoning, dict):
@@ -103,7 +103,7 @@ def with_float_fields(content: dict[str, Any]) -> dict[str, Any]:
     changed: dict[str, Any] = {}
     confidence = reasoning.get("confidence")
     if type(confidence) is int:
-        changed["confidence"] = _as_float(confidence, "reasoning.confidence")
+        changed["confidence"] = _to_float(confidence, "reasoning.confidence")
     options = reasoning.get("options")
     if isinstance(options, list | tuple) and any(
         isinstance(option, dict) and type(option.get("feasibility")) is int for option in options
@@ -111,7 +111,7 @@ def with_float_fields(content: dict[str, Any]) -> dict[str, Any]:
         changed["options"] = [
             {
                 **option,
-                "feasibility": _as_float(option["feasibility"], f"reasoning.options[{index}].feasibility"),
+                "feasibility": _to_float(option["feasibility"], f"reasoning.options[{index}].feasibility"),
             }
             if isinstance(option, dict) and type(option.get("feasibility")) is int
             else option
@@ -120,14 +120,14 @@ def with_float_fields(content: dict[str, Any]) -> dict[str, Any]:
     return {**content, "reasoning": {**reasoning, **changed}} if changed else content
 
 
-def _as_float(number: int, path: str) -> float:
+def _to_float(number: int, path: str) -> float:
     try:
         return float(number)
     except OverflowError as error:
         raise NotCanonical("is too large for a float", path=path) from error
 
 
-def _walk(values: Iterable[Any], depth: int = 0) -> bool:
+def _scan_values(values: Iterable[Any], depth: int = 0) -> bool:
     """Refuse what has no canonical form; True if the exact writer is needed.
 
     Keys are left to the writers: orjson takes only strings, and `_exact` asks first. A value that refers to
@@ -141,47 +141,47 @@ def _walk(values: Iterable[Any], depth: int = 0) -> bool:
         if kind is str:
             continue
         if kind is dict:
-            if (value or depth == DEPTH_MAX) and _walk(value.values(), depth + 1):
+            if (value or depth == DEPTH_MAX) and _scan_values(value.values(), depth + 1):
                 exact = True
         elif kind is list:
-            if (value or depth == DEPTH_MAX) and _walk(value, depth + 1):
+            if (value or depth == DEPTH_MAX) and _scan_values(value, depth + 1):
                 exact = True
         elif kind is int:
             if not _INT_MIN <= value <= _INT_MAX:
                 exact = True
         elif kind is float:
-            if not (_FLOAT_TINY <= value < _FLOAT_HUGE or value == 0.0):
+            if not (_FLOAT_PLAIN_MIN <= value < _FLOAT_PLAIN_END or value == 0.0):
                 if not abs(value) < _INFINITY:
                     raise TypeError
                 exact = True
         elif value is not None and kind is not bool:
             if kind is not tuple and not isinstance(value, dict | list):
                 raise TypeError
-            if _walk(value.values() if isinstance(value, dict) else value, depth + 1):
+            if _scan_values(value.values() if isinstance(value, dict) else value, depth + 1):
                 exact = True
     return exact
 
 
-def _exact(value: Any, *, ensure_ascii: bool) -> bytes:
-    _refuse_other_keys(value)
+def _write_exact(value: Any, *, ensure_ascii: bool) -> bytes:
+    _require_text_keys(value)
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=ensure_ascii, allow_nan=False)
     return text.encode("utf-8")
 
 
-def _refuse_other_keys(root: Any) -> None:
+def _require_text_keys(root: Any) -> None:
     """`json.dumps` would turn 1, True and None into keys, after sorting them as what they were."""
     stack = [root]
     while stack:
         value = stack.pop()
         if isinstance(value, dict):
             if not all(type(key) is str for key in value):
-                raise _located(root)
+                raise _locate_problem(root)
             stack.extend(value.values())
         elif isinstance(value, list | tuple):
             stack.extend(value)
 
 
-def _located(root: Any, cause: Exception | None = None) -> NotCanonical:
+def _locate_problem(root: Any, cause: Exception | None = None) -> NotCanonical:
     """Find the first place that has no canonical form. Slow; runs only when there is one."""
     # One iterator for each level that is open, and the step that was taken there: no path is written out but the one
     # that is told, since keys may be long and places many.
@@ -195,9 +195,9 @@ def _located(root: Any, cause: Exception | None = None) -> NotCanonical:
         step, value = taken
         del steps[len(levels) - 1 :]
         steps.append(step)
-        problem = _problem(value) or _key_problem(value)
+        problem = _value_problem(value) or _key_problem(value)
         if problem:
-            return NotCanonical(problem, path=_path(steps[1:]))
+            return NotCanonical(problem, path=_format_path(steps[1:]))
         if isinstance(value, Mapping):
             levels.append(iter(value.items()))
         elif isinstance(value, list | tuple):
@@ -205,7 +205,7 @@ def _located(root: Any, cause: Exception | None = None) -> NotCanonical:
     return NotCanonical(f"has no canonical form: {cause}" if cause else "has no canonical form")
 
 
-def _path(steps: Iterable[str | int]) -> str:
+def _format_path(steps: Iterable[str | int]) -> str:
     return "".join(f"[{step}]" if type(step) is int else f".{step}" for step in steps).removeprefix(".")
 
 
@@ -219,7 +219,7 @@ def _key_problem(value: Any) -> str | None:
     return None
 
 
-def _problem(value: Any) -> str | None:
+def _value_problem(value: Any) -> str | None:
     if type(value) is str:
         return "holds a lone surrogate, which UTF-8 cannot carry" if has_surrogate(value) else None
     if type(value) is float:

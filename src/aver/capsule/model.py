@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from aver.clock import new_id, now
 from aver.errors import InvalidCapsule
-from aver.values import dataclass
+from aver.fast_dataclass import dataclass
 
 if TYPE_CHECKING:
     from aver.capsule.sealed import Sealed
@@ -55,10 +55,10 @@ class _Part:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], path: str = "") -> Self:
         """Read a part of a document."""
-        return cls.built(data, path)
+        return cls.build(data, path)
 
     @classmethod
-    def built(cls, data: Mapping[str, Any], path: str = "") -> Self:
+    def build(cls, data: Mapping[str, Any], path: str = "") -> Self:
         """The part that `data` describes, with this class's defaults for all that it leaves out."""
         if not isinstance(data, Mapping):
             raise InvalidCapsule("wrong_type", path or cls.__name__.lower(), "must be an object")
@@ -89,7 +89,7 @@ class Trigger(_Part):
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], path: str = "") -> Self:
         """Read a trigger. Where the document has no time, there is none: nobody signed the time of reading."""
-        return cls.built({"timestamp": "", **data} if isinstance(data, Mapping) else data, path)
+        return cls.build({"timestamp": "", **data} if isinstance(data, Mapping) else data, path)
 
     def to_dict(self) -> dict[str, Any]:
         content = {
@@ -140,11 +140,11 @@ class Option(_Part):
         content = {
             "id": self.id,
             "description": self.description,
-            "pros": _listed(self.pros),
-            "cons": _listed(self.cons),
+            "pros": _list_from_tuple(self.pros),
+            "cons": _list_from_tuple(self.cons),
             "estimated_impact": self.estimated_impact,
             "feasibility": self.feasibility,
-            "risks": _listed(self.risks),
+            "risks": _list_from_tuple(self.risks),
             "selected": self.selected,
             "rejection_reason": self.rejection_reason,
         }
@@ -166,7 +166,7 @@ class Reasoning(_Part):
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "options", _parts(self.options, Option, "reasoning.options"))
+        object.__setattr__(self, "options", _build_parts(self.options, Option, "reasoning.options"))
         if self.options_considered is None:
             described = [getattr(option, "description", "") for option in self.options]
             object.__setattr__(self, "options_considered", described)
@@ -175,7 +175,7 @@ class Reasoning(_Part):
         content = {
             "analysis": self.analysis,
             "options": [option.to_dict() for option in self.options] if self.options else [],
-            "options_considered": _listed(self.options_considered),
+            "options_considered": _list_from_tuple(self.options_considered),
             "selected_option": self.selected_option,
             "reasoning": self.reasoning,
             "confidence": self.confidence,
@@ -201,7 +201,7 @@ class Authority(_Part):
             "type": self.type,
             "approver": self.approver,
             "policy_reference": self.policy_reference,
-            "chain": _listed(self.chain),
+            "chain": _list_from_tuple(self.chain),
             "escalation_reason": self.escalation_reason,
         }
         return {**content, **self.extra} if self.extra else content
@@ -241,7 +241,7 @@ class Execution(_Part):
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "tool_calls", _parts(self.tool_calls, ToolCall, "execution.tool_calls"))
+        object.__setattr__(self, "tool_calls", _build_parts(self.tool_calls, ToolCall, "execution.tool_calls"))
 
     def to_dict(self) -> dict[str, Any]:
         content = {
@@ -270,7 +270,7 @@ class Outcome(_Part):
             "result": self.result,
             "summary": self.summary,
             "error": self.error,
-            "side_effects": _listed(self.side_effects),
+            "side_effects": _list_from_tuple(self.side_effects),
             "metrics": self.metrics,
         }
         return {**content, **self.extra} if self.extra else content
@@ -299,7 +299,7 @@ class Capsule:
         for name, part in _SECTION_TYPES.items():
             value = getattr(self, name)
             if type(value) is not part:
-                object.__setattr__(self, name, part.built(value, name))
+                object.__setattr__(self, name, part.build(value, name))
 
     def to_dict(self) -> dict[str, Any]:
         """The hashed content: thirteen keys, or twelve for a record from before `spec_version`."""
@@ -357,16 +357,16 @@ _SECTION_TYPES: Mapping[str, Any] = {
 }
 
 
-def _listed(value: Any) -> Any:
+def _list_from_tuple(value: Any) -> Any:
     """Tuples are written as the lists they will be read back as; what is not a sequence is left for `validate`."""
     return list(value) if type(value) is tuple else value
 
 
-def _parts(values: Any, part: Any, path: str) -> Any:
+def _build_parts(values: Any, part: Any, path: str) -> Any:
     if not isinstance(values, list | tuple):
         raise InvalidCapsule("wrong_type", path, "must be an array")
     if all(type(value) is part for value in values):
         return values
     return [
-        value if type(value) is part else part.built(value, f"{path}[{index}]") for index, value in enumerate(values)
+        value if type(value) is part else part.build(value, f"{path}[{index}]") for index, value in enumerate(values)
     ]

@@ -17,11 +17,11 @@ from typing import Any
 
 import orjson
 
-from aver.capsule.block import kind_of
+from aver.capsule.aver_block import read_kind
 from aver.capsule.canonical import canonical_bytes
+from aver.capsule.json_reader import TOKENS_MAX, canonical_forms_from_dict, read_json, split_off_keys
 from aver.capsule.model import Capsule
-from aver.capsule.reading import TOKENS_MAX, plain_forms, read_json, read_parted
-from aver.capsule.signing import HoldableSigner, Signer, holding
+from aver.capsule.signing import HoldableSigner, Signer, hold_signer
 from aver.clock import now
 from aver.errors import BadInput, InvalidCapsule
 
@@ -105,27 +105,27 @@ class Sealed:
         if not isinstance(data, Mapping):
             raise InvalidCapsule("wrong_type", "", "a sealed capsule must be a JSON object")
         content = {key: value for key, value in data.items() if key not in SEAL_KEYS}
-        return cls._found_by_hash(plain_forms(content), data)
+        return cls._pick_form_by_hash(canonical_forms_from_dict(content), data)
 
     @classmethod
     def from_sealed_json(cls, text: bytes | str) -> Sealed:
         """The same from JSON text, whose numbers are then taken as they are written there."""
-        seal_values, forms = read_parted(text, SEAL_KEYS)
-        return cls._found_by_hash(forms, seal_values)
+        seal_values, forms = split_off_keys(text, SEAL_KEYS)
+        return cls._pick_form_by_hash(forms, seal_values)
 
     @classmethod
-    def _found_by_hash(cls, forms: Iterator[bytes], data: Mapping[str, Any]) -> Sealed:
+    def _pick_form_by_hash(cls, forms: Iterator[bytes], data: Mapping[str, Any]) -> Sealed:
         """The form that has the stored hash; the first, if none has."""
-        first = sealed = cls._with_seal(next(forms), data)
+        first = sealed = cls._from_form(next(forms), data)
         while content_hash(sealed.canonical) != sealed.hash:
             form = next(forms, None)
             if form is None:
                 return first
-            sealed = cls._with_seal(form, data)
+            sealed = cls._from_form(form, data)
         return sealed
 
     @classmethod
-    def _with_seal(cls, canonical: bytes, data: Mapping[str, Any]) -> Sealed:
+    def _from_form(cls, canonical: bytes, data: Mapping[str, Any]) -> Sealed:
         seal_values = []
         for key in SEAL_KEYS:
             value = data.get(key)
@@ -145,32 +145,32 @@ class Sealed:
 
     @property
     def id(self) -> str:
-        return str(self._field("id"))
+        return str(self._read_field("id"))
 
     @property
     def type(self) -> str:
-        return str(self._field("type"))
+        return str(self._read_field("type"))
 
     @property
     def kind(self) -> str:
-        return kind_of(self._parsed())
+        return read_kind(self._parse_once())
 
     @property
     def sequence(self) -> int:
-        value = self._field("sequence")
+        value = self._read_field("sequence")
         if type(value) is not int:
             raise InvalidCapsule("wrong_type", "sequence", "must be an integer")
         return value
 
     @property
     def previous_hash(self) -> str | None:
-        value = self._field("previous_hash")
+        value = self._read_field("previous_hash")
         return None if value is None else str(value)
 
-    def _field(self, name: str) -> Any:
-        return self._parsed().get(name)
+    def _read_field(self, name: str) -> Any:
+        return self._parse_once().get(name)
 
-    def _parsed(self) -> dict[str, Any]:
+    def _parse_once(self) -> dict[str, Any]:
         if self._content is None:
             self._content = self.to_dict()
         return self._content
@@ -178,12 +178,12 @@ class Sealed:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Sealed):
             return NotImplemented
-        return self._identity() == other._identity()
+        return self._comparison_key() == other._comparison_key()
 
     def __hash__(self) -> int:
-        return hash(self._identity())
+        return hash(self._comparison_key())
 
-    def _identity(self) -> tuple[Any, ...]:
+    def _comparison_key(self) -> tuple[Any, ...]:
         return self.canonical, self.hash, self.signature, self.signature_pq, self.signed_at, self.signed_by
 
     def __repr__(self) -> str:
@@ -193,7 +193,7 @@ class Sealed:
 def seal(capsule: Capsule | Mapping[str, Any], signer: Signer | HoldableSigner) -> Sealed:
     """Seal one capsule as it is, without a ledger: hash its canonical bytes and sign the hash."""
     content = capsule.to_dict() if isinstance(capsule, Capsule) else dict(capsule)
-    with holding(signer) as held:
+    with hold_signer(signer) as held:
         return seal_content(content, held, at=now())
 
 

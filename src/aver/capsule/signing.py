@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple, Protocol, cast
 
-__all__ = ["HoldableSigner", "Signature", "Signer", "holding"]
+__all__ = ["HoldableSigner", "Signature", "Signer", "hold_signer"]
 
 
 class Signature(NamedTuple):
@@ -37,7 +37,7 @@ class HoldableSigner(Protocol):
         """Within the context, the yielded signer's key is the active one and stays so."""
 
 
-def holding(signer: Signer | HoldableSigner) -> AbstractContextManager[Signer]:
+def hold_signer(signer: Signer | HoldableSigner) -> AbstractContextManager[Signer]:
     """Hold the signer's key still if it can move; otherwise the signer as it is."""
     hold = getattr(signer, "hold", None)  # isinstance against a protocol would cost as much as hashing the record
     return nullcontext(cast(Signer, signer)) if hold is None else hold()

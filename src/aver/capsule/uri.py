@@ -21,7 +21,7 @@ from urllib.parse import quote, unquote
 
 from aver.capsule.model import TOP_LEVEL_KEYS
 from aver.errors import BadInput, NotFound
-from aver.values import dataclass
+from aver.fast_dataclass import dataclass
 
 __all__ = ["URI_MAX", "CapsuleURI", "parse_uri", "resolve_fragment"]
 
@@ -76,29 +76,31 @@ class CapsuleURI:
 def parse_uri(text: str) -> CapsuleURI:
     """Read a `capsule://` URI exactly, or refuse it: `str` of the result is the text again."""
     if not text.startswith(_SCHEME):
-        raise _bad(text, f"it must begin with {_SCHEME}")
+        raise _bad_uri_error(text, f"it must begin with {_SCHEME}")
     if len(text) > URI_MAX:
-        raise _bad(text, f"it is longer than {URI_MAX} characters")
+        raise _bad_uri_error(text, f"it is longer than {URI_MAX} characters")
     rest, hash_sign, fragment = text.removeprefix(_SCHEME).partition("#")
     if hash_sign:
-        _segments(text, fragment)
+        _parse_fragment(text, fragment)
     chain, slash, reference = rest.partition("/")
     if not slash:
         chain, reference = "", rest
     elif not _CHAIN.fullmatch(chain):
-        raise _bad(text, f"{chain!r} is not a chain name")
+        raise _bad_uri_error(text, f"{chain!r} is not a chain name")
     place = CapsuleURI(chain=chain or None, fragment=fragment if hash_sign else None)
     if reference.startswith("sha3_"):
         digest = reference.removeprefix("sha3_")
         if not _HASH.fullmatch(digest):
-            raise _bad(text, "a hash has 64 lower-case hex digits")
+            raise _bad_uri_error(text, "a hash has 64 lower-case hex digits")
         return replace(place, hash=digest)
     if slash:
         if not _SEQUENCE.fullmatch(reference) or int(reference) >= 2**63:
-            raise _bad(text, f"{reference!r} is neither a sequence number nor a hash")
+            raise _bad_uri_error(text, f"{reference!r} is neither a sequence number nor a hash")
         return replace(place, sequence=int(reference))
     if not _UUID.fullmatch(reference):
-        raise _bad(text, f"{reference!r} is not a hash (sha3_…) or a UUID" if reference else "it names no record")
+        raise _bad_uri_error(
+            text, f"{reference!r} is not a hash (sha3_…) or a UUID" if reference else "it names no record"
+        )
     return replace(place, id=reference)
 
 
@@ -111,7 +113,7 @@ def resolve_fragment(content: Mapping[str, Any], fragment: str) -> Any:
     """What a fragment points at in a capsule's content."""
     value: Any = content
     walked: list[str] = []
-    for segment in _segments(fragment, fragment):
+    for segment in _parse_fragment(fragment, fragment):
         walked.append(segment)
         if isinstance(value, Mapping) and segment in value:
             value = value[segment]
@@ -122,22 +124,22 @@ def resolve_fragment(content: Mapping[str, Any], fragment: str) -> Any:
     return value
 
 
-def _segments(text: str, fragment: str) -> list[str]:
+def _parse_fragment(text: str, fragment: str) -> list[str]:
     segments = []
     for raw in fragment.split("/"):
         if not _SEGMENT.fullmatch(raw):
-            raise _bad(text, f"{raw!r} is not a fragment segment")
+            raise _bad_uri_error(text, f"{raw!r} is not a fragment segment")
         try:
             segment = unquote(raw, errors="strict").replace("~1", "/").replace("~0", "~")
         except UnicodeDecodeError:
-            raise _bad(text, f"{raw!r} is not percent-encoded UTF-8") from None
+            raise _bad_uri_error(text, f"{raw!r} is not percent-encoded UTF-8") from None
         if segment in (".", ".."):
-            raise _bad(text, "a fragment cannot walk upwards")
+            raise _bad_uri_error(text, "a fragment cannot walk upwards")
         segments.append(segment)
     if segments[0] not in TOP_LEVEL_KEYS:
-        raise _bad(text, f"{segments[0]!r} is not a part of a capsule")
+        raise _bad_uri_error(text, f"{segments[0]!r} is not a part of a capsule")
     return segments
 
 
-def _bad(text: str, why: str) -> BadInput:
+def _bad_uri_error(text: str, why: str) -> BadInput:
     return BadInput(f"not a capsule URI: {text[:120]!r}: {why}")

@@ -17,11 +17,11 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from aver.capsule.canonical import with_float_fields
+from aver.capsule.canonical import coerce_float_fields
 from aver.capsule.model import SECTIONS, SPEC_VERSION, Capsule
 from aver.errors import InvalidCapsule
 
-__all__ = ["AUTHORITY_TYPES", "STATUSES", "TRIGGER_TYPES", "TYPES", "normalised", "validate"]
+__all__ = ["AUTHORITY_TYPES", "STATUSES", "TRIGGER_TYPES", "TYPES", "normalise_scores", "validate"]
 
 TYPES = frozenset({"agent", "tool", "system", "kill", "workflow", "chat", "vault", "auth"})
 TRIGGER_TYPES = frozenset({"user_request", "scheduled", "system", "agent"})
@@ -40,19 +40,19 @@ Rule = Callable[[Any], str | None]
 """Takes a value; returns what is wrong with it. A message that begins with `must be a` is about its type."""
 
 
-def _text(value: Any) -> str | None:
+def _text_rule(value: Any) -> str | None:
     return None if type(value) is str else "must be a string"
 
 
-def _text_or_null(value: Any) -> str | None:
+def _text_or_null_rule(value: Any) -> str | None:
     return None if value is None or type(value) is str else "must be a string or null"
 
 
-def _object(value: Any) -> str | None:
+def _object_rule(value: Any) -> str | None:
     return None if isinstance(value, dict) else "must be an object"
 
 
-def _texts(value: Any) -> str | None:
+def _text_list_rule(value: Any) -> str | None:
     if type(value) is not list and type(value) is not tuple:
         return "must be an array"
     for item in value:
@@ -61,7 +61,7 @@ def _texts(value: Any) -> str | None:
     return None
 
 
-def _objects(value: Any) -> str | None:
+def _object_list_rule(value: Any) -> str | None:
     if type(value) is not list and type(value) is not tuple:
         return "must be an array"
     for item in value:
@@ -70,17 +70,17 @@ def _objects(value: Any) -> str | None:
     return None
 
 
-def _flag(value: Any) -> str | None:
+def _flag_rule(value: Any) -> str | None:
     return None if type(value) is bool else "must be a boolean"
 
 
-def _count(value: Any) -> str | None:
+def _count_rule(value: Any) -> str | None:
     if type(value) is not int:
         return "must be an integer"
     return None if value >= 0 else "may not be negative"
 
 
-def _score(value: Any) -> str | None:
+def _score_rule(value: Any) -> str | None:
     if type(value) is not float and type(value) is not int:
         return "must be a number"
     if not 0 <= value <= 1:
@@ -88,23 +88,23 @@ def _score(value: Any) -> str | None:
     return None if value == 0 or value >= SCORE_MIN else f"is smaller than {SCORE_MIN} but not zero"
 
 
-def _uuid(value: Any) -> str | None:
+def _uuid_rule(value: Any) -> str | None:
     if type(value) is not str:
         return "must be a string"
     return None if _UUID(value) else "is not a UUID in lower case with hyphens"
 
 
-def _uuid_or_null(value: Any) -> str | None:
-    return None if value is None else _uuid(value)
+def _uuid_or_null_rule(value: Any) -> str | None:
+    return None if value is None else _uuid_rule(value)
 
 
-def _hash_or_null(value: Any) -> str | None:
+def _hash_or_null_rule(value: Any) -> str | None:
     if value is not None and type(value) is not str:
         return "must be a string or null"
     return None if value is None or _HEX64(value) else "is not 64 lower-case hex digits"
 
 
-def _timestamp(value: Any) -> str | None:
+def _timestamp_rule(value: Any) -> str | None:
     if type(value) is not str:
         return "must be a string"
     if not _TIMESTAMP(value):
@@ -116,11 +116,11 @@ def _timestamp(value: Any) -> str | None:
     return "has fraction digits that are all zero" if value.endswith(".000000+00:00") else None
 
 
-def _anything(_: Any) -> str | None:
+def _any_value_rule(_: Any) -> str | None:
     return None
 
 
-def _one_of(allowed: frozenset[str]) -> Rule:
+def _one_of_rule(allowed: frozenset[str]) -> Rule:
     def rule(value: Any) -> str | None:
         if type(value) is not str:
             return "must be a string"
@@ -129,107 +129,109 @@ def _one_of(allowed: frozenset[str]) -> Rule:
     return rule
 
 
-def _spec_version(value: Any) -> str | None:
+def _spec_version_rule(value: Any) -> str | None:
     if type(value) is not str:
         return "must be a string"
     return None if value == SPEC_VERSION else f"is {value!r}, not {SPEC_VERSION!r}"
 
 
-_SETTLED_BY: Mapping[Rule, frozenset[type]] = {
-    _text: frozenset({str}),
-    _text_or_null: frozenset({str, type(None)}),
-    _uuid_or_null: frozenset({type(None)}),
-    _hash_or_null: frozenset({type(None)}),
-    _object: frozenset({dict}),
-    _flag: frozenset({bool}),
+_SUFFICIENT_TYPES: Mapping[Rule, frozenset[type]] = {
+    _text_rule: frozenset({str}),
+    _text_or_null_rule: frozenset({str, type(None)}),
+    _uuid_or_null_rule: frozenset({type(None)}),
+    _hash_or_null_rule: frozenset({type(None)}),
+    _object_rule: frozenset({dict}),
+    _flag_rule: frozenset({bool}),
 }
 """Types with which a value keeps its rule whatever it is. Most values by far; not calling the rule is half the time."""
 
-_Rules = Mapping[str, tuple[frozenset[type], Rule]]
+_PartRules = Mapping[str, tuple[frozenset[type], Rule]]
 
 
-def _rules(by_key: Mapping[str, Rule]) -> _Rules:
-    return {key: (_SETTLED_BY.get(rule, frozenset()), rule) for key, rule in by_key.items()}
+def _build_rules(by_key: Mapping[str, Rule]) -> _PartRules:
+    return {key: (_SUFFICIENT_TYPES.get(rule, frozenset()), rule) for key, rule in by_key.items()}
 
 
-_TOP = _rules(
+_TOP_LEVEL_RULES = _build_rules(
     {
-        "id": _uuid,
-        "type": _one_of(TYPES),
-        "domain": _text,
-        "parent_id": _uuid_or_null,
-        "sequence": _count,
-        "previous_hash": _hash_or_null,
-        "spec_version": _spec_version,
-        **dict.fromkeys(SECTIONS, _object),
+        "id": _uuid_rule,
+        "type": _one_of_rule(TYPES),
+        "domain": _text_rule,
+        "parent_id": _uuid_or_null_rule,
+        "sequence": _count_rule,
+        "previous_hash": _hash_or_null_rule,
+        "spec_version": _spec_version_rule,
+        **dict.fromkeys(SECTIONS, _object_rule),
     }
 )
-_SECTIONS: Mapping[str, _Rules] = {
-    "trigger": _rules(
+_SECTION_RULES: Mapping[str, _PartRules] = {
+    "trigger": _build_rules(
         {
-            "type": _one_of(TRIGGER_TYPES),
-            "source": _text,
-            "timestamp": _timestamp,
-            "request": _text,
-            "correlation_id": _text_or_null,
-            "user_id": _text_or_null,
+            "type": _one_of_rule(TRIGGER_TYPES),
+            "source": _text_rule,
+            "timestamp": _timestamp_rule,
+            "request": _text_rule,
+            "correlation_id": _text_or_null_rule,
+            "user_id": _text_or_null_rule,
         }
     ),
-    "context": _rules({"agent_id": _text, "session_id": _text_or_null, "environment": _object}),
-    "reasoning": _rules(
+    "context": _build_rules({"agent_id": _text_rule, "session_id": _text_or_null_rule, "environment": _object_rule}),
+    "reasoning": _build_rules(
         {
-            "analysis": _text,
-            "options": _objects,
-            "options_considered": _texts,
-            "selected_option": _text,
-            "reasoning": _text,
-            "confidence": _score,
-            "model": _text_or_null,
-            "prompt_hash": _hash_or_null,
+            "analysis": _text_rule,
+            "options": _object_list_rule,
+            "options_considered": _text_list_rule,
+            "selected_option": _text_rule,
+            "reasoning": _text_rule,
+            "confidence": _score_rule,
+            "model": _text_or_null_rule,
+            "prompt_hash": _hash_or_null_rule,
         }
     ),
-    "authority": _rules(
+    "authority": _build_rules(
         {
-            "type": _one_of(AUTHORITY_TYPES),
-            "approver": _text_or_null,
-            "policy_reference": _text_or_null,
-            "chain": _objects,
-            "escalation_reason": _text_or_null,
+            "type": _one_of_rule(AUTHORITY_TYPES),
+            "approver": _text_or_null_rule,
+            "policy_reference": _text_or_null_rule,
+            "chain": _object_list_rule,
+            "escalation_reason": _text_or_null_rule,
         }
     ),
-    "execution": _rules({"tool_calls": _objects, "duration_ms": _count, "resources_used": _object}),
-    "outcome": _rules(
+    "execution": _build_rules(
+        {"tool_calls": _object_list_rule, "duration_ms": _count_rule, "resources_used": _object_rule}
+    ),
+    "outcome": _build_rules(
         {
-            "status": _one_of(STATUSES),
-            "result": _anything,
-            "summary": _text,
-            "error": _text_or_null,
-            "side_effects": _texts,
-            "metrics": _object,
+            "status": _one_of_rule(STATUSES),
+            "result": _any_value_rule,
+            "summary": _text_rule,
+            "error": _text_or_null_rule,
+            "side_effects": _text_list_rule,
+            "metrics": _object_rule,
         }
     ),
 }
-_OPTION = _rules(
+_OPTION_RULES = _build_rules(
     {
-        "id": _text,
-        "description": _text,
-        "pros": _texts,
-        "cons": _texts,
-        "estimated_impact": _object,
-        "feasibility": _score,
-        "risks": _texts,
-        "selected": _flag,
-        "rejection_reason": _text,
+        "id": _text_rule,
+        "description": _text_rule,
+        "pros": _text_list_rule,
+        "cons": _text_list_rule,
+        "estimated_impact": _object_rule,
+        "feasibility": _score_rule,
+        "risks": _text_list_rule,
+        "selected": _flag_rule,
+        "rejection_reason": _text_rule,
     }
 )
-_TOOL_CALL = _rules(
+_TOOL_CALL_RULES = _build_rules(
     {
-        "tool": _text,
-        "arguments": _object,
-        "result": _anything,
-        "success": _flag,
-        "duration_ms": _count,
-        "error": _text_or_null,
+        "tool": _text_rule,
+        "arguments": _object_rule,
+        "result": _any_value_rule,
+        "success": _flag_rule,
+        "duration_ms": _count_rule,
+        "error": _text_or_null_rule,
     }
 )
 
@@ -239,21 +241,21 @@ def validate(capsule: Capsule | Mapping[str, Any]) -> None:
     content = capsule.to_dict() if isinstance(capsule, Capsule) else capsule
     if not isinstance(content, Mapping):
         raise InvalidCapsule("wrong_type", "", "a capsule must be a JSON object")
-    _check(content, _TOP, "")
+    _check_part(content, _TOP_LEVEL_RULES, "")
     if content["sequence"] == 0 and content["previous_hash"] is not None:
         raise InvalidCapsule("chain_violation", "previous_hash", "the first capsule has no predecessor: must be null")
     if content["sequence"] > 0 and content["previous_hash"] is None:
         raise InvalidCapsule("chain_violation", "previous_hash", "may be null only at sequence 0")
-    for name, rules in _SECTIONS.items():
-        _check(content[name], rules, f"{name}.")
+    for name, rules in _SECTION_RULES.items():
+        _check_part(content[name], rules, f"{name}.")
     _check_options(content["reasoning"])
     for index, call in enumerate(content["execution"]["tool_calls"]):
-        _check(call, _TOOL_CALL, f"execution.tool_calls[{index}].")
+        _check_part(call, _TOOL_CALL_RULES, f"execution.tool_calls[{index}].")
 
 
-def normalised(content: dict[str, Any]) -> dict[str, Any]:
+def normalise_scores(content: dict[str, Any]) -> dict[str, Any]:
     """The content with integer scores as floats and −0.0 as 0.0; otherwise as it is."""
-    content = with_float_fields(content)
+    content = coerce_float_fields(content)
     reasoning = content.get("reasoning")
     if not isinstance(reasoning, dict):
         return content
@@ -272,9 +274,9 @@ def _is_negative_zero(value: Any) -> bool:
     return value == 0 and type(value) is float and str(value) == "-0.0"
 
 
-def _check(part: Mapping[str, Any], rules: _Rules, prefix: str) -> None:
+def _check_part(part: Mapping[str, Any], rules: _PartRules, prefix: str) -> None:
     if len(part) != len(rules):
-        raise _wrong_keys(part, rules, prefix)
+        raise _wrong_keys_error(part, rules, prefix)
     try:
         for key, value in part.items():
             settled_by, rule = rules[key]
@@ -285,10 +287,10 @@ def _check(part: Mapping[str, Any], rules: _Rules, prefix: str) -> None:
                 category = "wrong_type" if problem.startswith("must be a") else "invalid_value"
                 raise InvalidCapsule(category, f"{prefix}{key}", problem)
     except KeyError:
-        raise _wrong_keys(part, rules, prefix) from None
+        raise _wrong_keys_error(part, rules, prefix) from None
 
 
-def _wrong_keys(part: Mapping[str, Any], rules: _Rules, prefix: str) -> InvalidCapsule:
+def _wrong_keys_error(part: Mapping[str, Any], rules: _PartRules, prefix: str) -> InvalidCapsule:
     for key in rules:
         if key not in part:
             return InvalidCapsule("missing_field", f"{prefix}{key}", "is missing")
@@ -306,7 +308,7 @@ def _check_options(reasoning: Mapping[str, Any]) -> None:
     chosen = []
     for index, option in enumerate(options):
         field = f"reasoning.options[{index}]."
-        _check(option, _OPTION, field)
+        _check_part(option, _OPTION_RULES, field)
         if option["selected"]:
             chosen.append(option)
         elif not option["rejection_reason"].strip():

@@ -16,10 +16,10 @@ __all__ = [
     "add_json",
     "add_ledger",
     "add_tenant",
-    "count",
-    "moment",
-    "port",
-    "prefers_json",
+    "parse_count",
+    "parse_time",
+    "parse_port",
+    "has_json_option",
 ]
 
 
@@ -59,34 +59,34 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object, and nothing else, on stdout")
 
 
-def prefers_json(arguments: Sequence[str]) -> bool:
+def has_json_option(arguments: Sequence[str]) -> bool:
     """Whether the command line asks for JSON; told without parsing it, because it may not be parsable."""
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     return "--json" in options
 
 
-def count(text: str) -> int:
+def parse_count(text: str) -> int:
     """A number of things: for `type=`."""
     if not re.fullmatch(r"[0-9]{1,9}", text, re.ASCII):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number")
     return int(text)
 
 
-def port(text: str) -> int:
+def parse_port(text: str) -> int:
     """A TCP port: for `type=`."""
-    number = count(text)
+    number = parse_count(text)
     if not 1 <= number <= 65535:
         raise argparse.ArgumentTypeError(f"{text!r} is not a port: 1 to 65535")
     return number
 
 
-_AGO = re.compile(r"([0-9]{1,6})([smhdw])", re.ASCII)
+_RELATIVE_TIME = re.compile(r"([0-9]{1,6})([smhdw])", re.ASCII)
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
-def moment(text: str) -> str:
+def parse_time(text: str) -> str:
     """A time in the form in which records carry theirs: for `type=`. Without a zone it is UTC, as in the log."""
-    if match := _AGO.fullmatch(text):
+    if match := _RELATIVE_TIME.fullmatch(text):
         when = datetime.now(UTC) - timedelta(**{_UNITS[match[2]]: int(match[1])})
     else:
         try:

@@ -17,14 +17,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from aver.actions.records import ACTION, SEAL
-from aver.capsule.mask import mask
-from aver.capsule.reading import read_json
+from aver.actions.run_capsules import ACTION_KIND, SEAL_KIND
+from aver.capsule.json_reader import read_json
+from aver.capsule.masking.mask import mask
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError, BadInput
-from aver.gate.record import KIND as DECISION
+from aver.gate.decision_record import DECISION_KIND as DECISION
 
-__all__ = ["LINE_MAX", "Event", "event_of", "read_event", "spoken"]
+__all__ = ["LINE_MAX", "LiveEvent", "event_from_record", "read_event", "decision_word"]
 
 TYPES = ("gate", "record", "seal")
 
@@ -35,16 +35,16 @@ LINE_MAX = 8 * 1024
 """Bytes of a line that is read. Ours are far shorter, even where every character is escaped."""
 
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
-_SPOKEN = {"pass": "approve", "human_approved": "approve", "human_review": "flag"}
+_DECISION_WORDS = {"pass": "approve", "human_approved": "approve", "human_review": "flag"}
 
 
-def spoken(decision: str) -> str:
+def decision_word(decision: str) -> str:
     """A decision in the words that agents and status bars are told: approve, flag or deny."""
-    return _SPOKEN.get(decision, "deny")
+    return _DECISION_WORDS.get(decision, "deny")
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class LiveEvent:
     """One line of `events.jsonl`. `timestamp` is in seconds since 1970."""
 
     type: str
@@ -57,9 +57,9 @@ class Event:
         return json.dumps(content).encode("ascii") + b"\n"
 
 
-def event_of(record: Sealed) -> Event | None:
+def event_from_record(record: Sealed) -> LiveEvent | None:
     """The event that a record gives; None where it is of a kind that gives none, or cannot be read."""
-    make = _MAKERS.get(record.kind)
+    make = _SUMMARIZERS.get(record.kind)
     if make is None:
         return None
     try:
@@ -68,10 +68,10 @@ def event_of(record: Sealed) -> Event | None:
         moment = datetime.fromisoformat(content["context"]["environment"]["aver"]["at"]).timestamp()
     except (AverError, KeyError, TypeError, ValueError, AttributeError):
         return None  # A damaged record is for `verify` to name, not for a status bar.
-    return Event(kind, moment, _one_line(summary))
+    return LiveEvent(kind, moment, _to_one_line(summary))
 
 
-def read_event(raw: bytes) -> Event:
+def read_event(raw: bytes) -> LiveEvent:
     """Read a line, without its line feed; `BadInput` where it is not an event."""
     if len(raw) > LINE_MAX:
         raise BadInput(f"an event has more than {LINE_MAX} bytes")
@@ -81,29 +81,29 @@ def read_event(raw: bytes) -> Event:
     kind, moment, summary = data["type"], data["timestamp"], data["summary"]
     if kind not in TYPES or not isinstance(summary, str) or type(moment) not in (int, float):
         raise BadInput(f"an event is one of {', '.join(TYPES)}, with a time in seconds and a text")
-    return Event(kind, float(moment), summary)
+    return LiveEvent(kind, float(moment), summary)
 
 
-def _gate(outcome: Mapping[str, Any]) -> tuple[str, str]:
+def _summarize_gate(outcome: Mapping[str, Any]) -> tuple[str, str]:
     result = outcome["result"]
     action, score = result["action"], result["score"]
     words = action["description"] or f"{action['type']} {action['tool']}"
     risk = "" if score is None else f" (p_fail={score:.2f})"
-    return "gate", f"{spoken(result['decision'])}: {_one_line(words)[: SUMMARY_MAX - 40]}{risk}"
+    return "gate", f"{decision_word(result['decision'])}: {_to_one_line(words)[: SUMMARY_MAX - 40]}{risk}"
 
 
-def _record(outcome: Mapping[str, Any]) -> tuple[str, str]:
+def _summarize_record(outcome: Mapping[str, Any]) -> tuple[str, str]:
     return "record", outcome["summary"]
 
 
-def _seal(outcome: Mapping[str, Any]) -> tuple[str, str]:
+def _summarize_seal(outcome: Mapping[str, Any]) -> tuple[str, str]:
     return "seal", f"Sealed {int(outcome['result']['num_actions'])} actions"
 
 
-_MAKERS = {DECISION: _gate, ACTION: _record, SEAL: _seal}
+_SUMMARIZERS = {DECISION: _summarize_gate, ACTION_KIND: _summarize_record, SEAL_KIND: _summarize_seal}
 
 
-def _one_line(text: str) -> str:
+def _to_one_line(text: str) -> str:
     """Any text as one line of printable characters. It is masked once more: a secret may have stood behind a colour."""
     plain = _COLOUR.sub(" ", text[: 4 * SUMMARY_MAX])
     line = " ".join("".join(one if one.isprintable() else " " for one in plain).split())

@@ -19,7 +19,7 @@ from typing import Any
 
 from aver.capsule.canonical import canonical_bytes
 from aver.errors import BadInput
-from aver.values import dataclass
+from aver.fast_dataclass import dataclass
 
 __all__ = ["ACTION_TYPES", "Action", "Facts"]
 

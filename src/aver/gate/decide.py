@@ -21,18 +21,18 @@ from typing import Literal
 
 from aver.clock import new_id
 from aver.errors import AverError
+from aver.fast_dataclass import dataclass
 from aver.gate.action import Action, Facts
 from aver.gate.decision import Decision, DecisionWord, Estimate, PolicyAnswer, Thresholds
-from aver.gate.effects import Effects, effects_of
-from aver.gate.policy.asking import ask
-from aver.gate.policy.bundle import Bundle
-from aver.gate.policy.circumstances import Circumstances, Target, flattened
-from aver.gate.risk.estimate import History, estimate
-from aver.gate.risk.estimate import reasons as risk_reasons
-from aver.gate.risk.model import State
-from aver.values import dataclass
+from aver.gate.effects.effects import Effects, find_effects
+from aver.gate.policy.bundle import PolicyBundle
+from aver.gate.policy.query import ask_policy
+from aver.gate.policy.question import PolicyQuestion, Target, flatten_arguments
+from aver.gate.risk.estimate import FixHistory, estimate
+from aver.gate.risk.estimate import explain_estimate as risk_reasons
+from aver.gate.risk.model import RiskState
 
-__all__ = ["MAX_RETRIES", "Gate", "circumstances_of", "decide", "refused"]
+__all__ = ["MAX_RETRIES", "Gate", "build_policy_question", "decide", "build_refusal"]
 
 MAX_RETRIES = 3
 """Denials of one and the same action, after which it is abandoned."""
@@ -42,19 +42,19 @@ MAX_RETRIES = 3
 class Gate:
     """What decisions are made by: the rules in force, what was learned here, and the settings."""
 
-    bundle: Bundle | None
+    bundle: PolicyBundle | None
     """None where the rules cannot be used: then nothing passes, and `trouble` says why."""
     trouble: str = ""
     rules_at: str = ""
     """The directory that the rules come from; empty for those that Aver ships."""
-    state: State = field(default_factory=State)
+    state: RiskState = field(default_factory=RiskState)
     thresholds: Thresholds = field(default_factory=Thresholds)
     max_retries: int = MAX_RETRIES
     groups: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Names of agents, by group."""
     trusted: frozenset[str] = frozenset()
     """MCP servers whose word about their own tools is taken."""
-    history: History | None = None
+    history: FixHistory | None = None
 
 
 def decide(action: Action, facts: Facts, gate: Gate, *, gate_id: str | None = None) -> Decision:
@@ -63,38 +63,40 @@ def decide(action: Action, facts: Facts, gate: Gate, *, gate_id: str | None = No
     try:
         digest = action.digest
     except AverError as error:
-        return refused("", gate, gate_id, f"the action cannot be named exactly: {error.message}")
+        return build_refusal("", gate, gate_id, f"the action cannot be named exactly: {error.message}")
     if gate.bundle is None:
-        return refused(digest, gate, gate_id, f"there are no rules to decide by: {gate.trouble}")
+        return build_refusal(digest, gate, gate_id, f"there are no rules to decide by: {gate.trouble}")
     try:
-        effects = effects_of(action, facts, trusted=gate.trusted)
-        found = _estimated(action, facts, effects, gate)
-        question = circumstances_of(action, facts, effects, found, gate)
-        decision = _joined(question, ask(gate.bundle, question), found, facts, gate, digest, gate_id)
+        effects = find_effects(action, facts, trusted=gate.trusted)
+        found = _estimate_risk(action, facts, effects, gate)
+        question = build_policy_question(action, facts, effects, found, gate)
+        decision = _combine_answers(question, ask_policy(gate.bundle, question), found, facts, gate, digest, gate_id)
         return replace(decision, effects=effects)
     except Exception as error:  # noqa: BLE001 - a gate that cannot judge must not let through
         words = error.message if isinstance(error, AverError) else f"{type(error).__name__}: {error}"
-        return refused(digest, gate, gate_id, f"the gate could not judge this: {words[:500]}")
+        return build_refusal(digest, gate, gate_id, f"the gate could not judge this: {words[:500]}")
 
 
-def circumstances_of(action: Action, facts: Facts, effects: Effects, found: Estimate, gate: Gate) -> Circumstances:
+def build_policy_question(
+    action: Action, facts: Facts, effects: Effects, found: Estimate, gate: Gate
+) -> PolicyQuestion:
     """What policy is asked."""
     at = datetime.fromisoformat(facts.now)
     server, tool = effects.server, action.tool
-    return Circumstances(
+    return PolicyQuestion(
         agent=action.caller,
         on_behalf_of=action.on_behalf_of,
         groups=frozenset(group for group, members in gate.groups.items() if action.caller in members),
         action=action.type,
         tool=tool,
         server=server,
-        targets=_targets(action, effects),
+        targets=_list_targets(action, effects),
         effects=effects.classes,
         labels=facts.labels,
         unclear=not effects.is_clear,
-        arguments=flattened(action.arguments),
-        risk=_risk(found, gate.thresholds),
-        score=(_per_mille(found.score), _per_mille(found.low), _per_mille(found.high)),
+        arguments=flatten_arguments(action.arguments),
+        risk=_classify_risk(found, gate.thresholds),
+        score=(_to_per_mille(found.score), _to_per_mille(found.low), _to_per_mille(found.high)),
         observations=found.observations,
         recent=dict(facts.recent),
         weekday=at.isoweekday(),
@@ -102,13 +104,13 @@ def circumstances_of(action: Action, facts: Facts, effects: Effects, found: Esti
     )
 
 
-def _estimated(action: Action, facts: Facts, effects: Effects, gate: Gate) -> Estimate:
+def _estimate_risk(action: Action, facts: Facts, effects: Effects, gate: Gate) -> Estimate:
     places = frozenset(effect.where for effect in effects.effects if effect.where)
     known = effects.classes if effects.is_clear else None
     return estimate(action, facts, gate.state, gate.history, effects=known, places=places)
 
 
-def _targets(action: Action, effects: Effects) -> tuple[Target, ...]:
+def _list_targets(action: Action, effects: Effects) -> tuple[Target, ...]:
     """What the action touches, each once; its tool, where it touches nothing else that has a name."""
     targets: dict[Target, None] = {}
     for effect in effects.effects:
@@ -121,7 +123,7 @@ def _targets(action: Action, effects: Effects) -> tuple[Target, ...]:
     return tuple(targets) or (Target("Tool", action.tool, text=effects.server),)
 
 
-def _risk(found: Estimate, thresholds: Thresholds) -> Literal["low", "unsure", "high"]:
+def _classify_risk(found: Estimate, thresholds: Thresholds) -> Literal["low", "unsure", "high"]:
     if found.high <= thresholds.pass_below:
         return "low"
     if thresholds.skip_above is not None and found.low > thresholds.skip_above:
@@ -129,12 +131,12 @@ def _risk(found: Estimate, thresholds: Thresholds) -> Literal["low", "unsure", "
     return "unsure"
 
 
-def _per_mille(probability: float) -> int:
+def _to_per_mille(probability: float) -> int:
     return round(probability * 1000)
 
 
-def _joined(
-    question: Circumstances,
+def _combine_answers(
+    question: PolicyQuestion,
     answer: PolicyAnswer,
     found: Estimate,
     facts: Facts,
@@ -168,7 +170,7 @@ def _joined(
     )
 
 
-def refused(digest: str, gate: Gate, gate_id: str, reason: str) -> Decision:
+def build_refusal(digest: str, gate: Gate, gate_id: str, reason: str) -> Decision:
     """The decision about an action that is not judged. An empty digest says that it cannot be named exactly."""
     return Decision(
         decision="skip",

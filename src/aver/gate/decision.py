@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Literal, get_args
 
-from aver.values import dataclass
+from aver.fast_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from aver.gate.effects import Effects
-    from aver.gate.risk.features import Measured
+    from aver.gate.effects.effects import Effects
+    from aver.gate.risk.features import MeasuredChange
 
 __all__ = ["DECISIONS", "Decision", "DecisionWord", "Estimate", "PolicyAnswer", "Thresholds"]
 
@@ -32,7 +32,7 @@ class Estimate:
     features: Mapping[str, float] = field(default_factory=dict)
     fixes: tuple[int, ...] = ()
     """What the repository's history answered, in the order in which it was asked."""
-    change: Measured | None = None
+    change: MeasuredChange | None = None
     """What was measured on the action's own diff, if it has one."""
 
 

@@ -11,27 +11,27 @@ from __future__ import annotations
 
 from typing import Any
 
-from aver.capsule.block import of_kind
+from aver.capsule.aver_block import of_kind
 from aver.capsule.model import Capsule, Context, Outcome, Trigger
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput, Exists, NotFound, Refused
-from aver.gate.record import KIND, decision_chain
-from aver.gate.risk.estimate import Outcome as Word
-from aver.gate.risk.estimate import updated
-from aver.gate.risk.model import State
-from aver.gate.risk.state import change_state
+from aver.gate.decision_record import DECISION_KIND, decision_chain
+from aver.gate.risk.estimate import ActionOutcome as Word
+from aver.gate.risk.estimate import learn_outcome
+from aver.gate.risk.model import RiskState
+from aver.gate.risk.state import update_state
 from aver.ledger import Ledger
 
-__all__ = ["FAILURES", "OUTCOME", "find_decision", "record_outcome"]
+__all__ = ["FAILURES", "OUTCOME_KIND", "find_decision", "record_outcome"]
 
-OUTCOME = "gate.outcome"
+OUTCOME_KIND = "gate.outcome"
 FAILURES: tuple[Word, ...] = ("failed", "tests_failed", "reverted", "repaired")
 
 
 def find_decision(ledger: Ledger, gate_id: str) -> dict[str, Any]:
     """The result of a decision's record; it is held to its seal on the way."""
     record = ledger.get(f"gate:{gate_id}")
-    if record is None or record.kind != KIND:
+    if record is None or record.kind != DECISION_KIND:
         raise NotFound(f"there is no decision {ascii(gate_id)[:80]} in this ledger", advice="aver log gate.SESSION")
     result = record.to_dict()["outcome"]["result"]
     if not isinstance(result, dict) or result.get("gate_id") != gate_id:
@@ -61,12 +61,14 @@ def record_outcome(ledger: Ledger, gate_id: str, outcome: Word) -> Sealed:
         ),
     )
     try:
-        sealed = ledger.append(decision_chain(action["session"]), of_kind(draft, OUTCOME), key=f"{OUTCOME}:{gate_id}")
+        sealed = ledger.append(
+            decision_chain(action["session"]), of_kind(draft, OUTCOME_KIND), key=f"{OUTCOME_KIND}:{gate_id}"
+        )
     except Exists as exists:
         raise Refused("ALREADY_KNOWN", f"the outcome of {gate_id} is recorded already") from exists
 
-    def learned(state: State) -> State:
-        return updated(state, features, outcome)
+    def learned(state: RiskState) -> RiskState:
+        return learn_outcome(state, features, outcome)
 
-    change_state(action["workspace"] or ".", learned, ledger.config.home)
+    update_state(action["workspace"] or ".", learned, ledger.config.home)
     return sealed

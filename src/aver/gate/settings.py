@@ -21,16 +21,16 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from aver.capsule.json_document import check_object, int_field
+from aver.config import Config
 from aver.errors import BadInput
+from aver.fast_dataclass import dataclass
 from aver.gate.decide import MAX_RETRIES
 from aver.gate.decision import Thresholds
-from aver.home import Config
-from aver.keys.document import int_field, shape
-from aver.values import dataclass
 
-__all__ = ["Settings", "read_settings"]
+__all__ = ["GateSettings", "read_gate_settings"]
 
-WHERE = "[gate]"
+SECTION = "[gate]"
 
 RETRIES_MAX = 1000
 """Nobody who wants an action abandoned waits longer."""
@@ -42,7 +42,7 @@ _KEYS = frozenset({"policy", "pass_below", "skip_above", "max_retries", "trusted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class GateSettings:
     """The settings in force."""
 
     policy: Path | None = None
@@ -53,49 +53,49 @@ class Settings:
     groups: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
-def read_settings(config: Config) -> Settings:
+def read_gate_settings(config: Config) -> GateSettings:
     """The gate's settings; `BadInput` names what is wrong in them."""
     table = config.gate
-    shape(dict(table), WHERE, frozenset(), _KEYS)
-    return Settings(
-        policy=_policy(table, config.home),
-        thresholds=_thresholds(table),
-        max_retries=int_field(table.get("max_retries", MAX_RETRIES), f"{WHERE} max_retries", low=1, high=RETRIES_MAX),
-        trusted=_names(table.get("trusted_servers", []), "trusted_servers"),
-        groups=_groups(table.get("groups", {})),
+    check_object(dict(table), SECTION, frozenset(), _KEYS)
+    return GateSettings(
+        policy=_read_policy_path(table, config.home),
+        thresholds=_read_thresholds(table),
+        max_retries=int_field(table.get("max_retries", MAX_RETRIES), f"{SECTION} max_retries", low=1, high=RETRIES_MAX),
+        trusted=_read_names(table.get("trusted_servers", []), "trusted_servers"),
+        groups=_read_groups(table.get("groups", {})),
     )
 
 
-def _policy(table: Mapping[str, Any], home: Path) -> Path | None:
+def _read_policy_path(table: Mapping[str, Any], home: Path) -> Path | None:
     given = table.get("policy")
     if given is None:
         return None
     if not isinstance(given, str) or not given or "\0" in given:
-        raise BadInput(f"{WHERE} policy must be the name of a directory")
+        raise BadInput(f"{SECTION} policy must be the name of a directory")
     return home / Path(given).expanduser()
 
 
-def _thresholds(table: Mapping[str, Any]) -> Thresholds:
-    given = {name: _probability(table[name], name) for name in ("pass_below", "skip_above") if name in table}
+def _read_thresholds(table: Mapping[str, Any]) -> Thresholds:
+    given = {name: _read_probability(table[name], name) for name in ("pass_below", "skip_above") if name in table}
     thresholds = Thresholds(**given)
     if thresholds.skip_above is not None and thresholds.skip_above <= thresholds.pass_below:
-        raise BadInput(f"{WHERE} skip_above must be larger than pass_below")
+        raise BadInput(f"{SECTION} skip_above must be larger than pass_below")
     return thresholds
 
 
-def _probability(value: Any, name: str) -> float:
+def _read_probability(value: Any, name: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise BadInput(f"{WHERE} {name} must be a probability: a number from 0 to 1")
+        raise BadInput(f"{SECTION} {name} must be a probability: a number from 0 to 1")
     return float(value)
 
 
-def _groups(table: Any) -> dict[str, frozenset[str]]:
+def _read_groups(table: Any) -> dict[str, frozenset[str]]:
     if not isinstance(table, dict) or len(table) > NAMES_MAX:
-        raise BadInput(f"{WHERE} groups must be a table of at most {NAMES_MAX} lists of names")
-    return {group: _names(members, f"groups.{group}") for group, members in table.items()}
+        raise BadInput(f"{SECTION} groups must be a table of at most {NAMES_MAX} lists of names")
+    return {group: _read_names(members, f"groups.{group}") for group, members in table.items()}
 
 
-def _names(value: Any, name: str) -> frozenset[str]:
+def _read_names(value: Any, name: str) -> frozenset[str]:
     if not isinstance(value, list) or len(value) > NAMES_MAX or not all(isinstance(one, str) for one in value):
-        raise BadInput(f"{WHERE} {name} must be a list of at most {NAMES_MAX} names")
+        raise BadInput(f"{SECTION} {name} must be a list of at most {NAMES_MAX} names")
     return frozenset(value)

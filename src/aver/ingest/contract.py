@@ -22,18 +22,27 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from aver.ingest.deed import Deed
-from aver.surroundings import Surroundings
-from aver.values import dataclass
+from aver.fast_dataclass import dataclass
+from aver.files.user_dirs import UserEnvironment
+from aver.ingest.agent_event import AgentEvent
 
-__all__ = ["RECORD_MAX", "Adapter", "Raw", "Reader", "Source", "Turn", "line_key", "raw"]
+__all__ = [
+    "RECORD_MAX",
+    "Adapter",
+    "RawRecord",
+    "RecordReader",
+    "Source",
+    "TranscriptParser",
+    "line_key",
+    "record_from_bytes",
+]
 
 RECORD_MAX = 64 * 1024 * 1024
 """Bytes of one record that are read. Tools write whole files and pictures into one line; what is larger is kept by its
 digest alone."""
 
 
-class Raw(NamedTuple):
+class RawRecord(NamedTuple):
     """One record as it stands in a transcript: a line without its end, an element of a list, a value in a database.
     `raw` makes one."""
 
@@ -45,11 +54,11 @@ class Raw(NamedTuple):
     size: int
 
 
-def raw(place: str, data: bytes) -> Raw:
-    return Raw(place, data, hashlib.sha256(data).hexdigest(), len(data))
+def record_from_bytes(place: str, data: bytes) -> RawRecord:
+    return RawRecord(place, data, hashlib.sha256(data).hexdigest(), len(data))
 
 
-def line_key(record: Raw) -> str:
+def line_key(record: RawRecord) -> str:
     """The key of a line that has no id of its own: its number, and what it says. If another stands there, after the
     file was replaced, it is not taken for this one."""
     return f"at-{record.place}-{record.sha256[:16]}"
@@ -82,10 +91,10 @@ class Source:
         return f"{self.below}/{self.path.name}" if self.below else self.path.name
 
 
-class Reader(Protocol):
+class RecordReader(Protocol):
     """Reads a source from where it stopped the last time."""
 
-    def __call__(self) -> Iterable[Raw]:
+    def __call__(self) -> Iterable[RawRecord]:
         """The records that are new. A last one that is still being written comes when it is whole."""
         ...
 
@@ -100,14 +109,14 @@ class Reader(Protocol):
         ...
 
 
-class Turn(Protocol):
+class TranscriptParser(Protocol):
     """What has been read so far, and the deeds that it makes."""
 
-    def take(self, raw: Raw) -> Iterable[Deed]:
+    def take(self, raw: RawRecord) -> Iterable[AgentEvent]:
         """The deeds that this record completes, in order. Each names the places of the records that it rests on."""
         ...
 
-    def end(self) -> Iterable[Deed]:
+    def end(self) -> Iterable[AgentEvent]:
         """What was begun and has no end, now that the session is over: calls whose outcome was never learned."""
         ...
 
@@ -120,12 +129,12 @@ class Adapter:
     """Its name: the domain of its chains and the beginning of its keys, such as `claude-code`."""
     title: str
     """Its name for a person: `Claude Code`."""
-    locate: Callable[[Surroundings], Iterable[Source]]
-    read: Callable[[Source], Reader]
-    turn: Callable[[Source], Turn]
-    places: Callable[[Surroundings], Iterable[Path]]
+    locate: Callable[[UserEnvironment], Iterable[Source]]
+    read: Callable[[Source], RecordReader]
+    turn: Callable[[Source], TranscriptParser]
+    places: Callable[[UserEnvironment], Iterable[Path]]
     """The directories below which its transcripts appear, whether or not they exist: to be watched."""
-    deletes_after: Callable[[Surroundings], int | None] = lambda _: None
+    deletes_after: Callable[[UserEnvironment], int | None] = lambda _: None
     """After how many days the tool deletes its transcripts, if it does."""
     rewrites: Callable[[str], bool] = lambda _: False
     """Whether the tool goes on rewriting what stands at a place, such as the title and settings of a conversation: then

@@ -15,7 +15,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-__all__ = ["counted", "from_hunks", "inserted", "marked", "tally", "unified"]
+__all__ = [
+    "count_changed_lines",
+    "diff_from_hunks",
+    "diff_from_insertion",
+    "classify_diff_lines",
+    "format_line_counts",
+    "unified_diff",
+]
 
 LINES_MAX = 20_000
 """Lines of a text that are compared line by line. Longer ones are shown as replaced whole: comparing takes long."""
@@ -27,28 +34,28 @@ looked at, and not counted."""
 
 CONTEXT = 3
 
-_HEADER = re.compile(r"@@ -[0-9]{1,9}(?:,([0-9]{1,9}))? \+[0-9]{1,9}(?:,([0-9]{1,9}))? @@").match
+_match_hunk_header = re.compile(r"@@ -[0-9]{1,9}(?:,([0-9]{1,9}))? \+[0-9]{1,9}(?:,([0-9]{1,9}))? @@").match
 
 
-def unified(path: str, before: str | None, after: str | None) -> str:
+def unified_diff(path: str, before: str | None, after: str | None) -> str:
     """The diff between two texts; None where there was, or is, no file."""
-    old, new = _lines(before), _lines(after)
+    old, new = _split_lines(before), _split_lines(after)
     start = "/dev/null" if before is None else f"a/{path.lstrip('/')}"
     end = "/dev/null" if after is None else f"b/{path.lstrip('/')}"
-    if max(len(old), len(new)) <= LINES_MAX and _pairs(old, new) <= PAIRS_MAX:
-        return _joined(difflib.unified_diff(old, new, start, end, n=CONTEXT, lineterm=""))
+    if max(len(old), len(new)) <= LINES_MAX and _count_equal_pairs(old, new) <= PAIRS_MAX:
+        return _join_lines(difflib.unified_diff(old, new, start, end, n=CONTEXT, lineterm=""))
     removed, added = (f"-{line}" for line in old), (f"+{line}" for line in new)
-    return _joined([f"--- {start}", f"+++ {end}", _header(1, len(old), 1, len(new)), *removed, *added])
+    return _join_lines([f"--- {start}", f"+++ {end}", _hunk_header(1, len(old), 1, len(new)), *removed, *added])
 
 
-def inserted(path: str, line: int, text: str) -> str:
+def diff_from_insertion(path: str, line: int, text: str) -> str:
     """The diff of a text that is put before a line of a file."""
     added = [f"+{one}" for one in text.split("\n")]
     hunk = {"oldStart": line - 1, "oldLines": 0, "newStart": line, "newLines": len(added), "lines": added}
-    return from_hunks(path, [hunk])
+    return diff_from_hunks(path, [hunk])
 
 
-def from_hunks(path: str, hunks: Iterable[Any], *, new_file: bool = False) -> str:
+def diff_from_hunks(path: str, hunks: Iterable[Any], *, new_file: bool = False) -> str:
     """The diff of hunks `{oldStart, oldLines, newStart, newLines, lines}`, as Claude Code keeps them."""
     start = "/dev/null" if new_file else f"a/{path.lstrip('/')}"
     lines = [f"--- {start}", f"+++ b/{path.lstrip('/')}"]
@@ -58,17 +65,17 @@ def from_hunks(path: str, hunks: Iterable[Any], *, new_file: bool = False) -> st
             continue
         texts = [line for line in body if isinstance(line, str)]
         numbers = (hunk.get(name) for name in ("oldStart", "oldLines", "newStart", "newLines"))
-        lines += [_header(*(number if isinstance(number, int) else 0 for number in numbers)), *texts]
-    return _joined(lines) if len(lines) > 2 else ""
+        lines += [_hunk_header(*(number if isinstance(number, int) else 0 for number in numbers)), *texts]
+    return _join_lines(lines) if len(lines) > 2 else ""
 
 
-def counted(diff: str) -> tuple[int, int]:
+def count_changed_lines(diff: str) -> tuple[int, int]:
     """How many lines a unified diff adds and removes. A hunk's header says how many lines are in it, so that a removed
     line that looks like the name of a file is counted, and a name is not."""
     added = removed = old = new = 0
     for line in diff.split("\n"):
         if old <= 0 and new <= 0:
-            if header := _HEADER(line):
+            if header := _match_hunk_header(line):
                 old, new = (1 if count is None else int(count) for count in header.groups())
         elif line.startswith("+"):
             added, new = added + 1, new - 1
@@ -79,7 +86,7 @@ def counted(diff: str) -> tuple[int, int]:
     return added, removed
 
 
-def marked(diff: str) -> Iterator[tuple[str, str]]:
+def classify_diff_lines(diff: str) -> Iterator[tuple[str, str]]:
     """The lines of a diff, each with what it is: `added`, `removed`, `place` (where a hunk begins), `file` (a name) or
     `same`. Within a hunk a line is what its first character says; around hunks, and where tools write none, names are
     told from lines by how they look."""
@@ -87,7 +94,7 @@ def marked(diff: str) -> Iterator[tuple[str, str]]:
     for line in diff.removesuffix("\n").split("\n"):
         inside = old > 0 or new > 0
         sort = {"+": "added", "-": "removed", "@": "place"}.get(line[:1], "same")
-        if not inside and (header := _HEADER(line)):
+        if not inside and (header := _match_hunk_header(line)):
             old, new = (1 if count is None else int(count) for count in header.groups())
         elif not inside and line.startswith(("--- ", "+++ ", "diff ", "index ")):
             sort = "file"
@@ -98,26 +105,26 @@ def marked(diff: str) -> Iterator[tuple[str, str]]:
         yield sort, line
 
 
-def tally(diff: str) -> str:
-    added, removed = counted(diff)
+def format_line_counts(diff: str) -> str:
+    added, removed = count_changed_lines(diff)
     return f"(+{added}/-{removed})"
 
 
-def _pairs(old: list[str], new: list[str]) -> int:
+def _count_equal_pairs(old: list[str], new: list[str]) -> int:
     """How many pairs of like lines there are, as far as `difflib` looks at them."""
     counts = Counter(new)
     popular = len(new) // 100 + 1 if len(new) >= 200 else len(new)
     return sum(count for line in old if (count := counts[line]) <= popular)
 
 
-def _header(old_start: int, old_lines: int, new_start: int, new_lines: int) -> str:
+def _hunk_header(old_start: int, old_lines: int, new_start: int, new_lines: int) -> str:
     return f"@@ -{old_start},{old_lines} +{new_start},{new_lines} @@"
 
 
-def _lines(text: str | None) -> list[str]:
+def _split_lines(text: str | None) -> list[str]:
     return [] if not text else text.removesuffix("\n").split("\n")
 
 
-def _joined(lines: Iterable[str]) -> str:
+def _join_lines(lines: Iterable[str]) -> str:
     text = "\n".join(lines)
     return f"{text}\n" if text else ""

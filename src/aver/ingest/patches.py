@@ -25,10 +25,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from aver.ingest.diffs import unified
-from aver.values import dataclass
+from aver.fast_dataclass import dataclass
+from aver.ingest.diffs import unified_diff
 
-__all__ = ["Patch", "applied", "read_patch"]
+__all__ = ["Patch", "patch_from_changes", "read_patch"]
 
 BEGIN, END = "*** Begin Patch", "*** End Patch"
 _ADD, _DELETE, _UPDATE, _MOVE = "*** Add File: ", "*** Delete File: ", "*** Update File: ", "*** Move to: "
@@ -46,16 +46,16 @@ class Patch:
     """What becomes of which path: `edited`, `wrote` or `deleted`."""
 
 
-class _NoPatch(Exception):
+class _PatchFormatError(Exception):
     """The text breaks the form."""
 
 
 def read_patch(text: str) -> Patch | None:
     """The patch in a text, which may be a command that feeds it to `apply_patch`; None where there is none."""
-    return next((patch for lines in _envelopes(text) if (patch := _patch(lines)) is not None), None)
+    return next((patch for lines in _find_envelopes(text) if (patch := _parse_patch(lines)) is not None), None)
 
 
-def applied(changes: Any, cwd: str = "") -> Patch | None:
+def patch_from_changes(changes: Any, cwd: str = "") -> Patch | None:
     """The changes that Codex says it made, `{path: {type, content | unified_diff, move_path}}`, with their lines; paths
     below `cwd` relative to it. None where it says none."""
     if not isinstance(changes, Mapping):
@@ -64,13 +64,13 @@ def applied(changes: Any, cwd: str = "") -> Patch | None:
     done: list[tuple[str, str]] = []
     for path, change in sorted(changes.items()):
         if isinstance(change, Mapping):
-            diff, of_file = _applied(_below(path, cwd), change, cwd)
+            diff, of_file = _convert_change(_relative_path(path, cwd), change, cwd)
             diffs.append(diff)
             done += of_file
     return Patch("".join(diffs), tuple(done)) if done else None
 
 
-def _envelopes(text: str) -> Iterator[list[str]]:
+def _find_envelopes(text: str) -> Iterator[list[str]]:
     """The lines between the marks: to the last end, as a file may hold the mark too; else to the first, as a command
     may hold two patches."""
     if BEGIN not in text:
@@ -87,20 +87,20 @@ def _envelopes(text: str) -> Iterator[list[str]]:
         yield [line.removesuffix("\r") for line in lines[start:end]]
 
 
-def _patch(lines: list[str]) -> Patch | None:
+def _parse_patch(lines: list[str]) -> Patch | None:
     diffs: list[str] = []
     changes: list[tuple[str, str]] = []
     try:
-        for header, body in _files(lines):
-            diff, of_file = _file(header, body)
+        for header, body in _split_files(lines):
+            diff, of_file = _parse_file(header, body)
             diffs.append(diff)
             changes += of_file
-    except _NoPatch:
+    except _PatchFormatError:
         return None
     return Patch("".join(diffs), tuple(changes)) if changes else None
 
 
-def _files(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
+def _split_files(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
     """Each file's header, and what follows it."""
     header, body = "", list[str]()
     for line in lines:
@@ -111,47 +111,47 @@ def _files(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
         elif header:
             body.append(line)
         elif line.strip() and not line.startswith(_ENVIRONMENT):
-            raise _NoPatch
+            raise _PatchFormatError
     if header:
         yield header, body
 
 
-def _file(header: str, body: list[str]) -> tuple[str, list[tuple[str, str]]]:
+def _parse_file(header: str, body: list[str]) -> tuple[str, list[tuple[str, str]]]:
     kind, path = header[: header.index(": ") + 2], header.partition(": ")[2].strip()
     if not path:
-        raise _NoPatch
+        raise _PatchFormatError
     if kind == _ADD:
-        return _added(path, body), [("wrote", path)]
+        return _added_file_diff(path, body), [("wrote", path)]
     if kind == _DELETE:
-        return _names(path, None), [("deleted", path)]
+        return _file_header(path, None), [("deleted", path)]
     target = path
     if body and body[0].startswith(_MOVE):
         target = body.pop(0).removeprefix(_MOVE).strip() or path
-    return _names(path, target) + "".join(_hunks(body)), _moved(path, target)
+    return _file_header(path, target) + "".join(_convert_hunks(body)), _path_changes(path, target)
 
 
-def _added(path: str, body: list[str]) -> str:
+def _added_file_diff(path: str, body: list[str]) -> str:
     if not all(line.startswith("+") for line in body if line):
-        raise _NoPatch
-    return unified(path, None, "".join(f"{line[1:]}\n" for line in body if line)) or _names(None, path)
+        raise _PatchFormatError
+    return unified_diff(path, None, "".join(f"{line[1:]}\n" for line in body if line)) or _file_header(None, path)
 
 
-def _hunks(body: list[str]) -> Iterator[str]:
+def _convert_hunks(body: list[str]) -> Iterator[str]:
     place, lines = "", list[str]()
     for line in body:
         if line == "@@" or line.startswith("@@ "):
-            yield _hunk(place, lines)
+            yield _format_hunk(place, lines)
             place, lines = line[3:].strip(), []
         elif line.startswith((" ", "+", "-")):
             lines.append(line)
         elif not line:
             lines.append(" ")  # Models leave the space of an empty line of context out, and Codex takes that.
         elif line.strip() != _END_OF_FILE:
-            raise _NoPatch
-    yield _hunk(place, lines)
+            raise _PatchFormatError
+    yield _format_hunk(place, lines)
 
 
-def _hunk(place: str, lines: list[str]) -> str:
+def _format_hunk(place: str, lines: list[str]) -> str:
     if not lines:
         return ""
     old = sum(not line.startswith("+") for line in lines)
@@ -159,7 +159,7 @@ def _hunk(place: str, lines: list[str]) -> str:
     return "\n".join([f"@@ -0,{old} +0,{new} @@ {place}".rstrip(), *lines, ""])
 
 
-def _applied(path: str, change: Mapping[str, Any], cwd: str) -> tuple[str, list[tuple[str, str]]]:
+def _convert_change(path: str, change: Mapping[str, Any], cwd: str) -> tuple[str, list[tuple[str, str]]]:
     kind, body = change.get("type"), change
     # Versions of 2025 wrote {"add": {...}}, later ones {"type": "add", ...}.
     for name in ("add", "delete", "update"):
@@ -168,29 +168,29 @@ def _applied(path: str, change: Mapping[str, Any], cwd: str) -> tuple[str, list[
     content = body.get("content")
     content = content if isinstance(content, str) else ""
     if kind == "add":
-        return unified(path, None, content) or _names(None, path), [("wrote", path)]
+        return unified_diff(path, None, content) or _file_header(None, path), [("wrote", path)]
     if kind == "delete":
-        return unified(path, content, None) or _names(path, None), [("deleted", path)]
+        return unified_diff(path, content, None) or _file_header(path, None), [("deleted", path)]
     moved = body.get("move_path")
-    target = _below(moved, cwd) if isinstance(moved, str) and moved else path
+    target = _relative_path(moved, cwd) if isinstance(moved, str) and moved else path
     hunks = body.get("unified_diff")
     hunks = hunks if isinstance(hunks, str) else ""
     if hunks and not hunks.endswith("\n"):
         hunks += "\n"
-    return (hunks if hunks.startswith("--- ") else _names(path, target) + hunks), _moved(path, target)
+    return (hunks if hunks.startswith("--- ") else _file_header(path, target) + hunks), _path_changes(path, target)
 
 
-def _moved(path: str, target: str) -> list[tuple[str, str]]:
+def _path_changes(path: str, target: str) -> list[tuple[str, str]]:
     return [("edited", path)] if target == path else [("deleted", path), ("wrote", target)]
 
 
-def _names(old: str | None, new: str | None) -> str:
+def _file_header(old: str | None, new: str | None) -> str:
     start = "/dev/null" if old is None else f"a/{old.lstrip('/')}"
     end = "/dev/null" if new is None else f"b/{new.lstrip('/')}"
     return f"--- {start}\n+++ {end}\n"
 
 
-def _below(path: str, cwd: str) -> str:
+def _relative_path(path: str, cwd: str) -> str:
     base = cwd.rstrip("/\\")
     inside = path[len(base) + 1 :] if base and path.startswith((f"{base}/", f"{base}\\")) else ""
     return inside or path

@@ -6,16 +6,16 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
-__all__ = ["from_ms", "ms_between", "utc"]
+__all__ = ["utc_from_ms", "ms_between", "to_utc"]
 
 
-def utc(text: Any) -> str | None:
+def to_utc(text: Any) -> str | None:
     """A time in ISO 8601, in UTC as `+00:00`; None where it is no time. One without a zone is UTC: tools mean that."""
-    return _utc(text) if isinstance(text, str) else None
+    return _parse_utc(text) if isinstance(text, str) else None
 
 
 @lru_cache(maxsize=64)
-def _utc(text: str) -> str | None:
+def _parse_utc(text: str) -> str | None:
     """A few are remembered: the same time is asked for again and again on a record's way."""
     try:
         moment = datetime.fromisoformat(text)
@@ -24,7 +24,7 @@ def _utc(text: str) -> str | None:
         return None
 
 
-def from_ms(milliseconds: Any) -> str | None:
+def utc_from_ms(milliseconds: Any) -> str | None:
     """Milliseconds since 1970 as a time; None where they are none."""
     if not isinstance(milliseconds, int | float) or isinstance(milliseconds, bool):
         return None

@@ -18,19 +18,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from aver.errors import BadInput
-from aver.install.document import Format
-from aver.surroundings import Surroundings, user_data
+from aver.files.user_dirs import UserEnvironment, user_data_dir
+from aver.install.edit import SettingsFormat
 
-__all__ = ["CLIENTS", "Place", "Surroundings", "places"]
+__all__ = ["CLIENTS", "ServerPlace", "UserEnvironment", "server_places"]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ServerPlace:
     """One file in which a client looks for MCP servers."""
 
     client: str
     path: Path
-    form: Format
+    form: SettingsFormat
     servers: tuple[str, ...]
     """Where in the file the servers stand, by their names."""
     names_type: bool = False
@@ -41,7 +41,7 @@ class Place:
     """What the client puts the open folder's path in place of; empty where it starts servers in that folder."""
 
 
-def places(client: str, around: Surroundings) -> list[Place]:
+def server_places(client: str, around: UserEnvironment) -> list[ServerPlace]:
     """The files of a client that are to be changed: of the user, or of the project."""
     found = CLIENTS[client](around)
     if not found:
@@ -49,25 +49,25 @@ def places(client: str, around: Surroundings) -> list[Place]:
     return [replace(place, shared=around.project is not None) for place in found]
 
 
-def _claude_code(around: Surroundings) -> list[Place]:
+def _claude_code_places(around: UserEnvironment) -> list[ServerPlace]:
     home = Path(around.environment.get("CLAUDE_CONFIG_DIR") or around.home)
     path = home / ".claude.json" if around.project is None else around.project / ".mcp.json"
-    return [Place("claude-code", path, "json", ("mcpServers",), names_type=True)]
+    return [ServerPlace("claude-code", path, "json", ("mcpServers",), names_type=True)]
 
 
-def _codex(around: Surroundings) -> list[Place]:
+def _codex_places(around: UserEnvironment) -> list[ServerPlace]:
     home = Path(around.environment.get("CODEX_HOME") or around.home / ".codex")
     directory = home if around.project is None else around.project / ".codex"
-    return [Place("codex", directory / "config.toml", "toml", ("mcp_servers",))]
+    return [ServerPlace("codex", directory / "config.toml", "toml", ("mcp_servers",))]
 
 
-def _cursor(around: Surroundings) -> list[Place]:
+def _cursor_places(around: UserEnvironment) -> list[ServerPlace]:
     base = around.home if around.project is None else around.project
     workspace = "" if around.project is None else "${workspaceFolder}"
-    return [Place("cursor", base / ".cursor" / "mcp.json", "jsonc", ("mcpServers",), workspace=workspace)]
+    return [ServerPlace("cursor", base / ".cursor" / "mcp.json", "jsonc", ("mcpServers",), workspace=workspace)]
 
 
-def _cline(around: Surroundings) -> list[Place]:
+def _cline_places(around: UserEnvironment) -> list[ServerPlace]:
     if around.project is not None:
         return []
     name = "cline_mcp_settings.json"
@@ -75,21 +75,21 @@ def _cline(around: Surroundings) -> list[Place]:
         paths = [Path(given)]
     else:
         own = around.home / ".cline" / "data" / "settings"
-        stored = user_data(around, "Code") / "globalStorage" / "saoudrizwan.claude-dev" / "settings"
+        stored = user_data_dir(around, "Code") / "globalStorage" / "saoudrizwan.claude-dev" / "settings"
         paths = [directory / name for directory in (own, stored) if directory.is_dir()] or [own / name]
-    return [Place("cline", path, "json", ("mcpServers",)) for path in paths]
+    return [ServerPlace("cline", path, "json", ("mcpServers",)) for path in paths]
 
 
-def _vscode(around: Surroundings) -> list[Place]:
-    directory = user_data(around, "Code") if around.project is None else around.project / ".vscode"
+def _vscode_places(around: UserEnvironment) -> list[ServerPlace]:
+    directory = user_data_dir(around, "Code") if around.project is None else around.project / ".vscode"
     path = directory / "mcp.json"
-    return [Place("vscode", path, "jsonc", ("servers",), names_type=True, workspace="${workspaceFolder}")]
+    return [ServerPlace("vscode", path, "jsonc", ("servers",), names_type=True, workspace="${workspaceFolder}")]
 
 
-CLIENTS: Mapping[str, Callable[[Surroundings], list[Place]]] = {
-    "claude-code": _claude_code,
-    "codex": _codex,
-    "cursor": _cursor,
-    "cline": _cline,
-    "vscode": _vscode,
+CLIENTS: Mapping[str, Callable[[UserEnvironment], list[ServerPlace]]] = {
+    "claude-code": _claude_code_places,
+    "codex": _codex_places,
+    "cursor": _cursor_places,
+    "cline": _cline_places,
+    "vscode": _vscode_places,
 }

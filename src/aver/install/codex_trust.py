@@ -10,26 +10,28 @@ import re
 from collections.abc import Mapping
 
 from aver.errors import AverError
-from aver.install.entries import SettingsFile, standing_in
 from aver.install.hook_places import HookList
+from aver.install.settings_file import SettingsFile, read_entry
 
-__all__ = ["not_trusted"]
+__all__ = ["find_untrusted_events"]
 
 
-def not_trusted(place: HookList, found: Mapping[str, int]) -> list[str]:
+def find_untrusted_events(place: HookList, found: Mapping[str, int]) -> list[str]:
     """The events whose hook is not trusted or switched off, of those that stand in the file; each with its place in the
     event's list."""
     try:
-        state = standing_in(SettingsFile(place.path.with_name("config.toml"), "toml"), ("hooks", "state"))
+        state = read_entry(SettingsFile(place.path.with_name("config.toml"), "toml"), ("hooks", "state"))
     except AverError:
         return list(found)
     known = state if isinstance(state, dict) else {}
-    return [event for event, at in found.items() if not _is_trusted(known.get(f"{place.path}:{_label(event)}:{at}:0"))]
+    return [
+        event for event, at in found.items() if not _is_trusted(known.get(f"{place.path}:{_snake_case(event)}:{at}:0"))
+    ]
 
 
 def _is_trusted(state: object) -> bool:
     return isinstance(state, dict) and bool(state.get("trusted_hash")) and state.get("enabled") is not False
 
 
-def _label(event: str) -> str:
+def _snake_case(event: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", event).lower()

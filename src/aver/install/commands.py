@@ -8,10 +8,10 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["hook_command", "is_hook_command", "this_aver"]
+__all__ = ["hook_command", "is_hook_command", "aver_command"]
 
 
-def this_aver() -> list[str]:
+def aver_command() -> list[str]:
     """The command that starts this Aver. Never with the folder it is started in on the import path: a repository could
     bring an `aver.py`."""
     script = Path(sys.executable).with_name("aver")
@@ -20,7 +20,7 @@ def this_aver() -> list[str]:
 
 def hook_command(tool: str, event: str, environment: Mapping[str, str]) -> str:
     """What a tool's shell runs for a hook. A ledger's URL is not put there: it may hold a password."""
-    words = shlex.join([*this_aver(), "hook", tool, event])
+    words = shlex.join([*aver_command(), "hook", tool, event])
     home = environment.get("AVER_HOME")
     return f"AVER_HOME={shlex.quote(os.path.abspath(home))} {words}" if home else words
 

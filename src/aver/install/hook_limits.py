@@ -11,54 +11,54 @@ from pathlib import Path
 from typing import Any
 
 from aver.errors import AverError
-from aver.install.codex_trust import not_trusted
-from aver.install.entries import Key, SettingsFile, standing_in
+from aver.install.codex_trust import find_untrusted_events
 from aver.install.hook_places import HookList
+from aver.install.settings_file import EntryPath, SettingsFile, read_entry
 
-__all__ = ["limits"]
+__all__ = ["find_limits"]
 
-MANAGED = (
+MANAGED_SETTINGS = (
     Path("/etc/claude-code/managed-settings.json"),
     Path("/Library/Application Support/ClaudeCode/managed-settings.json"),
 )
 """Where whoever looks after a machine puts settings of Claude Code that its users cannot change."""
 
-_EVERY = (None, "", "*", ".*")
+_MATCH_ALL = (None, "", "*", ".*")
 
 
-def limits(place: HookList, found: Mapping[str, tuple[int, Any]]) -> Iterator[str]:
+def find_limits(place: HookList, found: Mapping[str, tuple[int, Any]]) -> Iterator[str]:
     """What keeps hooks of ours from their work. They are given by their events: each its place in the list, and what
     stands there."""
     if place.client == "claude-code":
-        yield from _switched_off(place.path)
+        yield from _find_disabled(place.path)
     elif place.client == "codex":
-        yield from _left_out(place, found)
+        yield from _find_untrusted(place, found)
     for event, (_, item) in found.items():
-        yield from (f"{event} {why}" for why in _narrowed(item))
+        yield from (f"{event} {why}" for why in _find_restrictions(item))
 
 
-def _switched_off(settings: Path) -> Iterator[str]:
-    if _setting(SettingsFile(settings, "json"), ("disableAllHooks",)) is True:
+def _find_disabled(settings: Path) -> Iterator[str]:
+    if _read_setting(SettingsFile(settings, "json"), ("disableAllHooks",)) is True:
         yield f"Claude Code runs no hooks: {settings} says disableAllHooks"
-    for path in MANAGED:
+    for path in MANAGED_SETTINGS:
         for name in ("disableAllHooks", "allowManagedHooksOnly"):
-            if _setting(SettingsFile(path, "json"), (name,)) is True:
+            if _read_setting(SettingsFile(path, "json"), (name,)) is True:
                 yield f"Claude Code does not run hooks of yours: {path} says {name}"
 
 
-def _left_out(place: HookList, found: Mapping[str, tuple[int, Any]]) -> Iterator[str]:
+def _find_untrusted(place: HookList, found: Mapping[str, tuple[int, Any]]) -> Iterator[str]:
     config = place.path.with_name("config.toml")
     for name in ("hooks", "codex_hooks"):
-        if _setting(SettingsFile(config, "toml"), ("features", name)) is False:
+        if _read_setting(SettingsFile(config, "toml"), ("features", name)) is False:
             yield f"Codex runs no hooks: {config} says {name} = false under [features]"
-    left = not_trusted(place, {event: at for event, (at, _) in found.items()})
+    left = find_untrusted_events(place, {event: at for event, (at, _) in found.items()})
     if left:
         yield f"Codex does not run what it does not trust: start it and enter /hooks ({', '.join(left)})"
 
 
-def _narrowed(item: Any) -> Iterator[str]:
+def _find_restrictions(item: Any) -> Iterator[str]:
     """What is wrong with an item that starts the right command."""
-    if item.get("matcher") not in _EVERY:
+    if item.get("matcher") not in _MATCH_ALL:
         yield f"runs only for {item['matcher']!r}, not for every tool"
     inner = item.get("hooks")
     for one in inner if isinstance(inner, list) else [item]:
@@ -72,8 +72,8 @@ def _narrowed(item: Any) -> Iterator[str]:
             yield f"is a {one['type']!r}, and no command is run"
 
 
-def _setting(file: SettingsFile, key: Key) -> Any:
+def _read_setting(file: SettingsFile, key: EntryPath) -> Any:
     try:
-        return standing_in(file, key)
+        return read_entry(file, key)
     except AverError:  # The client cannot read it, either.
         return None

@@ -21,17 +21,17 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from aver.fast_dataclass import dataclass
+from aver.files.user_dirs import UserEnvironment
 from aver.install.commands import is_hook_command
-from aver.install.document import Format
-from aver.surroundings import Surroundings
-from aver.values import dataclass
+from aver.install.edit import SettingsFormat
 
-__all__ = ["HOOK_CLIENTS", "HookFiles", "HookList", "Notify", "Place", "hook_places"]
+__all__ = ["HOOK_CLIENTS", "HookFiles", "HookList", "NotifyCommand", "HookPlace", "hook_places"]
 
-SECONDS = 60
+HOOK_SECONDS = 60
 """How long a hook may take, for clients that ask. It takes a fraction of one; a ledger's lock is waited for longer."""
 
-LAST_SECONDS = 3
+SESSION_END_SECONDS = 3
 """The same for Codex at the end of a session."""
 
 VERSION_SECONDS = 20.0
@@ -40,20 +40,20 @@ VERSION_SECONDS = 20.0
 HOOKS_SINCE = (0, 124)
 """The first Codex whose hooks are on without being asked for."""
 
-_CLAUDE_CODE = (
+_CLAUDE_CODE_EVENTS = (
     *("PreToolUse", "PostToolUse", "PostToolUseFailure", "SessionStart", "UserPromptSubmit", "SubagentStop"),
     *("PreCompact", "Stop", "SessionEnd"),
 )
-_CODEX = (
+_CODEX_EVENTS = (
     *("PreToolUse", "PostToolUse", "SessionStart", "UserPromptSubmit", "SubagentStop", "PreCompact", "Stop"),
     "SessionEnd",
 )
-_CURSOR = (
+_CURSOR_EVENTS = (
     *("preToolUse", "beforeShellExecution", "beforeMCPExecution", "beforeReadFile", "postToolUse"),
     *("postToolUseFailure", "afterFileEdit", "sessionStart", "beforeSubmitPrompt", "subagentStop", "preCompact"),
     *("stop", "sessionEnd"),
 )
-_CLINE = (
+_CLINE_EVENTS = (
     *("PreToolUse", "PostToolUse", "TaskStart", "TaskResume", "TaskComplete", "TaskCancel", "UserPromptSubmit"),
     *("PreCompact", "TaskError", "SessionShutdown"),
 )
@@ -66,7 +66,7 @@ class HookList:
 
     client: str
     path: Path
-    form: Format
+    form: SettingsFormat
     events: tuple[str, ...]
     made: Callable[[str, str], dict[str, Any]]
     """The item for an event and a command."""
@@ -98,7 +98,7 @@ class HookFiles:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Notify:
+class NotifyCommand:
     """One command that is told of each turn's end: a setting of its own in a TOML file."""
 
     client: str
@@ -106,75 +106,81 @@ class Notify:
     name: str = "notify"
 
 
-Place = HookList | HookFiles | Notify
+HookPlace = HookList | HookFiles | NotifyCommand
 
 
-def hook_places(client: str, around: Surroundings) -> list[Place]:
+def hook_places(client: str, around: UserEnvironment) -> list[HookPlace]:
     """Where a client's hooks are put: the first. In the others an earlier version of the client looked for them."""
     find = HOOK_CLIENTS.get(client)
     return [] if find is None or around.project is not None else list(find(around))
 
 
-def _claude_code(around: Surroundings) -> Iterator[Place]:
+def _claude_code_places(around: UserEnvironment) -> Iterator[HookPlace]:
     home = Path(around.environment.get("CLAUDE_CONFIG_DIR") or around.home / ".claude")
     yield HookList(
-        client="claude-code", path=home / "settings.json", form="json", events=_CLAUDE_CODE, made=_matched_group
+        client="claude-code",
+        path=home / "settings.json",
+        form="json",
+        events=_CLAUDE_CODE_EVENTS,
+        made=_claude_code_item,
     )
 
 
-def _codex(around: Surroundings) -> Iterator[Place]:
+def _codex_places(around: UserEnvironment) -> Iterator[HookPlace]:
     home = Path(around.environment.get("CODEX_HOME") or around.home / ".codex")
-    version = _version_of("codex", around.environment)
-    notify = Notify(client="codex", path=home / "config.toml")
-    hooks = HookList(client="codex", path=home / "hooks.json", form="json", events=_CODEX, made=_quick_group)
+    version = _program_version("codex", around.environment)
+    notify = NotifyCommand(client="codex", path=home / "config.toml")
+    hooks = HookList(client="codex", path=home / "hooks.json", form="json", events=_CODEX_EVENTS, made=_codex_item)
     yield from (notify, hooks) if version is not None and version < HOOKS_SINCE else (hooks, notify)
 
 
-def _cursor(around: Surroundings) -> Iterator[Place]:
+def _cursor_places(around: UserEnvironment) -> Iterator[HookPlace]:
     path = around.home / ".cursor" / "hooks.json"
     blank = '{\n  "version": 1\n}\n'
-    yield HookList(client="cursor", path=path, form="json", events=_CURSOR, made=_command, blank=blank)
+    yield HookList(client="cursor", path=path, form="json", events=_CURSOR_EVENTS, made=_cursor_item, blank=blank)
 
 
-def _cline(around: Surroundings) -> Iterator[Place]:
+def _cline_places(around: UserEnvironment) -> Iterator[HookPlace]:
     """The editor's extension asks the system for the folder for documents. Sessions, which the command line and later
     extensions run, look in `Documents` whatever that is called, and in a directory of their own."""
-    documents = _documents(around)
+    documents = _documents_directory(around)
     directories = [documents / "Cline" / "Hooks"]
     if documents != around.home / "Documents":
         directories.append(Path(around.environment.get("CLINE_DIR") or around.home / ".cline") / "hooks")
-    yield HookFiles(client="cline", directories=tuple(directories), events=_CLINE)
+    yield HookFiles(client="cline", directories=tuple(directories), events=_CLINE_EVENTS)
 
 
-HOOK_CLIENTS: Mapping[str, Callable[[Surroundings], Iterator[Place]]] = {
-    "claude-code": _claude_code,
-    "codex": _codex,
-    "cursor": _cursor,
-    "cline": _cline,
+HOOK_CLIENTS: Mapping[str, Callable[[UserEnvironment], Iterator[HookPlace]]] = {
+    "claude-code": _claude_code_places,
+    "codex": _codex_places,
+    "cursor": _cursor_places,
+    "cline": _cline_places,
 }
 
-_BY_TOOL = frozenset({"PreToolUse", "PostToolUse", "PostToolUseFailure"})
+_TOOL_EVENTS = frozenset({"PreToolUse", "PostToolUse", "PostToolUseFailure"})
 
 
-def _matched_group(event: str, command: str) -> dict[str, Any]:
-    return {"matcher": "*", **_group(event, command)} if event in _BY_TOOL else _group(event, command)
+def _claude_code_item(event: str, command: str) -> dict[str, Any]:
+    return (
+        {"matcher": "*", **_command_group(event, command)} if event in _TOOL_EVENTS else _command_group(event, command)
+    )
 
 
-def _group(event: str, command: str) -> dict[str, Any]:
-    return {"hooks": [{"type": "command", "command": command, "timeout": SECONDS}]}
+def _command_group(event: str, command: str) -> dict[str, Any]:
+    return {"hooks": [{"type": "command", "command": command, "timeout": HOOK_SECONDS}]}
 
 
-def _quick_group(event: str, command: str) -> dict[str, Any]:
+def _codex_item(event: str, command: str) -> dict[str, Any]:
     """Codex waits for the end of a session no longer, and complains where more is asked for."""
-    seconds = LAST_SECONDS if event == "SessionEnd" else SECONDS
+    seconds = SESSION_END_SECONDS if event == "SessionEnd" else HOOK_SECONDS
     return {"hooks": [{"type": "command", "command": command, "timeout": seconds}]}
 
 
-def _command(event: str, command: str) -> dict[str, Any]:
-    return {"command": command, "timeout": SECONDS}
+def _cursor_item(event: str, command: str) -> dict[str, Any]:
+    return {"command": command, "timeout": HOOK_SECONDS}
 
 
-def _version_of(program: str, environment: Mapping[str, str]) -> tuple[int, int] | None:
+def _program_version(program: str, environment: Mapping[str, str]) -> tuple[int, int] | None:
     """The version that an installed program says it is; None where there is none, or it does not say."""
     path = shutil.which(program, path=environment.get("PATH", ""))
     if path is None:
@@ -189,7 +195,7 @@ def _version_of(program: str, environment: Mapping[str, str]) -> tuple[int, int]
     return None if found is None else (int(found[1]), int(found[2]))
 
 
-def _documents(around: Surroundings) -> Path:
+def _documents_directory(around: UserEnvironment) -> Path:
     """The folder for documents, which may have another name in another language."""
     usual = around.home / "Documents"
     if around.platform in ("darwin", "win32"):

@@ -1,12 +1,12 @@
 """Who signs: the key ring, the key store, signers and signed statements. Importing it loads no cryptography."""
 
 from aver.keys.algorithms import fingerprint, verify_ed25519, verify_ml_dsa_65
-from aver.keys.exchange import export_document, load_seed_signer, read_keys
+from aver.keys.exchange import build_key_export, load_seed_signer, read_public_keys
 from aver.keys.identity import LEDGER, PURPOSES, check_identity, default_purpose
 from aver.keys.public_key import PublicKey
 from aver.keys.ring import Ring, RingEntry
 from aver.keys.rotation import check_rotation
-from aver.keys.signer import SeedSigner
+from aver.keys.signers import SeedSigner, StoreSigner
 from aver.keys.statement import (
     SignatureResult,
     Statement,
@@ -16,13 +16,12 @@ from aver.keys.statement import (
     sign_statement,
     statement_bytes,
 )
-from aver.keys.store import Imported, KeyStore, Rotation
-from aver.keys.store_signer import StoreSigner
+from aver.keys.store import ImportedKeys, KeyStore, Rotation
 
 __all__ = [
     "LEDGER",
     "PURPOSES",
-    "Imported",
+    "ImportedKeys",
     "KeyStore",
     "PublicKey",
     "Ring",
@@ -38,10 +37,10 @@ __all__ = [
     "check_rotation",
     "check_statement",
     "default_purpose",
-    "export_document",
+    "build_key_export",
     "fingerprint",
     "load_seed_signer",
-    "read_keys",
+    "read_public_keys",
     "sign_statement",
     "statement_bytes",
     "verify_ed25519",

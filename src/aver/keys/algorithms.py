@@ -28,10 +28,10 @@ __all__ = [
     "SEED_BYTES",
     "ed25519_from_seed",
     "fingerprint",
-    "is_ed25519_text",
-    "is_ml_dsa_65_text",
+    "is_ed25519_signature_hex",
+    "is_ml_dsa_65_signature_hex",
     "is_prime_order_point",
-    "lower_hex",
+    "hex_pattern",
     "ml_dsa_65_from_seed",
     "sign_ed25519",
     "verify_ed25519",
@@ -49,21 +49,21 @@ PARSED_KEYS_KEPT = 64
 """Parsed ML-DSA public keys kept for the next record; a chain has a handful of signers."""
 
 
-def lower_hex(size: int) -> re.Pattern[str]:
+def hex_pattern(size: int) -> re.Pattern[str]:
     """What `size` bytes look like: lower-case hex, no spaces, of the exact length."""
     return re.compile(rf"[0-9a-f]{{{2 * size}}}")
 
 
-_ED25519_SIGNATURE = lower_hex(ED25519_SIGNATURE_BYTES)
-_ML_DSA_65_SIGNATURE = lower_hex(ML_DSA_65_SIGNATURE_BYTES)
+_ED25519_SIGNATURE = hex_pattern(ED25519_SIGNATURE_BYTES)
+_ML_DSA_65_SIGNATURE = hex_pattern(ML_DSA_65_SIGNATURE_BYTES)
 
 
-def is_ed25519_text(signature: str) -> bool:
+def is_ed25519_signature_hex(signature: str) -> bool:
     """Whether this is how an Ed25519 signature is written, whoever made it."""
     return _ED25519_SIGNATURE.fullmatch(signature) is not None
 
 
-def is_ml_dsa_65_text(signature: str) -> bool:
+def is_ml_dsa_65_signature_hex(signature: str) -> bool:
     """The same for ML-DSA-65."""
     return _ML_DSA_65_SIGNATURE.fullmatch(signature) is not None
 
@@ -74,14 +74,14 @@ def fingerprint(public_hex: str) -> str:
 
 
 @cache
-def _sodium() -> Any:
+def _load_sodium() -> Any:
     import nacl.bindings
 
     return nacl.bindings
 
 
 @cache
-def _bad_signature() -> type[Exception]:
+def _load_signature_error() -> type[Exception]:
     from nacl.exceptions import BadSignatureError
 
     return BadSignatureError
@@ -91,12 +91,12 @@ def ed25519_from_seed(seed: bytes) -> tuple[bytes, bytes]:
     """`(public, secret)` of a 32-byte seed; `secret` is what `sign_ed25519` takes."""
     if len(seed) != SEED_BYTES:
         raise BadInput(f"an Ed25519 seed has {SEED_BYTES} bytes, not {len(seed)}")
-    public, secret = _sodium().crypto_sign_seed_keypair(seed)
+    public, secret = _load_sodium().crypto_sign_seed_keypair(seed)
     return public, secret
 
 
 def sign_ed25519(secret: bytes, message: bytes) -> str:
-    signed: bytes = _sodium().crypto_sign(message, secret)
+    signed: bytes = _load_sodium().crypto_sign(message, secret)
     return signed[:ED25519_SIGNATURE_BYTES].hex()
 
 
@@ -108,15 +108,15 @@ def verify_ed25519(public: bytes, message: bytes, signature_hex: str) -> bool:
     if _ED25519_SIGNATURE.fullmatch(signature_hex) is None:
         return False
     try:
-        _sodium().crypto_sign_open(bytes.fromhex(signature_hex) + message, public)
-    except _bad_signature():
+        _load_sodium().crypto_sign_open(bytes.fromhex(signature_hex) + message, public)
+    except _load_signature_error():
         return False
     return True
 
 
 def is_prime_order_point(public: bytes) -> bool:
     """Whether these bytes are what an honest Ed25519 key pair has as its public half."""
-    return len(public) == ED25519_PUBLIC_BYTES and bool(_sodium().crypto_core_ed25519_is_valid_point(public))
+    return len(public) == ED25519_PUBLIC_BYTES and bool(_load_sodium().crypto_core_ed25519_is_valid_point(public))
 
 
 def ml_dsa_65_from_seed(seed: bytes) -> tuple[bytes, MLDSA65PrivateKey]:
@@ -130,7 +130,7 @@ def ml_dsa_65_from_seed(seed: bytes) -> tuple[bytes, MLDSA65PrivateKey]:
 
 
 @lru_cache(maxsize=PARSED_KEYS_KEPT)
-def _parsed_ml_dsa_65(public: bytes) -> MLDSA65PublicKey:
+def _parse_ml_dsa_65_key(public: bytes) -> MLDSA65PublicKey:
     from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA65PublicKey
 
     return MLDSA65PublicKey.from_public_bytes(public)
@@ -145,7 +145,7 @@ def verify_ml_dsa_65(public: bytes, message: bytes, signature_hex: str) -> bool:
     from cryptography.exceptions import InvalidSignature
 
     try:
-        _parsed_ml_dsa_65(public).verify(bytes.fromhex(signature_hex), message)
+        _parse_ml_dsa_65_key(public).verify(bytes.fromhex(signature_hex), message)
     except (InvalidSignature, ValueError):
         return False
     return True

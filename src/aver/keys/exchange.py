@@ -19,31 +19,31 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from aver.capsule.json_document import check_object, check_version, parse_document, text_field
 from aver.errors import BadInput, NotFound, Unavailable
-from aver.keys import algorithms, files
-from aver.keys.document import check_version, parse_document, shape, text_field
-from aver.keys.known import known_from_document, known_paths
+from aver.keys import algorithms, private_files
+from aver.keys.known_keys import known_key_paths, known_keys_from_document
 from aver.keys.public_key import PublicKey
 from aver.keys.ring import RING_MAX, Ring, RingEntry
-from aver.keys.signer import SeedSigner
+from aver.keys.signers import SeedSigner
 
-__all__ = ["EXPORT_FORMAT", "export_document", "load_seed_signer", "read_keys"]
+__all__ = ["EXPORT_FORMAT", "build_key_export", "load_seed_signer", "read_public_keys"]
 
 EXPORT_FORMAT = "aver-public-keys"
 
-USUAL_NAMES = ("key", "keyring.json", "known_keys.json", "index.json")
+KEY_FILE_NAMES = ("key", "keyring.json", "known_keys.json", "index.json")
 PQ_PUBLIC_SUFFIX = ".ml.pub"
 
-_PUBLIC_HEX = algorithms.lower_hex(algorithms.ED25519_PUBLIC_BYTES)
+_PUBLIC_HEX = algorithms.hex_pattern(algorithms.ED25519_PUBLIC_BYTES)
 _ANY_HEX = re.compile(r"[0-9A-Fa-f]{64}")
 
 
-def export_document(keys: Iterable[RingEntry | PublicKey]) -> dict[str, Any]:
+def build_key_export(keys: Iterable[RingEntry | PublicKey]) -> dict[str, Any]:
     """Public keys for somebody else; entries of our ring say also whose they are and since when."""
-    return {"format": EXPORT_FORMAT, "version": 1, "keys": [_exported(key) for key in keys]}
+    return {"format": EXPORT_FORMAT, "version": 1, "keys": [_export_key(key) for key in keys]}
 
 
-def _exported(key: RingEntry | PublicKey) -> dict[str, Any]:
+def _export_key(key: RingEntry | PublicKey) -> dict[str, Any]:
     if isinstance(key, RingEntry):
         return key.to_dict()
     return {
@@ -54,13 +54,13 @@ def _exported(key: RingEntry | PublicKey) -> dict[str, Any]:
     }
 
 
-def read_keys(source: str | Path) -> tuple[PublicKey, ...]:
+def read_public_keys(source: str | Path) -> tuple[PublicKey, ...]:
     """The public keys in `source`, each once, in the order found; `BadInput` if there is none."""
     if isinstance(source, str) and _ANY_HEX.fullmatch(source):
         found: Iterable[PublicKey] = (PublicKey(source),)
     else:
         path = Path(source)
-        found = _in_directory(path) if os.path.isdir(path) else _in_file(path)
+        found = _read_directory(path) if os.path.isdir(path) else _read_file(path)
     keys = tuple(Ring.pinned(key.check_usable() for key in found).known.values())
     if not keys:
         raise BadInput(f"no public key in {source}")
@@ -70,7 +70,7 @@ def read_keys(source: str | Path) -> tuple[PublicKey, ...]:
 def load_seed_signer(path: Path) -> SeedSigner:
     """The signer of a raw 32-byte Ed25519 seed file, or of the `key` in a directory."""
     path = path / "key" if os.path.isdir(path) else path
-    seed = files.read_private(path, limit=algorithms.SEED_BYTES)
+    seed = private_files.read_private_file(path, limit=algorithms.SEED_BYTES)
     if seed is None:
         raise NotFound(f"there is no key file {path}")
     if len(seed) != algorithms.SEED_BYTES:
@@ -78,66 +78,66 @@ def load_seed_signer(path: Path) -> SeedSigner:
     return SeedSigner(seed)
 
 
-def _in_directory(directory: Path) -> Iterator[PublicKey]:
-    for name in USUAL_NAMES:
+def _read_directory(directory: Path) -> Iterator[PublicKey]:
+    for name in KEY_FILE_NAMES:
         path = directory / name
         if os.path.lexists(path):
-            yield from _in_file(path)
+            yield from _read_file(path)
 
 
-def _in_file(path: Path) -> Iterable[PublicKey]:
-    raw = _read(path, limit=RING_MAX)
+def _read_file(path: Path) -> Iterable[PublicKey]:
+    raw = _read_bounded(path, limit=RING_MAX)
     if len(raw) == algorithms.SEED_BYTES:
-        return (_beside_seed(path),)
+        return (_read_seed_public_key(path),)
     text = raw[:128].strip()
     if _ANY_HEX.fullmatch(text.decode("latin-1")) and len(raw) <= 128:
         return (PublicKey.read(text.decode("ascii"), "", str(path)),)
     data = parse_document(raw, str(path), limit=RING_MAX)
     if not isinstance(data, dict):
         raise BadInput(f"{path} is in no format of keys that Aver reads", advice="export the keys again")
-    return _in_document(data, path)
+    return _read_document(data, path)
 
 
-def _in_document(data: dict[str, Any], path: Path) -> Iterable[PublicKey]:
+def _read_document(data: dict[str, Any], path: Path) -> Iterable[PublicKey]:
     where = str(path)
     if data.get("format") == EXPORT_FORMAT:
-        return _in_export(data, where)
+        return _read_export(data, where)
     if "epochs" in data:
-        return _in_epochs(data, where)
+        return _read_epochs(data, where)
     if "entries" in data:
         ring = Ring.from_dict(data, where)
         return (*(entry.key for entry in ring.entries), *ring.known.values())
     if "public_key" in data or "chains" in data:
-        return _in_index(data, where)
-    return known_from_document(data, _pq_known_beside(path), where).values()
+        return _read_index(data, where)
+    return known_keys_from_document(data, _read_pq_known_keys(path), where).values()
 
 
-def _pq_known_beside(path: Path) -> Any:
-    classic_path, pq_path = known_paths(path.parent)
+def _read_pq_known_keys(path: Path) -> Any:
+    classic_path, pq_path = known_key_paths(path.parent)
     if path != classic_path or not pq_path.exists():
         return {}
-    return parse_document(_read(pq_path, limit=RING_MAX), str(pq_path), limit=RING_MAX)
+    return parse_document(_read_bounded(pq_path, limit=RING_MAX), str(pq_path), limit=RING_MAX)
 
 
-def _in_export(data: dict[str, Any], where: str) -> Iterator[PublicKey]:
-    shape(data, where, frozenset({"format", "version", "keys"}))
+def _read_export(data: dict[str, Any], where: str) -> Iterator[PublicKey]:
+    check_object(data, where, frozenset({"format", "version", "keys"}))
     check_version(data["version"], where)
-    for index, item in enumerate(_list(data["keys"], f"{where}: keys")):
+    for index, item in enumerate(_check_list(data["keys"], f"{where}: keys")):
         place = f"{where}: keys[{index}]"
         if isinstance(item, dict) and "identity" in item:
             yield RingEntry.from_dict(item, place).key
             continue
-        item = shape(item, place, frozenset({"algorithm", "fingerprint", "public_key", "public_key_pq"}))
+        item = check_object(item, place, frozenset({"algorithm", "fingerprint", "public_key", "public_key_pq"}))
         key = PublicKey.read(item["public_key"], item["public_key_pq"], place)
-        if item != _exported(key):
+        if item != _export_key(key):
             raise BadInput(f"{place}: algorithm or fingerprint contradicts the key")
         yield key
 
 
-def _in_epochs(data: dict[str, Any], where: str) -> Iterator[PublicKey]:
+def _read_epochs(data: dict[str, Any], where: str) -> Iterator[PublicKey]:
     """Another program's file: what it says about keys is checked, the rest is its own affair."""
     check_version(data.get("version"), where)
-    for index, epoch in enumerate(_list(data["epochs"], f"{where}: epochs")):
+    for index, epoch in enumerate(_check_list(data["epochs"], f"{where}: epochs")):
         place = f"{where}: epochs[{index}]"
         if not isinstance(epoch, dict):
             raise BadInput(f"{place} must be an object")
@@ -147,31 +147,31 @@ def _in_epochs(data: dict[str, Any], where: str) -> Iterator[PublicKey]:
         yield key
 
 
-def _in_index(data: dict[str, Any], where: str) -> Iterator[PublicKey]:
+def _read_index(data: dict[str, Any], where: str) -> Iterator[PublicKey]:
     """The keys that come with a bundle. They prove nothing about it until somebody trusts them."""
-    yield from known_from_document(data.get("keys", {}), data.get("pq_keys", {}), where).values()
+    yield from known_keys_from_document(data.get("keys", {}), data.get("pq_keys", {}), where).values()
     if public := data.get("public_key"):
         yield PublicKey.read(public, "", f"{where}: public_key")
 
 
-def _beside_seed(path: Path) -> PublicKey:
+def _read_seed_public_key(path: Path) -> PublicKey:
     key = load_seed_signer(path).public
     pq_path = path.with_name(path.name + PQ_PUBLIC_SUFFIX)
     if not pq_path.exists():
         return key
-    pq = _read(pq_path, limit=algorithms.ML_DSA_65_PUBLIC_BYTES)
+    pq = _read_bounded(pq_path, limit=algorithms.ML_DSA_65_PUBLIC_BYTES)
     if len(pq) != algorithms.ML_DSA_65_PUBLIC_BYTES:
         raise BadInput(f"{pq_path} is not an ML-DSA-65 public key: it has {len(pq)} bytes")
     return PublicKey(key.ed25519, pq.hex())
 
 
-def _list(value: Any, where: str) -> list[Any]:
+def _check_list(value: Any, where: str) -> list[Any]:
     if not isinstance(value, list):
         raise BadInput(f"{where} must be a list")
     return value
 
 
-def _read(path: Path, *, limit: int) -> bytes:
+def _read_bounded(path: Path, *, limit: int) -> bytes:
     """A file from outside: anyone may have written it, so only its size matters here."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)

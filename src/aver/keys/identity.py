@@ -12,7 +12,7 @@ from typing import Any
 
 from aver.errors import BadInput
 
-__all__ = ["LEDGER", "PURPOSES", "check_identity", "check_purpose", "default_purpose", "identity_of_slug", "slug"]
+__all__ = ["LEDGER", "PURPOSES", "check_identity", "check_purpose", "default_purpose", "identity_from_slug", "slug"]
 
 LEDGER = "ledger"
 PURPOSES = ("seal", "approve", "policy", "checkpoint")
@@ -47,7 +47,7 @@ def slug(identity: str) -> str:
     return _UPPER.sub(lambda match: "=" + match[0].lower(), check_identity(identity).replace(":", "-", 1))
 
 
-def identity_of_slug(text: str) -> str | None:
+def identity_from_slug(text: str) -> str | None:
     """The identity whose slug this is, or None."""
     identity = _ESCAPED.sub(lambda match: match[1].upper(), text)
     if identity != LEDGER:

@@ -6,17 +6,17 @@ import re
 from typing import Any
 
 from aver.errors import BadInput
+from aver.fast_dataclass import dataclass
 from aver.keys import algorithms
-from aver.values import dataclass
 
-__all__ = ["FINGERPRINT", "HYBRID", "PublicKey"]
+__all__ = ["FINGERPRINT_PATTERN", "HYBRID", "PublicKey"]
 
 CLASSIC = "ed25519"
 HYBRID = "ed25519+ml-dsa-65"
 
-FINGERPRINT = algorithms.lower_hex(algorithms.FINGERPRINT_DIGITS // 2)
-_ED25519 = algorithms.lower_hex(algorithms.ED25519_PUBLIC_BYTES)
-_ML_DSA_65 = algorithms.lower_hex(algorithms.ML_DSA_65_PUBLIC_BYTES)
+FINGERPRINT_PATTERN = algorithms.hex_pattern(algorithms.FINGERPRINT_DIGITS // 2)
+_ED25519 = algorithms.hex_pattern(algorithms.ED25519_PUBLIC_BYTES)
+_ML_DSA_65 = algorithms.hex_pattern(algorithms.ML_DSA_65_PUBLIC_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +27,9 @@ class PublicKey:
     ml_dsa_65: str = ""
 
     def __post_init__(self) -> None:
-        _hold_to(_ED25519, self.ed25519, "an Ed25519 public key", algorithms.ED25519_PUBLIC_BYTES)
+        _check_hex(_ED25519, self.ed25519, "an Ed25519 public key", algorithms.ED25519_PUBLIC_BYTES)
         if self.ml_dsa_65 != "":
-            _hold_to(_ML_DSA_65, self.ml_dsa_65, "an ML-DSA-65 public key", algorithms.ML_DSA_65_PUBLIC_BYTES)
+            _check_hex(_ML_DSA_65, self.ml_dsa_65, "an ML-DSA-65 public key", algorithms.ML_DSA_65_PUBLIC_BYTES)
 
     @classmethod
     def read(cls, ed25519: Any, ml_dsa_65: Any, where: str) -> PublicKey:
@@ -62,7 +62,7 @@ class PublicKey:
         return self
 
 
-def _hold_to(pattern: re.Pattern[str], value: Any, what: str, size: int) -> None:
+def _check_hex(pattern: re.Pattern[str], value: Any, what: str, size: int) -> None:
     if not isinstance(value, str):
         raise BadInput(f"{what} is lower-case hex, not {type(value).__name__}")
     if pattern.fullmatch(value) is None:

@@ -17,13 +17,13 @@ from dataclasses import field, replace
 from types import MappingProxyType
 from typing import Any
 
-from aver.capsule.reading import ELEMENT_MAX
+from aver.capsule.json_document import check_object, check_version, int_field, parse_document, text_field, time_field
+from aver.capsule.json_reader import ELEMENT_MAX
 from aver.errors import BadInput, NotFound, Refused
-from aver.keys.document import check_version, int_field, parse_document, shape, text_field, time_field
+from aver.fast_dataclass import dataclass
 from aver.keys.identity import check_identity, check_purpose
-from aver.keys.public_key import FINGERPRINT, PublicKey
+from aver.keys.public_key import FINGERPRINT_PATTERN, PublicKey
 from aver.keys.statement import Statement
-from aver.values import dataclass
 
 __all__ = ["EPOCH_MAX", "RING_MAX", "Ring", "RingEntry"]
 
@@ -35,9 +35,9 @@ EPOCH_MAX = 1_000_000
 
 QP_PREFIX = "qp_key_"
 
-_OWN_KEYS = frozenset({"identity", "purpose", "epoch", "created_at", "retired_at", "statement"})
-_KEY_KEYS = frozenset({"public_key", "public_key_pq"})
-_DERIVED_KEYS = frozenset({"algorithm", "fingerprint", "status"})
+_ENTRY_FIELDS = frozenset({"identity", "purpose", "epoch", "created_at", "retired_at", "statement"})
+_PUBLIC_KEY_FIELDS = frozenset({"public_key", "public_key_pq"})
+_DERIVED_FIELDS = frozenset({"algorithm", "fingerprint", "status"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class RingEntry:
 
     @classmethod
     def from_dict(cls, data: Any, where: str = "entry") -> RingEntry:
-        data = shape(data, where, _OWN_KEYS | _KEY_KEYS | _DERIVED_KEYS)
+        data = check_object(data, where, _ENTRY_FIELDS | _PUBLIC_KEY_FIELDS | _DERIVED_FIELDS)
         statement = data["statement"]
         entry = cls(
             identity=data["identity"],
@@ -100,7 +100,7 @@ class RingEntry:
             retired_at=data["retired_at"],
             statement=None if statement is None else Statement.from_dict(statement, f"{where}.statement"),
         )
-        for name in sorted(_DERIVED_KEYS):
+        for name in sorted(_DERIVED_FIELDS):
             derived = getattr(entry, name)
             if data[name] != derived:
                 raise BadInput(f"{where}.{name} contradicts the rest of the entry: it should be {derived!r}")
@@ -128,7 +128,7 @@ class Ring:
         for name, key in self.known.items():
             if name != key.fingerprint:
                 raise BadInput(f"the known key {key.fingerprint} is listed as {name[:80]!r}")
-            keys[name] = _join(keys.get(name), key)
+            keys[name] = _merge_keys(keys.get(name), key)
         set_once(self, "_by_signer", _index_signers(keys.values()))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -139,7 +139,7 @@ class Ring:
         """A closed ring of these keys and no others."""
         known: dict[str, PublicKey] = {}
         for key in keys:
-            known[key.fingerprint] = _join(known.get(key.fingerprint), key)
+            known[key.fingerprint] = _merge_keys(known.get(key.fingerprint), key)
         return cls(known=known, closed=True)
 
     def active(self, identity: str) -> RingEntry | None:
@@ -173,9 +173,9 @@ class Ring:
         name = key.fingerprint
         ours = self.entry(name)
         if ours is not None:
-            _join(ours.key, key)
+            _merge_keys(ours.key, key)
             return self
-        return replace(self, known={**self.known, name: _join(self.known.get(name), key)})
+        return replace(self, known={**self.known, name: _merge_keys(self.known.get(name), key)})
 
     def without_known(self, fingerprint: str) -> Ring:
         if fingerprint not in self.known:
@@ -197,7 +197,7 @@ class Ring:
 
     @classmethod
     def from_dict(cls, data: Any, where: str = "key ring") -> Ring:
-        data = shape(data, where, frozenset({"version", "entries"}), frozenset({"known", "closed"}))
+        data = check_object(data, where, frozenset({"version", "entries"}), frozenset({"known", "closed"}))
         check_version(data["version"], where)
         if not isinstance(data["entries"], list):
             raise BadInput(f"{where}.entries must be a list")
@@ -221,8 +221,8 @@ def _known_from_dict(data: Any, where: str) -> dict[str, PublicKey]:
         raise BadInput(f"{where} is an object with at least one key, or left out")
     known = {}
     for name, item in data.items():
-        text_field(name, f"{where}: a fingerprint", FINGERPRINT)
-        item = shape(item, f"{where}.{name}", _KEY_KEYS)
+        text_field(name, f"{where}: a fingerprint", FINGERPRINT_PATTERN)
+        item = check_object(item, f"{where}.{name}", _PUBLIC_KEY_FIELDS)
         known[name] = PublicKey.read(item["public_key"], item["public_key_pq"], f"{where}.{name}")
     return known
 
@@ -234,7 +234,7 @@ def _index_entries(entries: Iterable[RingEntry]) -> dict[str, RingEntry]:
         if (entry.identity, entry.epoch) in epochs:
             raise BadInput(f"{entry.identity} has the epoch {entry.epoch} twice")
         if entry.fingerprint in by_fingerprint:
-            raise _taken(entry.fingerprint)
+            raise _fingerprint_taken_error(entry.fingerprint)
         epochs.add((entry.identity, entry.epoch))
         by_fingerprint[entry.fingerprint] = entry
     return by_fingerprint
@@ -263,18 +263,18 @@ def _index_signers(keys: Iterable[PublicKey]) -> dict[str, tuple[PublicKey, ...]
     return index
 
 
-def _join(held: PublicKey | None, told: PublicKey) -> PublicKey:
+def _merge_keys(held: PublicKey | None, told: PublicKey) -> PublicKey:
     """The one key that both mean, or `FINGERPRINT_TAKEN`."""
     if held is None:
         return told
     if held.ed25519 != told.ed25519:
-        raise _taken(told.fingerprint)
+        raise _fingerprint_taken_error(told.fingerprint)
     if held.ml_dsa_65 and told.ml_dsa_65 and held.ml_dsa_65 != told.ml_dsa_65:
-        raise _taken(told.fingerprint)
+        raise _fingerprint_taken_error(told.fingerprint)
     return held if held.ml_dsa_65 else told
 
 
-def _taken(fingerprint: str) -> Refused:
+def _fingerprint_taken_error(fingerprint: str) -> Refused:
     return Refused(
         "FINGERPRINT_TAKEN",
         f"the fingerprint {fingerprint} already stands for another key",

@@ -10,36 +10,36 @@ from __future__ import annotations
 from typing import Any
 
 from aver.keys.ring import Ring, RingEntry
-from aver.keys.statement import Outcome, Statement, StatementSigner, check_statement, sign_statement
+from aver.keys.statement import SignatureOutcome, Statement, StatementSigner, check_statement, sign_statement
 
-__all__ = ["PURPOSE", "check_rotation", "rotation_statement"]
+__all__ = ["ROTATION_PURPOSE", "check_rotation", "sign_rotation"]
 
-PURPOSE = "rotation"
+ROTATION_PURPOSE = "rotation"
 
 
-def rotation_statement(
+def sign_rotation(
     old: RingEntry, new: RingEntry, old_signer: StatementSigner, new_signer: StatementSigner
 ) -> Statement:
-    return sign_statement(PURPOSE, _content(old, new), (old_signer, new_signer))
+    return sign_statement(ROTATION_PURPOSE, _rotation_content(old, new), (old_signer, new_signer))
 
 
-def check_rotation(old: RingEntry, new: RingEntry) -> Outcome:
+def check_rotation(old: RingEntry, new: RingEntry) -> SignatureOutcome:
     """Whether `new` carries a statement that makes it the successor of `old`."""
     statement = new.statement
     if statement is None:
         return "missing"
-    if statement.purpose != PURPOSE or statement.content != _content(old, new):
+    if statement.purpose != ROTATION_PURPOSE or statement.content != _rotation_content(old, new):
         return "invalid"
     pair = (old.fingerprint, new.fingerprint)
     results = check_statement(statement, Ring.pinned((old.key, new.key)), signers_required=pair)
     return "valid" if all(result.outcome == "valid" for result in results) else "invalid"
 
 
-def _content(old: RingEntry, new: RingEntry) -> dict[str, Any]:
-    return {"identity": new.identity, "at": new.created_at, "old": _side(old), "new": _side(new)}
+def _rotation_content(old: RingEntry, new: RingEntry) -> dict[str, Any]:
+    return {"identity": new.identity, "at": new.created_at, "old": _describe_key(old), "new": _describe_key(new)}
 
 
-def _side(entry: RingEntry) -> dict[str, Any]:
+def _describe_key(entry: RingEntry) -> dict[str, Any]:
     return {
         "epoch": entry.epoch,
         "purpose": entry.purpose,

@@ -18,16 +18,16 @@ from collections.abc import Collection, Iterable
 from typing import Any, Literal, Protocol
 
 from aver.capsule.blobs import CAPSULE_MAX
-from aver.capsule.canonical import plain_bytes
+from aver.capsule.canonical import canonical_json
+from aver.capsule.json_document import check_object, check_version, text_field
 from aver.errors import BadInput
+from aver.fast_dataclass import dataclass
 from aver.keys import algorithms
-from aver.keys.document import check_version, shape, text_field
-from aver.keys.public_key import FINGERPRINT, PublicKey
-from aver.values import dataclass
+from aver.keys.public_key import FINGERPRINT_PATTERN, PublicKey
 
 __all__ = [
     "KeySource",
-    "Outcome",
+    "SignatureOutcome",
     "SignatureResult",
     "Statement",
     "StatementSignature",
@@ -43,15 +43,15 @@ SIGNATURES_MAX = 64
 STATEMENT_MAX = CAPSULE_MAX
 """Canonical bytes of a statement's content: as large as a capsule, in which a statement rides."""
 
-LARGER_MAX = {"checkpoint": 12 * 1024 * 1024}
+STATEMENT_MAX_BY_PURPOSE = {"checkpoint": 12 * 1024 * 1024}
 """The same for purposes whose statements ride in no capsule. A checkpoint of 100,000 chains is what fits into the
 largest JSON element that is read."""
 
-PURPOSE = re.compile(r"[a-z][a-z0-9-]{0,31}")
-_ED25519 = algorithms.lower_hex(algorithms.ED25519_SIGNATURE_BYTES)
-_ML_DSA_65 = algorithms.lower_hex(algorithms.ML_DSA_65_SIGNATURE_BYTES)
+PURPOSE_PATTERN = re.compile(r"[a-z][a-z0-9-]{0,31}")
+_ED25519 = algorithms.hex_pattern(algorithms.ED25519_SIGNATURE_BYTES)
+_ML_DSA_65 = algorithms.hex_pattern(algorithms.ML_DSA_65_SIGNATURE_BYTES)
 
-Outcome = Literal["valid", "invalid", "unknown", "missing"]
+SignatureOutcome = Literal["valid", "invalid", "unknown", "missing"]
 """`unknown`: no key of that name at hand. `missing`: a required signer who did not sign."""
 
 
@@ -68,10 +68,10 @@ class StatementSignature:
 
     @classmethod
     def from_dict(cls, data: Any, where: str = "signature") -> StatementSignature:
-        data = shape(data, where, frozenset({"by", "ed25519", "ml_dsa_65"}))
+        data = check_object(data, where, frozenset({"by", "ed25519", "ml_dsa_65"}))
         ml_dsa_65 = data["ml_dsa_65"]
         return cls(
-            by=text_field(data["by"], f"{where}.by", FINGERPRINT),
+            by=text_field(data["by"], f"{where}.by", FINGERPRINT_PATTERN),
             ed25519=text_field(data["ed25519"], f"{where}.ed25519", _ED25519),
             ml_dsa_65="" if ml_dsa_65 == "" else text_field(ml_dsa_65, f"{where}.ml_dsa_65", _ML_DSA_65),
         )
@@ -95,9 +95,9 @@ class Statement:
 
     @classmethod
     def from_dict(cls, data: Any, where: str = "statement") -> Statement:
-        data = shape(data, where, frozenset({"v", "purpose", "content", "signatures"}))
+        data = check_object(data, where, frozenset({"v", "purpose", "content", "signatures"}))
         check_version(data["v"], where)
-        purpose = text_field(data["purpose"], f"{where}.purpose", PURPOSE)
+        purpose = text_field(data["purpose"], f"{where}.purpose", PURPOSE_PATTERN)
         signatures = data["signatures"]
         if not isinstance(signatures, list) or len(signatures) > SIGNATURES_MAX:
             raise BadInput(f"{where}.signatures must be a list of at most {SIGNATURES_MAX}")
@@ -115,7 +115,7 @@ class Statement:
 @dataclass(frozen=True, slots=True)
 class SignatureResult:
     by: str
-    outcome: Outcome
+    outcome: SignatureOutcome
 
 
 class StatementSigner(Protocol):
@@ -138,12 +138,12 @@ class KeySource(Protocol):
 
 def statement_bytes(purpose: str, content: Any) -> bytes:
     """The exact bytes that are signed. `NotCanonical` where the content has none."""
-    if PURPOSE.fullmatch(purpose) is None:
+    if PURPOSE_PATTERN.fullmatch(purpose) is None:
         raise BadInput(f"{purpose[:40]!r} is not a purpose: lower-case letters, digits and hyphens")
     if not isinstance(content, dict):
         raise BadInput(f"a statement's content is an object, not {type(content).__name__}")
-    canonical = plain_bytes(content)
-    limit = LARGER_MAX.get(purpose, STATEMENT_MAX)
+    canonical = canonical_json(content)
+    limit = STATEMENT_MAX_BY_PURPOSE.get(purpose, STATEMENT_MAX)
     if len(canonical) > limit:
         raise BadInput(f"a {purpose} statement's content is at most {limit} bytes; this is {len(canonical)}")
     return f"aver/{purpose}/v1\n".encode("ascii") + canonical
@@ -165,20 +165,20 @@ def check_statement(
     Whether a valid signer was entitled to say this, and still is, is for the caller to judge.
     """
     message = statement_bytes(statement.purpose, statement.content)
-    results = [SignatureResult(one.by, _outcome(one, message, ring)) for one in statement.signatures]
+    results = [SignatureResult(one.by, _check_signature(one, message, ring)) for one in statement.signatures]
     signed = {one.by for one in statement.signatures}
     absent = [required for required in dict.fromkeys(signers_required or ()) if required not in signed]
     return (*results, *(SignatureResult(by, "missing") for by in absent))
 
 
-def _outcome(signature: StatementSignature, message: bytes, ring: KeySource) -> Outcome:
+def _check_signature(signature: StatementSignature, message: bytes, ring: KeySource) -> SignatureOutcome:
     candidates = ring.lookup(signature.by)
     if not candidates:
         return "invalid" if ring.closed else "unknown"
-    return "valid" if any(_holds(key, message, signature) for key in candidates) else "invalid"
+    return "valid" if any(_is_valid_signature(key, message, signature) for key in candidates) else "invalid"
 
 
-def _holds(key: PublicKey, message: bytes, signature: StatementSignature) -> bool:
+def _is_valid_signature(key: PublicKey, message: bytes, signature: StatementSignature) -> bool:
     if not algorithms.verify_ed25519(key.ed25519_bytes, message, signature.ed25519):
         return False
     return not key.ml_dsa_65 or algorithms.verify_ml_dsa_65(key.ml_dsa_65_bytes, message, signature.ml_dsa_65)

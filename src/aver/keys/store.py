@@ -3,10 +3,10 @@
     keys/<slug>.<epoch>.key            Ed25519 seed, 32 raw bytes      } of the active epoch only,
     keys/<slug>.<epoch>.pq             ML-DSA-65 seed, 32 raw bytes    } mode 0600
     keys/<slug>.<epoch>.sealed.json    both, under a passphrase        }
-    keys/.lock  keys/.gate             see `aver.keys.lock`
+    keys/.lock  keys/.gate             see `aver.keys.store_lock`
     keyring.json                       our public keys: `Ring.to_dict()` without the known ones
     known_keys.json                    other people's keys: {fingerprint: Ed25519 public key}
-    known_keys_pq.json                 their ML-DSA-65 halves: see `aver.keys.known`
+    known_keys_pq.json                 their ML-DSA-65 halves: see `aver.keys.known_keys`
 
 Promises: looking creates nothing. Changes exclude each other and all signing. `keyring.json` is replaced at
 once and is the one point at which a change takes effect: private files are written before and destroyed after
@@ -25,33 +25,32 @@ from pathlib import Path
 from typing import Any
 
 from aver import clock
+from aver.capsule.json_document import dump_document
+from aver.config import ensure_home, make_directory, replace_file
 from aver.errors import NotFound, Refused, Unavailable
-from aver.home import ensure_home, make_directory, replace_file
-from aver.keys import files
-from aver.keys.document import write_document
-from aver.keys.exchange import export_document
+from aver.fast_dataclass import dataclass
+from aver.keys import private_files
+from aver.keys.exchange import build_key_export
 from aver.keys.identity import LEDGER, check_identity, default_purpose
-from aver.keys.known import known_paths, read_known, save_known
-from aver.keys.lock import lock_of
-from aver.keys.private import (
-    fresh_seeds,
-    is_sealed,
-    needs_passphrase,
-    read_sealed,
+from aver.keys.known_keys import known_key_paths, read_known_keys, save_known_keys
+from aver.keys.passphrase import decrypt_seeds
+from aver.keys.private_files import (
+    generate_seeds,
+    has_passphrase,
+    passphrase_needed_error,
+    read_encrypted_seeds,
     read_seeds,
-    signer_of,
+    signer_from_seeds,
     write_seeds,
 )
 from aver.keys.public_key import PublicKey
 from aver.keys.ring import RING_MAX, Ring, RingEntry
-from aver.keys.rotation import rotation_statement
-from aver.keys.sealed import open_seeds
-from aver.keys.signer import SeedSigner
+from aver.keys.rotation import sign_rotation
+from aver.keys.signers import SeedSigner, StoreSigner
 from aver.keys.statement import Statement
-from aver.keys.store_signer import StoreSigner
-from aver.values import dataclass
+from aver.keys.store_lock import get_store_lock
 
-__all__ = ["Imported", "KeyStore", "Rotation"]
+__all__ = ["ImportedKeys", "KeyStore", "Rotation"]
 
 LOCK_TIMEOUT = 30.0
 """Seconds to wait for a lock unless the settings say otherwise."""
@@ -71,7 +70,7 @@ class Rotation:
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class ImportedKeys:
     """What an import did: registered now, known before, and left out because nobody said to trust it."""
 
     registered: tuple[PublicKey, ...]
@@ -86,60 +85,60 @@ class KeyStore:
         self.home = home
         self.lock_timeout = lock_timeout
         self._directory = home / "keys"
-        self.lock = lock_of(self._directory)
+        self.lock = get_store_lock(self._directory)
         self._ring_path = home / "keyring.json"
-        self._read_paths = [str(path) for path in (self._ring_path, *known_paths(home))]
-        self._seen: tuple[tuple[files.Stamp | None, ...], Ring] | None = None
+        self._read_paths = [str(path) for path in (self._ring_path, *known_key_paths(home))]
+        self._seen: tuple[tuple[private_files.Stamp | None, ...], Ring] | None = None
 
     # Looking
 
     def ring(self) -> Ring:
         """Our keys and the known ones, as they are now. Reads files only if they have changed."""
-        stamps = tuple([files.stamp(path) for path in self._read_paths])
+        stamps = tuple([private_files.read_stamp(path) for path in self._read_paths])
         seen = self._seen
         if seen is not None and seen[0] == stamps:
             return seen[1]
-        ring = replace(self._own_ring(), known=read_known(self.home))
-        if all(_settled(stamp) for stamp in stamps):
+        ring = replace(self._read_own_ring(), known=read_known_keys(self.home))
+        if all(_is_settled(stamp) for stamp in stamps):
             self._seen = stamps, ring
         return ring
 
-    def ring_stamp(self) -> files.Stamp | None:
+    def ring_stamp(self) -> private_files.Stamp | None:
         """Changes whenever our ring does. Every change of our ring makes its file longer, so no change is missed."""
-        return files.stamp(self._read_paths[0])
+        return private_files.read_stamp(self._read_paths[0])
 
     def signer(self, identity: str = LEDGER, *, create: bool = True, post_quantum: bool = False) -> StoreSigner:
         """The signer of `identity`. With `create`, an identity that never had a key gets one at its first use."""
         check_identity(identity)
-        active = self._own_ring().active(identity)
+        active = self._read_own_ring().active(identity)
         if active is None and not create:
-            raise _no_key(identity)
-        if active is not None and is_sealed(self._directory, active):
-            raise needs_passphrase(identity)
+            raise _no_key_error(identity)
+        if active is not None and has_passphrase(self._directory, active):
+            raise passphrase_needed_error(identity)
         return StoreSigner(self, identity, create=create, post_quantum=post_quantum)
 
     def unlock(self, identity: str, passphrase: str) -> SeedSigner:
         """The signer of an identity whose key is under a passphrase."""
         if not self._directory.is_dir():
-            raise _no_key(identity)
+            raise _no_key_error(identity)
         with self.lock.shared(self.lock_timeout):
-            active = _active(self._own_ring(), identity)
-            sealed = read_sealed(self._directory, active)
+            active = _require_active(self._read_own_ring(), identity)
+            sealed = read_encrypted_seeds(self._directory, active)
         if sealed is None:
             raise Refused(
                 "NOT_SEALED", f"the key of {identity} is not under a passphrase", advice="use it without unlocking"
             )
-        return signer_of(active, open_seeds(sealed, passphrase, f"the key of {identity}"))
+        return signer_from_seeds(active, decrypt_seeds(sealed, passphrase, f"the key of {identity}"))
 
     def export(self, name: str) -> dict[str, Any]:
         """A document of public keys: every epoch of an identity, or the one key of a fingerprint."""
         ring = self.ring()
         if entries := ring.entries_of(name):
-            return export_document(entries)
+            return build_key_export(entries)
         if entry := ring.entry(name):
-            return export_document((entry,))
+            return build_key_export((entry,))
         if known := ring.known.get(name):
-            return export_document((known,))
+            return build_key_export((known,))
         raise NotFound(f"no identity or fingerprint {ascii(name)[:80]} here", advice="list the keys to see which are")
 
     # Changing our keys
@@ -150,20 +149,20 @@ class KeyStore:
         """Make a key for an identity that has no active one. A person's key needs a passphrase."""
         check_identity(identity)
         if passphrase is None and identity.startswith("person:"):
-            raise needs_passphrase(identity)
-        with self._changing() as ring:
+            raise passphrase_needed_error(identity)
+        with self._begin_change() as ring:
             if ring.active(identity) is not None:
                 raise Refused("KEY_EXISTS", f"{identity} has an active key already", advice="rotate it instead")
-            return self._create(ring, identity, purpose, post_quantum=post_quantum, passphrase=passphrase)
+            return self._create_key(ring, identity, purpose, post_quantum=post_quantum, passphrase=passphrase)
 
     def register(self, identity: str, key: PublicKey, *, purpose: str | None = None) -> RingEntry:
         """Enter a first key whose private half is kept elsewhere: in ssh-agent."""
         check_identity(identity)
-        with self._changing() as ring:
+        with self._begin_change() as ring:
             if ring.active(identity) is not None:
                 raise Refused("KEY_EXISTS", f"{identity} has an active key already", advice="rotate it instead")
             if not self._ring_path.exists():
-                self._begin_ring(ring)
+                self._write_first_ring(ring)
             epoch = _next_epoch(ring, identity)
             entry = RingEntry(identity, purpose or default_purpose(identity), epoch, key.check_usable(), clock.now())
             self._save_ring(ring.with_entry(entry))
@@ -171,13 +170,13 @@ class KeyStore:
 
     def create_if_absent(self, identity: str, *, post_quantum: bool) -> None:
         """Make an identity's first key unless it has or had one; any number of processes may try at once."""
-        if self._own_ring().entries_of(identity):
+        if self._read_own_ring().entries_of(identity):
             return
         if identity.startswith("person:"):
-            raise needs_passphrase(identity)
-        with self._changing() as ring:
+            raise passphrase_needed_error(identity)
+        with self._begin_change() as ring:
             if not ring.entries_of(identity):
-                self._create(ring, identity, None, post_quantum=post_quantum, passphrase=None)
+                self._create_key(ring, identity, None, post_quantum=post_quantum, passphrase=None)
 
     def rotate(self, identity: str, *, passphrase: str | None = None, post_quantum: bool | None = None) -> Rotation:
         """Give `identity` a new key, vouched for by the old one, and destroy the old private key.
@@ -185,32 +184,32 @@ class KeyStore:
         `post_quantum` None keeps what the old key had. `passphrase` opens the old key if that is under one, and
         keeps the new one.
         """
-        _active(self._own_ring(), identity)
-        with self._changing() as ring:
-            old = _active(ring, identity)
-            old_signer = signer_of(old, read_seeds(self._directory, old, passphrase))
+        _require_active(self._read_own_ring(), identity)
+        with self._begin_change() as ring:
+            old = _require_active(ring, identity)
+            old_signer = signer_from_seeds(old, read_seeds(self._directory, old, passphrase))
             hybrid = bool(old.key.ml_dsa_65) if post_quantum is None else post_quantum
-            seeds = fresh_seeds(post_quantum=hybrid)
+            seeds = generate_seeds(post_quantum=hybrid)
             new_signer = SeedSigner(seeds.ed25519, seeds.ml_dsa_65)
-            at = _end_of(old)
+            at = _retirement_time(old)
             new = RingEntry(identity, old.purpose, _next_epoch(ring, identity), new_signer.public, at)
-            statement = rotation_statement(old, new, old_signer, new_signer)
+            statement = sign_rotation(old, new, old_signer, new_signer)
             new = replace(new, statement=statement)
             changed = ring.retire(identity, at).with_entry(new)
             write_seeds(self._directory, new, seeds, passphrase)
             self._save_ring(changed)
             retired = replace(old, retired_at=at)
-            return Rotation(retired, new, statement, self._sweep(changed))
+            return Rotation(retired, new, statement, self._remove_leftovers(changed))
 
     def retire(self, identity: str) -> RingEntry:
         """End an identity's active key without a successor, and destroy the private key."""
-        _active(self._own_ring(), identity)
-        with self._changing() as ring:
-            old = _active(ring, identity)
-            at = _end_of(old)
+        _require_active(self._read_own_ring(), identity)
+        with self._begin_change() as ring:
+            old = _require_active(ring, identity)
+            at = _retirement_time(old)
             changed = ring.retire(identity, at)
             self._save_ring(changed)
-            self._sweep(changed)
+            self._remove_leftovers(changed)
             return replace(old, retired_at=at)
 
     # Changing the known keys
@@ -219,12 +218,12 @@ class KeyStore:
         """Register another party's public key as known."""
         self.import_keys((key,), trust={key.fingerprint})
 
-    def import_keys(self, keys: Iterable[PublicKey], *, trust: Collection[str]) -> Imported:
+    def import_keys(self, keys: Iterable[PublicKey], *, trust: Collection[str]) -> ImportedKeys:
         """Register those of `keys` whose fingerprints are in `trust`, and say what became of each."""
         registered: list[PublicKey] = []
         already_known: list[PublicKey] = []
         left_out: list[PublicKey] = []
-        with self._changing() as ring:
+        with self._begin_change() as ring:
             for key in keys:
                 changed = ring
                 if key.fingerprint in trust:
@@ -236,48 +235,48 @@ class KeyStore:
                     left_out.append(key)
                 ring = changed
             if registered:
-                save_known(self.home, ring.known)
-        return Imported(tuple(registered), tuple(already_known), tuple(left_out))
+                save_known_keys(self.home, ring.known)
+        return ImportedKeys(tuple(registered), tuple(already_known), tuple(left_out))
 
     def forget(self, fingerprint: str) -> None:
         """Stop knowing another party's key."""
         self.ring().without_known(fingerprint)
-        with self._changing() as ring:
-            save_known(self.home, ring.without_known(fingerprint).known)
+        with self._begin_change() as ring:
+            save_known_keys(self.home, ring.without_known(fingerprint).known)
 
     # What StoreSigner needs
 
     def load_active(self, identity: str, loaded: SeedSigner | None) -> SeedSigner:
         """The active key of `identity`; `loaded` itself if it is still that. The lock must be held."""
-        active = _active(self._own_ring(), identity)
+        active = _require_active(self._read_own_ring(), identity)
         if loaded is not None and loaded.public == active.key:
             return loaded
-        return signer_of(active, read_seeds(self._directory, active, None))
+        return signer_from_seeds(active, read_seeds(self._directory, active, None))
 
     # Inside
 
     @contextmanager
-    def _changing(self) -> Iterator[Ring]:
+    def _begin_change(self) -> Iterator[Ring]:
         """Alone with the store; what an interrupted change left behind is gone."""
         ensure_home(self.home)
         try:
             make_directory(self._directory)
         except OSError as error:
             raise Unavailable(f"cannot create {self._directory}: {error.strerror}") from error
-        with self.lock.exclusive(self.lock_timeout):
-            files.check_directory(self.home)
-            files.check_directory(self._directory)
+        with self.lock.hold_exclusive(self.lock_timeout):
+            private_files.require_safe_directory(self.home)
+            private_files.require_safe_directory(self._directory)
             self._seen = None
             ring = self.ring()
-            self._sweep(ring)
+            self._remove_leftovers(ring)
             yield ring
 
-    def _create(
+    def _create_key(
         self, ring: Ring, identity: str, purpose: str | None, *, post_quantum: bool, passphrase: str | None
     ) -> RingEntry:
         if not self._ring_path.exists():
-            self._begin_ring(ring)
-        seeds = fresh_seeds(post_quantum=post_quantum)
+            self._write_first_ring(ring)
+        seeds = generate_seeds(post_quantum=post_quantum)
         public = SeedSigner(seeds.ed25519, seeds.ml_dsa_65).public
         epoch = _next_epoch(ring, identity)
         entry = RingEntry(identity, purpose or default_purpose(identity), epoch, public, clock.now())
@@ -286,10 +285,10 @@ class KeyStore:
         self._save_ring(changed)
         return entry
 
-    def _begin_ring(self, ring: Ring) -> None:
+    def _write_first_ring(self, ring: Ring) -> None:
         """Write the empty ring first: so keys without a ring mean a lost ring, never an interrupted first use."""
         try:
-            stray = sorted(filter(files.is_private_name, os.listdir(self._directory)))
+            stray = sorted(filter(private_files.is_private_file_name, os.listdir(self._directory)))
         except OSError as error:
             raise Unavailable(f"cannot look at {self._directory}: {error.strerror}") from error
         if stray:
@@ -300,15 +299,15 @@ class KeyStore:
             )
         self._save_ring(ring)
 
-    def _own_ring(self) -> Ring:
-        raw = files.read_public(self._ring_path, limit=RING_MAX)
+    def _read_own_ring(self) -> Ring:
+        raw = private_files.read_public_file(self._ring_path, limit=RING_MAX)
         if raw is None:
             return Ring()
-        files.check_directory(self.home)
+        private_files.require_safe_directory(self.home)
         return Ring.from_bytes(raw, str(self._ring_path))
 
     def _save_ring(self, ring: Ring) -> None:
-        data = write_document(Ring(ring.entries).to_dict())
+        data = dump_document(Ring(ring.entries).to_dict())
         if len(data) > RING_MAX:
             raise Refused(
                 "RING_FULL",
@@ -317,7 +316,7 @@ class KeyStore:
             )
         replace_file(self._ring_path, data)
 
-    def _sweep(self, ring: Ring) -> tuple[Path, ...]:
+    def _remove_leftovers(self, ring: Ring) -> tuple[Path, ...]:
         """Remove what is left of ended keys and interrupted writes; returns what could not be destroyed."""
         if not self._ring_path.exists():
             return ()
@@ -330,15 +329,15 @@ class KeyStore:
         except OSError:
             return (self._directory,)
         remains = []
-        for name in files.leftovers(ring, names):
+        for name in private_files.find_leftovers(ring, names):
             try:
-                files.destroy(self._directory / name)
+                private_files.destroy_file(self._directory / name)
             except Unavailable:
                 remains.append(self._directory / name)
         return tuple(remains)
 
 
-def _end_of(entry: RingEntry) -> str:
+def _retirement_time(entry: RingEntry) -> str:
     """When a key that ends now ended: not before it came, though the clock may have been set back since."""
     return max(clock.now(), entry.created_at)
 
@@ -347,16 +346,16 @@ def _next_epoch(ring: Ring, identity: str) -> int:
     return 1 + max((entry.epoch for entry in ring.entries_of(identity)), default=-1)
 
 
-def _settled(stamp: files.Stamp | None) -> bool:
+def _is_settled(stamp: private_files.Stamp | None) -> bool:
     return stamp is None or time.time_ns() - stamp[3] > UNSETTLED_NS
 
 
-def _active(ring: Ring, identity: str) -> RingEntry:
+def _require_active(ring: Ring, identity: str) -> RingEntry:
     active = ring.active(check_identity(identity))
     if active is None:
-        raise _no_key(identity)
+        raise _no_key_error(identity)
     return active
 
 
-def _no_key(identity: str) -> NotFound:
+def _no_key_error(identity: str) -> NotFound:
     return NotFound(f"{identity} has no active key", advice=f"create one for {identity}")

@@ -1,6 +1,6 @@
-"""Where capsules live: append, read, heads, blobs, bundles. The face for asyncio is `aver.ledger.aio`."""
+"""Where capsules live: append, read, heads, blobs, bundles. The face for asyncio is `aver.ledger.async_ledger`."""
 
 from aver.ledger.head import Head
-from aver.ledger.ledger import Ledger, open_ledger, tenants_of
+from aver.ledger.ledger import Ledger, list_tenants, open_ledger
 
-__all__ = ["Head", "Ledger", "open_ledger", "tenants_of"]
+__all__ = ["Head", "Ledger", "open_ledger", "list_tenants"]

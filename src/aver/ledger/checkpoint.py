@@ -15,16 +15,16 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from aver.capsule.signing import holding
+from aver.capsule.signing import hold_signer
 from aver.clock import now
 from aver.errors import BadInput, NotFound, Unavailable
+from aver.fast_dataclass import dataclass
 from aver.keys import Ring, SeedSigner, Statement, check_statement, sign_statement
 from aver.ledger.head import Head
-from aver.ledger.keychain import KEYS_CHAIN, recorded_keys
-from aver.ledger.memory import Holding
-from aver.ledger.verify import intact
-from aver.values import dataclass
-from aver.verdict import Finding, Place, Tally, Verdict, conclude, worst
+from aver.ledger.keys_chain import KEYS_CHAIN, recorded_keys
+from aver.ledger.seen_heads import HeadChecker
+from aver.ledger.verify import only_valid
+from aver.verdict import Finding, Place, Tally, Verdict, conclude, worst_status
 
 if TYPE_CHECKING:
     from aver.ledger.ledger import Ledger
@@ -33,14 +33,14 @@ __all__ = [
     "CHECK",
     "PURPOSE",
     "Checkpoint",
-    "check_checkpoints",
+    "check_ledger_checkpoints",
     "check_signatures",
-    "extended",
-    "hold_to_checkpoints",
+    "extend_verdict",
+    "check_against_checkpoints",
     "make_checkpoint",
-    "missing_links",
-    "relevant",
-    "with_checkpoints",
+    "check_missing_links",
+    "select_checkpoints",
+    "extend_with_checkpoints",
 ]
 
 PURPOSE = "checkpoint"
@@ -72,11 +72,11 @@ class Checkpoint:
         ledger, tenant = content.get("ledger"), content.get("tenant")
         if not isinstance(ledger, str) or not isinstance(tenant, str):
             raise BadInput(f"{where} does not name a ledger and a tenant")
-        listed = tuple(_heads(heads, {"ledger": ledger, "tenant": tenant}, where))
+        listed = tuple(_parse_heads(heads, {"ledger": ledger, "tenant": tenant}, where))
         return cls(statement, at, ledger, tenant, listed, since, where)
 
 
-def _heads(listed: dict[str, Any], place: dict[str, str], where: str) -> Iterable[Head]:
+def _parse_heads(listed: dict[str, Any], place: dict[str, str], where: str) -> Iterable[Head]:
     for chain, head in listed.items():
         if not isinstance(head, dict) or head.keys() != {"count", "hash"}:
             raise BadInput(f"{where}: its head of {ascii(chain)[:80]} is not one")
@@ -91,40 +91,40 @@ def make_checkpoint(ledger: Ledger, heads: Iterable[Head] | None = None, *, sinc
     content = {"v": VERSION, "ledger": ledger.id, "tenant": ledger.tenant, "at": now(), "heads": listed}
     if since is not None:
         content["since"] = since
-    with holding(ledger.signer()) as held:
+    with hold_signer(ledger.signer()) as held:
         if not isinstance(held, SeedSigner):
             raise BadInput("this ledger's signer signs capsules only, not statements")
         return sign_statement(PURPOSE, content, (held,))
 
 
-def with_checkpoints(verdict: Verdict, ledger: Ledger, checkpoints: Sequence[Checkpoint], ring: Ring) -> Verdict:
+def extend_with_checkpoints(verdict: Verdict, ledger: Ledger, checkpoints: Sequence[Checkpoint], ring: Ring) -> Verdict:
     """A verdict on a whole ledger, with what checkpoints add to it."""
     tally = Tally(records=verdict.records, earlier=verdict.earlier)
-    check_checkpoints(ledger, checkpoints, ring, tally)
-    return extended(verdict, tally)
+    check_ledger_checkpoints(ledger, checkpoints, ring, tally)
+    return extend_verdict(verdict, tally)
 
 
-def extended(verdict: Verdict, tally: Tally) -> Verdict:
+def extend_verdict(verdict: Verdict, tally: Tally) -> Verdict:
     """A verdict with the check `checkpoint` added."""
     added = conclude(verdict.subject, tally, level=verdict.level, expected=(CHECK,))
     return replace(
         verdict,
-        status=worst((verdict.status, added.status)),
+        status=worst_status((verdict.status, added.status)),
         checks=(*verdict.checks, *added.checks),
         findings=(*verdict.findings, *added.findings),
         first_bad=verdict.first_bad or added.first_bad,
     )
 
 
-def check_checkpoints(ledger: Ledger, checkpoints: Sequence[Checkpoint], ring: Ring, tally: Tally) -> None:
+def check_ledger_checkpoints(ledger: Ledger, checkpoints: Sequence[Checkpoint], ring: Ring, tally: Tally) -> None:
     """Hold a ledger to checkpoints, to each of them."""
-    held = Holding.chains_of(ledger, tally, check=CHECK)
+    held = HeadChecker.for_ledger(ledger, tally, check=CHECK)
     own = None if ring.closed else _own_keys(ledger, ring)
-    hold_to_checkpoints(held, checkpoints, ring, tally, of=(ledger.id, ledger.tenant), own_keys=own)
+    check_against_checkpoints(held, checkpoints, ring, tally, of=(ledger.id, ledger.tenant), own_keys=own)
 
 
-def hold_to_checkpoints(
-    held: Holding,
+def check_against_checkpoints(
+    held: HeadChecker,
     checkpoints: Sequence[Checkpoint],
     ring: Ring,
     tally: Tally,
@@ -133,7 +133,7 @@ def hold_to_checkpoints(
     own_keys: Collection[str] | None,
 ) -> None:
     """Hold the chains of a ledger and tenant to checkpoints, newest first. `own_keys`: whose word counts there."""
-    missing_links(checkpoints, tally)
+    check_missing_links(checkpoints, tally)
     compared: set[Head] = set()
     chains: set[str] = set()
     grown = used = 0
@@ -154,13 +154,13 @@ def hold_to_checkpoints(
         tally.notes[CHECK] = f"{len(chains)} chains held to {which}, {grown} grown since"
 
 
-def relevant(checkpoints: Sequence[Checkpoint], ledger: str, tenant: str) -> list[Checkpoint]:
+def select_checkpoints(checkpoints: Sequence[Checkpoint], ledger: str, tenant: str) -> list[Checkpoint]:
     """Those that are not about another tenant of the ledger; where all are, all, so that this can be told."""
     own = [one for one in checkpoints if one.tenant == tenant or one.ledger != ledger]
     return own or list(checkpoints)
 
 
-def missing_links(checkpoints: Sequence[Checkpoint], tally: Tally) -> None:
+def check_missing_links(checkpoints: Sequence[Checkpoint], tally: Tally) -> None:
     """A checkpoint that lists only what changed is not all there is to know without the one before it."""
     here = {(one.ledger, one.tenant, one.at) for one in checkpoints}
     for one in checkpoints:
@@ -204,6 +204,6 @@ def _own_keys(ledger: Ledger, ring: Ring) -> set[str]:
     """Whose checkpoints speak for this ledger: keys of our ring, and those its `keys` chain has recorded."""
     own = {entry.fingerprint for entry in ring.entries}
     try:
-        return own | recorded_keys(intact(ring, ledger.read(KEYS_CHAIN)))
+        return own | recorded_keys(only_valid(ring, ledger.read(KEYS_CHAIN)))
     except (NotFound, Unavailable):
         return own

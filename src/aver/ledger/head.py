@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from aver.errors import BadInput
-from aver.values import dataclass
+from aver.fast_dataclass import dataclass
 
 __all__ = ["Head"]
 

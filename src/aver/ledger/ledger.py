@@ -18,27 +18,27 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from aver.capsule.aver_block import RESERVED_CHAINS, check_chain_name, check_tenant, is_tenant_name
 from aver.capsule.blobs import Blob
-from aver.capsule.block import RESERVED_CHAINS, check_chain_name, check_tenant, is_tenant
 from aver.capsule.canonical import has_surrogate
+from aver.capsule.draft import PreparedDraft, prepare_draft
 from aver.capsule.model import Capsule
-from aver.capsule.prepared import Prepared, prepare
 from aver.capsule.sealed import Sealed
 from aver.capsule.uri import parse_uri
+from aver.config import Config, ensure_home, load_config
 from aver.errors import BadInput, IntegrityError, NotFound
-from aver.home import Config, ensure_home, load_config
 from aver.keys import KeyStore, PublicKey, Ring
-from aver.ledger.appending import AnySigner, Append, Appender, genuine
+from aver.ledger.append import AnySigner, Appender, AppendRequest, verify_lookup
 from aver.ledger.head import Head
-from aver.ledger.rows import ChainRow
-from aver.ledger.search import Search
-from aver.ledger.store import LookupColumn, Store, Transaction
-from aver.ledger.urls import file_of, is_on_server, open_store
+from aver.ledger.stores.conditions import Search
+from aver.ledger.stores.protocol import LookupColumn, Store, Transaction
+from aver.ledger.stores.rows import ChainRow
+from aver.ledger.stores.urls import is_on_server, open_store, path_from_url
 
 if TYPE_CHECKING:
     from aver.verdict import Level, Verdict
 
-__all__ = ["SLICE", "Ledger", "open_ledger", "tenants_of"]
+__all__ = ["SLICE", "Ledger", "open_ledger", "list_tenants"]
 
 SLICE = 1000
 """How many records are read in one short transaction."""
@@ -98,8 +98,12 @@ class Ledger:
         `after` is the head the caller has seen: `HeadMoved` if the chain has moved on.
         """
         self._check_name(chain)
-        request = Append(
-            chain, [prepare(draft, key=key, blobs=blobs)], signer or self.signer(), self._own(chain, after), one=True
+        request = AppendRequest(
+            chain,
+            [prepare_draft(draft, key=key, blobs=blobs)],
+            signer or self.signer(),
+            self._check_own_head(chain, after),
+            one=True,
         )
         return self._appender.submit(request)[0]
 
@@ -122,39 +126,41 @@ class Ledger:
         if keys is not None and len(keys) != len(drafts):
             raise BadInput(f"{len(drafts)} drafts came with {len(keys)} keys")
         prepared = [
-            prepare(draft, key=key, blobs=blobs if index == 0 else ())
+            prepare_draft(draft, key=key, blobs=blobs if index == 0 else ())
             for index, (draft, key) in enumerate(zip(drafts, keys or [None] * len(drafts), strict=True))
         ]
         if not prepared:
             return []
         return self._appender.submit(
-            Append(chain, prepared, signer or self.signer(), self._own(chain, after), one=False)
+            AppendRequest(chain, prepared, signer or self.signer(), self._check_own_head(chain, after), one=False)
         )
 
     def append_reserved(self, chain: str, draft: Capsule, *, key: str | None, after: Head | None = None) -> Sealed:
         """Append to `meta` or `keys`, which only the ledger itself writes."""
-        request = Append(chain, [prepare(draft, key=key)], self.signer(), after, one=True)
+        request = AppendRequest(chain, [prepare_draft(draft, key=key)], self.signer(), after, one=True)
         return self._appender.submit(request)[0]
 
     def close_chain(self, chain: str) -> Sealed:
         """Record in `meta` where a chain ended, so that cutting or deleting it later is found."""
-        from aver.ledger.meta import close_chain
+        from aver.ledger.meta_chain import close_chain
 
         return close_chain(self, check_chain_name(chain))
 
     def sweep(self) -> list[Sealed]:
         """The same for all chains that changed since they were last recorded. Call it now and then, beside appends."""
-        from aver.ledger.meta import sweep
+        from aver.ledger.meta_chain import sweep
 
         return sweep(self)
 
-    def together(self, *chains: str) -> AbstractContextManager[tuple[Transaction, Callable[[str, Prepared], Sealed]]]:
+    def transaction(
+        self, *chains: str
+    ) -> AbstractContextManager[tuple[Transaction, Callable[[str, PreparedDraft], Sealed]]]:
         """One durable transaction in which the ledger's own signer seals, and more is written with it to `chains`."""
-        return self._appender.together(self.signer(), chains)
+        return self._appender.transaction(self.signer(), chains)
 
     def record_keys(self) -> None:
         """Put what became of our keys into the `keys` chain, if it is not there yet. Appending does this too."""
-        with self.together():
+        with self.transaction():
             pass  # That is what comes first in every transaction that seals.
 
     def signer(self) -> AnySigner:
@@ -167,7 +173,7 @@ class Ledger:
         if check_chain_name(chain) in RESERVED_CHAINS:
             raise BadInput(f"the chain {chain!r} is written by the ledger itself")
 
-    def _own(self, chain: str, head: Head | None) -> Head | None:
+    def _check_own_head(self, chain: str, head: Head | None) -> Head | None:
         if head is not None and (head.ledger, head.tenant, head.chain) != (self.id, self.tenant, chain):
             raise BadInput(f"the head given as after= is of {head.chain!r} in another place, not of {chain!r} here")
         return head
@@ -177,10 +183,10 @@ class Ledger:
     def head(self, chain: str) -> Head:
         """The head of a chain; of one without records, count 0 and no hash."""
         row = self.store.chain(self.tenant, check_chain_name(chain))
-        return self._head(row) if row else Head(self.id, self.tenant, chain, 0, None)
+        return self._head_from_row(row) if row else Head(self.id, self.tenant, chain, 0, None)
 
     def heads(self) -> list[Head]:
-        return [self._head(row) for row in self.store.chains(self.tenant)]
+        return [self._head_from_row(row) for row in self.store.chains(self.tenant)]
 
     def chains(self) -> list[str]:
         return [row.name for row in self.store.chains(self.tenant)]
@@ -191,9 +197,9 @@ class Ledger:
         if row is None:
             raise NotFound(f"there is no chain {chain} in this ledger", advice="aver log lists the chains")
         bound = row.count if stop is None else min(stop, row.count)
-        return self._read(row, max(start, 0), bound)
+        return self._read_range(row, max(start, 0), bound)
 
-    def _read(self, row: ChainRow, start: int, stop: int) -> Iterator[Sealed]:
+    def _read_range(self, row: ChainRow, start: int, stop: int) -> Iterator[Sealed]:
         while start < stop:
             end = min(start + SLICE, stop)
             batch, size = [], 0
@@ -214,14 +220,14 @@ class Ledger:
     def get(self, reference: str) -> Sealed | None:
         """The record of a hash, an id, a `capsule://` URI or an idempotency key."""
         if reference.startswith("capsule://"):
-            return self._get_uri(reference)
+            return self._get_by_uri(reference)
         if _HEX64(reference):
-            return self._get("hash", reference)
+            return self._get_by_column("hash", reference)
         if _UUID(reference):
-            found = self._get("id", reference)
+            found = self._get_by_column("id", reference)
             if found is not None:
                 return found
-        return self._get("key", reference) if not has_surrogate(reference) else None
+        return self._get_by_column("key", reference) if not has_surrogate(reference) else None
 
     def find(
         self,
@@ -248,7 +254,7 @@ class Ledger:
         remaining = limit
         while remaining is None or remaining > 0:
             most = SLICE if remaining is None else min(SLICE, remaining)
-            page = self.store.page(self.tenant, search, newer_than=newest, limit=most)
+            page = self.store.read_page(self.tenant, search, newer_than=newest, limit=most)
             if not page:
                 return
             for number, name, row in page:
@@ -286,22 +292,26 @@ class Ledger:
 
         return verify_ledger(self, chain, level=level, since=since, ring=self.ring(keys), require_pq=require_pq)
 
-    def _head(self, row: ChainRow) -> Head:
+    def _head_from_row(self, row: ChainRow) -> Head:
         return Head(self.id, self.tenant, row.name, row.count, row.head)
 
-    def _get_uri(self, reference: str) -> Sealed | None:
+    def _get_by_uri(self, reference: str) -> Sealed | None:
         uri = parse_uri(reference)
         if uri.sequence is not None:
             row = self.store.chain(self.tenant, str(uri.chain))
             at = uri.sequence
-            found = None if row is None or at >= ROWS_MAX else next(self._read(row, at, at + 1), None)
+            found = None if row is None or at >= ROWS_MAX else next(self._read_range(row, at, at + 1), None)
         else:
-            found = self._get("hash", uri.hash) if uri.hash is not None else self._get("id", str(uri.id))
+            found = (
+                self._get_by_column("hash", uri.hash)
+                if uri.hash is not None
+                else self._get_by_column("id", str(uri.id))
+            )
         return found if found is None or uri.chain in (None, found.chain) else None
 
-    def _get(self, column: LookupColumn, value: str) -> Sealed | None:
+    def _get_by_column(self, column: LookupColumn, value: str) -> Sealed | None:
         found = self.store.first(self.tenant, column, value)
-        return None if found is None else genuine(*found, column, value, self.keys.ring())
+        return None if found is None else verify_lookup(*found, column, value, self.keys.ring())
 
 
 def open_ledger(
@@ -318,18 +328,18 @@ def open_ledger(
     the identity `ledger` in `AVER_HOME`, which is made at the first append.
     """
     config = load_config(home=home, ledger=None if url is None else str(url), tenant=tenant)
-    if create and not is_on_server(config.ledger) and file_of(config.ledger).parent == config.home:
+    if create and not is_on_server(config.ledger) and path_from_url(config.ledger).parent == config.home:
         ensure_home(config.home)
     store = open_store(config.ledger, create=create, timeout=config.lock_timeout)
     keys = KeyStore(config.home, lock_timeout=config.lock_timeout)
     return Ledger(store, keys, tenant=config.tenant, signer=signer, config=config)
 
 
-def tenants_of(url: str | Path | None = None, *, home: Path | None = None) -> list[str]:
+def list_tenants(url: str | Path | None = None, *, home: Path | None = None) -> list[str]:
     """The tenants of a ledger: for whoever runs it, not for a tenant."""
     config = load_config(home=home, ledger=None if url is None else str(url))
     store = open_store(config.ledger, create=False, timeout=config.lock_timeout)
     try:
-        return [name for name in store.tenants() if is_tenant(name)]
+        return [name for name in store.tenants() if is_tenant_name(name)]
     finally:
         store.close()

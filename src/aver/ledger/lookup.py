@@ -13,20 +13,20 @@ from __future__ import annotations
 
 import re
 
-from aver.capsule.block import split_chain_name
+from aver.capsule.aver_block import split_chain_name
 from aver.capsule.uri import parse_uri
 from aver.errors import BadInput, IntegrityError, NotFound
+from aver.fast_dataclass import dataclass
 from aver.ledger.ledger import Ledger
-from aver.ledger.memory import META_CHAIN
-from aver.ledger.store import LookupColumn
-from aver.values import dataclass
+from aver.ledger.seen_heads import META_CHAIN
+from aver.ledger.stores.protocol import LookupColumn
 
-__all__ = ["Located", "locate"]
+__all__ = ["Location", "locate"]
 
 _HEX64 = re.compile(r"[0-9a-f]{64}").fullmatch
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
 
-DECISIONS = "gate"
+DECISION_DOMAIN = "gate"
 """The domain of chains that say what was decided about a session, and are called like it."""
 
 NAMED_MAX = 5
@@ -34,7 +34,7 @@ NAMED_MAX = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Located:
+class Location:
     """A chain, or with `sequence` one record in it; `fragment` is the part of it that a URI pointed at."""
 
     chain: str
@@ -42,39 +42,39 @@ class Located:
     fragment: str | None = None
 
 
-def locate(ledger: Ledger, name: str) -> Located:
+def locate(ledger: Ledger, name: str) -> Location:
     """The place that a name stands for; `NotFound` if there is none, `BadInput` if there are several."""
     if name.startswith("capsule://"):
-        return _by_uri(ledger, name)
+        return _find_by_uri(ledger, name)
     if not name.isprintable():
-        raise _nothing(name)
+        raise _not_found_error(name)
     chains = ledger.chains()
     if name in chains or name == META_CHAIN:  # That there is no meta chain is for its verdict to tell.
-        return Located(name)
+        return Location(name)
     if _HEX64(name):
-        found = _by_column(ledger, "hash", name)
+        found = _find_by_column(ledger, "hash", name)
     else:
-        found = (_by_column(ledger, "id", name) if _UUID(name) else None) or _by_column(ledger, "key", name)
-    return found or Located(_by_beginning(chains, name))
+        found = (_find_by_column(ledger, "id", name) if _UUID(name) else None) or _find_by_column(ledger, "key", name)
+    return found or Location(_find_by_prefix(chains, name))
 
 
-def _by_uri(ledger: Ledger, name: str) -> Located:
+def _find_by_uri(ledger: Ledger, name: str) -> Location:
     uri = parse_uri(name)
-    found: Located | None = None
+    found: Location | None = None
     if uri.sequence is not None:
         row = ledger.store.chain(ledger.tenant, str(uri.chain))
         if row is not None and uri.sequence < row.count:
-            found = Located(row.name, uri.sequence)
+            found = Location(row.name, uri.sequence)
     elif uri.hash is not None:
-        found = _by_column(ledger, "hash", uri.hash)
+        found = _find_by_column(ledger, "hash", uri.hash)
     else:
-        found = _by_column(ledger, "id", str(uri.id))
+        found = _find_by_column(ledger, "id", str(uri.id))
     if found is None or uri.chain not in (None, found.chain):
         raise NotFound(f"there is no {name} in this ledger")
-    return Located(found.chain, found.sequence, uri.fragment)
+    return Location(found.chain, found.sequence, uri.fragment)
 
 
-def _by_column(ledger: Ledger, column: LookupColumn, value: str) -> Located | None:
+def _find_by_column(ledger: Ledger, column: LookupColumn, value: str) -> Location | None:
     found = ledger.store.first(ledger.tenant, column, value)
     if found is None:
         return None
@@ -82,14 +82,14 @@ def _by_column(ledger: Ledger, column: LookupColumn, value: str) -> Located | No
     if type(row.sequence) is not int:
         words = f"chain {chain}: the record with the {column} {value} is stored at no place"
         raise IntegrityError("COLUMN_MISMATCH", words, evidence=row.sealed, advice="run: aver verify")
-    return Located(chain, row.sequence)
+    return Location(chain, row.sequence)
 
 
-def _by_beginning(chains: list[str], beginning: str) -> str:
-    matches = [] if not beginning else [name for name in chains if _begins(name, beginning)]
-    matches = [name for name in matches if split_chain_name(name)[0] != DECISIONS] or matches
+def _find_by_prefix(chains: list[str], beginning: str) -> str:
+    matches = [] if not beginning else [name for name in chains if _matches_prefix(name, beginning)]
+    matches = [name for name in matches if split_chain_name(name)[0] != DECISION_DOMAIN] or matches
     if not matches:
-        raise _nothing(beginning)
+        raise _not_found_error(beginning)
     shortest = min(matches, key=len)
     if all(name == shortest or name.startswith(f"{shortest}.") for name in matches):
         return shortest
@@ -97,9 +97,9 @@ def _by_beginning(chains: list[str], beginning: str) -> str:
     raise BadInput(f"{ascii(beginning)[:80]} is the beginning of {len(matches)} chains: {listed}", advice="give more")
 
 
-def _nothing(name: str) -> NotFound:
+def _not_found_error(name: str) -> NotFound:
     return NotFound(f"no chain, session, record or hash in this ledger is called {ascii(name)[:80]}")
 
 
-def _begins(chain: str, beginning: str) -> bool:
+def _matches_prefix(chain: str, beginning: str) -> bool:
     return chain.startswith(beginning) or split_chain_name(chain)[1].startswith(beginning)

@@ -11,26 +11,26 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from aver.capsule.aver_block import read_block
 from aver.capsule.blobs import blob_references
-from aver.capsule.block import block_of
 from aver.errors import AverError, Unavailable
-from aver.ledger.rows import ChainRow, Row
+from aver.ledger.stores.rows import ChainRow, RecordRow
 from aver.verdict import ChainJudge, Finding, Place, Retirement, Rules, Tally
-from aver.verdict.record import imported_by, searched_by
+from aver.verdict.record import column_values, imported_column_values
 
 if TYPE_CHECKING:
     from aver.ledger.ledger import Ledger
 
-__all__ = ["Slice", "judge_slice", "rules_for_imported", "slices_of", "stored_hash"]
+__all__ = ["Slice", "judge_slice", "rules_for_imported", "split_into_slices", "stored_hash"]
 
-SLICE = 2000
+SLICE_LENGTH = 2000
 """Records per piece of work: long enough to cost nothing extra, short enough to spread and to read in one go."""
 
 Slice = tuple[ChainRow, int, int]
 """A chain and the range of its records to judge."""
 
 
-def slices_of(ledger: Ledger, rows: list[ChainRow], starts: Mapping[str, int]) -> Iterator[Slice]:
+def split_into_slices(ledger: Ledger, rows: list[ChainRow], starts: Mapping[str, int]) -> Iterator[Slice]:
     """Ranges to judge. A range without records, however long the head row says it is, is one slice."""
     for row in rows:
         begin = starts.get(row.name, 0)
@@ -41,21 +41,21 @@ def slices_of(ledger: Ledger, rows: list[ChainRow], starts: Mapping[str, int]) -
                 first = begin
             end = row.count if first is None else first
             if end == begin:
-                end = min(begin + SLICE, row.count)
+                end = min(begin + SLICE_LENGTH, row.count)
             yield row, begin, end
             begin = end
 
 
 def judge_slice(ledger: Ledger, rules: Rules, row: ChainRow, begin: int, end: int) -> Tally:
     """Judge the records of a chain from `begin` up to `end`."""
-    own = not row.frozen or _says_it_is_ours(ledger, row)
+    own = not row.frozen or _is_signed_as_ours(ledger, row)
     if own:
         identity = {"name": row.name, "ledger": ledger.id, "tenant": row.tenant}
     else:
         identity = {"name": row.origin or row.name}
         rules = rules_for_imported(rules, row.name)
     previous = stored_hash(ledger, row, begin - 1)
-    columns_of = imported_by if row.frozen else searched_by
+    columns_of = imported_column_values if row.frozen else column_values
     judge = ChainJudge(
         rules,
         chain=row.name,
@@ -86,7 +86,7 @@ def judge_slice(ledger: Ledger, rules: Rules, row: ChainRow, begin: int, end: in
 
 
 def _check_row(
-    ledger: Ledger, row: ChainRow, item: Row, sequence: int, content: dict[str, Any] | None, tally: Tally
+    ledger: Ledger, row: ChainRow, item: RecordRow, sequence: int, content: dict[str, Any] | None, tally: Tally
 ) -> None:
     """What the judge of a chain cannot know: whose the row is, whether its blobs are here, how the ledger is called."""
     if type(item.sequence) is not int or item.sequence != sequence:
@@ -107,11 +107,11 @@ def stored_hash(ledger: Ledger, row: ChainRow, sequence: int) -> str | None:
         return None
 
 
-def _says_it_is_ours(ledger: Ledger, row: ChainRow) -> bool:
+def _is_signed_as_ours(ledger: Ledger, row: ChainRow) -> bool:
     """Whether a chain's signed beginning names this ledger. Then marking it as imported excuses it from nothing."""
     try:
         with ledger.store.rows(row, 0, 1) as stored:
-            block = next((block_of(item.sealed.to_dict()) for item in stored), None)
+            block = next((read_block(item.sealed.to_dict()) for item in stored), None)
     except AverError:
         return False
     named = block.get("chain") if block else None
@@ -130,14 +130,14 @@ def rules_for_imported(rules: Rules, chain: str) -> Rules:
 def _judge_one_by_one(ledger: Ledger, row: ChainRow, begin: int, end: int, rules: Rules) -> Tally:
     """Where a page of the file is damaged, lose only the records on it."""
     tally = Tally()
-    for sequence in range(begin, min(end, begin + SLICE)):
+    for sequence in range(begin, min(end, begin + SLICE_LENGTH)):
         tally.merge(judge_slice(ledger, rules, row, sequence, sequence + 1))
     return tally
 
 
 def _check_blobs(ledger: Ledger, tally: Tally, place: Place, content: object) -> None:
     for digest, size in blob_references(content):
-        tally.did("blobs")
+        tally.count_done("blobs")
         try:
             blob = ledger.store.blob(ledger.tenant, digest)
         except Unavailable as error:

@@ -7,45 +7,47 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from aver.config import hide_password
 from aver.errors import AverError
-from aver.events.event import spoken
-from aver.gate.door import Answer
-from aver.home import without_password
-from aver.mcp.history import Past
-from aver.mcp.labels import label_of
-from aver.mcp.session import Counts, Recorded, SealedRun
-from aver.mcp.tools import action_type_of
+from aver.events.event import decision_word
+from aver.gate.ask import GateAnswer
+from aver.mcp.history import PastSession
+from aver.mcp.labels import decision_label
+from aver.mcp.session import RecordedAction, SealedRun, SessionCounts
+from aver.mcp.tools import to_action_type
 
 __all__ = [
-    "SESSION_NAME",
-    "Told",
-    "context_told",
-    "error_told",
-    "gate_told",
-    "record_told",
-    "seal_told",
-    "status_told",
+    "DEFAULT_SESSION_NAME",
+    "ToolAnswer",
+    "context_answer",
+    "error_answer",
+    "gate_answer",
+    "record_answer",
+    "seal_answer",
+    "status_answer",
 ]
 
 SCHEMA_VERSION = "1.0"
-SESSION_NAME = "mcp-session"
+DEFAULT_SESSION_NAME = "mcp-session"
 """What a session is called whose agent gave no name."""
 
 TRUSTED_AFTER = 5
 """Outcomes of a workspace after which what was learned there counts as much as what was not."""
 
-_LOUD = {"approve": "APPROVED", "flag": "FLAGGED", "deny": "DENIED"}
+_DECISION_LABELS = {"approve": "APPROVED", "flag": "FLAGGED", "deny": "DENIED"}
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ToolAnswer:
     """An answer: a JSON object, and whether it tells of an error."""
 
     content: dict[str, Any]
     is_error: bool = False
 
 
-def _told(tool: str, session: str | None, content: dict[str, Any], summary: str, *, ok: bool = True) -> Told:
+def _build_answer(
+    tool: str, session: str | None, content: dict[str, Any], summary: str, *, ok: bool = True
+) -> ToolAnswer:
     envelope = {
         "ok": ok,
         "tool": tool,
@@ -54,21 +56,23 @@ def _told(tool: str, session: str | None, content: dict[str, Any], summary: str,
         "schema_version": SCHEMA_VERSION,
         "human_summary": summary,
     }
-    return Told({**envelope, **content}, is_error=not ok)
+    return ToolAnswer({**envelope, **content}, is_error=not ok)
 
 
-def error_told(tool: str, session: str | None, error: AverError) -> Told:
+def error_answer(tool: str, session: str | None, error: AverError) -> ToolAnswer:
     """What went wrong, and what to do next."""
-    message = without_password(error.message)
-    details = {"type": type(error).__name__, "advice": without_password(error.advice)}
+    message = hide_password(error.message)
+    details = {"type": type(error).__name__, "advice": hide_password(error.advice)}
     content = {"error": message, "details": details}
-    return _told(tool, session, content, f"{tool}: failed ({message})", ok=False)
+    return _build_answer(tool, session, content, f"{tool}: failed ({message})", ok=False)
 
 
-def gate_told(session: str, given: Mapping[str, Any], answer: Answer, similar: Sequence[dict[str, Any]]) -> Told:
+def gate_answer(
+    session: str, given: Mapping[str, Any], answer: GateAnswer, similar: Sequence[dict[str, Any]]
+) -> ToolAnswer:
     decision = answer.decision
     result = answer.record.to_dict()["outcome"]["result"]
-    word, label, files = spoken(decision.decision), label_of(result), given["files_affected"] or []
+    word, label, files = decision_word(decision.decision), decision_label(result), given["files_affected"] or []
     score = None if decision.score is None else round(decision.score, 6)
     width = None if decision.interval is None else (decision.interval[1] - decision.interval[0]) / 2
     content = {
@@ -87,7 +91,7 @@ def gate_told(session: str, given: Mapping[str, Any], answer: Answer, similar: S
             "deny_above": decision.thresholds.skip_above,
         },
         "receipt_id": decision.gate_id,
-        "action_type": action_type_of(given["action_type"]),
+        "action_type": to_action_type(given["action_type"]),
         "description": given["description"],
         "files_affected": files,
         "model_loaded": decision.estimate is not None,
@@ -96,11 +100,11 @@ def gate_told(session: str, given: Mapping[str, Any], answer: Answer, similar: S
     }
     risk = "unknown" if score is None else f"{score:.2f}"
     named = ", ".join(files) or "none"
-    summary = f"GATE: {_LOUD[word]} | p_fail={risk} | {label} | files={named} | {content['reason']}"
-    return _told("capseal_gate", session, content, summary)
+    summary = f"GATE: {_DECISION_LABELS[word]} | p_fail={risk} | {label} | files={named} | {content['reason']}"
+    return _build_answer("capseal_gate", session, content, summary)
 
 
-def record_told(session: str, given: Mapping[str, Any], recorded: Recorded) -> Told:
+def record_answer(session: str, given: Mapping[str, Any], recorded: RecordedAction) -> ToolAnswer:
     gate = recorded.gate
     content = {
         "recorded": True,
@@ -114,10 +118,10 @@ def record_told(session: str, given: Mapping[str, Any], recorded: Recorded) -> T
         "error": None,
     }
     summary = f"RECORD: recorded {recorded.action.action_type} ({recorded.position} total actions)"
-    return _told("capseal_record", session, content, summary + _warning(recorded))
+    return _build_answer("capseal_record", session, content, summary + _gate_warning(recorded))
 
 
-def _warning(recorded: Recorded) -> str:
+def _gate_warning(recorded: RecordedAction) -> str:
     if recorded.unbound:
         return "; the receipt_id is about other files or another tool, so this action counts as not gated"
     if recorded.gate is None:
@@ -127,12 +131,12 @@ def _warning(recorded: Recorded) -> str:
     return ""
 
 
-def seal_told(session: str, name: str | None, sealed: SealedRun, cap_file: str, episodes: int) -> Told:
+def seal_answer(session: str, name: str | None, sealed: SealedRun, cap_file: str, episodes: int) -> ToolAnswer:
     told, capsule = sealed.told, sealed.told.get("capsule") or {}
     verified = bool(told["verified"])
     content = {
         "sealed": True,
-        "session_name": name or SESSION_NAME,
+        "session_name": name or DEFAULT_SESSION_NAME,
         "cap_file": cap_file,
         "hash": told["final_receipt_hash"],
         "actions_count": told["num_actions"],
@@ -147,12 +151,18 @@ def seal_told(session: str, name: str | None, sealed: SealedRun, cap_file: str, 
         "verify_command": f"aver verify {cap_file}",
     }
     summary = f"SEALED: {told['num_actions']} actions -> {cap_file} (verification {content['verification']})"
-    return _told("capseal_seal", session, content, summary)
+    return _build_answer("capseal_seal", session, content, summary)
 
 
-def status_told(
-    session: str | None, workspace: str, counts: Counts, uptime: int, recent: Sequence[Past], total: int, episodes: int
-) -> Told:
+def status_answer(
+    session: str | None,
+    workspace: str,
+    counts: SessionCounts,
+    uptime: int,
+    recent: Sequence[PastSession],
+    total: int,
+    episodes: int,
+) -> ToolAnswer:
     sessions = [past.told() for past in recent]
     content = {
         "session_active": session is not None,
@@ -174,10 +184,10 @@ def status_told(
     summary = (
         f"STATUS | session: {state} | actions: {counts.actions} | gates: {counts.gates} | denied: {counts.denials}"
     )
-    return _told("capseal_status", session, content, summary)
+    return _build_answer("capseal_status", session, content, summary)
 
 
-def context_told(session: str | None, file: str, found: Sequence[tuple[Past, list[str]]]) -> Told:
+def context_answer(session: str | None, file: str, found: Sequence[tuple[PastSession, list[str]]]) -> ToolAnswer:
     changes = sum(len(words) for _, words in found)
     content = {
         "file": file,
@@ -189,4 +199,4 @@ def context_told(session: str | None, file: str, found: Sequence[tuple[Past, lis
         ],
     }
     summary = f"CONTEXT: {file} has {changes} change(s) across {len(found)} session(s)"
-    return _told("capseal_context", session, content, summary)
+    return _build_answer("capseal_context", session, content, summary)

@@ -12,28 +12,28 @@ from dataclasses import dataclass
 from typing import Any
 
 from aver.actions.action import text_hash, value_hash
-from aver.actions.gating import Decided, decided_in
-from aver.actions.records import ACTION, gate_chain, run_chain, sealed_action
-from aver.capsule.mask import mask
+from aver.actions.binding import RecordedDecision, read_decision
+from aver.actions.run_capsules import ACTION_KIND, gate_chain, read_sealed_action, run_chain
+from aver.capsule.masking.mask import mask
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError, NotFound
-from aver.gate.record import KIND
+from aver.gate.decision_record import DECISION_KIND
 from aver.ledger import Ledger
-from aver.mcp.labels import label_of
+from aver.mcp.labels import decision_label
 
-__all__ = ["Decisions", "Known", "Wanted"]
+__all__ = ["RunDecisions", "LabelledDecision", "DecisionQuery"]
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class LabelledDecision:
     """A decision, and its label."""
 
-    decided: Decided
+    decided: RecordedDecision
     label: str
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class DecisionQuery:
     """What a record says of the action that may have been gated."""
 
     action_type: str
@@ -44,14 +44,14 @@ class Wanted:
     receipt_id: str | None
 
 
-class Decisions:
+class RunDecisions:
     """Those of one run, as far as they were read. Not safe for threads: the session holds its lock."""
 
     def __init__(self, ledger: Ledger, run_id: str) -> None:
         self._ledger = ledger
         self._gates, self._actions = gate_chain(run_id), run_chain(run_id)
         self._read = {self._gates: 0, self._actions: 0}
-        self._known: dict[str, Known] = {}
+        self._known: dict[str, LabelledDecision] = {}
         self._used: set[str] = set()
 
     @property
@@ -59,73 +59,73 @@ class Decisions:
         return len(self._known)
 
     @property
-    def refused(self) -> int:
+    def refused_count(self) -> int:
         """How many of them refused."""
         return sum(known.decided.decision in ("skip", "skipped") for known in self._known.values())
 
     def catch_up(self) -> None:
         """Read what came to the ledger since."""
         for chain in (self._gates, self._actions):
-            for record in self._new(chain):
+            for record in self._read_new(chain):
                 self._read[chain] += 1
-                if record.kind == KIND:
-                    self._take_decision(record)
-                elif record.kind == ACTION:
-                    mark = sealed_action(record.to_dict()).gate
+                if record.kind == DECISION_KIND:
+                    self._add_decision(record)
+                elif record.kind == ACTION_KIND:
+                    mark = read_sealed_action(record.to_dict()).gate
                     if mark is not None:
                         self._used.add(mark.gate_id)
 
-    def _new(self, chain: str) -> Sequence[Sealed]:
+    def _read_new(self, chain: str) -> Sequence[Sealed]:
         try:
             return list(self._ledger.read(chain, self._read[chain]))
         except NotFound:
             return ()
 
-    def _take_decision(self, record: Sealed) -> None:
+    def _add_decision(self, record: Sealed) -> None:
         content = record.to_dict()
-        decided = decided_in(record, content)
-        self._known[decided.gate_id] = Known(decided, label_of(content["outcome"]["result"]))
+        decided = read_decision(record, content)
+        self._known[decided.gate_id] = LabelledDecision(decided, decision_label(content["outcome"]["result"]))
 
-    def bound_to(self, wanted: Wanted) -> Known | None:
+    def find_decision(self, wanted: DecisionQuery) -> LabelledDecision | None:
         """The decision that a record was done under; None where none can be told."""
         if wanted.receipt_id is not None:
-            named = self._known.get(wanted.receipt_id) or self._elsewhere(wanted.receipt_id)
-            return named if _covers(named.decided, wanted) else None
+            named = self._known.get(wanted.receipt_id) or self._find_in_other_run(wanted.receipt_id)
+            return named if _matches_files_and_tool(named.decided, wanted) else None
         for known in reversed(self._known.values()):
-            if known.decided.gate_id not in self._used and _is_about(known.decided, wanted):
+            if known.decided.gate_id not in self._used and _matches_query(known.decided, wanted):
                 return known
         return None
 
-    def _elsewhere(self, gate_id: str) -> Known:
+    def _find_in_other_run(self, gate_id: str) -> LabelledDecision:
         """A decision of another run, such as one that was sealed in the meantime."""
         record = self._ledger.get(f"gate:{gate_id}") if gate_id.isprintable() else None
-        if record is None or record.kind != KIND:
+        if record is None or record.kind != DECISION_KIND:
             raise NotFound(
                 f"the gate gave no answer {ascii(gate_id)[:80]}",
                 advice="use receipt_id of capseal_gate, or leave it out",
             )
         content = record.to_dict()
-        return Known(decided_in(record, content), label_of(content["outcome"]["result"]))
+        return LabelledDecision(read_decision(record, content), decision_label(content["outcome"]["result"]))
 
 
-def _covers(decided: Decided, wanted: Wanted) -> bool:
+def _matches_files_and_tool(decided: RecordedDecision, wanted: DecisionQuery) -> bool:
     """Whether a decision that a record names is about these files, and about this tool if about one. What else differs,
     the verdict names."""
     gated = decided.action
-    return gated.get("files") == _masked(list(wanted.files)) and gated.get("tool") in ("", _masked(wanted.tool))
+    return gated.get("files") == _mask_value(list(wanted.files)) and gated.get("tool") in ("", _mask_value(wanted.tool))
 
 
-def _is_about(decided: Decided, wanted: Wanted) -> bool:
+def _matches_query(decided: RecordedDecision, wanted: DecisionQuery) -> bool:
     gated = decided.action
     return (
         gated.get("type") == wanted.action_type
         and decided.instruction_hash == (text_hash(wanted.description) if wanted.description else None)
         and decided.input_hash == (value_hash(dict(wanted.arguments)) if wanted.arguments else None)
-        and _covers(decided, wanted)
+        and _matches_files_and_tool(decided, wanted)
     )
 
 
-def _masked(value: Any) -> Any:
+def _mask_value(value: Any) -> Any:
     """As the gate's record has it: with secrets masked."""
     try:
         return mask(value).value

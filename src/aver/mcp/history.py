@@ -16,33 +16,33 @@ from pathlib import Path
 from typing import Any
 
 from aver.actions.action import AgentAction
-from aver.actions.folder import identity_in
-from aver.actions.found import run_in
-from aver.actions.records import SEAL
+from aver.actions.locate import load_run_from_ledger
+from aver.actions.run_capsules import SEAL_KIND
+from aver.actions.run_directory import read_run_identity
 from aver.errors import AverError
-from aver.events.event import spoken
+from aver.events.event import decision_word
 from aver.ledger import Ledger
 from aver.mcp.workspace import Workspace
 
-__all__ = ["History", "Past"]
+__all__ = ["SessionHistory", "PastSession"]
 
-RECENT = 10
+RECENT_MAX = 10
 """Sessions that an agent is told of at the start."""
 
-LOOK_BACK = 200
+LOOK_BACK_MAX = 200
 """Sealed sessions that are looked through for the history of a file."""
 
-SIMILAR = 3
+SIMILAR_MAX = 3
 """Earlier changes that the gate's answer reminds of."""
 
-SUMMARIES = 8
+SUMMARIES_MAX = 8
 """Descriptions that stand for what a session did."""
 
-_WORDS = {"approve": "approved", "flag": "flagged", "deny": "denied"}
+_DECISION_WORDS = {"approve": "approved", "flag": "flagged", "deny": "denied"}
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class PastSession:
     """A sealed session."""
 
     run_id: str
@@ -53,96 +53,98 @@ class Past:
 
     def told(self) -> dict[str, Any]:
         """As `capseal_status` tells it."""
-        words = [_described(action)[:60] for action in self.actions]
-        decisions = [spoken(action.gate_decision) for action in self.actions if action.gate_decision is not None]
+        words = [_description(action)[:60] for action in self.actions]
+        decisions = [decision_word(action.gate_decision) for action in self.actions if action.gate_decision is not None]
         return {
             "date": self.sealed_at[:19],
             "agent": self.agent,
             "actions": len(self.actions),
             "approved": decisions.count("approve"),
             "denied": decisions.count("deny"),
-            "files_changed": sorted({file for action in self.actions for file in _files(action)}),
-            "summary": self.damage or ", ".join([word for word in words if word][:SUMMARIES]),
+            "files_changed": sorted({file for action in self.actions for file in _affected_files(action)}),
+            "summary": self.damage or ", ".join([word for word in words if word][:SUMMARIES_MAX]),
             "receipt": f"{self.run_id}.cap",
         }
 
 
-class History:
+class SessionHistory:
     """The sealed sessions of one workspace. Safe for threads."""
 
     def __init__(self, ledger: Ledger, workspace: Workspace) -> None:
         self._ledger = ledger
         self._workspace = workspace
         self._lock = threading.Lock()
-        self._past: dict[str, Past] = {}
+        self._past: dict[str, PastSession] = {}
 
-    def recent(self) -> list[Past]:
+    def recent(self) -> list[PastSession]:
         """The newest sealed sessions, newest first."""
-        return list(islice(self._sealed(), RECENT))
+        return list(islice(self._sealed_sessions(), RECENT_MAX))
 
     def count(self) -> int:
         """How many sealed sessions there are."""
-        return sum(1 for _ in self._chains())
+        return sum(1 for _ in self._sealed_runs())
 
-    def of_file(self, file: str) -> list[tuple[Past, list[str]]]:
+    def sessions_for_file(self, file: str) -> list[tuple[PastSession, list[str]]]:
         """The sessions that did something to a file, newest first, each with what it did."""
-        wanted = self._normal(file)
+        wanted = self._normalize_path(file)
         found = []
-        for past in islice(self._sealed(), LOOK_BACK):
+        for past in islice(self._sealed_sessions(), LOOK_BACK_MAX):
             changes = [
-                _change(action) for action in past.actions if any(self._normal(one) == wanted for one in _files(action))
+                _describe_change(action)
+                for action in past.actions
+                if any(self._normalize_path(one) == wanted for one in _affected_files(action))
             ]
             if changes:
                 found.append((past, changes))
         return found
 
-    def similar(self, files: Sequence[str]) -> list[dict[str, Any]]:
+    def similar_changes(self, files: Sequence[str]) -> list[dict[str, Any]]:
         """The newest few things that recent sessions did to these files."""
-        wanted = {self._normal(file) for file in files}
+        wanted = {self._normalize_path(file) for file in files}
         found = (
             {
                 "session_id": past.run_id,
-                "description": _described(action),
+                "description": _description(action),
                 "success": action.success,
                 "p_fail": action.gate_score,
             }
             for past in (self.recent() if wanted else ())
             for action in reversed(past.actions)
-            if wanted & {self._normal(file) for file in _files(action)}
+            if wanted & {self._normalize_path(file) for file in _affected_files(action)}
         )
-        return list(islice(found, SIMILAR))
+        return list(islice(found, SIMILAR_MAX))
 
-    def _normal(self, file: str) -> str:
+    def _normalize_path(self, file: str) -> str:
         """A path from the workspace on, however it was written."""
         root = self._workspace.root.as_posix()
         path = posixpath.normpath(posixpath.join(root, file.replace("\\", "/")))
         return path.removeprefix(f"{root}/") if path.startswith(f"{root}/") else path
 
-    def _sealed(self) -> Iterator[Past]:
-        for run_id, chain, sealed_at in self._chains():
+    def _sealed_sessions(self) -> Iterator[PastSession]:
+        for run_id, chain, sealed_at in self._sealed_runs():
             with self._lock:
                 past = self._past.get(run_id)
             if past is None:
-                past = self._read(run_id, chain, sealed_at)
+                past = self._read_session(run_id, chain, sealed_at)
                 with self._lock:
                     self._past[run_id] = past
             yield past
 
-    def _chains(self) -> Iterator[tuple[str, str, str]]:
+    def _sealed_runs(self) -> Iterator[tuple[str, str, str]]:
         """The sealed runs of the workspace, newest first: name, chain and time of sealing."""
-        for path in self._directories():
+        for path in self._run_directories():
             try:
-                identity = identity_in(path)
+                identity = read_run_identity(path)
                 if identity is None or (identity.ledger, identity.tenant) != (self._ledger.id, self._ledger.tenant):
                     continue
                 count = self._ledger.head(identity.chain).count
                 last = next(self._ledger.read(identity.chain, count - 1), None) if count else None
             except AverError:
                 continue  # Not a run of this ledger, whatever it is.
-            if last is not None and last.kind == SEAL:
+            if last is not None and last.kind == SEAL_KIND:
                 yield identity.run_id, identity.chain, last.signed_at
 
-    def _directories(self) -> list[Path]:
+    def _run_directories(self) -> list[Path]:
         try:
             entries = list(os.scandir(self._workspace.runs))
         except OSError:
@@ -150,28 +152,28 @@ class History:
         names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
         return [self._workspace.runs / name for name in sorted(names, reverse=True)]
 
-    def _read(self, run_id: str, chain: str, sealed_at: str) -> Past:
+    def _read_session(self, run_id: str, chain: str, sealed_at: str) -> PastSession:
         try:
             first = next(self._ledger.read(chain, 0, 1))
             agent = str(first.to_dict()["outcome"]["result"]["agent"] or "unknown")
-            return Past(run_id, sealed_at, agent, tuple(run_in(self._ledger, chain).actions))
+            return PastSession(run_id, sealed_at, agent, tuple(load_run_from_ledger(self._ledger, chain).actions))
         except (AverError, KeyError, TypeError, StopIteration) as error:
             words = error.message if isinstance(error, AverError) else "it cannot be read"
-            return Past(run_id, sealed_at, "unknown", (), f"damaged: {words}; run: aver verify {chain}")
+            return PastSession(run_id, sealed_at, "unknown", (), f"damaged: {words}; run: aver verify {chain}")
 
 
-def _files(action: AgentAction) -> list[str]:
+def _affected_files(action: AgentAction) -> list[str]:
     files = (action.metadata or {}).get("files_affected")
     return [file for file in files if isinstance(file, str)] if isinstance(files, list) else []
 
 
-def _described(action: AgentAction) -> str:
+def _description(action: AgentAction) -> str:
     said = (action.metadata or {}).get("description")
     return said if isinstance(said, str) else ""
 
 
-def _change(action: AgentAction) -> str:
-    told = ["not gated"] if action.gate_decision is None else [_WORDS[spoken(action.gate_decision)]]
+def _describe_change(action: AgentAction) -> str:
+    told = ["not gated"] if action.gate_decision is None else [_DECISION_WORDS[decision_word(action.gate_decision)]]
     if action.gate_score is not None:
         told.append(f"p_fail={action.gate_score:.2f}")
     label = (action.metadata or {}).get("risk_label")
@@ -179,4 +181,4 @@ def _change(action: AgentAction) -> str:
         told.append(f"label={label}")
     if not action.success:
         told.append("failed")
-    return f"{_described(action)} ({', '.join(told)})"
+    return f"{_description(action)} ({', '.join(told)})"

@@ -21,10 +21,10 @@ from mcp.server.lowlevel import Server
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.responses import PlainTextResponse
 
+from aver.config import ensure_home, replace_file
 from aver.errors import BadInput, Unavailable
-from aver.home import ensure_home, replace_file
 
-__all__ = ["HOST", "PATH", "TOKEN_FILE", "bound", "read_token", "serve_http"]
+__all__ = ["HOST", "PATH", "TOKEN_FILE", "bind_socket", "read_token", "serve_http"]
 
 HOST = "127.0.0.1"
 PATH = "/mcp"
@@ -37,7 +37,7 @@ TOKEN_MIN, TOKEN_MAX = 32, 512
 GRACE_SECONDS = 30
 """For how long calls in flight are waited for when the server is stopped."""
 
-Scope = MutableMapping[str, Any]
+AsgiScope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
@@ -64,7 +64,7 @@ def read_token(path: Path | None = None) -> tuple[str, Path]:
     return text, path
 
 
-def bound(port: int) -> socket.socket:
+def bind_socket(port: int) -> socket.socket:
     """A socket on this machine's own address; port 0 is any that is free."""
     try:
         return socket.create_server((HOST, port))
@@ -83,7 +83,7 @@ async def serve_http(server: Server[Any], listening: socket.socket, token: str) 
         transport_security=TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=[]),
     )
     config = uvicorn.Config(
-        Guard(app, token, hosts),
+        TokenGuard(app, token, hosts),
         log_level="warning",
         access_log=False,
         timeout_graceful_shutdown=GRACE_SECONDS,
@@ -92,7 +92,7 @@ async def serve_http(server: Server[Any], listening: socket.socket, token: str) 
     await uvicorn.Server(config).serve(sockets=[listening])
 
 
-class Guard:
+class TokenGuard:
     """Lets through to an application what comes from a client that knows the token."""
 
     def __init__(self, app: Any, token: str, hosts: list[str]) -> None:
@@ -100,7 +100,7 @@ class Guard:
         self._token = token.encode("ascii")
         self._hosts = {host.encode("ascii") for host in hosts}
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
@@ -112,7 +112,7 @@ class Guard:
         else:
             await send({"type": "websocket.close", "code": 1008})
 
-    def _refusal(self, scope: Scope) -> PlainTextResponse | None:
+    def _refusal(self, scope: AsgiScope) -> PlainTextResponse | None:
         headers = scope["headers"]
         if [value for name, value in headers if name == b"host"] not in [[host] for host in self._hosts]:
             return PlainTextResponse("wrong Host", status_code=421)

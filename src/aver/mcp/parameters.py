@@ -17,9 +17,9 @@ from typing import Any, Literal
 from aver.capsule.canonical import canonical_bytes, has_surrogate
 from aver.errors import BadInput
 
-__all__ = ["Parameter", "read", "schema"]
+__all__ = ["Parameter", "read_arguments", "build_input_schema"]
 
-Kind = Literal["text", "long text", "texts", "whole number", "truth", "object"]
+ParameterKind = Literal["text", "long text", "texts", "whole number", "truth", "object"]
 
 TEXT_MAX = 16 * 1024
 """Characters of a name or a description, and of one path."""
@@ -36,7 +36,7 @@ OBJECT_MAX = 1024 * 1024
 NUMBER_MAX = 2**53
 """Whole numbers up to here are the same in every language."""
 
-_SCHEMAS: Mapping[Kind, dict[str, Any]] = {
+_SCHEMAS: Mapping[ParameterKind, dict[str, Any]] = {
     "text": {"type": "string", "maxLength": TEXT_MAX},
     "long text": {"type": "string", "maxLength": LONG_MAX},
     "texts": {"type": "array", "items": {"type": "string", "maxLength": TEXT_MAX}, "maxItems": TEXTS_MAX},
@@ -51,12 +51,12 @@ class Parameter:
     """One argument of a tool."""
 
     name: str
-    kind: Kind
+    kind: ParameterKind
     about: str
     required: bool = False
 
 
-def schema(parameters: Sequence[Parameter]) -> dict[str, Any]:
+def build_input_schema(parameters: Sequence[Parameter]) -> dict[str, Any]:
     """The JSON Schema of a tool's input."""
     return {
         "type": "object",
@@ -66,7 +66,7 @@ def schema(parameters: Sequence[Parameter]) -> dict[str, Any]:
     }
 
 
-def read(parameters: Sequence[Parameter], given: Mapping[str, Any]) -> dict[str, Any]:
+def read_arguments(parameters: Sequence[Parameter], given: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments, checked: all names of the table, None where an optional one was left out or is null."""
     known = {one.name for one in parameters}
     for name in given:
@@ -78,19 +78,19 @@ def read(parameters: Sequence[Parameter], given: Mapping[str, Any]) -> dict[str,
         value = given.get(one.name)
         if value is None and one.required:
             raise BadInput(f"{one.name} is required")
-        values[one.name] = None if value is None else _checked(one, value)
+        values[one.name] = None if value is None else _check_value(one, value)
     return values
 
 
-def _checked(one: Parameter, value: Any) -> Any:
+def _check_value(one: Parameter, value: Any) -> Any:
     if one.kind == "text":
-        return _text(one.name, value, TEXT_MAX)
+        return _check_text(one.name, value, TEXT_MAX)
     if one.kind == "long text":
-        return _text(one.name, value, LONG_MAX)
+        return _check_text(one.name, value, LONG_MAX)
     if one.kind == "texts":
         if not isinstance(value, list) or len(value) > TEXTS_MAX:
             raise BadInput(f"{one.name} must be a list of at most {TEXTS_MAX} texts")
-        return [_text(f"{one.name}[{index}]", item, TEXT_MAX) for index, item in enumerate(value)]
+        return [_check_text(f"{one.name}[{index}]", item, TEXT_MAX) for index, item in enumerate(value)]
     if one.kind == "whole number":
         if type(value) is not int or not 0 <= value <= NUMBER_MAX:
             raise BadInput(f"{one.name} must be a whole number from 0 on")
@@ -104,7 +104,7 @@ def _checked(one: Parameter, value: Any) -> Any:
     return value
 
 
-def _text(name: str, value: Any, longest: int) -> str:
+def _check_text(name: str, value: Any, longest: int) -> str:
     if not isinstance(value, str) or len(value) > longest:
         raise BadInput(f"{name} must be a text of at most {longest} characters")
     if has_surrogate(value):

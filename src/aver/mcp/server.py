@@ -22,15 +22,15 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from aver import __version__
-from aver.mcp.parameters import schema
+from aver.mcp.parameters import build_input_schema
 from aver.mcp.tools import INSTRUCTIONS, PROMPT, TOOLS, ToolSpec
 
 if TYPE_CHECKING:
     from aver.mcp.service import Caller, Service
 
-__all__ = ["made_server"]
+__all__ = ["build_server"]
 
-NAME = "aver"
+SERVER_NAME = "aver"
 
 CALLS_AT_ONCE = 32
 """Calls that are worked on at once; others wait their turn."""
@@ -46,15 +46,15 @@ _ENVELOPE = {
     "human_summary": {"type": "string"},
 }
 
-Context = ServerRequestContext[Any, Any]
+RequestContext = ServerRequestContext[Any, Any]
 
 
-def made_server(open_service: Callable[[], Service]) -> Server[Any]:
+def build_server(open_service: Callable[[], Service]) -> Server[Any]:
     """The server, ready to be run on a transport. `open_service` is called once, by the first call of a tool: all that
     the tools need takes as long to load as the SDK does to answer `initialize`."""
-    desk = _Desk(open_service)
+    desk = _ToolHandler(open_service)
     return Server(
-        NAME,
+        SERVER_NAME,
         version=__version__,
         title="Aver",
         description="Gates what an agent is about to do, seals what it did.",
@@ -66,7 +66,7 @@ def made_server(open_service: Callable[[], Service]) -> Server[Any]:
     )
 
 
-class _Desk:
+class _ToolHandler:
     """Where calls of tools come in."""
 
     def __init__(self, open_service: Callable[[], Service]) -> None:
@@ -75,14 +75,14 @@ class _Desk:
         self._opening = threading.Lock()
         self._turns = anyio.CapacityLimiter(CALLS_AT_ONCE)
 
-    async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+    async def call_tool(self, context: RequestContext, params: types.CallToolRequestParams) -> types.CallToolResult:
         if params.name not in TOOLS:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name[:80]}")
-        work = partial(self._done, _caller(context), params.name, params.arguments or {})
+        work = partial(self._run_tool, _read_caller(context), params.name, params.arguments or {})
         # The thread is not abandoned when the client goes: what it began is sealed, or refused, in full.
         return await anyio.to_thread.run_sync(work, limiter=self._turns)
 
-    def _done(self, caller: Caller, tool: str, arguments: dict[str, Any]) -> types.CallToolResult:
+    def _run_tool(self, caller: Caller, tool: str, arguments: dict[str, Any]) -> types.CallToolResult:
         try:
             with self._opening:
                 self._service = self._service or self._open_service()
@@ -90,16 +90,16 @@ class _Desk:
         except Exception as error:  # noqa: BLE001 - a defect here must not take the server down
             _LOG.exception("%s failed", tool)
             words = f"internal error: {type(error).__name__}; nothing may be taken as done"
-            return _result({"ok": False, "tool": tool, "error": words, "human_summary": words}, is_error=True)
-        return _result(told.content, is_error=told.is_error)
+            return _build_result({"ok": False, "tool": tool, "error": words, "human_summary": words}, is_error=True)
+        return _build_result(told.content, is_error=told.is_error)
 
 
-def _result(content: dict[str, Any], *, is_error: bool) -> types.CallToolResult:
+def _build_result(content: dict[str, Any], *, is_error: bool) -> types.CallToolResult:
     text = types.TextContent(type="text", text=json.dumps(content, indent=2))
     return types.CallToolResult(content=[text], structured_content=content, is_error=is_error)
 
 
-def _caller(context: Context) -> Caller:
+def _read_caller(context: RequestContext) -> Caller:
     from aver.mcp.service import Caller
 
     params = context.session.client_params
@@ -111,16 +111,16 @@ def _caller(context: Context) -> Caller:
     return Caller(connection, client, request.query_params.get("session", ""), lasting=bool(connection))
 
 
-async def _list_tools(context: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-    return types.ListToolsResult(tools=[_tool(name, spec) for name, spec in TOOLS.items()])
+async def _list_tools(context: RequestContext, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+    return types.ListToolsResult(tools=[_describe_tool(name, spec) for name, spec in TOOLS.items()])
 
 
-def _tool(name: str, spec: ToolSpec) -> types.Tool:
+def _describe_tool(name: str, spec: ToolSpec) -> types.Tool:
     return types.Tool(
         name=name,
         title=spec.title,
         description=spec.about,
-        input_schema=schema(spec.takes),
+        input_schema=build_input_schema(spec.takes),
         output_schema={
             "type": "object",
             "properties": {**_ENVELOPE, **spec.answers},
@@ -135,12 +135,14 @@ def _tool(name: str, spec: ToolSpec) -> types.Tool:
     )
 
 
-async def _list_prompts(context: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+async def _list_prompts(
+    context: RequestContext, params: types.PaginatedRequestParams | None
+) -> types.ListPromptsResult:
     prompt = types.Prompt(name=PROMPT, description="How to use the tools: gate, record, seal.", arguments=[])
     return types.ListPromptsResult(prompts=[prompt])
 
 
-async def _get_prompt(context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+async def _get_prompt(context: RequestContext, params: types.GetPromptRequestParams) -> types.GetPromptResult:
     if params.name != PROMPT:
         raise MCPError(types.INVALID_PARAMS, f"Unknown prompt: {params.name[:80]}")
     message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=INSTRUCTIONS))

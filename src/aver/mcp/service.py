@@ -20,10 +20,18 @@ from typing import Any
 from aver.errors import AverError, BadInput, Refused
 from aver.gate.risk.state import load_state
 from aver.ledger import Ledger, open_ledger
-from aver.mcp.answers import Told, context_told, error_told, gate_told, record_told, seal_told, status_told
-from aver.mcp.history import History
-from aver.mcp.parameters import read
-from aver.mcp.session import Session
+from aver.mcp.answers import (
+    ToolAnswer,
+    context_answer,
+    error_answer,
+    gate_answer,
+    record_answer,
+    seal_answer,
+    status_answer,
+)
+from aver.mcp.history import SessionHistory
+from aver.mcp.parameters import read_arguments
+from aver.mcp.session import McpSession
 from aver.mcp.tools import TOOLS
 from aver.mcp.workspace import Workspace
 
@@ -74,18 +82,18 @@ class Service:
         self._began = time.monotonic()
         self._lock = threading.Lock()
         self._ledger: Ledger | None = None
-        self._history: History | None = None
-        self._sessions: OrderedDict[str, Session] = OrderedDict()
+        self._history: SessionHistory | None = None
+        self._sessions: OrderedDict[str, McpSession] = OrderedDict()
 
-    def call(self, caller: Caller, tool: str, given: Mapping[str, Any]) -> Told:
+    def call(self, caller: Caller, tool: str, given: Mapping[str, Any]) -> ToolAnswer:
         """Do what a tool does. Whatever goes wrong with it is told in the answer."""
-        session: Session | None = None
+        session: McpSession | None = None
         try:
-            arguments = read(TOOLS[tool].takes, given)
-            session = self._session_of(caller)
-            return _DO[tool](self, session, arguments)
+            arguments = read_arguments(TOOLS[tool].takes, given)
+            session = self._find_session(caller)
+            return _TOOL_HANDLERS[tool](self, session, arguments)
         except AverError as error:
-            return error_told(tool, None if session is None else _known_run(session), error)
+            return error_answer(tool, None if session is None else _run_id_or_none(session), error)
 
     def close(self) -> None:
         """Let go of sessions and ledger. Runs stay as they are."""
@@ -99,74 +107,76 @@ class Service:
 
     # --- the tools
 
-    def _gate(self, session: Session, given: Mapping[str, Any]) -> Told:
+    def _answer_gate(self, session: McpSession, given: Mapping[str, Any]) -> ToolAnswer:
         if not (given["description"].strip() or given["files_affected"] or given["diff_text"]):
             raise BadInput("provide at least one of: description, files_affected, diff_text")
         run_id, answer = session.gate(given, wait=self._wait)
-        return gate_told(run_id, given, answer, self._past().similar(given["files_affected"] or ()))
+        return gate_answer(run_id, given, answer, self._open_history().similar_changes(given["files_affected"] or ()))
 
-    def _record(self, session: Session, given: Mapping[str, Any]) -> Told:
+    def _answer_record(self, session: McpSession, given: Mapping[str, Any]) -> ToolAnswer:
         if not given["description"].strip():
             raise BadInput("description is required")
         run_id, recorded = session.record(given)
-        return record_told(run_id, given, recorded)
+        return record_answer(run_id, given, recorded)
 
-    def _seal(self, session: Session, given: Mapping[str, Any]) -> Told:
+    def _answer_seal(self, session: McpSession, given: Mapping[str, Any]) -> ToolAnswer:
         done = session.seal()
         if done is None:
             raise Refused("EMPTY", "cannot seal empty session; record at least one action first")
         run_id, sealed = done
         cap = sealed.cap.relative_to(self.workspace.root).as_posix()
-        return seal_told(run_id, given["session_name"], sealed, cap, self._episodes())
+        return seal_answer(run_id, given["session_name"], sealed, cap, self._count_learned_outcomes())
 
-    def _status(self, session: Session, given: Mapping[str, Any]) -> Told:
-        run_id, past = session.run_id, self._past()
+    def _answer_status(self, session: McpSession, given: Mapping[str, Any]) -> ToolAnswer:
+        run_id, past = session.run_id, self._open_history()
         uptime = int(time.monotonic() - self._began)
         root = str(self.workspace.root)
-        return status_told(run_id, root, session.counts(), uptime, past.recent(), past.count(), self._episodes())
+        return status_answer(
+            run_id, root, session.counts(), uptime, past.recent(), past.count(), self._count_learned_outcomes()
+        )
 
-    def _context(self, session: Session, given: Mapping[str, Any]) -> Told:
+    def _answer_context(self, session: McpSession, given: Mapping[str, Any]) -> ToolAnswer:
         if not given["file"].strip():
             raise BadInput("file parameter is required")
-        return context_told(session.run_id, given["file"], self._past().of_file(given["file"]))
+        return context_answer(session.run_id, given["file"], self._open_history().sessions_for_file(given["file"]))
 
     # --- what they need
 
-    def _episodes(self) -> int:
+    def _count_learned_outcomes(self) -> int:
         """Outcomes of changes that were learned in this workspace."""
         with self._lock:
-            home = self._opened().config.home
+            home = self._open_ledger().config.home
         return load_state(self.workspace.root, home).level("change").observations
 
-    def _past(self) -> History:
+    def _open_history(self) -> SessionHistory:
         with self._lock:
             if self._history is None:
-                self._history = History(self._opened(), self.workspace)
+                self._history = SessionHistory(self._open_ledger(), self.workspace)
             return self._history
 
-    def _opened(self) -> Ledger:
+    def _open_ledger(self) -> Ledger:
         if self._ledger is None:
             url, tenant = self._where
             self._ledger = open_ledger(url, tenant=tenant)
         return self._ledger
 
-    def _session_of(self, caller: Caller) -> Session:
-        agent = self._agent or _self_declared(caller.client)
+    def _find_session(self, caller: Caller) -> McpSession:
+        agent = self._agent or _declared_agent_name(caller.client)
         wanted = self._session or caller.session or ("" if caller.lasting else agent)
         key = f"name:{wanted}" if wanted else f"connection:{caller.connection}"
         with self._lock:
             session = self._sessions.get(key)
             if session is None:
-                ledger = self._opened()
+                ledger = self._open_ledger()
                 slot = self.workspace.shared(wanted) if wanted else self.workspace.own(_slot_name(agent))
-                session = self._sessions[key] = Session(ledger, self.workspace, slot, agent)
+                session = self._sessions[key] = McpSession(ledger, self.workspace, slot, agent)
                 if len(self._sessions) > SESSIONS_MAX:
                     self._sessions.popitem(last=False)[1].close()
             self._sessions.move_to_end(key)
             return session
 
 
-def _self_declared(client: str) -> str:
+def _declared_agent_name(client: str) -> str:
     """A client's name for itself, marked as such, so that no rule about a known agent holds for it."""
     name = "".join(one for one in client if one.isprintable())[:AGENT_MAX].strip()
     return f"mcp:{name}" if name else "mcp:unknown"
@@ -177,17 +187,17 @@ def _slot_name(agent: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", agent.removeprefix("mcp:")).strip("-.") or "agent"
 
 
-def _known_run(session: Session) -> str | None:
+def _run_id_or_none(session: McpSession) -> str | None:
     try:
         return session.run_id
     except AverError:
         return None
 
 
-_DO: Mapping[str, Callable[[Service, Session, Mapping[str, Any]], Told]] = {
-    "capseal_gate": Service._gate,
-    "capseal_record": Service._record,
-    "capseal_seal": Service._seal,
-    "capseal_status": Service._status,
-    "capseal_context": Service._context,
+_TOOL_HANDLERS: Mapping[str, Callable[[Service, McpSession, Mapping[str, Any]], ToolAnswer]] = {
+    "capseal_gate": Service._answer_gate,
+    "capseal_record": Service._answer_record,
+    "capseal_seal": Service._answer_seal,
+    "capseal_status": Service._answer_status,
+    "capseal_context": Service._answer_context,
 }

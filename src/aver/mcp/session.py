@@ -18,37 +18,37 @@ from typing import Any
 
 from aver import clock
 from aver.actions.action import AgentAction, text_hash, value_hash
-from aver.actions.file_names import CAP
-from aver.actions.folder import identity_in
-from aver.actions.records import SEAL, gate_chain, run_chain
+from aver.actions.run_capsules import SEAL_KIND, gate_chain, run_chain
+from aver.actions.run_directory import read_run_identity
+from aver.actions.run_files import CAP_FILE
 from aver.actions.runtime import AgentRuntime
 from aver.errors import AverError, Refused, Unavailable
-from aver.events.projection import Projection
+from aver.events.log import EventProjection
 from aver.gate.action import Action
-from aver.gate.door import Answer, judge
+from aver.gate.ask import GateAnswer, ask_gate
 from aver.ledger import Ledger
-from aver.mcp.decisions import Decisions, Known, Wanted
-from aver.mcp.tools import action_type_of
-from aver.mcp.workspace import RESUME_WITHIN, Slot, Workspace
+from aver.mcp.decisions import DecisionQuery, LabelledDecision, RunDecisions
+from aver.mcp.tools import to_action_type
+from aver.mcp.workspace import RESUME_WITHIN, SessionSlot, Workspace
 
-__all__ = ["Counts", "Recorded", "SealedRun", "Session"]
+__all__ = ["SessionCounts", "RecordedAction", "SealedRun", "McpSession"]
 
 TRIES = 3
 """How often an action is recorded anew where its run was sealed at that moment."""
 
-_CHANGES = ("code_edit", "code_gen", "file_write", "file_delete")
+_CHANGE_TYPES = ("code_edit", "code_gen", "file_write", "file_delete")
 """Actions whose failure says something about the change. A test that failed says nothing about running tests."""
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class RecordedAction:
     """An action that was recorded."""
 
     action: AgentAction
     receipt: str
     position: int
     """Its number in the run, from 1 on."""
-    gate: Known | None
+    gate: LabelledDecision | None
     unbound: bool
     """A decision was named that is about other files or another tool: the action counts as not gated."""
 
@@ -63,7 +63,7 @@ class SealedRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class SessionCounts:
     """What a session has done in its run so far."""
 
     actions: int
@@ -72,23 +72,23 @@ class Counts:
 
 
 class _OpenRun:
-    def __init__(self, runtime: AgentRuntime, decisions: Decisions) -> None:
+    def __init__(self, runtime: AgentRuntime, decisions: RunDecisions) -> None:
         self.runtime = runtime
         self.decisions = decisions
         self.learned = 0
 
 
-class Session:
+class McpSession:
     """Opened with a slot of the workspace, which it closes."""
 
-    def __init__(self, ledger: Ledger, workspace: Workspace, slot: Slot, agent: str) -> None:
+    def __init__(self, ledger: Ledger, workspace: Workspace, slot: SessionSlot, agent: str) -> None:
         self.agent = agent
         self._ledger = ledger
         self._workspace = workspace
         self._slot = slot
         self._lock = threading.RLock()
         self._open: _OpenRun | None = None
-        self._events: Projection | None = None
+        self._events: EventProjection | None = None
 
     @property
     def run_id(self) -> str | None:
@@ -101,11 +101,11 @@ class Session:
 
     # --- what an agent does
 
-    def gate(self, given: Mapping[str, Any], *, wait: float) -> tuple[str, Answer]:
+    def gate(self, given: Mapping[str, Any], *, wait: float) -> tuple[str, GateAnswer]:
         """Ask the gate. Gives the run that the decision belongs to, and the answer."""
-        run_id = self._current().runtime.run_id
+        run_id = self._current_run().runtime.run_id
         action = Action(
-            type=action_type_of(given["action_type"]),
+            type=to_action_type(given["action_type"]),
             tool=given["tool_name"] or "",
             arguments=given["arguments"] or {},
             files=tuple(given["files_affected"] or ()),
@@ -115,40 +115,42 @@ class Session:
             session=run_id,
             workspace=str(self._workspace.root),
         )
-        answer = judge(self._ledger, action, wait=wait)
-        self._emit(run_id)
+        answer = ask_gate(self._ledger, action, wait=wait)
+        self._emit_events(run_id)
         return run_id, answer
 
-    def record(self, given: Mapping[str, Any]) -> tuple[str, Recorded]:
+    def record(self, given: Mapping[str, Any]) -> tuple[str, RecordedAction]:
         """Record an action durably, in the session's run."""
         for _ in range(TRIES):
-            run = self._current()
+            run = self._current_run()
             try:
                 with self._lock:
-                    recorded = self._record(run, given)
+                    recorded = self._record_action(run, given)
             except Refused as refusal:
                 if refusal.code != "SEALED":
                     raise
-                self._leave(run)
+                self._leave_run(run)
                 continue
-            self._learn(run, recorded)
-            self._emit(run.runtime.run_id)
+            self._learn_from_failure(run, recorded)
+            self._emit_events(run.runtime.run_id)
             return run.runtime.run_id, recorded
         raise Unavailable("the session is sealed again and again while this is recorded", advice="try again")
 
-    def _record(self, run: _OpenRun, given: Mapping[str, Any]) -> Recorded:
+    def _record_action(self, run: _OpenRun, given: Mapping[str, Any]) -> RecordedAction:
         files, arguments = given["files_affected"] or [], given["arguments"]
-        action_type = action_type_of(given["action_type"])
+        action_type = to_action_type(given["action_type"])
         run.decisions.catch_up()
-        wanted = Wanted(action_type, given["description"], given["tool_name"], files, arguments, given["receipt_id"])
-        gate = run.decisions.bound_to(wanted)
+        wanted = DecisionQuery(
+            action_type, given["description"], given["tool_name"], files, arguments, given["receipt_id"]
+        )
+        gate = run.decisions.find_decision(wanted)
         outputs = {"output": given["output"] or "", "duration_ms": given["duration_ms"] or 0}
         if given["error"]:
             outputs["error"] = given["error"]
         action = AgentAction(
             action_id=f"act_{run.runtime.action_count:04d}_{clock.new_id()[:8]}",
             action_type=action_type,
-            instruction_hash=_instruction(gate, given),
+            instruction_hash=_instruction_hash(gate, given),
             input_hash=value_hash(
                 {"tool_name": given["tool_name"], "files_affected": files} if arguments is None else arguments
             ),
@@ -172,54 +174,54 @@ class Session:
         gate_id = None if gate is None else gate.decided.gate_id
         receipt = run.runtime.record(action, gate_id=gate_id, diff_text=given["diff_text"])
         unbound = given["receipt_id"] is not None and gate is None
-        return Recorded(action, receipt, _position(run.runtime, action), gate, unbound)
+        return RecordedAction(action, receipt, _position_in_run(run.runtime, action), gate, unbound)
 
     def seal(self) -> tuple[str, SealedRun] | None:
         """Seal the run that the session is in; None where nothing was recorded in it."""
         if self.run_id is None:
             return None
-        run = self._current()
+        run = self._current_run()
         with self._lock:
             try:
                 told = run.runtime.finalize()
                 if told["status"] == "empty":
                     return None
             except AverError:
-                self._leave(run)  # It may be sealed by now; then the next action completes its files.
+                self._leave_run(run)  # It may be sealed by now; then the next action completes its files.
                 raise
-            cap = self._packed(run.runtime.run_id)
-            self._leave(run)
-        self._emit(run.runtime.run_id)
+            cap = self._link_cap(run.runtime.run_id)
+            self._leave_run(run)
+        self._emit_events(run.runtime.run_id)
         return run.runtime.run_id, SealedRun(told, cap, run.learned)
 
-    def counts(self) -> Counts:
+    def counts(self) -> SessionCounts:
         """What was done in the run so far, by whoever is in the session."""
         run_id = self.run_id
         if run_id is None:
-            return Counts(0, 0, 0)
+            return SessionCounts(0, 0, 0)
         with self._lock:
-            decisions = Decisions(self._ledger, run_id) if self._open is None else self._open.decisions
+            decisions = RunDecisions(self._ledger, run_id) if self._open is None else self._open.decisions
             decisions.catch_up()
         actions = max(self._ledger.head(run_chain(run_id)).count - 1, 0)
-        return Counts(actions, decisions.count, decisions.refused)
+        return SessionCounts(actions, decisions.count, decisions.refused_count)
 
     def close(self) -> None:
         with self._lock:
             if self._open is not None:
-                self._leave(self._open)
+                self._leave_run(self._open)
             self._slot.close()
 
     # --- its run
 
-    def _current(self) -> _OpenRun:
+    def _current_run(self) -> _OpenRun:
         with self._lock:
             if self._open is None:
-                self._complete_last()
+                self._complete_last_seal()
                 run_id = self._slot.run(self._is_open)
-                self._open = _OpenRun(self._opened(run_id), Decisions(self._ledger, run_id))
+                self._open = _OpenRun(self._open_runtime(run_id), RunDecisions(self._ledger, run_id))
             return self._open
 
-    def _opened(self, run_id: str) -> AgentRuntime:
+    def _open_runtime(self, run_id: str) -> AgentRuntime:
         return AgentRuntime(
             self._workspace.made("runs") / run_id,
             ledger=self._ledger,
@@ -228,22 +230,22 @@ class Session:
             workspace=self._workspace.root,
         )
 
-    def _complete_last(self) -> None:
+    def _complete_last_seal(self) -> None:
         """Write what a crash or a full disk kept the last seal from writing. The seal itself is in the ledger."""
         known = self._slot.known()
-        if known is None or os.path.lexists(self._cap(known)) or not self._is_sealed_here(known):
+        if known is None or os.path.lexists(self._cap_path(known)) or not self._is_sealed_here(known):
             return
         with suppress(Unavailable):
-            self._opened(known).close()
-            self._packed(known)
+            self._open_runtime(known).close()
+            self._link_cap(known)
 
     def _is_sealed_here(self, run_id: str) -> bool:
-        if identity_in(self._workspace.runs / run_id) is None:
+        if read_run_identity(self._workspace.runs / run_id) is None:
             return False
-        last = self._last(run_chain(run_id))
-        return last is not None and last.kind == SEAL
+        last = self._last_record(run_chain(run_id))
+        return last is not None and last.kind == SEAL_KIND
 
-    def _leave(self, run: _OpenRun) -> None:
+    def _leave_run(self, run: _OpenRun) -> None:
         with self._lock:
             if self._open is run:
                 run.runtime.close()
@@ -251,25 +253,25 @@ class Session:
 
     def _is_open(self, run_id: str) -> bool:
         """Whether a run goes on: it is of this ledger, not sealed, and somebody was at it lately."""
-        identity = identity_in(self._workspace.runs / run_id)
+        identity = read_run_identity(self._workspace.runs / run_id)
         if identity is not None and (identity.ledger, identity.tenant) != (self._ledger.id, self._ledger.tenant):
             return False
-        last = [self._last(chain) for chain in (run_chain(run_id), gate_chain(run_id))]
-        if last[0] is not None and last[0].kind == SEAL:
+        last = [self._last_record(chain) for chain in (run_chain(run_id), gate_chain(run_id))]
+        if last[0] is not None and last[0].kind == SEAL_KIND:
             return False
         times = [datetime.fromisoformat(record.signed_at) for record in last if record is not None]
         return not times or datetime.fromisoformat(clock.now()) - max(times) < RESUME_WITHIN
 
-    def _last(self, chain: str) -> Any:
+    def _last_record(self, chain: str) -> Any:
         count = self._ledger.head(chain).count
         return next(self._ledger.read(chain, count - 1), None) if count else None
 
-    def _cap(self, run_id: str) -> Path:
+    def _cap_path(self, run_id: str) -> Path:
         return self._workspace.runs / f"{run_id}.cap"
 
-    def _packed(self, run_id: str) -> Path:
+    def _link_cap(self, run_id: str) -> Path:
         """The `.cap` beside the runs, where people look for it."""
-        made, target = self._workspace.runs / run_id / CAP, self._cap(run_id)
+        made, target = self._workspace.runs / run_id / CAP_FILE, self._cap_path(run_id)
         try:
             with suppress(FileExistsError):
                 try:
@@ -282,26 +284,26 @@ class Session:
 
     # --- what follows
 
-    def _learn(self, run: _OpenRun, recorded: Recorded) -> None:
+    def _learn_from_failure(self, run: _OpenRun, recorded: RecordedAction) -> None:
         """A change that was let through and failed is something to learn from. Not learning it loses no record."""
         from aver.gate.outcomes import record_outcome
 
         action, gate = recorded.action, recorded.gate
-        if gate is None or not gate.decided.allows or action.success or action.action_type not in _CHANGES:
+        if gate is None or not gate.decided.allows or action.success or action.action_type not in _CHANGE_TYPES:
             return
         with suppress(AverError):
             record_outcome(self._ledger, gate.decided.gate_id, "failed")
             run.learned += 1
 
-    def _emit(self, run_id: str) -> None:
+    def _emit_events(self, run_id: str) -> None:
         """Bring the live events up. They are a projection: what cannot be written now comes with the next one."""
         with suppress(Unavailable, Refused), self._lock:
             if self._events is None:
-                self._events = Projection(self._ledger, self._workspace.made())
+                self._events = EventProjection(self._ledger, self._workspace.made())
             self._events.bring_up(run_id)
 
 
-def _instruction(gate: Known | None, given: Mapping[str, Any]) -> str:
+def _instruction_hash(gate: LabelledDecision | None, given: Mapping[str, Any]) -> str:
     """What led to the action. Where a decision is named, that is what was asked there; what happened may be told in
     other words, which the metadata keep. Not so where words are all that was judged."""
     if gate is None or given["receipt_id"] is None or gate.decided.instruction_hash is None:
@@ -311,7 +313,7 @@ def _instruction(gate: Known | None, given: Mapping[str, Any]) -> str:
     return gate.decided.instruction_hash if has_more else text_hash(given["description"])
 
 
-def _position(runtime: AgentRuntime, action: AgentAction) -> int:
+def _position_in_run(runtime: AgentRuntime, action: AgentAction) -> int:
     actions = runtime.actions
     for index in range(len(actions) - 1, -1, -1):
         if actions[index].action_id == action.action_id:

@@ -8,7 +8,7 @@ from typing import Any
 
 from aver.mcp.parameters import Parameter
 
-__all__ = ["INSTRUCTIONS", "PROMPT", "TOOLS", "ToolSpec", "action_type_of"]
+__all__ = ["INSTRUCTIONS", "PROMPT", "TOOLS", "ToolSpec", "to_action_type"]
 
 PROMPT = "capseal-instructions"
 
@@ -36,7 +36,7 @@ _ALIASES = {
 }
 
 
-def action_type_of(text: str) -> str:
+def to_action_type(text: str) -> str:
     """The protocol's action type for what an agent calls it; `unknown` for what it does not know."""
     from aver.gate.action import ACTION_TYPES
 
@@ -68,7 +68,7 @@ _TEXTS: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
 _OBJECTS: dict[str, Any] = {"type": "array", "items": {"type": "object"}}
 
 
-def _or_null(kind: str) -> dict[str, Any]:
+def _nullable(kind: str) -> dict[str, Any]:
     return {"type": [kind, "null"]}
 
 
@@ -87,13 +87,13 @@ TOOLS: Mapping[str, ToolSpec] = {
         ),
         {
             "decision": {"type": "string", "enum": ["approve", "flag", "deny"]},
-            "predicted_failure": _or_null("number"),
-            "p_fail": _or_null("number"),
+            "predicted_failure": _nullable("number"),
+            "p_fail": _nullable("number"),
             "confidence": {"type": "number"},
-            "uncertainty": _or_null("number"),
+            "uncertainty": _nullable("number"),
             "observations": _COUNT,
-            "grid_cell": _or_null("integer"),
-            "grid_idx": _or_null("integer"),
+            "grid_cell": _nullable("integer"),
+            "grid_idx": _nullable("integer"),
             "label": _TEXT,
             "features": {"type": "object"},
             "thresholds": {"type": "object"},
@@ -125,14 +125,14 @@ TOOLS: Mapping[str, ToolSpec] = {
         ),
         {
             "recorded": _TRUTH,
-            "action_id": _or_null("string"),
-            "receipt_hash": _or_null("string"),
+            "action_id": _nullable("string"),
+            "receipt_hash": _nullable("string"),
             "action_type": _TEXT,
             "files_affected": _TEXTS,
             "receipt_chain_length": _COUNT,
-            "label": _or_null("string"),
-            "p_fail": _or_null("number"),
-            "error": _or_null("string"),
+            "label": _nullable("string"),
+            "p_fail": _nullable("number"),
+            "error": _nullable("string"),
         },
     ),
     "capseal_seal": ToolSpec(
@@ -143,18 +143,18 @@ TOOLS: Mapping[str, ToolSpec] = {
         {
             "sealed": _TRUTH,
             "session_name": _TEXT,
-            "cap_file": _or_null("string"),
-            "hash": _or_null("string"),
+            "cap_file": _nullable("string"),
+            "hash": _nullable("string"),
             "actions_count": _COUNT,
             "verification": {"type": "string", "enum": ["passed", "failed"]},
             "proof_generated": _TRUTH,
             "proof_verified": _TRUTH,
             "model_updated": _TRUTH,
-            "model_episodes": _or_null("integer"),
-            "error": _or_null("string"),
-            "proof_type": _or_null("string"),
-            "capsule_hash": _or_null("string"),
-            "verify_command": _or_null("string"),
+            "model_episodes": _nullable("integer"),
+            "error": _nullable("string"),
+            "proof_type": _nullable("string"),
+            "capsule_hash": _nullable("string"),
+            "verify_command": _nullable("string"),
         },
     ),
     "capseal_status": ToolSpec(

@@ -26,14 +26,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from aver import clock
-from aver.capsule.reading import read_json
+from aver.capsule.json_document import dump_document
+from aver.capsule.json_reader import read_json
+from aver.config import make_directory
 from aver.errors import AverError, BadInput, Refused, Unavailable
-from aver.home import make_directory
-from aver.keys.document import write_document
 
-__all__ = ["RESUME_WITHIN", "Slot", "Workspace"]
+__all__ = ["RESUME_WITHIN", "SessionSlot", "Workspace"]
 
-PLACE = ".capseal"
+DIRECTORY_NAME = ".capseal"
 
 RESUME_WITHIN = timedelta(hours=24)
 """An open run that nobody touched for longer belongs to work that is over; its records stay as they are."""
@@ -45,7 +45,7 @@ POINTER_MAX = 4096
 """Bytes of a file that names one run."""
 
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}").fullmatch
-_RUN = re.compile(r"[0-9]{8}T[0-9]{6}-mcp-[0-9a-f]{8}").fullmatch
+_RUN_ID = re.compile(r"[0-9]{8}T[0-9]{6}-mcp-[0-9a-f]{8}").fullmatch
 
 
 class Workspace:
@@ -59,7 +59,7 @@ class Workspace:
     @property
     def place(self) -> Path:
         """`.capseal`, whether or not it is there."""
-        return self.root / PLACE
+        return self.root / DIRECTORY_NAME
 
     @property
     def runs(self) -> Path:
@@ -77,22 +77,22 @@ class Workspace:
             raise Unavailable(f"cannot make {path}: {error.strerror}") from error
         return path
 
-    def shared(self, name: str) -> Slot:
+    def shared(self, name: str) -> SessionSlot:
         """The session of this name, whoever else is in it."""
-        return Slot(self.made("sessions"), _file_name(name), lease=-1)
+        return SessionSlot(self.made("sessions"), _file_name(name), lease=-1)
 
-    def own(self, name: str) -> Slot:
+    def own(self, name: str) -> SessionSlot:
         """The first session of this name that no other server has: `name`, `name-2` and so on."""
         directory = self.made("sessions")
         for number in range(1, SLOTS_MAX + 1):
             file = _file_name(name if number == 1 else f"{name}-{number}")
-            lease = _leased(directory / f"{file}.lease")
+            lease = _try_lease(directory / f"{file}.lease")
             if lease is not None:
-                return Slot(directory, file, lease)
+                return SessionSlot(directory, file, lease)
         raise Refused("BUSY", f"{SLOTS_MAX} servers of {name} run in this workspace", advice="stop some of them")
 
 
-class Slot:
+class SessionSlot:
     """One session's name, and the run that it is in."""
 
     def __init__(self, directory: Path, name: str, lease: int) -> None:
@@ -102,12 +102,12 @@ class Slot:
 
     def run(self, is_open: Callable[[str], bool]) -> str:
         """The session's run: the one it is in, if that is open still, or a new one. All who share it agree on that."""
-        with self._locked() as handle:
-            found = _pointed_to(os.pread(handle, POINTER_MAX, 0))
+        with self._lock_file() as handle:
+            found = _read_pointer(os.pread(handle, POINTER_MAX, 0))
             if found is not None and is_open(found):
                 return found
             fresh = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-mcp-{clock.new_id()[:8]}"
-            data = write_document({"v": 1, "run_id": fresh})
+            data = dump_document({"v": 1, "run_id": fresh})
             os.ftruncate(handle, 0)
             os.pwrite(handle, data, 0)
             return fresh
@@ -119,7 +119,7 @@ class Slot:
         except OSError:
             return None
         try:
-            return _pointed_to(os.pread(handle, POINTER_MAX, 0))
+            return _read_pointer(os.pread(handle, POINTER_MAX, 0))
         except OSError:
             return None
         finally:
@@ -132,7 +132,7 @@ class Slot:
             self._lease = -1
 
     @contextmanager
-    def _locked(self) -> Iterator[int]:
+    def _lock_file(self) -> Iterator[int]:
         try:
             handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
             try:
@@ -144,17 +144,17 @@ class Slot:
             raise Unavailable(f"cannot use {self._path}: {error.strerror}") from error
 
 
-def _pointed_to(raw: bytes) -> str | None:
+def _read_pointer(raw: bytes) -> str | None:
     """The run that a pointer names; None for one that is empty, torn or somebody else's."""
     try:
         data = read_json(raw)
     except AverError:
         return None
     run_id = data.get("run_id") if isinstance(data, dict) else None
-    return run_id if isinstance(run_id, str) and _RUN(run_id) else None
+    return run_id if isinstance(run_id, str) and _RUN_ID(run_id) else None
 
 
-def _leased(path: Path) -> int | None:
+def _try_lease(path: Path) -> int | None:
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
     except OSError as error:

@@ -1,12 +1,23 @@
 """The verdict: pure functions from bytes and keys to findings that merge."""
 
 from aver.verdict.chain import LEVELS, ChainJudge, Level, Retirement, Rules
-from aver.verdict.codes import codes
-from aver.verdict.subject import BEGINNING, Judge, Subject, Terms
-from aver.verdict.verdict import CHECKS, Check, Finding, Place, Tally, Verdict, conclude, explain, joined, worst
+from aver.verdict.codes import load_codes
+from aver.verdict.subject import BEGINNING_BYTES, Judge, Subject, VerifyOptions
+from aver.verdict.verdict import (
+    CHECKS,
+    Check,
+    Finding,
+    Place,
+    Tally,
+    Verdict,
+    conclude,
+    explain_code,
+    merge_verdicts,
+    worst_status,
+)
 
 __all__ = [
-    "BEGINNING",
+    "BEGINNING_BYTES",
     "CHECKS",
     "LEVELS",
     "ChainJudge",
@@ -19,11 +30,11 @@ __all__ = [
     "Rules",
     "Subject",
     "Tally",
-    "Terms",
+    "VerifyOptions",
     "Verdict",
-    "codes",
+    "load_codes",
     "conclude",
-    "explain",
-    "joined",
-    "worst",
+    "explain_code",
+    "merge_verdicts",
+    "worst_status",
 ]

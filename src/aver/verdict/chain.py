@@ -23,24 +23,24 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any, Literal
 
-from aver.capsule.block import BLOCK
-from aver.capsule.reading import DuplicateKey, Unreadable
+from aver.capsule.aver_block import BLOCK_KEY
+from aver.capsule.json_reader import DuplicateKey, Unreadable
 from aver.capsule.sealed import Sealed, content_hash
-from aver.keys.algorithms import is_ed25519_text, is_ml_dsa_65_text, verify_ed25519, verify_ml_dsa_65
+from aver.fast_dataclass import dataclass
+from aver.keys.algorithms import is_ed25519_signature_hex, is_ml_dsa_65_signature_hex, verify_ed25519, verify_ml_dsa_65
 from aver.keys.public_key import PublicKey
 from aver.keys.ring import Ring
-from aver.values import dataclass
-from aver.verdict.record import COLUMNS, profile_of, read_record, searched_by
+from aver.verdict.record import COLUMNS, column_values, detect_profile, read_record
 from aver.verdict.verdict import CheckStatus, Finding, Place, Tally
 
-__all__ = ["LEVELS", "ChainJudge", "Level", "Retirement", "Rules", "plain_words"]
+__all__ = ["LEVELS", "ChainJudge", "Level", "Retirement", "Rules", "make_printable"]
 
 Level = Literal["structural", "content", "signature"]
 LEVELS: tuple[Level, ...] = ("structural", "content", "signature")
 """CPS 7.5. Structural trusts the stored hashes; content recomputes them; signature checks signatures too."""
 
 
-ColumnsOf = Callable[[Mapping[str, Any], Mapping[str, Any] | None], tuple[Any, ...]]
+ColumnReader = Callable[[Mapping[str, Any], Mapping[str, Any] | None], tuple[Any, ...]]
 """What a store's columns must hold, from a record's content and Aver's block in it."""
 
 
@@ -85,7 +85,7 @@ class ChainJudge:
         previous: str | None = None,
         identity: Mapping[str, str] | None = None,
         source: str | None = None,
-        columns_of: ColumnsOf | None = None,
+        columns_of: ColumnReader | None = None,
         needs_block: bool = False,
     ) -> None:
         self.tally = Tally()
@@ -95,7 +95,7 @@ class ChainJudge:
         self._previous = previous
         self._first = True
         self._before_first = start is None
-        self._columns_of = columns_of or searched_by
+        self._columns_of = columns_of or column_values
         self._identity = identity or {}
         self._needs_block = needs_block
         self._source = source
@@ -116,18 +116,20 @@ class ChainJudge:
         try:
             content, canonical = read_record(record.canonical)
         except DuplicateKey as error:
-            self._fail("canonical", "DUPLICATE_KEY", str(error), sequence)
+            self._add_failure("canonical", "DUPLICATE_KEY", str(error), sequence)
         except Unreadable as error:
-            self._fail("schema", "SCHEMA_INVALID", str(error), sequence)
+            self._add_failure("schema", "SCHEMA_INVALID", str(error), sequence)
         else:
             if self._expected is None:
                 sequence = self._expected = content["sequence"]
             if not canonical:
-                self._add("canonical", "warning", "NOT_CANONICAL", "signed bytes are not in canonical form", sequence)
-            problem = self._problem(record, content, columns)
+                self._add_finding(
+                    "canonical", "warning", "NOT_CANONICAL", "signed bytes are not in canonical form", sequence
+                )
+            problem = self._find_problem(record, content, columns)
             if problem:
-                self._fail(*problem, sequence)
-            profile = profile_of(content)
+                self._add_failure(*problem, sequence)
+            profile = detect_profile(content)
             self.tally.profiles[profile] = self.tally.profiles.get(profile, 0) + 1
         self._first = False
         self._previous = record.hash
@@ -144,7 +146,7 @@ class ChainJudge:
         if self._expected is not None:
             last = self._expected + times - 1
             words = f"record {last} is missing" if times == 1 else f"records {self._expected} to {last} are missing"
-            self._fail("links", "SEQUENCE_GAP", words, self._expected)
+            self._add_failure("links", "SEQUENCE_GAP", words, self._expected)
             self._expected = last + 1
         self._previous = None
         self._first = False
@@ -152,7 +154,7 @@ class ChainJudge:
     def unreadable(self, words: str, *, code: str = "SCHEMA_INVALID") -> None:
         """What holds the record that comes next cannot give it."""
         self.tally.records += 1
-        self._fail("canonical" if code == "DUPLICATE_KEY" else "schema", code, words, self._expected)
+        self._add_failure("canonical" if code == "DUPLICATE_KEY" else "schema", code, words, self._expected)
         self._expected = None if self._expected is None else self._expected + 1
         self._previous = None
         self._first = False
@@ -162,21 +164,21 @@ class ChainJudge:
         tally = self.tally
         times = tally.records
         if times:
-            tally.did("schema", times)
-            tally.did("canonical", times)
+            tally.count_done("schema", times)
+            tally.count_done("canonical", times)
             if times == 1 and self._before_first:
                 self._counts["links"] = 0
                 tally.skip("links", "a record on its own: its neighbours are not here", matters=False)
             for check, count in self._counts.items():
                 if count:
-                    tally.did(check, count)
+                    tally.count_done(check, count)
         if not self._content:
             tally.skip("content", "structural level: stored hashes were trusted", matters=True)
         if not self._signatures:
             tally.skip("signature", f"{self._rules.level} level: signatures were not checked", matters=True)
         return tally
 
-    def _problem(
+    def _find_problem(
         self, record: Sealed, content: dict[str, Any], columns: tuple[Any, ...] | None
     ) -> tuple[str, str, str] | None:
         """The first rule from 2 to 9 that the record breaks: check, code, words."""
@@ -190,7 +192,7 @@ class ChainJudge:
             if problem:
                 return problem
         block = content["context"].get("environment")
-        block = block.get(BLOCK) if type(block) is dict else None
+        block = block.get(BLOCK_KEY) if type(block) is dict else None
         if type(block) is not dict:
             block = None
             if self._needs_block:
@@ -224,17 +226,17 @@ class ChainJudge:
                 self._signer = key
                 if not known:
                     note = f"signer {record.signed_by!r} is the known key {key.fingerprint}"
-                    self.tally.notes["signature"] = plain_words(note)
+                    self.tally.notes["signature"] = make_printable(note)
                 return self._pq_problem(record, message, key)
         if known:
             return "signature", "SIG_INVALID", f"the signature is not {record.signed_by}'s over this hash"
         if ring.closed:
             return "signature", "SIG_INVALID", "the signature is not by any of the given keys"
-        if not is_ed25519_text(record.signature):
+        if not is_ed25519_signature_hex(record.signature):
             return "signature", "SIG_INVALID", "the signature is not one that any key can have made"
         self._counts["signature"] -= 1
         words = f"the key of signer {record.signed_by or 'unnamed'} is not known here"
-        self._add("signature", "not_checked", "UNKNOWN_SIGNER", words, self._expected)
+        self._add_finding("signature", "not_checked", "UNKNOWN_SIGNER", words, self._expected)
         return self._pq_problem(record, message, None)
 
     def _pq_problem(self, record: Sealed, message: bytes, signer: PublicKey | None) -> tuple[str, str, str] | None:
@@ -247,18 +249,18 @@ class ChainJudge:
                 return "signature_pq", "SIG_MISSING", f"{words}, and one is required"
             if has_key:
                 words = f"{words}, though {name} signs with ML-DSA-65 too: it may have been stripped"
-                self._add("signature_pq", "warning", "SIG_MISSING", words, self._expected)
+                self._add_finding("signature_pq", "warning", "SIG_MISSING", words, self._expected)
         elif signer is not None and has_key:
             if not verify_ml_dsa_65(signer.ml_dsa_65_bytes, message, record.signature_pq):
                 return "signature_pq", "SIG_INVALID", f"the ML-DSA-65 signature is not {name}'s over this hash"
-            self.tally.did("signature_pq")
+            self.tally.count_done("signature_pq")
         elif self._rules.require_pq:
             return "signature_pq", "SIG_INVALID", f"no ML-DSA-65 key of {name} is known"
-        elif not is_ml_dsa_65_text(record.signature_pq):
+        elif not is_ml_dsa_65_signature_hex(record.signature_pq):
             return "signature_pq", "SIG_INVALID", "the ML-DSA-65 signature is not one that any key can have made"
         else:
             words = f"no ML-DSA-65 key of {name} is known here"
-            self._add("signature_pq", "not_checked", "UNKNOWN_SIGNER", words, self._expected)
+            self._add_finding("signature_pq", "not_checked", "UNKNOWN_SIGNER", words, self._expected)
         return None
 
     def _place_problem(self, content: Mapping[str, Any]) -> tuple[str, str, str] | None:
@@ -266,7 +268,7 @@ class ChainJudge:
         if sequence != self._expected:
             return "links", "SEQUENCE_GAP", f"expected sequence {self._expected}, the record says {sequence}"
         if sequence == 0:
-            self.tally.did("genesis")
+            self.tally.count_done("genesis")
             if link is not None:
                 return "genesis", "GENESIS_INVALID", "the first record points at a predecessor"
         elif link is None:
@@ -288,7 +290,7 @@ class ChainJudge:
                 return "identity", "CHAIN_IDENTITY", "the first record does not say which chain it begins"
             self.tally.skip("identity", "made by other software, which does not name its chain", matters=False)
             return None
-        self.tally.did("identity")
+        self.tally.count_done("identity")
         for key, value in self._identity.items():
             if named.get(key) != value:
                 return "identity", "CHAIN_IDENTITY", f"stored as {key} {value!r}, but says it is {named.get(key)!r}"
@@ -330,11 +332,11 @@ class ChainJudge:
         differing = next(name for name, column, value in zip(COLUMNS, columns, signed, strict=True) if column != value)
         return "columns", "COLUMN_MISMATCH", f"the column {differing} is not what was signed"
 
-    def _fail(self, check: str, code: str, words: str, sequence: int | None) -> None:
-        self._add(check, "failed", code, words, sequence)
+    def _add_failure(self, check: str, code: str, words: str, sequence: int | None) -> None:
+        self._add_finding(check, "failed", code, words, sequence)
 
-    def _add(self, check: str, status: CheckStatus, code: str, words: str, sequence: int | None) -> None:
-        self.tally.add(Finding(check, status, code, plain_words(words), Place(self._chain, sequence, self._source)))
+    def _add_finding(self, check: str, status: CheckStatus, code: str, words: str, sequence: int | None) -> None:
+        self.tally.add(Finding(check, status, code, make_printable(words), Place(self._chain, sequence, self._source)))
 
 
 def _fallback_keys(ring: Ring) -> tuple[PublicKey, ...]:
@@ -349,7 +351,7 @@ WORDS_MAX = 400
 """Characters of a finding's words. Records choose what they say of themselves; they may not flood a report with it."""
 
 
-def plain_words(words: str) -> str:
+def make_printable(words: str) -> str:
     """Words that may quote a record, short and printable."""
     if len(words) > WORDS_MAX:
         words = f"{words[:WORDS_MAX]} …"

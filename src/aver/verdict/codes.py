@@ -6,21 +6,21 @@ from functools import cache
 
 import orjson
 
-from aver.values import dataclass
+from aver.fast_dataclass import dataclass
 
-__all__ = ["Code", "codes"]
+__all__ = ["FindingCode", "load_codes"]
 
 
 @dataclass(frozen=True, slots=True)
-class Code:
+class FindingCode:
     name: str
     meaning: str
     advice: str
 
 
 @cache
-def codes() -> dict[str, Code]:
+def load_codes() -> dict[str, FindingCode]:
     from importlib.resources import files  # Here, because it takes long to load and most verdicts explain nothing.
 
     raw = orjson.loads(files("aver.verdict").joinpath("codes.json").read_bytes())
-    return {name: Code(name, entry["meaning"], entry["advice"]) for name, entry in raw.items()}
+    return {name: FindingCode(name, entry["meaning"], entry["advice"]) for name, entry in raw.items()}

@@ -11,19 +11,18 @@ from typing import Any
 
 import orjson
 
-from aver.capsule.bounds import bounded
-from aver.capsule.canonical import DEPTH_MAX, plain_bytes
+from aver.capsule.canonical import DEPTH_MAX, canonical_json
+from aver.capsule.json_reader import TOKENS_MAX, Unreadable, decode_bounded, read_json
 from aver.capsule.model import SECTIONS
-from aver.capsule.reading import TOKENS_MAX, Unreadable, read_json
 from aver.errors import NotCanonical
 
-__all__ = ["COLUMNS", "imported_by", "profile_of", "read_record", "searched_by"]
+__all__ = ["COLUMNS", "imported_column_values", "detect_profile", "read_record", "column_values"]
 
 COLUMNS = ("id", "type", "kind", "key", "session", "at")
 """What a store may search records by, besides their place and hash."""
 
 
-def searched_by(content: Mapping[str, Any], block: Mapping[str, Any] | None) -> tuple[Any, ...]:
+def column_values(content: Mapping[str, Any], block: Mapping[str, Any] | None) -> tuple[Any, ...]:
     """The values of `COLUMNS` for a record, from its signed content."""
     own = block or {}
     return (
@@ -36,9 +35,9 @@ def searched_by(content: Mapping[str, Any], block: Mapping[str, Any] | None) -> 
     )
 
 
-def imported_by(content: Mapping[str, Any], block: Mapping[str, Any] | None) -> tuple[Any, ...]:
+def imported_column_values(content: Mapping[str, Any], block: Mapping[str, Any] | None) -> tuple[Any, ...]:
     """The same for a record of an imported chain: its idempotency key stands for nothing here."""
-    record_id, type_, kind, _, session, at = searched_by(content, block)
+    record_id, type_, kind, _, session, at = column_values(content, block)
     return record_id, type_, kind, None, session, at
 
 
@@ -79,11 +78,11 @@ def read_record(canonical: bytes) -> tuple[dict[str, Any], bool]:
     if not same or _may_hold_odd_number(canonical):
         content = read_json(canonical)
         try:
-            same = plain_bytes(content) == canonical
+            same = canonical_json(content) == canonical
         except NotCanonical:
             same = False
     elif canonical.count(b"[") + canonical.count(b"{") > DEPTH_MAX:
-        bounded(canonical)  # orjson reads deeper than the strict reader does, and so than others may.
+        decode_bounded(canonical)  # orjson reads deeper than the strict reader does, and so than others may.
     problem = _shape_problem(content)
     if problem:
         raise Unreadable(problem)
@@ -102,7 +101,7 @@ def _has_integer_score(reasoning: Mapping[str, Any]) -> bool:
     return False
 
 
-SEQUENCES = 2**63
+SEQUENCE_END = 2**63
 """No chain is longer: stores, URIs and reports count in 64 bits."""
 
 
@@ -116,7 +115,7 @@ def _shape_problem(content: Any) -> str | None:
             and type(content["type"]) is str
             and type(content["domain"]) is str
             and type(content["sequence"]) is int
-            and 0 <= content["sequence"] < SEQUENCES
+            and 0 <= content["sequence"] < SEQUENCE_END
             and (content["previous_hash"] is None or type(content["previous_hash"]) is str)
             and (content["parent_id"] is None or type(content["parent_id"]) is str)
             and type(content["trigger"]) is dict
@@ -161,7 +160,7 @@ _AGENT_CAPSULE_KEYS: tuple[tuple[str, frozenset[str]], ...] = (
 )
 
 
-def profile_of(content: Mapping[str, Any]) -> str:
+def detect_profile(content: Mapping[str, Any]) -> str:
     """Whose section keys these are: `cps`, `agent-capsule` or `other`."""
     for section, keys in _CPS_KEYS:
         if content[section].keys() != keys:

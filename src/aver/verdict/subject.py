@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from aver.capsule.sealed import Sealed
+from aver.fast_dataclass import dataclass
 from aver.keys.ring import Ring
-from aver.values import dataclass
 from aver.verdict.chain import Level, Retirement, Rules
 from aver.verdict.verdict import Verdict
 
-__all__ = ["BEGINNING", "Judge", "Subject", "Terms"]
+__all__ = ["BEGINNING_BYTES", "Judge", "Subject", "VerifyOptions"]
 
-BEGINNING = 64 * 1024
+BEGINNING_BYTES = 64 * 1024
 """How many bytes of a file are looked at to tell what it is."""
 
 _BOM = b"\xef\xbb\xbf"
@@ -45,11 +45,11 @@ class Subject:
     @property
     def keys(self) -> tuple[str, ...]:
         """The first keys of a JSON object, as far as its beginning shows them."""
-        return tuple(_first_keys(self.beginning)) if self.json_opening == "{" else ()
+        return tuple(_read_first_keys(self.beginning)) if self.json_opening == "{" else ()
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class VerifyOptions:
     """What a judge holds its subject to. `tenant` chooses one of several where a subject has them.
 
     `ledger` is the URL of the ledger to ask where a subject names one; None for the default one.
@@ -76,26 +76,26 @@ class Judge:
 
     name: str
     recognises: Callable[[Subject], bool]
-    judge: Callable[[Subject, Terms], Verdict]
+    judge: Callable[[Subject, VerifyOptions], Verdict]
     records: Callable[[Subject], Iterator[Sealed]] | None = None
 
 
-def _first_keys(beginning: bytes) -> Iterator[str]:
+def _read_first_keys(beginning: bytes) -> Iterator[str]:
     text = beginning.decode("utf-8", "replace")
     at = text.find("{") + 1
     try:
         while True:
-            at = _skip(text, at)
+            at = _skip_whitespace(text, at)
             if text[at : at + 1] != '"':
                 return
-            key, at = _SKIM.raw_decode(text, at)
-            at = _skip(text, at)
+            key, at = _SKIM_DECODER.raw_decode(text, at)
+            at = _skip_whitespace(text, at)
             if text[at : at + 1] != ":":
                 return
             yield key
-            at = _skip(text, at + 1)
-            _, at = _SKIM.raw_decode(text, at)
-            at = _skip(text, at)
+            at = _skip_whitespace(text, at + 1)
+            _, at = _SKIM_DECODER.raw_decode(text, at)
+            at = _skip_whitespace(text, at)
             if text[at : at + 1] != ",":
                 return
             at += 1
@@ -103,10 +103,10 @@ def _first_keys(beginning: bytes) -> Iterator[str]:
         return
 
 
-def _skip(text: str, at: int) -> int:
+def _skip_whitespace(text: str, at: int) -> int:
     while text[at : at + 1] in (" ", "\t", "\r", "\n"):
         at += 1
     return at
 
 
-_SKIM = json.JSONDecoder(parse_float=str, parse_int=str)
+_SKIM_DECODER = json.JSONDecoder(parse_float=str, parse_int=str)

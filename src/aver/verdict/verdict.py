@@ -18,8 +18,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from typing import Any, Literal
 
-from aver.values import dataclass
-from aver.verdict.codes import codes
+from aver.fast_dataclass import dataclass
+from aver.verdict.codes import load_codes
 
 __all__ = ["CHECKS", "FINDINGS_KEPT", "Check", "Finding", "Place", "Status", "Tally", "Verdict"]
 
@@ -147,7 +147,7 @@ class Tally:
         if count <= FINDINGS_KEPT:
             self.findings.append(finding)
 
-    def did(self, check: str, times: int = 1) -> None:
+    def count_done(self, check: str, times: int = 1) -> None:
         self.done[check] = self.done.get(check, 0) + times
 
     def skip(self, check: str, reason: str, *, matters: bool) -> None:
@@ -160,7 +160,7 @@ class Tally:
         self.earlier += other.earlier
         self.doubtful |= other.doubtful
         for check, times in other.done.items():
-            self.did(check, times)
+            self.count_done(check, times)
         for finding in other.findings:
             key = (finding.check, finding.status, finding.code)
             if sum(1 for f in self.findings if (f.check, f.status, f.code) == key) < FINDINGS_KEPT:
@@ -212,7 +212,7 @@ class Verdict:
 def conclude(subject: str, tally: Tally, *, level: str = "signature", expected: Iterable[str] = CHECKS) -> Verdict:
     """Turn a tally into a verdict. A check nobody carried out or explained is reported as not checked."""
     names = list(dict.fromkeys([*expected, *tally.done, *tally.skipped, *(f.check for f in tally.findings)]))
-    checks = tuple(_checked(name, tally) for name in names)
+    checks = tuple(_build_check(name, tally) for name in names)
     failed = [finding for finding in tally.findings if finding.status == "failed"]
     if failed:
         status: Status = "failed"
@@ -240,16 +240,18 @@ DOES_NOT_APPLY = "does not apply here"
 _WORST_CHECK_FIRST = ("failed", "warning", "not_checked", "passed")
 
 
-def worst(statuses: Iterable[Status]) -> Status:
+def worst_status(statuses: Iterable[Status]) -> Status:
     """What several verdicts come to together."""
     return min(statuses, key=_WORST_FIRST.index)
 
 
-def joined(subject: str, parts: Mapping[str, Verdict]) -> Verdict:
+def merge_verdicts(subject: str, parts: Mapping[str, Verdict]) -> Verdict:
     """One verdict on several things that are verified apart, each under its name: the worst of each check counts."""
     checks: dict[str, Check] = {}
     findings = []
-    said_of_all = [check for check in _first(parts).checks if all(check in other.checks for other in parts.values())]
+    said_of_all = [
+        check for check in _first_verdict(parts).checks if all(check in other.checks for other in parts.values())
+    ]
     for name, verdict in parts.items():
         for check in verdict.checks:
             before = checks.get(check.name)
@@ -258,33 +260,33 @@ def joined(subject: str, parts: Mapping[str, Verdict]) -> Verdict:
             elif before is not None and before.status == "passed":
                 count = before.count + check.count
                 check = replace(check, count=count, reason=f"{count} checked")
-            if before is None or _badness(check) <= _badness(before):
+            if before is None or _severity(check) <= _severity(before):
                 checks[check.name] = check
         findings += [replace(found, place=replace(found.place, source=name)) for found in verdict.findings]
     return Verdict(
         subject=subject,
-        status=worst(verdict.status for verdict in parts.values()),
+        status=worst_status(verdict.status for verdict in parts.values()),
         records=sum(verdict.records for verdict in parts.values()),
         chains=sum(verdict.chains for verdict in parts.values()),
         checks=tuple(checks.values()),
         first_bad=next((finding for finding in findings if finding.status == "failed"), None),
         findings=tuple(findings),
-        level=_first(parts).level,
+        level=_first_verdict(parts).level,
         earlier=sum(verdict.earlier for verdict in parts.values()),
     )
 
 
-def _first(parts: Mapping[str, Verdict]) -> Verdict:
+def _first_verdict(parts: Mapping[str, Verdict]) -> Verdict:
     return next(iter(parts.values()))
 
 
-def _badness(check: Check) -> tuple[int, bool]:
+def _severity(check: Check) -> tuple[int, bool]:
     if check.status == "not_checked" and check.reason.endswith(DOES_NOT_APPLY):
         return len(_WORST_CHECK_FIRST), True  # It says nothing about the parts to which it does apply.
     return _WORST_CHECK_FIRST.index(check.status), not check.matters
 
 
-def _checked(name: str, tally: Tally) -> Check:
+def _build_check(name: str, tally: Tally) -> Check:
     for status in ("failed", "not_checked", "warning"):
         found = [finding for finding in tally.findings if finding.check == name and finding.status == status]
         if found:
@@ -307,7 +309,7 @@ def _checked(name: str, tally: Tally) -> Check:
     return Check(name, "not_checked", reason, matters=matters)
 
 
-def explain(code: str) -> str:
+def explain_code(code: str) -> str:
     """What a code means and what to do, for people."""
-    entry = codes().get(code)
+    entry = load_codes().get(code)
     return f"{entry.meaning} {entry.advice}" if entry else code

@@ -7,7 +7,7 @@ from typing import Any
 
 from aver import Ledger, SeedSigner, open_ledger
 from aver.gate.action import Action
-from aver.gate.approvals import Person, Request, enrol, open_request
+from aver.gate.approvals import ApprovalRequest, Person, enrol_approver, open_request
 from aver.gate.decision import Decision, PolicyAnswer, Thresholds
 
 SHOWN = "request 1\ndigest 2\n"
@@ -42,7 +42,7 @@ def asking(about: Action, gate_id: str = "gate-1", **more: Any) -> Decision:
     return Decision(**given)
 
 
-def opened(ledger: Ledger, command: str = "rm -rf build", gate_id: str = "gate-1") -> Request:
+def opened(ledger: Ledger, command: str = "rm -rf build", gate_id: str = "gate-1") -> ApprovalRequest:
     about = action(command)
     return open_request(ledger, about, asking(about, gate_id))
 
@@ -57,9 +57,9 @@ def with_settings(home: Path, text: str) -> Ledger:
 def enrolled(ledger: Ledger, *people: Person) -> None:
     """Put people on the roster, each endorsed by the first."""
     first, *others = people
-    enrol(ledger, first)
+    enrol_approver(ledger, first)
     for other in others:
-        enrol(ledger, other, first)
+        enrol_approver(ledger, other, first)
 
 
 def code_of(refusal: Any) -> str:

@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # for `approving`
 from approving import enrolled, opened, somebody
 
 from aver import Ledger
-from aver.gate.approvals import Person, Request
+from aver.gate.approvals import ApprovalRequest, Person
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def ada(ledger: Ledger) -> Person:
 
 
 @pytest.fixture
-def request_(ledger: Ledger, ada: Person) -> Request:
+def request_(ledger: Ledger, ada: Person) -> ApprovalRequest:
     return opened(ledger)
 
 
@@ -46,6 +46,6 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """Replaces the time for whoever asks for it, the sealing ledger too."""
     set_by_us = Clock()
-    for place in ("aver.clock.now", "aver.ledger.appending.now"):
+    for place in ("aver.clock.now", "aver.ledger.append.now"):
         monkeypatch.setattr(place, set_by_us.now)
     return set_by_us

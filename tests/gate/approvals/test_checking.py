@@ -11,23 +11,23 @@ import pytest
 from approving import SHOWN, action, asking, enrolled, opened, seals_hold, somebody, with_settings
 
 from aver import Blob, Capsule, Ledger, Ring, Sealed
-from aver.capsule.block import of_kind
+from aver.capsule.aver_block import of_kind
 from aver.capsule.model import Authority
 from aver.capsule.model import Outcome as Result
 from aver.gate.approvals import (
+    ApprovalRequest,
     Person,
-    Request,
     approve,
     check_approvals,
     consume,
     deny,
-    enrol,
+    enrol_approver,
     escalate,
     expire,
     open_request,
-    withdraw,
+    withdraw_approver,
 )
-from aver.gate.approvals.decided import APPROVAL, statement_content
+from aver.gate.approvals.vote import APPROVAL_PURPOSE, vote_content
 from aver.keys import RingEntry, Statement, sign_statement
 from aver.verdict import Tally
 
@@ -59,12 +59,12 @@ def found(tally: Tally) -> Found:
     return [(one.status, one.code, one.place.sequence) for one in tally.findings]
 
 
-def statement_of(request: Request, person: Person, word: str = "approve", **changed: Any) -> Statement:
-    content = statement_content(request, word, person.identity, Blob(SHOWN.encode()).digest)
-    return sign_statement(APPROVAL, {**content, **changed}, [person.signer])
+def statement_of(request: ApprovalRequest, person: Person, word: str = "approve", **changed: Any) -> Statement:
+    content = vote_content(request, word, person.identity, Blob(SHOWN.encode()).digest)
+    return sign_statement(APPROVAL_PURPOSE, {**content, **changed}, [person.signer])
 
 
-def write(ledger: Ledger, about: Request, word: str, statement: Statement | None, **changed: Any) -> Sealed:
+def write(ledger: Ledger, about: ApprovalRequest, word: str, statement: Statement | None, **changed: Any) -> Sealed:
     """A decision as the ledger's key can seal it, whether or not it is one."""
     blob = Blob(SHOWN.encode(), "text/plain")
     result = {
@@ -111,7 +111,7 @@ after = 600
             if not words:
                 clock.forward(3601)
                 expire(ledger, request)
-        withdraw(ledger, "person:ben", ada)
+        withdraw_approver(ledger, "person:ben", ada)
         late = opened(ledger, gate_id="late")
         clock.forward(601)
         approve(ledger, late, eve, shown=SHOWN)
@@ -132,37 +132,37 @@ def test_what_lies_in_blobs_is_held_to_its_digest_too(ledger: Ledger, ada: Perso
 
 
 @pytest.fixture
-def used(ledger: Ledger, ada: Person, request_: Request) -> Request:
+def used(ledger: Ledger, ada: Person, request_: ApprovalRequest) -> ApprovalRequest:
     approve(ledger, request_, ada, shown=SHOWN)
     consume(ledger, request_, request_.digest)
     return request_
 
 
-def test_a_key_that_is_not_known_is_not_checked(ledger: Ledger, used: Request) -> None:
+def test_a_key_that_is_not_known_is_not_checked(ledger: Ledger, used: ApprovalRequest) -> None:
     assert found(checked(ledger, Ring())) == [("not_checked", "UNKNOWN_SIGNER", 1)]
 
 
-def test_where_keys_were_given_every_other_is_wrong(ledger: Ledger, ada: Person, used: Request) -> None:
+def test_where_keys_were_given_every_other_is_wrong(ledger: Ledger, ada: Person, used: ApprovalRequest) -> None:
     assert found(checked(ledger, Ring.pinned([somebody("x").public]))) == [("failed", "SIG_INVALID", 1)]
     assert found(checked(ledger, Ring.pinned([ada.public]))) == []
 
 
-def test_a_key_of_somebody_else(ledger: Ledger, ada: Person, used: Request) -> None:
+def test_a_key_of_somebody_else(ledger: Ledger, ada: Person, used: ApprovalRequest) -> None:
     other = replace(ada, identity="person:mallory")
     assert found(checked(ledger, ring_of(other))) == [("failed", "ROLE_POLICY_VIOLATION", 1)]
 
 
-def test_a_key_that_had_ended(ledger: Ledger, ada: Person, used: Request) -> None:
+def test_a_key_that_had_ended(ledger: Ledger, ada: Person, used: ApprovalRequest) -> None:
     assert found(checked(ledger, ring_of(ada, ada="2026-01-02T00:00:00+00:00"))) == [("failed", "KEY_RETIRED", 1)]
     assert found(checked(ledger, ring_of(ada, ada="2999-01-01T00:00:00+00:00"))) == []
 
 
 def test_a_word_after_its_key_was_withdrawn(ledger: Ledger, ada: Person, clock: Any) -> None:
     ben = somebody("ben")
-    enrol(ledger, ben, ada)
+    enrol_approver(ledger, ben, ada)
     request = opened(ledger)
     clock.forward(1)
-    withdraw(ledger, "person:ben", ada)
+    withdraw_approver(ledger, "person:ben", ada)
     clock.forward(1)
     write(ledger, request, "approve", statement_of(request, ben))
     assert found(checked(ledger, ring_of(ada, ben))) == [("failed", "KEY_RETIRED", 1)]
@@ -178,7 +178,7 @@ def test_a_key_in_a_plain_file_is_a_warning(ledger: Ledger) -> None:
 
 # --- words that do not count
 
-Forge = Callable[[Ledger, Request, Person], Any]
+Forge = Callable[[Ledger, ApprovalRequest, Person], Any]
 FORGED: dict[str, tuple[Forge, Found]] = {
     "by nobody": (
         lambda ledger, request, ada: write(ledger, request, "approve", None),
@@ -275,14 +275,14 @@ FORGED: dict[str, tuple[Forge, Found]] = {
 
 
 @pytest.mark.parametrize("name", FORGED)
-def test_a_decision_that_is_not_right(name: str, ledger: Ledger, ada: Person, request_: Request) -> None:
+def test_a_decision_that_is_not_right(name: str, ledger: Ledger, ada: Person, request_: ApprovalRequest) -> None:
     forge, expected = FORGED[name]
     forge(ledger, request_, ada)
     assert found(checked(ledger, ring_of(ada))) == expected
     assert seals_hold(ledger)  # Sealed it is, by the ledger's own key.
 
 
-def test_too_late_and_too_early(ledger: Ledger, ada: Person, request_: Request, clock: Any) -> None:
+def test_too_late_and_too_early(ledger: Ledger, ada: Person, request_: ApprovalRequest, clock: Any) -> None:
     clock.forward(3601)
     write(ledger, request_, "approve", statement_of(request_, ada))
     clock.forward(-7200)
@@ -291,14 +291,14 @@ def test_too_late_and_too_early(ledger: Ledger, ada: Person, request_: Request, 
     assert found(checked(ledger, ring_of(ada))) == expected
 
 
-def test_used_after_its_end(ledger: Ledger, ada: Person, request_: Request, clock: Any) -> None:
+def test_used_after_its_end(ledger: Ledger, ada: Person, request_: ApprovalRequest, clock: Any) -> None:
     approve(ledger, request_, ada, shown=SHOWN)
     clock.forward(3601)
     write(ledger, request_, "used", None)
     assert found(checked(ledger, ring_of(ada))) == [("failed", "EVIDENCE_INVALID", 2)]
 
 
-def test_a_statement_that_stands_in_two_requests(ledger: Ledger, ada: Person, request_: Request) -> None:
+def test_a_statement_that_stands_in_two_requests(ledger: Ledger, ada: Person, request_: ApprovalRequest) -> None:
     """The second request was made to fit it."""
     given = statement_of(request_, ada)
     write(ledger, request_, "approve", given)
@@ -326,7 +326,7 @@ def test_a_statement_that_stands_in_two_requests(ledger: Ledger, ada: Person, re
     ids=str,
 )
 def test_a_request_that_is_not_right(
-    change: dict[str, Any], code: str, ledger: Ledger, ada: Person, request_: Request
+    change: dict[str, Any], code: str, ledger: Ledger, ada: Person, request_: ApprovalRequest
 ) -> None:
     blob = Blob(b"x")
     content = {**request_.content, **change}
@@ -337,7 +337,7 @@ def test_a_request_that_is_not_right(
     assert found(checked(ledger, ring_of(ada))) == [("failed", code, 1)]
 
 
-def test_a_request_that_counts_a_key_nobody_enrolled(ledger: Ledger, ada: Person, request_: Request) -> None:
+def test_a_request_that_counts_a_key_nobody_enrolled(ledger: Ledger, ada: Person, request_: ApprovalRequest) -> None:
     eve = somebody("eve")
     own = {"public_key": eve.public.ed25519, "public_key_pq": "", "custody": "passphrase"}
     content = {**request_.content, "approvers": {"person:ada": own}}
@@ -355,13 +355,15 @@ def test_an_enrolment_that_had_no_right(ledger: Ledger, ada: Person) -> None:
     assert found(tally) == [("failed", "ROLE_POLICY_VIOLATION", 1)]
 
 
-def test_other_records_of_the_chain_are_left_alone(ledger: Ledger, ada: Person, request_: Request) -> None:
+def test_other_records_of_the_chain_are_left_alone(ledger: Ledger, ada: Person, request_: ApprovalRequest) -> None:
     ledger.append(request_.chain, Capsule(type="tool"))
     tally = checked(ledger, ring_of(ada))
     assert (found(tally), tally.done) == ([], {"approvals": 2})
 
 
-def test_words_that_somebody_else_chose_are_made_harmless(ledger: Ledger, ada: Person, request_: Request) -> None:
+def test_words_that_somebody_else_chose_are_made_harmless(
+    ledger: Ledger, ada: Person, request_: ApprovalRequest
+) -> None:
     eve = replace(somebody("eve"), identity="person:\x1b[2J\u202e" + "x" * 5000)
     write(ledger, request_, "approve", statement_of(request_, eve))
     (finding,) = checked(ledger, ring_of(ada)).findings

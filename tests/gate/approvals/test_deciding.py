@@ -12,20 +12,20 @@ from approving import SHOWN, code_of, enrolled, opened, seals_hold, somebody, wi
 
 from aver import BadInput, Ledger, Refused
 from aver.gate.approvals import (
+    ApprovalRequest,
     Person,
-    Request,
     approve,
     consume,
     deny,
-    enrol,
+    enrol_approver,
     escalate,
     expire,
-    record_decision,
-    standing_of,
-    standings_of,
-    withdraw,
+    load_request_state,
+    load_request_states,
+    record_vote,
+    withdraw_approver,
 )
-from aver.gate.approvals.decided import APPROVAL, statement_content
+from aver.gate.approvals.vote import APPROVAL_PURPOSE, vote_content
 from aver.keys import sign_statement
 
 
@@ -38,8 +38,8 @@ def refused(work: Any, *arguments: Any, **named: Any) -> str:
 # --- one person
 
 
-def test_an_approval_is_signed_recorded_and_used_once(ledger: Ledger, ada: Person, request_: Request) -> None:
-    assert standing_of(ledger, request_).state == "pending"
+def test_an_approval_is_signed_recorded_and_used_once(ledger: Ledger, ada: Person, request_: ApprovalRequest) -> None:
+    assert load_request_state(ledger, request_).state == "pending"
     assert refused(consume, ledger, request_, request_.digest) == "NOT_APPROVED"
     after = approve(ledger, request_, ada, shown=SHOWN)
     assert (after.state, after.approvers, after.escalation) == ("approved", ("person:ada",), None)
@@ -71,13 +71,13 @@ def test_an_approval_is_signed_recorded_and_used_once(ledger: Ledger, ada: Perso
     assert seals_hold(ledger)
 
 
-def test_an_approval_is_for_one_digest(ledger: Ledger, ada: Person, request_: Request) -> None:
+def test_an_approval_is_for_one_digest(ledger: Ledger, ada: Person, request_: ApprovalRequest) -> None:
     approve(ledger, request_, ada, shown=SHOWN)
     assert refused(consume, ledger, request_, opened(ledger, "rm -rf /").digest) == "DIGEST_MISMATCH"
     assert refused(consume, ledger, opened(ledger, "rm -rf /"), request_.digest) == "DIGEST_MISMATCH"
 
 
-def test_denied_is_denied(ledger: Ledger, ada: Person, request_: Request) -> None:
+def test_denied_is_denied(ledger: Ledger, ada: Person, request_: ApprovalRequest) -> None:
     after = deny(ledger, request_, ada, shown=SHOWN, comment="not on a Friday")
     assert (after.state, after.reason) == ("denied", "person:ada denied it: not on a Friday")
     content = list(ledger.read(request_.chain))[-1].to_dict()
@@ -87,18 +87,18 @@ def test_denied_is_denied(ledger: Ledger, ada: Person, request_: Request) -> Non
     assert refused(consume, ledger, request_, request_.digest) == "DENIED"
 
 
-def test_who_approved_may_still_deny_until_it_is_used(ledger: Ledger, ada: Person, request_: Request) -> None:
+def test_who_approved_may_still_deny_until_it_is_used(ledger: Ledger, ada: Person, request_: ApprovalRequest) -> None:
     approve(ledger, request_, ada, shown=SHOWN)
     assert deny(ledger, request_, ada, shown=SHOWN).state == "denied"
     assert refused(consume, ledger, request_, request_.digest) == "DENIED"
 
 
-def test_approving_twice_is_refused(ledger: Ledger, ada: Person, request_: Request) -> None:
+def test_approving_twice_is_refused(ledger: Ledger, ada: Person, request_: ApprovalRequest) -> None:
     approve(ledger, request_, ada, shown=SHOWN)
     assert refused(approve, ledger, request_, ada, shown=SHOWN) == "DECIDED"
 
 
-def test_nobody_decides_what_was_not_shown(ledger: Ledger, ada: Person, request_: Request) -> None:
+def test_nobody_decides_what_was_not_shown(ledger: Ledger, ada: Person, request_: ApprovalRequest) -> None:
     for shown in ("", " \n"):
         with pytest.raises(BadInput):
             approve(ledger, request_, ada, shown=shown)
@@ -109,7 +109,7 @@ def test_nobody_decides_what_was_not_shown(ledger: Ledger, ada: Person, request_
 # --- those whose word does not count
 
 
-def test_strangers_and_false_keys(ledger: Ledger, ada: Person, request_: Request) -> None:
+def test_strangers_and_false_keys(ledger: Ledger, ada: Person, request_: ApprovalRequest) -> None:
     mallory = somebody("mallory")
     assert refused(approve, ledger, request_, mallory, shown=SHOWN) == "NOT_LISTED"
     assert refused(deny, ledger, request_, mallory, shown=SHOWN) == "NOT_LISTED"
@@ -118,9 +118,11 @@ def test_strangers_and_false_keys(ledger: Ledger, ada: Person, request_: Request
     assert ledger.head(request_.chain).count == 1
 
 
-def test_somebody_enrolled_after_the_request_does_not_decide_it(ledger: Ledger, ada: Person, request_: Request) -> None:
+def test_somebody_enrolled_after_the_request_does_not_decide_it(
+    ledger: Ledger, ada: Person, request_: ApprovalRequest
+) -> None:
     ben = somebody("ben")
-    enrol(ledger, ben, ada)
+    enrol_approver(ledger, ben, ada)
     assert refused(approve, ledger, request_, ben, shown=SHOWN) == "NOT_LISTED"
 
 
@@ -128,7 +130,7 @@ def test_a_key_that_was_withdrawn_does_not_decide(ledger: Ledger) -> None:
     ada, ben = somebody("ada"), somebody("ben")
     enrolled(ledger, ada, ben)
     request = opened(ledger)
-    withdraw(ledger, "person:ben", ada)
+    withdraw_approver(ledger, "person:ben", ada)
     assert refused(approve, ledger, request, ben, shown=SHOWN) == "KEY_RETIRED"
 
 
@@ -137,15 +139,15 @@ def test_an_approval_by_a_key_that_is_withdrawn_before_it_is_used_is_void(ledger
     enrolled(ledger, ada, ben)
     request = opened(ledger)
     approve(ledger, request, ben, shown=SHOWN)
-    withdraw(ledger, "person:ben", ada)
+    withdraw_approver(ledger, "person:ben", ada)
     assert refused(consume, ledger, request, request.digest) == "NOT_APPROVED"
 
 
-def signed(request: Request, person: Person, purpose: str = APPROVAL, **changed: Any) -> Any:
+def signed(request: ApprovalRequest, person: Person, purpose: str = APPROVAL_PURPOSE, **changed: Any) -> Any:
     import hashlib
 
     shown = hashlib.sha256(SHOWN.encode()).hexdigest()
-    content = {**statement_content(request, "approve", person.identity, shown), **changed}
+    content = {**vote_content(request, "approve", person.identity, shown), **changed}
     return sign_statement(purpose, content, [person.signer])
 
 
@@ -162,13 +164,13 @@ def signed(request: Request, person: Person, purpose: str = APPROVAL, **changed:
     ids=str,
 )
 def test_a_statement_about_something_else(
-    changed: dict[str, Any], code: str, ledger: Ledger, ada: Person, request_: Request
+    changed: dict[str, Any], code: str, ledger: Ledger, ada: Person, request_: ApprovalRequest
 ) -> None:
     statement = signed(request_, ada, **changed)
-    assert refused(record_decision, ledger, request_, statement, shown=SHOWN, custody="passphrase") == code
+    assert refused(record_vote, ledger, request_, statement, shown=SHOWN, custody="passphrase") == code
 
 
-def test_a_statement_with_no_or_another_signature(ledger: Ledger, ada: Person, request_: Request) -> None:
+def test_a_statement_with_no_or_another_signature(ledger: Ledger, ada: Person, request_: ApprovalRequest) -> None:
     statement = signed(request_, ada)
     flipped = replace(statement.signatures[0], ed25519="00" + statement.signatures[0].ed25519[2:])
     for signatures, code in (
@@ -177,28 +179,30 @@ def test_a_statement_with_no_or_another_signature(ledger: Ledger, ada: Person, r
         (statement.signatures * 2, "UNKNOWN_KEY"),
     ):
         bad = replace(statement, signatures=signatures)
-        assert refused(record_decision, ledger, request_, bad, shown=SHOWN, custody="passphrase") == code
+        assert refused(record_vote, ledger, request_, bad, shown=SHOWN, custody="passphrase") == code
 
 
-def test_a_statement_that_was_signed_elsewhere_counts(ledger: Ledger, ada: Person, request_: Request) -> None:
+def test_a_statement_that_was_signed_elsewhere_counts(ledger: Ledger, ada: Person, request_: ApprovalRequest) -> None:
     """As from a browser: only the statement arrives."""
-    after = record_decision(ledger, request_, signed(request_, ada), shown=SHOWN, custody="passphrase")
+    after = record_vote(ledger, request_, signed(request_, ada), shown=SHOWN, custody="passphrase")
     assert after.state == "approved"
 
 
 @pytest.mark.parametrize("word", ["used", "expired", "yes", None, 7])
-def test_a_person_says_only_what_a_person_can_say(word: Any, ledger: Ledger, ada: Person, request_: Request) -> None:
+def test_a_person_says_only_what_a_person_can_say(
+    word: Any, ledger: Ledger, ada: Person, request_: ApprovalRequest
+) -> None:
     with pytest.raises(BadInput):
-        record_decision(ledger, request_, signed(request_, ada, decision=word), shown=SHOWN, custody="passphrase")
+        record_vote(ledger, request_, signed(request_, ada, decision=word), shown=SHOWN, custody="passphrase")
 
 
 def test_an_approval_of_the_same_action_in_an_earlier_request_does_not_fit(ledger: Ledger, ada: Person) -> None:
     first, second = opened(ledger, gate_id="g1"), opened(ledger, gate_id="g2")
     assert first.digest == second.digest
     statement = signed(first, ada)
-    record_decision(ledger, first, statement, shown=SHOWN, custody="passphrase")
+    record_vote(ledger, first, statement, shown=SHOWN, custody="passphrase")
     with pytest.raises(Refused) as refusal:
-        record_decision(ledger, second, statement, shown=SHOWN, custody="passphrase")
+        record_vote(ledger, second, statement, shown=SHOWN, custody="passphrase")
     assert code_of(refusal) == "STATEMENT_MISMATCH"
 
 
@@ -206,14 +210,14 @@ def test_an_approval_of_the_same_action_in_an_earlier_request_does_not_fit(ledge
 
 
 @pytest.fixture
-def two_of_three(aver_home: Path) -> Iterator[tuple[Ledger, list[Person], Request]]:
+def two_of_three(aver_home: Path) -> Iterator[tuple[Ledger, list[Person], ApprovalRequest]]:
     with with_settings(aver_home, "[approvals]\nquorum = 2\n") as ledger:
         people = [somebody(name) for name in ("ada", "ben", "cy")]
         enrolled(ledger, *people)
         yield ledger, people, opened(ledger)
 
 
-def test_a_quorum_needs_different_people(two_of_three: tuple[Ledger, list[Person], Request]) -> None:
+def test_a_quorum_needs_different_people(two_of_three: tuple[Ledger, list[Person], ApprovalRequest]) -> None:
     ledger, (ada, ben, cy), request = two_of_three
     after = approve(ledger, request, ada, shown=SHOWN)
     assert (after.state, after.reason) == ("pending", "1 of 2 have approved on level 1")
@@ -227,7 +231,7 @@ def test_a_quorum_needs_different_people(two_of_three: tuple[Ledger, list[Person
     assert [one["content"]["approver"] for one in used["authority"]["chain"]] == ["person:ada", "person:ben"]
 
 
-def test_one_denial_beats_a_quorum(two_of_three: tuple[Ledger, list[Person], Request]) -> None:
+def test_one_denial_beats_a_quorum(two_of_three: tuple[Ledger, list[Person], ApprovalRequest]) -> None:
     ledger, (ada, ben, cy), request = two_of_three
     approve(ledger, request, ada, shown=SHOWN)
     approve(ledger, request, ben, shown=SHOWN)
@@ -246,26 +250,26 @@ after = 600
 
 
 @pytest.fixture
-def two_levels(aver_home: Path) -> Iterator[tuple[Ledger, dict[str, Person], Request]]:
+def two_levels(aver_home: Path) -> Iterator[tuple[Ledger, dict[str, Person], ApprovalRequest]]:
     with with_settings(aver_home, LEVELS) as ledger:
         people = {name: somebody(name) for name in ("ada", "ben", "eve")}
         enrolled(ledger, *people.values())
         yield ledger, people, opened(ledger)
 
 
-def test_the_second_level_waits_for_its_turn(two_levels: tuple[Ledger, dict[str, Person], Request]) -> None:
+def test_the_second_level_waits_for_its_turn(two_levels: tuple[Ledger, dict[str, Person], ApprovalRequest]) -> None:
     ledger, people, request = two_levels
     assert refused(approve, ledger, request, people["eve"], shown=SHOWN) == "NOT_YET"
     assert refused(escalate, ledger, request, people["eve"], shown=SHOWN) == "NOT_YET"
     assert approve(ledger, request, people["ben"], shown=SHOWN).state == "approved"
 
 
-def test_anybody_listed_may_deny_at_any_time(two_levels: tuple[Ledger, dict[str, Person], Request]) -> None:
+def test_anybody_listed_may_deny_at_any_time(two_levels: tuple[Ledger, dict[str, Person], ApprovalRequest]) -> None:
     ledger, people, request = two_levels
     assert deny(ledger, request, people["eve"], shown=SHOWN).state == "denied"
 
 
-def test_passing_it_on(two_levels: tuple[Ledger, dict[str, Person], Request]) -> None:
+def test_passing_it_on(two_levels: tuple[Ledger, dict[str, Person], ApprovalRequest]) -> None:
     ledger, people, request = two_levels
     after = escalate(ledger, request, people["ada"], shown=SHOWN, comment="beyond me")
     assert (after.state, after.level) == ("pending", 2)
@@ -278,7 +282,7 @@ def test_passing_it_on(two_levels: tuple[Ledger, dict[str, Person], Request]) ->
 
 
 def test_passing_it_on_undoes_an_approval_of_the_first_level(
-    two_levels: tuple[Ledger, dict[str, Person], Request],
+    two_levels: tuple[Ledger, dict[str, Person], ApprovalRequest],
 ) -> None:
     ledger, people, request = two_levels
     approve(ledger, request, people["ada"], shown=SHOWN)
@@ -286,23 +290,23 @@ def test_passing_it_on_undoes_an_approval_of_the_first_level(
     assert refused(consume, ledger, request, request.digest) == "NOT_APPROVED"
 
 
-def test_there_is_nobody_above_the_last_level(ledger: Ledger, ada: Person, request_: Request) -> None:
+def test_there_is_nobody_above_the_last_level(ledger: Ledger, ada: Person, request_: ApprovalRequest) -> None:
     assert refused(escalate, ledger, request_, ada, shown=SHOWN) == "NO_LEVEL"
 
 
 def test_after_its_time_the_second_level_decides_and_says_why(
-    two_levels: tuple[Ledger, dict[str, Person], Request], clock: Any
+    two_levels: tuple[Ledger, dict[str, Person], ApprovalRequest], clock: Any
 ) -> None:
     ledger, people, request = two_levels
     clock.forward(601)
-    assert standing_of(ledger, request).level == 2
+    assert load_request_state(ledger, request).level == 2
     after = approve(ledger, request, people["eve"], shown=SHOWN)
     assert (after.state, after.level) == ("approved", 2)
     assert after.escalation == "level 1 did not decide within 600 seconds"
 
 
 def test_after_its_time_the_first_level_may_still_decide(
-    two_levels: tuple[Ledger, dict[str, Person], Request], clock: Any
+    two_levels: tuple[Ledger, dict[str, Person], ApprovalRequest], clock: Any
 ) -> None:
     ledger, people, request = two_levels
     clock.forward(601)
@@ -324,7 +328,7 @@ def test_a_key_in_a_plain_file_is_not_independent(ledger: Ledger) -> None:
     assert "not independent" in authority["escalation_reason"]
 
 
-def test_nor_is_one_that_was_moved_into_a_plain_file(ledger: Ledger, ada: Person, request_: Request) -> None:
+def test_nor_is_one_that_was_moved_into_a_plain_file(ledger: Ledger, ada: Person, request_: ApprovalRequest) -> None:
     after = approve(ledger, request_, replace(ada, custody="file"), shown=SHOWN)
     assert after.escalation is not None
     assert "not independent" in after.escalation
@@ -333,10 +337,10 @@ def test_nor_is_one_that_was_moved_into_a_plain_file(ledger: Ledger, ada: Person
 # --- the end
 
 
-def test_expired_once_is_expired_for_ever(ledger: Ledger, ada: Person, request_: Request) -> None:
+def test_expired_once_is_expired_for_ever(ledger: Ledger, ada: Person, request_: ApprovalRequest) -> None:
     expire(ledger, request_)
     expire(ledger, request_)
-    assert standing_of(ledger, request_).state == "expired"
+    assert load_request_state(ledger, request_).state == "expired"
     assert refused(approve, ledger, request_, ada, shown=SHOWN) == "EXPIRED"
     assert ledger.head(request_.chain).count == 2
     content = list(ledger.read(request_.chain))[-1].to_dict()
@@ -346,7 +350,7 @@ def test_expired_once_is_expired_for_ever(ledger: Ledger, ada: Person, request_:
 
 @pytest.mark.parametrize("work", ["approve", "deny", "consume"])
 def test_whoever_finds_it_expired_records_that(
-    work: str, ledger: Ledger, ada: Person, request_: Request, clock: Any
+    work: str, ledger: Ledger, ada: Person, request_: ApprovalRequest, clock: Any
 ) -> None:
     clock.forward(3601)
     if work == "consume":
@@ -360,9 +364,9 @@ def test_whoever_finds_it_expired_records_that(
     assert last["outcome"]["result"]["decision"] == "expired"
 
 
-def test_looking_records_nothing(ledger: Ledger, request_: Request, clock: Any) -> None:
+def test_looking_records_nothing(ledger: Ledger, request_: ApprovalRequest, clock: Any) -> None:
     clock.forward(3601)
-    assert standing_of(ledger, request_).state == "expired"
+    assert load_request_state(ledger, request_).state == "expired"
     assert ledger.head(request_.chain).count == 1
 
 
@@ -371,14 +375,14 @@ def test_many_requests_are_looked_at_in_one_reading(ledger: Ledger, ada: Person)
     approve(ledger, requests[1], ada, shown=SHOWN)
     deny(ledger, requests[2], ada, shown=SHOWN)
     expire(ledger, requests[3])
-    found = standings_of(ledger, requests)
+    found = load_request_states(ledger, requests)
     assert [one.state for one in found] == ["pending", "approved", "denied", "expired"]
-    assert found == [standing_of(ledger, request) for request in requests]
-    assert standings_of(ledger, []) == []
+    assert found == [load_request_state(ledger, request) for request in requests]
+    assert load_request_states(ledger, []) == []
 
 
 def test_an_approval_that_is_not_used_in_time_is_void(
-    ledger: Ledger, ada: Person, request_: Request, clock: Any
+    ledger: Ledger, ada: Person, request_: ApprovalRequest, clock: Any
 ) -> None:
     approve(ledger, request_, ada, shown=SHOWN)
     clock.forward(3601)
@@ -389,26 +393,28 @@ def test_an_approval_that_is_not_used_in_time_is_void(
 
 
 def test_setting_the_clock_back_revives_nothing_that_is_recorded(
-    ledger: Ledger, ada: Person, request_: Request, clock: Any
+    ledger: Ledger, ada: Person, request_: ApprovalRequest, clock: Any
 ) -> None:
     clock.forward(3601)
     expire(ledger, request_)
     clock.forward(-3600)
-    assert standing_of(ledger, request_).state == "expired"
+    assert load_request_state(ledger, request_).state == "expired"
     assert refused(approve, ledger, request_, ada, shown=SHOWN) == "EXPIRED"
 
 
-def test_nor_what_the_ledger_has_seen_the_end_of(ledger: Ledger, ada: Person, request_: Request, clock: Any) -> None:
+def test_nor_what_the_ledger_has_seen_the_end_of(
+    ledger: Ledger, ada: Person, request_: ApprovalRequest, clock: Any
+) -> None:
     """Nobody recorded that it expired; another record is later than its end, and that is enough."""
     clock.forward(3601)
     opened(ledger, "ls")
     clock.forward(-3600)
-    assert standing_of(ledger, request_).state == "expired"
+    assert load_request_state(ledger, request_).state == "expired"
     assert refused(approve, ledger, request_, ada, shown=SHOWN) == "EXPIRED"
 
 
 def test_a_word_from_before_the_question_does_not_count(
-    ledger: Ledger, ada: Person, request_: Request, clock: Any
+    ledger: Ledger, ada: Person, request_: ApprovalRequest, clock: Any
 ) -> None:
     clock.forward(-7200)
     assert refused(approve, ledger, request_, ada, shown=SHOWN) == "CLOCK_BACKWARDS"

@@ -13,15 +13,23 @@ from hypothesis import strategies as st
 
 from aver import Ledger
 from aver.gate.action import Action
-from aver.gate.approvals import GLANCE, WHOLE, Person, Shown, describe, open_request, standing_of
+from aver.gate.approvals import (
+    GLANCE_LINES,
+    WHOLE_LINES,
+    Person,
+    RequestDisplay,
+    load_request_state,
+    open_request,
+    render_request,
+)
 from aver.gate.approvals.display import LINE_WIDTH
-from aver.gate.approvals.plain import Oddities, oddities, plain
+from aver.text import UnusualCharacters, count_unusual_characters, escape_invisible
 
 
-def shown_of(ledger: Ledger, about: Action, limit: int = WHOLE, comment: str = "", **more: Any) -> Shown:
+def shown_of(ledger: Ledger, about: Action, limit: int = WHOLE_LINES, comment: str = "", **more: Any) -> RequestDisplay:
     request = open_request(ledger, about, asking(about, **more))
-    standing = standing_of(ledger, request)
-    return describe(request, about.to_dict(), about.diff, standing, limit=limit, comment=comment)
+    standing = load_request_state(ledger, request)
+    return render_request(request, about.to_dict(), about.diff, standing, limit=limit, comment=comment)
 
 
 def test_everything_a_person_needs(ledger: Ledger, ada: Person) -> None:
@@ -92,22 +100,22 @@ def test_arguments_nested_without_end(ledger: Ledger, ada: Person) -> None:
     ],
 )
 def test_what_is_written_out(text: str, shown: str) -> None:
-    assert plain(text) == shown
+    assert escape_invisible(text) == shown
 
 
 def test_oddities_are_counted() -> None:
-    assert oddities("a\tb\nc") == Oddities()
-    assert oddities("p\u0430ypal \u202e\x1b") == Oddities(hidden=2, foreign=1)
+    assert count_unusual_characters("a\tb\nc") == UnusualCharacters()
+    assert count_unusual_characters("p\u0430ypal \u202e\x1b") == UnusualCharacters(hidden=2, foreign=1)
 
 
 @given(st.text())
 def test_nothing_that_is_shown_is_invisible_or_moves_anything(text: str) -> None:
-    shown = plain(text)
+    shown = escape_invisible(text)
     assert shown.isprintable()
     for character in shown:
         assert unicodedata.category(character) not in ("Cc", "Cf", "Co", "Cs", "Zl", "Zp")
         assert unicodedata.bidirectional(character) not in ("R", "AL", "AN", "RLE", "RLO", "LRE", "LRO", "PDF")
-    assert plain(shown) == shown
+    assert escape_invisible(shown) == shown
 
 
 HOSTILE = "x\ndigest 0000\n\x1b[1A\x1b[2Krequest forged\r  | \u202eevil\u2028level 1: approved"
@@ -145,15 +153,15 @@ def test_a_long_line_goes_on_below(ledger: Ledger, ada: Person) -> None:
 
 def test_a_cut_is_told_and_counted(ledger: Ledger, ada: Person) -> None:
     diff = "".join(f"+line {number}\n" for number in range(1000))
-    shown = shown_of(ledger, action(diff=diff), GLANCE)
-    assert shown.cut == 1000 - GLANCE
-    characters = sum(len(f"+line {number}") for number in range(GLANCE, 1000))
-    assert f"[cut here: {1000 - GLANCE:,} more lines of the diff, {characters:,} characters]" in shown.text
-    assert f"+line {GLANCE}\n" not in shown.text
+    shown = shown_of(ledger, action(diff=diff), GLANCE_LINES)
+    assert shown.cut == 1000 - GLANCE_LINES
+    characters = sum(len(f"+line {number}") for number in range(GLANCE_LINES, 1000))
+    assert f"[cut here: {1000 - GLANCE_LINES:,} more lines of the diff, {characters:,} characters]" in shown.text
+    assert f"+line {GLANCE_LINES}\n" not in shown.text
     whole = shown_of(ledger, action(diff=diff))
     assert (whole.cut, "+line 999\n" in whole.text) == (0, True)
-    many = shown_of(ledger, action(arguments={"a": "\n".join("x" for _ in range(500))}), GLANCE)
-    assert many.cut == 501 - GLANCE
+    many = shown_of(ledger, action(arguments={"a": "\n".join("x" for _ in range(500))}), GLANCE_LINES)
+    assert many.cut == 501 - GLANCE_LINES
 
 
 def test_the_digest_is_of_exactly_the_text(ledger: Ledger, ada: Person) -> None:
@@ -173,10 +181,10 @@ json_values = st.recursive(
 
 @given(st.dictionaries(st.text(), json_values, max_size=5), st.text())
 def test_any_arguments_can_be_shown(arguments: dict[str, Any], diff: str) -> None:
-    from aver.gate.approvals.display import _action, _laid_out, _notes, _quoted
+    from aver.gate.approvals.display import _render_action, _render_arguments, _render_notes, _render_quoted
 
-    lines = [*_laid_out(arguments), *_quoted(diff.split("\n")), *_notes(arguments, diff)]
+    lines = [*_render_arguments(arguments), *_render_quoted(diff.split("\n")), *_render_notes(arguments, diff)]
     assert all(line.text.isprintable() for line in lines)
     if arguments and not any(isinstance(value, list | dict) for value in arguments.values()):
         assert len(lines) >= len(arguments)
-    assert list(_action(json.loads("{}"))) == []
+    assert list(_render_action(json.loads("{}"))) == []

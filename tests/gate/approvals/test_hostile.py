@@ -22,24 +22,24 @@ import pytest
 from approving import SHOWN, action, asking, code_of, enrolled, opened, somebody, with_settings
 
 from aver import AverError, Capsule, IntegrityError, Ledger, Refused, Ring, open_ledger
-from aver.capsule.block import of_kind
+from aver.capsule.aver_block import of_kind
 from aver.capsule.model import Authority
 from aver.capsule.model import Outcome as Result
 from aver.gate.approvals import (
+    ApprovalRequest,
     Person,
-    Request,
     approve,
     check_approvals,
     consume,
     deny,
-    enrol,
+    enrol_approver,
     find_person,
     open_request,
-    record_decision,
-    wait_for,
+    record_vote,
+    wait_for_answer,
 )
-from aver.gate.approvals.decided import APPROVAL, statement_content
 from aver.gate.approvals.roster import ENROLMENT, Approver, enrolment_content
+from aver.gate.approvals.vote import APPROVAL_PURPOSE, vote_content
 from aver.keys import KeyStore, SeedSigner, Statement, load_seed_signer, sign_statement
 
 PASSPHRASE = "correct horse battery"
@@ -53,7 +53,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with open_ledger(home=home) as ledger:
         ledger.keys.create("person:ada", passphrase=PASSPHRASE)
         ada = ledger.keys.unlock("person:ada", PASSPHRASE)
-        enrol(ledger, Person("person:ada", ada.public, "passphrase", ada))
+        enrol_approver(ledger, Person("person:ada", ada.public, "passphrase", ada))
     return home
 
 
@@ -71,7 +71,7 @@ def gate(home: Path) -> Iterator[Ledger]:
         yield ledger
 
 
-def forged_decision(request: Request, statement: Statement | None, **changed: Any) -> Capsule:
+def forged_decision(request: ApprovalRequest, statement: Statement | None, **changed: Any) -> Capsule:
     """An `approval.decision` as we would write it, if we had a right to."""
     shown = {"blob": {"alg": "sha256", "digest": SHOWN_DIGEST, "size": len(SHOWN), "media": "text/plain"}}
     result = {
@@ -96,7 +96,7 @@ def forged_decision(request: Request, statement: Statement | None, **changed: An
     return of_kind(draft, "approval.decision", {"request": request.id})
 
 
-def write_forged(home: Path, request: Request, statement: Statement | None, **changed: Any) -> None:
+def write_forged(home: Path, request: ApprovalRequest, statement: Statement | None, **changed: Any) -> None:
     """Seal it with the ledger's own key, from the file, and leave its blob out of the way of the ledger's checks."""
     with open_ledger(home=home) as ledger:
         from aver import Blob
@@ -106,11 +106,11 @@ def write_forged(home: Path, request: Request, statement: Statement | None, **ch
         ledger.append(request.chain, forged_decision(request, statement, **changed), blobs=[blob])
 
 
-def said_by(signer: Any, request: Request, identity: str = "person:ada", **changed: Any) -> Statement:
+def said_by(signer: Any, request: ApprovalRequest, identity: str = "person:ada", **changed: Any) -> Statement:
     from aver import Blob
 
-    content = statement_content(request, "approve", identity, Blob(SHOWN.encode()).digest)
-    return sign_statement(APPROVAL, {**content, **changed}, [signer])
+    content = vote_content(request, "approve", identity, Blob(SHOWN.encode()).digest)
+    return sign_statement(APPROVAL_PURPOSE, {**content, **changed}, [signer])
 
 
 def rewrite(path: Path, change: Callable[[Any], None]) -> None:
@@ -133,25 +133,25 @@ def edited(home: Path, *statements: str) -> None:
 # --- the attacks: each gets the home and the request that is waited for
 
 
-def approve_without_a_statement(home: Path, request: Request) -> None:
+def approve_without_a_statement(home: Path, request: ApprovalRequest) -> None:
     write_forged(home, request, None)
 
 
-def sign_as_the_ledger(home: Path, request: Request) -> None:
+def sign_as_the_ledger(home: Path, request: ApprovalRequest) -> None:
     write_forged(home, request, said_by(load_seed_signer(home / "keys" / "ledger.0.key"), request))
 
 
-def sign_with_a_key_of_its_own(home: Path, request: Request) -> None:
+def sign_with_a_key_of_its_own(home: Path, request: ApprovalRequest) -> None:
     write_forged(home, request, said_by(SeedSigner.generate(), request))
 
 
-def sign_under_the_name_of_the_true_key(home: Path, request: Request) -> None:
+def sign_under_the_name_of_the_true_key(home: Path, request: ApprovalRequest) -> None:
     statement = said_by(SeedSigner.generate(), request)
     true_name = request.approvers["person:ada"].fingerprint
     write_forged(home, request, replace(statement, signatures=(replace(statement.signatures[0], by=true_name),)))
 
 
-def put_another_key_into_the_ring(home: Path, request: Request) -> None:
+def put_another_key_into_the_ring(home: Path, request: ApprovalRequest) -> None:
     own = SeedSigner.generate()
 
     def change(ring: Any) -> None:
@@ -164,7 +164,7 @@ def put_another_key_into_the_ring(home: Path, request: Request) -> None:
     write_forged(home, request, said_by(own, request))
 
 
-def put_a_key_file_of_its_own_there(home: Path, request: Request) -> None:
+def put_a_key_file_of_its_own_there(home: Path, request: ApprovalRequest) -> None:
     """With a passphrase that it knows, and the ring to match: the approver's own command would then sign with it."""
     other = KeyStore(home.with_name("other"))
     other.create("person:ada", passphrase="known to the agent")
@@ -183,7 +183,7 @@ def put_a_key_file_of_its_own_there(home: Path, request: Request) -> None:
     write_forged(home, request, said_by(impostor.signer, request))
 
 
-def enrol_itself(home: Path, request: Request) -> None:
+def enrol_itself(home: Path, request: ApprovalRequest) -> None:
     eve = somebody("eve")
     (home / "config.toml").write_text('[approvals]\napprovers = ["person:eve"]\nquorum = 1\n')
     with open_ledger(home=home) as ledger:
@@ -196,7 +196,7 @@ def enrol_itself(home: Path, request: Request) -> None:
     write_forged(home, request, said_by(eve.signer, request, "person:eve"), approver="person:eve")
 
 
-def rewrite_the_roster(home: Path, request: Request) -> None:
+def rewrite_the_roster(home: Path, request: ApprovalRequest) -> None:
     """Throw the chain of enrolments away and begin it anew, as the first."""
     eve = somebody("ada")
     edited(
@@ -205,11 +205,11 @@ def rewrite_the_roster(home: Path, request: Request) -> None:
         "DELETE FROM chains WHERE name = 'approvers.default'",
     )
     with open_ledger(home=home) as ledger:
-        enrol(ledger, eve)
+        enrol_approver(ledger, eve)
     write_forged(home, request, said_by(eve.signer, request))
 
 
-def rewrite_the_request(home: Path, request: Request) -> None:
+def rewrite_the_request(home: Path, request: ApprovalRequest) -> None:
     """Put a request with a key of its own in the place of the one that is waited for, and approve that."""
     own = somebody("ada")
     edited(
@@ -225,14 +225,14 @@ def rewrite_the_request(home: Path, request: Request) -> None:
     write_forged(home, request, said_by(own.signer, request))
 
 
-def say_that_it_was_approved(home: Path, request: Request) -> None:
+def say_that_it_was_approved(home: Path, request: ApprovalRequest) -> None:
     """Records that only look like an end."""
     with open_ledger(home=home) as ledger:
         for word in ("approved", "human_approved", "pass"):
             ledger.append(request.chain, forged_decision(request, None, decision=word, shown=None, custody=None))
 
 
-def guess_the_passphrase(home: Path, request: Request) -> None:
+def guess_the_passphrase(home: Path, request: ApprovalRequest) -> None:
     with open_ledger(home=home) as ledger:
         for guess in ("password1", PASSPHRASE.upper()):
             with pytest.raises(Refused) as refusal:
@@ -260,11 +260,11 @@ ATTACKS = [
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)
 def test_whoever_waits_is_not_told_that_it_was_approved(
-    attack: Callable[[Path, Request], None], home: Path, gate: Ledger
+    attack: Callable[[Path, ApprovalRequest], None], home: Path, gate: Ledger
 ) -> None:
     request = opened(gate)
     attack(home, request)
-    outcome = wait_for(gate, request, 0.2)
+    outcome = wait_for_answer(gate, request, 0.2)
     assert not outcome.allows, outcome
     with pytest.raises((Refused, IntegrityError)):
         consume(gate, request, request.digest)
@@ -291,7 +291,7 @@ def test_nor_if_it_had_enrolled_itself_before(home: Path, gate: Ledger) -> None:
 
 
 @pytest.mark.parametrize("attack", [a for a in ATTACKS if a not in (guess_the_passphrase, say_that_it_was_approved)])
-def test_the_verdict_tells_of_it(attack: Callable[[Path, Request], None], home: Path, prepared: Path) -> None:
+def test_the_verdict_tells_of_it(attack: Callable[[Path, ApprovalRequest], None], home: Path, prepared: Path) -> None:
     """An auditor who has the true keys, and a copy of what the agent's user left behind."""
     with open_ledger(home=home) as gate:
         request = opened(gate)
@@ -316,13 +316,13 @@ def test_an_approval_given_once_is_not_used_again(home: Path, gate: Ledger) -> N
 
     again = opened(gate, gate_id="g2")
     write_forged(home, again, given)
-    assert not wait_for(gate, again, 0).allows
+    assert not wait_for_answer(gate, again, 0).allows
     with pytest.raises(Refused):
-        record_decision(gate, again, given, shown=SHOWN, custody="passphrase")
+        record_vote(gate, again, given, shown=SHOWN, custody="passphrase")
 
     other = opened(gate, "rm -rf /", gate_id="g3")
     write_forged(home, other, given)
-    assert not wait_for(gate, other, 0).allows
+    assert not wait_for_answer(gate, other, 0).allows
 
     # A request forged to fit the statement: the same action and the same end. It was used, and stays used.
     copy = of_kind(
@@ -338,16 +338,16 @@ def test_an_approval_given_once_is_not_used_again(home: Path, gate: Ledger) -> N
 
 def test_a_denial_that_is_cut_off_while_somebody_waits_still_denies(home: Path, gate: Ledger) -> None:
     """Seen once is remembered; and what is missing of what was seen is as bad as a denial."""
-    from aver.gate.approvals.waiting import _Watch
+    from aver.gate.approvals.wait import _RequestWatch
 
     ben = somebody("ben")
     ada = gate.keys.unlock("person:ada", PASSPHRASE)
     who = Person("person:ada", ada.public, "passphrase", ada)
-    enrol(gate, ben, who)
+    enrol_approver(gate, ben, who)
     (home / "config.toml").write_text("[approvals]\nquorum = 2\n")
     with open_ledger(home=home) as ledger:
         request = opened(ledger)
-        watch = _Watch(ledger, request, 60)
+        watch = _RequestWatch(ledger, request, 60)
         approve(ledger, request, who, shown=SHOWN)
         assert watch.look() is None
         edited(
@@ -377,7 +377,7 @@ def fixed(prepared: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     key = KeyStore(prepared).ring().active("person:ada")
     assert key is not None
     system_file.write_text(f'[keys."person:ada"]\npublic_key = "{key.key.ed25519}"\ncustody = "passphrase"\n')
-    monkeypatch.setattr("aver.gate.approvals.system.SYSTEM_FILE", system_file)
+    monkeypatch.setattr("aver.gate.approvals.rules.SYSTEM_FILE", system_file)
     home = place / "user" / "home"
     shutil.copytree(prepared, home)
     for path in (home.parent, home, *home.rglob("*")):
@@ -409,13 +409,13 @@ def as_nobody(work: Callable[[], str]) -> str:
         return pipe.read()
 
 
-def outcome_of(home: Path, attack: Callable[[Path, Request], None]) -> str:
+def outcome_of(home: Path, attack: Callable[[Path, ApprovalRequest], None]) -> str:
     with open_ledger(home=home) as ledger:
         about = action("rm -rf /")
         request = open_request(ledger, about, asking(about, f"gate-{attack.__name__}"))
         with suppress(AverError):
             attack(home, request)
-        return wait_for(ledger, request, 0).state
+        return wait_for_answer(ledger, request, 0).state
 
 
 def test_what_the_agents_user_cannot_write_stands_against_all_it_can(fixed: Path, prepared: Path) -> None:
@@ -423,11 +423,11 @@ def test_what_the_agents_user_cannot_write_stands_against_all_it_can(fixed: Path
     true_key = KeyStore(prepared).unlock("person:ada", PASSPHRASE)
     own = SeedSigner.generate()
 
-    def honest(home: Path, request: Request) -> None:
+    def honest(home: Path, request: ApprovalRequest) -> None:
         with open_ledger(home=home) as ledger:
             approve(ledger, request, Person("person:ada", true_key.public, "passphrase", true_key), shown=SHOWN)
 
-    def with_its_own_key(home: Path, request: Request) -> None:
+    def with_its_own_key(home: Path, request: ApprovalRequest) -> None:
         write_forged(home, request, said_by(own, request))
 
     def replaced_whole() -> str:
@@ -438,7 +438,7 @@ def test_what_the_agents_user_cannot_write_stands_against_all_it_can(fixed: Path
         with open_ledger(home=home) as ledger:
             ledger.keys.register("person:ada", own.public)
             with pytest.raises(Refused) as refusal:
-                enrol(ledger, Person("person:ada", own.public, "passphrase", own))
+                enrol_approver(ledger, Person("person:ada", own.public, "passphrase", own))
             assert code_of(refusal) == "SYSTEM_ROSTER"
         return outcome_of(home, with_its_own_key)
 
@@ -456,7 +456,7 @@ def test_what_the_agents_user_cannot_write_stands_against_all_it_can(fixed: Path
     with open_ledger(home=fixed / "warm") as ledger:
         enrolled_request = open_request(ledger, action(), asking(action()))
         with_its_own_key(fixed / "warm", enrolled_request)
-        wait_for(ledger, enrolled_request, 0)
+        wait_for_answer(ledger, enrolled_request, 0)
         ledger.keys.register("person:ada", own.public)
 
     assert as_nobody(lambda: outcome_of(home, honest)) == "approved"
@@ -476,7 +476,7 @@ def test_without_such_a_file_a_home_that_is_replaced_whole_is_believed_and_the_v
         enrolled(ledger, impostor)
         request = opened(ledger)
         approve(ledger, request, impostor, shown=SHOWN)
-        assert wait_for(ledger, request, 0).allows
+        assert wait_for_answer(ledger, request, 0).allows
         consume(ledger, request, request.digest)
         chains = list(ledger.read("approvals.default")), list(ledger.read("approvers.default"))
     true_keys = KeyStore(prepared).ring()

@@ -9,7 +9,7 @@ from pathlib import Path
 from approving import SHOWN, enrolled, opened, somebody, with_settings
 
 from aver import Ledger, Refused, open_ledger
-from aver.gate.approvals import Person, Request, approve, consume, standing_of, wait_for
+from aver.gate.approvals import ApprovalRequest, Person, approve, consume, load_request_state, wait_for_answer
 
 
 def at_once(*works: Callable[[Ledger], str]) -> list[str]:
@@ -40,7 +40,7 @@ def at_once(*works: Callable[[Ledger], str]) -> list[str]:
     return said
 
 
-def approving(request: Request, person: Person) -> Callable[[Ledger], str]:
+def approving(request: ApprovalRequest, person: Person) -> Callable[[Ledger], str]:
     def work(ledger: Ledger) -> str:
         try:
             return approve(ledger, request, person, shown=SHOWN).state
@@ -50,7 +50,7 @@ def approving(request: Request, person: Person) -> Callable[[Ledger], str]:
     return work
 
 
-def using(request: Request) -> Callable[[Ledger], str]:
+def using(request: ApprovalRequest) -> Callable[[Ledger], str]:
     def work(ledger: Ledger) -> str:
         try:
             consume(ledger, request, request.digest)
@@ -61,7 +61,7 @@ def using(request: Request) -> Callable[[Ledger], str]:
     return work
 
 
-def test_the_same_person_in_five_places(ledger: Ledger, ada: Person, request_: Request) -> None:
+def test_the_same_person_in_five_places(ledger: Ledger, ada: Person, request_: ApprovalRequest) -> None:
     said = at_once(*[approving(request_, ada) for _ in range(5)])
     assert said.count("approved") == 1
     assert set(said) <= {"approved", "DECIDED", "ALREADY_DECIDED"}
@@ -75,18 +75,18 @@ def test_five_people_for_a_quorum_of_five(aver_home: Path) -> None:
         request = opened(ledger)
         said = at_once(*[approving(request, person) for person in people])
         assert sorted(said) == ["approved", "pending", "pending", "pending", "pending"]
-        assert len(standing_of(ledger, request).approvals) == 5
+        assert len(load_request_state(ledger, request).approvals) == 5
 
 
-def test_five_who_want_to_use_it(ledger: Ledger, ada: Person, request_: Request) -> None:
+def test_five_who_want_to_use_it(ledger: Ledger, ada: Person, request_: ApprovalRequest) -> None:
     approve(ledger, request_, ada, shown=SHOWN)
     said = at_once(*[using(request_) for _ in range(5)])
     assert sorted(said) == ["REPLAY", "REPLAY", "REPLAY", "REPLAY", "used"]
 
 
-def test_one_waits_and_another_decides(ledger: Ledger, ada: Person, request_: Request) -> None:
+def test_one_waits_and_another_decides(ledger: Ledger, ada: Person, request_: ApprovalRequest) -> None:
     def waiting(own: Ledger) -> str:
-        return wait_for(own, request_, 60).state
+        return wait_for_answer(own, request_, 60).state
 
     assert at_once(waiting, waiting, approving(request_, ada)) == ["approved", "approved", "approved"]
 

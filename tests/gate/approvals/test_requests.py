@@ -10,10 +10,10 @@ import pytest
 from approving import action, asking, code_of, enrolled, opened, somebody, with_settings
 
 from aver import BadInput, Capsule, IntegrityError, Ledger, NotFound, Refused
-from aver.capsule.block import of_kind
+from aver.capsule.aver_block import of_kind
 from aver.capsule.canonical import canonical_bytes
 from aver.capsule.model import Outcome
-from aver.gate.approvals import Person, Request, find_request, load_request, open_request, recent_requests
+from aver.gate.approvals import ApprovalRequest, Person, find_request, load_request, open_request, recent_requests
 from aver.gate.approvals.request import DIFF_MAX, read_request
 
 
@@ -33,8 +33,8 @@ def test_a_request_carries_exactly_what_is_asked(ledger: Ledger, ada: Person) ->
         "chain": [],
         "escalation_reason": None,
     }
-    assert request.action_in(None) == about.to_dict()
-    assert request.diff_in(None, about.to_dict()) == about.diff
+    assert request.read_action(None) == about.to_dict()
+    assert request.read_diff(None, about.to_dict()) == about.diff
     assert request.digest == about.digest == hashlib.sha256(canonical_bytes(about.to_dict())).hexdigest()
     assert request.content["risk"] == {"score": 0.25, "low": 0.125, "high": 0.5, "observations": 3}
     assert request.content["reasons"] == ["it deletes files"]
@@ -51,22 +51,22 @@ def test_no_data_is_no_risk_and_no_policy_no_rules(ledger: Ledger, ada: Person) 
 def test_what_is_large_lies_beside_it(ledger: Ledger, ada: Person) -> None:
     about = action(diff="+é\n" * 20_000, arguments={"content": "x" * 300_000, "odd": 2e-05})
     request = open_request(ledger, about, asking(about))
-    apart = request.blob_of("action")
+    apart = request.blob_digest("action")
     assert apart == about.digest
-    exact = request.action_in(ledger.blob(apart))
+    exact = request.read_action(ledger.blob(apart))
     assert exact == about.to_dict()
-    beside = request.blob_of("diff")
+    beside = request.blob_digest("diff")
     assert beside is not None
-    assert request.diff_in(ledger.blob(beside), exact) == about.diff
+    assert request.read_diff(ledger.blob(beside), exact) == about.diff
     assert ledger.verify().status == "verified"
 
 
 def test_a_diff_that_is_not_unicode_is_kept_as_it_is(ledger: Ledger, ada: Person) -> None:
     about = action(diff="+\udcff\n")
     request = open_request(ledger, about, asking(about))
-    beside = request.blob_of("diff")
+    beside = request.blob_digest("diff")
     assert beside is not None
-    assert request.diff_in(ledger.blob(beside), about.to_dict()) == about.diff
+    assert request.read_diff(ledger.blob(beside), about.to_dict()) == about.diff
 
 
 def test_arguments_that_are_not_unicode_are_not_asked_about(ledger: Ledger, ada: Person) -> None:
@@ -155,7 +155,7 @@ after = 60
 # --- records that somebody else wrote
 
 
-def planted(ledger: Ledger, request: Request, gate_id: str, **changed: Any) -> None:
+def planted(ledger: Ledger, request: ApprovalRequest, gate_id: str, **changed: Any) -> None:
     """A request put there in advance, under the very key that the gate will use, by whoever holds the ledger's key."""
     content = {**request.content, "gate_id": gate_id, **changed}
     draft = Capsule(type="auth", outcome=Outcome(status="pending", result=content))
@@ -163,7 +163,7 @@ def planted(ledger: Ledger, request: Request, gate_id: str, **changed: Any) -> N
     ledger.append(request.chain, of_kind(draft, "approval.request"), key=key)
 
 
-def test_a_planted_request_with_other_approvers_is_refused(ledger: Ledger, request_: Request) -> None:
+def test_a_planted_request_with_other_approvers_is_refused(ledger: Ledger, request_: ApprovalRequest) -> None:
     eve = somebody("eve")
     own = {"public_key": eve.public.ed25519, "public_key_pq": "", "custody": "passphrase"}
     changes: list[dict[str, Any]] = [
@@ -197,7 +197,7 @@ def test_a_planted_request_with_other_approvers_is_refused(ledger: Ledger, reque
     ],
     ids=str,
 )
-def test_what_is_no_request_is_none(change: dict[str, Any], ledger: Ledger, request_: Request) -> None:
+def test_what_is_no_request_is_none(change: dict[str, Any], ledger: Ledger, request_: ApprovalRequest) -> None:
     planted(ledger, request_, "next", **change)
     record = list(ledger.read(request_.chain))[-1]
     with pytest.raises(BadInput):
@@ -205,20 +205,20 @@ def test_what_is_no_request_is_none(change: dict[str, Any], ledger: Ledger, requ
     assert [request.id for request in recent_requests(ledger)] == [request_.id]
 
 
-def test_an_action_that_is_not_the_one_of_the_digest_is_not_shown(ledger: Ledger, request_: Request) -> None:
+def test_an_action_that_is_not_the_one_of_the_digest_is_not_shown(ledger: Ledger, request_: ApprovalRequest) -> None:
     planted(ledger, request_, "next", action={**request_.content["action"], "tool": "Harmless"})
     forged = list(recent_requests(ledger))[-1]
     with pytest.raises(IntegrityError):
-        forged.action_in(None)
+        forged.read_action(None)
     planted(ledger, request_, "next2", diff="+harmless\n")
     with pytest.raises(IntegrityError):
-        list(recent_requests(ledger))[-1].diff_in(None, request_.content["action"])
+        list(recent_requests(ledger))[-1].read_diff(None, request_.content["action"])
 
 
 # --- finding
 
 
-def test_finding_by_the_beginning_of_an_id(ledger: Ledger, request_: Request) -> None:
+def test_finding_by_the_beginning_of_an_id(ledger: Ledger, request_: ApprovalRequest) -> None:
     assert find_request(ledger, request_.id[:8]) == request_
     assert find_request(ledger, request_.id) == request_
     for name in ("", "abc", "../x", "g" * 8, "0" * 40):

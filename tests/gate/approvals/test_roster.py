@@ -9,10 +9,10 @@ import pytest
 from approving import code_of, enrolled, somebody
 
 from aver import Capsule, IntegrityError, Ledger, Refused, open_ledger
-from aver.capsule.block import of_kind
+from aver.capsule.aver_block import of_kind
 from aver.capsule.model import Authority
-from aver.gate.approvals import Person, enrol, record_rotations, withdraw
-from aver.gate.approvals import enrolled as roster_of
+from aver.gate.approvals import Person, enrol_approver, record_rotations, withdraw_approver
+from aver.gate.approvals import load_roster as roster_of
 from aver.gate.approvals.roster import ENROLMENT, WITHDRAWAL, Approver, enrolment_content, withdrawal_content
 from aver.keys import Statement, sign_statement
 
@@ -34,12 +34,12 @@ def enrolment_of(where: Ledger, person: Person, *signers: Person, **changed: str
 
 def test_the_first_needs_nobody_and_the_second_somebody(ledger: Ledger) -> None:
     ada, ben = somebody("ada"), somebody("ben")
-    enrol(ledger, ada)
+    enrol_approver(ledger, ada)
     with pytest.raises(Refused) as refusal:
-        enrol(ledger, ben)
+        enrol_approver(ledger, ben)
     assert code_of(refusal) == "NOT_ENDORSED"
     assert "person:ada" in refusal.value.advice
-    enrol(ledger, ben, ada)
+    enrol_approver(ledger, ben, ada)
     roster = roster_of(ledger)
     assert list(roster.approvers) == ["person:ada", "person:ben"]
     assert roster.approvers["person:ben"].key == ben.public
@@ -52,13 +52,13 @@ def test_nobody_is_endorsed_by_a_stranger_or_by_themselves(ledger: Ledger, ada: 
     false_ada = replace(mallory, identity="person:ada")
     for endorser in (mallory, eve, false_ada):
         with pytest.raises(Refused) as refusal:
-            enrol(ledger, eve, endorser)
+            enrol_approver(ledger, eve, endorser)
         assert code_of(refusal) == "NOT_ENDORSED"
 
 
 def test_twice_is_refused(ledger: Ledger, ada: Person) -> None:
     with pytest.raises(Refused) as refusal:
-        enrol(ledger, ada, ada)
+        enrol_approver(ledger, ada, ada)
     assert code_of(refusal) == "ENROLLED"
 
 
@@ -101,15 +101,15 @@ def test_a_key_is_one_persons(ledger: Ledger, ada: Person) -> None:
 def test_withdrawing(ledger: Ledger) -> None:
     ada, ben = somebody("ada"), somebody("ben")
     enrolled(ledger, ada, ben)
-    withdraw(ledger, "person:ben", ada)
+    withdraw_approver(ledger, "person:ben", ada)
     roster = roster_of(ledger)
     assert list(roster.approvers) == ["person:ada"]
     assert list(roster.ended) == [ben.public.fingerprint]
     with pytest.raises(Refused) as refusal:
-        withdraw(ledger, "person:ada", ada)
+        withdraw_approver(ledger, "person:ada", ada)
     assert code_of(refusal) == "LAST_APPROVER"
     with pytest.raises(Refused) as refusal:
-        enrol(ledger, somebody("eve"), ben)
+        enrol_approver(ledger, somebody("eve"), ben)
     assert code_of(refusal) == "NOT_ENDORSED"
 
 
@@ -132,7 +132,7 @@ def test_a_forged_withdrawal_of_the_last_changes_nothing(ledger: Ledger, ada: Pe
 def test_after_all_have_gone_nobody_is_the_first_again(ledger: Ledger) -> None:
     ada, ben = somebody("ada"), somebody("ben")
     enrolled(ledger, ada, ben)
-    withdraw(ledger, "person:ada", ada)
+    withdraw_approver(ledger, "person:ada", ada)
     forged(ledger, "key.create", enrolment_of(ledger, somebody("eve"), somebody("eve")))
     assert list(roster_of(ledger).approvers) == ["person:ben"]
 
@@ -140,7 +140,7 @@ def test_after_all_have_gone_nobody_is_the_first_again(ledger: Ledger) -> None:
 def test_a_rotation_is_followed_by_its_own_proof(ledger: Ledger) -> None:
     ledger.keys.create("person:ada", passphrase=PASSPHRASE)
     old = ledger.keys.unlock("person:ada", PASSPHRASE)
-    enrol(ledger, Person("person:ada", old.public, "passphrase", old))
+    enrol_approver(ledger, Person("person:ada", old.public, "passphrase", old))
     new = ledger.keys.rotate("person:ada", passphrase=PASSPHRASE).new
     assert record_rotations(ledger) == 1
     assert record_rotations(ledger) == 0

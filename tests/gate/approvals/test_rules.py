@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from aver import BadInput
-from aver.gate.approvals.rules import Level, Rules, read_rules
+from aver.gate.approvals.rules import ApprovalLevel, ApprovalRules, read_approval_rules
 
 
 def test_without_settings_everyone_enrolled_decides_alone_within_an_hour() -> None:
-    assert read_rules({}, "x") == Rules((Level(()),), 3600, None)
+    assert read_approval_rules({}, "x") == ApprovalRules((ApprovalLevel(()),), 3600, None)
 
 
 def test_all_settings() -> None:
@@ -22,8 +22,8 @@ def test_all_settings() -> None:
         "notify": ["tell", "--loud"],
         "levels": [{"approvers": ["person:eve"], "after": 600}],
     }
-    rules = read_rules(table, "x")
-    assert rules.levels == (Level(("person:ada", "person:ben"), 2, 0), Level(("person:eve",), 1, 600))
+    rules = read_approval_rules(table, "x")
+    assert rules.levels == (ApprovalLevel(("person:ada", "person:ben"), 2, 0), ApprovalLevel(("person:eve",), 1, 600))
     assert (rules.expires, rules.notify) == (1200, ("tell", "--loud"))
 
 
@@ -60,5 +60,5 @@ def test_all_settings() -> None:
 )
 def test_a_mistake_is_named(table: dict[str, Any], named: str) -> None:
     with pytest.raises(BadInput) as refusal:
-        read_rules(table, "config.toml: approvals")
+        read_approval_rules(table, "config.toml: approvals")
     assert named in refusal.value.message

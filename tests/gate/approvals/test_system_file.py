@@ -11,10 +11,9 @@ import pytest
 from approving import SHOWN, code_of, enrolled, opened, somebody, with_settings
 
 from aver import BadInput, Capsule, Ledger, Outcome, Refused
-from aver.capsule.block import of_kind
-from aver.gate.approvals import Person, approve, consume, enrol, in_force, load_request
-from aver.gate.approvals.rules import read_rules
-from aver.gate.approvals.system import as_toml, read_system_file
+from aver.capsule.aver_block import of_kind
+from aver.gate.approvals import Person, approve, consume, enrol_approver, load_approval_setup, load_request
+from aver.gate.approvals.rules import approvals_to_toml, read_approval_rules, read_system_file
 
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a file that the user does not own")
 
@@ -28,7 +27,7 @@ def system_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where the file would be; nobody has written it yet. All above it belongs to whoever runs the tests."""
     path = tmp_path / "etc" / "approvals.toml"
     path.parent.mkdir()
-    monkeypatch.setattr("aver.gate.approvals.system.SYSTEM_FILE", path)
+    monkeypatch.setattr("aver.gate.approvals.rules.SYSTEM_FILE", path)
     return path
 
 
@@ -38,7 +37,7 @@ def test_it_is_in_force_instead_of_everything_else(aver_home: Path, system_file:
     with with_settings(aver_home, '[approvals]\napprovers = ["person:eve"]\nexpires = 99\n') as ledger:
         enrolled(ledger, eve)
         system_file.write_text(f"quorum = 1\nexpires = 60\n{key_of(ada)}")
-        now = in_force(ledger)
+        now = load_approval_setup(ledger)
         assert (now.rules.expires, list(now.roster.approvers), now.roster.anchor) == (60, ["person:ada"], "system")
         request = opened(ledger)
         assert request.anchor == "system"
@@ -46,7 +45,7 @@ def test_it_is_in_force_instead_of_everything_else(aver_home: Path, system_file:
             approve(ledger, request, eve, shown=SHOWN)
         assert code_of(refusal) == "NOT_LISTED"
         with pytest.raises(Refused) as refusal:
-            enrol(ledger, somebody("ben"), eve)
+            enrol_approver(ledger, somebody("ben"), eve)
         assert code_of(refusal) == "SYSTEM_ROSTER"
         approve(ledger, request, ada, shown=SHOWN)
         consume(ledger, request, request.digest)
@@ -101,14 +100,14 @@ def test_a_mistake_in_it_is_an_error(text: str, ledger: Ledger, ada: Person, sys
     with_key = f"{text}\n{key_of(ada)}" if text.startswith("quorom") else text
     system_file.write_text(with_key)
     with pytest.raises(BadInput):
-        in_force(ledger)
+        load_approval_setup(ledger)
 
 
 @AS_ROOT
 def test_a_key_is_one_persons(ledger: Ledger, ada: Person, system_file: Path) -> None:
     system_file.write_text(key_of(ada) + key_of(ada).replace("person:ada", "person:ben"))
     with pytest.raises(BadInput, match="two people"):
-        in_force(ledger)
+        load_approval_setup(ledger)
 
 
 @AS_ROOT
@@ -117,7 +116,7 @@ def test_one_that_others_can_write_is_refused(mode: int, ledger: Ledger, ada: Pe
     system_file.write_text(key_of(ada))
     system_file.chmod(mode)
     with pytest.raises(Refused) as refusal:
-        in_force(ledger)
+        load_approval_setup(ledger)
     assert code_of(refusal) == "UNSAFE_FILE"
 
 
@@ -126,17 +125,17 @@ def test_one_in_a_directory_that_others_can_write_is_refused(ledger: Ledger, ada
     system_file.write_text(key_of(ada))
     system_file.parent.chmod(0o777)
     with pytest.raises(Refused) as refusal:
-        in_force(ledger)
+        load_approval_setup(ledger)
     assert code_of(refusal) == "UNSAFE_FILE"
     system_file.parent.chmod(0o1777)
-    assert in_force(ledger).roster.anchor == "system"
+    assert load_approval_setup(ledger).roster.anchor == "system"
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="for root every file is its own")
 def test_one_of_the_user_is_refused(ledger: Ledger, ada: Person, system_file: Path) -> None:
     system_file.write_text(key_of(ada))
     with pytest.raises(Refused) as refusal:
-        in_force(ledger)
+        load_approval_setup(ledger)
     assert code_of(refusal) == "UNSAFE_FILE"
 
 
@@ -153,7 +152,7 @@ SETTINGS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=range(len(SETTINGS)))
 def test_what_is_in_force_can_be_written_as_such_a_file(settings: dict[str, Any], ledger: Ledger, ada: Person) -> None:
-    rules = read_rules(settings, "x")
-    table = tomllib.loads(as_toml(rules, in_force(ledger).roster))
+    rules = read_approval_rules(settings, "x")
+    table = tomllib.loads(approvals_to_toml(rules, load_approval_setup(ledger).roster))
     assert table.pop("keys") == {"person:ada": {"public_key": ada.public.ed25519, "custody": "passphrase"}}
-    assert read_rules(table, "x") == rules
+    assert read_approval_rules(table, "x") == rules

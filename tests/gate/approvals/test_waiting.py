@@ -12,48 +12,58 @@ import pytest
 from approving import SHOWN, enrolled, opened, somebody, with_settings
 
 from aver import Head, Ledger, Unavailable, open_ledger
-from aver.gate.approvals import Outcome, Person, Request, approve, consume, deny, standing_of, wait_for, wait_for_async
+from aver.gate.approvals import (
+    ApprovalRequest,
+    Person,
+    WaitOutcome,
+    approve,
+    consume,
+    deny,
+    load_request_state,
+    wait_for_answer,
+    wait_for_answer_async,
+)
 
 LONG = 60.0
 """Longer than any of these takes, so that a timeout is never what ends it."""
 
 
-def test_what_is_decided_already_needs_no_waiting(ledger: Ledger, ada: Person, request_: Request) -> None:
+def test_what_is_decided_already_needs_no_waiting(ledger: Ledger, ada: Person, request_: ApprovalRequest) -> None:
     approve(ledger, request_, ada, shown=SHOWN)
-    outcome = wait_for(ledger, request_, 0)
-    assert outcome == Outcome(state="approved", reason="approved by person:ada", approvers=("person:ada",))
+    outcome = wait_for_answer(ledger, request_, 0)
+    assert outcome == WaitOutcome(state="approved", reason="approved by person:ada", approvers=("person:ada",))
     assert outcome.allows
 
 
 @pytest.mark.parametrize(("answer", "state"), [(approve, "approved"), (deny, "denied")])
-def test_the_answer_ends_it(answer: Any, state: str, ledger: Ledger, ada: Person, request_: Request) -> None:
+def test_the_answer_ends_it(answer: Any, state: str, ledger: Ledger, ada: Person, request_: ApprovalRequest) -> None:
     def decide() -> None:
         with open_ledger() as own:
             answer(own, request_, ada, shown=SHOWN)
 
     later = threading.Timer(0.1, decide)
     later.start()
-    outcome = wait_for(ledger, request_, LONG)
+    outcome = wait_for_answer(ledger, request_, LONG)
     later.join()
     assert outcome.state == state
     assert outcome.allows is (state == "approved")
 
 
 def test_running_out_of_patience_denies_and_leaves_the_request_open(
-    ledger: Ledger, ada: Person, request_: Request
+    ledger: Ledger, ada: Person, request_: ApprovalRequest
 ) -> None:
-    outcome = wait_for(ledger, request_, 0.05)
+    outcome = wait_for_answer(ledger, request_, 0.05)
     assert (outcome.state, outcome.code, outcome.allows) == ("timeout", "TIMEOUT", False)
     assert ledger.head(request_.chain).count == 1
     approve(ledger, request_, ada, shown=SHOWN)
     again = opened(ledger)
     assert again == request_
-    assert wait_for(ledger, again, 0).allows
+    assert wait_for_answer(ledger, again, 0).allows
 
 
 @pytest.mark.parametrize("timeout", [0, -1, float("nan"), float("-inf")])
-def test_no_patience_at_all(timeout: float, ledger: Ledger, request_: Request) -> None:
-    assert wait_for(ledger, request_, timeout).state == "timeout"
+def test_no_patience_at_all(timeout: float, ledger: Ledger, request_: ApprovalRequest) -> None:
+    assert wait_for_answer(ledger, request_, timeout).state == "timeout"
 
 
 def test_the_end_of_a_request_is_recorded_by_whoever_waits(aver_home: Path) -> None:
@@ -61,11 +71,11 @@ def test_the_end_of_a_request_is_recorded_by_whoever_waits(aver_home: Path) -> N
         ada = somebody("ada")
         enrolled(ledger, ada)
         request = opened(ledger)
-        outcome = wait_for(ledger, request, LONG)
+        outcome = wait_for_answer(ledger, request, LONG)
         assert (outcome.state, outcome.code, outcome.allows) == ("expired", "EXPIRED", False)
         last = list(ledger.read(request.chain))[-1].to_dict()
         assert last["outcome"]["result"]["decision"] == "expired"
-        assert wait_for(ledger, request, LONG).state == "expired"
+        assert wait_for_answer(ledger, request, LONG).state == "expired"
 
 
 def test_a_clock_that_is_set_back_while_somebody_waits_does_not_prolong_it(aver_home: Path, clock: Any) -> None:
@@ -74,33 +84,33 @@ def test_a_clock_that_is_set_back_while_somebody_waits_does_not_prolong_it(aver_
         request = opened(ledger)
         back = threading.Timer(0.2, clock.forward, (-86_400,))
         back.start()
-        assert wait_for(ledger, request, LONG).state == "expired"
+        assert wait_for_answer(ledger, request, LONG).state == "expired"
         back.join()
-        assert standing_of(ledger, request).state == "expired"
+        assert load_request_state(ledger, request).state == "expired"
 
 
-def test_a_clock_that_jumps_ahead_ends_it(ledger: Ledger, ada: Person, request_: Request, clock: Any) -> None:
+def test_a_clock_that_jumps_ahead_ends_it(ledger: Ledger, ada: Person, request_: ApprovalRequest, clock: Any) -> None:
     approve(ledger, request_, ada, shown=SHOWN)
     clock.forward(3601)
-    assert wait_for(ledger, request_, LONG).state == "expired"
+    assert wait_for_answer(ledger, request_, LONG).state == "expired"
     clock.forward(-3601)
-    assert wait_for(ledger, request_, LONG).state == "expired"
+    assert wait_for_answer(ledger, request_, LONG).state == "expired"
 
 
-def test_what_was_used_is_not_approved_any_more(ledger: Ledger, ada: Person, request_: Request) -> None:
+def test_what_was_used_is_not_approved_any_more(ledger: Ledger, ada: Person, request_: ApprovalRequest) -> None:
     approve(ledger, request_, ada, shown=SHOWN)
     consume(ledger, request_, request_.digest)
-    outcome = wait_for(ledger, request_, LONG)
+    outcome = wait_for_answer(ledger, request_, LONG)
     assert (outcome.state, outcome.code) == ("denied", "REPLAY")
 
 
-def test_for_asyncio(ledger: Ledger, ada: Person, request_: Request) -> None:
-    async def both() -> tuple[Outcome, Outcome]:
-        waiting = asyncio.create_task(wait_for_async(ledger, request_, LONG))
+def test_for_asyncio(ledger: Ledger, ada: Person, request_: ApprovalRequest) -> None:
+    async def both() -> tuple[WaitOutcome, WaitOutcome]:
+        waiting = asyncio.create_task(wait_for_answer_async(ledger, request_, LONG))
         await asyncio.sleep(0.05)
         assert not waiting.done()
         await asyncio.to_thread(approve, ledger, request_, ada, shown=SHOWN)
-        return await waiting, await wait_for_async(ledger, request_, 0)
+        return await waiting, await wait_for_answer_async(ledger, request_, 0)
 
     assert [outcome.state for outcome in asyncio.run(both())] == ["approved", "approved"]
 
@@ -134,30 +144,32 @@ def changed(home: Path, sql: str, *values: Any) -> None:
     ],
 )
 def test_a_damaged_ledger_approves_nothing(
-    sql: str, ledger: Ledger, aver_home: Path, ada: Person, request_: Request
+    sql: str, ledger: Ledger, aver_home: Path, ada: Person, request_: ApprovalRequest
 ) -> None:
     approve(ledger, request_, ada, shown=SHOWN)
     changed(aver_home, sql)
-    outcome = wait_for(ledger, request_, 0)
+    outcome = wait_for_answer(ledger, request_, 0)
     assert not outcome.allows
     assert outcome.code
 
 
-def test_a_decision_that_cannot_be_understood_is_no_approval(ledger: Ledger, ada: Person, request_: Request) -> None:
+def test_a_decision_that_cannot_be_understood_is_no_approval(
+    ledger: Ledger, ada: Person, request_: ApprovalRequest
+) -> None:
     """It may have been a denial."""
     from aver import Capsule
-    from aver.capsule.block import of_kind
+    from aver.capsule.aver_block import of_kind
     from aver.capsule.model import Outcome as Result
 
     approve(ledger, request_, ada, shown=SHOWN)
     odd = Capsule(type="auth", outcome=Result(status="blocked", result={"request": request_.id, "decision": "deny"}))
     ledger.append(request_.chain, of_kind(odd, "approval.decision"))
-    outcome = wait_for(ledger, request_, LONG)
+    outcome = wait_for_answer(ledger, request_, LONG)
     assert (outcome.state, outcome.code) == ("denied", "EVIDENCE_INVALID")
 
 
 def test_a_ledger_that_cannot_be_read_is_waited_for(
-    ledger: Ledger, ada: Person, request_: Request, monkeypatch: pytest.MonkeyPatch
+    ledger: Ledger, ada: Person, request_: ApprovalRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And if it does not come back in time, the answer is no."""
     approve(ledger, request_, ada, shown=SHOWN)
@@ -170,7 +182,7 @@ def test_a_ledger_that_cannot_be_read_is_waited_for(
         return there(chain)
 
     monkeypatch.setattr(ledger, "head", head)
-    assert wait_for(ledger, request_, LONG).allows
+    assert wait_for_answer(ledger, request_, LONG).allows
     ledger.close()
-    outcome = wait_for(ledger, request_, 0.05)
+    outcome = wait_for_answer(ledger, request_, 0.05)
     assert (outcome.state, outcome.code, outcome.allows) == ("denied", "UNAVAILABLE", False)

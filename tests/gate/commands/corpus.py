@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from aver.gate.commands import Understood, understand
+from aver.gate.shell.understand import CommandAnalysis, understand
 
 WORKSPACE = "/work/shop"
 HOME = "/home/me"
@@ -28,11 +28,11 @@ class Case:
         return f"{self.number:04}-{re.sub(r'[^A-Za-z0-9]+', '-', self.command)[:40].strip('-')}"
 
 
-def in_shop(command: str) -> Understood:
+def in_shop(command: str) -> CommandAnalysis:
     return understand(command, cwd=WORKSPACE, workspace=WORKSPACE, env={"HOME": HOME})
 
 
-def told(understood: Understood) -> frozenset[str]:
+def told(understood: CommandAnalysis) -> frozenset[str]:
     """Hosts, and paths outside or guarded, as the corpus writes them."""
     found = set()
     for effect in understood.effects:

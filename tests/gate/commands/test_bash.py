@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from aver.gate.commands import Simple, Understood, understand
+from aver.gate.shell.understand import CommandAnalysis, ResolvedCommand, understand
 
 BASH = shutil.which("bash")
 pytestmark = pytest.mark.skipif(BASH is None, reason="there is no bash here")
@@ -92,7 +92,7 @@ def noted_by_bash(script: str, directory: Path) -> list[list[str]]:
     return [entry.split("\x1f") for entry in noted.read_bytes().decode("utf-8", "surrogateescape").split("\0")[:-1]]
 
 
-def fits(command: Simple, arguments: list[str]) -> bool:
+def fits(command: ResolvedCommand, arguments: list[str]) -> bool:
     """Whether a command that was understood may have had these arguments."""
     if command.program != "M":
         return False
@@ -105,7 +105,7 @@ def fits(command: Simple, arguments: list[str]) -> bool:
     return all(text in [value.replace("\n", "<NL>") for value in word.values] for word, text in pairs)
 
 
-def is_readable(understood: Understood) -> bool:
+def is_readable(understood: CommandAnalysis) -> bool:
     allowed = {"unknown-program", "unknown-target", "unknown-option"}
     return {unclear.code for unclear in understood.unclear} <= allowed
 

@@ -11,9 +11,9 @@ from corpus import cases, in_shop
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aver.gate.commands import EFFECTS, UNCLEAR, Understood, understand
-from aver.gate.commands.model import COMMAND_MAX, COMMANDS_MAX, NESTING_MAX, WORDS_MAX
-from aver.gate.commands.second import SYNTAX_MAX
+from aver.gate.shell.model import COMMAND_MAX, COMMANDS_MAX, NESTING_MAX, WORDS_MAX
+from aver.gate.shell.parser.cross_check import SYNTAX_MAX
+from aver.gate.shell.understand import EFFECTS, UNCLEAR, CommandAnalysis, understand
 
 TOKENS = [
     *("$(", "`", '"', "'", "<<", "<<<", "<<E\n", "<<-'E'\n", "\nE\n", "\n", "${", "}", "{", "(", ")", "((", "))", "[["),
@@ -94,7 +94,7 @@ TOKENS = [
 ]
 
 
-def hold(understood: Understood) -> None:
+def hold(understood: CommandAnalysis) -> None:
     """What holds of every answer."""
     assert understood.classes <= set(EFFECTS)
     assert {unclear.code for unclear in understood.unclear} <= set(UNCLEAR)
@@ -244,14 +244,14 @@ def test_surrogates_are_answered() -> None:
 
 def test_nothing_is_said_of_nothing() -> None:
     for text in ("", " ", "\n\t ", "# only a comment"):
-        assert in_shop(text) == Understood((), (), ()), repr(text)
+        assert in_shop(text) == CommandAnalysis((), (), ()), repr(text)
 
 
 def test_without_the_second_parser_nothing_is_understood_and_all_still_loads() -> None:
     script = (
         "import sys; sys.modules['tree_sitter'] = None; sys.modules['tree_sitter_bash'] = None\n"
-        "import aver.gate.effects\n"
-        "from aver.gate.commands import understand\n"
+        "import aver.gate.effects.effects\n"
+        "from aver.gate.shell.understand import understand\n"
         "found = understand('rm -rf x', cwd='/w', workspace='/w')\n"
         "assert [u.code for u in found.unclear] == ['no-parser'], found\n"
         "assert 'delete' in found.classes, found\n"
@@ -261,7 +261,7 @@ def test_without_the_second_parser_nothing_is_understood_and_all_still_loads() -
 
 def test_loading_costs_no_parser_until_a_command_is_read() -> None:
     script = (
-        "import sys, aver.gate.effects, aver.gate.commands\n"
+        "import sys, aver.gate.effects.effects, aver.gate.shell.understand\n"
         "assert 'tree_sitter' not in sys.modules\n"
         "assert 'tree_sitter_bash' not in sys.modules\n"
     )

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 from corpus import MORE, ORDINARY, READS, Case, cases, in_shop, told
 
-from aver.gate.commands import EFFECTS, UNCLEAR
+from aver.gate.shell.understand import EFFECTS, UNCLEAR
 
 CASES = cases()
 GRAVE = {

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from aver.gate.commands.model import CHOICES_MAX, COMMAND_MAX, COMMANDS_MAX, EFFECTS, NESTING_MAX, UNCLEAR, WORDS_MAX
-from aver.gate.commands.second import SYNTAX_MAX
-from aver.gate.guarded_names import CLASSES
+from aver.gate.effects.guarded_names import GUARDED_CLASSES
+from aver.gate.shell.model import CHOICES_MAX, COMMAND_MAX, COMMANDS_MAX, EFFECTS, NESTING_MAX, UNCLEAR, WORDS_MAX
+from aver.gate.shell.parser.cross_check import SYNTAX_MAX
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "gate" / "commands.md"
 
@@ -37,7 +37,7 @@ def test_reasons(page: str) -> None:
 
 
 def test_classes(page: str) -> None:
-    assert tuple(table(page, "Places")) == CLASSES
+    assert tuple(table(page, "Places")) == GUARDED_CLASSES
 
 
 def test_limits(page: str) -> None:

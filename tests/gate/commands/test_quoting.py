@@ -7,7 +7,7 @@ from corpus import in_shop
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aver.gate.commands import Understood
+from aver.gate.shell.understand import CommandAnalysis
 
 PLAIN = [
     "rm -rf src",
@@ -27,7 +27,7 @@ PLAIN = [
 ]
 
 
-def meaning(understood: Understood) -> tuple[object, ...]:
+def meaning(understood: CommandAnalysis) -> tuple[object, ...]:
     """What a command does, without the words that say so."""
     effects = {(e.name, e.target, e.where, e.classes, e.is_host) for e in understood.effects}
     return frozenset(effects), frozenset(unclear.code for unclear in understood.unclear)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 from corpus import READS, cases, in_shop
 
-from aver.gate.commands import understand
-from aver.gate.commands.lexer import Unreadable
-from aver.gate.commands.reader import Reader
-from aver.gate.commands.report import Report
-from aver.gate.commands.second import agree
-from aver.gate.places import Ground
+from aver.gate.effects.paths import PathRoots
+from aver.gate.shell.parser.cross_check import require_agreement
+from aver.gate.shell.parser.grammar import ScriptReader
+from aver.gate.shell.parser.words import UnreadableCommand
+from aver.gate.shell.report import EffectReport
+from aver.gate.shell.understand import understand
 
 
-def read(text: str) -> Reader:
-    reader = Reader(text)
+def read(text: str) -> ScriptReader:
+    reader = ScriptReader(text)
     reader.whole()
     return reader
 
@@ -34,10 +34,10 @@ def read(text: str) -> Reader:
 )
 def test_a_command_that_was_missed_is_noticed(text: str) -> None:
     reader = read(text)
-    agree(reader, Report(Ground()))
+    require_agreement(reader, EffectReport(PathRoots()))
     reader.starts.remove(text.index("rm"))
-    with pytest.raises(Unreadable) as caught:
-        agree(reader, Report(Ground()))
+    with pytest.raises(UnreadableCommand) as caught:
+        require_agreement(reader, EffectReport(PathRoots()))
     assert caught.value.code == "readers-differ"
 
 
@@ -46,7 +46,7 @@ def test_text_that_was_hidden_wrongly_is_not_noticed_by_itself() -> None:
     reader = read("ls; rm x")
     reader.hidden.append((2, 8, " "))
     reader.starts.remove(4)
-    agree(reader, Report(Ground()))
+    require_agreement(reader, EffectReport(PathRoots()))
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_text_that_was_hidden_wrongly_is_not_noticed_by_itself() -> None:
     ],
 )
 def test_what_tree_sitter_alone_misreads_is_read(text: str) -> None:
-    agree(read(text), Report(Ground()))
+    require_agreement(read(text), EffectReport(PathRoots()))
 
 
 def test_both_read_all_ordinary_commands() -> None:
@@ -72,10 +72,10 @@ def test_both_read_all_ordinary_commands() -> None:
 
 
 def test_its_objection_does_not_hide_what_the_first_reader_saw(monkeypatch: pytest.MonkeyPatch) -> None:
-    def objects(reader: Reader, report: Report) -> None:
-        raise Unreadable("readers-differ", "for the test")
+    def objects(reader: ScriptReader, report: EffectReport) -> None:
+        raise UnreadableCommand("readers-differ", "for the test")
 
-    monkeypatch.setattr("aver.gate.commands.walk.agree", objects)
+    monkeypatch.setattr("aver.gate.shell.walk.require_agreement", objects)
     found = understand("rm -rf src", cwd="/w", workspace="/w")
     assert "delete" in found.classes
     assert [unclear.code for unclear in found.unclear] == ["readers-differ"]

@@ -7,12 +7,22 @@ from types import ModuleType
 
 import pytest
 
-from aver.gate.commands.handlers import HANDLERS, handler_of
-from aver.gate.commands.handlers.languages import INTERPRETERS
-from aver.gate.commands.model import EFFECTS, UNCLEAR, Word
-from aver.gate.commands.options import Spec, read_arguments, rows_of, spec_from
-from aver.gate.commands.tables import ROWS, WITH_SUBCOMMANDS, changing, git, network, packages, reading, system, tools
-from aver.gate.commands.verbs import VERBS
+from aver.gate.shell.model import EFFECTS, UNCLEAR, Word
+from aver.gate.shell.programs.handlers import HANDLERS, find_handler
+from aver.gate.shell.programs.handlers.languages import INTERPRETERS
+from aver.gate.shell.programs.spec import ProgramSpec, parse_spec, read_arguments, split_table
+from aver.gate.shell.programs.tables import (
+    ROWS,
+    WITH_SUBCOMMANDS,
+    changing,
+    git,
+    network,
+    packages,
+    reading,
+    system,
+    tools,
+)
+from aver.gate.shell.programs.verbs import VERBS
 
 TABLES = [reading, changing, network, git, tools, packages, system]
 
@@ -23,13 +33,13 @@ def words(text: str) -> list[Word]:
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.__name__.rpartition(".")[2])
 def test_every_line_can_be_read_and_says_what_exists(table: ModuleType) -> None:
-    rows = rows_of(table.TABLE)
+    rows = split_table(table.TABLE)
     assert len(rows) > 50
     for marks in rows.values():
-        hold(spec_from(marks))
+        hold(parse_spec(marks))
 
 
-def hold(spec: Spec) -> None:
+def hold(spec: ProgramSpec) -> None:
     verbs = {*spec.first, spec.last, spec.rest, *(o.verb for o in spec.options.values())}
     verbs |= {option.operands for option in spec.options.values()}
     assert verbs - {"", "command"} <= set(VERBS)
@@ -40,7 +50,7 @@ def hold(spec: Spec) -> None:
 
 @pytest.mark.parametrize("name", sorted(INTERPRETERS))
 def test_a_line_of_an_interpreter_can_be_read(name: str) -> None:
-    spec = spec_from(INTERPRETERS[name])
+    spec = parse_spec(INTERPRETERS[name])
     assert {*spec.first, spec.rest, *(o.verb for o in spec.options.values())} - {""} <= set(VERBS)
 
 
@@ -53,7 +63,7 @@ def _names(table: str) -> list[str]:
     """The names of a table, with those that stand in it twice."""
     found: list[str] = []
     for line in table.replace("\\\n", " ").splitlines():
-        found += rows_of(line)
+        found += split_table(line)
     return found
 
 
@@ -65,7 +75,7 @@ def test_a_program_with_a_handler_has_no_line_but_for_its_options() -> None:
 
 @pytest.mark.parametrize("program", sorted(HANDLERS))
 def test_a_handler_is_there(program: str) -> None:
-    assert callable(handler_of(program))
+    assert callable(find_handler(program))
 
 
 def test_every_interpreter_has_a_line() -> None:
@@ -75,21 +85,21 @@ def test_every_interpreter_has_a_line() -> None:
 def test_what_only_reads_has_no_option_that_does_more() -> None:
     """These are taken to be harmless with any arguments, also with ones that come in unseen."""
     for name in ("cat", "grep", "head", "wc", "ls", "md5sum", "cut", "nl", "stat"):
-        assert not spec_from(ROWS[name]).does_more_by_option, name
+        assert not parse_spec(ROWS[name]).has_risky_options, name
     for name in ("sort", "rg", "less", "tree", "git log", "date"):
-        assert spec_from(ROWS[name]).does_more_by_option, name
+        assert parse_spec(ROWS[name]).has_risky_options, name
 
 
 # --- how arguments are read
 
 
 def options(marks: str, text: str) -> list[tuple[str, str | None]]:
-    given = read_arguments(spec_from(marks), words(text))
+    given = read_arguments(parse_spec(marks), words(text))
     return [(option.name, value.value if value else None) for option, value, _ in given.options]
 
 
 def operands(marks: str, text: str) -> list[str | None]:
-    return [word.value for word in read_arguments(spec_from(marks), words(text)).operands]
+    return [word.value for word in read_arguments(parse_spec(marks), words(text)).operands]
 
 
 def test_values_are_found_wherever_getopt_finds_them() -> None:
@@ -115,7 +125,7 @@ def test_operands_end_where_they_end() -> None:
 
 
 def test_a_word_that_is_not_known_may_be_an_option() -> None:
-    spec = spec_from("-o=write *read")
+    spec = parse_spec("-o=write *read")
     unknown, begun, pattern = Word("$x"), Word("src/$x", prefix="src/"), Word("*", ("*",), "*", is_pattern=True)
     given = read_arguments(spec, [unknown, begun, pattern, Word("--", ("--",), "--"), unknown])
     assert given.doubtful == [unknown, pattern]
@@ -123,7 +133,7 @@ def test_a_word_that_is_not_known_may_be_an_option() -> None:
 
 
 def test_an_option_may_have_a_value_that_is_not_known() -> None:
-    given = read_arguments(spec_from("-o=write --output=write"), [Word("--output=$x", prefix="--output=")])
+    given = read_arguments(parse_spec("-o=write --output=write"), [Word("--output=$x", prefix="--output=")])
     ((option, value, _),) = given.options
     assert option.name == "--output"
     assert value is not None

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from aver.errors import BadInput, NotFound
-from aver.gate.policy.bundle import STARTER, bundle_of, load_bundle
-from aver.gate.policy.cases import CASES_NAME, Case, read_cases, run_case
+from aver.gate.policy.bundle import STARTER_DIRECTORY, build_policy_bundle, load_policy_bundle
+from aver.gate.policy.cases import CASES_NAME, PolicyCase, read_cases, run_case
 
-CASES = read_cases(STARTER / CASES_NAME)
+CASES = read_cases(STARTER_DIRECTORY / CASES_NAME)
 PERMIT = '@id("all") @reason("everything") permit (principal, action, resource);'
 
 
@@ -21,21 +21,21 @@ def written(directory: Path, text: str) -> Path:
     return path
 
 
-def one(directory: Path, text: str) -> Case:
+def one(directory: Path, text: str) -> PolicyCase:
     (case,) = read_cases(written(directory, f'[[case]]\nname = "n"\nexpect = "pass"\n{text}'))
     return case
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_the_starter_set_keeps_what_it_promises(case: Case) -> None:
-    assert run_case(case, load_bundle()).problem == ""
+def test_the_starter_set_keeps_what_it_promises(case: PolicyCase) -> None:
+    assert run_case(case, load_policy_bundle()).problem == ""
 
 
 def test_every_rule_of_the_starter_set_decides_a_case() -> None:
     assert len(CASES) >= 60
-    decided = {rule for case in CASES for rule in run_case(case, load_bundle()).rules}
+    decided = {rule for case in CASES for rule in run_case(case, load_policy_bundle()).rules}
     # What an approval permits is named by the rules that had asked for it.
-    assert set(load_bundle().rules) - decided == {"approved"}
+    assert set(load_policy_bundle().rules) - decided == {"approved"}
 
 
 def test_a_case_is_decided_by_what_stands_in_it(tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_a_case_is_decided_by_what_stands_in_it(tmp_path: Path) -> None:
         'permit (principal in Aver::Group::"g", action, resource is Aver::Command)'
         ' when { context.weekday == 7 && context.hour == 3 && resource.program == "pytest" };'
     )
-    bundle = bundle_of({"a.cedar": f'@id("sunday") @reason("r") {rule}'})
+    bundle = build_policy_bundle({"a.cedar": f'@id("sunday") @reason("r") {rule}'})
     assert run_case(case, bundle).problem == ""
     assert run_case(replace(case, groups=frozenset()), bundle).problem != ""
 
@@ -56,14 +56,14 @@ def test_a_case_is_decided_by_what_stands_in_it(tmp_path: Path) -> None:
 def test_risk_is_what_the_case_says(tmp_path: Path, risk: str, word: str) -> None:
     action = '{ type = "file_write", tool = "Write", arguments = { file_path = "a.py", content = "x" } }'
     case = replace(one(tmp_path, f'action = {action}\nfacts = {{ risk = "{risk}" }}'), expect=word)
-    assert run_case(case, load_bundle()).problem == ""
+    assert run_case(case, load_policy_bundle()).problem == ""
 
 
 def test_a_case_that_fails_says_how(tmp_path: Path) -> None:
     case = one(tmp_path, 'action = { command = "rm -r x" }')
-    assert run_case(case, load_bundle()).problem.startswith("expected pass, got human_review: this deletes")
+    assert run_case(case, load_policy_bundle()).problem.startswith("expected pass, got human_review: this deletes")
     case = one(tmp_path, 'rule = "workspace-reads"\naction = { command = "true" }')
-    problem = run_case(case, load_bundle()).problem
+    problem = run_case(case, load_policy_bundle()).problem
     assert problem == "pass, but not by the rule workspace-reads: harmless decided"
 
 
@@ -142,4 +142,4 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 def test_an_action_that_cannot_be_judged_is_skipped_and_not_an_error(tmp_path: Path) -> None:
     case = one(tmp_path, 'action = { type = "tool_call", tool = "x", arguments = { x = nan } }')
-    assert run_case(replace(case, expect="skip"), bundle_of({"a.cedar": PERMIT})).problem == ""
+    assert run_case(replace(case, expect="skip"), build_policy_bundle({"a.cedar": PERMIT})).problem == ""

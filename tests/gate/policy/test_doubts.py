@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from aver.gate.commands.model import EFFECTS
-from aver.gate.guarded_names import CLASSES
-from aver.gate.policy.bundle import STARTER, bundle_of, starter_files
-from aver.gate.policy.doubts import doubts_about
-from aver.gate.policy.reading import read_rules
-from aver.gate.routine import MEANINGS
+from aver.gate.effects.guarded_names import GUARDED_CLASSES
+from aver.gate.effects.routine_commands import ROUTINE_EFFECTS
+from aver.gate.policy.bundle import STARTER_DIRECTORY, build_policy_bundle, read_starter_files
+from aver.gate.policy.lint import lint_policy
+from aver.gate.policy.rules import read_policy_rules
+from aver.gate.shell.model import EFFECTS
 
 ASKED = '@id("approved") @reason("r") permit (principal, action, resource) when { context.approved };'
 
@@ -17,18 +17,18 @@ ASKED = '@id("approved") @reason("r") permit (principal, action, resource) when 
 def doubted(body: str) -> list[tuple[str, str]]:
     """Of a rule that stands beside one that asks a human for everything."""
     files = {"a.cedar": f'{ASKED}\n@id("x") @reason("r") {body}'}
-    return [(doubt.rule, doubt.words) for doubt in doubts_about(read_rules(files), bundle_of(files))]
+    return [(doubt.rule, doubt.words) for doubt in lint_policy(read_policy_rules(files), build_policy_bundle(files))]
 
 
 def test_the_starter_set_is_beyond_doubt() -> None:
-    files = starter_files()
-    assert doubts_about(read_rules(files), bundle_of(files)) == []
+    files = read_starter_files()
+    assert lint_policy(read_policy_rules(files), build_policy_bundle(files)) == []
 
 
-@pytest.mark.parametrize("path", sorted(STARTER.glob("optional/*.cedar")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(STARTER_DIRECTORY.glob("optional/*.cedar")), ids=lambda path: path.stem)
 def test_so_is_each_optional_file_with_it(path: object) -> None:
-    files = {**starter_files(), path.name: path.read_text()}  # type: ignore[attr-defined]
-    assert doubts_about(read_rules(files), bundle_of(files)) == []
+    files = {**read_starter_files(), path.name: path.read_text()}  # type: ignore[attr-defined]
+    assert lint_policy(read_policy_rules(files), build_policy_bundle(files)) == []
 
 
 @pytest.mark.parametrize(
@@ -52,8 +52,8 @@ def test_a_word_that_nothing_ever_is(condition: str, word: str) -> None:
 
 
 def test_words_that_exist_are_not_doubted() -> None:
-    effects = ", ".join(f'"{name}"' for name in (*EFFECTS, *MEANINGS))
-    classes = ", ".join(f'"{name}"' for name in CLASSES)
+    effects = ", ".join(f'"{name}"' for name in (*EFFECTS, *ROUTINE_EFFECTS))
+    classes = ", ".join(f'"{name}"' for name in GUARDED_CLASSES)
     assert doubted(f"forbid (principal, action, resource) when {{ context.effects.containsAny([{effects}]) }};") == []
     about = f"forbid (principal, action, resource is Aver::Path) when {{ resource.classes.containsAny([{classes}]) }};"
     assert doubted(about) == []
@@ -93,5 +93,5 @@ def test_what_passes_unasked() -> None:
 
 def test_rules_by_which_nobody_is_asked() -> None:
     files = {"a.cedar": '@id("x") @reason("r") permit (principal, action, resource) when { context.risk == "low" };'}
-    words = [doubt.words for doubt in doubts_about(read_rules(files), bundle_of(files))]
+    words = [doubt.words for doubt in lint_policy(read_policy_rules(files), build_policy_bundle(files))]
     assert any("nobody is ever asked" in one for one in words)

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from aver.gate.policy.asking import TARGETS_MAX, ask
-from aver.gate.policy.bundle import load_bundle
-from aver.gate.policy.circumstances import Arguments, Circumstances, Target
-from aver.gate.policy.explain import Turn, explained
+from aver.gate.policy.bundle import load_policy_bundle
+from aver.gate.policy.explain import Counterfactual, explain_answer
+from aver.gate.policy.query import TARGETS_MAX, ask_policy
+from aver.gate.policy.question import FlatArguments, PolicyQuestion, Target
 
 INSIDE, OUTSIDE = Target("Path", "/work/a.py", "workspace"), Target("Path", "/etc/x", "outside")
-READ = Circumstances(agent="a", action="file_read", targets=(INSIDE,), effects=frozenset({"read"}))
-STARTER = load_bundle()
+READ = PolicyQuestion(agent="a", action="file_read", targets=(INSIDE,), effects=frozenset({"read"}))
+STARTER = load_policy_bundle()
 
 
-def turns(question: Circumstances) -> set[tuple[str, ...]]:
-    return {turn.changes for turn in explained(STARTER, question).turns}
+def turns(question: PolicyQuestion) -> set[tuple[str, ...]]:
+    return {turn.changes for turn in explain_answer(STARTER, question).turns}
 
 
 def test_what_passes_needs_no_change() -> None:
-    why = explained(STARTER, READ)
+    why = explain_answer(STARTER, READ)
     assert (why.answer.outcome, why.answer.rules, why.turns) == ("allow", ("workspace-reads",), ())
 
 
@@ -29,28 +29,28 @@ def test_risk_labels_doubts_effects_and_targets_are_told() -> None:
     marked = replace(READ, effects=frozenset({"build"}), labels=frozenset({"secret"}))
     assert ("the session were not marked 'secret'",) in turns(marked)
     assert ("all of it were understood",) in turns(replace(READ, unclear=True))
-    assert ("all of it were understood",) in turns(replace(READ, arguments=Arguments(complete=False)))
+    assert ("all of it were understood",) in turns(replace(READ, arguments=FlatArguments(complete=False)))
     assert ("it had not the effect 'delete'",) in turns(replace(READ, effects=frozenset({"read", "delete"})))
     assert ("it left path /etc/x alone",) in turns(replace(READ, targets=(INSIDE, OUTSIDE)))
 
 
 def test_a_human_turns_a_step_up_and_no_refusal() -> None:
     step_up = replace(READ, effects=frozenset({"network"}))
-    assert Turn(("a human approved it",), "allow") in explained(STARTER, step_up).turns
-    refusal = explained(STARTER, replace(READ, effects=frozenset({"secret", "egress"})))
+    assert Counterfactual(("a human approved it",), "allow") in explain_answer(STARTER, step_up).turns
+    refusal = explain_answer(STARTER, replace(READ, effects=frozenset({"secret", "egress"})))
     assert refusal.answer.outcome == "deny"
     assert all("a human approved it" not in turn.changes for turn in refusal.turns)
-    assert Turn(("it had not the effect 'secret'",), "step_up") in refusal.turns
+    assert Counterfactual(("it had not the effect 'secret'",), "step_up") in refusal.turns
 
 
 def test_several_changes_are_told_together_and_none_too_many() -> None:
     question = replace(READ, effects=frozenset({"read", "network", "install"}), labels=frozenset({"other"}))
-    found = {turn.changes for turn in explained(STARTER, question).turns}
+    found = {turn.changes for turn in explain_answer(STARTER, question).turns}
     assert ("it had not the effect 'install'", "it had not the effect 'network'") in found
 
 
 def test_each_target_is_answered_by_itself() -> None:
-    why = explained(STARTER, replace(READ, targets=(INSIDE, OUTSIDE)))
+    why = explain_answer(STARTER, replace(READ, targets=(INSIDE, OUTSIDE)))
     assert [(target.name, answer.outcome) for target, answer in why.by_target] == [
         ("/work/a.py", "allow"),
         ("/etc/x", "step_up"),
@@ -59,7 +59,7 @@ def test_each_target_is_answered_by_itself() -> None:
 
 def test_very_many_targets_are_explained_in_bounds() -> None:
     many = tuple(Target("Path", f"/work/{number}", "workspace") for number in range(TARGETS_MAX * 3))
-    why = explained(STARTER, replace(READ, targets=many))
-    assert why.answer == ask(STARTER, replace(READ, targets=many))
+    why = explain_answer(STARTER, replace(READ, targets=many))
+    assert why.answer == ask_policy(STARTER, replace(READ, targets=many))
     assert why.answer.outcome == "allow"
     assert len(why.by_target) == TARGETS_MAX

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from aver.gate.action import ACTION_TYPES
+from aver.gate.effects.routine_commands import ROUTINE_EFFECTS
 from aver.gate.policy import cases
-from aver.gate.policy.asking import TARGETS_MAX
-from aver.gate.policy.bundle import FILES_MAX, STARTER
-from aver.gate.policy.circumstances import DEPTH_MAX, TAGS_MAX
-from aver.gate.policy.engine import SCHEMA
-from aver.gate.policy.reading import NESTING_MAX, OPERATORS_MAX
-from aver.gate.routine import MEANINGS
+from aver.gate.policy.bundle import FILES_MAX, STARTER_DIRECTORY
+from aver.gate.policy.engine import SCHEMA_FILE
+from aver.gate.policy.query import TARGETS_MAX
+from aver.gate.policy.question import DEPTH_MAX, TAGS_MAX
+from aver.gate.policy.rules import NESTING_MAX, OPERATORS_MAX
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "gate" / "policy.md"
 
@@ -36,12 +36,12 @@ def first_cells(text: str) -> set[str]:
 
 
 def test_every_field_and_kind_is_told(page: str) -> None:
-    schema = SCHEMA.read_text(encoding="utf-8")
+    schema = SCHEMA_FILE.read_text(encoding="utf-8")
     fields = re.findall(r"^    (\w+)\??: ", schema.partition("type Circumstances")[2], re.MULTILINE)
     kinds = re.search(r"resource: \[([^\]]+)\]", schema)
     assert kinds is not None
     told = first_cells(section(page, "What can be asked"))
-    assert told == {*fields, *kinds[1].split(", "), *MEANINGS} - {"principal", "resource", "context"}
+    assert told == {*fields, *kinds[1].split(", "), *ROUTINE_EFFECTS} - {"principal", "resource", "context"}
 
 
 def test_every_type_of_action_is_told(page: str) -> None:
@@ -49,17 +49,19 @@ def test_every_type_of_action_is_told(page: str) -> None:
 
 
 def test_the_two_effects_are_told_as_they_are(page: str) -> None:
-    for name, meaning in MEANINGS.items():
+    for name, meaning in ROUTINE_EFFECTS.items():
         assert re.search(rf"^\| `{name}` \| .* \| {re.escape(meaning)} \|$", page, re.MULTILINE)
 
 
 def test_every_key_of_a_case_is_told(page: str) -> None:
     told = set(re.findall(r"`(\w+)`", section(page, "Testing")))
-    assert {*cases._ACTION, *cases._FACTS, *cases.WORDS, "name", "expect", "rule"} <= told
+    assert {*cases._ACTION_KEYS, *cases._FACT_KEYS, *cases.EXPECTATIONS, "name", "expect", "rule"} <= told
 
 
 def test_every_optional_file_is_told(page: str) -> None:
-    assert {path.name for path in STARTER.glob("optional/*.cedar")} <= first_cells(section(page, "The rules in force"))
+    assert {path.name for path in STARTER_DIRECTORY.glob("optional/*.cedar")} <= first_cells(
+        section(page, "The rules in force")
+    )
 
 
 def test_bounds(page: str) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aver.gate.policy.reading import CHARACTERS_MAX, NESTING_MAX, OPERATORS_MAX, Problem, read_rules
+from aver.gate.policy.rules import CHARACTERS_MAX, NESTING_MAX, OPERATORS_MAX, RuleProblem, read_policy_rules
 
 GOOD = '@id("good") @reason("r") permit (principal, action, resource);'
 
@@ -15,8 +15,8 @@ def rule(body: str, name: str = "x") -> str:
     return f'@id("{name}") @reason("r") permit (principal, action, resource) when {{ {body} }};'
 
 
-def problems(text: str) -> list[Problem]:
-    return read_rules({"a.cedar": text}).problems
+def problems(text: str) -> list[RuleProblem]:
+    return read_policy_rules({"a.cedar": text}).problems
 
 
 def test_all_problems_of_all_files_are_told() -> None:
@@ -34,7 +34,7 @@ permit (principal, action, resource) when { context.unclear && };
 @id("fine") @reason("r") permit (principal, action, resource);
 @id("broken-too") permit (principal action, resource);
 """
-    found = read_rules({"1.cedar": first, "2.cedar": second})
+    found = read_policy_rules({"1.cedar": first, "2.cedar": second})
     told = {(problem.file, problem.line, problem.rule) for problem in found.problems}
     assert told == {
         ("1.cedar", 4, "typo"),
@@ -75,14 +75,14 @@ def test_things_by_name_are_found_in_conditions_too() -> None:
 
 def test_more_rules_than_can_be_checked_in_time_are_refused() -> None:
     text = "".join(rule("true", f"r{number}") for number in range(8000))
-    found = read_rules({f"{number}.cedar": text for number in range(3)})
+    found = read_policy_rules({f"{number}.cedar": text for number in range(3)})
     assert [problem.words.partition(":")[0] for problem in found.problems] == [
         f"the rules have more than {CHARACTERS_MAX} characters in all"
     ]
 
 
 def test_rules_know_where_they_begin() -> None:
-    found = read_rules({"a.cedar": f"// one\n\n{GOOD} {rule('true', 'second')}\n// x\n{rule('true', 'third')}"})
+    found = read_policy_rules({"a.cedar": f"// one\n\n{GOOD} {rule('true', 'second')}\n// x\n{rule('true', 'third')}"})
     assert {name: one.line for name, one in found.rules.items()} == {"good": 3, "second": 3, "third": 5}
     assert found.problems == []
 
@@ -110,7 +110,7 @@ TANGLES = {
 @pytest.mark.parametrize("name", TANGLES)
 def test_no_nesting_brings_the_process_down(name: str, size: int) -> None:
     """Cedar's parser would: it recurses until the stack ends. That the test goes on is the assertion."""
-    found = read_rules({"a.cedar": GOOD + "\n" + rule(TANGLES[name](size))})
+    found = read_policy_rules({"a.cedar": GOOD + "\n" + rule(TANGLES[name](size))})
     assert found.problems == [] or all(problem.words for problem in found.problems)
     assert (found.parsed is None) == bool(found.problems)
     assert size < OPERATORS_MAX or found.problems
@@ -131,11 +131,11 @@ def test_brackets_in_texts_and_comments_do_not_count() -> None:
 
 @given(st.text(alphabet='@id("x")reason permitforbid(){}[];.,/\\"&|!=\n\r', max_size=200))
 def test_any_text_is_read_or_refused(text: str) -> None:
-    found = read_rules({"a.cedar": text})
+    found = read_policy_rules({"a.cedar": text})
     assert found.problems or found.rules
 
 
 @given(st.text(max_size=200))
 def test_any_characters_are_read_or_refused(text: str) -> None:
-    found = read_rules({"a.cedar": GOOD + text})
+    found = read_policy_rules({"a.cedar": GOOD + text})
     assert found.problems or found.rules

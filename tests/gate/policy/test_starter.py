@@ -14,19 +14,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aver.gate.action import ACTION_TYPES, Action, Facts
-from aver.gate.commands.model import EFFECTS
 from aver.gate.decide import Gate, decide
 from aver.gate.decision import DECISIONS
-from aver.gate.policy.asking import ask
-from aver.gate.policy.bundle import load_bundle
-from aver.gate.policy.circumstances import Circumstances, Target, flattened
-from aver.gate.routine import MEANINGS
+from aver.gate.effects.routine_commands import ROUTINE_EFFECTS
+from aver.gate.policy.bundle import load_policy_bundle
+from aver.gate.policy.query import ask_policy
+from aver.gate.policy.question import PolicyQuestion, Target, flatten_arguments
+from aver.gate.shell.model import EFFECTS
 
 NOW = Facts(now="2026-01-05T09:00:00+00:00")
-BUNDLE = load_bundle()
+BUNDLE = load_policy_bundle()
 GATE = Gate(bundle=BUNDLE)
 ORDER = ("allow", "step_up", "deny")
-ALL_EFFECTS = sorted((*EFFECTS, *MEANINGS))
+ALL_EFFECTS = sorted((*EFFECTS, *ROUTINE_EFFECTS))
 
 TARGETS = (
     Target("Path", "/work/shop/a.py", "workspace"),
@@ -43,7 +43,7 @@ TARGETS = (
 )
 
 questions = st.builds(
-    Circumstances,
+    PolicyQuestion,
     agent=st.sampled_from(["", "agent"]),
     action=st.sampled_from(ACTION_TYPES),
     targets=st.lists(st.sampled_from(TARGETS), min_size=1, max_size=3, unique=True).map(tuple),
@@ -54,43 +54,43 @@ questions = st.builds(
 )
 
 
-def outcome(question: Circumstances) -> int:
-    answer = ask(BUNDLE, question)
+def outcome(question: PolicyQuestion) -> int:
+    answer = ask_policy(BUNDLE, question)
     assert answer.errors == ()
     return ORDER.index(answer.outcome)
 
 
 @given(questions)
-def test_one_rule_permits_and_it_is_the_only_one_told(question: Circumstances) -> None:
-    answer = ask(BUNDLE, question)
+def test_one_rule_permits_and_it_is_the_only_one_told(question: PolicyQuestion) -> None:
+    answer = ask_policy(BUNDLE, question)
     assert answer.reasons
     if answer.outcome == "allow":
         assert len(answer.rules) == 1
 
 
 @given(questions)
-def test_what_is_unclear_never_passes(question: Circumstances) -> None:
+def test_what_is_unclear_never_passes(question: PolicyQuestion) -> None:
     assert outcome(replace(question, unclear=True)) >= 1
 
 
 @given(questions, st.sampled_from(ALL_EFFECTS))
-def test_one_more_effect_never_makes_a_question_milder(question: Circumstances, effect: str) -> None:
+def test_one_more_effect_never_makes_a_question_milder(question: PolicyQuestion, effect: str) -> None:
     """But for the first one: an action without any effect is the mildest there is."""
     assert outcome(replace(question, effects=question.effects | {effect})) >= outcome(question)
 
 
 @given(questions, st.sampled_from(TARGETS))
-def test_one_more_target_never_makes_a_question_milder(question: Circumstances, target: Target) -> None:
+def test_one_more_target_never_makes_a_question_milder(question: PolicyQuestion, target: Target) -> None:
     assert outcome(replace(question, targets=(*question.targets, target))) >= outcome(question)
 
 
 @given(questions, st.sampled_from(["secret", "other"]))
-def test_one_more_label_never_makes_a_question_milder(question: Circumstances, label: str) -> None:
+def test_one_more_label_never_makes_a_question_milder(question: PolicyQuestion, label: str) -> None:
     assert outcome(replace(question, labels=question.labels | {label})) >= outcome(question)
 
 
 @given(questions)
-def test_higher_risk_never_makes_a_question_milder(question: Circumstances) -> None:
+def test_higher_risk_never_makes_a_question_milder(question: PolicyQuestion) -> None:
     found = [outcome(replace(question, risk=risk)) for risk in ("low", "unsure", "high")]  # type: ignore[arg-type]
     assert found == sorted(found)
 
@@ -101,11 +101,11 @@ PASSING = ({"read"}, {"write"}, {"read", "write"}, {"arrange"}, {"build"}, {"rea
 @pytest.mark.parametrize("size", [0, 1, 2])
 def test_which_effects_pass_at_the_lowest_risk(size: int) -> None:
     for effects in itertools.combinations(ALL_EFFECTS, size):
-        question = Circumstances(
+        question = PolicyQuestion(
             agent="a", action="tool_call", targets=TARGETS[:1], effects=frozenset(effects), risk="low"
         )
         expected = set(effects) in PASSING or set(effects) < {"read", "arrange", "build"}
-        assert (ask(BUNDLE, question).outcome == "allow") == expected, effects
+        assert (ask_policy(BUNDLE, question).outcome == "allow") == expected, effects
 
 
 values = st.recursive(
@@ -119,9 +119,9 @@ arguments = st.dictionaries(st.sampled_from(known_names) | st.text(), values, ma
 
 
 @given(questions, arguments)
-def test_no_argument_changes_an_answer_but_by_what_it_touches(question: Circumstances, given_: dict[str, Any]) -> None:
+def test_no_argument_changes_an_answer_but_by_what_it_touches(question: PolicyQuestion, given_: dict[str, Any]) -> None:
     """The starter rules look at no argument: only whether all could be read counts, and that makes it stricter."""
-    found = flattened(given_)
+    found = flatten_arguments(given_)
     expected = outcome(replace(question, unclear=question.unclear or not found.complete))
     assert outcome(replace(question, arguments=found)) == expected
 

@@ -16,10 +16,8 @@ from hypothesis import strategies as st
 
 import peaks
 from aver.gate.risk import diff as diff_module
-from aver.gate.risk.change import FileChange, Hunk, Part, Unclear
-from aver.gate.risk.diff import read_diff, read_lines
-from aver.gate.risk.hunks import PIECE
-from aver.gate.risk.lines import chunks_of_lines
+from aver.gate.risk.diff import HUNK_LINES_MAX, read_diff, read_diff_lines, split_into_line_chunks
+from aver.gate.risk.diff_model import DiffPart, FileChange, Hunk, UnclearLines
 
 HEAD = "diff --git a/x.py b/x.py\nindex 1111111..2222222 100644\n--- a/x.py\n+++ b/x.py\n"
 
@@ -29,7 +27,7 @@ def files(text: str) -> list[FileChange]:
 
 
 def unclear(text: str) -> list[str]:
-    return [part.words for part in read_diff(text) if isinstance(part, Unclear)]
+    return [part.words for part in read_diff(text) if isinstance(part, UnclearLines)]
 
 
 def changed(text: str) -> tuple[list[str], list[str]]:
@@ -228,7 +226,7 @@ def test_a_name_that_is_too_long_is_none() -> None:
 
 def test_nothing() -> None:
     assert list(read_diff("")) == []
-    assert list(read_lines([])) == []
+    assert list(read_diff_lines([])) == []
 
 
 # --- against the real writers
@@ -258,7 +256,7 @@ def test_agrees_with_difflib(old: list[str], new: list[str], context: int) -> No
 def test_line_numbers_of_what_was_removed(old: list[str], new: list[str]) -> None:
     lines = list(difflib.unified_diff(old, new, "a/x.py", "b/x.py", lineterm="", n=1))
     hunks = [part for part in read_diff("\n".join(lines)) if isinstance(part, Hunk)]
-    for number, line in [found for hunk in hunks for found in hunk.removed_at()]:
+    for number, line in [found for hunk in hunks for found in hunk.numbered_removed_lines()]:
         assert old[number - 1] == line
 
 
@@ -303,9 +301,9 @@ WORDS = st.sampled_from(
 MIXED = st.lists(WORDS | st.text(max_size=8), max_size=40).map("\n".join)
 
 
-def joined(parts: Iterator[Part]) -> list[Part | str]:
+def joined(parts: Iterator[DiffPart]) -> list[DiffPart | str]:
     """Parts with the pieces of hunks joined, so that where they were cut does not show."""
-    found: list[Part | str] = []
+    found: list[DiffPart | str] = []
     for part in parts:
         found += part.lines if isinstance(part, Hunk) else [part]
     return found
@@ -314,14 +312,14 @@ def joined(parts: Iterator[Part]) -> list[Part | str]:
 @given(MIXED | st.text(max_size=300))
 def test_any_text_is_read_to_its_end(text: str) -> None:
     for part in read_diff(text):
-        assert isinstance(part, FileChange | Unclear) or all(line[:1] in ("+", "-", " ") for line in part.lines)
+        assert isinstance(part, FileChange | UnclearLines) or all(line[:1] in ("+", "-", " ") for line in part.lines)
 
 
 @given(MIXED, st.integers(1, 5))
 def test_where_lines_are_cut_into_chunks_makes_no_difference(text: str, size: int) -> None:
-    rows = [row for chunk in chunks_of_lines(text) for row in chunk]
+    rows = [row for chunk in split_into_line_chunks(text) for row in chunk]
     chunks = [rows[at : at + size] for at in range(0, len(rows), size)]
-    assert joined(read_lines(chunks)) == joined(read_diff(text))
+    assert joined(read_diff_lines(chunks)) == joined(read_diff(text))
 
 
 @given(MIXED)
@@ -350,16 +348,16 @@ def test_no_change_vanishes_after_the_first_file(text: str) -> None:
 def test_what_is_too_long_is_not_read_to_its_end(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(diff_module, "LINES_MAX", 1000)
     parts = list(read_diff(text))
-    assert parts[-1] == Unclear(parts[-1].number, "it is too long to be read to its end")  # type: ignore[union-attr]
-    assert sum(len(part.lines) for part in parts if isinstance(part, Hunk)) <= 1000 + PIECE
+    assert parts[-1] == UnclearLines(parts[-1].number, "it is too long to be read to its end")  # type: ignore[union-attr]
+    assert sum(len(part.lines) for part in parts if isinstance(part, Hunk)) <= 1000 + HUNK_LINES_MAX
 
 
 def test_a_long_hunk_comes_in_pieces() -> None:
-    count = 3 * PIECE + 5
+    count = 3 * HUNK_LINES_MAX + 5
     text = f"--- a/x\n+++ b/x\n@@ -{7},{count} +7,{count} @@\n" + "".join(f"-{n}\n+{n}!\n" for n in range(count))
     hunks = [part for part in read_diff(text) if isinstance(part, Hunk)]
-    assert max(len(hunk.lines) for hunk in hunks) <= PIECE
-    assert [number for hunk in hunks for number, _ in hunk.removed_at()] == list(range(7, 7 + count))
+    assert max(len(hunk.lines) for hunk in hunks) <= HUNK_LINES_MAX
+    assert [number for hunk in hunks for number, _ in hunk.numbered_removed_lines()] == list(range(7, 7 + count))
     assert unclear(text) == []
 
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aver.gate.risk.features import COUNT_MAX, FILES_MAX, LINE_MAX, Features, code_lines, measured_diff
+from aver.gate.risk.features import COUNT_MAX, FILES_MAX, LINE_MAX, Features, code_lines, measure_diff
 
 
 def features_of(diff: str, workspace: str = "") -> Features:
-    return measured_diff(diff, workspace=workspace).features
+    return measure_diff(diff, workspace=workspace).features
 
 
 def diff_of(path: str, added: list[str], removed: list[str] = [], context: str = "") -> str:  # noqa: B006
@@ -133,13 +133,13 @@ def test_moving_source_under_tests_does_not_hide_it() -> None:
 
 def test_source_files_are_known_by_every_name_they_have() -> None:
     text = "--- a/old.py\n+++ b/new.py\n@@ -1 +1 @@\n-x\n+y\n" + diff_of("README.md", ["x"]) + diff_of("old.py", ["x"])
-    assert set(measured_diff(text).sources) == {"old.py", "new.py"}
+    assert set(measure_diff(text).sources) == {"old.py", "new.py"}
 
 
 @given(st.lists(st.integers(0, 50), min_size=2, max_size=2))
 def test_two_changes_add_up_to_one(sizes: list[int]) -> None:
-    one, two = (measured_diff(diff_of(f"{name}.py", ["if x:"] * size)) for name, size in zip("ab", sizes, strict=True))
-    both = measured_diff("".join(diff_of(f"{n}.py", ["if x:"] * size) for n, size in zip("ab", sizes, strict=True)))
+    one, two = (measure_diff(diff_of(f"{name}.py", ["if x:"] * size)) for name, size in zip("ab", sizes, strict=True))
+    both = measure_diff("".join(diff_of(f"{n}.py", ["if x:"] * size) for n, size in zip("ab", sizes, strict=True)))
     assert one.plus(two) == both
 
 

@@ -11,13 +11,13 @@ import pytest
 from histories import DAY, Step, clean_environment, git, make_repository
 
 from aver.errors import BadInput, NotFound, Unavailable
-from aver.gate.risk import git as git_module
-from aver.gate.risk.git import asking
-from aver.gate.risk.history import changes, commits
-from aver.gate.risk.learn import learn_git
-from aver.gate.risk.recent import recent_fixes
-from aver.gate.risk.report import report
-from aver.gate.risk.repository import open_repository
+from aver.gate.risk.history import git as git_module
+from aver.gate.risk.history.commits import list_commits, read_changes
+from aver.gate.risk.history.fixes import load_recent_fixes
+from aver.gate.risk.history.git import open_git
+from aver.gate.risk.history.learn import learn_history
+from aver.gate.risk.history.repository import open_repository
+from aver.gate.risk.report import build_report
 
 BEGIN = 1_600_000_000
 
@@ -57,11 +57,11 @@ def has_run(trap: Path) -> bool:
 
 def everything(repository: Path) -> None:
     """All that Aver ever asks of a history."""
-    learn_git(repository)
-    report(repository).text()
-    recent_fixes(repository)
-    with asking(open_repository(repository)) as asked:
-        assert [len(list(change.parts)) for change in changes(asked, commits(asked))] != []
+    learn_history(repository)
+    build_report(repository).text()
+    load_recent_fixes(repository)
+    with open_git(open_repository(repository)) as asked:
+        assert [len(list(change.parts)) for change in read_changes(asked, list_commits(asked))] != []
 
 
 def arm(repository: Path, trap: Path) -> None:
@@ -147,7 +147,7 @@ def test_missing_objects_are_not_fetched(repository: Path, trap: Path) -> None:
     assert has_run(trap)
     (trap.parent / "ran").unlink()
     with pytest.raises(BadInput, match="git cannot read"):
-        learn_git(repository)
+        learn_history(repository)
     assert not has_run(trap)
 
 
@@ -245,14 +245,14 @@ def test_refs_that_go_round_in_a_circle(repository: Path) -> None:
 def test_a_head_that_is_no_commit_here(repository: Path) -> None:
     (repository / ".git" / "HEAD").write_text("1" * 40 + "\n")
     with pytest.raises(BadInput, match="git cannot read"):
-        learn_git(repository)
+        learn_history(repository)
 
 
 def test_no_repository(tmp_path: Path) -> None:
     (tmp_path / "plain").mkdir()
     with pytest.raises(NotFound):
         open_repository(tmp_path / "plain")
-    assert recent_fixes(tmp_path / "plain").note == ""
+    assert load_recent_fixes(tmp_path / "plain").note == ""
 
 
 @pytest.mark.parametrize("words", ["", "gitdir: ", "gitdir: /nowhere", "x" * 10_000])
@@ -266,8 +266,8 @@ def test_a_git_file_that_points_nowhere(words: str, tmp_path: Path) -> None:
 
 
 def subjects(path: Path) -> list[str]:
-    with asking(open_repository(path)) as asked:
-        return [commit.subject for commit in commits(asked)]
+    with open_git(open_repository(path)) as asked:
+        return [commit.subject for commit in list_commits(asked)]
 
 
 ALL = [step.message for step in STEPS]
@@ -307,14 +307,14 @@ def test_repositories_of_every_build(build: object, repository: Path) -> None:
 def test_sha256(tmp_path: Path) -> None:
     make_repository(tmp_path / "r", STEPS, options=["--object-format=sha256"])
     assert subjects(tmp_path / "r") == ALL
-    assert learn_git(tmp_path / "r").failed == 1
+    assert learn_history(tmp_path / "r").failed == 1
 
 
 def test_a_shallow_clone_ends_where_it_was_cut(repository: Path) -> None:
     clone = repository.parent / "shallow"
     git(repository, "clone", "--quiet", "--depth=2", f"file://{repository}", str(clone))
     assert subjects(clone) == ALL[-2:]
-    assert learn_git(clone).commits == 2
+    assert learn_history(clone).commits == 2
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
@@ -333,7 +333,7 @@ def test_lines_are_cut_and_counted_as_they_come(monkeypatch: pytest.MonkeyPatch)
     os.write(writing, b"one\n\ntwo\n" + b"x" * 100 + b"\nend\xff")
     os.close(writing)
     with os.fdopen(reading, "rb") as stream:
-        found = [line for rows in git_module._lines_of(stream) for line in rows]
+        found = [line for rows in git_module._read_stream_lines(stream) for line in rows]
     assert found == ["one", "", "two", "x" * 100, "end\udcff"]
 
 
@@ -342,7 +342,7 @@ def test_a_line_that_never_ends_is_cut(monkeypatch: pytest.MonkeyPatch, tmp_path
     monkeypatch.setattr(git_module, "CHUNK", 100)
     (tmp_path / "out").write_bytes(b"y" * 50_000 + b"\nnext\n")
     with (tmp_path / "out").open("rb") as stream:
-        found = [line for rows in git_module._lines_of(stream) for line in rows]
+        found = [line for rows in git_module._read_stream_lines(stream) for line in rows]
     assert [len(line) for line in found] == [1000, 4]
 
 
@@ -350,12 +350,12 @@ def test_a_git_that_says_nothing_is_not_waited_for(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(git_module, "SILENCE_MAX", 0.05)
     reading, writing = os.pipe()
     with os.fdopen(reading, "rb") as stream, pytest.raises(Unavailable, match="said nothing"):
-        list(git_module._lines_of(stream))
+        list(git_module._read_stream_lines(stream))
     os.close(writing)
 
 
 def test_a_stream_that_is_left_early_leaves_no_process(repository: Path) -> None:
-    with asking(open_repository(repository)) as asked:
+    with open_git(open_repository(repository)) as asked:
         stream = asked.lines("cat-file", "--batch-all-objects", "--batch")
         next(stream)
         begun = children()

@@ -8,12 +8,12 @@ import pytest
 from histories import BEGIN, DAY, Step, make_repository
 
 from aver.gate.risk.features import Features
-from aver.gate.risk.fixes import FixTimes, says_fix
-from aver.gate.risk.history import Commit
-from aver.gate.risk.labels import failures, reverted_subject
-from aver.gate.risk.mined import Mined
-from aver.gate.risk.mining import mined_history
-from aver.gate.risk.repository import open_repository
+from aver.gate.risk.history.commit_cache import MinedCommit
+from aver.gate.risk.history.commits import Commit
+from aver.gate.risk.history.fixes import FixTimes, is_fix_subject
+from aver.gate.risk.history.labels import find_failures, parse_reverted_subject
+from aver.gate.risk.history.repository import open_repository
+from aver.gate.risk.history.walk_history import mine_history
 
 
 def code(*lines: str) -> str:
@@ -26,7 +26,7 @@ OLD = [f"old_{number}" for number in range(40)]
 def failed(tmp_path: Path, steps: list[Step]) -> dict[int, int]:
     """The numbers of the steps that failed, and the days after which that was known."""
     ids = make_repository(tmp_path / "r", steps)
-    known = failures(mined_history(open_repository(tmp_path / "r")))
+    known = find_failures(mine_history(open_repository(tmp_path / "r")))
     return {ids.index(commit): (when - steps[ids.index(commit)].time) // DAY for commit, when in known.items()}
 
 
@@ -158,7 +158,7 @@ def test_odd_names_and_contents(tmp_path: Path) -> None:
     ],
 )
 def test_subjects_of_fixes(subject: str) -> None:
-    assert says_fix(subject)
+    assert is_fix_subject(subject)
 
 
 @pytest.mark.parametrize(
@@ -169,36 +169,36 @@ def test_subjects_of_fixes(subject: str) -> None:
     ],
 )
 def test_subjects_of_other_commits(subject: str) -> None:
-    assert not says_fix(subject)
+    assert not is_fix_subject(subject)
 
 
 def test_reverted_subjects() -> None:
-    assert reverted_subject('Revert "Add x (#3)" (#4)') == "Add x (#3)"
-    assert reverted_subject('Revert "Revert "Add x""') == 'Revert "Add x"'
-    assert reverted_subject("Revert the tide") is None
+    assert parse_reverted_subject('Revert "Add x (#3)" (#4)') == "Add x (#3)"
+    assert parse_reverted_subject('Revert "Revert "Add x""') == 'Revert "Add x"'
+    assert parse_reverted_subject("Revert the tide") is None
 
 
 # --- time
 
 
-def mined(name: str, time: int, **what: object) -> Mined:
-    return Mined(Commit(name * 40, time), Features(files=1), name, **what)  # type: ignore[arg-type]
+def mined(name: str, time: int, **what: object) -> MinedCommit:
+    return MinedCommit(Commit(name * 40, time), Features(files=1), name, **what)  # type: ignore[arg-type]
 
 
 def test_a_failure_is_never_known_before_there_was_anything_to_fail() -> None:
     """A clock that ran ahead: the commit claims to be younger than its fix."""
     history = [mined("a", 1000 * DAY), mined("b", 900 * DAY, blamed=("a" * 40,))]
-    assert failures(history) == {"a" * 40: 1000 * DAY}
+    assert find_failures(history) == {"a" * 40: 1000 * DAY}
 
 
 def test_a_beginning_that_fits_two_commits_names_neither() -> None:
     history = [
-        Mined(Commit("ab" + "0" * 38, 1), Features(), "x"),
-        Mined(Commit("ab" + "1" * 38, 2), Features(), "y"),
-        Mined(Commit("cd" * 20, 3), Features(), "z", reverts=("ab",)),
-        Mined(Commit("ef" * 20, 4), Features(), "w", reverts=("ab0",)),
+        MinedCommit(Commit("ab" + "0" * 38, 1), Features(), "x"),
+        MinedCommit(Commit("ab" + "1" * 38, 2), Features(), "y"),
+        MinedCommit(Commit("cd" * 20, 3), Features(), "z", reverts=("ab",)),
+        MinedCommit(Commit("ef" * 20, 4), Features(), "w", reverts=("ab0",)),
     ]
-    assert failures(history) == {"ab" + "0" * 38: 4}
+    assert find_failures(history) == {"ab" + "0" * 38: 4}
 
 
 def test_fixes_are_counted_in_their_window_and_before() -> None:

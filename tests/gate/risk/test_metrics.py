@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aver.gate.risk.metrics import (
+from aver.gate.risk.evaluation import (
     area_under_curve,
     average_precision,
-    binned,
-    brier,
+    brier_score,
     brier_skill,
     calibration_error,
-    mean_of,
+    mean_over_groups,
     recall_at,
     roc_points,
+    split_into_bins,
 )
 
 PAIRS = st.lists(st.tuples(st.sampled_from([0.0, 0.1, 0.2, 0.25, 0.5, 0.9, 1.0]), st.booleans()), max_size=30)
@@ -28,7 +28,7 @@ def test_by_hand() -> None:
     # Pairs of failed and survived: 0.9 beats all 3; 0.8 ties one and beats two.
     assert area_under_curve(CASE) == pytest.approx(5.5 / 6)
     assert average_precision(CASE) == pytest.approx((1 / 1 + 2 / 3) / 2)
-    assert brier(CASE) == pytest.approx((0.01 + 0.64 + 0.04 + 0.09 + 0.01) / 5)
+    assert brier_score(CASE) == pytest.approx((0.01 + 0.64 + 0.04 + 0.09 + 0.01) / 5)
     assert brier_skill(CASE) == pytest.approx(1 - 0.158 / 0.24)
     # Bins of width 0.1: 0.1 alone, 0.3 alone, both 0.8, 0.9 alone.
     assert calibration_error(CASE) == pytest.approx((0.1 + 0.3 + 2 * 0.3 + 0.1) / 5)
@@ -41,13 +41,13 @@ def test_nothing_to_say() -> None:
     for pairs in ([], [(0.5, True)], [(0.5, False)]):
         assert area_under_curve(pairs) is None
     assert average_precision([(0.5, False)]) is None
-    assert brier([]) is None
+    assert brier_score([]) is None
     assert brier_skill([]) is None
     assert brier_skill([(0.1, True)]) is None
     assert calibration_error([]) is None
     assert recall_at([(0.1, False)], 0.2) is None
-    assert mean_of(area_under_curve, [[], [(0.1, True)]]) is None
-    assert mean_of(area_under_curve, [CASE, []]) == area_under_curve(CASE)
+    assert mean_over_groups(area_under_curve, [[], [(0.1, True)]]) is None
+    assert mean_over_groups(area_under_curve, [CASE, []]) == area_under_curve(CASE)
 
 
 @given(PAIRS)
@@ -73,7 +73,7 @@ def test_area_is_that_under_the_curve(pairs: list[tuple[float, bool]]) -> None:
 
 @given(PAIRS)
 def test_every_case_is_in_one_bin(pairs: list[tuple[float, bool]]) -> None:
-    bins = binned(pairs, (0.0, 0.1, 0.25, 1.0))
+    bins = split_into_bins(pairs, (0.0, 0.1, 0.25, 1.0))
     assert sum(part.count for part in bins) == len(pairs)
     assert sum(part.failed for part in bins) == sum(outcome for _, outcome in pairs)
     assert all(part.low <= part.mean_score <= part.high for part in bins if part.count)

@@ -11,16 +11,16 @@ import pytest
 from histories import BEGIN, DAY, Step, make_repository
 
 from aver.gate.decision import Thresholds
-from aver.gate.risk.evaluate import bucket_of, evaluate, judged
+from aver.gate.risk.evaluation import choose_bucket, evaluate, select_cases
 from aver.gate.risk.features import Features
-from aver.gate.risk.learn import Sample
+from aver.gate.risk.history.learn import CommitSample
 from aver.gate.risk.model import Score, change_offset, logistic
-from aver.gate.risk.report import report, report_on
+from aver.gate.risk.report import build_report, report_on_samples
 
 END = 4000 * DAY
 
 
-def samples(count: int, *, level: float = -4.37, seed: int = 2) -> list[Sample]:
+def samples(count: int, *, level: float = -4.37, seed: int = 2) -> list[CommitSample]:
     """Changes as a project has them, failing by the model's law at some level."""
     chance = random.Random(seed)
     found = []
@@ -38,25 +38,25 @@ def samples(count: int, *, level: float = -4.37, seed: int = 2) -> list[Sample]:
         )
         fails = chance.random() < logistic(level + change_offset(features))
         failed_at = moment + round(chance.uniform(1, 89) * DAY) if fails else None
-        found.append(Sample(f"{number}", moment, features, failed_at))
+        found.append(CommitSample(f"{number}", moment, features, failed_at))
     return found
 
 
 @pytest.fixture(scope="module")
-def many() -> list[Sample]:
+def many() -> list[CommitSample]:
     return samples(12_000, level=-4.8, seed=3)
 
 
-def test_the_protocol(many: list[Sample]) -> None:
+def test_the_protocol(many: list[CommitSample]) -> None:
     found = evaluate(many, END)
     young = sum(sample.time > END - 180 * DAY for sample in many)
     assert (found.commits, found.left_out) == (12_000, young)
     assert found.judged == round(0.3 * (12_000 - young))
-    cases, _ = judged(many, END)
+    cases, _ = select_cases(many, END)
     assert [case.sample for case in cases] == many[12_000 - young - found.judged : 12_000 - young]
 
 
-def test_on_its_own_law_the_model_is_as_good_as_it_can_be(many: list[Sample]) -> None:
+def test_on_its_own_law_the_model_is_as_good_as_it_can_be(many: list[CommitSample]) -> None:
     found = evaluate(many, END)
     assert found.auc is not None
     assert 0.72 < found.auc < 0.85
@@ -90,7 +90,7 @@ def test_the_moving_level_mends_what_the_prior_gets_wrong() -> None:
 def test_labels_that_mean_nothing_are_not_learned() -> None:
     chance = random.Random(9)
     noise = [
-        Sample(sample.id, sample.time, sample.features, sample.time + DAY if chance.random() < 0.1 else None)
+        CommitSample(sample.id, sample.time, sample.features, sample.time + DAY if chance.random() < 0.1 else None)
         for sample in samples(6000)
     ]
     found = evaluate(noise, END)
@@ -100,17 +100,17 @@ def test_labels_that_mean_nothing_are_not_learned() -> None:
 
 def test_decisions_are_on_the_interval() -> None:
     usual = Thresholds()
-    assert bucket_of(Score(0.01, 0.005, 0.05), usual) == "pass"
-    assert bucket_of(Score(0.01, 0.005, 0.051), usual) == "review"
-    assert bucket_of(Score(0.99, 0.98, 1.0), usual) == "review"
+    assert choose_bucket(Score(0.01, 0.005, 0.05), usual) == "pass"
+    assert choose_bucket(Score(0.01, 0.005, 0.051), usual) == "review"
+    assert choose_bucket(Score(0.99, 0.98, 1.0), usual) == "review"
     strict = Thresholds(pass_below=0.1, skip_above=0.5)
-    assert bucket_of(Score(0.6, 0.5, 0.7), strict) == "review"
-    assert bucket_of(Score(0.6, 0.51, 0.7), strict) == "skip"
+    assert choose_bucket(Score(0.6, 0.5, 0.7), strict) == "review"
+    assert choose_bucket(Score(0.6, 0.51, 0.7), strict) == "skip"
     assert evaluate(samples(500), END, strict).thresholds == strict
 
 
-def test_as_text(many: list[Sample]) -> None:
-    text = report_on("shop", many, END).text()
+def test_as_text(many: list[CommitSample]) -> None:
+    text = report_on_samples("shop", many, END).text()
     for words in (
         *("AUC ", "by size alone", "AUC within size deciles", "average precision", "Brier skill", "calibration error"),
         *("pass ", "review ", "skip ", "Reliability", "Size deciles", "inside one size class little is left"),
@@ -121,8 +121,8 @@ def test_as_text(many: list[Sample]) -> None:
     assert max(len(line) for line in text.splitlines()) <= 120
 
 
-def test_as_json(many: list[Sample]) -> None:
-    document = report_on("shop", many, END).to_dict()
+def test_as_json(many: list[CommitSample]) -> None:
+    document = report_on_samples("shop", many, END).to_dict()
     assert json.loads(json.dumps(document, allow_nan=False)) == json.loads(json.dumps(document))
     assert document["repository"] == "shop"
     assert len(document["size_classes"]) == 10
@@ -131,7 +131,7 @@ def test_as_json(many: list[Sample]) -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 3, 2000])
 def test_as_a_picture(count: int) -> None:
-    picture = report_on('<script>"&\x00\udcff', samples(count), END).svg()
+    picture = report_on_samples('<script>"&\x00\udcff', samples(count), END).to_svg()
     root = ElementTree.fromstring(picture)
     texts = [element.text or "" for element in root.iter("{http://www.w3.org/2000/svg}text")]
     assert 'Risk of changes in <script>"&??' in texts
@@ -141,27 +141,27 @@ def test_as_a_picture(count: int) -> None:
 
 
 def test_few_failures_and_none_are_said() -> None:
-    assert "nothing to judge" in report_on("x", [], END).text()
-    assert "Only" in report_on("x", samples(300), END).text()
-    nothing_failed = [Sample(item.id, item.time, item.features, None) for item in samples(300)]
-    assert "–" in report_on("x", nothing_failed, END).text()
+    assert "nothing to judge" in report_on_samples("x", [], END).text()
+    assert "Only" in report_on_samples("x", samples(300), END).text()
+    nothing_failed = [CommitSample(item.id, item.time, item.features, None) for item in samples(300)]
+    assert "–" in report_on_samples("x", nothing_failed, END).text()
 
 
 def test_what_is_too_good_is_called_so() -> None:
     leak = [
-        Sample(item.id, item.time, Features(added=500 if item.failed_at else 1, files=1), item.failed_at)
+        CommitSample(item.id, item.time, Features(added=500 if item.failed_at else 1, files=1), item.failed_at)
         for item in samples(4000)
     ]
-    assert "leak" in " ".join(report_on("x", leak, END).notes())
+    assert "leak" in " ".join(report_on_samples("x", leak, END).notes())
 
 
 def test_of_a_repository(tmp_path: Path) -> None:
     steps = [Step(BEGIN + n * 10 * DAY, f"Step {n}", {"a.py": "x\n" * (n + 1)}) for n in range(60)]
     make_repository(tmp_path / "shop", steps)
     calls: list[int] = []
-    first = report(tmp_path / "shop", progress=lambda done, _: calls.append(done))
+    first = build_report(tmp_path / "shop", progress=lambda done, _: calls.append(done))
     assert first.name == "shop"
     assert first.evaluation.commits == 60
     assert first.evaluation.left_out == 18
-    assert report(tmp_path / "shop", progress=lambda done, _: calls.append(done)) == first
+    assert build_report(tmp_path / "shop", progress=lambda done, _: calls.append(done)) == first
     assert len(calls) == 60

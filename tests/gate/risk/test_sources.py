@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aver.gate.risk.sources import comment_style, is_source, kind_of
+from aver.gate.risk.features import comment_style, file_kind, is_source
 
 KINDS = {
     "source": "src/app.py lib/a.go a.rs web/x.tsx Main.java db/schema.sql bin/run.sh templates/a.html setup.py a/b.c++",
@@ -20,23 +20,23 @@ KINDS = {
 
 @pytest.mark.parametrize(("path", "kind"), [(path, kind) for kind, paths in KINDS.items() for path in paths.split(" ")])
 def test_kinds(path: str, kind: str) -> None:
-    assert kind_of(path) == kind
+    assert file_kind(path) == kind
     assert is_source(path) == (kind == "source")
 
 
 def test_no_name_at_all() -> None:
-    assert kind_of("") == "unknown"
-    assert kind_of("/") == "unknown"
+    assert file_kind("") == "unknown"
+    assert file_kind("/") == "unknown"
 
 
 def test_case_and_backslashes_make_no_difference() -> None:
-    assert kind_of("SRC\\App.PY") == "source"
-    assert kind_of("Tests\\App.py") == "test"
+    assert file_kind("SRC\\App.PY") == "source"
+    assert file_kind("Tests\\App.py") == "test"
 
 
 def test_a_name_that_only_contains_a_test_word_is_source() -> None:
     for path in ("src/contest.py", "src/latest/app.py", "src/testing.py", "src/docs/app.py", "src/inspector.py"):
-        assert kind_of(path) == "source"
+        assert file_kind(path) == "source"
 
 
 def test_comment_styles() -> None:

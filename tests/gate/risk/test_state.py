@@ -13,15 +13,23 @@ from typing import Any
 import pytest
 
 from aver.errors import Refused, Unavailable
-from aver.gate.risk.estimate import updated
-from aver.gate.risk.model import CHANGE, State
-from aver.gate.risk.state import change_state, load_state, read_path, root_of, state_from_dict, state_path, written_path
+from aver.gate.risk.estimate import learn_outcome
+from aver.gate.risk.model import CHANGE, RiskState
+from aver.gate.risk.state import (
+    decode_path,
+    encode_path,
+    find_workspace_root,
+    load_state,
+    state_from_dict,
+    state_path,
+    update_state,
+)
 
 FEATURES = {"added": 20, "files": 1}
 
 
-def learn(state: State) -> State:
-    return updated(state, FEATURES, "failed")
+def learn(state: RiskState) -> RiskState:
+    return learn_outcome(state, FEATURES, "failed")
 
 
 @pytest.fixture
@@ -32,12 +40,12 @@ def workspace(tmp_path: Path) -> Path:
 
 
 def test_nothing_learned_is_the_prior_and_looking_leaves_no_trace(workspace: Path, aver_home: Path) -> None:
-    assert load_state(workspace) == State()
+    assert load_state(workspace) == RiskState()
     assert not aver_home.exists()
 
 
 def test_what_was_learned_comes_back(workspace: Path, aver_home: Path) -> None:
-    stored = change_state(workspace, learn)
+    stored = update_state(workspace, learn)
     assert load_state(workspace) == stored
     assert stored.level(CHANGE).observations == 1
     assert stored.note == ""
@@ -49,8 +57,8 @@ def test_what_was_learned_comes_back(workspace: Path, aver_home: Path) -> None:
 def test_each_workspace_has_its_own(workspace: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
-    change_state(workspace, learn)
-    assert load_state(other) == State()
+    update_state(workspace, learn)
+    assert load_state(other) == RiskState()
     assert state_path(other) != state_path(workspace)
 
 
@@ -58,10 +66,10 @@ def test_a_workspace_is_its_repository_by_whatever_path(workspace: Path, tmp_pat
     (workspace / ".git").mkdir()
     (workspace / "src").mkdir()
     (tmp_path / "link").symlink_to(workspace)
-    change_state(workspace / "src", learn)
+    update_state(workspace / "src", learn)
     for path in (workspace, f"{workspace}/src/", tmp_path / "link", tmp_path / "link" / "src"):
         assert load_state(path).level(CHANGE).observations == 1
-        assert root_of(path) == workspace
+        assert find_workspace_root(path) == workspace
 
 
 # --- damage
@@ -73,12 +81,12 @@ def edited(change: Callable[[dict[str, Any]], None]) -> Callable[[Path], None]:
     def apply(path: Path) -> None:
         import hashlib
 
-        from aver.capsule.canonical import plain_bytes
+        from aver.capsule.canonical import canonical_json
 
         document = json.loads(path.read_text())
         change(document["state"])
         del document["sha256"]
-        document["sha256"] = hashlib.sha256(plain_bytes(document)).hexdigest()
+        document["sha256"] = hashlib.sha256(canonical_json(document)).hexdigest()
         path.write_text(json.dumps(document))
 
     return apply
@@ -123,7 +131,7 @@ DAMAGE: dict[str, Callable[[Path], Any]] = {
 
 @pytest.mark.parametrize("name", sorted(DAMAGE))
 def test_a_damaged_or_hostile_file_is_refused_and_that_is_said(name: str, workspace: Path) -> None:
-    change_state(workspace, learn)
+    update_state(workspace, learn)
     DAMAGE[name](state_path(workspace))
     state = load_state(workspace)
     assert state.levels == {}
@@ -135,23 +143,23 @@ def test_a_damaged_or_hostile_file_is_refused_and_that_is_said(name: str, worksp
 def test_a_file_of_another_workspace_is_refused(workspace: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
-    change_state(workspace, learn)
+    update_state(workspace, learn)
     os.rename(state_path(workspace), state_path(other))
     assert "another workspace" in load_state(other).note
 
 
 def test_learning_begins_anew_after_damage(workspace: Path) -> None:
-    change_state(workspace, learn)
-    change_state(workspace, learn)
+    update_state(workspace, learn)
+    update_state(workspace, learn)
     state_path(workspace).write_text("{}")
-    assert change_state(workspace, learn).level(CHANGE).observations == 1
+    assert update_state(workspace, learn).level(CHANGE).observations == 1
     assert load_state(workspace).note == ""
 
 
 def test_a_state_comes_back_from_its_dict_and_nothing_else_does() -> None:
-    learned = State(learn(State()).levels, 7)
+    learned = RiskState(learn(RiskState()).levels, 7)
     assert state_from_dict(learned.to_dict()) == learned
-    assert state_from_dict(State().to_dict()) == State()
+    assert state_from_dict(RiskState().to_dict()) == RiskState()
     wrong = [{}, {"levels": {}}, {"levels": None, "learned_until": 0}, {**learned.to_dict(), "x": 1}]
     for other in (None, [], 5, "x", *wrong):
         with pytest.raises(Refused):
@@ -159,13 +167,13 @@ def test_a_state_comes_back_from_its_dict_and_nothing_else_does() -> None:
 
 
 def test_a_failed_change_leaves_what_was_there(workspace: Path) -> None:
-    before = change_state(workspace, learn)
+    before = update_state(workspace, learn)
 
-    def fail(state: State) -> State:
+    def fail(state: RiskState) -> RiskState:
         raise Unavailable("no")
 
     with pytest.raises(Unavailable):
-        change_state(workspace, fail)
+        update_state(workspace, fail)
     assert load_state(workspace) == before
 
 
@@ -186,5 +194,5 @@ def test_no_update_is_lost_among_processes(workspace: Path) -> None:
 
 @pytest.mark.parametrize("path", ["a.py", "é/ü.py", "\udcff\udc80.py", "a\nb"])
 def test_paths_of_any_bytes_come_back(path: str) -> None:
-    written = written_path(path)
-    assert read_path(json.loads(json.dumps(written))) == path
+    written = encode_path(path)
+    assert decode_path(json.loads(json.dumps(written))) == path

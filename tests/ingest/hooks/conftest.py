@@ -14,6 +14,6 @@ sys.path.insert(0, str(HERE.parents[1] / "gate" / "approvals"))  # for `approvin
 
 @pytest.fixture(autouse=True)
 def nobody_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aver.gate.approvals.system.SYSTEM_FILE", tmp_path / "nothing" / "approvals.toml")
+    monkeypatch.setattr("aver.gate.approvals.rules.SYSTEM_FILE", tmp_path / "nothing" / "approvals.toml")
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS", "CLAUDE_PROJECT_DIR"):
         monkeypatch.delenv(name, raising=False)

@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from aver import open_ledger
-from aver.ingest.hooks.contract import Reply
-from aver.ingest.hooks.running import answer
+from aver.hooks.contract import HookReply
+from aver.hooks.run import answer_event
 
 SESSION = "5f0c4a2e-2d7b-4a52-9c1e-0d8a6f1b7c33"
 
 
-def fire(tool: str, event: str, payload: Any) -> Reply:
+def fire(tool: str, event: str, payload: Any) -> HookReply:
     """What a hook answers to a payload: an object, or bytes as they are."""
     raw = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
-    return answer(tool, event, io.BytesIO(raw))
+    return answer_event(tool, event, io.BytesIO(raw))
 
 
-def said(reply: Reply) -> Any:
+def said(reply: HookReply) -> Any:
     """The answer as the tool reads it; nothing else may stand on standard output."""
     return json.loads(reply.out) if reply.out else {}
 

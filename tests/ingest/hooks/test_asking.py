@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from aver.ingest.hooks.asking import action_of, edits_diff
+from aver.hooks.action import build_action, diff_for_edit
 
 
 def test_texts_that_are_replaced() -> None:
     given = {"file_path": "/work/src/a.py", "old_string": "a\nb\n", "new_string": "a\nc\n"}
-    diff = edits_diff("Edit", given, "/work")
+    diff = diff_for_edit("Edit", given, "/work")
     assert diff == "--- a/src/a.py\n+++ b/src/a.py\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n"
 
 
 def test_several_in_one_file_are_one_change() -> None:
     edits = [{"old_string": "a", "new_string": "b"}, {"old_string": "c", "new_string": "d"}]
-    diff = edits_diff("MultiEdit", {"file_path": "/work/a.py", "edits": edits}, "/work")
+    diff = diff_for_edit("MultiEdit", {"file_path": "/work/a.py", "edits": edits}, "/work")
     assert diff is not None
     assert (diff.count("--- "), diff.count("@@ -"), diff.count("\n-")) == (1, 2, 2)
 
@@ -34,14 +34,14 @@ def test_several_in_one_file_are_one_change() -> None:
     ],
 )
 def test_what_does_not_say_what_changes_has_no_diff(given: dict[str, Any]) -> None:
-    assert edits_diff("Edit", given, "/work") is None
+    assert diff_for_edit("Edit", given, "/work") is None
 
 
 def test_a_file_that_is_written_whole_is_held_to_what_stands_there(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("x = 1\ny = 2\n")
-    diff = edits_diff("Write", {"file_path": str(tmp_path / "a.py"), "content": "x = 1\ny = 3\n"}, str(tmp_path))
+    diff = diff_for_edit("Write", {"file_path": str(tmp_path / "a.py"), "content": "x = 1\ny = 3\n"}, str(tmp_path))
     assert diff == "--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,2 @@\n x = 1\n-y = 2\n+y = 3\n"
-    diff = edits_diff("Write", {"file_path": str(tmp_path / "new.py"), "content": "x\n"}, str(tmp_path))
+    diff = diff_for_edit("Write", {"file_path": str(tmp_path / "new.py"), "content": "x\n"}, str(tmp_path))
     assert diff == "--- /dev/null\n+++ b/new.py\n@@ -0,0 +1 @@\n+x\n"
 
 
@@ -53,7 +53,7 @@ def test_what_must_not_be_read_is_not(tmp_path: Path) -> None:
     (inside / ".env").write_text("not for the ledger\n")
     os.mkfifo(inside / "pipe")
     for name in ("link.txt", ".env", "pipe", "../outside.txt"):
-        diff = edits_diff("Write", {"file_path": f"{inside}/{name}", "content": "x\n"}, str(inside))
+        diff = diff_for_edit("Write", {"file_path": f"{inside}/{name}", "content": "x\n"}, str(inside))
         assert diff is not None
         assert "not for the ledger" not in diff
 
@@ -61,7 +61,7 @@ def test_what_must_not_be_read_is_not(tmp_path: Path) -> None:
 def test_where_a_command_runs_is_said_only_if_it_is_elsewhere() -> None:
     def arguments(tool: str, cwd: str) -> Any:
         given = {"command": "ls"} if tool == "Bash" else {"file_path": "a"}
-        return action_of(tool, given, caller="c", session="s", workspace="/work", cwd=cwd).arguments
+        return build_action(tool, given, caller="c", session="s", workspace="/work", cwd=cwd).arguments
 
     assert arguments("Bash", "/work") == {"command": "ls"}
     assert arguments("Bash", "/work/inner") == {"command": "ls", "cwd": "/work/inner"}
@@ -79,4 +79,4 @@ def test_where_a_command_runs_is_said_only_if_it_is_elsewhere() -> None:
     ],
 )
 def test_the_type_of_an_action(tool: str, sort: str) -> None:
-    assert action_of(tool, {}, caller="c", session="s", workspace="/work").type == sort
+    assert build_action(tool, {}, caller="c", session="s", workspace="/work").type == sort

@@ -10,12 +10,12 @@ import pytest
 from hooked import SESSION, chains, fire, said, sealed, settings
 
 from aver import open_ledger
-from aver.capsule.block import block_of
-from aver.ingest.claude_code import ADAPTER
-from aver.ingest.contract import Source, raw
-from aver.ingest.drafting import drafted
-from aver.ingest.hooks.claude_code import HOOK
-from aver.ingest.hooks.contract import Reply
+from aver.agents.claude_code.hooks import HOOK
+from aver.agents.claude_code.transcripts import ADAPTER
+from aver.capsule.aver_block import read_block
+from aver.hooks.contract import HookReply
+from aver.ingest.contract import Source, record_from_bytes
+from aver.ingest.draft import draft_event
 
 CHAIN = f"claude-code.{SESSION}"
 
@@ -65,7 +65,7 @@ def test_what_passes_is_allowed_and_the_decision_is_sealed(workspace: Path) -> N
 def test_a_pass_can_be_left_to_the_tools_own_rules(workspace: Path, aver_home: Path) -> None:
     settings(aver_home, '[hooks]\non_pass = "leave"\n')
     reply = fire("claude-code", "PreToolUse", asked(workspace, "Bash", command="git status"))
-    assert reply == Reply()
+    assert reply == HookReply()
     assert len(sealed(f"gate.{SESSION}")) == 1
 
 
@@ -159,9 +159,9 @@ def test_a_call_is_sealed_at_once(workspace: Path, tool: str) -> None:
     arguments, response, summary = CALLS[tool]
     event = payload("PostToolUse", workspace, tool_name=tool, tool_input=arguments, tool_response=response)
     reply = fire("claude-code", "PostToolUse", {**event, "tool_use_id": "toolu_9", "duration_ms": 111})
-    assert reply == Reply()
+    assert reply == HookReply()
     [record] = sealed(CHAIN)
-    assert block_of(record)["key"] == f"claude-code:{SESSION}:toolu_9"
+    assert read_block(record)["key"] == f"claude-code:{SESSION}:toolu_9"
     assert record["outcome"]["summary"] == summary
     call = record["execution"]["tool_calls"][0]
     assert (call["arguments"], call["success"], call["duration_ms"]) == (arguments, True, 111)
@@ -197,12 +197,16 @@ def test_the_transcript_tells_the_same_of_a_call(workspace: Path, tool: str) -> 
         },
     ]
     turn = ADAPTER.turn(Source(tool="claude-code", session=SESSION, path=Path("t.jsonl")))
-    told = [deed for at, line in enumerate(lines) for deed in turn.take(raw(str(at), json.dumps(line).encode()))]
+    told = [
+        deed
+        for at, line in enumerate(lines)
+        for deed in turn.take(record_from_bytes(str(at), json.dumps(line).encode()))
+    ]
     [watched] = [deed for deed in told if deed.what == "call"]
     assert hooked.key == watched.key
     assert hooked.summary == watched.summary
     assert hooked.side_effects == watched.side_effects
-    mine, theirs = (drafted("claude-code", SESSION, deed).capsule for deed in (hooked, watched))
+    mine, theirs = (draft_event("claude-code", SESSION, deed).capsule for deed in (hooked, watched))
     assert mine.outcome.result == theirs.outcome.result, "the diff"
     assert mine.execution.tool_calls[0].arguments == theirs.execution.tool_calls[0].arguments
     if tool != "Edit":  # Of an edit the result is what the model was told, which no hook gets.
@@ -218,7 +222,7 @@ def test_a_session_from_its_start_to_its_end(workspace: Path) -> None:
         ("SessionEnd", {"reason": "other"}),
     ]
     for event, more in events:
-        assert fire("claude-code", event, payload(event, workspace, **more)) == Reply()
+        assert fire("claude-code", event, payload(event, workspace, **more)) == HookReply()
     records = sealed(CHAIN)
     assert [record["outcome"]["summary"] for record in records] == [
         "session started: startup",

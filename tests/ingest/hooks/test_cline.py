@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hooked import chains, fire, said, sealed
 
-from aver.ingest.hooks.failures import remembered
+from aver.hooks.failures import read_failures
 
 TASK = "1763290000000"
 CHAIN = f"cline.{TASK}"
@@ -223,4 +223,4 @@ def test_a_hook_that_failed_is_remembered_by_session_and_call(tmp_path: Path, av
     fire("cline", "PostToolUse", of_session(tmp_path, **called("read_files", {"files": []}, [])))
     call = {"id": "toolu_1", "name": "read_files", "input": {"files": []}}
     assert said(fire("cline", "PreToolUse", of_session(tmp_path, tool_call=call)))["cancel"] is True
-    assert [(one["session"], one["call"]) for one in remembered(aver_home)] == [(SESSION, "toolu_1")] * 2
+    assert [(one["session"], one["call"]) for one in read_failures(aver_home)] == [(SESSION, "toolu_1")] * 2

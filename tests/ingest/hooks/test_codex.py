@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from hooked import SESSION, fire, said, sealed
 
-from aver.capsule.block import block_of
-from aver.ingest.codex import ADAPTER
+from aver.agents.codex.hooks import HOOK
+from aver.agents.codex.rollouts import ADAPTER
+from aver.capsule.aver_block import read_block
+from aver.hooks.contract import HookReply
 from aver.ingest.contract import Source
-from aver.ingest.hooks.codex import HOOK
-from aver.ingest.hooks.contract import Reply
 
 CHAIN = f"codex.{SESSION}"
 PATCH = "*** Begin Patch\n*** Add File: a.py\n+x = 1\n*** End Patch"
@@ -144,9 +144,9 @@ def told(workspace: Path, *lines: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_a_call_is_sealed_as_the_rollout_tells_it(tmp_path: Path) -> None:
-    assert fire("codex", "PostToolUse", told(tmp_path, *ROLLOUT)) == Reply()
+    assert fire("codex", "PostToolUse", told(tmp_path, *ROLLOUT)) == HookReply()
     [record] = sealed(CHAIN)
-    assert block_of(record)["key"] == f"codex:{SESSION}:call_2"
+    assert read_block(record)["key"] == f"codex:{SESSION}:call_2"
     call = record["execution"]["tool_calls"][0]
     assert (call["tool"], call["arguments"], call["success"]) == ("exec_command", {"cmd": "ls nothing"}, False)
     assert call["result"] == {"exit_code": 2, "output": "ls: no\n"}
@@ -208,7 +208,7 @@ def test_a_session(tmp_path: Path) -> None:
         ("SessionEnd", {"reason": "other"}),
     ]
     for event, more in events:
-        assert fire("codex", event, payload(event, tmp_path, **more)) == Reply()
+        assert fire("codex", event, payload(event, tmp_path, **more)) == HookReply()
     assert [record["outcome"]["summary"] for record in sealed(CHAIN)] == [
         "session started: startup",
         "prompt submitted: do things",
@@ -230,6 +230,6 @@ def test_notify_of_older_versions() -> None:
         "last-assistant-message": "done",
     }
     for _ in range(2):
-        assert fire("codex", "notify", event) == Reply()
+        assert fire("codex", "notify", event) == HookReply()
     [record] = sealed(CHAIN)
     assert record["outcome"]["result"]["input-messages"] == ["do things"]

@@ -16,9 +16,9 @@ from hooked import SESSION, chains, fire, said, sealed, settings
 from aver import open_ledger
 from aver.errors import BadInput, Unavailable
 from aver.gate.approvals import approve, recent_requests
-from aver.ingest.hooks import failures, running
-from aver.ingest.hooks.canary import canary_payload, went_through
-from aver.ingest.hooks.running import TOOLS, answer, hook_of
+from aver.hooks import failures, run
+from aver.hooks.run import TOOLS, answer_event, load_hook
+from aver.hooks.selftest import canary_payload, success_message
 
 EVENTS = {
     "claude-code": ("PreToolUse", "PostToolUse"),
@@ -58,7 +58,7 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_no_other_tool_is_known() -> None:
     with pytest.raises(BadInput, match="known are claude-code, codex, cursor, cline"):
-        answer("emacs", "PreToolUse", b"{}")
+        answer_event("emacs", "PreToolUse", b"{}")
 
 
 @pytest.mark.parametrize("raw", [b"", b"nonsense", b"[]", b'"text"', b"null", b"{" * 5000, b"\xff\xfe", b'{"a": NaN'])
@@ -74,9 +74,9 @@ def test_a_payload_that_cannot_be_read_is_denied_and_never_recorded_silently(too
 
 
 def test_a_payload_beyond_the_limit_is_not_read_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "PAYLOAD_MAX", 1000)
+    monkeypatch.setattr(run, "PAYLOAD_MAX", 1000)
     source = io.BytesIO(json.dumps(payload(padding="x" * 2000)).encode())
-    reply = answer("claude-code", "PreToolUse", source)
+    reply = answer_event("claude-code", "PreToolUse", source)
     assert denies("claude-code", reply)
     assert "more than 1000 bytes" in reply.err
     assert source.tell() == 1001
@@ -117,14 +117,14 @@ def test_a_crash_blocks_nobody_by_accident(tool: str) -> None:
         assert "Traceback" not in reply.err
 
 
-@pytest.mark.parametrize("where", ["aver.gate.door.judge", "aver.ledger.ledger.Ledger.append", "read"])
+@pytest.mark.parametrize("where", ["aver.gate.ask.ask_gate", "aver.ledger.ledger.Ledger.append", "read"])
 @pytest.mark.parametrize("tool", TOOLS)
 def test_a_crash_that_an_agent_could_provoke_lets_nothing_through(
     tool: str, where: str, aver_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if where == "read":
-        broken = running.hook_of(tool)._replace(read=defect)  # type: ignore[arg-type]
-        monkeypatch.setattr(running, "hook_of", lambda _: broken)
+        broken = run.load_hook(tool)._replace(read=defect)  # type: ignore[arg-type]
+        monkeypatch.setattr(run, "load_hook", lambda _: broken)
     else:
         monkeypatch.setattr(where, defect)
     asks, tells = EVENTS[tool]
@@ -179,13 +179,13 @@ def test_what_could_not_be_recorded_is_sealed_when_that_works_again(aver_home: P
 def test_remembering_ends_somewhere_and_never_fails(aver_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(failures, "SIZE_MAX", 1000)
     for _ in range(20):
-        failures.remember(aver_home, "codex", "Stop", SESSION, "x" * 5000, b"{}")
+        failures.remember_failure(aver_home, "codex", "Stop", SESSION, "x" * 5000, b"{}")
     assert (aver_home / "hook-failures.jsonl").stat().st_size < 5000
     (aver_home / "hook-failures.jsonl").unlink()
     (aver_home / "hook-failures.jsonl").symlink_to(aver_home / "elsewhere")
-    failures.remember(aver_home, "codex", "Stop", SESSION, "why", b"{}")
+    failures.remember_failure(aver_home, "codex", "Stop", SESSION, "why", b"{}")
     assert not (aver_home / "elsewhere").exists()
-    failures.remember(Path("/proc/nowhere"), "codex", "Stop", SESSION, "why", b"{}")
+    failures.remember_failure(Path("/proc/nowhere"), "codex", "Stop", SESSION, "why", b"{}")
 
 
 def test_a_file_of_failures_that_somebody_damaged_is_passed_over(aver_home: Path) -> None:
@@ -196,7 +196,7 @@ def test_a_file_of_failures_that_somebody_damaged_is_passed_over(aver_home: Path
 
 
 def test_a_failure_to_make_good_what_was_missed_is_a_failure(aver_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    failures.remember(aver_home, "codex", "Stop", SESSION, "why", b"{}")
+    failures.remember_failure(aver_home, "codex", "Stop", SESSION, "why", b"{}")
 
     def fail(*_: Any, **__: Any) -> None:
         raise Unavailable("the disk is full")
@@ -219,7 +219,7 @@ def test_a_canary_goes_through_and_leaves_no_trace(
     asks, tells = EVENTS[tool]
     for event in (asks, tells):
         reply = fire(tool, event, canary_payload("canary-1"))
-        assert (reply.code, reply.err) == (0, went_through("canary-1"))
+        assert (reply.code, reply.err) == (0, success_message("canary-1"))
         assert ("canary-1" in reply.out) == (event == asks)
         assert denies(tool, reply) == (event == asks)
     assert not aver_home.exists()
@@ -240,7 +240,7 @@ def test_an_agent_cannot_make_its_call_a_canary() -> None:
 
 
 def test_events_that_ask_are_those_that_the_documentation_names() -> None:
-    assert {tool: sorted(hook_of(tool).gating) for tool in TOOLS} == {
+    assert {tool: sorted(load_hook(tool).gating) for tool in TOOLS} == {
         "claude-code": ["PreToolUse"],
         "codex": ["PreToolUse"],
         "cursor": ["beforeMCPExecution", "beforeReadFile", "beforeShellExecution", "preToolUse"],
@@ -306,7 +306,7 @@ def test_whatever_lies_in_the_place_of_remembered_failures_changes_no_answer(
 
 
 def test_a_hook_waits_for_nobody_who_holds_the_remembered_failures(aver_home: Path) -> None:
-    failures.remember(aver_home, "codex", "Stop", SESSION, "why", b"{}")
+    failures.remember_failure(aver_home, "codex", "Stop", SESSION, "why", b"{}")
     handle = os.open(aver_home / "hook-failures.jsonl", os.O_RDWR)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -324,7 +324,7 @@ def test_a_defect_after_the_gate_has_said_no_does_not_undo_that(
     def fail(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError("a defect")
 
-    monkeypatch.setattr(running, "_recorded", fail)
+    monkeypatch.setattr(run, "_seal_events", fail)
     reply = fire("claude-code", "PreToolUse", payload(tool_input={"command": EVIL}))
     assert denies("claude-code", reply)
     assert "ZeroDivisionError" in reply.err
@@ -369,7 +369,7 @@ def test_a_crash_while_a_payload_is_read_is_answered_by_the_settings(
     aver_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings(aver_home, '[hooks]\non_failure = "closed"\n')
-    monkeypatch.setattr(running, "_parsed", defect)
+    monkeypatch.setattr(run, "_parse_payload", defect)
     assert denies("claude-code", fire("claude-code", "PreToolUse", payload()))
 
 
@@ -385,7 +385,7 @@ def test_words_that_no_json_can_hold_do_not_undo_a_denial(tool: str, monkeypatch
 
 
 def test_words_that_no_json_can_hold_are_remembered_all_the_same(aver_home: Path) -> None:
-    failures.remember(aver_home, "codex", "Stop", "s\ud800", "cannot read \udcff", b"{}", "c\ud800")
+    failures.remember_failure(aver_home, "codex", "Stop", "s\ud800", "cannot read \udcff", b"{}", "c\ud800")
     [line] = (aver_home / "hook-failures.jsonl").read_bytes().splitlines()
     assert json.loads(line)["why"] == "cannot read \\udcff"
 

@@ -12,7 +12,7 @@ import pytest
 
 import aver
 from aver import Ledger, open_ledger_async
-from aver.ledger.audit.recorder import dropped_count
+from aver.recording.recorder import dropped_count
 
 CHAIN = "demo.audit"
 

@@ -49,7 +49,7 @@ def test_killed_in_the_middle_leaves_intents_without_outcome(aver_home: Path) ->
         assert inner.to_dict()["parent_id"] == outer.id
         assert [outer.sequence, inner.sequence] == [2, 3]
         assert ledger.verify().status == "verified", "unfinished is not tampered with"
-    listed = run("import sys; from aver.cli import main; sys.exit(main(['log', '--unfinished', *sys.argv[1:]]))")
+    listed = run("import sys; from aver.cli.main import main; sys.exit(main(['log', '--unfinished', *sys.argv[1:]]))")
     assert listed.returncode == 0
     assert [line.split()[1] for line in listed.stdout.splitlines()] == ["2", "3"]
 

@@ -13,7 +13,7 @@ import pytest
 
 import aver
 from aver import Ledger, NotRecorded, Unavailable
-from aver.ledger.audit.recorder import dropped_count, recorder_of
+from aver.recording.recorder import dropped_count, get_recorder
 
 CHAIN = "demo.audit"
 Stuck = Callable[[], AbstractContextManager[None]]
@@ -119,8 +119,8 @@ def test_cancellation_comes_first_too(impatient: Ledger, stuck: Stuck) -> None:
 
     reached = asyncio.Event()
     asyncio.run(scenario())
-    assert recorder_of(impatient).unsettled() == 1
-    assert recorder_of(impatient).settle()
+    assert get_recorder(impatient).count_unsettled() == 1
+    assert get_recorder(impatient).settle()
 
 
 def test_by_setting_a_call_goes_on_and_a_dropped_record_tells(
@@ -150,18 +150,18 @@ def test_by_setting_a_call_goes_on_and_a_dropped_record_tells(
     assert [lost["kind"] for lost in result["lost"]] == ["audit.intent", "audit.outcome"] * 3
     assert all(set(lost) == {"kind", "id", "digest"} for lost in result["lost"])
     assert impatient.verify().status == "verified"
-    assert recorder_of(impatient).unsettled() == 0
+    assert get_recorder(impatient).count_unsettled() == 0
 
 
 def test_the_digest_of_what_was_lost_is_that_of_its_draft(impatient: Ledger, stuck: Stuck) -> None:
     """Whoever kept the draft, or can make it again, can show that it is the one."""
     from aver.capsule import content_hash
-    from aver.ledger.audit.drafts import Ready
-    from aver.ledger.audit.recorder import Entry
+    from aver.recording.drafts import ReadyDraft
+    from aver.recording.recorder import PendingRecord
 
     draft = aver.Capsule(type="tool")
-    recorder = recorder_of(impatient)
-    entry = Entry(CHAIN, "call", lambda: Ready(draft, ()))
+    recorder = get_recorder(impatient)
+    entry = PendingRecord(CHAIN, "call", lambda: ReadyDraft(draft, ()))
     with stuck():
         recorder.seal_at_close(entry)
     assert recorder.settle()
@@ -172,15 +172,15 @@ def test_the_digest_of_what_was_lost_is_that_of_its_draft(impatient: Ledger, stu
 
 def test_what_came_through_after_all_is_not_called_lost(ledger: Ledger) -> None:
     """A server's answer can be lost after its commit: the record is there, and saying otherwise would be false."""
-    from aver.ledger.audit.drafts import Ready
-    from aver.ledger.audit.recorder import Entry
+    from aver.recording.drafts import ReadyDraft
+    from aver.recording.recorder import PendingRecord
 
-    recorder = recorder_of(ledger)
-    entries = [Entry(CHAIN, "call", lambda: Ready(aver.Capsule(type="tool"), ())) for _ in range(2)]
+    recorder = get_recorder(ledger)
+    entries = [PendingRecord(CHAIN, "call", lambda: ReadyDraft(aver.Capsule(type="tool"), ())) for _ in range(2)]
     ledger.append(CHAIN, entries[0].ready().capsule)
     entries[1].ready()
     for entry in entries:
-        recorder.lose(entry, Unavailable("no answer"))
+        recorder.note_loss(entry, Unavailable("no answer"))
     assert recorder.settle()
     assert kinds(ledger) == ["call", "dropped"]
     result = [record.to_dict() for record in ledger.read(CHAIN)][1]["outcome"]["result"]
@@ -191,19 +191,19 @@ def test_what_came_through_after_all_is_not_called_lost(ledger: Ledger) -> None:
 
 def test_a_loss_is_not_forgotten_because_the_ledger_cannot_be_read_either(ledger: Ledger, aver_home: Any) -> None:
     """Whether a record is there after all cannot be looked up in a ledger that is gone: then it counts as lost."""
-    from aver.ledger.audit.drafts import Ready
-    from aver.ledger.audit.recorder import Entry
+    from aver.recording.drafts import ReadyDraft
+    from aver.recording.recorder import PendingRecord
 
     ledger.append("demo.first", aver.Capsule(type="tool"))
-    recorder = recorder_of(ledger)
-    entry = Entry(CHAIN, "call", lambda: Ready(aver.Capsule(type="tool"), ()))
+    recorder = get_recorder(ledger)
+    entry = PendingRecord(CHAIN, "call", lambda: ReadyDraft(aver.Capsule(type="tool"), ()))
     entry.ready()
-    recorder.lose(entry, Unavailable("no answer"))
+    recorder.note_loss(entry, Unavailable("no answer"))
     path = aver_home / "ledger.db"
     whole = path.read_bytes()
     path.write_bytes(b"\0" * len(whole))
     assert not recorder.settle()
-    assert (recorder.unsettled(), dropped_count(ledger)) == (1, 1)
+    assert (recorder.count_unsettled(), dropped_count(ledger)) == (1, 1)
     path.write_bytes(whole)
     assert recorder.settle()
     assert kinds(ledger) == ["dropped"]
@@ -225,9 +225,9 @@ def test_losses_in_several_chains_are_told_in_each(impatient: Ledger, stuck: Stu
 
 
 def test_many_losses_are_all_counted_and_the_first_are_named(impatient: Ledger) -> None:
-    recorder = recorder_of(impatient)
+    recorder = get_recorder(impatient)
     for number in range(1_000):
-        recorder.lose_unmade(CHAIN, "record", f"error {number}")
+        recorder.note_undrafted_loss(CHAIN, "record", f"error {number}")
     assert recorder.settle()
     (record,) = impatient.read(CHAIN)
     outcome = record.to_dict()["outcome"]
@@ -237,13 +237,13 @@ def test_many_losses_are_all_counted_and_the_first_are_named(impatient: Ledger) 
 
 
 def test_a_loss_that_cannot_be_told_yet_is_kept_with_what_comes_after(impatient: Ledger, stuck: Stuck) -> None:
-    recorder = recorder_of(impatient)
-    recorder.lose_unmade(CHAIN, "record", "first")
+    recorder = get_recorder(impatient)
+    recorder.note_undrafted_loss(CHAIN, "record", "first")
     with stuck():
         assert not recorder.settle()
-        recorder.lose_unmade(CHAIN, "record", "second")
+        recorder.note_undrafted_loss(CHAIN, "record", "second")
         assert not recorder.settle()
-    assert recorder.unsettled() == 2
+    assert recorder.count_unsettled() == 2
     assert recorder.settle()
     outcome = next(iter(impatient.read(CHAIN))).to_dict()["outcome"]
     assert (outcome["result"]["dropped"], outcome["error"]) == (2, "first")
@@ -260,7 +260,7 @@ def test_a_chain_that_cannot_grow_has_its_losses_told_elsewhere(other: Ledger, b
     def work() -> None: ...
 
     work()
-    assert recorder_of(other).settle()
+    assert get_recorder(other).settle()
     (told,) = other.read("audit.dropped")
     result = told.to_dict()["outcome"]["result"]
     assert (result["dropped"], result["chain"]) == (2, frozen)
@@ -291,13 +291,13 @@ def test_a_ledger_that_owes_a_dropped_record_is_kept_until_it_is_told(
     import weakref
 
     ledger = aver.open_ledger()
-    recorder_of(ledger).lose_unmade(CHAIN, "record", "words")
+    get_recorder(ledger).note_undrafted_loss(CHAIN, "record", "words")
     kept = weakref.ref(ledger)
     del ledger
     gc.collect()
     again = kept()
     assert again is not None
-    assert recorder_of(again).settle()
+    assert get_recorder(again).settle()
     again.close()
     del again
     gc.collect()

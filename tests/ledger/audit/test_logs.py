@@ -17,8 +17,8 @@ import pytest
 
 import aver
 from aver import BadInput, Ledger, LedgerHandler, open_ledger
-from aver.ledger.audit.recorder import dropped_count, recorder_of
-from aver.ledger.audit.scope import Entered, Scope
+from aver.recording.recorder import dropped_count, get_recorder
+from aver.recording.scope import AuditScope, ScopeContext
 
 CHAIN = "logs.shop"
 Stuck = Callable[[], AbstractContextManager[None]]
@@ -166,7 +166,7 @@ def test_closing_seals_what_waits(ledger: Ledger, records: Any) -> None:
     handler.close()
     log.warning("after the end")
     assert dropped_count(ledger) == 1
-    assert recorder_of(ledger).settle()
+    assert get_recorder(ledger).settle()
 
 
 def test_closing_while_the_ledger_is_away_counts_what_is_lost(impatient: Ledger, stuck: Stuck) -> None:
@@ -256,7 +256,7 @@ def test_one_that_cannot_be_sealed_does_not_hold_up_the_others(
     with stuck():  # so that they come in one batch
         for number in range(20):
             log.warning("message %d", number)
-        with Entered(Scope(user_id="\ud800")):
+        with ScopeContext(AuditScope(user_id="\ud800")):
             log.warning("odd")
         for number in range(20, 40):
             log.warning("message %d", number)

@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aver.capsule.canonical import plain_bytes
-from aver.ledger.audit.render import rendered
+from aver.capsule.canonical import canonical_json
+from aver.recording.render import render_value
 from strategies import json_values
 
 HERE = __name__
@@ -26,10 +26,10 @@ HERE = __name__
 
 @given(json_values)
 def test_json_is_recorded_as_it_is(value: Any) -> None:
-    shown = rendered(value)
+    shown = render_value(value)
     if not any(ord(c) in range(0xD800, 0xE000) for c in json.dumps(value, ensure_ascii=False)):
         assert shown == value
-    plain_bytes(shown)
+    canonical_json(shown)
 
 
 class Colour(enum.Enum):
@@ -110,8 +110,8 @@ class Slotted:
     ids=lambda value: type(value).__name__,
 )
 def test_other_values_by_their_type(value: Any, shown: Any) -> None:
-    assert rendered(value) == shown
-    plain_bytes(rendered([value]))
+    assert render_value(value) == shown
+    canonical_json(render_value([value]))
 
 
 class Explosive:
@@ -159,36 +159,36 @@ class WithProperty:
 
 
 def test_nothing_that_a_value_does_stops_the_recording() -> None:
-    assert rendered(Explosive()) == {"$type": f"{HERE}.Explosive"}
-    assert rendered([Explosive(), 1]) == [{"$type": f"{HERE}.Explosive"}, 1]
-    assert rendered(ExplosiveList([1])) == {"$type": f"{HERE}.ExplosiveList", "value": [1]}
-    assert rendered(ExplosiveDict(a=1)) == {"$type": f"{HERE}.ExplosiveDict", "value": {"a": 1}}
-    assert rendered(WithProperty(1)) == {"$type": f"{HERE}.WithProperty", "fields": {"a": 1}}
-    assert rendered(ExplosiveClass())["$type"] == f"{HERE}.ExplosiveClass"
-    assert rendered({"deep": {"er": Explosive()}}) == {"deep": {"er": {"$type": f"{HERE}.Explosive"}}}
+    assert render_value(Explosive()) == {"$type": f"{HERE}.Explosive"}
+    assert render_value([Explosive(), 1]) == [{"$type": f"{HERE}.Explosive"}, 1]
+    assert render_value(ExplosiveList([1])) == {"$type": f"{HERE}.ExplosiveList", "value": [1]}
+    assert render_value(ExplosiveDict(a=1)) == {"$type": f"{HERE}.ExplosiveDict", "value": {"a": 1}}
+    assert render_value(WithProperty(1)) == {"$type": f"{HERE}.WithProperty", "fields": {"a": 1}}
+    assert render_value(ExplosiveClass())["$type"] == f"{HERE}.ExplosiveClass"
+    assert render_value({"deep": {"er": Explosive()}}) == {"deep": {"er": {"$type": f"{HERE}.Explosive"}}}
 
 
 def test_what_refers_to_itself_ends() -> None:
     loop: list[Any] = []
     loop.append({"loop": loop})
-    text = json.dumps(rendered(loop))
+    text = json.dumps(render_value(loop))
     assert '"cut": "too deep"' in text
     assert len(text) < 2_000
 
 
 def test_what_is_too_much_is_cut_and_says_so() -> None:
-    shown = rendered(list(range(100_000)))
+    shown = render_value(list(range(100_000)))
     assert (shown["$type"], shown["length"]) == ("list", 100_000)
     assert shown["items"] == list(range(len(shown["items"])))
     assert len(shown["items"]) == 19_999
-    wide = rendered({f"k{number}": number for number in range(100_000)})
+    wide = render_value({f"k{number}": number for number in range(100_000)})
     assert (wide["$type"], wide["length"], len(wide["fields"])) == ("dict", 100_000, 19_999)
     shared = [0] * 1_000
-    assert json.dumps(rendered([shared] * 1_000)).count("0") < 40_000
+    assert json.dumps(render_value([shared] * 1_000)).count("0") < 40_000
 
 
 def test_a_text_that_is_too_long_is_cut_between_words() -> None:
-    shown = rendered("word " * 4_000_000)
+    shown = render_value("word " * 4_000_000)
     assert shown["length"] == 20_000_000
     assert 16 * 1024 * 1024 - 4096 <= len(shown["text"]) <= 16 * 1024 * 1024
     assert shown["text"].endswith("word")
@@ -196,7 +196,7 @@ def test_a_text_that_is_too_long_is_cut_between_words() -> None:
 
 def test_nothing_is_shared_with_what_is_recorded() -> None:
     value = {"list": [1, {"a": 2}]}
-    shown = rendered(value)
+    shown = render_value(value)
     value["list"][1]["a"] = 3  # type: ignore[index]
     value["list"].append(4)
     assert shown == {"list": [1, {"a": 2}]}
@@ -210,13 +210,13 @@ def test_fields_of_attrs_classes() -> None:
         a: int
         hidden: str = attrs.field(repr=False, default="hunter2")
 
-    assert rendered(Thing(1))["fields"] == {"a": 1}
+    assert render_value(Thing(1))["fields"] == {"a": 1}
 
 
 def test_fields_of_pydantic_models() -> None:
     pydantic = pytest.importorskip("pydantic")
     model = pydantic.create_model("Thing", a=(int, 1), hidden=(str, pydantic.Field("hunter2", repr=False)))
-    assert rendered(model())["fields"] == {"a": 1}
+    assert render_value(model())["fields"] == {"a": 1}
 
 
 @given(
@@ -227,4 +227,4 @@ def test_fields_of_pydantic_models() -> None:
     )
 )
 def test_whatever_it_is_there_is_a_canonical_form(value: Any) -> None:
-    plain_bytes(rendered(value))
+    canonical_json(render_value(value))

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from aver import AverError, Capsule, Ledger, open_ledger, verify
-from aver.cli import main
-from aver.home import without_password
-from aver.ledger import workers
+from aver.cli.main import main
+from aver.config import hide_password
+from aver.ledger import parallel
 from servers import Server
 
 SECRET = "hunter2-Swordfish"
@@ -55,7 +55,7 @@ def test_a_mistyped_option_does_not_show_one(capsys: pytest.CaptureFixture[str])
 
 
 def test_what_is_left_to_be_shown() -> None:
-    assert without_password(f"postgresql://ann:{SECRET}@db:5432/x") == "postgresql://ann:***@db:5432/x"
+    assert hide_password(f"postgresql://ann:{SECRET}@db:5432/x") == "postgresql://ann:***@db:5432/x"
     for plain in (
         "/srv/ledger.db",
         "sqlite:///x.db",
@@ -63,7 +63,7 @@ def test_what_is_left_to_be_shown() -> None:
         "postgresql:///x?host=/run/pg",
         "12:30 @ 4",
     ):
-        assert without_password(plain) == plain
+        assert hide_password(plain) == plain
 
 
 def test_neither_errors_nor_names_hold_one(postgres: Server, url: str, aver_home: Path) -> None:
@@ -84,7 +84,7 @@ def test_neither_errors_nor_names_hold_one(postgres: Server, url: str, aver_home
 
 def test_workers_get_the_url_over_their_pipe(ledger: Ledger, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Their command lines, which everybody on the machine can read, hold nothing of it."""
-    monkeypatch.setattr(workers, "PARALLEL_FROM", 0)
+    monkeypatch.setattr(parallel, "PARALLEL_FROM", 0)
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     started: list[list[str]] = []
     popen = subprocess.Popen

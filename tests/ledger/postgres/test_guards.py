@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from aver import Blob, Capsule, IntegrityError, Ledger
-from aver.ledger.postgres.catalogue import guards_missing
+from aver.ledger.stores.postgres.catalogue import find_missing_guards
 from tampering import codes_at, first_bad
 
 CHAIN = "demo.guards"
@@ -105,7 +105,7 @@ ALTERATIONS = {
 @pytest.mark.parametrize("name", ALTERATIONS)
 def test_what_is_not_as_aver_makes_it_fails_the_verdict(filled: Ledger, owner: psycopg.Connection, name: str) -> None:
     owner.execute(ALTERATIONS[name])
-    assert filled.store.altered()[:1] == [name]
+    assert filled.store.schema_differences()[:1] == [name]
     verdict = filled.verify()
     assert first_bad(verdict)[0] == "STORE_DAMAGED"
     assert name in {finding.words.removesuffix(" is not as Aver makes it") for finding in verdict.findings}
@@ -135,7 +135,7 @@ def test_a_missing_guard_is_no_matter_to_a_verdict_but_to_the_doctor(filled: Led
     owner.execute("DROP TRIGGER records_stay ON aver.records")
     owner.execute("ALTER TABLE aver.chains DISABLE TRIGGER chains_stay")
     assert filled.verify().status == "verified"
-    assert guards_missing(owner) == ["chains_stay", "records_stay"]
+    assert find_missing_guards(owner) == ["chains_stay", "records_stay"]
 
 
 # --- programs in the database that would undo what is appended
@@ -201,7 +201,7 @@ def test_a_record_that_an_index_does_not_know(filled: Ledger, owner: psycopg.Con
     insert = AGAIN.format(3).replace("NULL", key)
     owner.execute(f"SET session_replication_role = replica; {insert}")
     owner.execute(HIDDEN.format("true", index))
-    assert filled.store.altered() == []
+    assert filled.store.schema_differences() == []
     assert filled.store.damage() == [f"index {index} and its table disagree"]
     assert ("STORE_DAMAGED", None, None) in codes_at(filled.verify())
 
@@ -216,7 +216,7 @@ def test_a_chain_that_an_index_does_not_know(filled: Ledger, owner: psycopg.Conn
 
 def test_sound_tables_agree_and_what_was_not_checked_is_said(filled: Ledger) -> None:
     assert filled.store.damage() == []
-    assert [words for words in filled.store.remarks() if "could not be read" in words] == []
+    assert [words for words in filled.store.limitations() if "could not be read" in words] == []
     check = filled.verify().check("store")
     assert check.status == "passed"
     assert "amcheck" in check.reason

@@ -10,9 +10,9 @@ import psycopg
 import pytest
 
 from aver import AverError, BadInput, Capsule, IntegrityError, Ledger, NotFound, Unavailable, open_ledger
-from aver.ledger.ledger import tenants_of
-from aver.ledger.postgres import schema
-from aver.ledger.postgres.roles import setup_sql
+from aver.ledger.ledger import list_tenants
+from aver.ledger.stores.postgres import schema
+from aver.ledger.stores.postgres.roles import setup_sql
 from servers import Server
 
 CHAIN = "demo.opening"
@@ -33,14 +33,14 @@ def schemas(url: str) -> set[str]:
 
 def version_of(url: str) -> int:
     with psycopg.connect(url) as connection:
-        return schema.version_of(connection)
+        return schema.read_version(connection)
 
 
 def test_looking_leaves_no_traces(bare: str) -> None:
     with pytest.raises(NotFound, match="no ledger"):
         open_ledger(bare, create=False)
     with pytest.raises(NotFound):
-        tenants_of(bare)
+        list_tenants(bare)
     assert "aver" not in schemas(bare)
 
 
@@ -58,7 +58,7 @@ def test_what_psql_makes_is_what_aver_makes(bare: str) -> None:
         connection.execute(setup_sql())
     with open_ledger(bare) as ledger:
         ledger.append(CHAIN, Capsule(type="tool"))
-        assert ledger.store.altered() == []
+        assert ledger.store.schema_differences() == []
         assert ledger.verify().status == "verified"
 
 
@@ -122,7 +122,7 @@ def test_a_migration_that_fails_changes_nothing(bare: str, monkeypatch: pytest.M
             open_ledger(bare)
     assert version_of(bare) == schema.VERSION
     with open_ledger(bare) as same:
-        assert same.store.altered() == []
+        assert same.store.schema_differences() == []
         assert same.verify().status == "verified"
 
 

@@ -13,10 +13,10 @@ import psycopg
 import pytest
 
 from aver import Capsule, Exists, Ledger, Refused, Unavailable, open_ledger
-from aver.capsule.prepared import prepare
+from aver.capsule.draft import prepare_draft
 from aver.clock import new_id
-from aver.ledger.appending import Append
-from aver.ledger.store import Expected
+from aver.ledger.append import AppendRequest
+from aver.ledger.stores.protocol import ExpectedWrites
 
 ALL_OVER = """
 import os, random, sys, threading
@@ -72,14 +72,14 @@ def test_two_ledgers_that_lock_the_same_new_chains(ledger: Ledger, url: str) -> 
     def other() -> None:
         with (
             open_ledger(url) as theirs,
-            theirs.store.writing(Expected("default", frozenset({"demo.new"}))) as transaction,
+            theirs.store.writing(ExpectedWrites("default", frozenset({"demo.new"}))) as transaction,
         ):
             locked.set()
             go.wait()
             transaction.add_chain("default", "demo.new")
 
     def ours() -> None:
-        expected = Expected("default", frozenset({"demo.new", "demo.old"}))
+        expected = ExpectedWrites("default", frozenset({"demo.new", "demo.old"}))
         with ledger.store.writing(expected) as transaction:
             row = transaction.chain("default", "demo.new")
             counts.append(-1 if row is None else row.count)
@@ -183,8 +183,8 @@ def test_one_id_in_two_chains(ledger: Ledger, url: str) -> None:
 def test_a_taken_id_refuses_its_own_caller_alone(ledger: Ledger) -> None:
     """The server refuses the whole transaction; done again with ids looked up, all others of the group are written."""
     taken = ledger.append("demo.a", Capsule(type="tool"))
-    drafts = {name: prepare(Capsule(type="tool", id=name)) for name in (new_id(), taken.id, new_id())}
-    group = [Append("demo.b", [draft], ledger.signer(), None, one=True) for draft in drafts.values()]
+    drafts = {name: prepare_draft(Capsule(type="tool", id=name)) for name in (new_id(), taken.id, new_id())}
+    group = [AppendRequest("demo.b", [draft], ledger.signer(), None, one=True) for draft in drafts.values()]
     ledger._appender._write(group)
     assert [request.failure and request.failure.code for request in group] == [None, "ID_TAKEN", None]
     written = [request.result[0].hash for request in group if request.result]
@@ -212,8 +212,8 @@ def test_writers_of_different_chains_do_not_wait_for_each_other(ledger: Ledger, 
     for chain in ("demo.a", "demo.b"):
         ledger.append(chain, Capsule(type="tool"))
     with open_ledger(url) as other:
-        with other.together("demo.a") as (_, append):
-            append("demo.a", prepare(Capsule(type="tool")))
+        with other.transaction("demo.a") as (_, append):
+            append("demo.a", prepare_draft(Capsule(type="tool")))
             assert ledger.append("demo.b", Capsule(type="tool")).sequence == 1
     assert ledger.head("demo.a").count == 2
 

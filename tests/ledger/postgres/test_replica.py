@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from aver import Capsule, Exists, Unavailable, open_ledger
-from aver.ledger.meta import sweep
+from aver.ledger.meta_chain import sweep
 from servers import USER, Server, new_place, program, run, server_at, started
 from tampering import codes_at
 
@@ -66,7 +66,7 @@ def test_a_replica_is_read_verified_and_not_written(primary: Server, database: s
             with pytest.raises(Unavailable, match="it is a replica") as caught:
                 copy.append(CHAIN, Capsule(type="tool"))
             assert "primary" in caught.value.advice
-            assert any("this is a replica" in remark.words for remark in copy.store.health())  # type: ignore[attr-defined]
+            assert any("this is a replica" in remark.words for remark in copy.store.check_health())  # type: ignore[attr-defined]
             later = ledger.append(CHAIN, Capsule(type="tool"))
             caught_up(primary, replica)
             assert copy.get(later.hash) == later
@@ -142,7 +142,7 @@ def test_a_dump_that_is_restored_is_the_same_ledger(primary: Server, database: s
             with open_ledger(primary.url(restored), create=False) as copy:
                 assert copy.id == ledger.id
                 assert list(copy.read(CHAIN)) == records
-                assert copy.store.altered() == []
+                assert copy.store.schema_differences() == []
                 assert copy.verify().status == "verified"
                 assert ledger.verify().status == "verified"  # which notes the newer head
                 assert {code for code, _, _ in codes_at(copy.verify())} >= {"ROLLBACK"}

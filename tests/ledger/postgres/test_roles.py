@@ -10,8 +10,8 @@ import pytest
 
 from aver import Blob, Capsule, Ledger, Unavailable, open_ledger
 from aver.ledger.bundle import export_bundle, import_bundle
-from aver.ledger.postgres.health import Remark
-from aver.ledger.postgres.roles import roles_sql
+from aver.ledger.stores.postgres.health import HealthRemark
+from aver.ledger.stores.postgres.roles import roles_sql
 from servers import Server
 
 CHAIN = "demo.roles"
@@ -40,9 +40,9 @@ def writer(logins: dict[str, str]) -> Iterator[Ledger]:
         yield opened
 
 
-def health(url: str) -> list[Remark]:
+def health(url: str) -> list[HealthRemark]:
     with open_ledger(url, create=False) as ledger:
-        return ledger.store.health()  # type: ignore[attr-defined,no-any-return]
+        return ledger.store.check_health()  # type: ignore[attr-defined,no-any-return]
 
 
 def problems(url: str) -> list[str]:
@@ -60,7 +60,7 @@ def test_the_writer_can_do_all_that_a_ledger_does(writer: Ledger, tmp_path: Path
     writer.keys.rotate("ledger")
     writer.append(CHAIN, Capsule(type="tool"))
     assert writer.verify().first_bad is None
-    assert writer.store.altered() == writer.store.damage() == []
+    assert writer.store.schema_differences() == writer.store.damage() == []
 
 
 HARM = [
@@ -125,7 +125,7 @@ def test_a_stranger_sees_nothing(writer: Ledger, logins: dict[str, str]) -> None
 def test_a_writer_cannot_make_or_migrate_tables(
     logins: dict[str, str], postgres: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from aver.ledger.postgres import schema
+    from aver.ledger.stores.postgres import schema
 
     bare = postgres.database()
     try:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aver import Capsule, Ledger
-from aver.ledger.postgres.text import NOT_OURS, from_column, to_column
+from aver.ledger.stores.postgres.transaction import INVALID_MARK, from_column, to_column
 from tampering import first_bad, unguarded
 
 CHAIN = "demo.text"
@@ -28,7 +28,7 @@ def test_forms_sort_as_their_texts(left: str, right: str) -> None:
 def test_what_is_no_form_is_no_text(anything: str) -> None:
     stored = anything.replace("\0", "")  # a column cannot hold it
     text = from_column(stored)
-    assert text.startswith(NOT_OURS) or to_column(text) == stored
+    assert text.startswith(INVALID_MARK) or to_column(text) == stored
 
 
 def test_a_session_with_such_characters_is_stored_and_found(ledger: Ledger) -> None:

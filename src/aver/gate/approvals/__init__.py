@@ -13,46 +13,53 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from aver.gate.approvals.checking import check_approvals
-    from aver.gate.approvals.deciding import approve, consume, deny, escalate, expire, record_decision
-    from aver.gate.approvals.display import GLANCE, WHOLE, Shown, describe
-    from aver.gate.approvals.enrolment import InForce, enrol, enrolled, in_force, record_rotations, withdraw
-    from aver.gate.approvals.history import standing_of, standings_of
-    from aver.gate.approvals.opening import find_request, load_request, open_request, recent_requests
+    from aver.gate.approvals.cast_vote import approve, consume, deny, escalate, expire, record_vote
+    from aver.gate.approvals.display import GLANCE_LINES, WHOLE_LINES, RequestDisplay, render_request
+    from aver.gate.approvals.enrolment import (
+        ApprovalSetup,
+        enrol_approver,
+        load_approval_setup,
+        load_roster,
+        record_rotations,
+        withdraw_approver,
+    )
     from aver.gate.approvals.person import Person, find_person
-    from aver.gate.approvals.request import Request
-    from aver.gate.approvals.standing import Standing
-    from aver.gate.approvals.waiting import Outcome, wait_for, wait_for_async
+    from aver.gate.approvals.request import ApprovalRequest
+    from aver.gate.approvals.request_history import load_request_state, load_request_states
+    from aver.gate.approvals.request_records import find_request, load_request, open_request, recent_requests
+    from aver.gate.approvals.state import RequestState
+    from aver.gate.approvals.verify import check_approvals
+    from aver.gate.approvals.wait import WaitOutcome, wait_for_answer, wait_for_answer_async
 
 _HOMES = {
-    "aver.gate.approvals.checking": ("check_approvals",),
-    "aver.gate.approvals.deciding": (
+    "aver.gate.approvals.verify": ("check_approvals",),
+    "aver.gate.approvals.cast_vote": (
         "approve",
         "consume",
         "deny",
         "escalate",
         "expire",
-        "record_decision",
+        "record_vote",
     ),
     "aver.gate.approvals.display": (
-        "GLANCE",
-        "WHOLE",
-        "Shown",
-        "describe",
+        "GLANCE_LINES",
+        "WHOLE_LINES",
+        "RequestDisplay",
+        "render_request",
     ),
     "aver.gate.approvals.enrolment": (
-        "InForce",
-        "enrol",
-        "enrolled",
-        "in_force",
+        "ApprovalSetup",
+        "enrol_approver",
+        "load_roster",
+        "load_approval_setup",
         "record_rotations",
-        "withdraw",
+        "withdraw_approver",
     ),
-    "aver.gate.approvals.history": (
-        "standing_of",
-        "standings_of",
+    "aver.gate.approvals.request_history": (
+        "load_request_state",
+        "load_request_states",
     ),
-    "aver.gate.approvals.opening": (
+    "aver.gate.approvals.request_records": (
         "find_request",
         "load_request",
         "open_request",
@@ -62,47 +69,47 @@ _HOMES = {
         "Person",
         "find_person",
     ),
-    "aver.gate.approvals.request": ("Request",),
-    "aver.gate.approvals.standing": ("Standing",),
-    "aver.gate.approvals.waiting": (
-        "Outcome",
-        "wait_for",
-        "wait_for_async",
+    "aver.gate.approvals.request": ("ApprovalRequest",),
+    "aver.gate.approvals.state": ("RequestState",),
+    "aver.gate.approvals.wait": (
+        "WaitOutcome",
+        "wait_for_answer",
+        "wait_for_answer_async",
     ),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "GLANCE",
-    "WHOLE",
-    "InForce",
-    "Outcome",
+    "GLANCE_LINES",
+    "WHOLE_LINES",
+    "ApprovalSetup",
+    "WaitOutcome",
     "Person",
-    "Request",
-    "Shown",
-    "Standing",
+    "ApprovalRequest",
+    "RequestDisplay",
+    "RequestState",
     "approve",
     "check_approvals",
     "consume",
     "deny",
-    "describe",
-    "enrol",
-    "enrolled",
+    "render_request",
+    "enrol_approver",
+    "load_roster",
     "escalate",
     "expire",
     "find_person",
     "find_request",
-    "in_force",
+    "load_approval_setup",
     "load_request",
     "open_request",
     "recent_requests",
-    "record_decision",
+    "record_vote",
     "record_rotations",
-    "standing_of",
-    "standings_of",
-    "wait_for",
-    "wait_for_async",
-    "withdraw",
+    "load_request_state",
+    "load_request_states",
+    "wait_for_answer",
+    "wait_for_answer_async",
+    "withdraw_approver",
 ]
 
 

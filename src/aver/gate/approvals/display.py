@@ -12,17 +12,17 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from aver.gate.approvals.plain import oddities, plain
-from aver.gate.approvals.request import Request
-from aver.gate.approvals.standing import Standing
-from aver.values import dataclass
+from aver.fast_dataclass import dataclass
+from aver.gate.approvals.request import ApprovalRequest
+from aver.gate.approvals.state import RequestState
+from aver.text import count_unusual_characters, escape_invisible
 
-__all__ = ["GLANCE", "WHOLE", "Line", "Shown", "describe"]
+__all__ = ["GLANCE_LINES", "WHOLE_LINES", "DisplayLine", "RequestDisplay", "render_request"]
 
-GLANCE = 60
+GLANCE_LINES = 60
 """Lines of each part where somebody only wants to know what it is about."""
 
-WHOLE = 100_000
+WHOLE_LINES = 100_000
 """Lines of each part that are shown to somebody who is to decide: more than anybody reads."""
 
 LINE_WIDTH = 300
@@ -31,12 +31,12 @@ LINE_WIDTH = 300
 DEPTH_MAX = 20
 """Levels of nested arguments that are laid out; what lies deeper is written as JSON."""
 
-_BAR, _ON = "  | ", "  : "
+_BAR, _CONTINUATION = "  | ", "  : "
 _STYLES = {"+": "good", "-": "bad", "@": "dim"}
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class DisplayLine:
     """One line; `style` is for terminals and no part of what is signed."""
 
     text: str
@@ -44,10 +44,10 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class RequestDisplay:
     """What was shown. `cut` counts the lines that were not."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[DisplayLine, ...]
     cut: int
 
     @property
@@ -59,46 +59,48 @@ class Shown:
         return hashlib.sha256(self.text.encode("utf-8")).hexdigest()
 
 
-def describe(
-    request: Request,
+def render_request(
+    request: ApprovalRequest,
     action: Mapping[str, Any],
     diff: str | None,
-    standing: Standing,
+    standing: RequestState,
     *,
     limit: int,
     comment: str = "",
-) -> Shown:
+) -> RequestDisplay:
     """The request in full, or at most `limit` lines of its arguments and of its diff."""
-    arguments, arguments_cut = _limited(_laid_out(action.get("arguments")), limit, "arguments")
-    changes, changes_cut = _limited(_quoted((diff or "").removesuffix("\n").split("\n")), limit, "the diff")
+    arguments, arguments_cut = _limit_lines(_render_arguments(action.get("arguments")), limit, "arguments")
+    changes, changes_cut = _limit_lines(_render_quoted((diff or "").removesuffix("\n").split("\n")), limit, "the diff")
     lines = [
-        Line(f"request {request.id}", "strong"),
-        *_facts(request, standing),
-        Line("why a person is asked", "strong"),
-        *_reasons(request),
-        Line("the action", "strong"),
-        *_action(action),
-        *([Line("its arguments", "strong"), *arguments] if arguments else []),
-        *([Line("its diff", "strong"), *_coloured(changes)] if diff else []),
-        *_notes(action, diff),
-        *([Line("your reason", "strong"), *_quoted(comment.split("\n"))] if comment else []),
-        Line(f"digest {request.digest}", "strong"),
+        DisplayLine(f"request {request.id}", "strong"),
+        *_render_facts(request, standing),
+        DisplayLine("why a person is asked", "strong"),
+        *_render_reasons(request),
+        DisplayLine("the action", "strong"),
+        *_render_action(action),
+        *([DisplayLine("its arguments", "strong"), *arguments] if arguments else []),
+        *([DisplayLine("its diff", "strong"), *_colour_diff(changes)] if diff else []),
+        *_render_notes(action, diff),
+        *([DisplayLine("your reason", "strong"), *_render_quoted(comment.split("\n"))] if comment else []),
+        DisplayLine(f"digest {request.digest}", "strong"),
     ]
-    return Shown(tuple(Line(line.text.rstrip(), line.style) for line in lines), arguments_cut + changes_cut)
+    return RequestDisplay(
+        tuple(DisplayLine(line.text.rstrip(), line.style) for line in lines), arguments_cut + changes_cut
+    )
 
 
-def _facts(request: Request, standing: Standing) -> Iterator[Line]:
+def _render_facts(request: ApprovalRequest, standing: RequestState) -> Iterator[DisplayLine]:
     action_risk = request.content.get("risk")
-    yield Line(f"  opened {request.opened}, expires {request.expires} (UTC)")
-    yield Line(f"  {standing.state}{': ' if standing.reason else ''}{plain(standing.reason)}")
+    yield DisplayLine(f"  opened {request.opened}, expires {request.expires} (UTC)")
+    yield DisplayLine(f"  {standing.state}{': ' if standing.reason else ''}{escape_invisible(standing.reason)}")
     for number, level in enumerate(request.levels, 1):
         who = ", ".join(level.approvers) or "nobody who is enrolled"
         since = f", after {level.after} seconds" if level.after else ""
-        yield Line(f"  level {number}{since}: {level.quorum} of {who}")
-    yield Line(f"  risk {_risk(action_risk)}")
+        yield DisplayLine(f"  level {number}{since}: {level.quorum} of {who}")
+    yield DisplayLine(f"  risk {_format_risk(action_risk)}")
 
 
-def _risk(risk: Any) -> str:
+def _format_risk(risk: Any) -> str:
     try:
         score, low, high, seen = (risk[name] for name in ("score", "low", "high", "observations"))
         return f"{score:.3f}, between {low:.3f} and {high:.3f}, from {int(seen)} outcomes here"
@@ -106,49 +108,49 @@ def _risk(risk: Any) -> str:
         return "not estimated"
 
 
-def _reasons(request: Request) -> Iterator[Line]:
+def _render_reasons(request: ApprovalRequest) -> Iterator[DisplayLine]:
     for name in ("reasons", "rules"):
         said = request.content.get(name)
         for item in said if isinstance(said, list) else []:
             words = str(item) if name == "reasons" else f"rule {item}"
-            yield from _quoted(words.split("\n"))
+            yield from _render_quoted(words.split("\n"))
 
 
-def _action(action: Mapping[str, Any]) -> Iterator[Line]:
+def _render_action(action: Mapping[str, Any]) -> Iterator[DisplayLine]:
     for name in ("type", "tool", "description", "caller", "on_behalf_of", "session", "workspace"):
         if action.get(name):
-            yield from _field(name, action[name], 0)
+            yield from _render_field(name, action[name], 0)
     files = action.get("files")
     for path in files if isinstance(files, list) else []:
-        yield from _field("file", path, 0)
+        yield from _render_field("file", path, 0)
 
 
-def _laid_out(arguments: Any) -> Iterator[Line]:
+def _render_arguments(arguments: Any) -> Iterator[DisplayLine]:
     for name, value in arguments.items() if isinstance(arguments, Mapping) else ():
-        yield from _field(str(name), value, 0)
+        yield from _render_field(str(name), value, 0)
 
 
-def _field(name: str, value: Any, depth: int) -> Iterator[Line]:
+def _render_field(name: str, value: Any, depth: int) -> Iterator[DisplayLine]:
     """A name and a value: short ones side by side, texts of several lines below, nested ones indented."""
     before = "  " * depth + name
     if isinstance(value, str):
         if "\n" in value:
-            yield from _quoted([f"{before}:"])
-            yield from _quoted("  " * (depth + 1) + line for line in value.split("\n"))
+            yield from _render_quoted([f"{before}:"])
+            yield from _render_quoted("  " * (depth + 1) + line for line in value.split("\n"))
         else:
-            yield from _quoted([f"{before}: {_unmistakable(value)}"])
+            yield from _render_quoted([f"{before}: {_quote_ambiguous(value)}"])
     elif isinstance(value, Mapping) and value and depth < DEPTH_MAX:
-        yield from _quoted([f"{before}:"])
+        yield from _render_quoted([f"{before}:"])
         for inner, item in value.items():
-            yield from _field(str(inner), item, depth + 1)
+            yield from _render_field(str(inner), item, depth + 1)
     elif isinstance(value, list) and value and depth < DEPTH_MAX:
         for index, item in enumerate(value):
-            yield from _field(f"{name}[{index}]", item, depth)
+            yield from _render_field(f"{name}[{index}]", item, depth)
     else:
-        yield from _quoted([f"{before}: {json.dumps(value, ensure_ascii=False)}"])
+        yield from _render_quoted([f"{before}: {json.dumps(value, ensure_ascii=False)}"])
 
 
-def _unmistakable(text: str) -> str:
+def _quote_ambiguous(text: str) -> str:
     """A text that reads like another JSON value is put in quotes."""
     try:
         json.loads(text)
@@ -157,44 +159,44 @@ def _unmistakable(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _quoted(lines: Iterable[str]) -> Iterator[Line]:
+def _render_quoted(lines: Iterable[str]) -> Iterator[DisplayLine]:
     """Lines of another's text, each behind a bar."""
     for line in lines:
-        text = plain(line)
-        yield Line(_BAR + text[:LINE_WIDTH])
+        text = escape_invisible(line)
+        yield DisplayLine(_BAR + text[:LINE_WIDTH])
         for start in range(LINE_WIDTH, len(text), LINE_WIDTH):
-            yield Line(_ON + text[start : start + LINE_WIDTH])
+            yield DisplayLine(_CONTINUATION + text[start : start + LINE_WIDTH])
 
 
-def _limited(lines: Iterable[Line], limit: int, what: str) -> tuple[list[Line], int]:
+def _limit_lines(lines: Iterable[DisplayLine], limit: int, what: str) -> tuple[list[DisplayLine], int]:
     kept = list(lines)
     cut = max(len(kept) - limit, 0)
     if cut:
         characters = sum(len(line.text) - len(_BAR) for line in kept[limit:])
-        kept[limit:] = [Line(f"  [cut here: {cut:,} more lines of {what}, {characters:,} characters]", "warn")]
+        kept[limit:] = [DisplayLine(f"  [cut here: {cut:,} more lines of {what}, {characters:,} characters]", "warn")]
     return kept, cut
 
 
-def _coloured(lines: Iterable[Line]) -> Iterator[Line]:
+def _colour_diff(lines: Iterable[DisplayLine]) -> Iterator[DisplayLine]:
     style = ""
     for line in lines:
         if line.text.startswith(_BAR):
             style = _STYLES.get(line.text[len(_BAR) : len(_BAR) + 1], "")
-        yield Line(line.text, line.style or style)
+        yield DisplayLine(line.text, line.style or style)
 
 
-def _notes(action: Mapping[str, Any], diff: str | None) -> Iterator[Line]:
+def _render_notes(action: Mapping[str, Any], diff: str | None) -> Iterator[DisplayLine]:
     """What to know about the characters of all that was quoted."""
-    found = [oddities(text) for text in (*_texts(action), diff or "")]
+    found = [count_unusual_characters(text) for text in (*_walk_texts(action), diff or "")]
     hidden, foreign = sum(one.hidden for one in found), sum(one.foreign for one in found)
     if hidden:
         words = f"  note: {hidden} characters that cannot be seen, or change how others are seen, are written <U+....>"
-        yield Line(words, "warn")
+        yield DisplayLine(words, "warn")
     if foreign:
-        yield Line(f"  note: {foreign} characters are not ASCII and may look like others", "warn")
+        yield DisplayLine(f"  note: {foreign} characters are not ASCII and may look like others", "warn")
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _walk_texts(value: Any) -> Iterator[str]:
     waiting = [value]
     while waiting:
         item = waiting.pop()

@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from aver import clock
-from aver.capsule.block import chain_name, of_kind
+from aver.capsule.aver_block import chain_name, of_kind
 from aver.capsule.model import Authority, Capsule, Context, Outcome, Trigger
 from aver.capsule.sealed import Sealed
 from aver.errors import HeadMoved, NotFound, Refused
+from aver.fast_dataclass import dataclass
 from aver.gate.approvals.person import Person
 from aver.gate.approvals.roster import (
     ENROLMENT,
@@ -20,65 +21,63 @@ from aver.gate.approvals.roster import (
     Approver,
     Roster,
     enrolment_content,
-    read_roster,
+    roster_from_records,
     withdrawal_content,
 )
-from aver.gate.approvals.rules import Rules, read_rules
-from aver.gate.approvals.system import SYSTEM_FILE, read_system_file
-from aver.gate.evidence import judged
+from aver.gate.approvals.rules import SYSTEM_FILE, ApprovalRules, read_approval_rules, read_system_file
+from aver.gate.verified_records import require_valid_records
 from aver.keys import Ring, RingEntry, Statement, check_rotation, sign_statement
 from aver.ledger import Head, Ledger
-from aver.values import dataclass
 
 __all__ = [
-    "InForce",
+    "ApprovalSetup",
     "approvers_chain",
-    "enrol",
-    "enrolled",
-    "in_force",
+    "enrol_approver",
+    "load_roster",
+    "load_approval_setup",
     "record_rotations",
-    "withdraw",
+    "withdraw_approver",
 ]
 
-DOMAIN = "approvers"
+APPROVERS_DOMAIN = "approvers"
 
 ROTATIONS_MAX = 100
 """Rotations recorded at one go, and attempts at it; the rest follow at the next occasion."""
 
 
 @dataclass(frozen=True, slots=True)
-class InForce:
+class ApprovalSetup:
     """Who may approve at this moment, and by which rules."""
 
-    rules: Rules
+    rules: ApprovalRules
     roster: Roster
 
 
 def approvers_chain(tenant: str) -> str:
-    return chain_name(DOMAIN, tenant)
+    return chain_name(APPROVERS_DOMAIN, tenant)
 
 
-def in_force(ledger: Ledger) -> InForce:
+def load_approval_setup(ledger: Ledger) -> ApprovalSetup:
     """The rules and the roster as they are now."""
     fixed = read_system_file()
     if fixed is not None:
-        return InForce(*fixed)
-    return InForce(read_rules(ledger.config.approvals, "config.toml: approvals"), enrolled(ledger))
+        return ApprovalSetup(*fixed)
+    return ApprovalSetup(read_approval_rules(ledger.config.approvals, "config.toml: approvals"), load_roster(ledger))
 
 
-def enrolled(ledger: Ledger) -> Roster:
+def load_roster(ledger: Ledger) -> Roster:
     """The roster that the ledger holds. `IntegrityError` if its chain is not intact: then nobody may approve."""
     chain = approvers_chain(ledger.tenant)
     try:
         records = list(ledger.read(chain))
     except NotFound:
         return Roster()
-    return read_roster(judged(ledger, chain, 0, records), ledger=ledger.id, tenant=ledger.tenant)
+    return roster_from_records(require_valid_records(ledger, chain, 0, records), ledger=ledger.id, tenant=ledger.tenant)
 
 
-def enrol(ledger: Ledger, newcomer: Person, endorser: Person | None = None) -> Sealed:
+def enrol_approver(ledger: Ledger, newcomer: Person, endorser: Person | None = None) -> Sealed:
     """Put a person on the roster. The first needs nobody; every other is endorsed by one who is on it."""
-    head, roster = _changeable(ledger)
+    head, roster = _load_changeable_roster(ledger)
     approver = Approver(newcomer.identity, newcomer.public, newcomer.custody)
     listed = roster.approvers.get(approver.identity)
     if listed is not None and listed.key == approver.key:
@@ -89,12 +88,12 @@ def enrol(ledger: Ledger, newcomer: Person, endorser: Person | None = None) -> S
     people = [newcomer] if endorser is None else [newcomer, endorser]
     statement = sign_statement(ENROLMENT, content, [one.signer for one in people])
     did = f"{approver.identity} may approve with the key {approver.fingerprint} ({approver.custody})"
-    return _append(ledger, "key.create", statement, did, head)
+    return _append_change(ledger, "key.create", statement, did, head)
 
 
-def withdraw(ledger: Ledger, identity: str, by: Person) -> Sealed:
+def withdraw_approver(ledger: Ledger, identity: str, by: Person) -> Sealed:
     """Take a person off the roster: oneself, or another. The last one stays."""
-    head, roster = _changeable(ledger)
+    head, roster = _load_changeable_roster(ledger)
     gone = roster.approvers.get(identity)
     if gone is None:
         raise NotFound(f"{identity} is not on the roster", advice="aver approvals approvers lists it")
@@ -104,7 +103,7 @@ def withdraw(ledger: Ledger, identity: str, by: Person) -> Sealed:
     content = withdrawal_content(identity, gone.fingerprint, ledger=ledger.id, tenant=ledger.tenant, at=clock.now())
     statement = sign_statement(WITHDRAWAL, content, [by.signer])
     did = f"{identity} may no longer approve with the key {gone.fingerprint}"
-    return _append(ledger, "key.retire", statement, did, head)
+    return _append_change(ledger, "key.retire", statement, did, head)
 
 
 def record_rotations(ledger: Ledger) -> int:
@@ -112,29 +111,29 @@ def record_rotations(ledger: Ledger) -> int:
     recorded = 0
     for _ in range(ROTATIONS_MAX):
         head = ledger.head(approvers_chain(ledger.tenant))
-        due = _due(enrolled(ledger), ledger.keys.ring())
+        due = _find_due_rotation(load_roster(ledger), ledger.keys.ring())
         if due is None:
             break
         successor, statement = due
         did = f"{successor.identity} approves with the key {successor.fingerprint} now"
         try:
-            _append(ledger, "key.rotate", statement, did, head)
+            _append_change(ledger, "key.rotate", statement, did, head)
             recorded += 1
         except HeadMoved:
             continue  # Somebody else recorded something: perhaps this very rotation.
     return recorded
 
 
-def _due(roster: Roster, ring: Ring) -> tuple[RingEntry, Statement] | None:
+def _find_due_rotation(roster: Roster, ring: Ring) -> tuple[RingEntry, Statement] | None:
     """The next rotation that the roster does not know of, and the statement that proves it."""
     for approver in roster.approvers.values():
-        successor = _successor(ring, approver.fingerprint)
+        successor = _find_successor(ring, approver.fingerprint)
         if successor is not None and successor.statement is not None:
             return successor, successor.statement
     return None
 
 
-def _successor(ring: Ring, fingerprint: str) -> RingEntry | None:
+def _find_successor(ring: Ring, fingerprint: str) -> RingEntry | None:
     """The ring entry that the key of a fingerprint handed over to."""
     old = ring.entry(fingerprint)
     if old is None:
@@ -143,14 +142,14 @@ def _successor(ring: Ring, fingerprint: str) -> RingEntry | None:
     return next((entry for entry in later if check_rotation(old, entry) == "valid"), None)
 
 
-def _changeable(ledger: Ledger) -> tuple[Head, Roster]:
+def _load_changeable_roster(ledger: Ledger) -> tuple[Head, Roster]:
     """The roster, and the head of its chain: a change goes right after it, or is not made."""
     if read_system_file() is not None:
         raise Refused(
             "SYSTEM_ROSTER", f"{SYSTEM_FILE} says who may approve here", advice="whoever owns that file can change it"
         )
     record_rotations(ledger)
-    return ledger.head(approvers_chain(ledger.tenant)), enrolled(ledger)
+    return ledger.head(approvers_chain(ledger.tenant)), load_roster(ledger)
 
 
 def _check_endorser(roster: Roster, endorser: Person | None, identity: str) -> None:
@@ -163,12 +162,12 @@ def _check_endorser(roster: Roster, endorser: Person | None, identity: str) -> N
         raise Refused("NOT_ENDORSED", f"{endorser.identity} is not on the roster with this key", advice=advice)
 
 
-def _append(ledger: Ledger, kind: str, statement: Statement, did: str, after: Head) -> Sealed:
+def _append_change(ledger: Ledger, kind: str, statement: Statement, did: str, after: Head) -> Sealed:
     content = statement.content
     result: dict[str, Any] = {"identity": content["identity"], "at": content["at"]}
     draft = Capsule(
         type="auth",
-        domain=DOMAIN,
+        domain=APPROVERS_DOMAIN,
         trigger=Trigger(source=content["identity"], request="say who may approve", user_id=content["identity"]),
         context=Context(agent_id="aver"),
         authority=Authority(type="human_approved", approver=content["identity"], chain=[statement.to_dict()]),

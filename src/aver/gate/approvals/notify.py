@@ -13,16 +13,16 @@ import shutil
 import threading
 from collections.abc import Sequence
 
-from aver.gate.approvals.plain import plain
-from aver.gate.approvals.request import Request
+from aver.gate.approvals.request import ApprovalRequest
+from aver.text import escape_invisible
 
 __all__ = ["notify"]
 
-DESKTOPS = ("DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS")
+DESKTOP_VARIABLES = ("DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS")
 """One of these is set where there is a desktop to tell."""
 
 
-def notify(request: Request, command: Sequence[str] | None, summary: str) -> bool:
+def notify(request: ApprovalRequest, command: Sequence[str] | None, summary: str) -> bool:
     """Start whatever tells people of a request. False where there is nothing to start, or it would not start."""
     import subprocess  # Here, because it takes long to load, and hooks load this module.
 
@@ -30,9 +30,9 @@ def notify(request: Request, command: Sequence[str] | None, summary: str) -> boo
         "AVER_REQUEST": request.id,
         "AVER_DIGEST": request.digest,
         "AVER_EXPIRES": request.expires,
-        "AVER_SUMMARY": plain(summary),
+        "AVER_SUMMARY": escape_invisible(summary),
     }
-    argv = _desktop(told) if command is None else list(command)
+    argv = _desktop_command(told) if command is None else list(command)
     if not argv:
         return False
     # Far less than a pipe holds, so that writing it waits for nobody.
@@ -58,9 +58,9 @@ def notify(request: Request, command: Sequence[str] | None, summary: str) -> boo
     return True
 
 
-def _desktop(told: dict[str, str]) -> list[str]:
+def _desktop_command(told: dict[str, str]) -> list[str]:
     program = shutil.which("notify-send")
-    if program is None or not any(os.environ.get(name) for name in DESKTOPS):
+    if program is None or not any(os.environ.get(name) for name in DESKTOP_VARIABLES):
         return []
     body = f"{told['AVER_SUMMARY']}\naver approvals show {told['AVER_REQUEST'][:8]}"
     return [program, "--app-name=aver", "--", "Approval needed", body]

@@ -24,21 +24,21 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from aver.capsule.aver_block import read_block
 from aver.capsule.blobs import INLINE_MAX, Blob, blob_references
-from aver.capsule.block import block_of
 from aver.capsule.canonical import canonical_bytes, has_surrogate
+from aver.capsule.json_document import check_object, check_version, text_field, time_field
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError, BadInput, IntegrityError
+from aver.fast_dataclass import dataclass
 from aver.gate.action import Action
 from aver.gate.approvals.roster import Approver, approver_from_dict
-from aver.gate.approvals.rules import LEVELS_MAX, Level, level_from_dict
+from aver.gate.approvals.rules import LEVELS_MAX, ApprovalLevel, level_from_dict
 from aver.gate.decision import Decision
-from aver.keys.document import check_version, shape, text_field, time_field
-from aver.values import dataclass
 
-__all__ = ["REQUEST", "Request", "later", "read_request", "request_content"]
+__all__ = ["REQUEST_KIND", "ApprovalRequest", "add_seconds", "read_request", "build_request_content"]
 
-REQUEST = "approval.request"
+REQUEST_KIND = "approval.request"
 
 ACTION_INLINE_MAX = INLINE_MAX // 2
 """Bytes of an action that stand in the record itself."""
@@ -59,7 +59,7 @@ _KEYS = frozenset(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class ApprovalRequest:
     """One request. Those whose approval counts are pinned in it, with their keys."""
 
     id: str
@@ -70,13 +70,13 @@ class Request:
     expires: str
     digest: str
     gate_id: str
-    levels: tuple[Level, ...]
+    levels: tuple[ApprovalLevel, ...]
     approvers: Mapping[str, Approver]
     anchor: str
     content: Mapping[str, Any]
     """`outcome.result`, for showing."""
 
-    def action_in(self, blob: bytes | None) -> dict[str, Any]:
+    def read_action(self, blob: bytes | None) -> dict[str, Any]:
         """The exact action; `blob` is its bytes where they are kept apart. It has the digest, or it is refused."""
         action = self.content["action"]
         raw = canonical_bytes(action) if blob is None else blob
@@ -84,11 +84,11 @@ class Request:
             raise IntegrityError("EVIDENCE_INVALID", f"the action in the request {self.id} is not the one it is about")
         if blob is None:
             return dict(action)
-        from aver.capsule.reading import read_json
+        from aver.capsule.json_reader import read_json
 
         return dict(read_json(raw))
 
-    def diff_in(self, blob: bytes | None, action: Mapping[str, Any]) -> str | None:
+    def read_diff(self, blob: bytes | None, action: Mapping[str, Any]) -> str | None:
         """The diff, held to the action in the same way."""
         diff = self.content["diff"]
         raw = blob if blob is not None else None if diff is None else str(diff).encode()
@@ -96,32 +96,32 @@ class Request:
             raise IntegrityError("EVIDENCE_INVALID", f"the diff in the request {self.id} is not that of its action")
         return None if raw is None else raw.decode("utf-8", "surrogatepass")
 
-    def blob_of(self, part: str) -> str | None:
+    def blob_digest(self, part: str) -> str | None:
         """The digest of the blob that holds the `action` or the `diff`; None where it stands in the record."""
         value = self.content[part]
         found = next(blob_references(value), None) if isinstance(value, dict) and value.keys() == {"blob"} else None
         return None if found is None else found[0]
 
-    def levels_of(self, identity: str) -> list[int]:
+    def levels_for(self, identity: str) -> list[int]:
         """The levels, from 1 on, on which a person decides."""
         return [number for number, level in enumerate(self.levels, 1) if identity in level.approvers]
 
-    def opens(self, level: int) -> str:
+    def level_opens_at(self, level: int) -> str:
         """When a level may decide without being asked."""
-        return later(self.opened, self.levels[level - 1].after)
+        return add_seconds(self.opened, self.levels[level - 1].after)
 
 
-def later(moment: str, seconds: float) -> str:
+def add_seconds(moment: str, seconds: float) -> str:
     """A time so many seconds later, in the form in which records carry it."""
     return (datetime.fromisoformat(moment) + timedelta(seconds=seconds)).isoformat()
 
 
-def request_content(
+def build_request_content(
     action: Action,
     decision: Decision,
     *,
     expires: str,
-    levels: tuple[Level, ...],
+    levels: tuple[ApprovalLevel, ...],
     approvers: Mapping[str, Approver],
     anchor: str,
 ) -> tuple[dict[str, Any], list[Blob]]:
@@ -142,7 +142,7 @@ def request_content(
         "digest": decision.digest,
         "gate_id": decision.gate_id,
         "action": exact,
-        "diff": _diff(action.diff, blobs),
+        "diff": _build_diff_content(action.diff, blobs),
         "risk": risk,
         "reasons": list(decision.reasons),
         "rules": list(decision.policy.rules) if decision.policy else [],
@@ -155,7 +155,7 @@ def request_content(
     return content, blobs
 
 
-def _diff(diff: str | None, blobs: list[Blob]) -> Any:
+def _build_diff_content(diff: str | None, blobs: list[Blob]) -> Any:
     if diff is None:
         return None
     raw = diff.encode("utf-8", "surrogatepass")
@@ -169,13 +169,13 @@ def _diff(diff: str | None, blobs: list[Blob]) -> Any:
     return blobs[-1].reference
 
 
-def read_request(record: Sealed) -> Request:
+def read_request(record: Sealed) -> ApprovalRequest:
     """The request in a record; `BadInput` if it is none, or says what no request says."""
     try:
         content = record.to_dict()
-        if record.kind != REQUEST:
+        if record.kind != REQUEST_KIND:
             raise BadInput(f"the record {content['id']} is of the kind {record.kind}")
-        result = shape(content["outcome"]["result"], "the request", _KEYS)
+        result = check_object(content["outcome"]["result"], "the request", _KEYS)
         check_version(result["v"], "the request")
         listed = result["levels"]
         if not isinstance(listed, list) or not 1 <= len(listed) <= LEVELS_MAX:
@@ -186,12 +186,12 @@ def read_request(record: Sealed) -> Request:
         }
         levels = tuple(level_from_dict(item, f"the request: levels[{index}]") for index, item in enumerate(listed))
         _check_levels(levels, approvers)
-        return Request(
+        return ApprovalRequest(
             id=record.id,
             hash=record.hash,
             chain=str(record.chain or ""),
             sequence=record.sequence,
-            opened=time_field((block_of(content) or {}).get("at"), "the request: at"),
+            opened=time_field((read_block(content) or {}).get("at"), "the request: at"),
             expires=time_field(result["expires"], "the request: expires"),
             digest=text_field(result["digest"], "the request: digest", _DIGEST),
             gate_id=text_field(result["gate_id"], "the request: gate_id", _GATE_ID),
@@ -206,7 +206,7 @@ def read_request(record: Sealed) -> Request:
         raise BadInput("the record is not a request for approval") from error
 
 
-def _check_levels(levels: tuple[Level, ...], approvers: Mapping[str, Approver]) -> None:
+def _check_levels(levels: tuple[ApprovalLevel, ...], approvers: Mapping[str, Approver]) -> None:
     """Everyone who decides has a key here, and no key is there twice: one person is one voice."""
     if {identity for level in levels for identity in level.approvers} != approvers.keys():
         raise BadInput("the request does not give a key for exactly those who decide")

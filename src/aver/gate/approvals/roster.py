@@ -18,13 +18,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from typing import Any, Literal, get_args
 
+from aver.capsule.json_document import check_object, time_field
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError, BadInput
+from aver.fast_dataclass import dataclass
 from aver.keys import PublicKey, Ring, Statement, check_statement
-from aver.keys.document import shape, time_field
 from aver.keys.identity import check_identity
-from aver.keys.rotation import PURPOSE as ROTATION
-from aver.values import dataclass
+from aver.keys.rotation import ROTATION_PURPOSE as ROTATION
 
 __all__ = [
     "CUSTODIES",
@@ -35,8 +35,8 @@ __all__ = [
     "Roster",
     "approver_from_dict",
     "enrolment_content",
-    "read_roster",
-    "with_record",
+    "roster_from_records",
+    "apply_record",
     "withdrawal_content",
 ]
 
@@ -68,14 +68,14 @@ class Approver:
 
 def approver_from_dict(identity: str, data: Any, where: str) -> Approver:
     """What `to_dict` wrote; `public_key_pq` may be left out."""
-    data = shape(data, where, frozenset({"public_key", "custody"}), frozenset({"public_key_pq"}))
+    data = check_object(data, where, frozenset({"public_key", "custody"}), frozenset({"public_key_pq"}))
     if not check_identity(identity).startswith("person:"):
         raise BadInput(f"{where}: {identity} is not a person")
     key = PublicKey.read(data["public_key"], data.get("public_key_pq", ""), where)
-    return Approver(identity, key, _custody(data["custody"], where))
+    return Approver(identity, key, _parse_custody(data["custody"], where))
 
 
-def _custody(value: Any, where: str) -> Custody:
+def _parse_custody(value: Any, where: str) -> Custody:
     if value not in CUSTODIES:
         raise BadInput(f"{where}.custody must be one of {', '.join(CUSTODIES)}")
     found: Custody = value
@@ -112,7 +112,7 @@ class Roster:
         approvers = {**self.approvers, approver.identity: approver}
         return replace(self, approvers=approvers, ended=ended, keys=self.keys | {(approver.identity, approver.key)})
 
-    def without(self, identity: str, at: str) -> Roster:
+    def without_approver(self, identity: str, at: str) -> Roster:
         gone = self.approvers[identity]
         approvers = {name: approver for name, approver in self.approvers.items() if name != identity}
         return replace(self, approvers=approvers, ended={**self.ended, gone.fingerprint: at})
@@ -128,40 +128,40 @@ def withdrawal_content(identity: str, fingerprint: str, *, ledger: str, tenant: 
     return {"identity": identity, "fingerprint": fingerprint, "ledger": ledger, "tenant": tenant, "at": at}
 
 
-def read_roster(records: Iterable[Sealed], *, ledger: str, tenant: str) -> Roster:
+def roster_from_records(records: Iterable[Sealed], *, ledger: str, tenant: str) -> Roster:
     """The roster after all records of the chain, in order."""
     roster = Roster()
     for record in records:
-        roster = with_record(roster, record, ledger=ledger, tenant=tenant)
+        roster = apply_record(roster, record, ledger=ledger, tenant=tenant)
     return roster
 
 
-def with_record(roster: Roster, record: Sealed, *, ledger: str, tenant: str) -> Roster:
+def apply_record(roster: Roster, record: Sealed, *, ledger: str, tenant: str) -> Roster:
     """The roster after one more record."""
     try:
         statement = Statement.from_dict(record.to_dict()["authority"]["chain"][0])
         kind = record.kind
         if kind == "key.create":
-            return _enrolled(roster, statement, ledger, tenant)
+            return _apply_enrolment(roster, statement, ledger, tenant)
         if kind == "key.rotate":
-            return _rotated(roster, statement)
+            return _apply_rotation(roster, statement)
         if kind == "key.retire":
-            return _withdrawn(roster, statement, ledger, tenant)
+            return _apply_withdrawal(roster, statement, ledger, tenant)
         words = f"it is of the kind {kind}"
     except _UNREADABLE as error:
         words = error.message if isinstance(error, AverError) else "it cannot be read"
-    return replace(roster, ignored=(*roster.ignored, f"{_place(record)}: {words}"))
+    return replace(roster, ignored=(*roster.ignored, f"{_describe_position(record)}: {words}"))
 
 
-def _place(record: Sealed) -> str:
+def _describe_position(record: Sealed) -> str:
     try:
         return f"sequence {record.sequence}"
     except AverError:
         return "a record"
 
 
-def _enrolled(roster: Roster, statement: Statement, ledger: str, tenant: str) -> Roster:
-    content = _content(statement, ENROLMENT, ledger, tenant)
+def _apply_enrolment(roster: Roster, statement: Statement, ledger: str, tenant: str) -> Roster:
+    content = _read_content(statement, ENROLMENT, ledger, tenant)
     described = {name: content[name] for name in ("public_key", "public_key_pq", "custody")}
     approver = approver_from_dict(content["identity"], described, "enrolment")
     if content != enrolment_content(approver, ledger=ledger, tenant=tenant, at=content["at"]):
@@ -176,10 +176,10 @@ def _enrolled(roster: Roster, statement: Statement, ledger: str, tenant: str) ->
     return roster.with_approver(approver, content["at"])
 
 
-def _rotated(roster: Roster, statement: Statement) -> Roster:
+def _apply_rotation(roster: Roster, statement: Statement) -> Roster:
     content = statement.content
     before = roster.approvers[content["identity"]]
-    old, new = _side(content["old"]), _side(content["new"])
+    old, new = _read_rotation_key(content["old"]), _read_rotation_key(content["new"])
     at = time_field(content["at"], "rotation.at")
     if statement.purpose != ROTATION or old != before.key:
         raise BadInput(f"the rotation is not of the key that is on the roster for {before.identity}")
@@ -190,8 +190,8 @@ def _rotated(roster: Roster, statement: Statement) -> Roster:
     return roster.with_approver(replace(before, key=new), at)
 
 
-def _withdrawn(roster: Roster, statement: Statement, ledger: str, tenant: str) -> Roster:
-    content = _content(statement, WITHDRAWAL, ledger, tenant)
+def _apply_withdrawal(roster: Roster, statement: Statement, ledger: str, tenant: str) -> Roster:
+    content = _read_content(statement, WITHDRAWAL, ledger, tenant)
     gone = roster.approvers[content["identity"]]
     if gone.fingerprint != content["fingerprint"]:
         raise BadInput(f"the withdrawal is not of the key that is on the roster for {gone.identity}")
@@ -199,10 +199,10 @@ def _withdrawn(roster: Roster, statement: Statement, ledger: str, tenant: str) -
         raise BadInput(f"the withdrawal of {gone.identity} is not signed by anyone on the roster")
     if len(roster.approvers) == 1:
         raise BadInput(f"{gone.identity} is the last approver")
-    return roster.without(gone.identity, content["at"])
+    return roster.without_approver(gone.identity, content["at"])
 
 
-def _content(statement: Statement, purpose: str, ledger: str, tenant: str) -> dict[str, Any]:
+def _read_content(statement: Statement, purpose: str, ledger: str, tenant: str) -> dict[str, Any]:
     content = statement.content
     if statement.purpose != purpose:
         raise BadInput(f"its statement is of the purpose {statement.purpose}, not {purpose}")
@@ -212,7 +212,7 @@ def _content(statement: Statement, purpose: str, ledger: str, tenant: str) -> di
     return content
 
 
-def _side(data: Any) -> PublicKey:
+def _read_rotation_key(data: Any) -> PublicKey:
     return PublicKey.read(data["public_key"], data["public_key_pq"], "rotation")
 
 

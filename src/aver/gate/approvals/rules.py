@@ -12,19 +12,51 @@
     after = 600                                  seconds until it may decide without being asked
 
 A setting that is not understood is an error and not left aside: a mistyped quorum must not become a quorum of one.
+
+Rules and approvers that the agent's own user cannot change: `/etc/aver/approvals.toml`.
+
+Everything under `AVER_HOME` can be written by whoever runs as its owner, and so by the agent. Where root (or another
+user) puts this file, it alone says who may approve, with which keys, how many and for how long; `config.toml` and the
+ledger's own roster are not asked.
+
+    approvers = ["person:ada", "person:ben"]
+    quorum = 2
+    expires = 3600
+
+    [keys."person:ada"]
+    public_key = "<64 hex digits>"
+    custody = "passphrase"
+
+A file that the user could have written or replaced is refused, rather than believed or passed over.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
-from aver.errors import BadInput
-from aver.keys.document import int_field, shape
+from aver.capsule.json_document import check_object, int_field
+from aver.config import read_toml
+from aver.errors import BadInput, Refused, Unavailable
+from aver.fast_dataclass import dataclass
+from aver.gate.approvals.roster import Roster, approver_from_dict
 from aver.keys.identity import check_identity
-from aver.values import dataclass
 
-__all__ = ["EXPIRES_MAX", "Level", "Rules", "level_from_dict", "read_rules"]
+__all__ = [
+    "ApprovalLevel",
+    "ApprovalRules",
+    "EXPIRES_MAX",
+    "SYSTEM_FILE",
+    "approvals_to_toml",
+    "level_from_dict",
+    "read_approval_rules",
+    "read_system_file",
+]
+
 
 EXPIRES_DEFAULT = 3600
 EXPIRES_MAX = 7 * 86_400
@@ -39,12 +71,12 @@ APPROVERS_MAX = 64
 NOTIFY_MAX = 64
 """Parts of a command that notifies."""
 
-_TOP = frozenset({"approvers", "quorum", "expires", "notify", "levels"})
-_LEVEL = frozenset({"approvers", "quorum", "after"})
+_RULE_KEYS = frozenset({"approvers", "quorum", "expires", "notify", "levels"})
+_LEVEL_KEYS = frozenset({"approvers", "quorum", "after"})
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class ApprovalLevel:
     """Those who decide together. Level 1 decides from the beginning, a later one `after` so many seconds."""
 
     approvers: tuple[str, ...]
@@ -57,28 +89,28 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class ApprovalRules:
     """The settings in force."""
 
-    levels: tuple[Level, ...] = (Level(()),)
+    levels: tuple[ApprovalLevel, ...] = (ApprovalLevel(()),)
     expires: int = EXPIRES_DEFAULT
     notify: tuple[str, ...] | None = None
     """The command to run; None for the desktop's, empty for none."""
 
 
-def read_rules(table: Mapping[str, Any], where: str) -> Rules:
+def read_approval_rules(table: Mapping[str, Any], where: str) -> ApprovalRules:
     """The rules that a table of settings gives; `BadInput` names what is wrong in it."""
-    shape(dict(table), where, frozenset(), _TOP)
+    check_object(dict(table), where, frozenset(), _RULE_KEYS)
     expires = int_field(table.get("expires", EXPIRES_DEFAULT), f"{where}.expires", low=1, high=EXPIRES_MAX)
     first = {name: table[name] for name in ("approvers", "quorum") if name in table}
     further = table.get("levels", [])
     if not isinstance(further, list) or len(further) >= LEVELS_MAX:
         raise BadInput(f"{where}.levels must be a list of fewer than {LEVELS_MAX} tables")
-    levels = [_level(first, where)]
+    levels = [_parse_level(first, where)]
     _check_quorum(levels[0], where)
     for index, item in enumerate(further):
         place = f"{where}.levels[{index}]"
-        level = _level(shape(item, place, frozenset({"approvers", "after"}), _LEVEL), place)
+        level = _parse_level(check_object(item, place, frozenset({"approvers", "after"}), _LEVEL_KEYS), place)
         if not levels[-1].after < level.after < expires:
             words = f"{place}.after must lie between the level before it ({levels[-1].after}) and expires ({expires})"
             raise BadInput(words)
@@ -86,20 +118,20 @@ def read_rules(table: Mapping[str, Any], where: str) -> Rules:
             raise BadInput(f"{place}.approvers names nobody")
         _check_quorum(level, place)
         levels.append(level)
-    return Rules(tuple(levels), expires, _notify(table, where))
+    return ApprovalRules(tuple(levels), expires, _parse_notify(table, where))
 
 
-def _check_quorum(level: Level, where: str) -> None:
+def _check_quorum(level: ApprovalLevel, where: str) -> None:
     if 0 < len(level.approvers) < level.quorum:
         raise BadInput(f"{where}.quorum asks for {level.quorum} of {len(level.approvers)} approvers")
 
 
-def level_from_dict(data: Any, where: str) -> Level:
+def level_from_dict(data: Any, where: str) -> ApprovalLevel:
     """A level as a request records it: with those of its approvers who were enrolled, be they too few."""
-    return _level(shape(data, where, _LEVEL), where)
+    return _parse_level(check_object(data, where, _LEVEL_KEYS), where)
 
 
-def _level(table: Mapping[str, Any], where: str) -> Level:
+def _parse_level(table: Mapping[str, Any], where: str) -> ApprovalLevel:
     listed = table.get("approvers", [])
     if not isinstance(listed, list) or len(listed) > APPROVERS_MAX:
         raise BadInput(f"{where}.approvers must be a list of at most {APPROVERS_MAX} people")
@@ -111,10 +143,10 @@ def _level(table: Mapping[str, Any], where: str) -> Level:
         raise BadInput(f"{where}.approvers names someone twice")
     quorum = int_field(table.get("quorum", 1), f"{where}.quorum", low=1, high=APPROVERS_MAX)
     after = int_field(table.get("after", 0), f"{where}.after", low=0, high=EXPIRES_MAX)
-    return Level(approvers, quorum, after)
+    return ApprovalLevel(approvers, quorum, after)
 
 
-def _notify(table: Mapping[str, Any], where: str) -> tuple[str, ...] | None:
+def _parse_notify(table: Mapping[str, Any], where: str) -> tuple[str, ...] | None:
     if "notify" not in table:
         return None
     command = table["notify"]
@@ -126,3 +158,82 @@ def _notify(table: Mapping[str, Any], where: str) -> tuple[str, ...] | None:
         if not isinstance(part, str) or "\0" in part:
             raise BadInput(f"{where}.notify must hold texts only")
     return tuple(command)
+
+
+SYSTEM_FILE = Path("/etc/aver/approvals.toml")
+
+_WRITABLE_BY_OTHERS = 0o022
+
+
+def read_system_file(path: Path | None = None) -> tuple[ApprovalRules, Roster] | None:
+    """The rules and the roster in the file, or None if there is none."""
+    path = path or SYSTEM_FILE
+    table = read_toml(path, lambda status: _check_not_writable(str(path), status))
+    if table is None:
+        return None
+    for directory in path.parents:
+        try:
+            _check_not_writable(str(directory), os.stat(directory))
+        except OSError as error:
+            raise Unavailable(f"cannot look at {directory}: {error.strerror}") from error
+    keys = table.pop("keys", None)
+    if not isinstance(keys, dict) or not keys:
+        raise BadInput(f"{path}: keys must be a table of people and their keys")
+    roster = Roster(anchor="system")
+    for identity, data in keys.items():
+        approver = approver_from_dict(identity, data, f"{path}: keys.{identity}")
+        approver.key.check_usable()
+        if any(approver.fingerprint == other.fingerprint for other in roster.approvers.values()):
+            raise BadInput(f"{path}: two people have the key {approver.fingerprint}")
+        roster = roster.with_approver(approver, "")
+    return read_approval_rules(table, str(path)), roster
+
+
+def approvals_to_toml(rules: ApprovalRules, roster: Roster) -> str:
+    """The file that fixes what is in force now."""
+    return "\n".join([*_rule_lines(rules), *_key_lines(roster)]) + "\n"
+
+
+def _rule_lines(rules: ApprovalRules) -> Iterator[str]:
+    first, *further = rules.levels
+    if first.approvers:
+        yield f"approvers = {_toml_list(first.approvers)}"
+    yield f"quorum = {first.quorum}"
+    yield f"expires = {rules.expires}"
+    if rules.notify is not None:
+        yield f"notify = {_toml_list(rules.notify)}"
+    for level in further:
+        yield "\n[[levels]]"
+        yield f"approvers = {_toml_list(level.approvers)}"
+        yield f"quorum = {level.quorum}"
+        yield f"after = {level.after}"
+
+
+def _key_lines(roster: Roster) -> Iterator[str]:
+    for identity, approver in roster.approvers.items():
+        yield f'\n[keys."{identity}"]'
+        yield from (f"{name} = {_toml_string(value)}" for name, value in _without_empty(approver.to_dict()).items())
+
+
+def _without_empty(values: Mapping[str, Any]) -> dict[str, str]:
+    return {name: value for name, value in values.items() if value}
+
+
+def _toml_list(values: tuple[str, ...]) -> str:
+    return f"[{', '.join(map(_toml_string, values))}]"
+
+
+def _toml_string(value: str) -> str:
+    """A basic string of TOML; its escapes are those of JSON."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _check_not_writable(name: str, status: os.stat_result) -> None:
+    """Refuse what this user could write, or put another in the place of. For root there is no such thing."""
+    own = os.geteuid()
+    if own != 0 and status.st_uid == own:
+        raise Refused("UNSAFE_FILE", f"{name} belongs to the user it is to bind", advice=f"run: sudo chown root {name}")
+    # In a sticky directory, such as /tmp, nobody can move away what is another's.
+    keeps = stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX
+    if status.st_mode & _WRITABLE_BY_OTHERS and not keeps:
+        raise Refused("UNSAFE_FILE", f"{name} can be written by others", advice=f"run: sudo chmod go-w {name}")

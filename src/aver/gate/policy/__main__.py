@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aver.gate.policy.bundle import PARSED, starter_files, written_down
+from aver.gate.policy.bundle import PARSED_STARTER, dump_parsed_bundle, read_starter_files
 
 if __name__ == "__main__":
-    PARSED.write_bytes(written_down(starter_files()))
+    PARSED_STARTER.write_bytes(dump_parsed_bundle(read_starter_files()))

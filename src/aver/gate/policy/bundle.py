@@ -25,18 +25,27 @@ import orjson
 
 from aver.capsule.canonical import canonical_bytes
 from aver.errors import BadInput, NotFound, Refused, Unavailable
-from aver.gate.policy.engine import SCHEMA, Rule, cedar
-from aver.values import dataclass
+from aver.fast_dataclass import dataclass
+from aver.gate.policy.engine import SCHEMA_FILE, PolicyRule, load_cedar
 
 if TYPE_CHECKING:
     import cedarpy
 
-    from aver.gate.policy.reading import Rules
+    from aver.gate.policy.rules import ParsedRules
 
-__all__ = ["PARSED", "STARTER", "Bundle", "bundle_of", "load_bundle", "read_files", "starter_files", "written_down"]
+__all__ = [
+    "PARSED_STARTER",
+    "STARTER_DIRECTORY",
+    "PolicyBundle",
+    "build_policy_bundle",
+    "load_policy_bundle",
+    "read_policy_files",
+    "read_starter_files",
+    "dump_parsed_bundle",
+]
 
-STARTER = Path(__file__).with_name("starter")
-PARSED = STARTER / "parsed.json"
+STARTER_DIRECTORY = Path(__file__).with_name("starter")
+PARSED_STARTER = STARTER_DIRECTORY / "parsed.json"
 """The starter set as Cedar reads it, written by `python -m aver.gate.policy`; a test holds it to the texts."""
 
 SUFFIX = ".cedar"
@@ -47,99 +56,99 @@ FILE_BYTES_MAX = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Bundle:
+class PolicyBundle:
     """Rules that decide together."""
 
     digest: str
     files: Mapping[str, str]
-    rules: Mapping[str, Rule]
+    rules: Mapping[str, PolicyRule]
     policies: cedarpy.PolicySet
     looks_at: frozenset[str]
     """The names of all attributes that any rule reads. Nothing else of a target can make a difference."""
 
     def to_dict(self) -> dict[str, Any]:
         """All that is needed to ask the same rules again."""
-        return {"schema": SCHEMA.read_text(encoding="utf-8"), "files": dict(self.files)}
+        return {"schema": SCHEMA_FILE.read_text(encoding="utf-8"), "files": dict(self.files)}
 
 
-def load_bundle(directory: Path | None = None) -> Bundle:
+def load_policy_bundle(directory: Path | None = None) -> PolicyBundle:
     """The bundle in a directory; without one, the starter set."""
     if directory is None:
-        return _starter()
-    return bundle_of(read_files(directory))
+        return _load_starter_bundle()
+    return build_policy_bundle(read_policy_files(directory))
 
 
 @cache
-def _starter() -> Bundle:
-    files = starter_files()
-    return _read_before(files) or bundle_of(files)
+def _load_starter_bundle() -> PolicyBundle:
+    files = read_starter_files()
+    return _read_parsed_bundle(files) or build_policy_bundle(files)
 
 
-def _read_before(files: Mapping[str, str]) -> Bundle | None:
+def _read_parsed_bundle(files: Mapping[str, str]) -> PolicyBundle | None:
     """The bundle of these texts as it was checked and written down with the release; None if they are others."""
     try:
-        document = orjson.loads(PARSED.read_bytes())
-        if document["digest"] != _digest_of(files):
+        document = orjson.loads(PARSED_STARTER.read_bytes())
+        if document["digest"] != _compute_digest(files):
             return None
-        policies = cedar().PolicySet.from_json_str(orjson.dumps(document["policies"]).decode())
+        policies = load_cedar().PolicySet.from_json_str(orjson.dumps(document["policies"]).decode())
     except (OSError, ValueError):
         return None
-    rules = {rule["id"]: Rule(**rule) for rule in document["rules"]}
-    return Bundle(document["digest"], files, rules, policies, frozenset(document["looks_at"]))
+    rules = {rule["id"]: PolicyRule(**rule) for rule in document["rules"]}
+    return PolicyBundle(document["digest"], files, rules, policies, frozenset(document["looks_at"]))
 
 
-def written_down(files: Mapping[str, str]) -> bytes:
+def dump_parsed_bundle(files: Mapping[str, str]) -> bytes:
     """What `PARSED` holds of texts: rules that take long to check need not be checked again at every start."""
-    found = _checked(files)
+    found = _read_valid_rules(files)
     document = {
-        "digest": _digest_of(files),
+        "digest": _compute_digest(files),
         "rules": [asdict(rule) for rule in found.rules.values()],
         "policies": {"staticPolicies": found.policies, "templates": {}, "templateLinks": []},
-        "looks_at": sorted(set(_attributes_in(found.policies))),
+        "looks_at": sorted(set(_find_attributes(found.policies))),
     }
     return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS) + b"\n"
 
 
-def starter_files() -> dict[str, str]:
+def read_starter_files() -> dict[str, str]:
     """The texts of the starter set, by file name."""
-    return {path.name: path.read_text(encoding="utf-8") for path in sorted(STARTER.glob(f"*{SUFFIX}"))}
+    return {path.name: path.read_text(encoding="utf-8") for path in sorted(STARTER_DIRECTORY.glob(f"*{SUFFIX}"))}
 
 
-def bundle_of(files: Mapping[str, str]) -> Bundle:
+def build_policy_bundle(files: Mapping[str, str]) -> PolicyBundle:
     """The bundle of these texts, by file name; `BadInput` tells the first problem in them."""
-    found = _checked(files)
-    looks_at = frozenset(_attributes_in(found.policies))
-    return Bundle(_digest_of(files), dict(files), found.rules, found.parsed, looks_at)
+    found = _read_valid_rules(files)
+    looks_at = frozenset(_find_attributes(found.policies))
+    return PolicyBundle(_compute_digest(files), dict(files), found.rules, found.parsed, looks_at)
 
 
-def _checked(files: Mapping[str, str]) -> Rules:
-    from aver.gate.policy.reading import read_rules  # Here, because the starter set was checked before.
+def _read_valid_rules(files: Mapping[str, str]) -> ParsedRules:
+    from aver.gate.policy.rules import read_policy_rules  # Here, because the starter set was checked before.
 
-    found = read_rules(files)
+    found = read_policy_rules(files)
     if found.problems:
         more = f" (and {len(found.problems) - 1} more)" if len(found.problems) > 1 else ""
         raise BadInput(f"{found.problems[0].words}{more}", advice="aver policy check tells all problems")
     return found
 
 
-def _digest_of(files: Mapping[str, str]) -> str:
-    content = {"schema": SCHEMA.read_text(encoding="utf-8"), "files": dict(files)}
+def _compute_digest(files: Mapping[str, str]) -> str:
+    content = {"schema": SCHEMA_FILE.read_text(encoding="utf-8"), "files": dict(files)}
     return hashlib.sha256(canonical_bytes(content)).hexdigest()
 
 
-def _attributes_in(part: Any) -> Iterator[str]:
+def _find_attributes(part: Any) -> Iterator[str]:
     """The attribute names in rules as Cedar's JSON writes them: of `x.name` and of `x has name`."""
     if isinstance(part, Mapping):
         for name, value in part.items():
             if name in (".", "has") and isinstance(value, Mapping) and isinstance(value.get("attr"), str):
                 yield value["attr"]
-            yield from _attributes_in(value)
+            yield from _find_attributes(value)
     elif isinstance(part, list):
         for item in part:
-            yield from _attributes_in(item)
+            yield from _find_attributes(item)
 
 
-def read_files(directory: Path) -> dict[str, str]:
+def read_policy_files(directory: Path) -> dict[str, str]:
     """The texts of a policy directory, by file name. What others could have written is refused."""
     if not directory.is_dir():
         raise NotFound(f"there is no policy directory {directory}", advice="aver policy init makes one")
@@ -151,10 +160,10 @@ def read_files(directory: Path) -> dict[str, str]:
         )
     if len(paths) > FILES_MAX:
         raise BadInput(f"{directory} holds more than {FILES_MAX} policy files")
-    return {path.name: _read_file(path) for path in paths}
+    return {path.name: _read_policy_file(path) for path in paths}
 
 
-def _read_file(path: Path) -> str:
+def _read_policy_file(path: Path) -> str:
     try:
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK)) as file:
             status = os.fstat(file.fileno())

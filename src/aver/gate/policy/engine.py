@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 from aver.errors import Unavailable
-from aver.values import dataclass
+from aver.fast_dataclass import dataclass
 
-__all__ = ["SCHEMA", "Rule", "cedar", "schema"]
+__all__ = ["SCHEMA_FILE", "PolicyRule", "load_cedar", "load_schema"]
 
-SCHEMA = Path(__file__).with_name("schema.cedarschema")
+SCHEMA_FILE = Path(__file__).with_name("schema.cedarschema")
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class PolicyRule:
     """One rule, and what it says when it decides."""
 
     id: str
@@ -28,9 +28,9 @@ class Rule:
 
 
 @cache
-def cedar() -> Any:
+def load_cedar() -> Any:
     """The package that decides, imported only by who needs it."""
-    _put_off("cedarpy", "pst")
+    _load_lazily("cedarpy", "pst")
     try:
         import cedarpy
     except ImportError as error:
@@ -38,7 +38,7 @@ def cedar() -> Any:
     return cedarpy
 
 
-def _put_off(package: str, module: str) -> None:
+def _load_lazily(package: str, module: str) -> None:
     """Let a package's module be loaded when it is first used. This one takes longer than the rest of the package, and
     has syntax trees, which nobody here asks for."""
     from importlib.machinery import PathFinder
@@ -61,5 +61,5 @@ def _put_off(package: str, module: str) -> None:
 
 
 @cache
-def schema() -> Any:
-    return cedar().Schema.from_str(SCHEMA.read_text(encoding="utf-8"))
+def load_schema() -> Any:
+    return load_cedar().Schema.from_str(SCHEMA_FILE.read_text(encoding="utf-8"))

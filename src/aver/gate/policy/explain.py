@@ -10,21 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from aver.fast_dataclass import dataclass
 from aver.gate.decision import PolicyAnswer
-from aver.gate.policy.asking import TARGETS_MAX, ask
-from aver.gate.policy.bundle import Bundle
-from aver.gate.policy.circumstances import Circumstances, Target
-from aver.values import dataclass
+from aver.gate.policy.bundle import PolicyBundle
+from aver.gate.policy.query import TARGETS_MAX, ask_policy
+from aver.gate.policy.question import PolicyQuestion, Target
 
-__all__ = ["Explanation", "Turn", "explained"]
+__all__ = ["Explanation", "Counterfactual", "explain_answer"]
 
-_MILDER = {"deny": ("step_up", "allow"), "step_up": ("allow",), "allow": ()}
+_MILDER_OUTCOMES = {"deny": ("step_up", "allow"), "step_up": ("allow",), "allow": ()}
 
-_Change = tuple[str, Callable[[Circumstances], Circumstances]]
+_QuestionChange = tuple[str, Callable[[PolicyQuestion], PolicyQuestion]]
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class Counterfactual:
     """What would have changed the answer, and to what. All of `changes` are needed."""
 
     changes: tuple[str, ...]
@@ -37,32 +37,32 @@ class Explanation:
 
     answer: PolicyAnswer
     by_target: tuple[tuple[Target, PolicyAnswer], ...]
-    turns: tuple[Turn, ...]
+    turns: tuple[Counterfactual, ...]
 
 
-def explained(bundle: Bundle, question: Circumstances) -> Explanation:
-    answer = ask(bundle, question)
+def explain_answer(bundle: PolicyBundle, question: PolicyQuestion) -> Explanation:
+    answer = ask_policy(bundle, question)
     alone = tuple(
-        (target, ask(bundle, replace(question, targets=(target,)))) for target in question.targets[:TARGETS_MAX]
+        (target, ask_policy(bundle, replace(question, targets=(target,)))) for target in question.targets[:TARGETS_MAX]
     )
-    turns = list(_turns(bundle, question, answer.outcome))
+    turns = list(_find_counterfactuals(bundle, question, answer.outcome))
     if answer.outcome == "step_up":
-        turns.append(Turn(("a human approved it",), "allow"))
+        turns.append(Counterfactual(("a human approved it",), "allow"))
     return Explanation(answer, alone, tuple(turns))
 
 
-def _turns(bundle: Bundle, question: Circumstances, outcome: str) -> Iterator[Turn]:
-    def milder(changes: list[_Change]) -> str | None:
+def _find_counterfactuals(bundle: PolicyBundle, question: PolicyQuestion, outcome: str) -> Iterator[Counterfactual]:
+    def milder(changes: list[_QuestionChange]) -> str | None:
         changed = question
         for _, change in changes:
             changed = change(changed)
-        found = ask(bundle, changed).outcome
-        return found if found in _MILDER[outcome] else None
+        found = ask_policy(bundle, changed).outcome
+        return found if found in _MILDER_OUTCOMES[outcome] else None
 
-    changes = list(_changes(question))
-    single = [(change, found) for change in (*changes, *_fewer_targets(question)) if (found := milder([change]))]
+    changes = list(_possible_changes(question))
+    single = [(change, found) for change in (*changes, *_target_removals(question)) if (found := milder([change]))]
     for (words, _), found in single:
-        yield Turn((words,), found)
+        yield Counterfactual((words,), found)
     if single or not milder(changes):
         return
     needed = changes
@@ -70,37 +70,37 @@ def _turns(bundle: Bundle, question: Circumstances, outcome: str) -> Iterator[Tu
         rest = [one for one in needed if one is not change]
         if milder(rest):
             needed = rest
-    yield Turn(tuple(words for words, _ in needed), milder(needed) or outcome)
+    yield Counterfactual(tuple(words for words, _ in needed), milder(needed) or outcome)
 
 
-def _changes(question: Circumstances) -> Iterator[_Change]:
+def _possible_changes(question: PolicyQuestion) -> Iterator[_QuestionChange]:
     """What could be milder in the question."""
     if question.risk != "low":
         yield "its risk were low", lambda asked: replace(asked, risk="low", score=(0, 0, 0))
     if question.unclear or not question.arguments.complete:
-        yield "all of it were understood", _understood
+        yield "all of it were understood", _without_doubts
     for label in sorted(question.labels):
         yield f"the session were not marked {label!r}", _without_label(label)
     for effect in sorted(question.effects):
         yield f"it had not the effect {effect!r}", _without_effect(effect)
 
 
-def _fewer_targets(question: Circumstances) -> Iterator[_Change]:
+def _target_removals(question: PolicyQuestion) -> Iterator[_QuestionChange]:
     for target in question.targets if 1 < len(question.targets) <= TARGETS_MAX else ():
         yield f"it left {target.kind.lower()} {target.name} alone", _without_target(target)
 
 
-def _understood(asked: Circumstances) -> Circumstances:
+def _without_doubts(asked: PolicyQuestion) -> PolicyQuestion:
     return replace(asked, unclear=False, arguments=replace(asked.arguments, complete=True))
 
 
-def _without_label(label: str) -> Callable[[Circumstances], Circumstances]:
+def _without_label(label: str) -> Callable[[PolicyQuestion], PolicyQuestion]:
     return lambda asked: replace(asked, labels=asked.labels - {label})
 
 
-def _without_effect(effect: str) -> Callable[[Circumstances], Circumstances]:
+def _without_effect(effect: str) -> Callable[[PolicyQuestion], PolicyQuestion]:
     return lambda asked: replace(asked, effects=asked.effects - {effect})
 
 
-def _without_target(target: Target) -> Callable[[Circumstances], Circumstances]:
+def _without_target(target: Target) -> Callable[[PolicyQuestion], PolicyQuestion]:
     return lambda asked: replace(asked, targets=tuple(one for one in asked.targets if one is not target))

@@ -18,23 +18,43 @@ from typing import Literal, Protocol, get_args
 from aver.errors import BadInput
 from aver.gate.action import Action, Facts
 from aver.gate.decision import Estimate
-from aver.gate.risk.features import Features, Measured, measured_diff
-from aver.gate.risk.kinds import CHANGE_TYPES, kind_features, kind_in, kind_offset, kind_score
-from aver.gate.risk.model import CHANGE, Score, State, change_offset, moved, score
+from aver.gate.risk.features import Features, MeasuredChange, measure_diff
+from aver.gate.risk.model import (
+    CHANGE,
+    CHANGE_TYPES,
+    RiskState,
+    Score,
+    action_offset,
+    build_action_features,
+    change_offset,
+    find_kind,
+    score_action,
+    score_change,
+    update_level,
+)
 
-__all__ = ["MODEL", "OUTCOMES", "History", "Outcome", "estimate", "reasons", "rescored", "updated"]
+__all__ = [
+    "MODEL",
+    "OUTCOMES",
+    "FixHistory",
+    "ActionOutcome",
+    "estimate",
+    "explain_estimate",
+    "estimate_from_features",
+    "learn_outcome",
+]
 
 MODEL = "aver-risk-1"
 """The weights and priors that this program ships. Another set gets another name."""
 
-Outcome = Literal["survived", "reverted", "repaired", "tests_failed", "failed"]
-OUTCOMES: tuple[str, ...] = get_args(Outcome)
+ActionOutcome = Literal["survived", "reverted", "repaired", "tests_failed", "failed"]
+OUTCOMES: tuple[str, ...] = get_args(ActionOutcome)
 """What may become known of an action. That its agent calls it a success is none of them."""
 
 _EFFECTS_OF_A_CHANGE = frozenset({"read", "write"})
 
 
-class History(Protocol):
+class FixHistory(Protocol):
     """What is known of a repository's past."""
 
     def fixes_before(self, paths: Collection[str], now: str) -> int:
@@ -44,65 +64,67 @@ class History(Protocol):
 def estimate(
     action: Action,
     facts: Facts,
-    state: State,
-    history: History | None = None,
+    state: RiskState,
+    history: FixHistory | None = None,
     *,
     effects: Collection[str] | None = None,
     places: Collection[str] = (),
 ) -> Estimate:
     """How likely an action is to fail.
 
-    `effects` are the classes of what it does and `places` those of what it does it to, as `aver.gate.effects` names
+    `effects` are the classes of what it does and `places` those of what it does it to, as `aver.gate.effects.effects` names
     them; None means that nobody knows. Of a change that shows itself they count only if they are more than a change's.
     """
-    own = _measured(action)
+    own = _measure_action(action)
     fixes: list[int] = []
     candidates: list[Mapping[str, float]] = []
-    for change in _changes(own, action, facts):
+    for change in _list_changes(own, action, facts):
         count = 0 if history is None else history.fixes_before(change.sources, facts.now)
         fixes.append(count)
         candidates.append(replace(change.features, fixes=count).to_dict())
-    if not _is_shown_change(action, effects):
-        candidates.append(kind_features(action, facts, effects, places))
-    found = max((rescored(features, state) for features in candidates), key=lambda one: (one.high, one.score))
+    if not _is_all_in_diff(action, effects):
+        candidates.append(build_action_features(action, facts, effects, places))
+    found = max(
+        (estimate_from_features(features, state) for features in candidates), key=lambda one: (one.high, one.score)
+    )
     return replace(found, fixes=tuple(fixes), change=own)
 
 
-def rescored(features: Mapping[str, float], state: State) -> Estimate:
+def estimate_from_features(features: Mapping[str, float], state: RiskState) -> Estimate:
     """The estimate that rests on these features, at a state."""
-    kind = kind_in(features)
+    kind = find_kind(features)
     level = state.level(kind or CHANGE)
-    found: Score = score(Features.from_dict(features), level) if kind is None else kind_score(features, level)
+    found: Score = score_change(Features.from_dict(features), level) if kind is None else score_action(features, level)
     return Estimate(found.p, found.low, found.high, level.observations, f"{MODEL}:{state.digest}", features)
 
 
-def updated(state: State, features: Mapping[str, float], outcome: Outcome) -> State:
+def learn_outcome(state: RiskState, features: Mapping[str, float], outcome: ActionOutcome) -> RiskState:
     """The state after the outcome of an action that was scored by these features."""
     if outcome not in OUTCOMES:
         raise BadInput(f"{outcome!r} is not an outcome", advice=f"use one of {', '.join(OUTCOMES)}")
-    kind = kind_in(features)
-    offset = change_offset(Features.from_dict(features)) if kind is None else kind_offset(features)
-    level = moved(state.level(kind or CHANGE), offset, failed=outcome != "survived")
-    return State({**state.levels, kind or CHANGE: level}, state.learned_until)
+    kind = find_kind(features)
+    offset = change_offset(Features.from_dict(features)) if kind is None else action_offset(features)
+    level = update_level(state.level(kind or CHANGE), offset, failed=outcome != "survived")
+    return RiskState({**state.levels, kind or CHANGE: level}, state.learned_until)
 
 
-def reasons(found: Estimate, state: State) -> tuple[str, ...]:
+def explain_estimate(found: Estimate, state: RiskState) -> tuple[str, ...]:
     """What an estimate rests on, in words."""
     features = found.features
     words = []
     if "added" in features:
-        files = _counted(features["files"], "source file")
-        words.append(f"{_counted(features['added'], 'line')} of code added in {files}")
+        files = _format_count(features["files"], "source file")
+        words.append(f"{_format_count(features['added'], 'line')} of code added in {files}")
         if features["unmeasured"]:
-            words.append(f"{_counted(features['unmeasured'], 'file')} of a kind that was never measured")
+            words.append(f"{_format_count(features['unmeasured'], 'file')} of a kind that was never measured")
         if features["unclear"]:
-            words.append(f"{_counted(features['unclear'], 'part')} of the change could not be judged by its lines")
+            words.append(f"{_format_count(features['unclear'], 'part')} of the change could not be judged by its lines")
         if features["fixes"]:
-            words.append(f"{_counted(features['fixes'], 'recent bug fix', 'recent bug fixes')} to the same files")
+            words.append(f"{_format_count(features['fixes'], 'recent bug fix', 'recent bug fixes')} to the same files")
     elif "unseen" in features:
         words.append("the change itself was not shown")
     if features.get("failures"):
-        words.append(f"{_counted(features['failures'], 'recent failure')} of the same tool")
+        words.append(f"{_format_count(features['failures'], 'recent failure')} of the same tool")
     if not found.observations:
         words.append("no outcomes of this workspace are known yet")
     if state.note:
@@ -110,16 +132,16 @@ def reasons(found: Estimate, state: State) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _changes(own: Measured | None, action: Action, facts: Facts) -> list[Measured]:
+def _list_changes(own: MeasuredChange | None, action: Action, facts: Facts) -> list[MeasuredChange]:
     """The changes to score. What a session has changed concerns its changes, not what it reads and runs."""
     changes = [] if own is None else [own]
     if facts.changed and (own is not None or action.type in CHANGE_TYPES):
-        before = Measured(Features.from_dict(facts.changed), facts.changed_files)
+        before = MeasuredChange(Features.from_dict(facts.changed), facts.changed_files)
         changes.append(before if own is None else own.plus(before))
     return changes
 
 
-def _is_shown_change(action: Action, effects: Collection[str] | None) -> bool:
+def _is_all_in_diff(action: Action, effects: Collection[str] | None) -> bool:
     """Whether the diff says all that the action does."""
     if not action.diff or action.diff.isspace():
         return False
@@ -128,11 +150,11 @@ def _is_shown_change(action: Action, effects: Collection[str] | None) -> bool:
     return _EFFECTS_OF_A_CHANGE.issuperset(effects)
 
 
-def _measured(action: Action) -> Measured | None:
+def _measure_action(action: Action) -> MeasuredChange | None:
     if not action.diff or action.diff.isspace():
         return None
-    return measured_diff(action.diff, workspace=action.workspace)
+    return measure_diff(action.diff, workspace=action.workspace)
 
 
-def _counted(count: float, one: str, many: str = "") -> str:
+def _format_count(count: float, one: str, many: str = "") -> str:
     return f"{count:.0f} {one if count == 1 else many or one + 's'}"

@@ -16,9 +16,20 @@ Whether a line is a comment is told by that line alone. To follow comments over 
 mark inside a string) make all that follow it vanish. So text inside a block counts as code unless it looks like a
 comment itself: that errs on the side of asking.
 
-    >>> found = measured_diff("--- a/x.py\\n+++ b/x.py\\n@@ -1 +1,3 @@\\n-y\\n+# why\\n+if x:\\n+    y()\\n")
+    >>> found = measured_diff("--- a/x.py\n+++ b/x.py\n@@ -1 +1,3 @@\n-y\n+# why\n+if x:\n+    y()\n")
     >>> found.features.to_dict()
     {'added': 2, 'removed': 1, 'branches': 1, 'indentation': 4, 'fixes': 0, 'files': 1, 'unmeasured': 0, 'unclear': 0}
+
+Which files are source code, and what a comment looks like in them.
+
+The model was fitted to source files. Tests and docs stand aside because they seldom break anything; configuration,
+vendored code and files of an unknown kind stand aside because nothing was measured on them, which is not the same:
+whoever decides must know that a change has parts that no number speaks for.
+
+A path is only looked at as text. Nothing here touches the disk.
+
+    >>> kind_of("src/app.py"), kind_of("tests/test_app.py"), kind_of("package.json")
+    ('source', 'test', 'configuration')
 """
 
 from __future__ import annotations
@@ -26,16 +37,30 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import fields
+from functools import lru_cache
+from typing import Literal
 
-from aver.gate.risk.change import FileChange, Hunk, Part
+from aver.fast_dataclass import dataclass
 from aver.gate.risk.diff import read_diff
-from aver.gate.risk.sources import CommentStyle, comment_style, kind_of
-from aver.values import dataclass
+from aver.gate.risk.diff_model import DiffPart, FileChange, Hunk
 
-__all__ = ["COUNT_MAX", "Features", "Measured", "code_lines", "measured", "measured_diff"]
+__all__ = [
+    "COUNT_MAX",
+    "CommentStyle",
+    "Features",
+    "FileKind",
+    "MeasuredChange",
+    "code_lines",
+    "comment_style",
+    "file_kind",
+    "is_source",
+    "measure_diff",
+    "measure_parts",
+]
+
 
 INDENTATION_MAX = 60
-TAB = 4
+TAB_WIDTH = 4
 
 LINE_MAX = 1000
 """Characters of a line of code. What is longer holds more than a line's worth, and lines are what is counted."""
@@ -64,46 +89,46 @@ class Features:
     unclear: int = 0
 
     def to_dict(self) -> dict[str, int]:
-        return {name: getattr(self, name) for name in _NAMES}
+        return {name: getattr(self, name) for name in _FEATURE_NAMES}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, float]) -> Features:
         """From numbers that may come from outside: each is brought within its bounds."""
-        return cls(**{name: _bounded(values.get(name, 0)) for name in _NAMES})
+        return cls(**{name: _clamp_count(values.get(name, 0)) for name in _FEATURE_NAMES})
 
     def plus(self, other: Features) -> Features:
         """Both changes as one. `fixes` belong to the files of both together, and are not known here."""
-        sums = {name: min(getattr(self, name) + getattr(other, name), COUNT_MAX) for name in _NAMES}
+        sums = {name: min(getattr(self, name) + getattr(other, name), COUNT_MAX) for name in _FEATURE_NAMES}
         return Features(**{**sums, "indentation": max(self.indentation, other.indentation), "fixes": 0})
 
 
-_NAMES = tuple(field.name for field in fields(Features))
+_FEATURE_NAMES = tuple(field.name for field in fields(Features))
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredChange:
     """A change's features without `fixes`, and the source files it touches, by all the names they have in it."""
 
     features: Features
     sources: tuple[str, ...]
 
-    def plus(self, other: Measured) -> Measured:
+    def plus(self, other: MeasuredChange) -> MeasuredChange:
         """Both changes as one."""
-        return Measured(self.features.plus(other.features), tuple(dict.fromkeys((*self.sources, *other.sources))))
+        return MeasuredChange(self.features.plus(other.features), tuple(dict.fromkeys((*self.sources, *other.sources))))
 
 
-def measured_diff(diff: str, *, workspace: str = "") -> Measured:
+def measure_diff(diff: str, *, workspace: str = "") -> MeasuredChange:
     """Measure a change that is given as a diff."""
-    return measured(read_diff(diff), workspace=workspace)
+    return measure_parts(read_diff(diff), workspace=workspace)
 
 
-def measured(parts: Iterable[Part], *, workspace: str = "") -> Measured:
+def measure_parts(parts: Iterable[DiffPart], *, workspace: str = "") -> MeasuredChange:
     """Measure a change. Absolute paths are taken to be inside `workspace` only if they are."""
-    tally = _Tally(workspace)
+    tally = _FeatureTally(workspace)
     files = 0
     for part in parts:
         if isinstance(part, Hunk):
-            tally.hunk(part)
+            tally.add_hunk(part)
         elif isinstance(part, FileChange):
             files += 1
             if files > FILES_MAX:
@@ -115,7 +140,7 @@ def measured(parts: Iterable[Part], *, workspace: str = "") -> Measured:
     return tally.result()
 
 
-class _Tally:
+class _FeatureTally:
     def __init__(self, workspace: str) -> None:
         self._inside = workspace.rstrip("/") + "/" if workspace else ""
         self._style: CommentStyle | None = None
@@ -128,37 +153,37 @@ class _Tally:
 
     def file(self, file: FileChange) -> None:
         paths = [path.removeprefix(self._inside) for path in dict.fromkeys((file.old, file.new)) if path is not None]
-        kinds = {kind_of(path) for path in paths}
+        kinds = {file_kind(path) for path in paths}
         self._style = None
         if "source" in kinds:
             self.files += 1
-            self._style = comment_style(next(path for path in paths if kind_of(path) == "source"))
+            self._style = comment_style(next(path for path in paths if file_kind(path) == "source"))
             self._sources.update(dict.fromkeys(paths))
-        if not kinds <= {"source", "test", "docs"} or _is_no_text(file, kinds):
+        if not kinds <= {"source", "test", "docs"} or _is_not_text(file, kinds):
             self.unmeasured += 1
 
-    def hunk(self, hunk: Hunk) -> None:
+    def add_hunk(self, hunk: Hunk) -> None:
         if self._style is not None:
             added = hunk.added()
             self.removed += len(hunk.removed()) if len(added) < len(hunk.lines) else 0
             pending = self._pending.setdefault(self._style, [])
             pending += added
             if len(pending) > PENDING_MAX:
-                self._measure(self._style)
+                self._measure_pending(self._style)
 
-    def _measure(self, style: CommentStyle) -> None:
+    def _measure_pending(self, style: CommentStyle) -> None:
         code = code_lines(self._pending.pop(style), style)
         text = "\n".join(code)
         if len(text) > LINE_MAX and max(map(len, code)) > LINE_MAX:
             text = "\n".join([line[:LINE_MAX] for line in code])
             self.unclear += 1
         self.added += len(code)
-        self.branches += sum([len(find(text)) for find in _BRANCHES])
-        self.indentation = max(self.indentation, _deepest(code))
+        self.branches += sum([len(find(text)) for find in _BRANCH_FINDERS])
+        self.indentation = max(self.indentation, _deepest_indentation(code))
 
-    def result(self) -> Measured:
+    def result(self) -> MeasuredChange:
         for style in tuple(self._pending):
-            self._measure(style)
+            self._measure_pending(style)
         features = Features(
             added=self.added,
             removed=self.removed,
@@ -168,17 +193,17 @@ class _Tally:
             unmeasured=self.unmeasured,
             unclear=self.unclear,
         )
-        return Measured(features, tuple(self._sources))
+        return MeasuredChange(features, tuple(self._sources))
 
 
 _BRANCH_WORDS = ("if", "elif", "for", "while", "except", "catch", "case", "switch", "select")
-_BRANCHES = [
+_BRANCH_FINDERS = [
     # A pattern that begins with letters is searched for several times as fast as one that begins with `\b`.
     *(re.compile(rf"{word}(?<!\w{word})(?!\w)").findall for word in _BRANCH_WORDS),
     re.compile("&&").findall,
     re.compile(r"\|\|").findall,
 ]
-_OTHER_ENDS = re.compile("[\n\r\u2028\u2029]").split
+_SPLIT_AT_LINE_ENDS = re.compile("[\n\r\u2028\u2029]").split
 """What ends a line in Python or JavaScript besides a newline. Otherwise a whole program could be one line of a diff."""
 
 _COMMENTS: Mapping[CommentStyle, tuple[str, re.Pattern[str]]] = {
@@ -198,34 +223,138 @@ def code_lines(lines: list[str], style: CommentStyle) -> list[str]:
     """Those that are neither blank nor comment."""
     text = "".join(lines)
     if "\r" in text or not text.isascii():
-        lines = [part for line in lines for part in _OTHER_ENDS(line)]
+        lines = [part for line in lines for part in _SPLIT_AT_LINE_ENDS(line)]
     firsts, comment = _COMMENTS[style]
     is_comment = comment.match
     return [line for line in lines if (bare := line.strip()) and (bare[0] not in firsts or not is_comment(bare))]
 
 
-def _deepest(code: list[str]) -> int:
+def _deepest_indentation(code: list[str]) -> int:
     """The deepest indentation, in columns. The same few return on many lines, so each is looked at once."""
     deepest = 0
     for space in {line[: len(line) - len(line.lstrip(" \t"))] for line in code}:
-        deepest = max(deepest, len(space) + (TAB - 1) * space.count("\t"))
+        deepest = max(deepest, len(space) + (TAB_WIDTH - 1) * space.count("\t"))
     return min(deepest, INDENTATION_MAX)
 
 
-def _is_no_text(file: FileChange, kinds: Collection[str]) -> bool:
+def _is_not_text(file: FileChange, kinds: Collection[str]) -> bool:
     """Whether the change is one that lines do not show. Pictures and the like in docs and tests are as good as text."""
     if file.binary:
         return not {"test", "docs"}.issuperset(kinds)
-    if not {file.new_mode, file.old_mode} <= _MODES_OF_TEXT:
+    if not {file.new_mode, file.old_mode} <= _TEXT_FILE_MODES:
         return True
     return file.new_mode == "100755" != file.old_mode
 
 
-_MODES_OF_TEXT = frozenset(("", "100644", "100755"))
+_TEXT_FILE_MODES = frozenset(("", "100644", "100755"))
 """Others are of links, of other repositories, or give more rights."""
 
 
-def _bounded(value: float) -> int:
+def _clamp_count(value: float) -> int:
     if not isinstance(value, int | float) or value != value:
         return COUNT_MAX
     return int(max(0, min(value, COUNT_MAX)))
+
+
+FileKind = Literal["source", "test", "docs", "configuration", "vendored", "unknown"]
+
+CommentStyle = Literal["hash", "slash", "dash", "semicolon", "percent", "markup", "hash and slash"]
+"""By what a comment line begins: `#`, `//` or `/*`, `--`, `;`, `%`, `<!--`."""
+
+
+def _word_set(*lines: str) -> frozenset[str]:
+    return frozenset(" ".join(lines).split())
+
+
+_SOURCE_ENDINGS: dict[CommentStyle, frozenset[str]] = {
+    "hash": _word_set(
+        "py pyi pyx pxd pyw rb rake sh bash zsh fish ksh pl pm t r jl nim ex exs tcl cr coffee ps1 psm1 awk",
+        "graphql gql",
+    ),
+    "slash": _word_set(
+        "c h cc cpp cxx c++ hh hpp hxx inl m mm java js jsx mjs cjs ts tsx mts cts go rs swift kt kts scala cs fs fsx",
+        "dart zig v groovy gradle vue svelte astro proto sol cu cuh glsl vert frag hlsl wgsl d css scss sass less styl",
+    ),
+    "dash": _word_set("sql lua hs elm ada adb ads vhd vhdl"),
+    "semicolon": _word_set("lisp cl clj cljs cljc el scm ss rkt asm s"),
+    "percent": _word_set("erl hrl"),
+    "markup": _word_set("html htm xhtml jinja j2 jinja2 erb ejs hbs mustache twig"),
+    "hash and slash": _word_set("php phtml tf hcl nix"),
+}
+_STYLE_BY_ENDING = {ending: style for style, endings in _SOURCE_ENDINGS.items() for ending in endings}
+
+_DOC_ENDINGS = _word_set(
+    "md markdown mdx rst txt adoc asciidoc tex textile org pod rdoc 1 3 5 7 8 pdf png jpg jpeg gif webp ico svg"
+)
+_DOC_NAMES = _word_set(
+    "readme license licence copying notice authors contributors changelog changes history news todo maintainers",
+    "codeowners security contributing code_of_conduct",
+)
+_DOC_TOPS = _word_set("doc docs documentation man")
+
+_TEST_DIRECTORIES = _word_set(
+    "test tests __tests__ __mocks__ __snapshots__ spec specs testdata test-data test_data fixtures e2e cypress"
+)
+_TEST_STEM_ENDINGS = ("_test", "_tests", ".test", ".spec", "_spec", "-test", "-spec", ".e2e", ".cy", ".stories")
+
+_VENDORED_DIRECTORIES = _word_set(
+    "vendor vendored _vendor third_party third-party thirdparty node_modules bower_components site-packages dist"
+)
+_GENERATED_ENDINGS = (
+    *(".min.js", ".min.css", ".bundle.js", ".min.mjs", "_pb2.py", "_pb2.pyi", "_pb2_grpc.py", ".pb.go", ".pb.cc"),
+    *(".pb.h", ".pb.validate.go", "_generated.go", ".generated.ts", ".generated.js", ".g.dart", ".designer.cs"),
+)
+
+_CONFIGURATION_ENDINGS = _word_set(
+    "json json5 jsonc yaml yml toml ini cfg conf config lock xml properties env plist editorconfig mod sum work",
+    "csproj vcxproj sln props targets cmake mk bazel bzl gn gni service desktop rc ipynb csv tsv snap po pot",
+)
+_CONFIGURATION_NAMES = _word_set(
+    "makefile gnumakefile dockerfile containerfile vagrantfile procfile gemfile rakefile justfile jenkinsfile build",
+    "workspace cmakelists.txt requirements.txt constraints.txt setup.cfg manifest.in go.mod go.sum cargo.lock",
+)
+_CONFIGURATION_TOPS = _word_set(".github .circleci .gitlab .vscode .idea .husky .cargo .devcontainer")
+
+
+@lru_cache(maxsize=8192)
+def file_kind(path: str) -> FileKind:
+    """What kind of file a path names, by its directories, name and ending. It is relative to the workspace."""
+    parts = [part for part in path.lower().replace("\\", "/").split("/") if part not in ("", ".")]
+    if not parts or ".." in parts or path.startswith("/") or not path.isprintable():
+        return "unknown"  # Where it would end up depends on the disk, or on whoever applies it.
+    *directories, name = parts
+    stem, dot, ending = name.rpartition(".")
+    if not _VENDORED_DIRECTORIES.isdisjoint(directories) or name.endswith(_GENERATED_ENDINGS):
+        return "vendored"
+    if (
+        name in _CONFIGURATION_NAMES
+        or name.startswith((".", "dockerfile."))
+        or not _CONFIGURATION_TOPS.isdisjoint(directories)
+    ):
+        return "configuration"
+    code = bool(dot) and ending in _STYLE_BY_ENDING
+    if _is_test_path(directories, name, stem if dot else name, code):
+        return "test"
+    if directories and directories[0] in _DOC_TOPS:
+        return "docs"
+    if code:
+        return "source"
+    if ending in _DOC_ENDINGS or (stem if dot else name) in _DOC_NAMES:
+        return "docs"
+    return "configuration" if dot and ending in _CONFIGURATION_ENDINGS else "unknown"
+
+
+def _is_test_path(directories: list[str], name: str, stem: str, code: bool) -> bool:
+    if not _TEST_DIRECTORIES.isdisjoint(directories):
+        return True
+    return code and (name == "conftest.py" or stem.startswith("test_") or stem.endswith(_TEST_STEM_ENDINGS))
+
+
+def is_source(path: str) -> bool:
+    return file_kind(path) == "source"
+
+
+@lru_cache(maxsize=1024)
+def comment_style(path: str) -> CommentStyle:
+    """How comments are written in a source file."""
+    return _STYLE_BY_ENDING.get(path.rpartition(".")[2].lower(), "slash")

@@ -23,25 +23,25 @@ from typing import Any
 
 import orjson
 
-from aver.capsule.canonical import plain_bytes
-from aver.capsule.reading import read_json
+from aver.capsule.canonical import canonical_json
+from aver.capsule.json_reader import read_json
+from aver.config import ensure_home, home_dir, replace_file
 from aver.errors import AverError, BadInput, Refused, Unavailable
-from aver.gate.risk.model import PRIORS, Level, State
-from aver.home import ensure_home, home_dir, replace_file
-from aver.keys.files import read_public
-from aver.ledger.lock import WriteLock
+from aver.gate.risk.model import PRIORS, RiskLevel, RiskState
+from aver.keys.private_files import read_public_file
+from aver.ledger.stores.sqlite.write_lock import WriteLock
 
 __all__ = [
     "TIME_MAX",
-    "change_state",
+    "update_state",
     "load_state",
     "read_document",
-    "read_path",
-    "root_of",
+    "decode_path",
+    "find_workspace_root",
     "state_from_dict",
     "state_path",
     "write_document",
-    "written_path",
+    "encode_path",
 ]
 
 DIRECTORY = "risk"
@@ -60,17 +60,19 @@ PARENTS_MAX = 256
 """Directories above a workspace that are looked at for a repository."""
 
 
-def load_state(workspace: str | Path, home: Path | None = None) -> State:
+def load_state(workspace: str | Path, home: Path | None = None) -> RiskState:
     """A workspace's state. The shipped prior if nothing was learned; with a `note` if what is stored was refused."""
     path = state_path(workspace, home)
     try:
         document = read_document(path, FORMAT, VERSION, workspace, limit=STATE_MAX)
-        return State() if document is None else state_from_dict(document)
+        return RiskState() if document is None else state_from_dict(document)
     except AverError as error:
-        return State(note=f"what was learned here is not used: {error.message}; the shipped prior is")
+        return RiskState(note=f"what was learned here is not used: {error.message}; the shipped prior is")
 
 
-def change_state(workspace: str | Path, change: Callable[[State], State], home: Path | None = None) -> State:
+def update_state(
+    workspace: str | Path, change: Callable[[RiskState], RiskState], home: Path | None = None
+) -> RiskState:
     """Put what `change` makes of the stored state in its place. A refused one is replaced: learning begins anew."""
     path = state_path(workspace, ensure_home(home))
     _make_directory(path.parent)
@@ -79,17 +81,17 @@ def change_state(workspace: str | Path, change: Callable[[State], State], home: 
         with lock.held():
             state = change(load_state(workspace, home))
             write_document(path, FORMAT, VERSION, workspace, state.to_dict())
-            return State(state.levels, state.learned_until)
+            return RiskState(state.levels, state.learned_until)
     finally:
         lock.close()
 
 
 def state_path(workspace: str | Path, home: Path | None = None) -> Path:
     """Where a workspace's state lies, whether or not it is there."""
-    return (home or home_dir()) / DIRECTORY / f"{_digest_of(workspace)[:32]}.json"
+    return (home or home_dir()) / DIRECTORY / f"{_workspace_digest(workspace)[:32]}.json"
 
 
-def root_of(workspace: str | Path) -> Path:
+def find_workspace_root(workspace: str | Path) -> Path:
     """The nearest directory at or above a workspace that has a `.git`; itself if none has."""
     start = Path(os.path.realpath(workspace))
     for directory in (start, *start.parents[:PARENTS_MAX]):
@@ -100,7 +102,7 @@ def root_of(workspace: str | Path) -> Path:
 
 def read_document(path: Path, form: str, version: int, workspace: str | Path, *, limit: int) -> dict[str, Any] | None:
     """What `write_document` has put there, checked; None if nothing is there."""
-    raw = read_public(path, limit=limit)
+    raw = read_public_file(path, limit=limit)
     if raw is None:
         return None
     document = read_json(raw)
@@ -109,7 +111,7 @@ def read_document(path: Path, form: str, version: int, workspace: str | Path, *,
     claimed = document.pop("sha256")
     if (document["format"], document["version"]) != (form, version) or type(document["version"]) is not int:
         raise BadInput(f"{path} is of another version")
-    if document["workspace"] != _digest_of(workspace):
+    if document["workspace"] != _workspace_digest(workspace):
         raise BadInput(f"{path} belongs to another workspace")
     if claimed != _checksum(document):
         raise BadInput(f"{path} does not have its checksum")
@@ -121,22 +123,22 @@ def read_document(path: Path, form: str, version: int, workspace: str | Path, *,
 def write_document(path: Path, form: str, version: int, workspace: str | Path, state: dict[str, Any]) -> None:
     """Put a document at `path` all at once."""
     _make_directory(path.parent)
-    document = {"format": form, "version": version, "workspace": _digest_of(workspace), "state": state}
+    document = {"format": form, "version": version, "workspace": _workspace_digest(workspace), "state": state}
     document["sha256"] = _checksum(document)
     replace_file(path, orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS) + b"\n")
 
 
-def written_path(path: str) -> str:
+def encode_path(path: str) -> str:
     """Any path, whatever its bytes, as a text that JSON takes."""
     return os.fsencode(path).decode("latin-1")
 
 
-def read_path(text: str) -> str:
+def decode_path(text: str) -> str:
     """What `written_path` was given."""
     return os.fsdecode(text.encode("latin-1", "replace"))
 
 
-def state_from_dict(document: Any) -> State:
+def state_from_dict(document: Any) -> RiskState:
     """The state that `State.to_dict` wrote; `Refused` if no learning leads to it."""
     is_object = isinstance(document, dict) and document.keys() == {"levels", "learned_until"}
     if not is_object or not isinstance(document["levels"], dict):
@@ -145,22 +147,22 @@ def state_from_dict(document: Any) -> State:
     for kind, numbers in document["levels"].items():
         if kind not in PRIORS or not isinstance(numbers, dict) or numbers.keys() != {"b", "v", "observations"}:
             raise Refused("STATE_INVALID", "it has a level that no state has")
-        level = Level(numbers["b"], numbers["v"], numbers["observations"])
+        level = RiskLevel(numbers["b"], numbers["v"], numbers["observations"])
         if not level.is_sound() or level.observations == 0:
             raise Refused("STATE_INVALID", "it has numbers that no learning leads to")
         levels[kind] = level
     until = document["learned_until"]
     if type(until) is not int or not 0 <= until <= TIME_MAX:
         raise Refused("STATE_INVALID", "it has a time that is none")
-    return State(levels, until)
+    return RiskState(levels, until)
 
 
-def _digest_of(workspace: str | Path) -> str:
-    return hashlib.sha256(os.fsencode(root_of(workspace))).hexdigest()
+def _workspace_digest(workspace: str | Path) -> str:
+    return hashlib.sha256(os.fsencode(find_workspace_root(workspace))).hexdigest()
 
 
 def _checksum(document: dict[str, Any]) -> str:
-    return hashlib.sha256(plain_bytes(document)).hexdigest()
+    return hashlib.sha256(canonical_json(document)).hexdigest()
 
 
 def _make_directory(directory: Path) -> None:

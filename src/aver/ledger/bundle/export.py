@@ -20,35 +20,35 @@ from typing import Any, BinaryIO
 
 import orjson
 
+from aver.capsule.aver_block import check_chain_name, split_chain_name
 from aver.capsule.blobs import blob_references
-from aver.capsule.block import check_chain_name, split_chain_name
-from aver.capsule.reading import Unreadable
+from aver.capsule.json_reader import Unreadable
 from aver.capsule.sealed import SEAL_KEYS, Sealed, content_hash
+from aver.config import open_replacement, replace_file, sync_directory, temporary_prefix
 from aver.errors import AverError, BadInput, IntegrityError, NotFound, Unavailable
-from aver.home import replace_file, replacing, sync_directory, temporary_prefix
+from aver.fast_dataclass import dataclass
 from aver.keys import LEDGER, PublicKey, SeedSigner
-from aver.ledger.bundle.layout import BLOBS, INDEX, META, SUFFIX, Index, read_index
+from aver.ledger.bundle.layout import BLOBS, INDEX, META, SUFFIX, BundleIndex, read_index
 from aver.ledger.ledger import Ledger
-from aver.ledger.memory import META_CHAIN
-from aver.ledger.rows import ChainRow
-from aver.values import dataclass
+from aver.ledger.seen_heads import META_CHAIN
+from aver.ledger.stores.rows import ChainRow
 
-__all__ = ["Exported", "export_bundle"]
+__all__ = ["ExportResult", "export_bundle"]
 
 TITLE_MAX = 90
 """Characters of a chain's title."""
 
-TITLE_LOOK = 4096
+TITLE_SCAN_MAX = 4096
 """Characters of a request that are looked at for a title."""
 
 _E_MAIL = re.compile(r"[\w.%+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}")
 _HOME = re.compile(r"(?:/home|/Users|[A-Za-z]:\\Users)[/\\][^/\\\s]+")
 _DIGEST = re.compile(r"[0-9a-f]{64}").fullmatch
-_REFERENCE = b'"blob":{'
+_BLOB_REFERENCE = b'"blob":{'
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
+class ExportResult:
     """What an export wrote. `fingerprint` is of the key that seals this ledger now; empty where there is none."""
 
     path: Path
@@ -59,7 +59,7 @@ class Exported:
 
 
 @dataclass(slots=True)
-class _Chain:
+class _ExportedChain:
     """What is learned about a chain while it is written."""
 
     genesis_hash: str | None = None
@@ -79,9 +79,9 @@ class _Chain:
             self.signers.add(record.signed_by)
         self.all_hashes_ok = self.all_hashes_ok and content_hash(record.canonical) == record.hash
         if not self.title:
-            self.title = _title(record)
-        if _REFERENCE in record.canonical:
-            self.blobs.update(_blobs_of(record))
+            self.title = _read_title(record)
+        if _BLOB_REFERENCE in record.canonical:
+            self.blobs.update(_blob_digests(record))
 
 
 def export_bundle(
@@ -91,19 +91,19 @@ def export_bundle(
     chains: Iterable[str] | None = None,
     with_meta: bool = False,
     blobs: bool = True,
-) -> Exported:
+) -> ExportResult:
     """Write chains as a bundle into the directory `out`, which is new, empty, or an earlier bundle of this ledger.
 
     Without `chains` it is the whole ledger, with its meta chain. Some chains only come without it, unless `with_meta`.
     """
-    rows = _chosen(ledger, chains, with_meta)
+    rows = _select_chains(ledger, chains, with_meta)
     for row in rows:
         check_chain_name(row.name)  # Before it becomes the name of a file: whoever can write the ledger's could set it.
     out = Path(out)
-    before = _made_ready(out, ledger)
+    before = _prepare_directory(out, ledger)
     files = {META if row.name == META_CHAIN else f"{row.name}{SUFFIX}": row for row in rows}
     old = set() if before is None else {*(claim.file for claim in before.chains), META, *before.files}
-    _write_index(out, _unfinished(ledger, [*files, *old]))
+    _write_index(out, _unfinished_index(ledger, [*files, *old]))
     summaries, meta, signers, digests = [], None, set(), set()
     for name, row in files.items():
         learned = _write_chain(ledger, row, out / name)
@@ -112,7 +112,7 @@ def export_bundle(
         if row.name == META_CHAIN:
             meta = {"length": row.count, "head_hash": row.head, "all_hashes_ok": learned.all_hashes_ok}
         else:
-            summaries.append(_summary(row, learned))
+            summaries.append(_build_summary(row, learned))
     written = _write_blobs(ledger, out, digests) if blobs else set()
     _remove_stale(out, old - files.keys(), {*files, *old}, written)
     summaries.sort(key=lambda summary: (summary["ended_at"] or "", summary["length"]), reverse=True)
@@ -121,10 +121,10 @@ def export_bundle(
     _write_index(
         out,
         {
-            "generated_at": _seconds(),
+            "generated_at": _current_time(),
             "public_key": "" if key is None else key.ed25519,
             "fingerprint": "" if key is None else key.fingerprint,
-            **_keys(ledger, key, signers),
+            **_public_keys(ledger, key, signers),
             "chain_count": len(summaries),
             "capsule_count": capsules,
             "meta": meta,
@@ -135,10 +135,10 @@ def export_bundle(
             "blobs": len(written) if blobs else None,
         },
     )
-    return Exported(out, len(summaries), capsules, len(written), "" if key is None else key.fingerprint)
+    return ExportResult(out, len(summaries), capsules, len(written), "" if key is None else key.fingerprint)
 
 
-def _chosen(ledger: Ledger, chains: Iterable[str] | None, with_meta: bool) -> list[ChainRow]:
+def _select_chains(ledger: Ledger, chains: Iterable[str] | None, with_meta: bool) -> list[ChainRow]:
     rows = {row.name: row for row in ledger.store.chains(ledger.tenant) if row.count}
     if chains is None:
         return list(rows.values())
@@ -151,7 +151,7 @@ def _chosen(ledger: Ledger, chains: Iterable[str] | None, with_meta: bool) -> li
     return [rows[name] for name in names]
 
 
-def _made_ready(out: Path, ledger: Ledger) -> Index | None:
+def _prepare_directory(out: Path, ledger: Ledger) -> BundleIndex | None:
     """Make the directory, or see that it may be written to. Returns the index of a bundle to be replaced."""
     try:
         out.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -173,10 +173,10 @@ def _made_ready(out: Path, ledger: Ledger) -> Index | None:
     return index
 
 
-def _write_chain(ledger: Ledger, row: ChainRow, path: Path) -> _Chain:
+def _write_chain(ledger: Ledger, row: ChainRow, path: Path) -> _ExportedChain:
     """One line of JSON: the capsules, then what was learned from them."""
-    learned = _Chain()
-    with replacing(path) as file:
+    learned = _ExportedChain()
+    with open_replacement(path) as file:
         file.write(b'{"capsules":[')
         for number, record in enumerate(ledger.read(row.name, 0, row.count)):
             learned.take(record)
@@ -190,7 +190,7 @@ def _write_chain(ledger: Ledger, row: ChainRow, path: Path) -> _Chain:
                 "all_hashes_ok": learned.all_hashes_ok,
             }
         else:
-            rest = {**_summary(row, learned), "db_path": ""}
+            rest = {**_build_summary(row, learned), "db_path": ""}
         file.write(b"]," + orjson.dumps(rest)[1:] + b"\n")
     return learned
 
@@ -208,7 +208,7 @@ def _write_capsule(file: BinaryIO, row: ChainRow, record: Sealed) -> None:
     file.write(orjson.dumps({**{key: getattr(record, key) for key in SEAL_KEYS}, "canonical": canonical}))
 
 
-def _summary(row: ChainRow, learned: _Chain) -> dict[str, Any]:
+def _build_summary(row: ChainRow, learned: _ExportedChain) -> dict[str, Any]:
     """Count and head are those that the ledger goes by, so that a chain that lost records does not hide it."""
     summary = {
         "id": row.name,
@@ -225,18 +225,18 @@ def _summary(row: ChainRow, learned: _Chain) -> dict[str, Any]:
     return {**summary, "origin": row.origin or row.name} if row.frozen else summary
 
 
-def _title(record: Sealed) -> str:
+def _read_title(record: Sealed) -> str:
     """The first line of a request, without the addresses and home directories that may stand in it."""
     try:
         request = record.to_dict()["trigger"]["request"]
-        text = request[:TITLE_LOOK].strip()
+        text = request[:TITLE_SCAN_MAX].strip()
     except (AverError, AttributeError, KeyError, TypeError):
         return ""
     line = text.splitlines()[0] if text else ""
     return _HOME.sub("~", _E_MAIL.sub("[e-mail]", line)).encode("utf-8", "replace").decode()[:TITLE_MAX]
 
 
-def _blobs_of(record: Sealed) -> Iterable[str]:
+def _blob_digests(record: Sealed) -> Iterable[str]:
     try:
         return [digest for digest, _ in blob_references(record.to_dict())]
     except AverError:
@@ -271,10 +271,10 @@ def _remove_stale(out: Path, stale: set[str], files: set[str], blobs: set[str]) 
         raise Unavailable(f"cannot remove what an earlier export left in {out}: {error.strerror}") from error
 
 
-def _unfinished(ledger: Ledger, files: Iterable[str]) -> dict[str, Any]:
+def _unfinished_index(ledger: Ledger, files: Iterable[str]) -> dict[str, Any]:
     return {
         "unfinished": True,
-        "generated_at": _seconds(),
+        "generated_at": _current_time(),
         "ledger": ledger.id,
         "tenant": ledger.tenant,
         "files": sorted(set(files)),
@@ -294,7 +294,7 @@ def _sealing_key(ledger: Ledger) -> PublicKey | None:
     return None if active is None else active.key
 
 
-def _keys(ledger: Ledger, own: PublicKey | None, signers: set[str]) -> dict[str, dict[str, str]]:
+def _public_keys(ledger: Ledger, own: PublicKey | None, signers: set[str]) -> dict[str, dict[str, str]]:
     """The public keys with which these records can be verified, by fingerprint."""
     ring = ledger.keys.ring()
     found = {key.fingerprint: key for name in sorted(signers) for key in ring.lookup(name)}
@@ -306,5 +306,5 @@ def _keys(ledger: Ledger, own: PublicKey | None, signers: set[str]) -> dict[str,
     }
 
 
-def _seconds() -> str:
+def _current_time() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")

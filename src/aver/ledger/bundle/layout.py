@@ -25,13 +25,23 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from aver.capsule.reading import ELEMENT_MAX, Unreadable, read_elements, read_json
+from aver.capsule.json_reader import ELEMENT_MAX, Unreadable, read_elements, read_json
 from aver.capsule.sealed import SEAL_KEYS, Sealed
 from aver.errors import BadInput, NotFound
-from aver.ledger.outside import check_file_name, chunks_of, open_inside, with_plausible_seal
-from aver.values import dataclass
+from aver.fast_dataclass import dataclass
+from aver.ledger.foreign.seal_checks import check_file_name, check_seal_fields, open_inside, read_chunks
 
-__all__ = ["BLOBS", "INDEX", "META", "SUFFIX", "Claim", "Index", "bundle_directory", "capsules_in", "read_index"]
+__all__ = [
+    "BLOBS",
+    "INDEX",
+    "META",
+    "SUFFIX",
+    "ChainClaim",
+    "BundleIndex",
+    "bundle_directory",
+    "read_chain_file",
+    "read_index",
+]
 
 INDEX = "index.json"
 META = "meta.json"
@@ -43,7 +53,7 @@ INDEX_MAX = ELEMENT_MAX
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class ChainClaim:
     """What an index, or a chain's file, says about a chain. None where it says nothing."""
 
     id: str
@@ -66,11 +76,11 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Index:
+class BundleIndex:
     """An index as far as it matters for verification."""
 
-    chains: tuple[Claim, ...]
-    meta: Claim | None = None
+    chains: tuple[ChainClaim, ...]
+    meta: ChainClaim | None = None
     chain_count: int | None = None
     capsule_count: int | None = None
     ledger: str | None = None
@@ -89,13 +99,13 @@ def bundle_directory(path: Path) -> Path:
     return directory
 
 
-def read_index(directory: Path) -> Index:
+def read_index(directory: Path) -> BundleIndex:
     """Read and check an index; `Unreadable` if it is none."""
     with open_inside(directory, INDEX) as file:
         data = read_json(file.read(INDEX_MAX + 1))
     if not isinstance(data, dict) or not isinstance(data.get("chains"), list):
         raise Unreadable("an index is an object that lists chains")
-    chains = tuple(_claim(summary, f"chains[{at}]") for at, summary in enumerate(data["chains"]))
+    chains = tuple(_parse_claim(summary, f"chains[{at}]") for at, summary in enumerate(data["chains"]))
     ids = [claim.id for claim in chains]
     for reserved in ("index", "meta"):
         if reserved in ids:
@@ -105,40 +115,42 @@ def read_index(directory: Path) -> Index:
     if len({claim.name for claim in chains}) != len(chains):
         raise Unreadable("two chains have the same name")
     meta = data.get("meta")
-    return Index(
+    return BundleIndex(
         chains=chains,
-        meta=None if meta is None else _claim({**_object(meta, "meta"), "id": "meta", "origin": None}, "meta"),
-        chain_count=_count(data.get("chain_count"), "chain_count"),
-        capsule_count=_count(data.get("capsule_count"), "capsule_count"),
-        ledger=_text(data.get("ledger"), "ledger"),
-        tenant=_text(data.get("tenant"), "tenant"),
+        meta=None
+        if meta is None
+        else _parse_claim({**_require_object(meta, "meta"), "id": "meta", "origin": None}, "meta"),
+        chain_count=_require_count(data.get("chain_count"), "chain_count"),
+        capsule_count=_require_count(data.get("capsule_count"), "capsule_count"),
+        ledger=_require_text(data.get("ledger"), "ledger"),
+        tenant=_require_text(data.get("tenant"), "tenant"),
         part=data.get("part") is True,
         blobs_left_out="blobs" in data and data["blobs"] is None,
         unfinished=data.get("unfinished") is True,
-        files=tuple(check_file_name(name) for name in _list(data.get("files", []), "files")),
+        files=tuple(check_file_name(name) for name in _require_list(data.get("files", []), "files")),
     )
 
 
-def capsules_in(file: BinaryIO) -> Iterator[Sealed | BadInput | Claim]:
+def read_chain_file(file: BinaryIO) -> Iterator[Sealed | BadInput | ChainClaim]:
     """The records of a chain's file, streamed, then what the file claims about itself.
 
     A record that cannot be read stands in its place as the reason. Where the file itself breaks off, the last thing
     given is the reason, and there is no claim.
     """
     try:
-        for text, value in read_elements(chunks_of(file), "capsules"):
+        for text, value in read_elements(read_chunks(file), "capsules"):
             if text:
                 try:
-                    yield _sealed(value)
+                    yield _parse_sealed(value)
                 except BadInput as error:
                     yield error
             else:
-                yield _claim({"id": "", **value}, "the chain's summary", own=True)
+                yield _parse_claim({"id": "", **value}, "the chain's summary", own=True)
     except BadInput as error:
         yield error
 
 
-def _sealed(entry: Any) -> Sealed:
+def _parse_sealed(entry: Any) -> Sealed:
     if not isinstance(entry, dict) or not isinstance(entry.get("canonical"), str):
         raise Unreadable("a capsule in a bundle is an object with its seal and `canonical`")
     seal = [entry.get(key) for key in SEAL_KEYS]
@@ -148,44 +160,44 @@ def _sealed(entry: Any) -> Sealed:
         canonical = entry["canonical"].encode("utf-8")
     except UnicodeEncodeError:
         raise Unreadable("`canonical` holds a lone surrogate, which no bytes stand for") from None
-    return with_plausible_seal(Sealed(canonical, *(value or "" for value in seal)))
+    return check_seal_fields(Sealed(canonical, *(value or "" for value in seal)))
 
 
-def _claim(summary: Any, where: str, *, own: bool = False) -> Claim:
-    summary = _object(summary, where)
+def _parse_claim(summary: Any, where: str, *, own: bool = False) -> ChainClaim:
+    summary = _require_object(summary, where)
     chain_id = summary.get("id")
     if not (own and chain_id == ""):
         check_file_name(chain_id)
         check_file_name(f"{chain_id}{SUFFIX}")
-    return Claim(
+    return ChainClaim(
         id=chain_id,
-        tool=_text(summary.get("tool"), f"{where}.tool") or "",
-        length=_count(summary.get("length"), f"{where}.length"),
-        head_hash=_text(summary.get("head_hash"), f"{where}.head_hash"),
-        genesis_hash=_text(summary.get("genesis_hash"), f"{where}.genesis_hash"),
-        origin=_text(summary.get("origin"), f"{where}.origin"),
+        tool=_require_text(summary.get("tool"), f"{where}.tool") or "",
+        length=_require_count(summary.get("length"), f"{where}.length"),
+        head_hash=_require_text(summary.get("head_hash"), f"{where}.head_hash"),
+        genesis_hash=_require_text(summary.get("genesis_hash"), f"{where}.genesis_hash"),
+        origin=_require_text(summary.get("origin"), f"{where}.origin"),
     )
 
 
-def _object(value: Any, where: str) -> dict[str, Any]:
+def _require_object(value: Any, where: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise Unreadable(f"{where} must be an object")
     return value
 
 
-def _list(value: Any, where: str) -> list[Any]:
+def _require_list(value: Any, where: str) -> list[Any]:
     if not isinstance(value, list):
         raise Unreadable(f"{where} must be a list")
     return value
 
 
-def _count(value: Any, where: str) -> int | None:
+def _require_count(value: Any, where: str) -> int | None:
     if value is not None and (type(value) is not int or value < 0):
         raise Unreadable(f"{where} must be a number of things")
     return value
 
 
-def _text(value: Any, where: str) -> str | None:
+def _require_text(value: Any, where: str) -> str | None:
     if value is not None and not (isinstance(value, str) and value.isprintable() and len(value) <= 256):
         raise Unreadable(f"{where} must be a short text")
     return value

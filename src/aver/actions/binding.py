@@ -1,0 +1,167 @@
+"""The gate and the run: asking before an action, and holding an action to what was gated afterwards.
+
+An action is what was gated if
+
+* its type is that of the gated action;
+* its instruction is the gated action's description, where that has one;
+* its input is the gated action's arguments, where that has some;
+* the change that was made is the gated diff, where both are known;
+* the files in its metadata (`files_affected`) are the gated action's, where both are known.
+
+Where none of the last four could be compared, nothing but its type ties it to what was gated: then nobody can say that
+policy was enforced.
+
+The gate's record has the hashes of both, of what was judged: also where secrets were masked in it, or a long text moved
+into a blob. A decision is good for one action: the first that names it is sealed under a key which the ledger gives out
+once, to whatever run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from aver.actions.action import AgentAction, text_hash
+from aver.actions.run_capsules import GateReference
+from aver.capsule.aver_block import read_kind
+from aver.capsule.sealed import Sealed
+from aver.errors import BadInput
+
+__all__ = [
+    "ALLOWING_DECISIONS",
+    "RecordedDecision",
+    "read_decision",
+    "find_mismatch",
+    "can_compare",
+    "build_gate_reference",
+    "decision_use_key",
+    "apply_decision",
+]
+
+DECISION_KIND = "gate.decision"
+"""The kind of a decision's record."""
+
+ALLOWING_DECISIONS = frozenset({"pass", "human_approved"})
+"""Decisions after which an action may be done."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedDecision:
+    """What a gate's record says, as far as actions are held to it."""
+
+    record: str
+    """The hash of its capsule."""
+    record_id: str
+    gate_id: str
+    decision: str
+    digest: str
+    score: float | None
+    action: Mapping[str, Any]
+    instruction_hash: str | None
+    """Of the description that was judged, and of the arguments; None where there were none."""
+    input_hash: str | None
+
+    @property
+    def allows(self) -> bool:
+        return self.decision in ALLOWING_DECISIONS
+
+
+def read_decision(record: Sealed, content: Mapping[str, Any] | None = None) -> RecordedDecision:
+    """Read a decision's record; `BadInput` where it is none."""
+    content = record.to_dict() if content is None else content
+    if read_kind(content) != DECISION_KIND:
+        raise BadInput("the record is not that of a gate's decision")
+    try:
+        result = content["outcome"]["result"]
+        action = result["action"]
+        found = RecordedDecision(
+            record=record.hash,
+            record_id=content["id"],
+            gate_id=result["gate_id"],
+            decision=result["decision"],
+            digest=result["digest"],
+            score=result["score"],
+            action=action,
+            instruction_hash=result["instruction_sha256"],
+            input_hash=result["input_sha256"],
+        )
+    except (KeyError, TypeError):
+        raise BadInput("the record of a gate's decision is not whole") from None
+    texts = (found.gate_id, found.decision, found.digest)
+    if not isinstance(action, dict) or not all(isinstance(text, str) for text in texts):
+        raise BadInput("the record of a gate's decision is not well formed")
+    return found
+
+
+def decision_use_key(gate_id: str) -> str:
+    """The idempotency key of the one action that uses a decision."""
+    return f"gate-use:{gate_id}"
+
+
+def build_gate_reference(decided: RecordedDecision, diff_text: str | None) -> GateReference:
+    """What an action's capsule says of the decision it was done under."""
+    diff = None if diff_text is None else text_hash(diff_text)
+    return GateReference(decided.gate_id, decided.record, decided.digest, decided.decision, diff)
+
+
+def find_mismatch(action: AgentAction, mark: GateReference, decided: RecordedDecision) -> str | None:
+    """In what an action is not the one that was gated; None where nothing tells them apart."""
+    gated = decided.action
+    if (mark.gate_id, mark.digest) != (decided.gate_id, decided.digest):
+        return "the decision it names is about something else"
+    if (action.gate_decision, mark.decision) != (decided.decision, decided.decision):
+        return f"it says that the gate decided {action.gate_decision}; the gate's record says {decided.decision}"
+    if action.gate_score != decided.score:
+        return "it says another score than the gate's record"
+    if action.action_type != gated.get("type"):
+        return f"it is a {action.action_type}; what was gated is a {str(gated.get('type'))[:40]}"
+    diff = gated.get("diff_sha256")
+    if mark.diff_sha256 is not None and diff is not None and mark.diff_sha256 != diff:
+        return "the change that was made is not the one that was gated"
+    if decided.instruction_hash not in (None, action.instruction_hash):
+        return "its instruction is not what was gated"
+    if decided.input_hash not in (None, action.input_hash):
+        return "its input is not what was gated"
+    files = _claimed_and_gated_files(action, decided)
+    if files is not None and files[0] != files[1]:
+        return "the files that it says it affects are not those that were gated"
+    return None
+
+
+def can_compare(action: AgentAction, mark: GateReference, decided: RecordedDecision) -> bool:
+    """Whether there was anything by which to tell an action from another of its type."""
+    if decided.instruction_hash is not None or decided.input_hash is not None:
+        return True
+    is_shown = None not in (mark.diff_sha256, decided.action.get("diff_sha256"))
+    return is_shown or _claimed_and_gated_files(action, decided) is not None
+
+
+def _claimed_and_gated_files(action: AgentAction, decided: RecordedDecision) -> tuple[Any, Any] | None:
+    """The files that an action says it affects, and those that were gated; None where either says nothing."""
+    said, gated = (action.metadata or {}).get("files_affected"), decided.action.get("files")
+    return (said, gated) if said and gated else None
+
+
+def apply_decision(
+    action: AgentAction, mark: GateReference | None, decided: RecordedDecision | None, *, is_first_use: bool
+) -> AgentAction:
+    """The action with what its gate decided, and with the verdict that is true of it.
+
+    `BadInput` where it says already that the gate decided something else, or claims a verdict that nothing bears out.
+    """
+    enforced = False
+    if mark is not None and decided is not None:
+        if action.gate_decision not in (None, decided.decision) or action.gate_score not in (None, decided.score):
+            words = f"the gate decided {decided.decision}, not {action.gate_decision}, or with another score"
+            raise BadInput(words, advice="leave gate_decision and gate_score out: gate_id tells them")
+        action = replace(action, gate_decision=decided.decision, gate_score=decided.score)
+        is_same = can_compare(action, mark, decided) and find_mismatch(action, mark, decided) is None
+        enforced = decided.allows and is_first_use and is_same
+    claimed = action.policy_verdict
+    if claimed == "FULLY_VERIFIED" or (claimed == "POLICY_ENFORCED" and not enforced):
+        raise BadInput(
+            f"policy_verdict {claimed} is not borne out for {action.action_id}",
+            advice="leave it out: it follows from the gate's decision",
+        )
+    return replace(action, policy_verdict="POLICY_ENFORCED") if enforced and claimed is None else action

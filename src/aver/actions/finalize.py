@@ -1,0 +1,238 @@
+"""The end of a run: its seal in the ledger, its six files, and `run.cap`.
+
+The seal comes first; everything else can be written again from the ledger, and is, when a run is opened whose files are
+not all there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from aver.actions.archive import pack
+from aver.actions.encodings import capsule_line, encode_action
+from aver.actions.proofs.proof import PROOF_TYPE, build_statement
+from aver.actions.run_capsules import (
+    ACTION_KIND,
+    RunSeal,
+    build_seal_capsule,
+    compute_run_verdict,
+    gate_chain,
+    read_run_seal,
+)
+from aver.actions.run_directory import ActionsFile
+from aver.actions.run_files import (
+    ACTIONS_FILE,
+    CAP_FILE,
+    CAPSULES_FILE,
+    COMMITMENTS_FILE,
+    HEAD_FILE,
+    HEAD_PURPOSE,
+    LISTED_MEMBERS,
+    MANIFEST_FILE,
+    MEMBERS,
+    PROOF_FILE,
+    SMALL_FILE_MAX,
+    FileDigest,
+    Manifest,
+    commitments_document,
+    head_content,
+    proof_document,
+)
+from aver.actions.run_state import RecordedRun
+from aver.capsule.json_document import dump_document
+from aver.capsule.json_reader import read_json
+from aver.capsule.sealed import Sealed
+from aver.capsule.signing import hold_signer
+from aver.config import open_replacement, replace_file
+from aver.errors import AverError, BadInput, HeadMoved, IntegrityError, Refused, Unavailable
+from aver.keys import SeedSigner, Statement, sign_statement
+from aver.ledger import Ledger
+from aver.ledger.foreign.seal_checks import open_inside, read_chunks
+
+__all__ = ["sync_actions_file", "finalize_run", "has_missing_files", "pack_run", "write_run_files"]
+
+TRIES = 100
+"""How often a seal is put anew where another writer of the same run came first."""
+
+
+def finalize_run(ledger: Ledger, run: RecordedRun, directory: Path, *, agent: str, prove: bool) -> dict[str, Any]:
+    """Seal a run, write its files, verify them, and say what came of it."""
+    from aver.actions.verify import verify_directory
+
+    seal_run(ledger, run, agent=agent, prove=prove)
+    write_run_files(ledger, run, directory)
+    verdict = verify_directory(directory, ledger)
+    seal = _read_seal(run)
+    told = {
+        "run_id": seal.run_id,
+        "num_actions": seal.num_actions,
+        "final_receipt_hash": seal.final_receipt_hash,
+        "output_dir": str(directory),
+        "cap_path": str(directory / CAP_FILE),
+        "policy_verdict": seal.policy_verdict,
+        "verified": verdict.status in ("verified", "qualified"),
+        "verdict": verdict.status,
+    }
+    if not prove:
+        return {"status": "recorded", **told}
+    return {
+        "status": "proved",
+        **told,
+        "capsule": None if run.seal_record is None else run.seal_record.to_sealed_dict(),
+        "capsule_path": str(directory / CAPSULES_FILE),
+        "proof_path": str(directory / PROOF_FILE),
+        "actions_path": str(directory / ACTIONS_FILE),
+        "proof_type": PROOF_TYPE,
+    }
+
+
+def seal_run(ledger: Ledger, run: RecordedRun, *, agent: str, prove: bool) -> None:
+    """Append the seal right after the last action, and record in `meta` that the chain ends there."""
+    for _ in range(TRIES):
+        draft = build_seal_capsule(_build_seal(ledger, run, prove=prove), agent)
+        try:
+            record = ledger.append(run.head.chain, draft, key=f"seal:{run.identity.run_id}", after=run.head)
+        except HeadMoved:
+            run.catch_up()
+            if run.seal_record is not None:
+                raise Refused("SEALED", f"the run {run.identity.run_id} was sealed by another process") from None
+            continue
+        run.add_seal(record)
+        ledger.close_chain(run.head.chain)
+        return
+    raise Unavailable(f"others write to the run {run.identity.run_id} faster than this can", advice="try again")
+
+
+def _build_seal(ledger: Ledger, run: RecordedRun, *, prove: bool) -> RunSeal:
+    run_id = run.identity.run_id
+    gates = ledger.head(gate_chain(run_id))
+    enforced = [action.policy_verdict == "POLICY_ENFORCED" for action in run.actions]
+    return RunSeal(
+        run_id=run_id,
+        head=run.head,
+        num_actions=len(run.actions),
+        final_receipt_hash=str(run.last_receipt),
+        policy_verdict=compute_run_verdict(enforced=enforced, proved=prove),
+        statement=build_statement(run_id, run.actions) if prove else None,
+        gates=gates if gates.count else None,
+    )
+
+
+def _read_seal(run: RecordedRun) -> RunSeal:
+    if run.seal_record is None:
+        raise Refused("NOT_SEALED", f"the run {run.identity.run_id} is not sealed yet", advice="finalize it first")
+    ledger, tenant, chain = run.head.ledger, run.head.tenant, run.head.chain
+    return read_run_seal(run.seal_record.to_dict(), ledger=ledger, tenant=tenant, chain=chain)
+
+
+# --- the files
+
+
+def has_missing_files(directory: Path) -> bool:
+    """Whether a sealed run's directory lacks something."""
+    return not all((directory / name).exists() for name in (*MEMBERS, CAP_FILE))
+
+
+def sync_actions_file(run: RecordedRun, directory: Path) -> None:
+    """Hold all of `actions.jsonl` to the ledger, write what is missing, and make it durable."""
+    lines = ActionsFile(directory / ACTIONS_FILE)
+    try:
+        lines.bring_up(run.lines_from, run.catch_up, durably=True)
+    finally:
+        lines.close()
+
+
+def write_run_files(ledger: Ledger, run: RecordedRun, directory: Path) -> None:
+    """Write the six files of a sealed run, and `run.cap`, from the ledger."""
+    seal = _read_seal(run)
+    sync_actions_file(run, directory)
+    with open_replacement(directory / CAPSULES_FILE) as file:
+        for line in _capsule_lines(ledger, run, seal):
+            file.write(line)
+    replace_file(directory / PROOF_FILE, dump_document(proof_document(seal.statement)))
+    replace_file(directory / COMMITMENTS_FILE, dump_document(commitments_document(seal, run.head)))
+    _write_manifest(ledger, run, seal, directory)
+    with open_replacement(directory / CAP_FILE) as packed:
+        pack_run(directory, packed)
+
+
+def _capsule_lines(ledger: Ledger, run: RecordedRun, seal: RunSeal) -> Iterator[bytes]:
+    head = run.head
+    actions = iter(run.actions)
+    for record in ledger.read(head.chain, 0, head.count):
+        action = next(actions) if record.kind == ACTION_KIND else None
+        yield capsule_line(record, None if action is None else encode_action(action).sealed(action))
+    carried = set()
+    if seal.gates is not None:
+        for record in ledger.read(seal.gates.chain, 0, seal.gates.count):
+            carried.add(record.hash)
+            yield capsule_line(record, None)
+    for mark in run.marks.values():
+        if mark.record not in carried:
+            yield capsule_line(_get_decision_record(ledger, mark.record), None)
+
+
+def _get_decision_record(ledger: Ledger, digest: str) -> Sealed:
+    record = ledger.get(digest)
+    if record is None:
+        raise IntegrityError(
+            "ARTIFACT_MISSING",
+            f"the gate's decision {digest} is not in the ledger any more",
+            advice="run: aver verify",
+        )
+    return record
+
+
+def _write_manifest(ledger: Ledger, run: RecordedRun, seal: RunSeal, directory: Path) -> None:
+    manifest = Manifest(
+        run_id=seal.run_id,
+        head=run.head,
+        created_at="" if run.seal_record is None else run.seal_record.signed_at,
+        num_actions=seal.num_actions,
+        final_receipt_hash=seal.final_receipt_hash,
+        policy_verdict=seal.policy_verdict,
+        proved=seal.statement is not None,
+        files={name: _digest_file(directory, name) for name in LISTED_MEMBERS},
+    )
+    raw = dump_document(manifest.to_dict())
+    content = head_content(manifest, hashlib.sha256(raw).hexdigest())
+    replace_file(directory / MANIFEST_FILE, raw)
+    if not _is_head_current(directory, content):
+        replace_file(directory / HEAD_FILE, dump_document(_sign_head(ledger, content).to_dict()))
+
+
+def _is_head_current(directory: Path, content: dict[str, Any]) -> bool:
+    """Whether the head that is there says this already. A post-quantum signature is another each time it is made."""
+    try:
+        with open_inside(directory, HEAD_FILE) as file:
+            statement = Statement.from_dict(read_json(file.read(SMALL_FILE_MAX)))
+    except AverError:
+        return False
+    return statement.purpose == HEAD_PURPOSE and statement.content == content
+
+
+def _sign_head(ledger: Ledger, content: dict[str, Any]) -> Statement:
+    with hold_signer(ledger.signer()) as held:
+        if not isinstance(held, SeedSigner):
+            raise BadInput("this ledger's signer signs capsules only, not statements")
+        return sign_statement(HEAD_PURPOSE, content, (held,))
+
+
+def _digest_file(directory: Path, name: str) -> FileDigest:
+    hashed, size = hashlib.sha256(), 0
+    with open_inside(directory, name) as file:
+        for chunk in read_chunks(file):
+            hashed.update(chunk)
+            size += len(chunk)
+    return FileDigest(hashed.hexdigest(), size)
+
+
+def pack_run(directory: Path, out: BinaryIO) -> None:
+    """Write the six files of a sealed run as a `.cap`. The same files give the same bytes."""
+    with ExitStack() as opened:
+        members = {name: opened.enter_context(open_inside(directory, name)) for name in MEMBERS}
+        pack(members, out)

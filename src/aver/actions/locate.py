@@ -1,0 +1,72 @@
+"""The actions and the seal of a run that somebody names: a directory, a `.cap` file, or a chain of the ledger."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from aver.actions.action import AgentAction
+from aver.actions.archive import Archive, open_archive
+from aver.actions.encodings import ACTION_LINE_MAX, CAPSULE_LINE_MAX, read_action_line, read_capsule_line
+from aver.actions.run_capsules import SEAL_KIND
+from aver.actions.run_directory import RunIdentity
+from aver.actions.run_files import ACTIONS_FILE, CAPSULES_FILE
+from aver.actions.run_state import RecordedRun
+from aver.actions.verify_files import open_run_directory, read_raw_lines
+from aver.capsule.sealed import Sealed
+from aver.errors import BadInput, NotFound
+from aver.ledger import Ledger
+from aver.ledger.foreign.seal_checks import open_file
+
+__all__ = ["LoadedRun", "load_run_from_path", "load_run_from_ledger"]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedRun:
+    """What a run consists of, as it was read: verify it to know whether it holds."""
+
+    actions: list[AgentAction]
+    seal: Sealed | None
+
+
+def load_run_from_path(path: Path) -> LoadedRun:
+    """The sealed run in a directory or a `.cap` file."""
+    if path.is_dir():
+        with open_run_directory(path) as files:
+            return _load_files(files, path)
+    with open_file(path) as file, open_archive(file) as archive:
+        return _load_files(archive, path)
+
+
+def load_run_from_ledger(ledger: Ledger, chain: str) -> LoadedRun:
+    """The run of a chain, held to its seals on the way."""
+    first = next(ledger.read(chain, 0, 1), None)
+    try:
+        run_id = "" if first is None else str(first.to_dict()["outcome"]["result"]["run_id"])
+    except (KeyError, TypeError):
+        raise BadInput(f"the chain {chain} is not that of a run") from None
+    run = RecordedRun(ledger, RunIdentity(run_id, chain, ledger.id, ledger.tenant))
+    return LoadedRun(run.actions, run.seal_record)
+
+
+def _load_files(files: Archive, path: Path) -> LoadedRun:
+    actions = [read_action_line(raw).action for raw in _read_lines(files, ACTIONS_FILE, ACTION_LINE_MAX, path)]
+    seal = None
+    for raw in _read_lines(files, CAPSULES_FILE, CAPSULE_LINE_MAX, path):
+        line = read_capsule_line(raw)
+        if not line.has_action and (record := line.sealed(None)).kind == SEAL_KIND:
+            seal = record
+    return LoadedRun(actions, seal)
+
+
+def _read_lines(files: Archive, name: str, limit: int, path: Path) -> list[bytes]:
+    file: IO[bytes] | None = files.members.get(name)
+    if file is None:
+        raise NotFound(f"{path} has no {name}: it is not a sealed run", advice="name a run's directory or .cap file")
+    found = []
+    for raw in read_raw_lines(file, limit):
+        if isinstance(raw, BadInput):
+            raise raw
+        found.append(raw)
+    return found

@@ -1,0 +1,152 @@
+"""A run as a trace: one row of numbers per action, and the equations that hold between the rows.
+
+The numbers are elements of the Goldilocks field, p = 2^64 - 2^32 + 1. A hash stands in a row as eight limbs of 32
+bits, so that nothing of it is lost and no two hashes share limbs. The columns:
+
+    index            0, 1, 2, ...
+    action_type      1 to 15, in the protocol's order
+    instruction, input, output, parent, receipt      eight limbs each; parent is zero for the first action
+    rest             eight limbs: SHA-256 over the canonical JSON of {metadata, policy_verdict}
+    has_parent, success, gated, gate_passed, policy_enforced      0 or 1
+
+`gate_passed` is 1 for the decisions `pass` and `human_approved` and for nothing else. A row follows from its action,
+its receipt included, by computing it; so rows are never believed, and never stored. `Trace` evaluates every equation
+and names the first that does not hold.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Iterator
+
+from aver.actions.action import ACTION_TYPES, POLICY_VERDICTS, AgentAction
+from aver.actions.encodings import EncodedAction
+from aver.capsule.canonical import canonical_json
+from aver.capsule.merkle import MerkleTree, leaf_hash
+
+__all__ = ["AIR_ID", "CONSTRAINTS", "MODULUS", "WIDTH", "TraceRow", "Trace", "row_leaf", "build_row"]
+
+AIR_ID = "aver_agent_air_v1"
+MODULUS = 2**64 - 2**32 + 1
+
+TraceRow = tuple[int, ...]
+
+_LIMBS = 8
+INDEX, TYPE = 0, 1
+_INSTRUCTION = 2
+_PARENT = slice(_INSTRUCTION + 3 * _LIMBS, _INSTRUCTION + 4 * _LIMBS)
+_RECEIPT = slice(_PARENT.stop, _PARENT.stop + _LIMBS)
+_REST = slice(_RECEIPT.stop, _RECEIPT.stop + _LIMBS)
+HAS_PARENT, SUCCESS, GATED, GATE_PASSED, POLICY_ENFORCED = range(_REST.stop, _REST.stop + 5)
+WIDTH = _REST.stop + 5
+
+CONSTRAINTS = {
+    "row": ("booleans", "passed_only_if_gated", "enforced_only_if_passed", "parent_only_if_linked"),
+    "transition": ("next_index", "next_parent_is_receipt", "next_has_parent"),
+    "boundary": ("first_index_is_zero", "first_has_no_parent", "last_receipt_is_final", "last_index_is_count"),
+}
+"""What must hold: in each row, between each two, and at both ends."""
+
+_TYPE_CODE = {name: code for code, name in enumerate(ACTION_TYPES, 1)}
+_PASSING_DECISIONS = frozenset({"pass", "human_approved"})
+_NO_PARENT = (0,) * _LIMBS
+_VERDICTS: dict[str | None, bytes] = {verdict: canonical_json(verdict) for verdict in (None, *POLICY_VERDICTS)}
+_FLAGS = frozenset({0, 1})
+_unpack_limbs = struct.Struct(f">{_LIMBS}I").unpack
+_pack_row = struct.Struct(f">{WIDTH}Q").pack
+_unpack_hashes = struct.Struct(f">{3 * _LIMBS}I").unpack
+
+
+def build_row(index: int, action: AgentAction, texts: EncodedAction) -> TraceRow:
+    """The row of an action. `texts` are those of the action."""
+    parent = action.parent_receipt_hash
+    decision = action.gate_decision
+    passed = decision in _PASSING_DECISIONS
+    enforced = passed and action.policy_verdict == "POLICY_ENFORCED"
+    return (
+        index,
+        _TYPE_CODE[action.action_type],
+        *_unpack_hashes(bytes.fromhex(action.instruction_hash + action.input_hash + action.output_hash)),
+        *(_NO_PARENT if parent is None else _unpack_limbs(bytes.fromhex(parent))),
+        *_unpack_limbs(bytes.fromhex(texts.receipt_hash)),
+        *_unpack_limbs(_rest_hash(action, texts)),
+        int(parent is not None),
+        int(action.success),
+        int(decision is not None),
+        int(passed),
+        int(enforced),
+    )
+
+
+def row_leaf(row: TraceRow) -> bytes:
+    """The leaf of a row: its numbers as eight bytes each, the highest first."""
+    return leaf_hash(_pack_row(*row))
+
+
+class Trace:
+    """The rows of a run, one after the other: their root, and the first equation that does not hold between them."""
+
+    def __init__(self) -> None:
+        self.problem: str | None = None
+        self._tree = MerkleTree()
+        self._last: TraceRow | None = None
+
+    def take(self, action: AgentAction, texts: EncodedAction) -> None:
+        """Add the row of the next action. `texts` are those of the action."""
+        row = build_row(self._tree.size, action, texts)
+        if self.problem is None:
+            for broken in _broken_constraints(self._last, row):
+                self.problem = f"{broken}, row {self.count}"
+                break
+        self._last = row
+        self._tree.add(row_leaf(row))
+
+    @property
+    def count(self) -> int:
+        return self._tree.size
+
+    @property
+    def root(self) -> str:
+        return self._tree.root.hex()
+
+    def problem_at_end(self, *, count: int, final_receipt: str) -> str | None:
+        """The first equation that does not hold, those at the end included; None if all do."""
+        last = self._last
+        if self.problem is not None:
+            return self.problem
+        if last is None or last[INDEX] != count - 1:
+            return f"last_index_is_count, {self.count} rows"
+        if last[_RECEIPT] != _unpack_limbs(bytes.fromhex(final_receipt)):
+            return f"last_receipt_is_final, row {self.count - 1}"
+        return None
+
+
+def _broken_constraints(before: TraceRow | None, row: TraceRow) -> Iterator[str]:
+    """The names of the equations that a row breaks, by itself and with the row before it."""
+    has_parent, _, gated, passed, enforced = flags = row[HAS_PARENT:]
+    if not _FLAGS.issuperset(flags):
+        yield "booleans"
+    if passed > gated:
+        yield "passed_only_if_gated"
+    if enforced > passed:
+        yield "enforced_only_if_passed"
+    if not has_parent and row[_PARENT] != _NO_PARENT:
+        yield "parent_only_if_linked"
+    if before is None:
+        if row[INDEX] != 0:
+            yield "first_index_is_zero"
+        if has_parent:
+            yield "first_has_no_parent"
+        return
+    if row[INDEX] != before[INDEX] + 1:
+        yield "next_index"
+    if row[_PARENT] != before[_RECEIPT]:
+        yield "next_parent_is_receipt"
+    if not has_parent:
+        yield "next_has_parent"
+
+
+def _rest_hash(action: AgentAction, texts: EncodedAction) -> bytes:
+    verdict = _VERDICTS[action.policy_verdict]
+    return hashlib.sha256(b'{"metadata":%b,"policy_verdict":%b}' % (texts.metadata, verdict)).digest()

@@ -1,0 +1,281 @@
+"""A run in the ledger: the chain `actions.<run>`, and what its capsules say.
+
+    0        run.open    which run this is, and of which agent
+    1 .. n   action      one action each
+    n + 1    run.seal    how many there were, the chain's head, the last receipt, and what is proved about them
+
+`outcome.result` of an `action`:
+
+    v              1
+    action         the fourteen fields; metadata of more than `METADATA_INLINE` bytes as a blob of its canonical JSON
+    receipt_hash   the receipt
+    gate           null, or {gate_id, record, digest, decision, diff_sha256}: the decision that it was done under
+                   (`record` is the hash of its capsule), and the hash of the change that was made, if it was told
+
+`outcome.result` of a `run.seal`:
+
+    v, run_id, protocol_version
+    head                 {count, hash} of this chain right before the seal
+    num_actions, final_receipt_hash
+    policy_verdict       of the whole run: see `run_verdict`
+    statement            what is proved (`proof`), or null
+    gates                null, or {chain, count, hash}: the head of the chain with the run's own gate decisions
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NamedTuple
+
+from aver.actions.action import POLICY_VERDICTS, AgentAction
+from aver.actions.encodings import METADATA_INLINE, EncodedAction, metadata_blob, metadata_blob_digest
+from aver.actions.proofs.proof import RunStatement
+from aver.capsule.aver_block import chain_name, of_kind
+from aver.capsule.blobs import Blob
+from aver.capsule.json_reader import read_json
+from aver.capsule.masking.mask import NOTE_KEY, masking_note
+from aver.capsule.model import Authority, Capsule, Context, Execution, Outcome, ToolCall, Trigger
+from aver.clock import now
+from aver.errors import BadInput
+from aver.ledger import Head
+
+__all__ = [
+    "ACTION_KIND",
+    "OPEN_KIND",
+    "PROTOCOL_VERSION",
+    "SEAL_KIND",
+    "GateReference",
+    "RunSeal",
+    "SealedAction",
+    "build_action_capsule",
+    "load_action",
+    "gate_chain",
+    "build_open_capsule",
+    "run_chain",
+    "compute_run_verdict",
+    "build_seal_capsule",
+    "read_run_seal",
+    "read_sealed_action",
+]
+
+PROTOCOL_VERSION = "0.4.0"
+OPEN_KIND, ACTION_KIND, SEAL_KIND = "run.open", "action", "run.seal"
+DOMAIN = "actions"
+RESULT_VERSION = 1
+
+SUMMARY_MAX = 120
+"""Characters of the line by which an action is listed."""
+
+_ACTION_KEYS = frozenset({"v", "action", "receipt_hash", "gate"})
+_AUTHORITY_TYPES = {"pass": "policy", "human_approved": "human_approved"}
+
+
+def run_chain(run_id: str) -> str:
+    return chain_name(DOMAIN, run_id)
+
+
+def gate_chain(run_id: str) -> str:
+    """Where the decisions about a run's actions are, those that were asked for through its runtime."""
+    from aver.gate.decision_record import decision_chain  # All of the gate comes with it; verifying does without.
+
+    return decision_chain(run_id)
+
+
+@dataclass(frozen=True, slots=True)
+class GateReference:
+    """Under which decision an action was done."""
+
+    gate_id: str
+    record: str
+    digest: str
+    decision: str
+    diff_sha256: str | None = None
+
+    @classmethod
+    def from_dict(cls, data: Any) -> GateReference:
+        names = ("gate_id", "record", "digest", "decision", "diff_sha256")
+        if not isinstance(data, dict) or data.keys() != set(names):
+            raise BadInput("what an action says of its gate has other keys")
+        if not all(isinstance(data[name], str) or (name == "diff_sha256" and data[name] is None) for name in names):
+            raise BadInput("what an action says of its gate is not text")
+        return cls(**data)
+
+
+@dataclass(frozen=True, slots=True)
+class RunSeal:
+    """What a run's seal says."""
+
+    run_id: str
+    head: Head
+    num_actions: int
+    final_receipt_hash: str
+    policy_verdict: str | None
+    statement: RunStatement | None
+    gates: Head | None
+
+
+# --- writing
+
+
+def build_open_capsule(run_id: str, agent: str) -> Capsule:
+    result = {"v": RESULT_VERSION, "run_id": run_id, "protocol_version": PROTOCOL_VERSION, "agent": agent}
+    return _build_workflow_capsule(
+        OPEN_KIND, run_id, agent, Outcome(status="pending", summary=f"run {run_id} opened", result=result)
+    )
+
+
+def build_action_capsule(
+    action: AgentAction,
+    texts: EncodedAction,
+    *,
+    run_id: str,
+    agent: str = "",
+    gate: GateReference | None = None,
+    gate_record: str | None = None,
+    masked: Mapping[str, int] | None = None,
+) -> tuple[Capsule, list[Blob]]:
+    """The capsule of an action, before sealing. `gate_record` is the id of the capsule that its gate's decision has."""
+    sealed, metadata = action.to_dict(), action.metadata or {}
+    blobs = []
+    if len(texts.metadata) > METADATA_INLINE:
+        blobs.append(metadata_blob(texts.metadata))
+        sealed["metadata"] = blobs[0].reference
+    tool = metadata.get("tool_name")
+    result = {
+        "v": RESULT_VERSION,
+        "action": sealed,
+        "receipt_hash": texts.receipt_hash,
+        "gate": None if gate is None else asdict(gate),
+    }
+    draft = Capsule(
+        type="tool",
+        domain=DOMAIN,
+        parent_id=gate_record,
+        trigger=Trigger(type="agent", source=agent),
+        context=Context(
+            agent_id=agent, session_id=run_id, environment={NOTE_KEY: masking_note(masked)} if masked else {}
+        ),
+        authority=Authority(type=_AUTHORITY_TYPES.get(gate.decision, "unknown") if gate is not None else "autonomous"),
+        execution=Execution(
+            tool_calls=[
+                ToolCall(
+                    tool=tool if isinstance(tool, str) else action.action_type,
+                    success=action.success,
+                    duration_ms=action.duration_ms,
+                )
+            ],
+            duration_ms=action.duration_ms,
+        ),
+        outcome=Outcome(
+            status="success" if action.success else "failure",
+            summary=_summarize_action(action, metadata),
+            result=result,
+        ),
+    )
+    return of_kind(draft, ACTION_KIND, None if gate_record is None else {"gate": gate_record}), blobs
+
+
+def build_seal_capsule(seal: RunSeal, agent: str) -> Capsule:
+    result = {
+        "v": RESULT_VERSION,
+        "run_id": seal.run_id,
+        "protocol_version": PROTOCOL_VERSION,
+        "head": {"count": seal.head.count, "hash": seal.head.hash},
+        "num_actions": seal.num_actions,
+        "final_receipt_hash": seal.final_receipt_hash,
+        "policy_verdict": seal.policy_verdict,
+        "statement": None if seal.statement is None else seal.statement.to_dict(),
+        "gates": None
+        if seal.gates is None
+        else {"chain": seal.gates.chain, "count": seal.gates.count, "hash": seal.gates.hash},
+    }
+    outcome = Outcome(status="success", summary=f"run {seal.run_id} sealed: {seal.num_actions} actions", result=result)
+    return _build_workflow_capsule(SEAL_KIND, seal.run_id, agent, outcome)
+
+
+def compute_run_verdict(*, enforced: Iterable[bool], proved: bool) -> str | None:
+    """What a run as a whole may claim: `FULLY_VERIFIED` where every action was gated, allowed and is what was gated,
+    and the run is proved; `POLICY_ENFORCED` without the proof; `PROOF_ONLY` with the proof alone."""
+    if all(enforced):
+        return "FULLY_VERIFIED" if proved else "POLICY_ENFORCED"
+    return "PROOF_ONLY" if proved else None
+
+
+def _build_workflow_capsule(kind: str, run_id: str, agent: str, outcome: Outcome) -> Capsule:
+    draft = Capsule(
+        type="workflow",
+        domain=DOMAIN,
+        trigger=Trigger(type="agent", source=agent, timestamp=now()),
+        context=Context(agent_id=agent, session_id=run_id),
+        outcome=outcome,
+    )
+    return of_kind(draft, kind)
+
+
+def _summarize_action(action: AgentAction, metadata: Mapping[str, Any]) -> str:
+    said = (metadata.get(name) for name in ("description", "tool_name"))
+    words = next((one for one in said if isinstance(one, str) and one), action.action_id)
+    line = " ".join(f"{action.action_type}: {words[: 2 * SUMMARY_MAX]}".split())
+    return line if len(line) <= SUMMARY_MAX else f"{line[: SUMMARY_MAX - 1]}…"
+
+
+# --- reading
+
+
+class SealedAction(NamedTuple):
+    """What the capsule of an action says."""
+
+    fields: Any
+    """The action as it stands there."""
+    receipt_hash: str
+    gate: GateReference | None
+
+
+def read_sealed_action(content: Mapping[str, Any]) -> SealedAction:
+    """What a capsule's content says of an action. Whether its fields are those of one is not looked at."""
+    result = _read_result(content)
+    if result.keys() != _ACTION_KEYS:
+        raise BadInput("the capsule of an action has other keys in its result")
+    receipt, gate = result["receipt_hash"], result["gate"]
+    if not isinstance(receipt, str):
+        raise BadInput("the capsule of an action names no receipt")
+    return SealedAction(result["action"], receipt, None if gate is None else GateReference.from_dict(gate))
+
+
+def load_action(sealed: SealedAction, blob: Callable[[str], bytes]) -> AgentAction:
+    """The action that a capsule is about. Metadata that lie apart are fetched with `blob`."""
+    action = AgentAction.from_dict(sealed.fields)
+    digest = metadata_blob_digest(action.metadata)
+    return action if digest is None else replace(action, metadata=read_json(blob(digest)))
+
+
+def read_run_seal(content: Mapping[str, Any], *, ledger: str, tenant: str, chain: str) -> RunSeal:
+    """What a `run.seal` says. `ledger`, `tenant` and `chain` are those it stands in."""
+    result = _read_result(content)
+    try:
+        gates, statement, head = result["gates"], result["statement"], result["head"]
+        seal = RunSeal(
+            run_id=result["run_id"],
+            head=Head.from_dict({"ledger": ledger, "tenant": tenant, "chain": chain, **head}),
+            num_actions=result["num_actions"],
+            final_receipt_hash=result["final_receipt_hash"],
+            policy_verdict=result["policy_verdict"],
+            statement=None if statement is None else RunStatement.from_dict(statement),
+            gates=None if gates is None else Head.from_dict({"ledger": ledger, "tenant": tenant, **gates}),
+        )
+    except (KeyError, TypeError) as error:
+        raise BadInput(f"the run's seal cannot be read: {error}") from None
+    texts = (seal.run_id, seal.final_receipt_hash)
+    if not all(isinstance(text, str) for text in texts) or type(seal.num_actions) is not int:
+        raise BadInput("the run's seal does not say which run, how many actions and which receipt is the last")
+    if seal.policy_verdict not in (None, *POLICY_VERDICTS):
+        raise BadInput("the run's seal has a verdict that is none")
+    return seal
+
+
+def _read_result(content: Mapping[str, Any]) -> dict[str, Any]:
+    result = content["outcome"].get("result")
+    if not isinstance(result, dict) or result.get("v") != RESULT_VERSION:
+        raise BadInput("the capsule's result is not one of this version")
+    return result

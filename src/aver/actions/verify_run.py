@@ -1,0 +1,428 @@
+"""Judging a sealed run: its receipts (see `receipt_chain`), its capsules, its gates and its proof, record by record.
+
+    sealed   each line is, to the byte, the action in its capsule; none is missing and none is more (TRUNCATED); the
+             seal says the same count, head, last receipt and verdict
+    gates    each decision that an action names is there, is signed, and is about this action; none that refuses was
+             followed by the deed; none was used twice; and no record is among them that no action names
+    proof    the statement in the seal follows from the actions: every equation of the trace, and its root
+
+Findings name the action by its number and id.
+
+Judging lines of actions by the four steps of the protocol, from the raw text, in order:
+
+    1. the receipt is recomputed from `canonical_fields`, as they are written      RECEIPT_MISMATCH
+    2. it is the stored one, and the fields beside say the same                    RECEIPT_MISMATCH
+    3. the parent is the action before: its receipt and its id                     CHAIN_BREAK
+    4. the first action has no parent                                              GENESIS_INVALID
+
+And no id comes twice (DUPLICATE_RECORD). Findings name the action by its number and id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import orjson
+
+from aver.actions.action import AgentAction
+from aver.actions.binding import RecordedDecision, can_compare, decision_use_key, find_mismatch, read_decision
+from aver.actions.encodings import RECEIPT_KEYS, ActionLine, read_action_line
+from aver.actions.proofs.proof import trace_problem
+from aver.actions.proofs.trace import Trace
+from aver.actions.run_capsules import (
+    ACTION_KIND,
+    OPEN_KIND,
+    SEAL_KIND,
+    GateReference,
+    RunSeal,
+    compute_run_verdict,
+    read_run_seal,
+    read_sealed_action,
+)
+from aver.actions.sliced import ParallelJudge, count_failures
+from aver.capsule.aver_block import read_block, read_kind
+from aver.capsule.canonical import canonical_json
+from aver.capsule.sealed import Sealed
+from aver.errors import BadInput
+from aver.ledger import Head
+from aver.ledger.foreign.seal_checks import unreadable_code
+from aver.verdict import ChainJudge, Finding, Place, Rules, Tally
+
+__all__ = ["RUN_CHECKS", "ReceiptJudge", "RunJudge", "RunTallies"]
+
+
+RUN_CHECKS = ("receipts", "parents", "sealed", "gates", "proof")
+"""The checks of this room, in the order of their report."""
+
+
+class _GatedAction(NamedTuple):
+    """An action that names a decision."""
+
+    number: int
+    action: AgentAction
+    mark: GateReference
+    is_first_use: bool
+    """Whether it is sealed under the key that a decision's use has: the ledger gives that out once."""
+
+
+@dataclass(slots=True)
+class _GateRecords:
+    """What there is of the gate's records."""
+
+    decided: dict[str, RecordedDecision]
+    """By the hash of their capsules; only those whose seals hold."""
+    count: int = 0
+    head: str | None = None
+
+
+class RunTallies(NamedTuple):
+    """What was found, in the order in which it is to be told."""
+
+    records: Tally
+    """About the actions, one by one."""
+    capsules: Tally
+    """About the capsules themselves."""
+    ending: Tally
+    """About the run as a whole: its gates, its seal and its proof."""
+
+
+class RunJudge:
+    """Judges a run's chain together with its lines.
+
+    `identity` is the head that the chain must have by whoever gave it out. Its count is only a hint here, its hash is
+    not used.
+    """
+
+    def __init__(self, rules: Rules, *, run_id: str, identity: Head, source: str | None = None) -> None:
+        self.tally = Tally()
+        """What this room finds."""
+        self.receipts = ReceiptJudge(self.tally, chain=identity.chain, source=source)
+        self.capsules = Tally()
+        self.count = 0
+        self.actions = 0
+        """How many capsules of actions there are."""
+        self.head: str | None = None
+        self.seal: RunSeal | None = None
+        self._rules = rules
+        self._run_id = run_id
+        self._identity = identity
+        self._gated: list[_GatedAction] = []
+        self._wanted: dict[str, None] = {}
+        """The decisions that actions name and that were not taken yet, in that order."""
+        self._unmarked = 0
+        self._enforced: list[bool] = []
+        self._gates = _GateRecords({})
+        self._judge = self._new_chain_judge(identity.chain, identity.count)
+        self._gate_judge: ParallelJudge | None = None
+
+    def _new_chain_judge(self, chain: str, expected: int) -> ParallelJudge:
+        named = {"name": chain, "ledger": self._identity.ledger, "tenant": self._identity.tenant}
+        return ParallelJudge(self._rules, chain=chain, identity=named, expected=expected)
+
+    def close(self) -> None:
+        """Let go of what the judging took; also where it was broken off."""
+        self._judge.close()
+        if self._gate_judge is not None:
+            self._gate_judge.close()
+
+    # --- the run's chain
+
+    def take(self, record: Sealed, line: ActionLine | None, text: bytes | None) -> None:
+        """Judge the next record of the chain, which must be the capsule of `line` if it is that of an action; `text` is
+        that action's sealed text."""
+        content = self._judge.take(record)
+        at, before = self.count, self.head
+        self.count, self.head = at + 1, record.hash
+        if content is None:
+            return  # Reported; what it says is nobody's word.
+        kind = read_kind(content)
+        try:
+            if self.seal is not None:
+                self._fail("sealed", "STATE_VIOLATION", "a record follows the run's seal", at)
+            elif kind == ACTION_KIND and at > 0:
+                self._take_action(content, line, text, at)
+            elif kind == SEAL_KIND and at > 0:
+                self._take_seal(content, Head(*self._chain_identity, at, before))
+            elif kind == OPEN_KIND and at == 0:
+                if content["outcome"]["result"]["run_id"] != self._run_id:
+                    self._fail("sealed", "CHAIN_IDENTITY", "the chain was opened for another run", at)
+            else:
+                self._fail("sealed", "STATE_VIOLATION", f"a record of kind {kind[:40]} does not belong here", at)
+        except (BadInput, KeyError, TypeError, AttributeError) as error:
+            words = error.message if isinstance(error, BadInput) else "it lacks what a record of its kind says"
+            self._fail("sealed", "SCHEMA_INVALID", words, at)
+
+    @property
+    def _chain_identity(self) -> tuple[str, str, str]:
+        return self._identity.ledger, self._identity.tenant, self._identity.chain
+
+    def _take_action(self, content: Mapping[str, Any], line: ActionLine | None, text: bytes | None, at: int) -> None:
+        self.actions += 1
+        if self.receipts.count < self.actions:
+            self._fail("sealed", "TRUNCATED", "there is no line for it", at)
+        if line is None or text is None:
+            return  # The line cannot be read or is missing, and that is reported.
+        action = line.action
+        fields, receipt, mark = read_sealed_action(content)
+        if not _matches_canonical(fields, text):
+            self._fail("sealed", "RECEIPT_MISMATCH", "the line is not the action that was sealed", at)
+            return
+        if receipt != line.receipt_hash:
+            self._fail("sealed", "RECEIPT_MISMATCH", "the capsule has another receipt than the line", at)
+        self._enforced.append(action.policy_verdict == "POLICY_ENFORCED")
+        index = at - 1
+        if mark is not None:
+            is_first_use = (read_block(content) or {}).get("key") == decision_use_key(mark.gate_id)
+            self._gated.append(_GatedAction(index, action, mark, is_first_use))
+            self._wanted[mark.record] = None
+            return
+        self._unmarked += action.gate_decision is not None or action.gate_score is not None
+        if action.policy_verdict in ("POLICY_ENFORCED", "FULLY_VERIFIED"):
+            words = f"it says {action.policy_verdict}, but names no decision of the gate"
+            self._fail("gates", "CLAIM_UNPROVEN", words, at)
+
+    def _take_seal(self, content: Mapping[str, Any], head: Head) -> None:
+        ledger, tenant, chain = self._chain_identity
+        seal = self.seal = read_run_seal(content, ledger=ledger, tenant=tenant, chain=chain)
+        self.tally.count_done("sealed")
+        at = head.count
+        if seal.run_id != self._run_id:
+            self._fail("sealed", "CHAIN_IDENTITY", "the seal is of another run", at)
+        if seal.head != head:
+            self._fail("sealed", "TRUNCATED", "the seal says another head of the chain than it has", at)
+
+    # --- the gate's records
+
+    def missing_decisions(self) -> list[str]:
+        """The decisions that actions name and that were not taken yet, by the hashes of their capsules."""
+        return list(self._wanted)
+
+    def take_gate_record(self, record: Sealed) -> None:
+        """Judge a record of the gate: the next of the run's own gate chain, or one of another chain."""
+        own = None if self.seal is None or self.seal.gates is None else self.seal.gates.chain
+        if record.chain == own and own is not None:
+            if self._gate_judge is None:
+                self._gate_judge = self._new_chain_judge(own, 0)
+            self._gates.count, self._gates.head = self._gates.count + 1, record.hash
+            content = self._gate_judge.take(record)
+        else:
+            judge = ChainJudge(self._rules, chain=record.chain, start=None, needs_block=True)
+            content = judge.judge(record)
+            content = None if count_failures(judge.tally) else content
+            self.capsules.merge(judge.finish())
+            if record.hash not in self._wanted:
+                words = "the run refers to no such record"
+                self.tally.add(Finding("gates", "failed", "STATE_VIOLATION", words, Place(record.chain)))
+        try:
+            if content is not None:
+                self._gates.decided[record.hash] = read_decision(record, content)
+        except BadInput:
+            return  # Some other record of that chain, such as one that was put there by hand.
+        self._wanted.pop(record.hash, None)
+
+    def _check_decisions(self, *, complete: bool) -> set[int]:
+        """Hold actions to their decisions. Returns the numbers of those that nothing bears out."""
+        unproven: set[int] = set()
+        used: set[str] = set()
+        for index, action, mark, is_first_use in self._gated:
+            decided = self._gates.decided.get(mark.record)
+            is_first_use = is_first_use and mark.record not in used
+            problem = _gate_problem(action, mark, decided, is_first_use=is_first_use)
+            used.add(mark.record)
+            if problem is not None or decided is None or not decided.allows:
+                unproven.add(index)
+            if problem is not None:
+                self._fail("gates", problem[0], f"{action.action_id}: {problem[1]}", index + 1)
+        self._report_gates(complete=complete)
+        return unproven
+
+    def _report_gates(self, *, complete: bool) -> None:
+        count, chain = len(self._gated), self._identity.chain
+        if count:
+            self.tally.count_done("gates", count)
+        approved = sum(gated.mark.decision == "human_approved" for gated in self._gated)
+        if approved:
+            words = f"{count} checked, {approved} approved by a human: the approvals are in the ledger"
+            self.tally.notes["gates"] = words
+        missing = len(self.missing_decisions())
+        if missing and complete:
+            words = f"{missing} decisions that actions name are not here"
+            self.tally.add(Finding("gates", "failed", "ARTIFACT_MISSING", words, Place(chain)))
+        elif missing:
+            self.tally.skip("gates", f"{missing} decisions that actions name are not here", matters=True)
+        if self._unmarked:
+            words = f"{self._unmarked} actions claim a decision of the gate without naming its record"
+            self.tally.add(Finding("gates", "warning", "CLAIM_UNPROVEN", words, Place(chain)))
+
+    # --- the end
+
+    def finish(self, *, complete: bool) -> RunTallies:
+        """All that was found. `complete`: the run must be sealed, and all it refers to be here."""
+        receipts, taken = self.receipts, self.tally
+        receipts.finish()
+        self.tally = Tally()
+        if self.actions:
+            taken.count_done("sealed", self.actions)
+        unproven = self._check_decisions(complete=complete)
+        self.capsules.merge(self._judge.finish())
+        self.capsules.chains += 1
+        if self._gate_judge is not None:
+            self.capsules.merge(self._gate_judge.finish())
+            self.capsules.chains += 1
+        if self.seal is None:
+            words = "the run is not sealed: actions may be missing at its end"
+            if complete:
+                self._fail("sealed", "TRUNCATED", words, self.count)
+            else:
+                self.tally.skip("sealed", words, matters=True)
+            self.tally.skip("proof", "the run is not sealed, so nothing is stated about it", matters=False)
+        else:
+            self._check_seal(self.seal, unproven)
+        return RunTallies(taken, self.capsules, self.tally)
+
+    def _check_seal(self, seal: RunSeal, unproven: set[int]) -> None:
+        receipts, at = self.receipts, seal.head.count
+        actions = at - 1
+        if not seal.num_actions == actions == receipts.count:
+            words = (
+                f"the seal counts {seal.num_actions} actions; {actions} capsules and {receipts.count} lines are here"
+            )
+            self._fail("sealed", "TRUNCATED", words, at)
+        elif seal.final_receipt_hash != receipts.last_receipt:
+            self._fail("sealed", "RECEIPT_MISMATCH", "the seal names another last receipt", at)
+        enforced = [said and index not in unproven for index, said in enumerate(self._enforced)]
+        earned = compute_run_verdict(enforced=enforced, proved=seal.statement is not None)
+        if seal.policy_verdict != earned and _VERDICT_RANK[seal.policy_verdict] > _VERDICT_RANK[earned]:
+            words = f"the seal says {seal.policy_verdict}; what is here bears out {earned}"
+            self._fail("gates", "CLAIM_UNPROVEN", words, at)
+        if seal.gates is not None and (self._gates.count, self._gates.head) != (seal.gates.count, seal.gates.hash):
+            words = f"the seal counts {seal.gates.count} records of the gate; {self._gates.count} are here, or others"
+            self._fail("gates", "TRUNCATED", words, at)
+        self._check_proof(seal, at)
+
+    def _check_proof(self, seal: RunSeal, at: int) -> None:
+        if seal.statement is None:
+            self.tally.skip("proof", "the run was sealed without one", matters=False)
+            return
+        self.tally.count_done("proof", self.receipts.count)
+        if seal.statement.run_id != self._run_id:
+            self._fail("proof", "PROOF_INVALID", "the statement is about another run", at)
+        problem = trace_problem(seal.statement, self.receipts.trace)
+        if problem is not None:
+            self._fail("proof", "PROOF_INVALID", problem, at)
+
+    def _fail(self, check: str, code: str, words: str, at: int) -> None:
+        self.tally.add(Finding(check, "failed", code, words, Place(self._identity.chain, at)))
+
+
+def _gate_problem(
+    action: AgentAction, mark: GateReference, decided: RecordedDecision | None, *, is_first_use: bool
+) -> tuple[str, str] | None:
+    """What is wrong between an action and the decision that it names: a code and words."""
+    if decided is None:
+        return None  # That it is not here, or does not hold, is told apart.
+    words = find_mismatch(action, mark, decided)
+    if words is not None:
+        return "EVIDENCE_INVALID", f"it is not what was gated: {words}"
+    if not is_first_use:
+        return "REPLAY", "the decision that it names was used by an action before"
+    if decided.allows and (can_compare(action, mark, decided) or action.policy_verdict != "POLICY_ENFORCED"):
+        return None
+    if decided.allows:
+        return "CLAIM_UNPROVEN", "it says that policy was enforced; nothing but its type ties it to what was gated"
+    if action.success:
+        return "ROLE_POLICY_VIOLATION", f"it was done, though the gate said {decided.decision}"
+    if action.policy_verdict == "POLICY_ENFORCED":
+        return "CLAIM_UNPROVEN", f"it says that policy was enforced; the gate said {decided.decision}"
+    return None
+
+
+def _matches_canonical(value: Any, expected: bytes) -> bool:
+    """Whether these are the canonical bytes of a value. `orjson` writes nearly all values so, and ten times as fast."""
+    try:
+        if orjson.dumps(value, option=orjson.OPT_SORT_KEYS) == expected:
+            return True
+    except TypeError:
+        pass  # It holds a number that only the exact writer writes.
+    return canonical_json(value) == expected
+
+
+_VERDICT_RANK = {None: 0, "PROOF_ONLY": 1, "POLICY_ENFORCED": 2, "FULLY_VERIFIED": 3}
+
+
+class ReceiptJudge:
+    """Judges lines in order, by the four steps."""
+
+    def __init__(self, tally: Tally, *, chain: str | None = None, source: str | None = None) -> None:
+        self.tally = tally
+        self.count = 0
+        self.keys: set[int] = set()
+        """How many keys the receipts cover: 12, 13, or both."""
+        self.trace = Trace()
+        self.last_receipt: str | None = None
+        self._chain = chain
+        self._source = source
+        self._ids: set[str] = set()
+        self._last: ActionLine | None = None
+
+    def take(self, raw: bytes | BadInput) -> ActionLine | None:
+        """Judge the next line. Returns it if it could be read."""
+        line = None
+        try:
+            if isinstance(raw, BadInput):
+                raise raw
+            line = read_action_line(raw)
+        except BadInput as error:
+            self._fail("receipts", unreadable_code(error), error.message)
+        else:
+            self._judge_line(line)
+        self._last = line
+        self.count += 1
+        return line
+
+    def finish(self) -> None:
+        """Say what was done."""
+        if self.count:
+            self.tally.count_done("receipts", self.count)
+            self.tally.count_done("parents", self.count)
+            self.tally.notes["receipts"] = f"{self.count} checked, {self.keys_summary}"
+
+    @property
+    def keys_summary(self) -> str:
+        """Over which keys the receipts are, in words."""
+        if self.keys == {len(RECEIPT_KEYS)}:
+            return "over the protocol's 12 keys"
+        return " and ".join(f"over {count} keys" for count in sorted(self.keys)) or "none"
+
+    def _judge_line(self, line: ActionLine) -> None:
+        action = line.action
+        self.keys.add(line.keys)
+        if line.problem is not None:
+            self._fail("receipts", "RECEIPT_MISMATCH", line.problem, action)
+        if action.action_id in self._ids:
+            self._fail("parents", "DUPLICATE_RECORD", "an action before it has the same id", action)
+        self._ids.add(action.action_id)
+        self._judge_parent(action)
+        self.last_receipt = line.receipt_hash
+        if line.keys == len(RECEIPT_KEYS) and line.problem is None:
+            self.trace.take(action, line.texts)
+
+    def _judge_parent(self, action: AgentAction) -> None:
+        last = self._last
+        if self.count == 0:
+            if action.parent_receipt_hash is not None or action.parent_action_id is not None:
+                self._fail("parents", "GENESIS_INVALID", "the first action names a parent", action)
+        elif last is None:
+            return  # What stands before it cannot be read, and that is reported.
+        elif action.parent_receipt_hash != last.receipt_hash:
+            self._fail("parents", "CHAIN_BREAK", "its parent's receipt is not that of the action before", action)
+        elif action.parent_action_id != last.action.action_id:
+            self._fail("parents", "CHAIN_BREAK", "its parent's id is not that of the action before", action)
+
+    def _fail(self, check: str, code: str, words: str, action: AgentAction | None = None) -> None:
+        named = f" ({action.action_id})" if action is not None else ""
+        where = f"{self._source}, " if self._source else ""
+        place = Place(self._chain, None, f"{where}action {self.count}{named}")
+        self.tally.add(Finding(check, "failed", code, words, place))

@@ -1,0 +1,1 @@
+"""Claude Code: its transcripts, its hooks and its settings."""

@@ -1,0 +1,427 @@
+"""What came of a tool call of Claude Code: the shapes of `tool_result` and `toolUseResult`, read into one.
+
+A result stands twice in a transcript: as text, which the model saw, and as an object, whose shape is the tool's own.
+The object tells more and is preferred. A subagent's transcript has only the text; then an edit's diff is made from its
+arguments, and says what was replaced, but not at which line.
+
+Nothing here fails on what it is given, and nothing is a failure or a refusal unless the result says that it is one.
+
+Values in Claude Code's records: taken only if they are what they should be, and less of them where they are heavy.
+
+Whole files as they were before an edit, and pictures in base64, are not kept: their size and digest are. Raw records
+are sealed by their digests, so that these still bind what is left out here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from aver.fast_dataclass import dataclass
+from aver.ingest.agent_event import Permission, pluralize
+from aver.ingest.attachments import digest_reference, replace_attachments
+from aver.ingest.diffs import diff_from_hunks, format_line_counts, unified_diff
+from aver.ingest.tolerant_json import content_text
+
+__all__ = [
+    "AGENT_TOOLS",
+    "BULKY_SIZE",
+    "ClaudeOutcome",
+    "Json",
+    "count_or_none",
+    "find_subject",
+    "list_or_empty",
+    "one_line",
+    "read_outcome",
+    "replace_files",
+    "shorten_if_bulky",
+    "string_or_empty",
+]
+
+
+AGENT_TOOLS = ("Agent", "Task")
+"""The tool that launches a subagent, by its newer and its older name."""
+
+_COMMAND_TOOLS = ("Bash", "PowerShell")
+_MCP_PREFIX = "mcp__"
+_EXIT_CODE = re.compile(r"(?:Error: )?Exit code ([0-9]{1,10})(?:\n|\Z)").match
+_AGENT_ID = re.compile(r"\bagentId: ([A-Za-z0-9_-]{1,64})").search
+_NUMBERED_LINE = re.compile(r"^ *[0-9]{1,9}[→\t]", re.MULTILINE)
+
+_USER_DENIALS = (
+    "The user doesn't want to proceed with this tool use",
+    "The user doesn't want to take this action right now",
+    "The agent proposed a plan that was rejected by the user",
+    "[Request interrupted by user",
+)
+_HOOK_DENIALS = (
+    "PreToolUse:",
+    "Hook PreToolUse:",
+    "Permission denied by hook",
+    "Permission denied by PermissionRequest hook",
+)
+_RULE_DENIAL = re.compile(
+    r"Permission (?:to|for) .{0,4000}?(?:been|was) denied"
+    r"|.{0,200}?requested permissions? to .{0,4000}?haven't granted it"
+    r"|.{0,4000}?was blocked\. For security, Claude Code may only"
+    r"|[A-Za-z]{1,40} operation blocked by hook",
+    re.DOTALL,
+).match
+
+_REJECTED = Permission(by="unknown", reference="rejected by the user", denied=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaudeOutcome:
+    """What came of a call."""
+
+    ok: bool
+    result: Any = None
+    error: str | None = None
+    diff: str | None = None
+    note: str = ""
+    """What is added to the line for a person: ` (+3/-1)`."""
+    side_effects: tuple[str, ...] = ()
+    status: Literal["partial", "pending"] | None = None
+    allowed: Permission | None = None
+    """Where the result itself tells who allowed or refused it."""
+    duration_ms: int | None = None
+    launched: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _SuccessfulCall:
+    """A call that worked, and what it gave back."""
+
+    tool: str
+    arguments: Json
+    text: str
+    data: Any
+    """The object beside the text; None where there is none."""
+
+
+def read_outcome(tool: str, arguments: Json, block: Json, data: Any, denial_kind: Any = None) -> ClaudeOutcome:
+    """What a `tool_result` block says, with the `toolUseResult` beside it if that is known to belong to it."""
+    text = content_text(block.get("content"))
+    if block.get("is_error") is True:
+        return _read_failure(tool, arguments, text, data, denial_kind)
+    given = _SuccessfulCall(tool=tool, arguments=arguments, text=text, data=data)
+    read = _RESULT_READERS.get(tool)
+    outcome = read(given) if read is not None else None
+    return outcome or ClaudeOutcome(
+        ok=True, result=_read_generic_result(given, block.get("content")), allowed=_find_plan_approval(given)
+    )
+
+
+def find_subject(tool: str, arguments: Json) -> str:
+    """What a call is about, in one line: a path, a command, a pattern, a question."""
+    for name in ("file_path", "notebook_path", "command", "pattern", "query", "url", "description", "path", "skill"):
+        if value := string_or_empty(arguments.get(name)):
+            return one_line(value)
+    return one_line(next((value for value in arguments.values() if isinstance(value, str) and value.strip()), ""))
+
+
+# --- what did not work
+
+
+def _read_failure(tool: str, arguments: Json, text: str, data: Any, denial_kind: Any) -> ClaudeOutcome:
+    error = text.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>") or string_or_empty(data) or "failed"
+    if denied := _find_denial(tool, error, data, denial_kind):
+        return ClaudeOutcome(ok=False, result=text, error=error, allowed=denied, note=" (denied)")
+    if tool not in _COMMAND_TOOLS:
+        return ClaudeOutcome(ok=False, result=text, error=error, note=" (failed)")
+    return _read_failed_command(string_or_empty(arguments.get("command")), error)
+
+
+def _find_denial(tool: str, error: str, data: Any, kind: Any) -> Permission | None:
+    """Who refused a call; None where it was made, and failed. Of a server's tool, the words of the error are the
+    server's: it could make a call that was made look refused."""
+    if data == "User rejected tool use" or kind == "user-rejected":
+        return _REJECTED
+    if isinstance(kind, str) and kind:
+        return Permission(by="policy", reference=kind, denied=True)
+    if tool.startswith(_MCP_PREFIX):
+        return None
+    if error.startswith(_USER_DENIALS):
+        return _REJECTED
+    if error.startswith(_HOOK_DENIALS):
+        return Permission(by="policy", reference="hook=PreToolUse", denied=True)
+    if error.startswith("Permission for this tool use was denied"):
+        return _REJECTED if "The user said:" in error else Permission(denied=True)
+    return Permission(by="policy", reference=one_line(error), denied=True) if _RULE_DENIAL(error) else None
+
+
+def _read_failed_command(command: str, error: str) -> ClaudeOutcome:
+    interrupted = "Command was aborted before completion" in error or "Request interrupted by user" in error
+    exited = _EXIT_CODE(error)
+    result: dict[str, Any] = {"output": error[exited.end() :] if exited else error}
+    if exited:
+        result["exit_code"] = int(exited[1])
+    if interrupted:
+        result["interrupted"] = True
+    # Without an exit code nothing shows that it ran at all: arguments that were not valid fail like this, too.
+    ran = (f"ran {command}",) if command and (exited or interrupted) else ()
+    return ClaudeOutcome(
+        ok=False,
+        result=result,
+        error=f"Exit code {exited[1]}" if exited else error,
+        note=" (interrupted)" if interrupted else f" (exit {exited[1]})" if exited else " (failed)",
+        side_effects=ran,
+        status="partial" if interrupted else None,
+    )
+
+
+# --- what worked
+
+
+def _read_edit_result(given: _SuccessfulCall) -> ClaudeOutcome:
+    data = given.data if isinstance(given.data, dict) else {}
+    path = _find_path(given)
+    diff = _build_diff(given, data, path)
+    verb = "wrote" if given.tool == "Write" else "edited"
+    changed_by_user = data.get("userModified") is True
+    return ClaudeOutcome(
+        ok=True,
+        result=given.text,
+        diff=diff,
+        note=f" {format_line_counts(diff)}" if diff else "",
+        side_effects=(f"{verb} {path}",) if path else (),
+        allowed=Permission(by="human_approved", reference="the user changed the edit") if changed_by_user else None,
+    )
+
+
+def _build_diff(given: _SuccessfulCall, data: Json, path: str) -> str | None:
+    created = data.get("type") == "create"
+    if diff := diff_from_hunks(path, list_or_empty(data.get("structuredPatch")), new_file=created):
+        return diff
+    if given.tool == "NotebookEdit":
+        return _notebook_diff(given, data, path)
+    content = data.get("content", given.arguments.get("content"))
+    if given.tool == "Write":
+        # Without its original, only of a file that was not there before is it known what changed.
+        created = created or given.text.startswith("File created")
+        return unified_diff(path, None, content) if created and isinstance(content, str) else None
+    edits = list_or_empty(given.arguments.get("edits")) if given.tool == "MultiEdit" else [given.arguments]
+    return "".join(_replacement_diff(path, edit) for edit in edits if isinstance(edit, dict)) or None
+
+
+def _replacement_diff(path: str, edit: Json) -> str:
+    old, new = edit.get("old_string"), edit.get("new_string")
+    return unified_diff(path, old, new) if isinstance(old, str) and isinstance(new, str) else ""
+
+
+def _notebook_diff(given: _SuccessfulCall, data: Json, path: str) -> str | None:
+    before, after = data.get("original_file"), data.get("updated_file")
+    if isinstance(before, str) and isinstance(after, str) and before != after:
+        return unified_diff(path, before, after)
+    deleted = given.arguments.get("edit_mode") == "delete"
+    old = string_or_empty(data.get("old_source"))
+    new = "" if deleted else string_or_empty(data.get("new_source", given.arguments.get("new_source")))
+    return unified_diff(path, old, new) or None
+
+
+def _read_command_result(given: _SuccessfulCall) -> ClaudeOutcome | None:
+    data = given.data
+    command = string_or_empty(given.arguments.get("command"))
+    effects = (f"ran {command}",) if command else ()
+    if not isinstance(data, dict):
+        return ClaudeOutcome(ok=True, result={"output": given.text}, side_effects=effects)
+    kept = {
+        name: replace_files(value) for name, value in data.items() if value not in (None, False, "") or name in _STREAMS
+    }
+    if data.get("isImage") is True:
+        kept["stdout"] = digest_reference(string_or_empty(data.get("stdout")), "image")
+    if data.get("interrupted") is True:
+        return ClaudeOutcome(
+            ok=False, result=kept, error="interrupted", note=" (interrupted)", side_effects=effects, status="partial"
+        )
+    if task := string_or_empty(data.get("backgroundTaskId")):
+        note = f" (in background: {one_line(task)})"
+        return ClaudeOutcome(ok=True, result=kept, note=note, side_effects=effects, status="pending")
+    if not data.get("returnCodeInterpretation"):
+        kept["exit_code"] = 0  # Any other is told as an error, or interpreted.
+    return ClaudeOutcome(ok=True, result=kept, side_effects=effects)
+
+
+_STREAMS = ("stdout", "stderr")
+
+
+def _read_file_result(given: _SuccessfulCall) -> ClaudeOutcome | None:
+    data = given.data if isinstance(given.data, dict) else {}
+    file = data.get("file")
+    if not isinstance(file, dict):
+        count = len(_NUMBERED_LINE.findall(given.text))
+        return (
+            ClaudeOutcome(
+                ok=True, result={"content": given.text, "lines": count}, note=f" ({pluralize(count, 'line')})"
+            )
+            if count
+            else None
+        )
+    if data.get("type") != "text":
+        sort, kept = string_or_empty(data.get("type")), replace_files(file)
+        if isinstance(picture := file.get("base64"), str):
+            kept["base64"] = digest_reference(picture, string_or_empty(file.get("type")) or "application/octet-stream")
+        return ClaudeOutcome(ok=True, result={"type": sort, "file": kept}, note=f" ({one_line(sort)})")
+    lines = count_or_none(file.get("numLines"))
+    content = string_or_empty(file.get("content"))
+    lines = content.count("\n") + 1 if lines is None else lines
+    result: dict[str, Any] = {"content": content, "lines": lines}
+    named = {"start_line": "startLine", "total_lines": "totalLines"}
+    result |= {name: file[theirs] for name, theirs in named.items() if count_or_none(file.get(theirs)) is not None}
+    return ClaudeOutcome(ok=True, result=result, note=f" ({pluralize(lines, 'line')})")
+
+
+def _read_search_result(given: _SuccessfulCall) -> ClaudeOutcome | None:
+    if not isinstance(given.data, dict):
+        return None
+    files, lines = count_or_none(given.data.get("numFiles")), count_or_none(given.data.get("numLines"))
+    note = f" ({pluralize(lines, 'line')})" if lines else "" if files is None else f" ({pluralize(files, 'file')})"
+    return ClaudeOutcome(
+        ok=True, result=replace_files(given.data), note=note, duration_ms=count_or_none(given.data.get("durationMs"))
+    )
+
+
+def _read_web_search_result(given: _SuccessfulCall) -> ClaudeOutcome | None:
+    if not isinstance(given.data, dict):
+        return None
+    results = list_or_empty(given.data.get("results"))
+    hits = [hit for found in results if isinstance(found, dict) for hit in list_or_empty(found.get("content"))]
+    links = [hit for hit in hits if isinstance(hit, dict) and isinstance(hit.get("url"), str)]
+    said = "\n".join(found for found in results if isinstance(found, str))
+    query = string_or_empty(given.data.get("query")) or string_or_empty(given.arguments.get("query"))
+    result = {
+        "query": query,
+        "urls": [link["url"] for link in links],
+        "titles": [string_or_empty(link.get("title")) for link in links],
+    }
+    return ClaudeOutcome(
+        ok=True, result=result | ({"text": said} if said else {}), note=f" ({pluralize(len(links), 'result')})"
+    )
+
+
+def _read_web_fetch_result(given: _SuccessfulCall) -> ClaudeOutcome | None:
+    if not isinstance(given.data, dict):
+        return None
+    code = count_or_none(given.data.get("code"))
+    note = "" if code is None else f" (HTTP {code})"
+    return ClaudeOutcome(
+        ok=True, result=replace_files(given.data), note=note, duration_ms=count_or_none(given.data.get("durationMs"))
+    )
+
+
+def _read_subagent_result(given: _SuccessfulCall) -> ClaudeOutcome:
+    data = given.data if isinstance(given.data, dict) else {}
+    name = string_or_empty(data.get("agentType")) or string_or_empty(given.arguments.get("subagent_type")) or "agent"
+    told = _AGENT_ID(given.text)
+    launched = string_or_empty(data.get("agentId")) or (told[1] if told else "")
+    # What the subagent was asked stands in the arguments, and all that it did in a chain of its own.
+    result = {key: replace_files(value) for key, value in data.items() if key not in ("prompt", "content")}
+    if answer := content_text(data.get("content")) or given.text:
+        result["content"] = answer
+    goes_on = data.get("isAsync") is True or string_or_empty(data.get("status")).endswith("_launched")
+    return ClaudeOutcome(
+        ok=True,
+        result=result,
+        note=f" [{name}: in background]" if goes_on else _summarize_subagent(name, data),
+        side_effects=(f"delegated to {name}",),
+        status="pending" if goes_on else None,
+        duration_ms=count_or_none(data.get("totalDurationMs")),
+        launched=launched,
+    )
+
+
+def _summarize_subagent(name: str, data: Json) -> str:
+    """What a subagent did, in a few words: `[Explore: 2 edits, +14/-3, 9 tool calls]`."""
+    stats = data.get("toolStats")
+    parts: list[str] = []
+    if isinstance(stats, dict):
+        edits, added, removed = (
+            count_or_none(stats.get(key)) or 0 for key in ("editFileCount", "linesAdded", "linesRemoved")
+        )
+        parts = [pluralize(edits, "edit"), f"+{added}/-{removed}"]
+    calls = count_or_none(data.get("totalToolUseCount"))
+    if calls is not None:
+        parts.append(pluralize(calls, "tool call"))
+    return f" [{one_line(name)}: {', '.join(parts)}]" if parts else f" [{one_line(name)}]"
+
+
+def _read_generic_result(given: _SuccessfulCall, content: Any) -> Any:
+    """Of tools that we know nothing about: the object, and what the model saw of it where that is something else."""
+    said = given.text if isinstance(content, str) else replace_files(content)
+    if not isinstance(given.data, dict | list) or not given.data:
+        return said
+    data = replace_files(given.data)
+    return data if not said or data == said else {"said": said, "data": data}
+
+
+def _find_plan_approval(given: _SuccessfulCall) -> Permission | None:
+    """A plan that was shown to the user, and that the user agreed to: the one approval that a transcript spells out."""
+    if given.tool == "ExitPlanMode" and given.text.startswith("User has approved"):
+        return Permission(by="human_approved", reference="the user approved the plan")
+    return None
+
+
+def _find_path(given: _SuccessfulCall) -> str:
+    data = given.data if isinstance(given.data, dict) else {}
+    told = (data.get("filePath"), data.get("notebook_path"))
+    asked = (given.arguments.get("file_path"), given.arguments.get("notebook_path"))
+    return next((path for path in (*told, *asked) if isinstance(path, str) and path), "")
+
+
+_RESULT_READERS: Mapping[str, Callable[[_SuccessfulCall], ClaudeOutcome | None]] = {
+    **dict.fromkeys(("Edit", "MultiEdit", "Write", "NotebookEdit"), _read_edit_result),
+    **dict.fromkeys(_COMMAND_TOOLS, _read_command_result),
+    **dict.fromkeys(("Glob", "Grep", "LS"), _read_search_result),
+    **dict.fromkeys(AGENT_TOOLS, _read_subagent_result),
+    "Read": _read_file_result,
+    "WebSearch": _read_web_search_result,
+    "WebFetch": _read_web_fetch_result,
+}
+
+
+Json = Mapping[str, Any]
+
+LINE_MAX = 160
+"""Characters of one part of a line for a person."""
+
+BULKY_SIZE = 8 * 1024
+"""Bytes, as JSON, of what the program adds by itself (lists of tools, reminders, files) that are kept whole."""
+
+EXCERPT_MAX = 400
+"""Characters of a bulky text that are shown."""
+
+_WHOLE_FILES = ("originalFile", "original_file", "updated_file", "base64")
+
+
+def string_or_empty(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def list_or_empty(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def count_or_none(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def one_line(text: str) -> str:
+    line = " ".join(text[: 4 * LINE_MAX].split())
+    return line if len(line) <= LINE_MAX else f"{line[: LINE_MAX - 1]}…"
+
+
+def replace_files(value: Any) -> Any:
+    """The value with digests in the place of whole files and pictures."""
+    return replace_attachments(value, _WHOLE_FILES)
+
+
+def shorten_if_bulky(value: Any) -> Any:
+    """What the program added by itself: whole if it is small, otherwise how it begins, its size and its digest."""
+    import json  # Here, because a hook would pay for it and never needs it.
+
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
+    if len(text) <= BULKY_SIZE // 4 or len(text.encode("utf-8", "surrogatepass")) <= BULKY_SIZE:
+        return replace_files(value)
+    return {**digest_reference(text), "begins": text[:EXCERPT_MAX]}

@@ -1,0 +1,1 @@
+"""Cline: its tasks and sessions, its hooks and its settings."""

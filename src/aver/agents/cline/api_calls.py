@@ -1,0 +1,300 @@
+"""What Cline sent to the model and got back: the calls in its API history, and their results.
+
+A call stands in a message of the assistant, as a `tool_use` block with an id, or, for models that have no such thing,
+as XML in its text. Its result stands in the message after it: as a `tool_result` with the same id, or as a text that
+begins `[read_file for 'src/p.py'] Result:`.
+
+What a person saw of it stands elsewhere, in messages that have no such id. The two are brought together by what they
+say: the name of the tool and its arguments, and the place in the history that the person's message names. Nothing is
+joined by counting: browser and MCP calls, which show differently, would shift all that follows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any, NamedTuple
+
+from aver.fast_dataclass import dataclass
+from aver.ingest.attachments import replace_images
+from aver.ingest.tolerant_json import content_text, parse_embedded_json
+
+__all__ = ["SPEECH_TOOLS", "ApiCall", "ApiResult", "ApiHistory", "CallQuery", "parse_xml_calls"]
+
+SPEECH_TOOLS = frozenset(
+    {
+        *("attempt_completion", "ask_followup_question", "plan_mode_respond", "act_mode_respond", "new_task"),
+        *("condense", "summarize_task", "report_bug", "focus_chain", "task_progress"),
+    }
+)
+"""Tools by which the model speaks. What it says is shown as such, and is no action."""
+
+_XML_TOOLS = (
+    *("execute_command", "read_file", "write_to_file", "replace_in_file", "apply_patch", "search_files", "list_files"),
+    *("list_code_definition_names", "browser_action", "use_mcp_tool", "access_mcp_resource", "web_fetch", "web_search"),
+    *("load_mcp_documentation", "generate_explanation", "new_rule", "use_skill", "use_subagents", "delete_file"),
+    *sorted(SPEECH_TOOLS),
+)
+_GREEDY_PARAMETERS = ("content", "diff", "arguments", "result", "response", "input")
+"""Parameters whose text may hold what looks like their own end."""
+
+_OPENING = re.compile(rf"<({'|'.join(_XML_TOOLS)})>")
+_PARAMETER = re.compile(r"\s*<([a-z_]{1,40})>")
+_RESULT = re.compile(r"\s*\[([A-Za-z0-9_.-]{1,120})(.*?)\] Result:(?:\n|$)", re.DOTALL).match
+_DETAILS = re.compile(r"\s*<environment_details>").match
+_DIRECTORY = re.compile(r"# Current Working Directory \(([^)\n]{1,1024})\)").search
+
+UNTAKEN_MAX = 64
+"""Calls, the newest, among which the one that was shown is looked for: it is one of the last few."""
+
+DETAILS_SEARCH_MAX = 20_000
+"""Characters of the details of the surroundings in which the working directory is looked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiCall:
+    """A call as the model made it."""
+
+    id: str
+    """Empty where it was made in XML."""
+    name: str
+    arguments: Mapping[str, Any]
+    index: int
+    """Of the message in the history."""
+    number: int
+    """Among the calls of that message, from 0."""
+    serial: int
+    """Among all calls: after a checkpoint was restored, another message may stand at the same index."""
+    thinking: str = ""
+    signatures: tuple[str, ...] = ()
+    redacted: bool = False
+
+    @property
+    def place(self) -> str:
+        return f"api:{self.index}"
+
+
+class ApiResult(NamedTuple):
+    """What came back, and where it stands."""
+
+    content: Any
+    is_error: bool
+    place: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallQuery:
+    """What a person saw of a call, as far as it tells which call it was."""
+
+    names: frozenset[str]
+    arguments: Mapping[str, str]
+    """Of the arguments that must be the same: name and value."""
+    content: str = ""
+    history: int | None = None
+    """Of the last message that was in the history when this was shown: the call stands in the next."""
+
+
+class ApiHistory:
+    """The calls and results that were read so far, and which of them are taken."""
+
+    def __init__(self) -> None:
+        self.last_index = -1
+        self.directory: str | None = None
+        self._count = 0
+        self._untaken: dict[int, ApiCall] = {}
+        self._results: dict[int, ApiResult] = {}
+        self._ids: dict[str, ApiCall] = {}
+        self._in_xml: dict[int, list[ApiCall]] = {}
+
+    def add(self, index: int, message: Any) -> None:
+        role = message.get("role") if isinstance(message, dict) else None
+        content = message.get("content") if isinstance(message, dict) else None
+        blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
+        blocks = [block for block in blocks if isinstance(block, dict)]
+        self.last_index = max(self.last_index, index)
+        if role == "assistant":
+            self._add_calls(list(_parse_calls(index, blocks, self._count)), index)
+        elif role == "user":
+            self._add_results(index, blocks)
+            if self.directory is None and (found := _DIRECTORY(content_text(blocks)[:DETAILS_SEARCH_MAX])):
+                self.directory = found[1]
+
+    def find_result(self, call: ApiCall) -> ApiResult | None:
+        return self._results.get(call.serial)
+
+    def untaken_calls(self) -> list[ApiCall]:
+        """The calls that were not told yet, but for those by which the model spoke."""
+        return list(self._untaken.values())
+
+    def take(self, call: ApiCall) -> None:
+        self._untaken.pop(call.serial, None)
+
+    def find_call(self, shown: CallQuery) -> ApiCall | None:
+        """The call that a person was shown; None where no call is surely that one."""
+        newest = list(islice(reversed(self._untaken.values()), UNTAKEN_MAX))
+        named = [call for call in reversed(newest) if _matches_name(shown, call)]
+        if shown.history is None:
+            return _best_match(shown, named)
+        there = [call for call in named if call.index == shown.history + 1]
+        if found := _best_match(shown, there) or (there[0] if len(there) == 1 else None):
+            return found
+        return _best_match(shown, [call for call in named if call.index >= shown.history])
+
+    def _add_calls(self, calls: list[ApiCall], index: int) -> None:
+        self._count += len(calls)
+        in_xml = [call for call in calls if not call.id]
+        if in_xml:
+            before = [(call.name, call.arguments) for call in self._in_xml.get(index, ())]
+            if before == [(call.name, call.arguments) for call in in_xml]:
+                return  # The same message, written anew.
+            self._in_xml[index] = in_xml
+        for call in calls:
+            if call.id and call.id in self._ids:
+                continue
+            if call.id:
+                self._ids[call.id] = call
+            if call.name not in SPEECH_TOOLS:
+                self._untaken[call.serial] = call
+
+    def _add_results(self, index: int, blocks: list[dict[str, Any]]) -> None:
+        place = f"api:{index}"
+        for block in blocks:
+            call = self._ids.get(str(block.get("tool_use_id"))) if block.get("type") == "tool_result" else None
+            if call is not None:
+                result = ApiResult(_simplify_content(block.get("content")), block.get("is_error") is True, place)
+                self._results.setdefault(call.serial, result)
+        before = [*self._in_xml.get(index - 2, ()), *self._in_xml.get(index - 1, ())]
+        for name, described, content in _parse_xml_results(blocks):
+            waiting = [call for call in before if call.name == name and call.serial not in self._results]
+            fits = [call for call in waiting if any(str(value) in described for value in call.arguments.values())]
+            if chosen := (fits or waiting)[:1]:
+                self._results[chosen[0].serial] = ApiResult(content, False, place)
+
+
+def parse_xml_calls(text: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The calls that are written as XML in a text: name and parameters."""
+    at = 0
+    while opening := _OPENING.search(text, at):
+        name = opening[1]
+        end = text.find(f"</{name}>", opening.end())
+        if name in ("write_to_file", "replace_in_file", "apply_patch"):
+            end = max(end, text.rfind(f"</{name}>"))  # Their contents may hold anything.
+        if end < 0:
+            return
+        yield name, dict(_parse_parameters(text[opening.end() : end]))
+        at = end + len(name) + 3
+
+
+def _parse_parameters(body: str) -> Iterator[tuple[str, Any]]:
+    at = 0
+    while opening := _PARAMETER.match(body, at):
+        name = opening[1]
+        closing = f"</{name}>"
+        end = body.rfind(closing, opening.end()) if name in _GREEDY_PARAMETERS else body.find(closing, opening.end())
+        if end < 0:
+            return
+        yield name, body[opening.end() : end].strip("\n")
+        at = end + len(closing)
+
+
+def _parse_calls(index: int, blocks: list[dict[str, Any]], serial: int) -> Iterator[ApiCall]:
+    thinking = [block for block in blocks if block.get("type") in ("thinking", "redacted_thinking")]
+    thought = "\n".join(text for block in thinking if isinstance(text := block.get("thinking"), str) and text)
+    signed = (block.get("signature") or block.get("data") for block in thinking)
+    about: dict[str, Any] = {
+        "thinking": thought,
+        "signatures": tuple(value for value in signed if isinstance(value, str) and value),
+        "redacted": bool(thinking) and not thought,
+    }
+    found = [_parse_tool_use(block) for block in blocks if block.get("type") == "tool_use"]
+    if not found:
+        texts = (block.get("text") for block in blocks if block.get("type") == "text")
+        found = [("", *call) for text in texts if isinstance(text, str) for call in parse_xml_calls(text)]
+    for number, (identity, name, arguments) in enumerate(found):
+        yield ApiCall(
+            id=identity,
+            name=name,
+            arguments=arguments,
+            index=index,
+            number=number,
+            serial=serial + number,
+            **about,
+        )
+        about = {}
+
+
+def _parse_tool_use(block: dict[str, Any]) -> tuple[str, str, dict[str, Any]]:
+    asked = parse_embedded_json(block.get("input"))
+    arguments = asked if isinstance(asked, dict) else {} if asked in (None, "") else {"raw": asked}
+    identity = block.get("id")
+    return identity if isinstance(identity, str) else "", str(block.get("name") or "tool"), arguments
+
+
+def _parse_xml_results(blocks: list[dict[str, Any]]) -> Iterator[tuple[str, str, Any]]:
+    """The results that stand in texts: the tool's name, how the call is described, and what follows."""
+    header: tuple[str, str] | None = None
+    parts: list[Any] = []
+    for block in blocks:
+        text = block.get("text") if block.get("type") == "text" else None
+        if isinstance(text, str) and (found := _RESULT(text)):
+            if header is not None:
+                yield (*header, _join_parts(parts))
+            header, parts = (found[1], found[2]), [text[found.end() :]] if text[found.end() :] else []
+        elif header is not None and isinstance(text, str) and _DETAILS(text):
+            yield (*header, _join_parts(parts))
+            header = None
+        elif header is not None:
+            parts.append(text if isinstance(text, str) else replace_images(block))
+    if header is not None:
+        yield (*header, _join_parts(parts))
+
+
+def _join_parts(parts: list[Any]) -> Any:
+    return "\n".join(parts) if all(isinstance(part, str) for part in parts) else parts
+
+
+def _simplify_content(content: Any) -> Any:
+    if isinstance(content, list) and all(isinstance(one, dict) and one.get("type") == "text" for one in content):
+        return content_text(content)
+    return replace_images(content)
+
+
+def _best_match(shown: CallQuery, calls: list[ApiCall]) -> ApiCall | None:
+    """The first call that has the same arguments, of those with the same contents if there are any."""
+    same = [call for call in calls if _matches_arguments(shown, call)]
+    exact = [call for call in same if shown.content and _has_content(call, shown.content)]
+    return next(iter(exact or same), None)
+
+
+def _matches_name(shown: CallQuery, call: ApiCall) -> bool:
+    if call.name in shown.names:
+        return True
+    tool = shown.arguments.get("tool_name")  # An MCP tool that the model called by a name of its own.
+    return "use_mcp_tool" in shown.names and bool(tool) and call.name.endswith(str(tool))
+
+
+def _matches_arguments(shown: CallQuery, call: ApiCall) -> bool:
+    if call.name not in shown.names:
+        return True
+    return all(_is_same_value(value, call.arguments.get(name)) for name, value in shown.arguments.items() if value)
+
+
+def _is_same_value(shown: str, asked: Any) -> bool:
+    if not isinstance(asked, str):
+        return asked is not None and shown == str(asked)
+    one, other = _normalize_path(shown), _normalize_path(asked)
+    return (
+        one == other
+        or one.endswith(f"/{other}")
+        or other.endswith(f"/{one}")
+        or parse_embedded_json(one) == parse_embedded_json(other)
+    )
+
+
+def _normalize_path(text: str) -> str:
+    return text.strip().replace("\\", "/").removeprefix("./").rstrip("/")
+
+
+def _has_content(call: ApiCall, content: str) -> bool:
+    return any(isinstance(value, str) and value.strip() == content.strip() for value in call.arguments.values())

@@ -1,0 +1,250 @@
+"""What the messages of a Cline session say (see `cline_sessions`).
+
+A call is told when its result has come, with what the model said and thought before it (`cline_tools`). Whether a
+person was asked is not kept, so nobody is said to have allowed anything.
+
+Keys: a call's is its id. Messages have ids, too, but these may be given anew; so what was said goes by the place of its
+message and the digest of what it says.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from aver.agents.cline.results import list_or_empty, message_time, read_session_tokens
+from aver.agents.cline.sessions import MANIFEST, SYSTEM_PROMPT, session_info
+from aver.agents.cline.tools import finish_call, one_line, start_call
+from aver.ingest.agent_event import AgentCall, AgentEvent, Prompt, Tokens, build_unknown_event
+from aver.ingest.attachments import digest_reference, replace_images
+from aver.ingest.contract import RawRecord, Source
+from aver.ingest.diffs import format_line_counts
+from aver.ingest.times import ms_between
+from aver.ingest.tolerant_json import UNREADABLE, parse_json
+
+__all__ = ["SessionParser"]
+
+_USER_INPUT = re.compile(r"\A\s*<user_input\b[^>]*>(.*)</user_input>\s*\Z", re.DOTALL)
+
+
+@dataclass(slots=True)
+class _UnansweredCall:
+    """A call whose result has not come."""
+
+    deed: AgentEvent
+    call: AgentCall
+
+
+@dataclass(slots=True)
+class _ModelOutput:
+    """What the model said and thought in a message, and what was not told yet."""
+
+    texts: list[str] = field(default_factory=list)
+    thoughts: list[str] = field(default_factory=list)
+    signatures: list[str] = field(default_factory=list)
+    redacted: bool = False
+
+    def facts(self) -> dict[str, Any]:
+        return {
+            "text": "\n".join(self.texts),
+            "thinking": "\n".join(self.thoughts),
+            "signatures": tuple(self.signatures),
+            "redacted": self.redacted,
+        }
+
+    def __bool__(self) -> bool:
+        return bool(self.texts or self.thoughts or self.signatures or self.redacted)
+
+
+class SessionParser:
+    """What has been read of one session."""
+
+    def __init__(self, source: Source) -> None:
+        self._agent = source.agent
+        self._prompt: Prompt | None = None
+        self._begun: dict[str, _UnansweredCall] = {}
+        self._environment: dict[str, Any] = {}
+        self._model: str | None = None
+        self._keys: dict[str, int] = {}
+
+    def take(self, raw: RawRecord) -> Iterator[AgentEvent]:
+        record = parse_json(raw)
+        if raw.place == MANIFEST and isinstance(record, dict):
+            yield from self._read_manifest(raw, record)
+        elif raw.place == SYSTEM_PROMPT and isinstance(record, str):
+            key, kept = self._place_key(raw, raw.sha256[:16]), {"text": record, **digest_reference(record)}
+            yield AgentEvent(what="note", key=key, summary="system prompt", result=kept, places=(raw.place,))
+        elif isinstance(record, dict) and _is_message(record):
+            blocks = record.get("content")
+            blocks = [{"type": "text", "text": blocks}] if isinstance(blocks, str) else list_or_empty(blocks)
+            self._model = _read_model(record) or self._model
+            tell = self._read_answer if record["role"] == "assistant" else self._read_user_message
+            yield from tell(raw, record, blocks)
+        else:
+            yield self._build_unknown(raw, "message", record)
+
+    def end(self) -> Iterator[AgentEvent]:
+        for begun in self._begun.values():
+            yield replace(begun.deed, call=begun.call, status="pending")
+        self._begun.clear()
+
+    # --- what messages say
+
+    def _read_manifest(self, raw: RawRecord, manifest: Mapping[str, Any]) -> Iterator[AgentEvent]:
+        face = session_info(manifest)
+        title, model = face.pop("title", None), face.get("model")
+        self._environment = {name: face[name] for name in ("cwd", "provider") if name in face}
+        self._model = model if isinstance(model, str) else self._model
+        about = ", ".join(one_line(str(face[name])) for name in ("source", "status") if name in face)
+        yield AgentEvent(
+            what="session",
+            key=self._reserve_key(f"session-{_short_digest(f'{face}{title}')}"),
+            summary=f"session of Cline: {about}",
+            at=None if not isinstance(started := manifest.get("started_at"), str) else started,
+            model=self._model,
+            environment=face,
+            title=title if isinstance(title, str) else None,
+            places=(raw.place,),
+        )
+
+    def _read_user_message(self, raw: RawRecord, message: Mapping[str, Any], blocks: list[Any]) -> Iterator[AgentEvent]:
+        texts, beside = list[str](), list[Any]()
+        for block in blocks:
+            sort = block.get("type") if isinstance(block, dict) else None
+            if sort == "tool_result":
+                yield self._finish_call(raw, message, block)
+            elif sort == "text" and isinstance(block.get("text"), str):
+                texts.append(block["text"])
+            elif sort == "file" and isinstance(block.get("content"), str):
+                beside.append({"file": block.get("path"), **digest_reference(block["content"])})
+            else:
+                beside.append(replace_images(block))
+        if not texts and not beside:
+            return
+        text = "\n".join(texts)
+        unwrapped = _USER_INPUT.match(text)
+        text = unwrapped[1].strip("\n") if unwrapped else text
+        key = self._message_key(raw, blocks)
+        self._prompt = Prompt(key=key, text=text)
+        result = beside or None
+        yield self._build_event(
+            raw, message, "prompt", key, f"prompt: {one_line(text)}", text=text, result=result, prompt=None
+        )
+
+    def _read_answer(self, raw: RawRecord, message: Mapping[str, Any], blocks: list[Any]) -> Iterator[AgentEvent]:
+        said, tokens = _ModelOutput(), read_session_tokens(message.get("metrics"))
+        for block in blocks:
+            sort = block.get("type") if isinstance(block, dict) else None
+            if sort == "text" and isinstance(block.get("text"), str):
+                said.texts += [block["text"]] if block["text"] else []
+            elif sort in ("thinking", "redacted_thinking"):
+                _add_thinking(said, block)
+            elif sort == "tool_use" and isinstance(block.get("id"), str) and block["id"]:
+                yield from self._start_call(raw, message, block, said, tokens)
+                said, tokens = _ModelOutput(), None
+            else:
+                yield self._build_unknown(raw, f"assistant {sort}", replace_images(block))
+        if said or tokens is not None:
+            facts = said.facts()
+            summary = one_line(facts["text"]) or ("reasoning" if said else "an answer without words")
+            key = self._message_key(raw, blocks)
+            status = "failure" if _is_error_message(message) else None
+            yield self._build_event(raw, message, "answer", key, summary, tokens=tokens, status=status, **facts)
+
+    def _start_call(
+        self, raw: RawRecord, message: Mapping[str, Any], block: Any, said: _ModelOutput, tokens: Tokens | None
+    ) -> Iterator[AgentEvent]:
+        call, summary = start_call(str(block.get("name") or "unnamed"), block["id"], block.get("input"))
+        if (other := self._begun.pop(call.id, None)) is not None:  # Its result will not be known from this one's.
+            yield replace(other.deed, call=other.call, status="pending")
+        key = self._reserve_key(call.id)
+        deed = self._build_event(raw, message, "call", key, summary, tokens=tokens, **said.facts())
+        self._begun[call.id] = _UnansweredCall(deed, call)
+
+    def _finish_call(self, raw: RawRecord, message: Mapping[str, Any], block: Mapping[str, Any]) -> AgentEvent:
+        begun = self._begun.pop(str(block.get("tool_use_id")), None)
+        if begun is None:
+            return self._build_unknown(raw, "the result of no known call", replace_images(dict(block)))
+        call, effects = finish_call(begun.call, block.get("content"), failed=block.get("is_error") is True)
+        return replace(
+            begun.deed,
+            call=call,
+            summary=f"{begun.deed.summary} {format_line_counts(call.diff)}" if call.diff else begun.deed.summary,
+            side_effects=effects,
+            duration_ms=ms_between(begun.deed.at, message_time(message)),
+            places=(*begun.deed.places, raw.place),
+        )
+
+    # --- all of them
+
+    def _build_event(
+        self, raw: RawRecord, message: Mapping[str, Any], what: Any, key: str, summary: str, **more: Any
+    ) -> AgentEvent:
+        facts = {"prompt": self._prompt, "model": self._model, **more}
+        name = message.get("id")
+        environment = self._environment | ({"message_id": name} if isinstance(name, str) and name else {})
+        places = (raw.place,)
+        return AgentEvent(
+            what=what,
+            key=key,
+            summary=summary,
+            at=message_time(message),
+            environment=environment,
+            places=places,
+            **facts,
+        )
+
+    def _build_unknown(self, raw: RawRecord, sort: str, record: Any) -> AgentEvent:
+        kept = raw.data.decode("utf-8", "replace") if record is UNREADABLE else record
+        return build_unknown_event(raw.place, sort, kept, key=self._place_key(raw, raw.sha256[:16]))
+
+    def _message_key(self, raw: RawRecord, blocks: list[Any]) -> str:
+        return self._place_key(raw, _short_digest(repr(blocks)))
+
+    def _place_key(self, raw: RawRecord, digest: str) -> str:
+        """Agents share the keys of their session, and have messages of their own."""
+        place = raw.place.removeprefix("message:")
+        return self._reserve_key(f"{self._agent}:at-{place}-{digest}" if self._agent else f"at-{place}-{digest}")
+
+    def _reserve_key(self, key: str) -> str:
+        """The key, if nothing was told under it yet; otherwise with a number."""
+        fresh = key
+        while fresh in self._keys:
+            self._keys[key] += 1
+            fresh = f"{key}~{self._keys[key]}"
+        self._keys[fresh] = 1
+        return fresh
+
+
+def _is_message(message: Mapping[str, Any]) -> bool:
+    return message.get("role") in ("user", "assistant") and isinstance(message.get("content"), str | list | None)
+
+
+def _add_thinking(said: _ModelOutput, block: Mapping[str, Any]) -> None:
+    thought = block.get("thinking")
+    if isinstance(thought, str) and thought:
+        said.thoughts.append(thought)
+    else:
+        said.redacted = True
+    for name in ("signature", "data"):
+        if isinstance(signature := block.get(name), str) and signature:
+            said.signatures.append(signature)
+
+
+def _is_error_message(message: Mapping[str, Any]) -> bool:
+    """Whether Cline speaks in the model's place, and says that no answer came."""
+    metadata = message.get("metadata")
+    return isinstance(metadata, Mapping) and metadata.get("displayRole") == "error"
+
+
+def _read_model(message: Mapping[str, Any]) -> str | None:
+    info = message.get("modelInfo")
+    name = info.get("id") if isinstance(info, Mapping) else None
+    return name if isinstance(name, str) and name else None
+
+
+def _short_digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

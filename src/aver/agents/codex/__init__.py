@@ -1,0 +1,1 @@
+"""Codex: its rollout files, its hooks and its settings."""

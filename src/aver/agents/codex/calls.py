@@ -1,0 +1,407 @@
+"""What came of one of Codex's calls, from all that a rollout tells of it.
+
+A call has an output, which is what the model got to see, and it may have accounts: events that tell what Codex itself
+knows of it (an exit code, the changes to files, what an MCP server answered). Versions differ in which of them they
+write, in which order and in which form; `outcome` joins what there is. If any of them says that it failed, it failed.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from aver.fast_dataclass import dataclass
+from aver.ingest.attachments import digest_reference, replace_images
+from aver.ingest.patches import BEGIN, Patch, patch_from_changes, read_patch
+from aver.ingest.tolerant_json import content_text, parse_embedded_json
+
+__all__ = [
+    "NO_OUTPUT",
+    "SHELL_TOOLS",
+    "CallReport",
+    "CodexOutcome",
+    "Refusal",
+    "read_report",
+    "command_line",
+    "build_outcome",
+]
+
+NO_OUTPUT = object()
+"""The output of a call that has none yet."""
+
+HEAD_MAX = 2_000
+"""Characters at the start of an output in which Codex says how the command ended."""
+
+ERROR_MAX = 2_000
+"""Characters of an output that are told as the reason of a failure; all of it is in the result."""
+
+SHELL_TOOLS = ("shell", "container.exec", "local_shell", "shell_command", "exec_command", "write_stdin", "user_shell")
+"""Tools that run commands: where an output does not say how the command ended, it did not run."""
+
+_HEAD_LINE = re.compile(
+    r"(?:Chunk ID: .*|Wall time: (?P<wall>[0-9.]{1,20}) seconds|Process exited with code (?P<exited>-?[0-9]{1,9})"
+    r"|Exit code: (?P<code>-?[0-9]{1,9})|Process running with session ID (?P<running>.*)|Original token count: .*"
+    r"|Total output lines: .*)"
+).fullmatch
+
+_FAILURE_TEXT = re.compile(
+    r"unsupported (?:custom )?(?:tool )?call\b|failed to parse function arguments|[a-z_]{1,40} verification failed: "
+    r"|[a-z_]{1,40} failed(?: for .{1,200})?: |execution error: |err: |aborted\b|command aborted by user"
+).match
+_DENIED_BY_PERSON = re.compile(
+    r"(?:exec command|patch|command) rejected by user$|user (?:rejected|cancelled) MCP tool call"
+).match
+_DENIED_BY_RULE = re.compile(
+    r"approval policy is Never; reject command|MCP tool call requires approval, but approval policy is never"
+    r"|.{1,400}` rejected: |patch rejected: |write_stdin rejected: |rejected by configuration"
+    r"|.{1,200}; rejected by user approval settings|automatic approval review denied the action"
+    r"|(?:Command|Tool call) blocked by PreToolUse hook: |MCP tool call blocked by app configuration",
+    re.DOTALL,
+).match
+
+
+class Refusal(NamedTuple):
+    """A call was asked for and did not happen."""
+
+    by_person: bool | None
+    """None where the rollout only says that it was declined."""
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallReport:
+    """What an event tells of a call."""
+
+    id: str
+    sort: str
+    tool: str = ""
+    arguments: Mapping[str, Any] | None = None
+    exit_code: int | None = None
+    ok: bool | None = None
+    texts: Mapping[str, str]
+    """`stdout`, `stderr`, `aggregated_output`."""
+    answer: Any = None
+    """What an MCP server or another tool gave back."""
+    error: str = ""
+    duration_ms: int | None = None
+    changes: Any = None
+    declined: bool = False
+    asked: bool = False
+    """Somebody was asked before a patch, and allowed it."""
+    source: str = ""
+    launched: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodexOutcome:
+    result: Any
+    ok: bool | None
+    error: str | None = None
+    running: str = ""
+    """The command goes on: the id by which it can be asked for more."""
+    diff: str | None = None
+    effects: tuple[str, ...] = ()
+    duration_ms: int | None = None
+    refusal: Refusal | None = None
+    launched: str = ""
+
+
+class _ParsedOutput(NamedTuple):
+    body: Any
+    exit_code: int | None = None
+    ok: bool | None = None
+    seconds: float | None = None
+    running: str = ""
+
+
+def read_report(sort: str, body: Mapping[str, Any]) -> CallReport | None:
+    """What an event, or the item in one, tells of a call; None where it names none."""
+    identifier = body.get("call_id") or body.get("id")
+    if not isinstance(identifier, str) or not identifier:
+        return None
+    invocation = body.get("invocation")
+    named = invocation if isinstance(invocation, Mapping) else body
+    answer, error = _read_answer(sort, body)
+    exit_code, status = _int_or_none(body.get("exit_code")), body.get("status")
+    source = body.get("source")
+    agents = body.get("receiver_thread_ids")
+    launched = body.get("new_thread_id") or (agents[0] if isinstance(agents, list) and len(agents) == 1 else None)
+    return CallReport(
+        id=identifier,
+        sort=sort,
+        tool=_tool_name(sort, named),
+        arguments=_read_arguments(sort, named),
+        exit_code=exit_code,
+        ok=_read_success(exit_code, body.get("success"), status, answer, error),
+        texts={name: text for name in _STREAM_FIELDS if isinstance(text := body.get(name), str)},
+        answer=answer,
+        error=error,
+        duration_ms=_parse_duration(body.get("duration")),
+        changes=body.get("changes"),
+        declined=status == "declined",
+        asked=body.get("auto_approved") is False,
+        source=source if isinstance(source, str) else "",
+        launched=launched if isinstance(launched, str) and body.get("tool", "spawn_agent") == "spawn_agent" else "",
+    )
+
+
+_STREAM_FIELDS = ("stdout", "stderr", "aggregated_output")
+
+
+def build_outcome(
+    tool: str, arguments: Mapping[str, Any], output: Any, accounts: Sequence[CallReport], cwd: str
+) -> CodexOutcome:
+    """What came of a call."""
+    told = _parse_output(output, tool)
+    refusal = _find_refusal(tool, told, accounts)
+    codes = (told.exit_code, *(one.exit_code for one in accounts))
+    exit_code = next((code for code in codes if code is not None), None)
+    ok = _combine_success([told.ok, None if exit_code is None else exit_code == 0, *(one.ok for one in accounts)])
+    if refusal is not None:
+        ok = False
+    patch = _find_patch(tool, arguments, accounts, cwd) if ok is not False else None
+    command = command_line(arguments)
+    launched = next((one.launched for one in accounts if one.launched), "") or _spawned_agent_id(tool, told.body)
+    effects = [f"{verb} {path}" for verb, path in patch.changes] if patch is not None else []
+    if command and (ok or exit_code is not None or told.running) and not (patch is not None and BEGIN in command):
+        effects.append(f"ran {command}")
+    if launched:
+        effects.append(f"delegated to {_agent_name(arguments, launched)}")
+    return CodexOutcome(
+        result=_build_result(told, exit_code, accounts),
+        ok=ok,
+        error=_find_error(told, exit_code, accounts) if ok is False else None,
+        running=told.running,
+        diff=None if patch is None else patch.diff,
+        effects=tuple(effects),
+        duration_ms=_find_duration(told, accounts),
+        refusal=refusal,
+        launched=launched,
+    )
+
+
+def command_line(arguments: Mapping[str, Any]) -> str:
+    """The command that a call runs, as a person would write it; empty where it runs none."""
+    command = arguments.get("cmd") or arguments.get("command")
+    if isinstance(command, str):
+        return command
+    if not isinstance(command, list) or not all(isinstance(word, str) for word in command):
+        return ""
+    if len(command) == 3 and command[1] in ("-lc", "-c"):
+        return str(command[2])
+    return shlex.join(command)
+
+
+def _parse_output(output: Any, tool: str) -> _ParsedOutput:
+    if output is NO_OUTPUT:
+        return _ParsedOutput(None)
+    value = parse_embedded_json(output)
+    if isinstance(value, Mapping):
+        facts = value.get("metadata")
+        if isinstance(facts, Mapping) and "output" in value:
+            seconds = facts.get("duration_seconds")
+            return _ParsedOutput(value["output"], _int_or_none(facts.get("exit_code")), seconds=_float_or_none(seconds))
+        if "content" in value and isinstance(value.get("success"), bool):
+            return _ParsedOutput(replace_images(value["content"]), ok=value["success"])
+    if isinstance(output, list):
+        return _parse_blocks(output)
+    if not isinstance(output, str):
+        done = output.get("status") in ("completed", "generating") if isinstance(output, Mapping) else True
+        return _ParsedOutput(replace_images(output), ok=done)
+    told = _parse_headed_output(output)
+    if told is None:
+        says_how = tool in SHELL_TOOLS or tool == "apply_patch" or (tool == "spawn_agent" and value is output)
+        return _ParsedOutput(output, ok=not says_how and not _FAILURE_TEXT(output))
+    return told
+
+
+def _parse_blocks(output: list[Any]) -> _ParsedOutput:
+    """Blocks of content: the first may be Codex's own, and says how long it took."""
+    first = output[0].get("text") if output and isinstance(output[0], Mapping) else None
+    told = _parse_headed_output(first) if isinstance(first, str) else None
+    if told is None:
+        body, told = output, _ParsedOutput(None, ok=not _FAILURE_TEXT(first) if isinstance(first, str) else True)
+    else:
+        body = output[1:] if not told.body else [{**output[0], "text": told.body}, *output[1:]]
+    only_text = all(isinstance(block, Mapping) and isinstance(block.get("text"), str) for block in body)
+    return told._replace(body=content_text(body) if only_text else replace_images(body))
+
+
+def _parse_headed_output(text: str) -> _ParsedOutput | None:
+    """An output that says in its first lines how a command ended; None where it does not. A command's own output comes
+    after `Output:`, and what it says there about exit codes is not Codex's word."""
+    facts: dict[str, str] = {}
+    for _ in range(2):  # A patch that was caught in a command has a head within a head.
+        lines = text[:HEAD_MAX].split("\n")
+        size = 0
+        for line in lines:
+            size += len(line) + 1
+            if line == "Output:":
+                break
+            if (found := _HEAD_LINE(line)) is None:
+                return _output_from_facts(facts, text) if facts else None
+            facts |= {name: value for name, value in found.groupdict().items() if value is not None} or {"": ""}
+        else:
+            return _output_from_facts(facts, text) if facts else None
+        text = text[size:]
+        if facts.keys() & {"exited", "code", "running"}:
+            break
+    return _output_from_facts(facts, text)
+
+
+def _output_from_facts(facts: Mapping[str, str], body: str) -> _ParsedOutput:
+    code = facts.get("exited") or facts.get("code")
+    seconds = _float_or_none(facts.get("wall"))
+    running = facts.get("running", "")
+    return _ParsedOutput(body, None if code is None else int(code), None if running else True, seconds, running)
+
+
+def _find_refusal(tool: str, told: _ParsedOutput, accounts: Sequence[CallReport]) -> Refusal | None:
+    """Only Codex's own words count: not what a command printed, nor what a server answered."""
+    if told.exit_code is not None or any(one.answer is not None or one.exit_code == 0 for one in accounts):
+        return None
+    texts = [one.error for one in accounts if one.error]
+    if isinstance(told.body, str) and not tool.startswith("mcp__"):
+        texts.append(told.body)
+    for text in texts:
+        words = text[:HEAD_MAX].strip()
+        if _DENIED_BY_PERSON(words):
+            return Refusal(by_person=True, words=words)
+        if _DENIED_BY_RULE(words):
+            return Refusal(by_person=False, words=words)
+    if any(one.declined for one in accounts):
+        return Refusal(by_person=None, words="declined")
+    return None
+
+
+def _find_patch(tool: str, arguments: Mapping[str, Any], accounts: Iterable[CallReport], cwd: str) -> Patch | None:
+    for one in accounts:
+        if (done := patch_from_changes(one.changes, cwd)) is not None:
+            return done
+    given = [arguments.get(name) for name in ("input", "patch", "arguments")] if tool == "apply_patch" else []
+    texts = [text for text in (*given, command_line(arguments)) if isinstance(text, str)]
+    words = arguments.get("command")
+    if isinstance(words, list) and words[:1] == ["apply_patch"]:
+        texts += [word for word in words if isinstance(word, str)]
+    return next((patch for text in texts if (patch := read_patch(text)) is not None), None)
+
+
+def _build_result(told: _ParsedOutput, exit_code: int | None, accounts: Sequence[CallReport]) -> Any:
+    texts = {name: text for one in accounts for name, text in one.texts.items() if text and text != told.body}
+    answers = [one.answer for one in accounts if one.answer is not None]
+    if exit_code is None and not texts and not answers:
+        return told.body
+    result: dict[str, Any] = {} if told.body is None else {"output": told.body}
+    if exit_code is not None:
+        result["exit_code"] = exit_code
+    if answers:
+        result["answer"] = answers[-1]
+    return result | texts
+
+
+def _find_error(told: _ParsedOutput, exit_code: int | None, accounts: Iterable[CallReport]) -> str:
+    words = [word for one in accounts for word in (one.error, one.texts.get("stderr", "")) if word]
+    if exit_code:
+        words.append(f"exit code {exit_code}")
+    if isinstance(told.body, str):
+        words.append(told.body.strip())
+    return next((word[:ERROR_MAX] for word in words if word), "failed")
+
+
+def _find_duration(told: _ParsedOutput, accounts: Iterable[CallReport]) -> int | None:
+    known = [one.duration_ms for one in accounts if one.duration_ms is not None]
+    return known[0] if known else None if told.seconds is None else round(told.seconds * 1000)
+
+
+def _spawned_agent_id(tool: str, body: Any) -> str:
+    value = parse_embedded_json(body) if tool == "spawn_agent" else None
+    agent = value.get("agent_id") if isinstance(value, Mapping) else None
+    return agent if isinstance(agent, str) else ""
+
+
+def _agent_name(arguments: Mapping[str, Any], launched: str) -> str:
+    named = arguments.get("agent_type") or arguments.get("task_name")
+    return named if isinstance(named, str) else launched
+
+
+def _read_answer(sort: str, body: Mapping[str, Any]) -> tuple[Any, str]:
+    """What a tool gave back, and why it gave nothing."""
+    result, error = body.get("result"), body.get("error")
+    if sort in ("ImageGeneration", "image_generation_end") and isinstance(result, str):
+        result = digest_reference(result, "image")
+    if isinstance(result, dict) and len(result) == 1 and ("Ok" in result or "Err" in result):
+        error = result.get("Err", error)
+        result = result.get("Ok")
+    if isinstance(error, Mapping):
+        error = error.get("message")
+    items = body.get("content_items")
+    return replace_images(items if result is None else result), error if isinstance(error, str) else ""
+
+
+def _read_success(exit_code: int | None, success: Any, status: Any, answer: Any, error: str) -> bool | None:
+    said = [None if exit_code is None else exit_code == 0, success if isinstance(success, bool) else None]
+    if status in ("completed", "failed", "declined"):
+        said.append(status == "completed")
+    if isinstance(answer, Mapping) and (answer.get("isError") is True or answer.get("is_error") is True):
+        said.append(False)
+    return _combine_success([*said, False if error else None])
+
+
+def _combine_success(said: Iterable[bool | None]) -> bool | None:
+    known = {one for one in said if one is not None}
+    return None if not known else False not in known
+
+
+def _tool_name(sort: str, named: Mapping[str, Any]) -> str:
+    tool, server = named.get("tool"), named.get("server")
+    if isinstance(tool, str) and tool:
+        return f"mcp__{server}__{tool}" if isinstance(server, str) and server else tool
+    return "user_shell" if named.get("source") == "user_shell" else _TOOL_BY_KIND.get(sort, sort)
+
+
+_TOOL_BY_KIND = {
+    "exec_command_end": "exec_command",
+    "CommandExecution": "exec_command",
+    "patch_apply_end": "apply_patch",
+} | {
+    "FileChange": "apply_patch",
+    "web_search_end": "web_search",
+    "WebSearch": "web_search",
+    "ImageGeneration": "image_generation",
+    "image_generation_end": "image_generation",
+    "ImageView": "view_image",
+    "view_image_tool_call": "view_image",
+}
+
+
+def _read_arguments(sort: str, named: Mapping[str, Any]) -> dict[str, Any]:
+    given = named.get("arguments")
+    if isinstance(given, Mapping):
+        return dict(given)
+    keys = ("command", "cwd", "query", "action", "prompt", "path", "revised_prompt", "saved_path")
+    return {key: named[key] for key in keys if named.get(key) is not None}
+
+
+def _parse_duration(value: Any) -> int | None:
+    """`{"secs", "nanos"}`, or seconds as a number or in words: `1.5s`, `20ms`."""
+    if isinstance(value, Mapping):
+        seconds, nanos = _int_or_none(value.get("secs")), _int_or_none(value.get("nanos"))
+        return None if seconds is None else seconds * 1000 + (nanos or 0) // 1_000_000
+    if isinstance(value, str) and (found := re.fullmatch(r"([0-9.]{1,20})(ms|s)", value)):
+        number = _float_or_none(found[1])
+        return None if number is None else round(number * (1 if found[2] == "ms" else 1000))
+    return None
+
+
+def _int_or_none(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**53 else None
+
+
+def _float_or_none(value: Any) -> float | None:
+    try:
+        number = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else None
+    except (ValueError, OverflowError):
+        return None
+    return number if number is not None and 0 <= number < 2**40 else None

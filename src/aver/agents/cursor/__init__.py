@@ -1,0 +1,1 @@
+"""Cursor: its conversations and database, its hooks and its settings."""

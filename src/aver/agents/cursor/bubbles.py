@@ -1,0 +1,368 @@
+"""What the bubbles of a Cursor conversation say: each is one deed.
+
+    type 1                   what a person asked
+    type 2, toolFormerData   a tool call with its result
+    type 2, text             what the model said
+    type 2, thinking         what it thought, where nothing else stands beside it
+
+A deed rests on its bubble, on the prompt before it and on what the bubble names, never on what else was being done at
+the time: read again from the beginning, it is the same. Cursor does not keep who allowed a call: `userDecision` is
+`accepted` also where nobody was asked, and the option of its dialog is the one that was offered. So the authority is
+unknown, unless the call was rejected.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from aver.agents.cursor import calls
+from aver.agents.cursor.database import composer_key
+from aver.agents.cursor.edits import CONTENT_PREFIX, EDIT_TOOLS, build_diff, find_content_keys, find_path
+from aver.ingest.agent_event import AgentCall, AgentEvent, Prompt, Tokens, build_unknown_event, pluralize
+from aver.ingest.attachments import replace_attachments
+from aver.ingest.contract import RawRecord, Source
+from aver.ingest.times import to_utc, utc_from_ms
+from aver.ingest.tolerant_json import parse_embedded_json, parse_json
+
+__all__ = ["AUTHORSHIP_PLACE", "BLOB_PREFIX", "BubbleParser", "conversation_info", "find_references"]
+
+AUTHORSHIP_PLACE = "ai-code-tracking.db"
+"""The place of what Cursor counted of a conversation's lines."""
+
+BLOB_PREFIX = "agentKv:blob:"
+_BLOB_KEY = re.compile(r"agentKv:blob:[0-9a-f]{64}").fullmatch
+
+_WHOLE_FILES = ("originalFile", "originalContents", "contentsBeforeEdit", "contentsAfterEdit", "fullFileContents")
+
+
+def find_references(bubble: Mapping[str, Any]) -> list[str]:
+    """The keys of what a bubble names instead of holding it."""
+    call = bubble.get("toolFormerData")
+    held = _pick_members(call, "params", "rawArgs", "result")
+    ids = find_content_keys(parse_embedded_json(_pick_members(call, "result").get("result")))
+    texts = (
+        *held.values(),
+        bubble.get("text"),
+        _pick_members(bubble.get("thinking"), "text").get("text"),
+        *ids.values(),
+    )
+    return [text for text in texts if isinstance(text, str) and (_BLOB_KEY(text) or text.startswith(CONTENT_PREFIX))]
+
+
+def conversation_info(composer: Mapping[str, Any]) -> dict[str, Any]:
+    """What is worth telling of a conversation as a whole."""
+    model = _pick_members(composer.get("modelConfig"), "modelName", "maxMode")
+    info = _pick_members(
+        composer.get("subagentInfo"), "parentComposerId", "parentConversationId", "toolCallId", "subagentType"
+    )
+    face = {
+        "name": composer.get("name"),
+        "created_at": _parse_time(composer.get("createdAt")),
+        "model": _model_name(model.get("modelName")),
+        "max_mode": model.get("maxMode"),
+        "mode": composer.get("unifiedMode") or composer.get("forceMode"),
+        "git_branch": composer.get("createdOnBranch"),
+        "version": composer.get("_v"),
+        "subagent_of": info or None,
+    }
+    return {name: value for name, value in face.items() if value is not None and _is_storable(value)}
+
+
+class BubbleParser:
+    """What of a conversation has been read."""
+
+    def __init__(self, source: Source) -> None:
+        self._conversation = source.agent or source.session
+        self._face: dict[str, Any] = {}
+        self._prompt: Prompt | None = None
+        self._turn_model: str | None = None
+        self._named: dict[str, RawRecord] = {}
+        self._open: dict[str, AgentEvent] = {}
+        self._prompts: dict[str, tuple[Prompt | None, str | None]] = {}
+        self._owners: dict[str, str] = {}
+        self._usages: set[tuple[str, str]] = set()
+
+    def take(self, raw: RawRecord) -> Iterable[AgentEvent]:
+        if raw.place.startswith((BLOB_PREFIX, CONTENT_PREFIX)):
+            self._named[raw.place] = raw
+            return
+        record = parse_json(raw)
+        if raw.place == AUTHORSHIP_PLACE:
+            yield from self._read_authorship(raw, record)
+        elif raw.place == composer_key(self._conversation):
+            yield from self._read_composer(raw, record)
+        elif record is not None:  # Cursor leaves some bubbles as `null`.
+            yield from self._read_bubble(raw, record)
+        self._named.clear()
+
+    def end(self) -> Iterable[AgentEvent]:
+        begun = list(self._open.values())
+        self._open.clear()
+        return begun
+
+    def _read_composer(self, raw: RawRecord, record: Any) -> Iterator[AgentEvent]:
+        if not isinstance(record, dict):
+            yield self._build_unreadable(raw, f"composer:{raw.sha256[:16]}")
+            return
+        self._face = conversation_info(record)
+        name, model = self._face.get("name"), self._face.get("model")
+        about = ", ".join(str(part) for part in (self._face.get("mode"), model) if part)
+        digest = hashlib.sha256(json.dumps(self._face, sort_keys=True).encode()).hexdigest()[:16]
+        if self._is_new(f"composer:{digest}"):
+            yield AgentEvent(
+                what="session",
+                key=f"composer:{digest}",
+                summary=f"conversation: {name or 'untitled'}{f' ({about})' if about else ''}",
+                at=self._face.get("created_at"),
+                model=model,
+                environment={key: value for key, value in self._face.items() if key not in ("name", "created_at")},
+                title=name if isinstance(name, str) and name else None,
+                places=(raw.place,),
+            )
+
+    def _read_authorship(self, raw: RawRecord, record: Any) -> Iterator[AgentEvent]:
+        if isinstance(record, dict) and self._is_new(f"authorship:{raw.sha256[:32]}"):
+            by_source = record.get("lines_by_source") or {}
+            counts = ", ".join(f"{source} {count}" for source, count in sorted(by_source.items()))
+            files = record.get("file_count")
+            yield AgentEvent(
+                what="session",
+                key=f"authorship:{raw.sha256[:32]}",
+                summary=f"authorship, by lines: {counts}; in {pluralize(files if isinstance(files, int) else 0, 'file')}",
+                result=record,
+                environment={"authorship_from": AUTHORSHIP_PLACE},
+                places=(raw.place,),
+            )
+
+    def _read_bubble(self, raw: RawRecord, record: Any) -> Iterator[AgentEvent]:
+        identity = raw.place.replace("#", ":").rpartition(":")[2] or raw.place
+        if not isinstance(record, dict):
+            yield self._build_unreadable(raw, identity)
+        elif record.get("type") == 1:
+            yield self._build_prompt(raw, record, identity)
+        elif record.get("type") == 2:
+            yield from self._read_answer(raw, record, identity)
+        else:
+            sort = f"bubble of type {record.get('type')}"
+            key = self._claim_key(identity, raw.place) or f"at-{raw.place}"
+            yield build_unknown_event(raw.place, sort, record, key=key, at=_parse_time(record.get("createdAt")))
+
+    def _build_prompt(self, raw: RawRecord, bubble: dict[str, Any], identity: str) -> AgentEvent:
+        key = self._claim_key(identity, raw.place) or f"at-{raw.place}"
+        text = self._read_text(bubble.get("text"))
+        self._prompt = Prompt(key=key, text=text)
+        self._turn_model = _model_name(_pick_members(bubble.get("modelInfo"), "modelName").get("modelName"))
+        images = bubble.get("images")
+        return AgentEvent(
+            what="prompt",
+            key=key,
+            summary=f"prompt: {_first_line(text) or '(no text)'}",
+            text=text,
+            at=_parse_time(bubble.get("createdAt")),
+            model=self._turn_model,
+            result={"attached": attached} if (attached := list(_attached_paths(bubble))) else None,
+            environment=self._build_environment(bubble, identity)
+            | ({"images": len(images)} if isinstance(images, list) and images else {}),
+            places=(raw.place,),
+        )
+
+    def _read_answer(self, raw: RawRecord, bubble: dict[str, Any], identity: str) -> Iterator[AgentEvent]:
+        thinking = bubble.get("thinking")
+        thought = self._read_text(thinking.get("text") if isinstance(thinking, dict) else thinking)
+        signature = _pick_members(thinking, "signature").get("signature")
+        deed = AgentEvent(
+            what="answer",
+            key="",
+            summary="",
+            text=self._read_text(bubble.get("text")),
+            thinking=thought,
+            signatures=(signature,) if isinstance(signature, str) and signature else (),
+            redacted=not thought and bool(signature or bubble.get("thinkingDurationMs")),
+            at=_parse_time(bubble.get("createdAt")),
+            prompt=self._prompt,
+            model=_model_name(_pick_members(bubble.get("modelInfo"), "modelName").get("modelName"))
+            or self._turn_model
+            or self._face.get("model"),
+            tokens=self._read_tokens(bubble),
+            environment=self._build_environment(bubble, identity),
+            places=(*self._named, raw.place),
+        )
+        call = bubble.get("toolFormerData")
+        if isinstance(call, dict) and (call.get("name") or call.get("toolCallId") or call.get("tool")):
+            yield from self._read_call(deed, raw, call, identity)
+        elif deed.text or deed.thinking or deed.redacted:
+            key = self._claim_key(identity, raw.place) or f"at-{raw.place}"
+            summary = f"answer: {_first_line(deed.text)}" if deed.text else "thinking"
+            yield replace(deed, key=key, summary=summary, duration_ms=_int_or_none(bubble.get("thinkingDurationMs")))
+        elif error := bubble.get("errorDetails"):
+            key = self._claim_key(identity, raw.place) or f"at-{raw.place}"
+            yield replace(deed, what="note", key=key, summary="error", result=error, status="failure")
+
+    # --- calls
+
+    def _read_call(self, deed: AgentEvent, raw: RawRecord, call: dict[str, Any], identity: str) -> Iterator[AgentEvent]:
+        told = call.get("toolCallId")
+        key = self._claim_key(told if isinstance(told, str) and told else identity, raw.place) or f"at-{raw.place}"
+        deed = replace(deed, key=key, **self._starting_turn(key))
+        made = self._build_call(deed, call, key)
+        if calls.call_state(call) == "open":
+            self._open[key] = replace(made, status="pending")
+            return
+        self._open.pop(key, None)
+        yield made
+
+    def _starting_turn(self, key: str) -> dict[str, Any]:
+        """A call that is told of again when it has ended belongs to the turn in which it began."""
+        prompt, model = self._prompts.setdefault(key, (self._prompt, self._turn_model))
+        return {"prompt": prompt} if prompt is self._prompt else {"prompt": prompt, "model": model}
+
+    def _build_call(self, deed: AgentEvent, call: dict[str, Any], key: str) -> AgentEvent:
+        name = str(call.get("name") or f"tool-{call.get('tool')}")
+        params, asked = self._read_object(call.get("params")), self._read_object(call.get("rawArgs"))
+        arguments = {**params, **asked}
+        result = replace_attachments(parse_embedded_json(self._resolve_blob(call.get("result"))), _WHOLE_FILES)
+        path = find_path(params, asked, result)
+        diff = build_diff(name, arguments, result, self._file_contents(), path) if name.lower() in EDIT_TOOLS else None
+        denied = calls.is_denied(call, result)
+        ok, error = calls.read_success(call, result)
+        return replace(
+            deed,
+            what="call",
+            summary=calls.build_summary(name, arguments, path, diff, result),
+            call=AgentCall(
+                tool=name,
+                id=key,
+                arguments=replace_attachments(arguments, _WHOLE_FILES),
+                result=calls.normalize_streams(name, result),
+                ok=False if denied else ok,
+                error="rejected by the user" if denied else error,
+                diff=diff,
+            ),
+            allowed=calls.read_permission(call, denied=denied),
+            side_effects=() if denied or ok is False else tuple(calls.list_effects(name, arguments, path)),
+            launched=calls.launched_agent_id(name, result),
+            environment={**deed.environment, **calls.call_provenance(call)},
+        )
+
+    def _read_object(self, value: Any) -> dict[str, Any]:
+        value = parse_embedded_json(self._resolve_blob(value))
+        if isinstance(value, dict):
+            return value
+        return {} if value in (None, "") else {"raw": value}
+
+    def _resolve_blob(self, value: Any) -> Any:
+        """The value, or what stands under the key that it names, if that is what the key says."""
+        if not isinstance(value, str) or not _BLOB_KEY(value) or value not in self._named:
+            return value
+        found = self._named[value]
+        return found.data.decode("utf-8", "replace") if value.endswith(found.sha256) else value
+
+    def _file_contents(self) -> dict[str, str]:
+        return {
+            key: found.data.decode("utf-8", "replace")
+            for key, found in self._named.items()
+            if key.startswith(CONTENT_PREFIX) and len(found.data) == found.size
+        }
+
+    def _read_text(self, value: Any) -> str:
+        value = self._resolve_blob(value)
+        return value if isinstance(value, str) else ""
+
+    # --- what is told of each
+
+    def _build_environment(self, bubble: Mapping[str, Any], identity: str) -> dict[str, Any]:
+        window = bubble.get("contextWindowStatusAtCreation")
+        workspaces = bubble.get("workspaceUris")
+        told = {
+            "bubble_id": identity,
+            "request_id": bubble.get("requestId"),
+            "server_bubble_id": bubble.get("serverBubbleId"),
+            "checkpoint": bubble.get("checkpointId"),
+            "checkpoint_after": bubble.get("afterCheckpointId"),
+            "context_window": window if isinstance(window, dict) and window else None,
+            "thinking_duration_ms": _int_or_none(bubble.get("thinkingDurationMs")),
+            "turn_duration_ms": _int_or_none(bubble.get("turnDurationMs")),
+            "mode": self._face.get("mode"),
+            "git_branch": self._face.get("git_branch"),
+            "workspaces": [item for item in workspaces if isinstance(item, str)]
+            if isinstance(workspaces, list)
+            else None,
+        }
+        return {name: value for name, value in told.items() if value not in (None, "", [])}
+
+    def _read_tokens(self, bubble: Mapping[str, Any]) -> Tokens | None:
+        """Cursor writes zeros where it does not count, and the same usage on several bubbles of one message."""
+        counts = bubble.get("tokenCount")
+        if not isinstance(counts, dict) or not any(_int_or_none(value) for value in counts.values()):
+            return None
+        usage = bubble.get("usageUuid")
+        if isinstance(usage, str) and usage:
+            counted = (usage, str(sorted(counts.items(), key=str)))
+            if counted in self._usages:
+                return None
+            self._usages.add(counted)
+        return Tokens(
+            input=_int_or_none(counts.get("inputTokens")),
+            output=_int_or_none(counts.get("outputTokens")),
+            native=counts,
+        )
+
+    def _claim_key(self, key: str, place: str) -> str | None:
+        """The key, if it is this record's own; None if another record has it."""
+        return key if self._owners.setdefault(key, place) == place else None
+
+    def _is_new(self, key: str) -> bool:
+        return key not in self._owners and self._claim_key(key, key) is not None
+
+    def _build_unreadable(self, raw: RawRecord, key: str) -> AgentEvent:
+        kept: Any = raw.data.decode("utf-8", "replace") if raw.data else {"sha256": raw.sha256, "size": raw.size}
+        return build_unknown_event(
+            raw.place, "unreadable", kept, key=self._claim_key(key, raw.place) or f"at-{raw.place}"
+        )
+
+
+def _attached_paths(bubble: Mapping[str, Any]) -> Iterator[str]:
+    """The files and folders that a person added to a prompt."""
+    context = bubble.get("context")
+    for kind in ("fileSelections", "folderSelections", "selections"):
+        chosen = context.get(kind) if isinstance(context, Mapping) else None
+        for item in chosen if isinstance(chosen, list) else ():
+            if path := find_path(item):
+                yield path
+
+
+def _pick_members(values: Any, *names: str) -> dict[str, Any]:
+    """These members of an object; none where it is no object."""
+    return {name: values[name] for name in names if name in values} if isinstance(values, Mapping) else {}
+
+
+def _model_name(name: Any) -> str | None:
+    """`default` is what the list of models shows where none was chosen."""
+    return name if isinstance(name, str) and name not in ("", "default") else None
+
+
+def _parse_time(value: Any) -> str | None:
+    return to_utc(value) or utc_from_ms(value)
+
+
+def _int_or_none(value: Any) -> int | None:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < 2**53:
+        return None
+    return int(value)
+
+
+def _first_line(text: str) -> str:
+    return next((line.strip() for line in text[:FIRST_LINE_SEARCH_MAX].splitlines() if line.strip()), "")
+
+
+FIRST_LINE_SEARCH_MAX = 400
+"""Characters of a text in which its first line is looked for."""
+
+
+def _is_storable(value: Any) -> bool:
+    return isinstance(value, str | int | float | dict)

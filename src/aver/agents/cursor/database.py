@@ -1,0 +1,304 @@
+"""Cursor's databases, read where they lie, while Cursor writes them.
+
+    state.vscdb            conversations: table cursorDiskKV(key, value); it may hold many gigabytes
+    ai-code-tracking.db    which lines came from whom: tables ai_code_hashes and scored_commits
+
+They are opened read-only and never copied, and nothing is created beside them. A database with a write-ahead log is
+read with its log and its index as they are, without touching either; one that nobody has open is read as it lies, and
+what was read is thrown away if somebody began to write meanwhile. Values are found by their keys alone, through the
+index, so that what else is in the file is not read. A file that is gone, locked or damaged gives nothing this time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import orjson
+
+from aver.errors import Unavailable
+from aver.ingest.contract import RECORD_MAX, RawRecord, record_from_bytes
+from aver.ingest.file_status import FileStatus, read_file_status
+from aver.ingest.tolerant_json import parse_json
+
+__all__ = [
+    "NewestBubbles",
+    "ConversationRows",
+    "DatabaseStamp",
+    "read_authorship",
+    "composer_key",
+    "list_conversations",
+    "find_parents",
+    "query_snapshot",
+    "database_stamp",
+    "read_value",
+]
+
+T = TypeVar("T")
+DatabaseStamp = tuple[FileStatus | None, ...]
+"""What tells whether a database was written: the status of the file and of its log."""
+
+MAGIC = b"SQLite format 3\x00"
+WAL_VERSION = b"\x02\x02"
+"""Bytes 18 and 19 of a database whose journal is a write-ahead log."""
+
+BUSY_WAIT = 2.0
+"""Seconds to wait while Cursor holds the file for writing; then it is read the next time."""
+
+HASH_CHUNK_SIZE = 1024 * 1024
+"""Bytes of a large value that are hashed at a time."""
+
+COMPOSER_PREFIX, BUBBLE_PREFIX = "composerData:", "bubbleId:"
+
+NAMES_MAX = 200
+"""Names of files and requests that the rollup of authorship lists; it counts all."""
+
+
+def composer_key(conversation: str) -> str:
+    return COMPOSER_PREFIX + conversation
+
+
+def database_stamp(path: Path) -> DatabaseStamp:
+    return tuple(read_file_status(Path(f"{path}{suffix}")) for suffix in ("", "-wal"))
+
+
+def query_snapshot(path: Path, work: Callable[[sqlite3.Connection], T]) -> T | None:
+    """What `work` finds in one state of the database; None where it cannot be read now."""
+    before = database_stamp(path)
+    for uri in _read_only_uris(path):
+        try:
+            with closing(sqlite3.connect(uri, uri=True, timeout=BUSY_WAIT, isolation_level=None)) as connection:
+                connection.execute("PRAGMA trusted_schema = OFF")
+                connection.execute("PRAGMA cell_size_check = ON")
+                connection.text_factory = _decode_text
+                connection.execute("BEGIN")
+                found = work(connection)
+        except (sqlite3.Error, UnicodeError, OverflowError, MemoryError):
+            continue
+        if "immutable" in uri and (
+            database_stamp(path) != before or read_file_status(Path(f"{path}-journal")) is not None
+        ):
+            return None
+        return found
+    return None
+
+
+class ConversationRows(NamedTuple):
+    """The rows of a conversation, by their numbers. Cursor replaces a row to change it, which gives it a new number,
+    unless it was the newest of all."""
+
+    composer: int
+    newest_bubble: int
+
+
+class NewestBubbles(NamedTuple):
+    """The newest bubble of each conversation, up to the row that was the last: what came since is all that need be
+    looked at the next time. A database has a hundred thousand bubbles, and is written several times a second."""
+
+    bubbles: Mapping[str, int]
+    last: int
+    key: Any
+
+
+def list_conversations(
+    connection: sqlite3.Connection, before: NewestBubbles | None = None
+) -> tuple[dict[str, ConversationRows], NewestBubbles]:
+    """The conversations that there are, by their keys, and what to look on from; no value is read."""
+    if not {"key", "value"} <= _list_columns(connection, "cursorDiskKV"):
+        return {}, NewestBubbles({}, 0, None)
+    rows = connection.execute(
+        "SELECT key, rowid FROM cursorDiskKV WHERE key > ? AND key < ?", (COMPOSER_PREFIX, "composerData;")
+    )
+    found = {key.removeprefix(COMPOSER_PREFIX): row for key, row in rows if isinstance(key, str)}
+    newest = _find_newest_bubbles(connection, before)
+    return {name: ConversationRows(found[name], newest.bubbles.get(name, 0)) for name in sorted(found)}, newest
+
+
+def _find_newest_bubbles(connection: sqlite3.Connection, before: NewestBubbles | None) -> NewestBubbles:
+    end = connection.execute("SELECT rowid, key FROM cursorDiskKV ORDER BY rowid DESC LIMIT 1").fetchone()
+    last, key = end or (0, None)
+    if before is None or _key_at(connection, before.last) != before.key:
+        # Rows were deleted or numbered anew.
+        bubbles = connection.execute(
+            "SELECT substr(key, 10, instr(substr(key, 10), ':') - 1) AS conversation, max(rowid)"
+            " FROM cursorDiskKV WHERE key > ? AND key < 'bubbleId;' GROUP BY conversation",
+            (BUBBLE_PREFIX,),
+        )
+        return NewestBubbles(dict(bubbles), last, key)
+    since = connection.execute("SELECT key, rowid FROM cursorDiskKV WHERE rowid > ? ORDER BY rowid", (before.last,))
+    named = ((name.removeprefix(BUBBLE_PREFIX).partition(":")[0], row) for name, row in since if _is_bubble(name))
+    return NewestBubbles({**before.bubbles, **dict(named)}, last, key)
+
+
+def _key_at(connection: sqlite3.Connection, row: int) -> Any:
+    found = connection.execute("SELECT key FROM cursorDiskKV WHERE rowid = ?", (row,)).fetchone()
+    return None if found is None else found[0]
+
+
+def _is_bubble(key: Any) -> bool:
+    return isinstance(key, str) and key.startswith(BUBBLE_PREFIX)
+
+
+def find_parents(connection: sqlite3.Connection) -> dict[str, tuple[str, str]]:
+    """Of subagents: the conversation that launched each, and by which call. Known where Cursor keeps a table of
+    headers."""
+    if not {"composerId", "isSubagent", "value"} <= _list_columns(connection, "composerHeaders"):
+        return {}
+    found: dict[str, tuple[str, str]] = {}
+    for composer, value in connection.execute("SELECT composerId, value FROM composerHeaders WHERE isSubagent = 1"):
+        head = parse_json(value) if isinstance(value, str | bytes) else None
+        info = head.get("subagentInfo") if isinstance(head, dict) else None
+        if not isinstance(info, dict) or not isinstance(composer, str):
+            continue
+        parent = _first_string(info, "parentComposerId", "parentConversationId")
+        if parent and parent != composer:
+            found[composer] = (parent, _first_string(info, "toolCallId", "parentToolCallId"))
+    return found
+
+
+def read_value(connection: sqlite3.Connection, key: str) -> RawRecord | None:
+    """A value as a record; None where there is none. One that is too large is hashed and not kept."""
+    row = connection.execute("SELECT rowid FROM cursorDiskKV WHERE key = ?", (key,)).fetchone()
+    if row is None:
+        return None
+    try:
+        blob = connection.blobopen("cursorDiskKV", "value", row[0], readonly=True)
+    except sqlite3.Error:  # NULL, or a number.
+        return None
+    with blob:
+        size = len(blob)
+        if size <= RECORD_MAX:
+            return record_from_bytes(key, blob.read())
+        digest = hashlib.sha256()
+        for piece in iter(lambda: blob.read(HASH_CHUNK_SIZE), b""):
+            digest.update(piece)
+        return RawRecord(key, b"", digest.hexdigest(), size)
+
+
+def read_authorship(path: Path, conversation: str) -> bytes | None:
+    """What Cursor counts of a conversation's lines, as canonical JSON; None where it counts none.
+
+    Commits are listed only where the database says that they are of this conversation, of its requests or of its lines;
+    their messages, which name people, never are.
+    """
+    rollup = query_snapshot(path, lambda connection: _read_rollup(connection, conversation))
+    return None if not rollup else orjson.dumps(rollup, option=orjson.OPT_SORT_KEYS)
+
+
+def _read_rollup(connection: sqlite3.Connection, conversation: str) -> dict[str, Any]:
+    columns = _list_columns(connection, "ai_code_hashes")
+    if "conversationId" not in columns:
+        return {}
+    wanted = ("source", "fileName", "requestId", "model", "commitHash")
+    listed = ", ".join(name if name in columns else "NULL" for name in wanted)
+    sources: dict[str, int] = {}
+    files, requests, models, commits = set[str](), set[str](), set[str](), set[str]()
+    for source, *names in connection.execute(
+        f"SELECT {listed} FROM ai_code_hashes WHERE conversationId = ?",
+        (conversation,),
+    ):
+        if isinstance(source, str):
+            sources[source] = sources.get(source, 0) + 1
+        for name, known in zip(names, (files, requests, models, commits), strict=True):
+            if isinstance(name, str) and name:
+                known.add(name)
+    if not sources and not files:
+        return {}
+    return {
+        "lines_tracked": sum(sources.values()),
+        "lines_by_source": sources,
+        "models": sorted(models),
+        "files": sorted(files)[:NAMES_MAX],
+        "file_count": len(files),
+        "requests": sorted(requests)[:NAMES_MAX],
+        "request_count": len(requests),
+        **_read_commits(connection, conversation, requests, commits),
+    }
+
+
+_COMMIT_COUNT_COLUMNS = (
+    "linesAdded",
+    "linesDeleted",
+    "tabLinesAdded",
+    "composerLinesAdded",
+    "humanLinesAdded",
+    "v1AiPercentage",
+)
+_COMMIT_COLUMNS = ("commitHash", "branchName", "commitDate", *_COMMIT_COUNT_COLUMNS, "v2AiPercentage")
+
+
+def _read_commits(
+    connection: sqlite3.Connection, conversation: str, requests: set[str], hashes: set[str]
+) -> dict[str, Any]:
+    """The commits that are this conversation's own. The table as such is of the whole machine."""
+    columns = _list_columns(connection, "scored_commits")
+    links: Mapping[str, set[str]] = {"conversationId": {conversation}, "requestId": requests, "commitHash": hashes}
+    if "commitHash" not in columns:
+        return {}
+    told = [name for name in _COMMIT_COLUMNS if name in columns]
+    found: dict[str, dict[str, Any]] = {}
+    for column, values in links.items():
+        for value in sorted(values) if column in columns else ():
+            rows = connection.execute(
+                f"SELECT {', '.join(told)} FROM scored_commits WHERE {column} = ?",
+                (value,),
+            )
+            for row in rows:
+                commit = {name: item for name, item in zip(told, row, strict=True) if _is_storable(item)}
+                found[str(commit.get("commitHash"))] = commit
+    return {"commits": [found[name] for name in sorted(found)][:NAMES_MAX], "commit_count": len(found)}
+
+
+def _is_storable(value: Any) -> bool:
+    return isinstance(value, str | int | float) and value == value
+
+
+def _read_only_uris(path: Path) -> list[str]:
+    """How to open it so that nothing is created or written: with its log, under its locks, or as it lies."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise Unavailable(f"cannot read {path}: {error.strerror}") from error
+    try:
+        header = os.read(handle, 20)
+    except OSError:  # A directory.
+        return []
+    finally:
+        os.close(handle)
+    if not header.startswith(MAGIC):
+        return []
+    base = path.resolve().as_uri()
+    if header[18:20] != WAL_VERSION:
+        return [f"{base}?mode=ro"]
+    if read_file_status(Path(f"{path}-wal")) is None or read_file_status(Path(f"{path}-shm")) is None:
+        # To read by the log, SQLite would make an index beside it.
+        return [f"{base}?mode=ro&immutable=1"]
+    return [f"{base}?mode=ro&readonly_shm=1", f"{base}?mode=ro"]
+
+
+def _is_plain_table(connection: sqlite3.Connection, name: str) -> bool:
+    """Whether it is a plain table; a view or virtual table could be anything."""
+    row = connection.execute("SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ?", (name,)).fetchone()
+    return row is not None and isinstance(row[0], str) and "virtual" not in row[0].lower()
+
+
+def _list_columns(connection: sqlite3.Connection, table: str) -> set[str]:
+    """The columns of a plain table that hold what was written: one that is computed could be anything, of any size."""
+    if not _is_plain_table(connection, table):
+        return set()
+    return {str(row[1]) for row in connection.execute(f"PRAGMA table_info({table})")}
+
+
+def _first_string(values: Mapping[str, Any], *names: str) -> str:
+    return next((value for name in names if isinstance(value := values.get(name), str) and value), "")
+
+
+def _decode_text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")

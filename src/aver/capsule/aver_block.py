@@ -1,0 +1,156 @@
+"""Aver's block, the kinds of records, and the names of chains.
+
+Every capsule that a ledger writes carries, inside the hash, `context.environment.aver`:
+
+    v      1
+    kind   what sort of record this is (below)
+    at     when it was sealed; `signed_at` is a copy
+    by     the signer's fingerprint; `signed_by` is a copy
+    key    the idempotency key, where one was given
+    refs   ids of related records, by name
+    origin the id that a chain name could not carry, where it was replaced by its digest
+    chain  at sequence 0: {ledger, tenant, name}, so that a chain cannot be passed off as another
+
+A draft may set `kind`, `refs` and `origin`; the ledger sets the rest. Foreign records have no block, and that
+is not an error.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from aver.capsule.model import Capsule
+from aver.errors import BadInput, InvalidCapsule
+
+__all__ = [
+    "BLOCK_KEY",
+    "KINDS",
+    "RESERVED_CHAINS",
+    "read_block",
+    "chain_name",
+    "check_chain_name",
+    "check_tenant",
+    "is_tenant_name",
+    "read_kind",
+    "of_kind",
+    "split_chain_name",
+]
+
+BLOCK_KEY = "aver"
+BLOCK_VERSION = 1
+
+KINDS = frozenset(
+    (
+        *("record", "call", "turn", "audit.intent", "audit.reasoning", "audit.outcome", "dropped"),
+        *("gate.decision", "gate.outcome", "approval.request", "approval.decision", "action", "run.open", "run.seal"),
+        *("act.preview", "act.commit", "act.outcome", "act.declassify"),
+        *("delegation.issue", "delegation.revoke", "key.create", "key.rotate", "key.retire"),
+        *("chain.close", "chain.import", "checkpoint"),
+    )
+)
+"""What a record is about. `record` is one whose maker named no kind; `protocol.<event>` is open."""
+
+_PROTOCOL_KIND = re.compile(r"protocol\.[a-z][a-z0-9_]{0,63}")
+_KIND_BY_TYPE = {"tool": "call", "chat": "turn"}
+_DRAFT_BLOCK_KEYS = frozenset({"kind", "refs", "origin"})
+
+RESERVED_CHAINS = frozenset({"meta", "keys"})
+_DOMAIN = re.compile(r"[a-z0-9-]{1,32}")
+_CHAIN_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
+_TENANT = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
+
+IDEMPOTENCY_KEY_MAX = 512
+"""Longest idempotency key, in characters."""
+
+
+def of_kind(draft: Capsule, kind: str, refs: Mapping[str, str] | None = None) -> Capsule:
+    """The draft with its kind, and the ids of the records it refers to, set."""
+    block = {"kind": kind, **({"refs": dict(refs)} if refs else {})}
+    environment = {**draft.context.environment, BLOCK_KEY: block}
+    return replace(draft, context=replace(draft.context, environment=environment))
+
+
+def read_block(content: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Aver's block in a capsule's content; None where there is none."""
+    context = content.get("context")
+    environment = context.get("environment") if isinstance(context, dict) else None
+    block = environment.get(BLOCK_KEY) if isinstance(environment, dict) else None
+    return block if isinstance(block, dict) else None
+
+
+def read_kind(content: Mapping[str, Any]) -> str:
+    """The kind of a record; foreign ones are `call`, `turn` or `record` by their type."""
+    block = read_block(content)
+    kind = block.get("kind") if block else None
+    if isinstance(kind, str):
+        return kind
+    kind_by_type = content.get("type")
+    return _KIND_BY_TYPE.get(kind_by_type, "record") if isinstance(kind_by_type, str) else "record"
+
+
+def check_draft_block(content: Mapping[str, Any]) -> dict[str, Any]:
+    """What a draft says in its block, checked; its kind filled in."""
+    given = content["context"]["environment"].get(BLOCK_KEY, {})
+    field = f"context.environment.{BLOCK_KEY}"
+    if not isinstance(given, dict):
+        raise InvalidCapsule("wrong_type", field, "must be an object")
+    foreign = given.keys() - _DRAFT_BLOCK_KEYS
+    if foreign:
+        name = min(map(str, foreign))
+        raise InvalidCapsule("invalid_value", f"{field}.{name}", "is set by the ledger, not by a draft")
+    kind = given.get("kind", _KIND_BY_TYPE.get(content["type"], "record"))
+    if not isinstance(kind, str) or (kind not in KINDS and not _PROTOCOL_KIND.fullmatch(kind)):
+        raise InvalidCapsule("invalid_value", f"{field}.kind", f"unknown kind {kind!r}")
+    refs = given.get("refs", {})
+    if not isinstance(refs, dict) or not all(isinstance(ref, str) for ref in refs.values()):
+        raise InvalidCapsule("wrong_type", f"{field}.refs", "must map names to record ids")
+    if not isinstance(given.get("origin", ""), str):
+        raise InvalidCapsule("wrong_type", f"{field}.origin", "must be a string")
+    return {**given, "kind": kind}
+
+
+def check_idempotency_key(key: str) -> str:
+    """An idempotency key: printable text, not too long."""
+    if not isinstance(key, str) or not 0 < len(key) <= IDEMPOTENCY_KEY_MAX or not key.isprintable():
+        raise BadInput(f"an idempotency key must be 1 to {IDEMPOTENCY_KEY_MAX} printable characters")
+    return key
+
+
+def check_chain_name(name: str) -> str:
+    """`<domain>.<id>` or a reserved word; safe as a file name and as a URI's chain-id as it stands."""
+    if name in RESERVED_CHAINS:
+        return name
+    domain, dot, identifier = name.partition(".") if isinstance(name, str) else ("", "", "")
+    if not dot or not _DOMAIN.fullmatch(domain) or not _CHAIN_ID.fullmatch(identifier):
+        raise BadInput(
+            f"{name!r} is not a chain name",
+            advice="a name is <domain>.<id>, such as claude-code.5d2e; aver.chain_name(domain, id) makes one of any id",
+        )
+    return name
+
+
+def is_tenant_name(name: str) -> bool:
+    return isinstance(name, str) and _TENANT.fullmatch(name) is not None
+
+
+def check_tenant(tenant: str) -> str:
+    if not is_tenant_name(tenant):
+        raise BadInput(f"{tenant!r} is not a tenant name", advice="use up to 64 letters, digits, '.', '_' and '-'")
+    return tenant
+
+
+def chain_name(domain: str, identifier: str) -> str:
+    """A chain name for any identifier: as it stands where it can, else by its digest."""
+    if not _CHAIN_ID.fullmatch(identifier):
+        identifier = "x-" + hashlib.sha256(identifier.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return check_chain_name(f"{domain}.{identifier}")
+
+
+def split_chain_name(name: str) -> tuple[str, str]:
+    """Domain and id; a reserved chain is its own domain and id."""
+    domain, _, identifier = name.partition(".")
+    return domain, identifier or domain

@@ -1,0 +1,176 @@
+"""A draft made ready for a chain: checked and written out, but for its place.
+
+All the slow and fallible work (validation, canonical form, moving large strings into blobs) happens before the
+ledger's lock is taken. What remains inside it is filling in sequence, link, time and signer, one hash and one
+signature. The bytes are exactly those of `canonical_bytes` (a property test holds this).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import orjson
+
+from aver.capsule.aver_block import BLOCK_KEY, BLOCK_VERSION, check_draft_block, check_idempotency_key
+from aver.capsule.blobs import CAPSULE_MAX, INLINE_MAX, Blob, blob_references, move_large_texts
+from aver.capsule.canonical import canonical_json, needs_exact_writer
+from aver.capsule.model import SECTIONS, TOP_LEVEL_KEYS, Capsule
+from aver.capsule.sealed import Sealed, content_hash
+from aver.capsule.signing import Signer
+from aver.capsule.validate import normalise_scores, validate
+from aver.errors import InvalidCapsule, NotCanonical
+
+__all__ = ["PreparedDraft", "prepare_draft"]
+
+_GAP = b"\x00"
+"""Stands in the written draft where its place will be filled in. JSON escapes this byte, so nothing else can be it."""
+_BLOB_MARK = b'"blob":{'
+_FREE_DEPTH = 4
+"""How deep in a capsule its free parts stand at most: `execution.tool_calls[].arguments`."""
+
+
+class PreparedDraft(NamedTuple):
+    """A draft that cannot be refused any more for what it says."""
+
+    id: str
+    type: str
+    session: str | None
+    key: str | None
+    block: Mapping[str, Any]
+    text: tuple[bytes, ...]
+    """The canonical text around its three gaps: Aver's block, `previous_hash` and `sequence`."""
+    blobs: Sequence[Blob]
+    blob_digests: frozenset[str]
+
+    @property
+    def kind(self) -> str:
+        return str(self.block["kind"])
+
+    def seal(
+        self,
+        signer: Signer,
+        *,
+        at: str,
+        sequence: int,
+        previous_hash: str | None,
+        chain: Mapping[str, str],
+    ) -> Sealed:
+        """Give the draft its place and seal it. `chain` is the chain's identity, written at sequence 0."""
+        by = signer.fingerprint
+        block = {**self.block, "at": at, "by": by}
+        if sequence == 0:
+            block["chain"] = chain
+        to_block, to_link, to_sequence, end = self.text
+        written = orjson.dumps(block, option=orjson.OPT_SORT_KEYS)
+        link = orjson.dumps(previous_hash)
+        canonical = b"".join((to_block, written, to_link, link, to_sequence, b"%d" % sequence, end))
+        digest = content_hash(canonical)
+        signature = signer.sign(digest)
+        return Sealed(canonical, digest, signature.ed25519, signature.ml_dsa_65, at, by)
+
+
+def prepare_draft(
+    draft: Capsule | Mapping[str, Any], *, key: str | None = None, blobs: Sequence[Blob] = ()
+) -> PreparedDraft:
+    """Check a draft and write out all of it that does not depend on its place."""
+    for blob in blobs:
+        blob.check()
+    content = normalise_scores(_capsule_from_draft(draft).to_dict())
+    if content["sequence"] != 0 or content["previous_hash"] is not None:
+        raise InvalidCapsule(
+            "chain_violation",
+            "sequence",
+            "a draft has no place in a chain yet: leave sequence and previous_hash out",
+        )
+    validate(content)
+    block = {"v": BLOCK_VERSION, **check_draft_block(content)}
+    if key is not None:
+        block["key"] = check_idempotency_key(key)
+    text, written_block = _write_segments(content), canonical_json(block)
+    if _canonical_size(text, written_block) > INLINE_MAX:
+        if len(written_block) > INLINE_MAX:
+            field = f"context.environment.{BLOCK_KEY}"
+            raise InvalidCapsule("invalid_value", field, f"is larger than {INLINE_MAX} bytes")
+        content, moved = move_large_texts(content)
+        blobs = [*blobs, *moved]
+        block = {**block, **content["context"]["environment"].get(BLOCK_KEY, {})}
+        text, written_block = _write_segments(content), canonical_json(block)
+        size = _canonical_size(text, written_block)
+        if size > CAPSULE_MAX:
+            raise InvalidCapsule(
+                "invalid_value",
+                "",
+                f"the capsule has {size} bytes, more than {CAPSULE_MAX}",
+                advice="pass large values as aver.Blob(...).reference with blobs=[...]",
+            )
+    refers = blobs or any(_BLOB_MARK in part for part in (*text, written_block))
+    return PreparedDraft(
+        id=content["id"],
+        type=content["type"],
+        session=content["context"]["session_id"],
+        key=key,
+        block=block,
+        text=text,
+        blobs=tuple(blobs),
+        blob_digests=frozenset(digest for digest, _ in blob_references(content)) if refers else frozenset(),
+    )
+
+
+def _capsule_from_draft(draft: Capsule | Mapping[str, Any]) -> Capsule:
+    """A draft given as a plain dict needs a `type`; all else has its default. A key that is none is a mistake."""
+    if isinstance(draft, Capsule):
+        return draft
+    if not isinstance(draft, Mapping):
+        raise InvalidCapsule("wrong_type", "", "a draft must be a Capsule or an object")
+    for name in draft:
+        if name not in TOP_LEVEL_KEYS:
+            raise InvalidCapsule("invalid_value", str(name), "is not a key of a capsule")
+    if "type" not in draft:
+        raise InvalidCapsule("missing_field", "type", "is missing")
+    return Capsule(**draft)
+
+
+def _write_segments(content: Mapping[str, Any]) -> tuple[bytes, ...]:
+    """The canonical text of a validated draft, parted at its gaps.
+
+    A validated section consists of strings, flags, counts and scores but for its free parts; only those need the
+    walk that looks for values without a canonical form.
+    """
+    try:
+        if not needs_exact_writer(_free_form_values(content), depth=_FREE_DEPTH):
+            return _split_at_gaps(content)
+    except (TypeError, ValueError, NotCanonical):
+        pass  # What is wrong, and where, is found below.
+    canonical_json(content)
+    exactly = {name: orjson.Fragment(canonical_json(content[name])) for name in SECTIONS}
+    environment = content["context"]["environment"]
+    exact_environment = {name: orjson.Fragment(canonical_json(value)) for name, value in environment.items()}
+    context = {**content["context"], "environment": exact_environment}
+    return _split_at_gaps({**content, **exactly, "context": context})
+
+
+def _split_at_gaps(content: Mapping[str, Any]) -> tuple[bytes, ...]:
+    gap = orjson.Fragment(_GAP)
+    context = {**content["context"], "environment": {**content["context"]["environment"], BLOCK_KEY: gap}}
+    whole = {**content, "context": context, "previous_hash": gap, "sequence": gap}
+    return tuple(orjson.dumps(whole, option=orjson.OPT_SORT_KEYS).split(_GAP))
+
+
+def _free_form_values(content: Mapping[str, Any]) -> Iterator[Any]:
+    """What a validated capsule holds besides strings, flags, counts and scores."""
+    yield content["context"]["environment"]
+    yield content["authority"]["chain"]
+    for option in content["reasoning"]["options"]:
+        yield option["estimated_impact"]
+    for call in content["execution"]["tool_calls"]:
+        yield call["arguments"]
+        yield call["result"]
+    yield content["execution"]["resources_used"]
+    yield content["outcome"]["result"]
+    yield content["outcome"]["metrics"]
+
+
+def _canonical_size(text: Sequence[bytes], written_block: bytes) -> int:
+    """The canonical size, but for the few bytes that depend on the capsule's place."""
+    return sum(map(len, text)) + len(written_block)

@@ -1,0 +1,495 @@
+"""How large a JSON text is, found out before a single Python object is built from it.
+
+A short text can cost much memory: every `{}` and every `""` becomes an object. So size, depth and the number of
+values are bounded in the text itself, in linear time and constant memory, and only then is it parsed.
+
+Reading JSON that came from outside: strict, bounded, and without surprises.
+
+`read_json` takes one document; `read_elements` takes an array (at the top, or under one key of a top-level
+object) element by element from chunks of bytes, so that a file of any size is read in bounded memory;
+`read_texts` does the same without parsing the elements.
+
+Refused, with the place where it can be told: bytes that are not UTF-8, duplicate keys in one object (two
+readers could see two different records), NaN and Infinity, numbers with absurdly many digits, nesting deeper
+than `DEPTH_MAX`, elements larger than `ELEMENT_MAX` or with more values than `TOKENS_MAX` allows
+(`aver.capsule.json_reader`).
+
+`document_forms` and `read_parted` give every form in which a document may have been hashed, also with each number
+as it is written. That is how a document sealed by a program that writes numbers another way (JavaScript's `1e-7`
+for Python's `1e-07`) is hashed as it was sealed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, NoReturn
+
+from aver.capsule.canonical import DEPTH_MAX, canonical_json, coerce_float_fields
+from aver.errors import BadInput, NotCanonical
+
+__all__ = [
+    "DuplicateKey",
+    "ELEMENT_MAX",
+    "TOKENS_MAX",
+    "Unreadable",
+    "canonical_forms",
+    "canonical_forms_from_dict",
+    "check_token_count",
+    "count_tokens",
+    "decode_bounded",
+    "find_value_end",
+    "is_too_large",
+    "read_element_texts",
+    "read_elements",
+    "read_json",
+    "split_off_keys",
+]
+
+
+ELEMENT_MAX = 16 * 1024 * 1024
+"""Largest single JSON element read. Aver's own capsules stop at 256 KiB; others inline whole files."""
+
+TOKENS_MAX = 1_000_000
+"""Most commas, colons and opening brackets outside strings in one element. A value costs up to some hundred bytes of
+memory, however short it is written, so this is what bounds the memory. What is large for a good reason is so because
+of its strings: 256 KiB cannot hold so many, nor can an index or a checkpoint of `ELEMENT_MAX`."""
+
+
+class Unreadable(BadInput):
+    """The bytes are not JSON that can be read safely."""
+
+
+def decode_bounded(data: bytes | str) -> str:
+    """The text, if it can be parsed in bounded memory."""
+    if is_too_large(data):
+        raise Unreadable(f"larger than {ELEMENT_MAX} bytes")
+    text = _decode_utf8(data)
+    check_token_count(text)
+    if text.count("[") + text.count("{") > DEPTH_MAX:
+        start = _SPACE(text).end()  # type: ignore[union-attr]
+        if start < len(text):
+            find_value_end(text, start)
+    return text
+
+
+def _decode_utf8(data: bytes | str) -> str:
+    if isinstance(data, str):
+        return data
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise Unreadable(f"not UTF-8 at byte {error.start}") from None
+
+
+def is_too_large(data: bytes | str) -> bool:
+    """Whether it has more than `ELEMENT_MAX` bytes."""
+    if len(data) > ELEMENT_MAX:
+        return True
+    if isinstance(data, bytes) or data.isascii() or 4 * len(data) <= ELEMENT_MAX:
+        return False
+    return len(data.encode("utf-8", "surrogatepass")) > ELEMENT_MAX
+
+
+def check_token_count(text: str) -> None:
+    """Refuse a text with more tokens than `TOKENS_MAX`."""
+    # Counting everything is fast, and mostly enough; what stands in strings is left out only where it matters.
+    if len(text) > TOKENS_MAX and sum(map(text.count, ",:[{")) > TOKENS_MAX and count_tokens(text) > TOKENS_MAX:
+        raise _too_many_values_error()
+
+
+def _too_many_values_error() -> Unreadable:
+    return Unreadable(f"holds more than {TOKENS_MAX} values")
+
+
+def count_tokens(text: str) -> int:
+    """How many tokens there are outside strings; counted no further than the limit."""
+    count = at = 0
+    while count <= TOKENS_MAX and (match := _TO_TOKEN(text, at)):
+        count += 1
+        at = match.end()
+    return count
+
+
+def find_value_end(text: str, at: int) -> int | None:
+    """Where the value that begins here ends; None if the text ends before. Whether it is valid, parsing tells."""
+    if text[at] == '"':
+        string = _STRING(text, at)
+        return string.end() if string else None
+    if text[at] not in "[{":
+        end = _SCALAR(text, at).end()  # type: ignore[union-attr]
+        return end if end < len(text) else None  # A number may go on in the next chunk.
+    depth = opened = 0
+    while match := _TO_BRACKET(text, at):
+        at = match.end()
+        if text[at - 1] in "[{":
+            depth += 1
+            opened += 1
+            if depth > DEPTH_MAX:
+                raise Unreadable(f"nested deeper than {DEPTH_MAX} levels")
+            if opened > TOKENS_MAX:
+                raise _too_many_values_error()
+        else:
+            depth -= 1
+            if depth == 0:
+                return at
+    return None
+
+
+# Possessive throughout: nothing is ever tried twice, so time is linear and memory constant.
+_QUOTED = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_SPACE = re.compile(r"[ \t\r\n]*+").match
+_STRING = re.compile(_QUOTED, re.DOTALL).match
+_SCALAR = re.compile(r'[^ \t\r\n"\[\]{},:]*+').match
+_TO_BRACKET = re.compile(rf'(?:[^"\[\]{{}}]++|{_QUOTED})*+[\[\]{{}}]', re.DOTALL).match
+_TO_TOKEN = re.compile(rf'(?:[^"\[{{,:]++|{_QUOTED})*+[\[{{,:]', re.DOTALL).match
+
+
+WINDOW_CHARS = 65_536
+"""Characters of a stream kept at a time, as long as each value ends within them."""
+
+
+class DuplicateKey(Unreadable):
+    """One object has the same key twice, so that it means different things to different readers."""
+
+
+def read_json(data: bytes | str) -> Any:
+    """Parse one JSON document strictly."""
+    return _parse(decode_bounded(data), _STRICT_DECODER)
+
+
+# --- the forms of a document
+
+
+def canonical_forms(data: bytes | str, without: Iterable[str] = ()) -> Iterator[bytes]:
+    """Every form in which the document, less some top-level keys, may honestly have been hashed; likeliest first.
+
+    The same document, whatever its white space and key order: as it stands, with the float-typed fields as
+    floats (a JavaScript writer stores `1` and hashes `1.0`), and both again with each number as it is written.
+    No form has a number of another value than the one that is written: a reader would see what nobody signed.
+    """
+    return split_off_keys(data, without)[1]
+
+
+def split_off_keys(data: bytes | str, keys: Iterable[str]) -> tuple[dict[str, Any], Iterator[bytes]]:
+    """What stands under these top-level keys, and the `document_forms` of all the rest. There is at least one."""
+    numbers = _NumberParser()
+    document = _parse(decode_bounded(data), _build_decoder(numbers.parse_float, numbers.parse_int))
+    if not isinstance(document, dict):
+        raise Unreadable("a capsule must be a JSON object")
+    dropped = frozenset(keys)
+    parted = {key: document.pop(key) for key in dropped & document.keys()}
+    return parted, _iter_forms(data, document, numbers, dropped)
+
+
+def canonical_forms_from_dict(document: dict[str, Any]) -> Iterator[bytes]:
+    """A document as it stands, and with the float-typed fields as floats where that changes how they are written."""
+    yield canonical_json(document)
+    try:
+        coerced = coerce_float_fields(document)
+    except NotCanonical:
+        return
+    # An integer that no float has the value of is equal to none.
+    if coerced is not document and coerced == document:
+        yield canonical_json(coerced)
+
+
+def _iter_forms(
+    data: bytes | str, document: dict[str, Any], numbers: _NumberParser, dropped: frozenset[str]
+) -> Iterator[bytes]:
+    if numbers.exact:
+        yield from canonical_forms_from_dict(document)
+    if numbers.canonical:
+        return
+    del document  # The next one takes as much memory again.
+    as_written = _parse(decode_bounded(data), _AS_WRITTEN_DECODER)
+    for key in dropped:
+        as_written.pop(key, None)
+    yield _dump_as_written(as_written)
+    if _add_float_points(as_written):
+        yield _dump_as_written(as_written)
+
+
+class _NumberParser:
+    """Reads numbers, and notes how they are written."""
+
+    def __init__(self) -> None:
+        self.canonical = True
+        """Each was written as canonical JSON writes it."""
+        self.exact = True
+        """Each has, to the last digit, the value that was written."""
+
+    def parse_int(self, text: str) -> int:
+        if text == "-0":
+            self.canonical = False
+        return int(text)
+
+    def parse_float(self, text: str) -> float:
+        number = _parse_finite_float(text)
+        if repr(number) != text:
+            self.canonical = False
+            self.exact = self.exact and _is_exact_value(number, text)
+        return number
+
+
+def _is_exact_value(number: float, text: str) -> bool:
+    from decimal import Decimal, InvalidOperation
+
+    try:
+        return Decimal(text) == Decimal(repr(number))
+    except InvalidOperation:  # An exponent beyond all bounds.
+        return False
+
+
+class _NumberText(str):
+    """A number's own text."""
+
+    __slots__ = ()
+
+
+def _add_float_points(content: dict[str, Any]) -> bool:
+    """Write `1.0` for a `1` in the float-typed fields; whether there was any."""
+    reasoning = content.get("reasoning")
+    if not isinstance(reasoning, dict):
+        return False
+    options = reasoning.get("options")
+    scores = [(option, "feasibility") for option in options] if isinstance(options, list) else []
+    changed = False
+    for holder, name in ((reasoning, "confidence"), *scores):
+        score = holder.get(name) if isinstance(holder, dict) else None
+        if isinstance(score, _NumberText) and score.lstrip("-").isdigit():
+            holder[name] = _NumberText(f"{score}.0")
+            changed = True
+    return changed
+
+
+def _dump_as_written(document: dict[str, Any]) -> bytes:
+    """Canonical JSON with numbers as written."""
+    pieces: list[str] = []
+    _append_json(document, pieces)
+    try:
+        return "".join(pieces).encode("utf-8")
+    except UnicodeEncodeError:
+        raise Unreadable("a string holds a lone surrogate") from None
+
+
+def _append_json(value: Any, pieces: list[str]) -> None:
+    if isinstance(value, _NumberText):
+        pieces.append(value)
+    elif isinstance(value, dict):
+        before = "{"
+        for key in sorted(value):
+            pieces += (before, _ENCODE(key), ":")
+            _append_json(value[key], pieces)
+            before = ","
+        pieces.append("}" if value else "{}")
+    elif isinstance(value, list):
+        before = "["
+        for item in value:
+            pieces.append(before)
+            _append_json(item, pieces)
+            before = ","
+        pieces.append("]" if value else "[]")
+    else:
+        pieces.append(_ENCODE(value))
+
+
+_ENCODE = json.JSONEncoder(ensure_ascii=False).encode
+
+
+# --- parsing
+
+
+def _object_from_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    document = dict(pairs)
+    if len(document) != len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise DuplicateKey(f"the key {key[:80]!r} stands twice in one object")
+            seen.add(key)
+    return document
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise Unreadable(f"{name} is not JSON")
+
+
+def _parse_finite_float(text: str) -> float:
+    number = float(text)
+    if number in (_INFINITY, -_INFINITY):
+        raise Unreadable(f"the number {text[:40]} is too large for a float")
+    return number
+
+
+def _build_decoder(real: Any, integer: Any = None) -> json.JSONDecoder:
+    return json.JSONDecoder(
+        object_pairs_hook=_object_from_pairs, parse_constant=_refuse_constant, parse_float=real, parse_int=integer
+    )
+
+
+_INFINITY = float("inf")
+_STRICT_DECODER = _build_decoder(_parse_finite_float)
+_AS_WRITTEN_DECODER = _build_decoder(_NumberText, _NumberText)
+
+
+def _parse(text: str, decoder: json.JSONDecoder) -> Any:
+    """Parse a text whose bounds were checked."""
+    try:
+        return decoder.decode(text)
+    except Unreadable:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise Unreadable(f"not valid JSON: {error}") from None
+
+
+# --- arrays, element by element
+
+
+def read_elements(chunks: Iterable[bytes], key: str | None = None) -> Iterator[tuple[str, Any]]:
+    """Stream a JSON array. Yields `(text, value)` per element.
+
+    With `key`, the document is an object and the array stands under that key; the object's other members are
+    yielded last, as one element `("", {...})`.
+    """
+    reader = _ChunkReader(chunks)
+    if key is None:
+        yield from _parse_each(reader.read_array())
+    else:
+        yield from reader.read_object_with_array(key)
+    reader.end()
+
+
+def read_element_texts(chunks: Iterable[bytes]) -> Iterator[str]:
+    """Stream a JSON array. Yields each element's text, within all bounds, but not parsed: it may not be valid."""
+    reader = _ChunkReader(chunks)
+    yield from reader.read_array()
+    reader.end()
+
+
+def _parse_each(texts: Iterable[str]) -> Iterator[tuple[str, Any]]:
+    for text in texts:
+        yield text, _parse(text, _STRICT_DECODER)
+
+
+class _ChunkReader:
+    """A window over chunks of text, refilled only when a value does not end inside it."""
+
+    def __init__(self, chunks: Iterable[bytes]) -> None:
+        import codecs
+
+        self._chunks = iter(chunks)
+        self._utf8 = codecs.getincrementaldecoder("utf-8")()
+        self._text = ""
+        self._at = 0
+        self._done = False
+
+    def read_array(self) -> Iterator[str]:
+        self._expect("[")
+        if self._peek() == "]":
+            self._expect("]")
+            return
+        while True:
+            yield self._read_value()
+            if self._peek() == ",":
+                self._expect(",")
+            else:
+                self._expect("]")
+                return
+
+    def read_object_with_array(self, key: str) -> Iterator[tuple[str, Any]]:
+        others: dict[str, Any] = {}
+        size = tokens = 0
+        seen: set[str] = set()
+        self._expect("{")
+        if self._peek() == "}":
+            self._expect("}")
+        else:
+            while True:
+                name = _parse(self._read_value(), _STRICT_DECODER)
+                if not isinstance(name, str):
+                    raise Unreadable("an object key is not a string")
+                if name in seen:
+                    raise DuplicateKey(f"the key {name[:80]!r} stands twice in one object")
+                seen.add(name)
+                self._expect(":")
+                if name == key:
+                    yield from _parse_each(self.read_array())
+                else:
+                    text = self._read_value()
+                    size += len(name) + len(text)
+                    tokens += 1 + count_tokens(text)
+                    if size > ELEMENT_MAX or tokens > TOKENS_MAX:
+                        raise Unreadable(
+                            f"what stands beside {key!r} has more than {ELEMENT_MAX} bytes or {TOKENS_MAX} values"
+                        )
+                    others[name] = _parse(text, _STRICT_DECODER)
+                if self._peek() == ",":
+                    self._expect(",")
+                else:
+                    self._expect("}")
+                    break
+        if key not in seen:
+            raise Unreadable(f"has no {key!r}")
+        yield "", others
+
+    def end(self) -> None:
+        if self._peek():
+            raise Unreadable("something follows the end of the document")
+
+    def _fill(self) -> bool:
+        """Read on until the window has doubled, so that a value of n bytes is tried only log n times."""
+        if self._done:
+            return False
+        wanted = min(max(2 * (len(self._text) - self._at), WINDOW_CHARS), ELEMENT_MAX + WINDOW_CHARS)
+        parts = [self._text[self._at :]]
+        size = len(parts[0])
+        while size < wanted:
+            chunk = next(self._chunks, None)
+            try:
+                text = self._utf8.decode(chunk or b"", final=chunk is None)
+            except UnicodeDecodeError:
+                raise Unreadable("not UTF-8") from None
+            parts.append(text)
+            size += len(text)
+            if chunk is None:
+                self._done = True
+                break
+        self._text, self._at = "".join(parts), 0
+        return True
+
+    def _peek(self) -> str:
+        """The next character that is not white space; empty at the end."""
+        while True:
+            while self._at < len(self._text):
+                character = self._text[self._at]
+                if character not in " \t\r\n":
+                    return character
+                self._at += 1
+            if not self._fill():
+                return ""
+
+    def _expect(self, character: str) -> None:
+        found = self._peek()
+        if found != character:
+            raise Unreadable(f"expected {character!r}, found {found or 'the end'!r}")
+        self._at += 1
+
+    def _read_value(self) -> str:
+        """The text of the next value, within all bounds."""
+        if not self._peek():
+            raise Unreadable("the document ends early")
+        while (end := find_value_end(self._text, self._at)) is None:
+            if len(self._text) - self._at > ELEMENT_MAX:
+                raise Unreadable(f"an element is larger than {ELEMENT_MAX} bytes")
+            if not self._fill():
+                raise Unreadable("the document ends early")
+        text = self._text[self._at : end]
+        if is_too_large(text):
+            raise Unreadable(f"an element is larger than {ELEMENT_MAX} bytes")
+        check_token_count(text)
+        self._at = end
+        if len(text) > WINDOW_CHARS:
+            self._text, self._at = self._text[end:], 0  # Not to keep it twice.
+        return text

@@ -1,0 +1,1 @@
+"""Masking: secrets are replaced before a record is sealed."""

@@ -1,0 +1,320 @@
+"""Masking: secrets are taken out of a record before it is sealed, because a chain keeps what was sealed.
+
+    >>> mask({"run": "curl -H 'Authorization: Bearer abcd1234efgh5678'"}).value
+    {'run': "curl -H 'Authorization: Bearer [masked:bearer]'"}
+    >>> mask({"db": {"user": "ann", "password": "hunter2"}}).by_rule
+    {'named': 1}
+
+Masked are, in any JSON value:
+
+* what has the form of a key, token or private key (`capsule.secret_forms`)
+* what a text gives a name that sounds secret: `password=...`, `"api_key": "..."` (`capsule.secret_names`)
+* what stands under a key that sounds secret, after a flag such as `--password`, under `value` where `name` sounds
+  secret, in the private members of a JSON Web Key
+
+In its place stands `[masked:RULE]`. Nothing of the secret is kept, not even a hash: a short secret can be found by
+trying. Masking what was masked changes nothing. `RULES` is the version of all these rules; a record notes it, and how
+often which rule applied, in `context.environment.masked`. Masking is a net and not a wall: a secret that looks like
+any other word is not found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import orjson
+
+from aver.capsule.aver_block import BLOCK_KEY
+from aver.capsule.canonical import DEPTH_MAX
+from aver.capsule.masking.named_values import (
+    can_be_numeric,
+    find_assignment_spans,
+    is_secret_value,
+    is_sensitive_name,
+    may_name_secret,
+)
+from aver.capsule.masking.token_patterns import (
+    PRIVATE_KEY_MARKS,
+    TOKEN_PATTERNS,
+    Span,
+    TokenPattern,
+    find_token_spans,
+    possible_patterns,
+)
+from aver.capsule.model import SECTIONS, Capsule
+from aver.errors import NotCanonical
+from aver.fast_dataclass import dataclass
+
+__all__ = ["NOTE_KEY", "RULES_VERSION", "Masked", "mask", "mask_draft", "masking_note"]
+
+RULES_VERSION = 1
+"""The version of the rules: a change to what is masked raises it."""
+
+NOTE_KEY = "masked"
+"""Where in `context.environment` a record says how it was masked."""
+
+TEXT_MIN = 5
+"""No text shorter than this holds a secret and something to know it by."""
+
+KEY_MIN = 20
+"""A plain word shorter than this is no key by its form: the shortest is an AWS access key."""
+
+ROUNDS_MAX = 4
+"""How often a text is looked through again for what masking uncovered. One that is not done then is masked whole."""
+
+_MARK = re.compile(r"\[masked:[a-z-]{1,32}\](?:#[0-9]+)?")
+_SCHEMA_TYPES = frozenset({"string", "integer", "number", "boolean", "object", "array", "null"})
+_SCHEMA_KEYS = frozenset({"$ref", "anyOf", "oneOf", "allOf", "enum"})
+_PRIVATE_JWK = frozenset({"d", "p", "q", "dp", "dq", "qi", "k"})
+_SECRET_HEADERS = frozenset(
+    {"authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "x-auth-token"}
+)
+_UNMASKED_FIELDS = {
+    "trigger": ("type", "timestamp"),
+    "reasoning": ("prompt_hash",),
+    "authority": ("type",),
+    "outcome": ("status",),
+}
+"""Fields of a section that hold a word of CPS, a time or a hash."""
+
+_FLAG = re.compile(r"--?[A-Za-z][A-Za-z0-9_-]*").fullmatch
+
+
+@dataclass(frozen=True, slots=True)
+class Masked:
+    """A value without its secrets, and how many places each rule masked in it."""
+
+    value: Any
+    by_rule: Mapping[str, int]
+
+    @property
+    def count(self) -> int:
+        return sum(self.by_rule.values())
+
+
+def mask(value: Any) -> Masked:
+    """The JSON value with its secrets masked. What is not JSON is left as it is."""
+    run = _begin_run([_dump_json(value)])
+    masked = _mask_value(value, run, 0)
+    return Masked(masked, dict(sorted(run.counts.items())))
+
+
+def mask_draft(draft: Capsule, *, opaque: Iterable[str] = ()) -> Capsule:
+    """The draft with the secrets in its texts and free parts masked, and the note that says so.
+
+    Ids, times, enumerations, hashes and Aver's block are left alone, and so are the entries of `environment` that are
+    named as `opaque`: signatures and digests, which are no use once anything of them is gone. A note that is already
+    there is added to.
+    """
+    content = draft.to_dict()
+    reasoning = content["reasoning"]
+    if reasoning["options_considered"] == [option["description"] for option in reasoning["options"]]:
+        del reasoning["options_considered"]  # It follows from the options, and is not masked a second time.
+    environment = dict(content["context"]["environment"])
+    before = environment.pop(NOTE_KEY, None)
+    left_alone = {name: environment.pop(name) for name in (BLOCK_KEY, *opaque) if name in environment}
+    content["context"]["environment"] = environment
+    texts = {name: _dump_json(content[name]) for name in SECTIONS}
+    run = _begin_run(texts.values())
+    for name, text in texts.items():
+        if text is not None and not run.forms and not (run.others and _may_hold_other_secrets(text)):
+            continue
+        left = {key: content[name][key] for key in _UNMASKED_FIELDS.get(name, ())}
+        content[name] = {**_mask_value(content[name], run, 1), **left}
+    environment = {
+        **content["context"]["environment"],
+        **left_alone,
+        NOTE_KEY: masking_note(run.counts + _counts_from_note(before)),
+    }
+    if not run.counts:
+        return replace(draft, context=replace(draft.context, environment=environment))
+    content["context"]["environment"] = environment
+    return Capsule.from_dict(content)
+
+
+def masking_note(by_rule: Mapping[str, int]) -> dict[str, Any]:
+    """What a record says of its masking: the version of the rules, how many places, and how many by which rule."""
+    return {"rules": RULES_VERSION, "count": sum(by_rule.values()), "by_rule": dict(sorted(by_rule.items()))}
+
+
+def _counts_from_note(before: Any) -> Counter[str]:
+    by_rule = before.get("by_rule") if isinstance(before, dict) else None
+    return (
+        Counter({str(rule): n for rule, n in by_rule.items() if type(n) is int})
+        if isinstance(by_rule, dict)
+        else Counter()
+    )
+
+
+class _MaskingRun(NamedTuple):
+    """What was masked so far, by rule, the forms that a secret in this value may have, whether it may hold others."""
+
+    counts: Counter[str]
+    forms: tuple[TokenPattern, ...]
+    others: bool
+
+
+def _begin_run(texts: Iterable[str | None]) -> _MaskingRun:
+    """For values that were written so. One that cannot be written is looked through text by text, for every form."""
+    texts = list(texts)
+    if None in texts:
+        return _MaskingRun(Counter(), TOKEN_PATTERNS, others=True)
+    whole = "\n".join(text for text in texts if text is not None)
+    return _MaskingRun(Counter(), possible_patterns(whole), _may_hold_other_secrets(whole))
+
+
+def _dump_json(value: Any) -> str | None:
+    """The value as JSON, to be looked through; None where it is not quite JSON."""
+    try:
+        return orjson.dumps(value).decode("utf-8")
+    except TypeError:
+        return None
+
+
+def _may_hold_other_secrets(text: str) -> bool:
+    """Whether a value written as JSON may hold a secret that has no form of its own: one that is named, a URL's
+    password, a private key."""
+    if may_name_secret(text.lower()):
+        return True
+    return ("://" in text and "@" in text) or '"kty"' in text or any(mark in text for mark in PRIVATE_KEY_MARKS)
+
+
+def _mask_value(value: Any, run: _MaskingRun, depth: int) -> Any:
+    kind = type(value)
+    if kind is str:
+        return _mask_text(value, run)
+    if depth > DEPTH_MAX:
+        raise NotCanonical(f"nested deeper than {DEPTH_MAX} levels")
+    if isinstance(value, dict):
+        return _mask_object(value, run, depth)
+    if isinstance(value, list | tuple):
+        return _mask_array(value, run, depth)
+    return value
+
+
+def _mask_object(value: dict[Any, Any], run: _MaskingRun, depth: int) -> dict[Any, Any]:
+    masked: dict[Any, Any] = {}
+    private = _PRIVATE_JWK if isinstance(value.get("kty"), str) else frozenset()
+    title = value.get("name", value.get("key"))
+    titled = isinstance(title, str) and is_sensitive_name(title)
+    for key, item in value.items():
+        name = _mask_key(key, masked, run)
+        if key in private:
+            masked[name] = _mask_under_name(item, "", run, depth + 1, rule="private-key")
+        elif type(key) is str and is_sensitive_name(key):
+            masked[name] = _mask_under_name(item, key, run, depth + 1)
+        elif titled and key == "value":
+            masked[name] = _mask_under_name(item, str(title), run, depth + 1)
+        else:
+            masked[name] = _mask_value(item, run, depth + 1)
+    return masked
+
+
+def _mask_key(key: Any, taken: Mapping[Any, Any], run: _MaskingRun) -> Any:
+    """A key may be a secret itself. Two of them become two keys still."""
+    if type(key) is not str or (len(key) < KEY_MIN and key.isidentifier()):
+        return key
+    masked = _mask_text(key, run)
+    if masked == key:
+        return key
+    number, name = 1, masked
+    while name in taken:
+        number += 1
+        name = f"{masked}#{number}"
+    return name
+
+
+def _mask_array(value: Iterable[Any], run: _MaskingRun, depth: int) -> list[Any]:
+    items = list(value)
+    masked = []
+    for index, item in enumerate(items):
+        name = items[index - 1] if index else None
+        if type(name) is str and type(item) is str and _is_name_value_pair(name, item, alone=len(items) == 2):
+            masked.append(_mask_under_name(item, name, run, depth + 1))
+        else:
+            masked.append(_mask_value(item, run, depth + 1))
+    return masked
+
+
+def _is_name_value_pair(name: str, item: str, *, alone: bool) -> bool:
+    """`["--password", "hunter2"]`, or a header as a pair."""
+    if alone and name.lower() in _SECRET_HEADERS:
+        return True
+    return _FLAG(name) is not None and not item.startswith("-") and is_sensitive_name(name)
+
+
+def _mask_under_name(value: Any, name: str, run: _MaskingRun, depth: int, *, rule: str = "named") -> Any:
+    """What stands under a name that sounds secret: every text in it, and numbers where a number may be a secret."""
+    if depth > DEPTH_MAX:
+        raise NotCanonical(f"nested deeper than {DEPTH_MAX} levels")
+    if type(value) is str:
+        if _MARK.fullmatch(value):
+            return value
+        if is_secret_value(name, value):
+            run.counts[rule] += 1
+            return f"[masked:{rule}]"
+        return _mask_text(value, run)
+    if isinstance(value, list | tuple):
+        return [_mask_under_name(item, name, run, depth + 1, rule=rule) for item in value]
+    if isinstance(value, dict):
+        if _is_schema(value):
+            return _mask_value(value, run, depth)
+        masked: dict[Any, Any] = {}
+        for key, item in value.items():
+            masked[_mask_key(key, masked, run)] = _mask_under_name(item, name, run, depth + 1, rule=rule)
+        return masked
+    if type(value) in (int, float) and can_be_numeric(name):
+        run.counts[rule] += 1
+        return f"[masked:{rule}]"
+    return value
+
+
+def _is_schema(value: Mapping[str, Any]) -> bool:
+    """A JSON Schema describes a password, and holds none."""
+    kind = value.get("type")
+    kinds = kind if isinstance(kind, list) else [kind]
+    return not _SCHEMA_KEYS.isdisjoint(value) or any(isinstance(one, str) and one in _SCHEMA_TYPES for one in kinds)
+
+
+def _mask_text(text: str, run: _MaskingRun) -> str:
+    if len(text) < TEXT_MIN or text.isalpha():
+        return text
+    forms = run.forms
+    for _ in range(ROUNDS_MAX):
+        spans = _merge_spans(_find_spans(text, forms))
+        if not spans:
+            return text
+        pieces, at = [], 0
+        for start, end, rule in spans:
+            run.counts[rule] += 1
+            pieces += [text[at:start], f"[masked:{rule}]"]
+            at = end
+        text = "".join([*pieces, text[at:]])
+        forms = TOKEN_PATTERNS  # What was masked may have hidden another.
+    if _find_spans(text, TOKEN_PATTERNS):
+        run.counts["tangled"] += 1
+        return "[masked:tangled]"
+    return text
+
+
+def _find_spans(text: str, forms: tuple[TokenPattern, ...]) -> list[Span]:
+    spans = list(find_token_spans(text, forms))
+    if may_name_secret(text.lower()):
+        spans += find_assignment_spans(text)
+    return [span for span in spans if not _MARK.fullmatch(text, span.start, span.end)]
+
+
+def _merge_spans(spans: list[Span]) -> list[Span]:
+    """Spans that overlap as one. It is named after the rule that came first: those for forms say more."""
+    merged: list[tuple[int, int, int, str]] = []
+    for start, end, rank, rule in sorted((span.start, span.end, rank, span.rule) for rank, span in enumerate(spans)):
+        if merged and start < merged[-1][1]:
+            first, last, best, name = merged.pop()
+            merged.append((first, max(last, end), *min((best, name), (rank, rule))))
+        else:
+            merged.append((start, end, rank, rule))
+    return [Span(start, end, rule) for start, end, _, rule in merged]

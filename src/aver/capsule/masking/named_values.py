@@ -1,0 +1,260 @@
+"""What secrets are called, and where a text gives one a value: `password=...`, `"api_key": "..."`, `export TOKEN=...`.
+
+A name sounds secret by its last word: `DB_PASSWORD`, `clientSecret`, `x-api-key`; not `token_count`, `password_policy`
+or `public_key`. What it is given is masked unless it plainly is no secret: a placeholder (`${TOKEN}`, `<token>`,
+`***`), a word of a type or a sentence (`password: string`, `token=None`), in code a reference to another name
+(`password=args.password`), or words about it ("this field is required").
+
+Names are read once from left to right and values are skipped once they were judged, so the time is linear in the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+from aver.capsule.masking.token_patterns import Span
+
+__all__ = ["find_assignment_spans", "can_be_numeric", "is_secret_value", "may_name_secret", "is_sensitive_name"]
+
+NAME_MAX = 200
+"""Characters of a name that are looked at, from its end: the last word decides."""
+
+
+def _word_set(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_SEPARATORS = re.compile(r"[-. _/:$\[\]\"']+")
+_PASSWORD = r"pass(?:word|wd|phrase|code)s?|pwd"  # noqa: S105 - a name
+_SECRET_NAME = re.compile(
+    rf"(?P<word>{_PASSWORD}|secrets?|token|(?:api|access|secret|private|signing|encryption|master|account|shared|auth"
+    r")_?keys?|credentials?|authorization|(?:^|_)(?:set_)?cookie|connection_?string|(?:^|_)(?:otp|cvv|cvc))"
+    r"(?:_(?:value|base64|b64|hex|raw|plain|text|old|new|prod|production|staging|dev|test|hash|confirm|confirmation)"
+    r"|_?[0-9]++)*+$"
+)
+_NUMERIC_SECRET = re.compile(rf"{_PASSWORD}|secret|otp|cvv|cvc")
+_SWITCH_WORDS = _word_set("is has use no needs requires require show hide forgot allow enable without skip")
+"""Names that begin so are switches."""
+_COUNTED_TOKEN_WORDS = _word_set(
+    "max min num total per count next page continuation sync cursor stop eos bos pad unk special first last prev "
+    "previous start end sep cls mask prompt completion cancellation"
+)
+"""A token that comes after one of these is counted, or leads to a page."""
+
+_NEEDLES = (
+    *("password", "passwd", "passphrase", "passcode", "pwd", "secret", "key", "credential", "cookie", "connection"),
+    *("otp", "cvv", "cvc", "auth"),
+)
+
+
+def may_name_secret(lower: str) -> bool:
+    """Whether a text, in lower case, has something of a name that sounds secret. Most texts have not."""
+    if [needle for needle in _NEEDLES if needle in lower]:
+        return True
+    # Tokens are counted everywhere in what agents leave behind; a single one may be a secret, that of staging too.
+    return "token" in lower and (lower.count("token") > lower.count("tokens") or "tokenstaging" in lower)
+
+
+def is_sensitive_name(name: str) -> bool:
+    """Whether what is called so should not be seen."""
+    return _is_sensitive_name(name[-NAME_MAX:])
+
+
+@lru_cache(maxsize=4096)
+def _is_sensitive_name(name: str) -> bool:
+    if "[masked:" in name:
+        return False  # What is left of a name says what was masked in it, not what stands under it.
+    plain = name.strip("-. _/:$[]\"'")
+    if plain in ("PWD", "OLDPWD"):
+        return False  # The shell's directories.
+    words = _SEPARATORS.sub("_", _CAMEL.sub("_", plain)).lower()
+    if words == "auth":
+        return name.startswith("_")  # `_auth` is a registry's; `auth` is a matter, not a secret.
+    found = _SECRET_NAME.search(words)
+    if found is None:
+        return False
+    before = words[: found.start()].rstrip("_").split("_")
+    if before[0] in _SWITCH_WORDS:
+        return False
+    return not (found["word"] == "token" and before[-1] in _COUNTED_TOKEN_WORDS)
+
+
+def can_be_numeric(name: str) -> bool:
+    """Whether even a number is secret under this name: a password may be one, and so may a one-time code."""
+    return _NUMERIC_SECRET.search(name[-NAME_MAX:].lower()) is not None
+
+
+_NON_SECRET_WORDS = _word_set(
+    "none null nil undefined true false yes no on off any str string strings bytes int integer number float bool "
+    "boolean object array list dict buffer text type optional required require requires missing invalid valid empty "
+    "unset set expired incorrect wrong unknown hidden redacted masked changed reset enabled disabled failed ok error "
+    "errors default auto prompt env environment is are was must the a an not for to and or if of in this that your "
+    "with from secretstr bearer basic digest self void file stdin keychain vault below above here see e.g. i.e."
+)
+"""What stands after a name that sounds secret and is none: types, states, the beginnings of sentences."""
+
+_PLACEHOLDER = re.compile(
+    r"<[^<>]*>|\$?\{.*\}|\$\(.*\)|\$\$?[A-Za-z_][A-Za-z0-9_:.]*|\$[0-9@*]|%[A-Za-z_][A-Za-z0-9_]*%"
+    r"|!(?:Ref|Sub|GetAtt|ImportValue|vault|secret|env|env_var)\b.*"
+    r"|[*xX.\u2022\u2026_?#-]+|(?:[A-Za-z]+ )?(?:%[sdr]|\{[^{}]*\})|\[[A-Za-z :_-]*\]",
+    re.DOTALL,
+)
+_LOOKUP = re.compile(
+    r"(?:self|this|os|process|config|settings|env|args|ctx|context|request|req|options|opts|params|app|cfg|var|vars"
+    r"|secrets|data|props|inputs?|github|steps|local|module|cls|kwargs|state|session|conn|client|user|event|import_meta)"
+    r"[.\[].*|[A-Za-z_][A-Za-z0-9_.]*\[[^\[\]]*\].*",
+    re.DOTALL,
+)
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*")
+_SENTENCE = re.compile(
+    r"\b(?:is|are|was|must|should|cannot|can|may|not|please|the|your|this|field|required|invalid|enter)\b",
+    re.IGNORECASE,
+)
+_PATH = re.compile(r"[~/].*|[A-Za-z]:\\.*", re.DOTALL)
+
+
+def is_secret_value(name: str, value: str) -> bool:
+    """Whether a text that a secret-sounding name was given is a secret: it is, unless it plainly is not."""
+    text = value.strip()
+    if not text or text.lower() in _NON_SECRET_WORDS or _PLACEHOLDER.fullmatch(text):
+        return False
+    if name.lower().endswith("pwd") and _PATH.fullmatch(text):
+        return False
+    return not (text.count(" ") >= 2 and _SENTENCE.search(text) and not any(c.isdigit() for c in text))
+
+
+# --- assignments in a text
+
+_TYPE = r"[A-Za-z_][A-Za-z0-9_.\[\]]{0,40}+"
+_NAME = re.compile(
+    r"(?<![A-Za-z0-9_.-])(?<!\[masked:)(?P<name>[A-Za-z0-9_.-]++)"
+    r"(?P<closed>\\{0,4}[\"'`])?\]?[ \t]{0,8}+"
+    rf"(?::[ \t]{{0,4}}+{_TYPE}(?:[ ]?\|[ ]?{_TYPE}){{0,3}}[ \t]{{0,4}}+(?==[ \t]{{0,8}}+[\"'`]))?"  # then its value
+    r"(?P<sign>=>|:=|=(?!=)|:(?!:)|%3[Dd])[ \t]{0,8}+"
+)
+_FLAG = re.compile(r"(?<![A-Za-z0-9_.-])(?P<name>--?[A-Za-z][A-Za-z0-9_-]*+)[ \t]++(?=[^\s=:-])")
+_ELEMENT = re.compile(r"<(?P<name>[A-Za-z_][A-Za-z0-9_:.-]{0,99}+)>(?P<value>[^<>]{1,4096}+)</")
+_OPENING = re.compile(r"[fFbBrRuU]{0,2}(?P<quote>\"\"\"|'''|\\{0,4}[\"'`])")
+_QUOTED_BODY = {quote: re.compile(rf"[^{quote}\\\n]*+(?:\\.[^{quote}\\\n]*+)*+") for quote in ('"', "'", "`")}
+_ENCODED_VALUE = re.compile(r"(?:[^\s\"'`,;&<>(){}|\\%]|%[^\s\"'`,;&<>(){}|\\%2]|%2[^\s\"'`,;&<>(){}|\\%6])++")
+_BARE_VALUE = re.compile(r"[^\s\"'`,;&<>(){}|\\]++")
+_WHOLE_WORD = re.compile(r"[^\s\"'`\\]++")
+_LINE_END = re.compile(r"[ \t]{0,64}+(?:[,;}\])#]|\\[nr]|\r|\n|$)")
+
+LINE_MAX = 256
+"""How far back the quotes of a line are counted."""
+
+BARE_VALUE_MIN = 3
+"""An unquoted value shorter than this is a flag or a variable rather than a secret."""
+
+
+def find_assignment_spans(text: str) -> Iterator[Span]:
+    """Values that secret-sounding names are given in a text, without their quotes."""
+    at = 0
+    while named := _NAME.search(text, at):
+        at = named.end()
+        if is_sensitive_name(named["name"]):
+            span, at = _read_value(text, named)
+            if span is not None:
+                yield span
+    if "--" in text or " -" in text:
+        yield from _find_flag_values(text)
+    if "</" in text:
+        for element in _ELEMENT.finditer(text):
+            if is_sensitive_name(element["name"]) and is_secret_value(element["name"], element["value"]):
+                yield Span(*element.span("value"), "assignment")
+
+
+def _find_flag_values(text: str) -> Iterator[Span]:
+    """`--password hunter2`, as on a command line."""
+    at = 0
+    while flag := _FLAG.search(text, at):
+        at = flag.end()
+        if is_sensitive_name(flag["name"]):
+            span, at = _read_value(text, flag)
+            if span is not None:
+                yield span
+
+
+def _read_value(text: str, named: re.Match[str]) -> tuple[Span | None, int]:
+    """The secret that is given where the name's match ends, and where to read on."""
+    at = named.end()
+    name = named["name"]
+    opening = _OPENING.match(text, at)
+    if opening and _is_closing_quote(text, named, opening["quote"]):
+        return None, opening.end()
+    if opening:
+        start = opening.end()
+        end, after = _find_quoted_end(text, start, opening["quote"])
+        secret = is_secret_value(name, text[start:end])
+    else:
+        bare = _bare_value_pattern(text, named).match(text, at)
+        if bare is None:
+            return None, at
+        start, end = bare.span()
+        after = end
+        secret = _is_secret_bare_value(text, named, bare)
+    return (Span(start, end, "assignment") if secret and end > start else None), max(after, at)
+
+
+def _is_closing_quote(text: str, named: re.Match[str], quote: str) -> bool:
+    """Whether a quote after a name ends the text that the name stands in, as in `prompt="Password: "`."""
+    start = named.start("name")
+    if named.groupdict().get("closed") or len(quote) != 1:
+        return False
+    if text.startswith(quote, max(start - 1, 0)) and start:
+        return True
+    line = text.rfind("\n", max(0, start - LINE_MAX), start) + 1
+    if quote != '"' or (line == 0 and start > LINE_MAX):
+        return False  # What looks like a single quote before it may be an apostrophe.
+    return text.count(quote, line, start) % 2 == 1
+
+
+def _bare_value_pattern(text: str, named: re.Match[str]) -> re.Pattern[str]:
+    """How far a value without quotes goes after this name."""
+    if text.startswith("%", named.end() - 3):
+        return _ENCODED_VALUE  # In an encoded query, up to the encoded `&`.
+    return _WHOLE_WORD if _is_env_line(text, named) else _BARE_VALUE
+
+
+def _find_quoted_end(text: str, start: int, quote: str) -> tuple[int, int]:
+    """Where a quoted value ends, and where its closing quote does. One without is over at the end of its line."""
+    if len(quote) == 1:
+        end = _QUOTED_BODY[quote].match(text, start).end()  # type: ignore[union-attr]
+        return end, end + 1 if text.startswith(quote, end) else end
+    found = text.find(quote, start)
+    if found == -1:
+        line = text.find("\n", start)
+        found = len(text) if line == -1 else line
+        return found, found
+    return found, found + len(quote)
+
+
+def _is_env_line(text: str, named: re.Match[str]) -> bool:
+    """`NAME=value` on a line of its own, as in an environment file: the value goes as far as the word does."""
+    before = text.rfind("\n", max(0, named.start() - 16), named.start()) + 1
+    lead = text[max(before, named.start() - 16) : named.start()].strip()
+    return named.groupdict().get("sign") == "=" and text[named.end() - 1] == "=" and lead in ("", "export", "set")
+
+
+def _is_secret_bare_value(text: str, named: re.Match[str], bare: re.Match[str]) -> bool:
+    name, value = named["name"], bare[0]
+    if len(value) < BARE_VALUE_MIN or value[0] in "<{" or not is_secret_value(name, value):
+        return False
+    if text.startswith("(", bare.end()) or (value.isdigit() and len(value) < 4):
+        return False  # a call; a count
+    if name.startswith(("self.", "this.", "cls.")):
+        return False  # In code a text has quotes.
+    if not name.isupper():
+        refers = _LOOKUP.fullmatch(value) or (
+            _IDENTIFIER.fullmatch(value) and re.search(r"[_.]|[a-z][A-Z]", value) and is_sensitive_name(value)
+        )
+        if refers or value.lower() == _SEPARATORS.sub("_", name).lower().rpartition("_")[2]:
+            return False
+    if named.groupdict().get("sign") != ":":
+        return True
+    # After a colon there may just as well be a sentence. A secret has digits, or stands alone on its line.
+    return any(c.isdigit() for c in value) or _LINE_END.match(text, bare.end()) is not None

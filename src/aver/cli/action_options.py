@@ -1,0 +1,110 @@
+"""An action described on the command line: for whoever asks the gate or the policy about it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from aver.cli.options import Usage
+from aver.errors import BadInput
+
+if TYPE_CHECKING:
+    from aver.gate.action import Action
+
+__all__ = ["add_action_options", "action_from_options", "read_diff_text"]
+
+STANDARD_INPUT = "-"
+
+
+def add_action_options(parser: argparse.ArgumentParser) -> None:
+    """The options that describe an action."""
+    about = parser.add_argument_group("the action")
+    about.add_argument("--diff", metavar="FILE|-", help="a change, as a unified diff")
+    about.add_argument("--command", metavar="TEXT", help="a shell command")
+    about.add_argument("--type", metavar="TYPE", help="one of the fifteen action types (default: by what is given)")
+    about.add_argument("--tool", metavar="NAME", default="", help="the tool's name, such as Bash or mcp__mail__send")
+    about.add_argument(
+        "--arg", action="append", default=[], metavar="NAME=VALUE", help="an argument of the tool, as text; repeatable"
+    )
+    about.add_argument("--args", metavar="JSON", help="all arguments of the tool, as one JSON object")
+    about.add_argument("--file", action="append", default=[], metavar="PATH", help="a file it touches; repeatable")
+    about.add_argument("--description", default="", metavar="TEXT", help="what it is for")
+    about.add_argument("--caller", default="", metavar="NAME", help="the agent that asks")
+    about.add_argument("--for", dest="on_behalf_of", default="", metavar="NAME", help="whom the agent acts for")
+    about.add_argument("--session", default="", metavar="NAME", help="what it belongs to; its past then counts")
+    about.add_argument("--workspace", metavar="DIR", help="where the agent works (default: here)")
+
+
+def action_from_options(given: argparse.Namespace) -> Action:
+    """The action that the options describe."""
+    from aver.gate.action import Action
+
+    arguments = _parse_arguments(given)
+    diff = None if given.diff is None else read_diff_text(given.diff)
+    type_, tool = given.type, given.tool
+    if given.command is not None:
+        if "command" in arguments:
+            raise Usage("the command is given twice, by --command and as an argument")
+        arguments["command"] = given.command
+        tool = tool or "Bash"
+    if type_ is None:
+        type_ = _infer_type(given, diff)
+    return Action(
+        type=type_,
+        tool=tool,
+        arguments=arguments,
+        files=tuple(given.file),
+        diff=diff,
+        description=given.description,
+        caller=given.caller,
+        on_behalf_of=given.on_behalf_of,
+        session=given.session,
+        workspace=os.path.abspath(given.workspace or os.curdir),
+    )
+
+
+def _infer_type(given: argparse.Namespace, diff: str | None) -> str:
+    if given.command is not None:
+        return "shell_exec"
+    if diff is not None:
+        return "code_edit"
+    if given.tool:
+        return "tool_call"
+    raise Usage("which action? nothing says what it is", advice="give a diff, --command, --tool or --type")
+
+
+def _parse_arguments(given: argparse.Namespace) -> dict[str, Any]:
+    from aver.capsule.json_reader import read_json
+
+    arguments: Any = {} if given.args is None else read_json(given.args.encode("utf-8", "surrogateescape"))
+    if not isinstance(arguments, dict):
+        raise BadInput("--args takes a JSON object")
+    for item in given.arg:
+        name, equals, value = item.partition("=")
+        if not equals or not name:
+            raise Usage(f"--arg takes NAME=VALUE, not {item!r}")
+        if name in arguments:
+            raise Usage(f"the argument {name!r} is given twice")
+        arguments[name] = value
+    return arguments
+
+
+def read_diff_text(source: str) -> str:
+    """A diff from a file or from standard input. What is not UTF-8 in it is kept as it is."""
+    from aver.gate.action import DIFF_MAX
+
+    if source == STANDARD_INPUT:
+        raw = sys.stdin.buffer.read(DIFF_MAX + 1)
+    else:
+        from aver.ledger.foreign.seal_checks import open_file
+
+        with open_file(Path(source)) as file:
+            raw = file.read(DIFF_MAX + 1)
+    if len(raw) > DIFF_MAX:
+        raise BadInput(f"the diff has more than {DIFF_MAX} bytes", advice="ask about it in parts")
+    if not raw.strip():
+        raise BadInput("the diff is empty: there is nothing to decide", advice="is there a change at all?")
+    return raw.decode("utf-8", "backslashreplace")

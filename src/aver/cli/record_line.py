@@ -1,0 +1,79 @@
+"""A record as one line of a list. What cannot be read of a damaged record is said so, never raised."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from aver.cli.terminal import Screen, StyledText, clip, format_time, to_one_line
+from aver.errors import AverError
+from aver.fast_dataclass import dataclass
+
+if TYPE_CHECKING:
+    from aver.capsule import Sealed
+
+__all__ = ["RecordLine", "to_record_line", "print_record_line", "type_and_kind"]
+
+CHAIN_WIDTH = 28
+"""Columns for a chain's name where lines of several chains are mixed."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordLine:
+    """What a list shows of a record. `sequence` and all words are the record's own; `log` verifies nothing."""
+
+    chain: str | None
+    sequence: int | None
+    at: str
+    type: str
+    kind: str
+    status: str
+    summary: str
+    hash: str
+    id: str
+    signed_by: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def to_record_line(record: Sealed) -> RecordLine:
+    seal: dict[str, Any] = {
+        "chain": record.chain,
+        "at": record.signed_at,
+        "hash": record.hash,
+        "signed_by": record.signed_by,
+    }
+    try:
+        content = record.to_dict()
+        outcome, trigger = content["outcome"], content["trigger"]
+        return RecordLine(
+            **seal,
+            sequence=record.sequence,
+            type=record.type,
+            kind=record.kind,
+            status=str(outcome.get("status", "")),
+            summary=str(outcome.get("summary") or trigger.get("request") or ""),
+            id=record.id,
+        )
+    except (AverError, AttributeError, KeyError, TypeError, ValueError):
+        words = "cannot be read; aver verify tells what is wrong"
+        return RecordLine(**seal, sequence=None, type="?", kind="?", status="?", summary=words, id="")
+
+
+def type_and_kind(record_type: str, kind: str) -> str:
+    """Type and kind as one word; `record` is a kind that says nothing."""
+    return record_type if kind == "record" else f"{record_type}/{kind}"
+
+
+def print_record_line(screen: Screen, entry: RecordLine, *, with_chain: bool) -> None:
+    sequence = "?" if entry.sequence is None else str(entry.sequence)
+    sort = to_one_line(type_and_kind(entry.type, entry.kind))
+    chain = to_one_line(entry.chain or "")
+    before = f"{clip(chain, CHAIN_WIDTH):<{CHAIN_WIDTH}} " if with_chain else ""
+    before += f"{sequence:>4}  "
+    middle = f"{format_time(entry.at)}  {clip(sort, 22):<12}  "
+    summary = to_one_line(entry.summary)
+    if screen.terminal:
+        summary = clip(summary, screen.width - len(before) - len(middle) - 2)
+    screen.line(before, StyledText(middle, "dim"), screen.mark(entry.status), " ", summary)

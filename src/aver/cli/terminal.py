@@ -1,0 +1,279 @@
+"""What reaches the terminal, and in which form.
+
+Records and file names come from anyone, and a terminal obeys what it is sent. So nothing is printed but through
+here: every text is escaped until it is one line of printable characters, and only then coloured by us. A hostile
+summary can neither move the cursor nor begin a line of its own.
+
+Results go to stdout, all else to stderr. Colour, progress and the terminal's width count only on a terminal;
+`NO_COLOR` is respected.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+import unicodedata
+from collections.abc import Sequence
+from typing import Any, TextIO
+
+from aver.fast_dataclass import dataclass
+
+__all__ = [
+    "StderrScreen",
+    "StyledText",
+    "Progress",
+    "Screen",
+    "clip",
+    "to_one_line",
+    "plural",
+    "print_json",
+    "escape_unprintable",
+    "format_time",
+    "display_width",
+]
+
+DEFAULT_WIDTH = 100
+"""Columns where there is no terminal to ask."""
+
+MIN_WIDTH, MAX_WIDTH = 60, 160
+"""A line shorter than this cannot be read, a longer one is not."""
+
+MIN_TEXT_WIDTH = 20
+"""Text that is indented very far keeps this many columns, and runs over the edge."""
+
+_STATUS_MARKS = {
+    **dict.fromkeys(("passed", "verified", "success", "ok"), ("✓", "+", "good")),
+    **dict.fromkeys(("failed", "failure", "problem"), ("✗", "x", "bad")),
+    **dict.fromkeys(("warning", "qualified", "partial", "empty"), ("!", "!", "warn")),
+    **dict.fromkeys(("not_checked", "pending"), ("–", "-", "dim")),
+    "blocked": ("■", "#", "bad"),
+}
+_STYLE_CODES = {"good": "32", "bad": "31;1", "warn": "33", "dim": "2", "strong": "1", "added": "32", "removed": "31"}
+
+
+def escape_unprintable(text: str) -> str:
+    """The text with every character that is not printable written as an escape."""
+    return text if text.isprintable() else "".join(map(_escape_character, text))
+
+
+def _escape_character(character: str) -> str:
+    if character.isprintable():
+        return character
+    if unicodedata.category(character) == "Zs":
+        return " "
+    code = ord(character)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def to_one_line(text: str) -> str:
+    """Any text as one line: white space becomes single spaces, the rest is escaped."""
+    return escape_unprintable(" ".join(text.split()))
+
+
+def display_width(text: str) -> int:
+    """Columns that printable text takes on a terminal."""
+    if text.isascii():
+        return len(text)
+    return sum(_character_width(character) for character in text)
+
+
+def _character_width(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def clip(text: str, width: int) -> str:
+    """Printable text in at most `width` columns, with an ellipsis where it was cut."""
+    if display_width(text) <= width:
+        return text
+    return text[: _find_line_end(text, width - 1)].rstrip() + "…"
+
+
+def _find_line_end(text: str, width: int, start: int = 0) -> int:
+    """Where the text from `start` on must end to fit into `width` columns."""
+    if text.isascii():
+        return min(start + width, len(text))
+    used = 0
+    for index in range(start, len(text)):
+        used += _character_width(text[index])
+        if used > width:
+            return index
+    return len(text)
+
+
+def format_time(moment: Any) -> str:
+    """A record's time to the second. It is UTC, as records are."""
+    text = to_one_line(str(moment or ""))
+    return f"{text[:10]} {text[11:19]}" if len(text) >= 19 and text[10] == "T" else (text or "no time")
+
+
+def plural(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def print_json(value: dict[str, Any]) -> None:
+    """One object on stdout, in ASCII: so that it is harmless on a terminal too, whatever is in it."""
+    print(json.dumps(value, indent=2 if sys.stdout.isatty() else None).replace("\x7f", "\\u007f"))
+
+
+@dataclass(frozen=True, slots=True)
+class StyledText:
+    """Text in one of the styles `good`, `bad`, `warn`, `dim`, `strong`, `added` and `removed`."""
+
+    text: str
+    style: str
+
+
+LinePart = str | StyledText
+
+
+class Screen:
+    """Lines of text on stdout, or on another stream."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stdout
+        self.terminal = self._stream.isatty()
+        self._colour = self.terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        self.width = min(max(_terminal_width(self._stream), MIN_WIDTH), MAX_WIDTH) if self.terminal else DEFAULT_WIDTH
+
+    def mark(self, status: str) -> StyledText:
+        """A sign of one column for a status, in ASCII where the stream knows no other."""
+        sign, plain, style = _STATUS_MARKS.get(status, ("?", "?", "warn"))
+        return StyledText(sign if _escape_unencodable(sign, self._stream) == sign else plain, style)
+
+    def line(self, *parts: LinePart) -> None:
+        """Print exactly one line."""
+        self._stream.write("".join(map(self._render, parts)).rstrip() + "\n")
+
+    def print_table(self, rows: Sequence[Sequence[LinePart]], *, header: Sequence[str] = (), indent: int = 0) -> None:
+        """Rows in aligned columns; the last column is cut at the edge of a terminal."""
+        lines = [[_to_one_line_part(part) for part in row] for row in rows]
+        if header and lines and self.terminal:
+            lines.insert(0, [StyledText(title, "dim") for title in header])
+        if not lines:
+            return
+        widths = [max(display_width(_plain_text(row[column])) for row in lines) for column in range(len(lines[0]) - 1)]
+        for row in lines:
+            parts: list[LinePart] = [" " * indent]
+            used = indent
+            for part, width in zip(row, widths, strict=False):
+                parts += [part, " " * (width - display_width(_plain_text(part)) + 2)]
+                used += width + 2
+            self.line(*parts, self._clip_to_edge(row[-1], used))
+
+    def print_wrapped(self, text: str, *, indent: str, style: str = "") -> None:
+        """Text of any length, its own line breaks kept, each line begun with `indent`."""
+        for paragraph in text.splitlines() or [""]:
+            for line in _wrap_text(
+                escape_unprintable(paragraph.replace("\t", "    ")),
+                max(self.width - display_width(indent), MIN_TEXT_WIDTH),
+            ):
+                self.line(indent, StyledText(line, style) if style else line)
+
+    def print_hanging(self, *label: LinePart, text: str, style: str = "") -> None:
+        """A label and words after it; on a terminal, what does not fit goes on below the words."""
+        used = sum(display_width(escape_unprintable(_plain_text(part))) for part in label)
+        words = to_one_line(text)
+        lines = _wrap_text(words, max(self.width - used, MIN_TEXT_WIDTH)) if self.terminal else [words]
+        for number, line in enumerate(lines):
+            before = label if number == 0 else (" " * used,)
+            self.line(*before, StyledText(line, style) if style else line)
+
+    def _clip_to_edge(self, part: LinePart, used: int) -> LinePart:
+        if not self.terminal:
+            return part
+        text = clip(_plain_text(part), max(self.width - used, MIN_TEXT_WIDTH))
+        return StyledText(text, part.style) if isinstance(part, StyledText) else text
+
+    def _render(self, part: LinePart) -> str:
+        text = _escape_unencodable(escape_unprintable(_plain_text(part)), self._stream)
+        if isinstance(part, StyledText) and self._colour and text:
+            return f"\x1b[{_STYLE_CODES[part.style]}m{text}\x1b[0m"
+        return text
+
+
+class StderrScreen(Screen):
+    """Lines on stderr."""
+
+    def __init__(self) -> None:
+        super().__init__(sys.stderr)
+
+    def tell(self, message: str, advice: str = "") -> None:
+        """What happened, and what to do next."""
+        self.line(StyledText("aver: ", "bad"), to_one_line(message))
+        if advice:
+            self.line("      ", to_one_line(advice))
+
+    def note(self, text: str) -> None:
+        self.line(to_one_line(text))
+
+
+class Progress:
+    """A line on the terminal that tells how far a long run is, gone when it ends. Silent elsewhere."""
+
+    FIRST_AFTER = 0.5
+    EVERY = 0.1
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._on = sys.stderr.isatty()
+        self._next = time.monotonic() + self.FIRST_AFTER
+        self._shown = False
+
+    def __call__(self, done: int, total: int) -> None:
+        if not self._on or time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + self.EVERY
+        self._shown = True
+        share = f" ({100 * done // total} %)" if total else ""
+        sys.stderr.write(f"\r\x1b[K{self._what}: {done:,} of {total:,}{share}")
+        sys.stderr.flush()
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
+def _to_one_line_part(part: LinePart) -> LinePart:
+    return StyledText(to_one_line(part.text), part.style) if isinstance(part, StyledText) else to_one_line(part)
+
+
+def _plain_text(part: LinePart) -> str:
+    return part.text if isinstance(part, StyledText) else part
+
+
+def _terminal_width(stream: TextIO) -> int:
+    try:
+        return os.get_terminal_size(stream.fileno()).columns
+    except (OSError, ValueError):
+        return DEFAULT_WIDTH
+
+
+def _escape_unencodable(text: str, stream: TextIO) -> str:
+    """What the stream's encoding cannot write is escaped too, instead of failing half-way."""
+    encoding = stream.encoding or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def _wrap_text(text: str, width: int) -> list[str]:
+    """Broken at spaces where there are any; spacing at the beginning is kept, as in code."""
+    lines = []
+    start = 0
+    while (fitting := _find_line_end(text, width, start)) < len(text):
+        space = text.rfind(" ", start, fitting + 1)
+        cut = space if space - start > width // 2 else fitting
+        lines.append(text[start:cut].rstrip())
+        start = cut
+        while start < len(text) and text[start].isspace():
+            start += 1
+    lines.append(text[start:])
+    return lines

@@ -1,0 +1,100 @@
+"""`aver checkpoint`: a signed statement of where every chain is, to be kept where the ledger's owner cannot reach."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from aver.cli.files import check_new_path, write_new_file
+from aver.cli.options import Usage, add_json, add_ledger, add_tenant
+from aver.cli.terminal import Screen, StderrScreen, plural, print_json
+from aver.errors import NotFound
+
+if TYPE_CHECKING:
+    from aver.ledger import Ledger
+
+__all__ = ["EXAMPLES", "add_arguments", "run"]
+
+EXAMPLES = """\
+  aver checkpoint --out monday.json          keep this file elsewhere
+  aver verify --checkpoint monday.json       later: is all of it still there?
+  aver checkpoint --git ../audit --commit    add one to the history in a git repository
+  aver checkpoint | ssh vault 'cat >> aver.jsonl'
+  aver checkpoint --close claude-code.5d2e   also record that this chain has ended
+  aver checkpoint --sweep                    also record all heads in the meta chain"""
+
+STDOUT = "-"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--out", metavar="FILE", help="write the statement here; - is stdout, and the default")
+    parser.add_argument(
+        "--git", metavar="DIR", help="add it to checkpoints/<ledger>.<tenant>.jsonl in this git repository"
+    )
+    parser.add_argument("--commit", action="store_true", help="with --git: commit that file, and nothing else")
+    parser.add_argument("--close", action="append", default=[], metavar="CHAIN", help="record this chain's end first")
+    parser.add_argument("--sweep", action="store_true", help="record the heads of all changed chains in meta first")
+    add_ledger(parser)
+    add_tenant(parser)
+    add_json(parser)
+
+
+def run(given: argparse.Namespace, screen: Screen) -> int:
+    from aver.ledger import open_ledger
+    from aver.ledger.meta_chain import sweep
+
+    if given.commit and given.git is None:
+        raise Usage("--commit goes with --git")
+    to_file = given.out not in (None, STDOUT)
+    if to_file:
+        check_new_path(Path(given.out))
+    notes = []
+    with open_ledger(given.ledger, tenant=given.tenant, create=False) as ledger:
+        if not ledger.chains():
+            raise NotFound(f"tenant {ledger.tenant} has no chains yet", advice="seal something first: aver seal --help")
+        for chain in given.close:
+            entry = ledger.close_chain(chain)
+            notes.append(f"closed {chain}: recorded in meta, sequence {entry.sequence}")
+        if given.sweep:
+            notes.append(f"swept: {plural(len(sweep(ledger)), 'new record')} in meta")
+        on_stdout = given.json or given.out == STDOUT or (given.out is None and given.git is None)
+        if given.git is not None:
+            notes += _add_to_history(ledger, given)
+        if to_file or on_stdout:
+            notes += _write_checkpoint(ledger, Path(given.out) if to_file else None, on_stdout=on_stdout)
+    for note in notes:
+        (StderrScreen() if on_stdout else screen).line(note)
+    return 0
+
+
+def _write_checkpoint(ledger: Ledger, path: Path | None, *, on_stdout: bool) -> list[str]:
+    from aver.ledger.checkpoint import make_checkpoint
+    from aver.ledger.checkpoint_files import to_checkpoint_line
+
+    statement = make_checkpoint(ledger)
+    notes = []
+    if path is not None:
+        write_new_file(path, to_checkpoint_line(statement))
+        heads = plural(len(statement.content["heads"]), "chain")
+        notes.append(f"wrote {path}: the heads of {heads}; keep it where nobody can change it")
+    if on_stdout:
+        print_json(statement.to_dict())
+    return notes
+
+
+def _add_to_history(ledger: Ledger, given: argparse.Namespace) -> list[str]:
+    from aver.ledger.checkpoint_files import append_checkpoint, history_path
+
+    repository = Path(given.git)
+    path = history_path(repository, ledger)
+    added = append_checkpoint(repository, ledger)
+    words = f"nothing changed since the last checkpoint in {path}"
+    if added is not None:
+        words = f"added to {path}: the heads of {plural(len(added.heads), 'chain')} that are new there"
+    if not given.commit:
+        return [words]
+    from aver.cli.git_commit import commit_file
+
+    commit = commit_file(repository, path.relative_to(repository), f"Checkpoint of ledger {ledger.id}")
+    return [words, "it is committed already" if commit is None else f"committed as {commit[:12]}"]

@@ -1,0 +1,78 @@
+"""`aver copy`: a ledger into another store, verbatim, and verified there. Interrupted, it goes on where it was."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from aver.cli.options import add_json, add_ledger, add_tenant
+from aver.cli.terminal import Progress, Screen, plural, print_json
+from aver.cli.verdict_text import exit_code, print_verdict
+
+if TYPE_CHECKING:
+    from aver.config import Config
+    from aver.ledger.stores.copy import CopyResult
+    from aver.verdict import Verdict
+
+__all__ = ["EXAMPLES", "add_arguments", "run"]
+
+EXAMPLES = """\
+  aver copy --to postgresql://aver@db.example/aver          the default ledger, to a server
+  aver copy --ledger postgresql://aver@db.example/aver --to sqlite:///copy.db
+  aver copy --to /mnt/backup/ledger.db --tenant red         one tenant's chains
+
+exit code: that of the verdict on the copy. Run it again after an interruption, or when the ledger has grown."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--to", required=True, metavar="URL", help="where to: new, or an earlier copy of this ledger")
+    add_ledger(parser)
+    add_tenant(parser, default="all of the ledger's")
+    add_json(parser)
+
+
+def run(given: argparse.Namespace, screen: Screen) -> int:
+    from aver.config import load_config
+
+    config = load_config(ledger=given.ledger)
+    copied = _copy_store(config, given.to, given.tenant)
+    verdicts = {tenant: _verify_copy(config, given.to, tenant) for tenant in copied.tenants}
+    statuses = [verdict.status for verdict in verdicts.values()] or ["empty"]
+    if given.json:
+        listed = [{"tenant": tenant, **verdict.to_dict()} for tenant, verdict in verdicts.items()]
+        described = {"chains": copied.chains, "records": copied.records, "copied": copied.copied, "tenants": listed}
+        print_json(described)
+        return exit_code(statuses, strict=False)
+    before = copied.records - copied.copied
+    there = f", {before:,} were there already" if before else ""
+    screen.line(f"copied {plural(copied.copied, 'record')} in {plural(copied.chains, 'chain')}{there}")
+    for tenant, verdict in verdicts.items():
+        screen.line()
+        print_verdict(screen, verdict, about=f", tenant {tenant}" if len(verdicts) > 1 else "")
+    return exit_code(statuses, strict=False)
+
+
+def _copy_store(config: Config, to: str, tenant: str | None) -> CopyResult:
+    from aver.ledger.stores.copy import copy_ledger
+    from aver.ledger.stores.urls import open_store
+
+    source = open_store(config.ledger, create=False, timeout=config.lock_timeout)
+    try:
+        target = open_store(to, create=True, timeout=config.lock_timeout, facts=source.facts())
+        try:
+            with Progress("copying") as progress:
+                return copy_ledger(source, target, tenants=None if tenant is None else [tenant], progress=progress)
+        finally:
+            target.close()
+    finally:
+        source.close()
+
+
+def _verify_copy(config: Config, url: str, tenant: str) -> Verdict:
+    from aver.ledger import open_ledger
+    from aver.ledger.verify import verify_ledger
+
+    with open_ledger(url, tenant=tenant, home=config.home, create=False) as copy, Progress("verifying") as progress:
+        return verify_ledger(
+            copy, None, level="signature", since=None, ring=copy.ring(), require_pq=False, progress=progress
+        )

@@ -1,0 +1,272 @@
+"""`aver demo`: ask the gate, seal a small agent run, verify it, tamper with copies of it and see each change caught;
+then seal what four coding agents did from their transcripts, edit one of those, and see that caught too.
+
+Nothing shown is made up: the gate really decides, everything is sealed in ledgers of its own, in a temporary home that
+is removed at the end, and every line that says `caught` is what the verdict on a really changed file says.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from aver.cli.files import check_new_path
+from aver.cli.options import add_json
+from aver.cli.record_line import RecordLine, to_record_line
+from aver.cli.terminal import LinePart, Screen, StderrScreen, StyledText, plural, print_json
+from aver.cli.verdict_text import status_parts
+from aver.fast_dataclass import dataclass
+
+if TYPE_CHECKING:
+    from aver.cli.verbs.demo.gate import GateStep
+    from aver.cli.verbs.demo.ingest import IngestedSession
+    from aver.cli.verbs.demo.tampering import Tampering
+    from aver.verdict import Verdict
+
+__all__ = ["EXAMPLES", "add_arguments", "run"]
+
+EXAMPLES = """\
+  aver demo
+  aver demo --keep /tmp/aver-demo        keep the ledger and the tampered copies, to look at them yourself"""
+
+
+SHORT_ID_LENGTH = 8
+"""Characters of a session's id that are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttackResult:
+    """What became of one attack."""
+
+    tampering: Tampering
+    verdict: Verdict
+    file: Path
+
+    @property
+    def is_caught(self) -> bool:
+        """Caught means: the verdict failed, for the right reason and at the right place."""
+        bad, expected = self.verdict.first_bad, self.tampering
+        return (
+            self.verdict.status == "failed"
+            and bad is not None
+            and (bad.code, bad.place.chain, bad.place.sequence) == (expected.code, expected.chain, expected.sequence)
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        bad = self.verdict.first_bad
+        return {
+            "title": self.tampering.title,
+            "caught": self.is_caught,
+            "status": self.verdict.status,
+            "code": bad.code if bad else None,
+            "place": bad.place.to_dict() if bad else None,
+            "words": bad.words if bad else None,
+        }
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--keep", metavar="DIR", help="do it in this new directory, and leave it there")
+    add_json(parser)
+
+
+def run(given: argparse.Namespace, screen: Screen) -> int:
+    if given.keep:
+        check_new_path(Path(given.keep))
+    with _demo_directory(given.keep) as stage:
+        steps = _ask_gate(stage, None if given.json else screen)
+        entries, fingerprint, verdict = _seal_and_verify(stage)
+        if not given.json:
+            _print_run(screen, entries, fingerprint, verdict)
+        results = []
+        for result in _run_attacks(stage):
+            results.append(result)
+            if not given.json:
+                _print_result(screen, result)
+        sessions, edited = _ingest_transcripts(stage, None if given.json else screen)
+    caught = sum(result.is_caught for result in results)
+    good = verdict.status == "verified" and caught == len(results) and all(step.is_expected for step in steps)
+    good = good and all(session.is_good for session in sessions) and edited.status == "failed"
+    if given.json:
+        described = [result.to_dict() for result in results]
+        records = [entry.to_dict() for entry in entries]
+        summary = {"caught": caught, "missed": len(results) - caught, "kept": given.keep}
+        asked = [step.to_dict() for step in steps]
+        told = {"sessions": [session.to_dict() for session in sessions], "edited": edited.to_dict()}
+        sealed = {"records": records, "verdict": verdict.to_dict(), "tampering": described}
+        print_json({"gate": asked, **sealed, **told, **summary})
+    else:
+        _print_summary(screen, caught + (edited.status == "failed"), len(results) + 1, given.keep)
+    if not good:
+        StderrScreen().tell("the demo did not go as it should: see above", "this is a defect in Aver: please report it")
+    return 0 if good else 1
+
+
+@contextmanager
+def _demo_directory(keep: str | None) -> Iterator[Path]:
+    """A directory for the demo: a new one that stays, or a temporary one."""
+    if keep:
+        stage = Path(keep).absolute()
+        stage.mkdir(mode=0o700)
+        yield stage
+        return
+    stage = Path(tempfile.mkdtemp(prefix="aver-demo-"))
+    try:
+        yield stage
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+
+
+def _ask_gate(stage: Path, screen: Screen | None) -> list[GateStep]:
+    """Ask the gate, and show each answer. Where packages that it needs are missing, say so instead."""
+    try:
+        import cedarpy
+        import tree_sitter_bash
+    except ImportError:
+        StderrScreen().note('the gate is not shown, because it needs more packages: pip install "aver[policy]"')
+        return []
+    del cedarpy, tree_sitter_bash
+    from aver.cli.verbs.demo.gate import run_gate_steps
+
+    steps = []
+    if screen is not None:
+        screen.line(StyledText("1. Gate", "strong"), " what an agent is about to do: rules, risk, and a person's key.")
+        screen.line()
+    for step in run_gate_steps(stage / "gate-home", stage / "shop"):
+        steps.append(step)
+        if screen is not None:
+            _print_step(screen, step)
+    if screen is not None:
+        screen.line()
+    return steps
+
+
+_STEP_STYLES = {"pass": "good", "human_approved": "good", "human_review": "warn", "skip": "bad"}
+
+
+def _print_step(screen: Screen, step: GateStep) -> None:
+    decision = step.answer.decision
+    word = decision.decision
+    rules = "" if decision.policy is None else ", ".join(decision.policy.rules)
+    screen.line(
+        "  ",
+        StyledText(f"{word:<14}", _STEP_STYLES.get(word, "bad")),
+        f"  {step.title:<42}  ",
+        StyledText(rules, "dim"),
+    )
+    if not step.is_expected:
+        screen.line(f"    expected {step.expected}")
+
+
+def _seal_and_verify(stage: Path) -> tuple[list[RecordLine], str, Verdict]:
+    from aver import KeyStore, open_ledger
+    from aver.cli.verbs.demo.run import CHAIN, seal_runs
+    from aver.cli.verbs.demo.tampering import rotate_keys
+
+    home = stage / "home"
+    path = seal_runs(home)
+    shutil.copytree(home, stage / "stolen-home")
+    rotate_keys(home, path)
+    with open_ledger(path, home=home, create=False) as ledger:
+        entries = [to_record_line(record) for record in ledger.read(CHAIN)]
+        verdict = ledger.verify(require_pq=True)
+        return entries, KeyStore(home).ring().entries[0].fingerprint, verdict
+
+
+def _run_attacks(stage: Path) -> Iterator[AttackResult]:
+    from aver import open_ledger
+    from aver.cli.verbs.demo.tampering import TAMPERINGS, AttackPaths
+
+    home = stage / "home"
+    scene = AttackPaths(home, stage / "stolen-home", home / "before.db")
+    for number, tampering in enumerate(TAMPERINGS, 1):
+        copy = stage / f"tampered-{number:02}.db"
+        shutil.copyfile(home / "ledger.db", copy)
+        tampering.attack(copy, scene)
+        with open_ledger(copy, home=home, create=False) as ledger:
+            yield AttackResult(tampering, ledger.verify(require_pq=tampering.require_pq), copy)
+
+
+def _ingest_transcripts(stage: Path, screen: Screen | None) -> tuple[list[IngestedSession], Verdict]:
+    """Seal sessions from their transcripts, show how they compare, and what becomes of one that is edited."""
+    from aver.cli.verbs.demo.ingest import edit_and_reconcile, ingest_sessions
+
+    home, user = stage / "agents-home", stage / "user"
+    if screen is not None:
+        screen.line()
+        screen.line(StyledText("5. Ingest", "strong"), " what coding agents did, from the transcripts that they keep.")
+        screen.line()
+    sessions = []
+    for session in ingest_sessions(home, user):
+        sessions.append(session)
+        if screen is not None:
+            seen = session.reconciled.counts.sealed_and_seen
+            words = f"  {session.title:<12}  {plural(session.records, 'record')} sealed, {seen} seen again  "
+            marks = status_parts(screen, session.reconciled.verdict)
+            screen.line("  ", *marks, words, StyledText(_shorten_chain(session.chain), "dim"))
+    edited = edit_and_reconcile(home, user)
+    if screen is not None:
+        bad = edited.first_bad
+        place = _format_place(_shorten_chain(str(bad.place.chain)), bad.place.sequence) if bad else ""
+        found = f"{bad.code:<22}  {place}" if bad else edited.status
+        word = StyledText("caught", "good") if bad else StyledText("NOT CAUGHT", "bad")
+        screen.line("  ", word, "  a transcript edited  ", StyledText(found, "warn"))
+    return sessions, edited
+
+
+def _print_run(screen: Screen, entries: list[RecordLine], fingerprint: str, verdict: Verdict) -> None:
+    screen.line(StyledText("2. Seal", "strong"), " an agent's run: each step a record, signed and linked to the last.")
+    screen.line()
+    rows: list[list[LinePart]] = [
+        [f"{entry.sequence}", f"{entry.type}", entry.summary, StyledText(f"sha3 {entry.hash[:8]}…", "dim")]
+        for entry in entries
+    ]
+    screen.print_table(rows, indent=2)
+    screen.line(StyledText(f"  chain {entries[0].chain}, signed by {fingerprint} with Ed25519 and ML-DSA-65", "dim"))
+    screen.line()
+    screen.line(
+        StyledText("3. Verify", "strong"), " it: content, signatures, links, keys, and that nothing is missing."
+    )
+    screen.line()
+    extent = f"{plural(verdict.records, 'record')} in {plural(verdict.chains, 'chain')}"
+    screen.line("  ", *status_parts(screen, verdict), f": {extent} (two runs, the keys, where each run ended)")
+    screen.line()
+    screen.line(StyledText("4. Tamper", "strong"), " with copies of the file, as someone who holds the disk could.")
+    screen.line()
+
+
+def _print_result(screen: Screen, result: AttackResult) -> None:
+    bad, expected = result.verdict.first_bad, result.tampering
+    found = f"{bad.code:<22}  {_format_place(bad.place.chain, bad.place.sequence)}" if bad else result.verdict.status
+    if result.is_caught:
+        screen.line("  ", StyledText("caught", "good"), f"  {expected.title:<30}  ", StyledText(found, "warn"))
+        return
+    screen.line("  ", StyledText("NOT CAUGHT", "bad"), f"  {expected.title}: ", StyledText(found, "bad"))
+    screen.line(f"    expected {expected.code} {_format_place(expected.chain, expected.sequence)}")
+
+
+def _shorten_chain(chain: str) -> str:
+    """A chain's name without most of a long id."""
+    tool, _, session = chain.partition(".")
+    return chain if len(session) <= SHORT_ID_LENGTH else f"{tool}.{session[:SHORT_ID_LENGTH]}…"
+
+
+def _format_place(chain: str | None, sequence: int | None) -> str:
+    return f"{chain}" if sequence is None else f"{chain}/{sequence}"
+
+
+def _print_summary(screen: Screen, caught: int, total: int, keep: str | None) -> None:
+    screen.line()
+    style = "good" if caught == total else "bad"
+    screen.line(
+        StyledText(f"{caught} of {total} caught", style),
+        ", each for its reason (the code) and at its place (chain/sequence).",
+    )
+    if keep:
+        screen.line(f"Kept in {keep}. Try: AVER_HOME={keep}/home aver verify {keep}/tampered-01.db")
+    else:
+        screen.line("Look at the files yourself: aver demo --keep DIR. Seal your own: aver seal --help")

@@ -1,0 +1,72 @@
+"""The demo's fourth part: what coding agents did, sealed from their transcripts, and a transcript edited afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from aver.agents.registry import BUILT_IN, load_adapter
+from aver.cli.verbs.demo.sessions import CLAUDE_SESSION, write_sessions
+from aver.fast_dataclass import dataclass
+from aver.files.user_dirs import UserEnvironment
+from aver.ingest.reconcile import Reconciliation, reconcile
+from aver.ingest.seal import TranscriptFollower
+from aver.ledger import Ledger, open_ledger
+from aver.sessions.find import list_session_chains
+from aver.verdict import Verdict
+
+__all__ = ["TRANSCRIPT_EDIT", "IngestedSession", "edit_and_reconcile", "ingest_sessions"]
+
+TRANSCRIPT_EDIT = (b"pytest -q", b"pytest -x")
+"""What somebody who edits the transcript puts in another's place: not this, but that was run."""
+
+
+@dataclass(frozen=True, slots=True)
+class IngestedSession:
+    """One session: how much of it was sealed, and how that compares with its transcript."""
+
+    title: str
+    chain: str
+    records: int
+    reconciled: Reconciliation
+
+    @property
+    def is_good(self) -> bool:
+        return self.records > 0 and self.reconciled.verdict.status == "verified"
+
+    def to_dict(self) -> dict[str, Any]:
+        status = self.reconciled.verdict.status
+        return {"tool": self.title, "chain": self.chain, "records": self.records, "status": status}
+
+
+def ingest_sessions(home: Path, user: Path) -> Iterator[IngestedSession]:
+    """Write one session per tool into a user's home, seal each from there, and hold it to its transcript."""
+    around = UserEnvironment(user, {})
+    write_sessions(around)
+    with open_ledger(home / "ledger.db", home=home) as ledger:
+        for tool in BUILT_IN:
+            adapter = load_adapter(tool)
+            for source in adapter.locate(around):
+                follower = TranscriptFollower(ledger, adapter, source)
+                sealing = follower.step() + follower.end()
+                chain = list_session_chains(ledger, tool, source.session)[0]
+                yield IngestedSession(
+                    adapter.title, chain, sealing.sealed, _reconcile_session(ledger, around, tool, source.session)
+                )
+
+
+def edit_and_reconcile(home: Path, user: Path) -> Verdict:
+    """Edit a line of Claude Code's transcript, and hold what was sealed to it again."""
+    around = UserEnvironment(user, {})
+    adapter = load_adapter("claude-code")
+    transcript = next(source.path for source in adapter.locate(around) if source.session == CLAUDE_SESSION)
+    transcript.write_bytes(transcript.read_bytes().replace(*TRANSCRIPT_EDIT))
+    with open_ledger(home / "ledger.db", home=home, create=False) as ledger:
+        return _reconcile_session(ledger, around, "claude-code", CLAUDE_SESSION).verdict
+
+
+def _reconcile_session(ledger: Ledger, around: UserEnvironment, tool: str, session: str) -> Reconciliation:
+    adapter = load_adapter(tool)
+    sources = [source for source in adapter.locate(around) if source.session == session]
+    return reconcile(ledger, adapter, sources, list_session_chains(ledger, tool, session))

@@ -1,0 +1,337 @@
+"""What `aver doctor` examines, one thing at a time. Each gives reports; none creates, migrates or repairs anything."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import platform
+import shutil
+import sqlite3
+import stat
+import time
+from collections.abc import Callable, Generator, Iterator
+from datetime import UTC, datetime, timedelta
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from aver import __version__
+from aver.cli.terminal import plural
+from aver.config import Config, hide_password, load_config
+from aver.errors import AverError, NotFound
+from aver.fast_dataclass import dataclass
+
+if TYPE_CHECKING:
+    from aver.ledger import Ledger
+    from aver.ledger.stores.protocol import Store
+
+__all__ = ["DoctorReport", "run_checks"]
+
+DoctorStatus = Literal["ok", "warning", "problem"]
+
+SQLITE_FIXED_VERSION = (3, 51, 3)
+"""The first SQLite without the WAL-reset bug, which can lose acknowledged commits of careless programs."""
+
+SPACE_PROBLEM, SPACE_WARNING = 50 * 1024**2, 1024**3
+"""Free bytes: below the first an append may fail at any moment; below the second it is time to look."""
+
+WAL_SIZE_WARNING = 64 * 1024**2
+"""Bytes of a write-ahead log that should have been moved into the ledger at 8 MiB; more means a reader that stays."""
+
+CLOCK_SLACK = timedelta(minutes=5)
+"""How far ahead of our clock a record may be sealed before one of two clocks must be wrong."""
+
+EARLIEST_CLOCK = datetime(2025, 1, 1, tzinfo=UTC)
+"""Aver did not exist before; a clock that says so is not set."""
+
+LOCK_SECONDS = 2.0
+"""How long a busy ledger's lock is tried: a commit takes milliseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorReport:
+    """One thing that was looked at."""
+
+    status: DoctorStatus
+    subject: str
+    words: str
+    advice: str = ""
+
+
+def run_checks(ledger: str | None) -> Iterator[DoctorReport]:
+    """Everything, in an order in which what comes first explains what comes later."""
+    yield from _check_software()
+    try:
+        config = load_config(ledger=ledger)
+    except AverError as error:
+        yield _problem_from_error("settings", error)
+        return
+    yield from _check_settings(config)
+    yield from _check_home(config.home)
+    yield from _report_errors("keys", lambda: _check_keys(config))
+    yield from _report_errors("ledger", lambda: _check_ledger(config))
+    yield from _check_disk_space(config)
+    yield from _report_errors("hooks", lambda: _check_hooks(config))
+
+
+def _check_hooks(config: Config) -> Iterator[DoctorReport]:
+    from aver.cli.verbs.doctor.hook_selftest import check_gate_rules, check_unsealed_failures, try_hooks
+
+    yield from (DoctorReport(*one) for one in check_unsealed_failures(config.home))
+    tried = [DoctorReport(*one) for one in try_hooks()]
+    yield from tried
+    if tried:
+        yield from (DoctorReport(*one) for one in check_gate_rules(config))
+
+
+def _report_errors(subject: str, look: Callable[[], Iterator[DoctorReport]]) -> Iterator[DoctorReport]:
+    """What raises is itself a finding."""
+    try:
+        yield from look()
+    except AverError as error:
+        yield _problem_from_error(subject, error)
+
+
+def _problem_from_error(subject: str, error: AverError) -> DoctorReport:
+    return DoctorReport("problem", subject, error.message, error.advice)
+
+
+def _check_software() -> Iterator[DoctorReport]:
+    python = platform.python_version()
+    yield DoctorReport("ok", "aver", f"{__version__} on Python {python}, {platform.system()} {platform.machine()}")
+    libraries = []
+    for name in ("PyNaCl", "orjson", "cryptography"):
+        try:
+            libraries.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            yield DoctorReport(
+                "problem", "libraries", f"{name} is not installed", "install aver again: pip install aver"
+            )
+    yield DoctorReport("ok", "libraries", ", ".join(libraries))
+    words = f"SQLite {sqlite3.sqlite_version}"
+    if sqlite3.sqlite_version_info < SQLITE_FIXED_VERSION:
+        words += "; its WAL-reset bug does not matter here: Aver's lock covers it"
+    yield DoctorReport("ok", "sqlite", words)
+
+
+def _check_settings(config: Config) -> Iterator[DoctorReport]:
+    for name in ("ledger", "tenant", "post_quantum", "lock_timeout"):
+        value = hide_password(str(getattr(config, name)))
+        yield DoctorReport("ok", "settings", f"{name} = {value} ({config.source[name]})")
+
+
+def _check_home(home: Path) -> Iterator[DoctorReport]:
+    try:
+        status = home.stat()
+    except FileNotFoundError:
+        yield DoctorReport("ok", "home", f"{home} is not there yet; the first aver seal makes it")
+        return
+    except OSError as error:
+        yield DoctorReport("problem", "home", f"cannot look at {home}: {error.strerror}", "check its owner and mode")
+        return
+    if not stat.S_ISDIR(status.st_mode):
+        yield DoctorReport("problem", "home", f"{home} is not a directory", "move it away, or set AVER_HOME")
+    elif not os.access(home, os.W_OK | os.X_OK):
+        yield DoctorReport("problem", "home", f"{home} cannot be written", "check its owner and mode")
+    else:
+        yield _check_mode(home, "home", 0o700)
+
+
+def _check_mode(path: Path, subject: str, wanted: int) -> DoctorReport:
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if mode & 0o022:
+        return DoctorReport(
+            "problem", subject, f"{path} can be written by others ({mode:04o})", f"chmod {wanted:o} {path}"
+        )
+    if mode & 0o077:
+        return DoctorReport(
+            "warning", subject, f"{path} can be read by others ({mode:04o})", f"chmod {wanted:o} {path}"
+        )
+    return DoctorReport("ok", subject, f"{path} ({mode:04o})")
+
+
+def _check_keys(config: Config) -> Iterator[DoctorReport]:
+    from aver.keys import KeyStore
+
+    store = KeyStore(config.home, lock_timeout=config.lock_timeout)
+    ring = store.ring()
+    if not ring.entries:
+        yield DoctorReport("ok", "keys", "none yet; the first aver seal makes one for the ledger")
+    directory = config.home / "keys"
+    if directory.is_dir():
+        yield _check_mode(directory, "keys", 0o700)
+        yield from (_check_mode(path, "keys", 0o600) for path in sorted(directory.glob("[!.]*")))
+    for entry in ring.entries:
+        if entry.status != "active":
+            continue
+        words = f"{entry.identity} signs with {entry.fingerprint} ({entry.algorithm}, epoch {entry.epoch})"
+        if entry.identity.startswith("person:"):
+            yield DoctorReport("ok", "keys", f"{words}, under a passphrase")
+            continue
+        with store.signer(entry.identity, create=False).hold():
+            yield DoctorReport("ok", "keys", words)
+    if ring.known:
+        yield DoctorReport("ok", "keys", f"{plural(len(ring.known), 'key')} of others known")
+
+
+def _check_ledger(config: Config) -> Iterator[DoctorReport]:
+    from aver.ledger.stores.urls import is_on_server
+
+    return _check_server_ledger(config) if is_on_server(config.ledger) else _check_ledger_file(config)
+
+
+def _check_ledger_file(config: Config) -> Iterator[DoctorReport]:
+    from aver.ledger import open_ledger
+    from aver.ledger.stores.sqlite import schema
+    from aver.ledger.stores.urls import path_from_url
+
+    path = path_from_url(config.ledger)
+    if not path.exists():
+        yield DoctorReport("ok", "ledger", f"{path} is not there yet; the first aver seal makes it")
+        return
+    yield _check_mode(path, "ledger", 0o600)
+    with open_ledger(config.ledger, home=config.home, create=False) as ledger:
+        yield DoctorReport(
+            "ok", "ledger", f"id {ledger.id}, schema {schema.VERSION}, {_format_bytes(path.stat().st_size)}"
+        )
+        yield from _check_wal(path)
+        yield _check_damage(ledger.store, "SQLite")
+    newest = yield from _check_tenants(config)
+    yield from _check_lock(path)
+    yield _check_clock(newest)
+
+
+def _check_server_ledger(config: Config) -> Iterator[DoctorReport]:
+    from aver.ledger.stores.urls import open_server
+
+    try:
+        store = open_server(config.ledger, create=False, timeout=config.lock_timeout)
+    except NotFound as error:
+        yield DoctorReport("warning", "ledger", error.message, error.advice)
+        return
+    try:
+        yield DoctorReport("ok", "ledger", f"id {store.ledger_id} at {store.name}")
+        for remark in store.check_health():
+            yield DoctorReport(remark.status, remark.subject, remark.words, remark.advice)
+        yield _check_damage(store, "PostgreSQL")
+        yield from (DoctorReport("ok", "ledger", words) for words in store.limitations())
+    finally:
+        store.close()
+    newest = yield from _check_tenants(config)
+    yield _check_clock(newest)
+
+
+def _check_damage(store: Store, software: str) -> DoctorReport:
+    damage = store.damage()
+    if damage:
+        restore = "restore it from a copy; aver export saves what can still be read"
+        return DoctorReport("problem", "ledger", f"{software} finds damage: {'; '.join(damage[:3])}", restore)
+    return DoctorReport("ok", "ledger", f"{software} finds no damage; aver verify checks the records")
+
+
+def _check_tenants(config: Config) -> Generator[DoctorReport, None, str]:
+    """What each tenant has. Gives the latest time of sealing."""
+    from aver.ledger import list_tenants, open_ledger
+
+    newest = ""
+    for tenant in list_tenants(config.ledger, home=config.home):
+        with open_ledger(config.ledger, tenant=tenant, home=config.home, create=False) as ledger:
+            heads = ledger.heads()
+            records = sum(head.count for head in heads)
+            words = f"tenant {tenant}: {plural(records, 'record')} in {plural(len(heads), 'chain')}"
+            yield DoctorReport("ok", "ledger", words)
+            newest = max(newest, _latest_seal_time(ledger))
+    return newest
+
+
+def _format_bytes(size: float) -> str:
+    for unit in ("bytes", "KiB", "MiB"):
+        if size < 1024:
+            return f"{size:,.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} GiB"
+
+
+def _check_wal(path: Path) -> Iterator[DoctorReport]:
+    log = Path(f"{path}-wal")
+    size = log.stat().st_size if log.exists() else 0
+    if size > WAL_SIZE_WARNING:
+        advice = "find the program that keeps the ledger open for reading, and end it"
+        yield DoctorReport("warning", "ledger", f"its write-ahead log has grown to {_format_bytes(size)}", advice)
+    elif size:
+        yield DoctorReport("ok", "ledger", f"write-ahead log of {_format_bytes(size)}")
+
+
+def _latest_seal_time(ledger: Ledger) -> str:
+    """The latest time of sealing among the last records of the tenant's chains."""
+    last = (next(ledger.read(head.chain, head.count - 1), None) for head in ledger.heads() if head.count)
+    return max((record.signed_at for record in last if record is not None), default="")
+
+
+def _check_lock(path: Path) -> Iterator[DoctorReport]:
+    """Try the ledger's lock, without making its file."""
+    lock = path.with_name(path.name + ".lock")
+    try:
+        handle = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        yield DoctorReport("ok", "lock", "not in use yet")
+        return
+    except OSError as error:
+        yield DoctorReport("problem", "lock", f"cannot open {lock}: {error.strerror}", "check its owner and mode")
+        return
+    try:
+        if _can_lock_within(handle, LOCK_SECONDS):
+            yield DoctorReport("ok", "lock", "can be taken: nobody is writing")
+        else:
+            words = f"another process has held {lock} for {LOCK_SECONDS:g} seconds"
+            yield DoctorReport("warning", "lock", words, f"see who it is: fuser {lock}")
+    finally:
+        os.close(handle)
+
+
+def _can_lock_within(handle: int, seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.05)
+
+
+def _check_clock(newest: str) -> DoctorReport:
+    """Hold our clock to what the ledger remembers."""
+    now = datetime.now(UTC)
+    if now < EARLIEST_CLOCK:
+        return DoctorReport("problem", "clock", f"it says {now:%Y-%m-%d}, which cannot be", "set the clock")
+    try:
+        ahead = datetime.fromisoformat(newest) - now if newest else timedelta()
+    except (ValueError, TypeError):
+        ahead = timedelta()
+    if ahead > CLOCK_SLACK:
+        words = f"the newest record was sealed at {newest}, which is yet to come"
+        return DoctorReport("warning", "clock", words, "compare this machine's clock with a good one")
+    return DoctorReport("ok", "clock", f"{now:%Y-%m-%d %H:%M:%S} UTC, after every record")
+
+
+def _check_disk_space(config: Config) -> Iterator[DoctorReport]:
+    from aver.ledger.stores.urls import is_on_server, path_from_url
+
+    if is_on_server(config.ledger):
+        return  # How much room a server has, it tells nobody.
+    try:
+        place = path_from_url(config.ledger).absolute().parent
+        while not place.exists() and place != place.parent:
+            place = place.parent
+        free = shutil.disk_usage(place).free
+    except (AverError, OSError):
+        return  # That the ledger's place cannot be looked at was said above.
+    words = f"{_format_bytes(free)} free at {place}"
+    if free < SPACE_PROBLEM:
+        yield DoctorReport("problem", "disk", words, "free some space: appends may fail")
+    elif free < SPACE_WARNING:
+        yield DoctorReport("warning", "disk", words, "free some space soon")
+    else:
+        yield DoctorReport("ok", "disk", words)

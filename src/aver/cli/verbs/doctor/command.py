@@ -1,0 +1,61 @@
+"""`aver doctor`: look for trouble and say what to do about it. It creates and repairs nothing."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+
+from aver.cli.options import add_json, add_ledger
+from aver.cli.terminal import Screen, plural, print_json
+
+__all__ = ["EXAMPLES", "add_arguments", "run"]
+
+EXAMPLES = """\
+  aver doctor
+  aver doctor --ledger /srv/aver/ledger.db --json
+  aver doctor --setup-sql | psql -d aver     on a PostgreSQL server: make the tables and roles, as their owner
+  aver doctor --roles-sql | psql -d aver     only the roles, again: takes away what they should not have
+
+exit code: 0 no problem (there may be warnings), 1 a problem."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    sql = parser.add_mutually_exclusive_group()
+    sql.add_argument("--setup-sql", action="store_true", help="print the SQL that makes an empty PostgreSQL ledger")
+    sql.add_argument("--roles-sql", action="store_true", help="print only what makes its roles and gives them rights")
+    add_ledger(parser)
+    add_json(parser)
+
+
+def run(given: argparse.Namespace, screen: Screen) -> int:
+    if given.setup_sql or given.roles_sql:
+        return _print_sql(given)
+    from aver.cli.verbs.doctor.checks import DoctorReport, run_checks
+
+    reports: list[DoctorReport] = []
+    for report in run_checks(given.ledger):
+        reports.append(report)
+        if not given.json:
+            screen.print_hanging(screen.mark(report.status), f" {report.subject:<10} ", text=report.words)
+            if report.advice:
+                screen.print_hanging(" " * 13, text=report.advice, style="warn")
+    problems = sum(report.status == "problem" for report in reports)
+    warnings = sum(report.status == "warning" for report in reports)
+    if given.json:
+        listed = [asdict(report) for report in reports]
+        print_json({"problems": problems, "warnings": warnings, "reports": listed})
+    else:
+        screen.line()
+        screen.line(f"{plural(problems, 'problem')}, {plural(warnings, 'warning')}")
+    return 1 if problems else 0
+
+
+def _print_sql(given: argparse.Namespace) -> int:
+    from aver.ledger.stores.urls import server_sql
+
+    text = server_sql("roles" if given.roles_sql else "setup")
+    if given.json:
+        print_json({"sql": text})
+    else:
+        print(text, end="")
+    return 0

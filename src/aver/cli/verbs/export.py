@@ -1,0 +1,49 @@
+"""`aver export`: chains as a bundle directory, for others to verify with Aver, the Explorer or any other tool."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from aver.cli.options import add_json, add_ledger, add_tenant
+from aver.cli.terminal import Screen, plural, print_json
+
+__all__ = ["EXAMPLES", "add_arguments", "run"]
+
+EXAMPLES = """\
+  aver export --out bundle                         all chains and the meta chain
+  aver export --out bundle claude-code.5d2e        one chain
+  aver verify bundle                               what whoever gets it does"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("chains", nargs="*", metavar="CHAIN", help="only these (default: all)")
+    parser.add_argument("--out", required=True, metavar="DIR", help="the directory to write")
+    parser.add_argument("--with-meta", action="store_true", help="with some chains only: include the meta chain, too")
+    parser.add_argument("--no-blobs", action="store_true", help="leave large values out")
+    add_ledger(parser)
+    add_tenant(parser)
+    add_json(parser)
+
+
+def run(given: argparse.Namespace, screen: Screen) -> int:
+    from aver.ledger import open_ledger
+    from aver.ledger.bundle import export_bundle
+
+    with open_ledger(given.ledger, tenant=given.tenant, create=False) as ledger:
+        done = export_bundle(
+            ledger,
+            Path(given.out),
+            chains=given.chains or None,
+            with_meta=given.with_meta,
+            blobs=not given.no_blobs,
+        )
+    if given.json:
+        counts = {"chains": done.chains, "capsules": done.capsules, "blobs": done.blobs}
+        print_json({"path": str(done.path), **counts, "fingerprint": done.fingerprint})
+        return 0
+    blobs = f", {plural(done.blobs, 'blob')}" if done.blobs else ""
+    screen.line(f"wrote {done.path}: {plural(done.capsules, 'record')} in {plural(done.chains, 'chain')}{blobs}")
+    if done.fingerprint:
+        screen.line(f"its key is {done.fingerprint}; tell that to whoever verifies, by another way than the bundle")
+    return 0

@@ -1,0 +1,253 @@
+"""`aver gate`: ask whether something may happen, teach the gate what became of it, and see how well it does.
+
+What `aver gate` does, action by action.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from aver.cli.action_options import STANDARD_INPUT, action_from_options, add_action_options
+from aver.cli.options import Parser, Usage, add_json, add_ledger, add_tenant, parse_count
+from aver.cli.terminal import Progress, Screen, StderrScreen, StyledText, plural, print_json
+
+if TYPE_CHECKING:
+    from aver.gate.action import Action
+    from aver.gate.ask import GateAnswer
+
+__all__ = ["ACTIONS", "EXAMPLES", "add_arguments", "run"]
+
+
+EXAMPLES = """\
+  git diff | aver gate check                        may this change be made?
+  aver gate check --command 'rm -rf build'          may this command run?
+  aver gate check --staged                          what is staged: for a pre-commit hook
+  aver gate learn --git .                           learn the level of risk here from history
+  aver gate report --git . --svg risk.svg           how well the risk model does here
+  aver gate outcome 3f0c9a1b-… tests_failed         tell what became of it
+
+exit code of check: 0 it may happen, 5 it may not, or not without a human."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=Parser)
+    _add_check_parser(actions)
+    learn = _add_action_parser(actions, "learn", "learn a git history's level of risk", "  aver gate learn --git .")
+    learn.add_argument("--git", required=True, metavar="PATH", help="a directory in the repository")
+    add_json(learn)
+    report = _add_action_parser(
+        actions, "report", "say how well the risk model does on a history", "  aver gate report --git ."
+    )
+    report.add_argument("--git", default=".", metavar="PATH", help="a directory in the repository (default: here)")
+    report.add_argument("--svg", metavar="FILE", help="also write the plots to this new file")
+    add_json(report)
+    outcome = _add_action_parser(
+        actions, "outcome", "record that what was let through failed", "  aver gate outcome 3f0c9a1b-… reverted"
+    )
+    outcome.add_argument("gate_id", metavar="GATE_ID", help="the decision's id, as check prints it")
+    outcome.add_argument(
+        "outcome", choices=("failed", "tests_failed", "reverted", "repaired"), help="what became of it"
+    )
+    add_ledger(outcome)
+    add_tenant(outcome)
+    add_json(outcome)
+
+
+def run(given: argparse.Namespace, screen: Screen) -> int:
+    pass
+
+    return ACTIONS[given.action](given, screen)
+
+
+def _add_action_parser(actions: Any, name: str, summary: str, examples: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = actions.add_parser(name, help=summary, summary=summary, examples=examples)
+    return parser
+
+
+def _add_check_parser(actions: Any) -> None:
+    examples = "  git diff | aver gate check --session nightly\n  aver gate check --tool WebFetch --arg url=https://example.org"
+    check = _add_action_parser(actions, "check", "decide whether an action may happen, and seal the decision", examples)
+    add_action_options(check)
+    check.add_argument("--staged", action="store_true", help="the change that is staged in git")
+    check.add_argument(
+        "--wait", type=parse_count, default=0, metavar="SECONDS", help="wait so long for a human, if one must approve"
+    )
+    add_ledger(check)
+    add_tenant(check)
+    add_json(check)
+
+
+REFUSED = 5
+
+_DECISION_STYLES = {"pass": "good", "human_approved": "good", "human_review": "warn", "skip": "bad", "skipped": "bad"}
+_DECISION_MEANINGS = {
+    "pass": "it may happen",
+    "human_approved": "a human has approved it: it may happen, once",
+    "human_review": "not without a human's approval",
+    "skip": "refused",
+    "skipped": "refused too often: leave it",
+}
+
+
+def _check_action(given: argparse.Namespace, screen: Screen) -> int:
+    from aver.gate.ask import ask_gate
+    from aver.ledger import open_ledger
+
+    action = _read_action(given)
+    if action is None:
+        return _print_nothing_staged(given, screen)
+    with open_ledger(given.ledger, tenant=given.tenant) as ledger:
+        answer = ask_gate(ledger, action, wait=float(given.wait))
+    if given.json:
+        print_json(_answer_to_dict(action, answer))
+    else:
+        _print_answer(screen, action, answer)
+    return 0 if answer.allows else REFUSED
+
+
+def _read_action(given: argparse.Namespace) -> Action | None:
+    """What is asked about; None for a commit that changes nothing."""
+    if not given.staged:
+        if given.diff is None and given.command is None and not given.tool and not given.type:
+            if sys.stdin.isatty():
+                raise Usage("which action? pipe a diff into it, or describe one", advice="aver gate check --help")
+            given.diff = STANDARD_INPUT
+        return action_from_options(given)
+    if given.diff is not None or given.command is not None:
+        raise Usage("--staged asks about what is staged, and nothing else")
+    from aver.gate.risk.history.git import staged_diff
+
+    diff, root = staged_diff(given.workspace or os.curdir)
+    if not diff:
+        return None
+    given.type, given.workspace = given.type or "code_edit", str(root)
+    return replace(action_from_options(given), diff=diff)
+
+
+def _print_nothing_staged(given: argparse.Namespace, screen: Screen) -> int:
+    if given.json:
+        print_json({"decision": None, "reasons": ["nothing is staged"]})
+    else:
+        screen.line("nothing is staged: there is nothing to decide")
+    return 0
+
+
+def _print_answer(screen: Screen, action: Action, answer: GateAnswer) -> None:
+    decision = answer.decision
+    word = decision.decision
+    screen.line(StyledText(word, _DECISION_STYLES[word]), f"  {_DECISION_MEANINGS[word]}")
+    for number, reason in enumerate(answer.reasons):
+        _print_field(screen, "why" if number == 0 else "", reason)
+    if decision.policy is not None and decision.policy.rules:
+        _print_field(screen, "rules", ", ".join(decision.policy.rules))
+    if decision.score is not None and decision.interval is not None:
+        low, high = decision.interval
+        known = plural(decision.observations, "outcome")
+        _print_field(screen, "risk", f"{decision.score:.3f} ({low:.3f} to {high:.3f}), {known} known here")
+    if decision.effects is not None and decision.effects.classes:
+        _print_field(screen, "effects", ", ".join(sorted(decision.effects.classes)))
+    _print_field(screen, "decision", decision.gate_id)
+    _print_field(screen, "sealed", f"capsule://{answer.record.chain}/{answer.record.sequence}")
+
+
+def _print_field(screen: Screen, name: str, text: str) -> None:
+    screen.print_hanging(StyledText(f"  {name:<10}", "dim"), text=text)
+
+
+def _answer_to_dict(action: Action, answer: GateAnswer) -> dict[str, Any]:
+    decision = answer.decision
+    policy = decision.policy
+    return {
+        "decision": decision.decision,
+        "allowed": answer.allows,
+        "reasons": list(answer.reasons),
+        "score": decision.score,
+        "interval": None if decision.interval is None else list(decision.interval),
+        "observations": decision.observations,
+        "thresholds": {
+            "pass_below": decision.thresholds.pass_below,
+            "skip_above": decision.thresholds.skip_above,
+        },
+        "rules": [] if policy is None else list(policy.rules),
+        "policy": None if policy is None else policy.bundle,
+        "effects": None if decision.effects is None else decision.effects.to_dict(),
+        "digest": decision.digest,
+        "gate_id": decision.gate_id,
+        "record": f"capsule://{answer.record.chain}/{answer.record.sequence}",
+        "request": None if answer.request is None else answer.request.id,
+        "type": action.type,
+        "tool": action.tool,
+    }
+
+
+def _learn_history(given: argparse.Namespace, screen: Screen) -> int:
+    from aver.gate.risk.history.learn import learn_history
+
+    with Progress("reading history") as progress:
+        found = learn_history(given.git, progress)
+    if given.json:
+        print_json(
+            {
+                "commits": found.commits,
+                "failed": found.failed,
+                "learned": found.learned,
+                "observations": found.state.level("change").observations,
+                "state": found.state.to_dict(),
+            }
+        )
+        return 0
+    screen.line(f"{plural(found.commits, 'commit')} that touch source files, {found.failed:,} of them failed")
+    known = found.state.level("change").observations
+    screen.line(f"{plural(found.learned, 'outcome')} newly learned, {known:,} known in all")
+    if not found.learned:
+        StderrScreen().note("an outcome is known when a commit is 90 days old; nothing here was learned before that")
+    return 0
+
+
+def _print_risk_report(given: argparse.Namespace, screen: Screen) -> int:
+    from aver.cli.files import check_new_path, write_new_file
+    from aver.config import load_config
+    from aver.gate.risk.report import build_report
+    from aver.gate.settings import read_gate_settings
+
+    if given.to_svg is not None:
+        check_new_path(Path(given.to_svg))
+    with Progress("reading history") as progress:
+        found = build_report(given.git, read_gate_settings(load_config()).thresholds, progress)
+    if given.to_svg is not None:
+        write_new_file(Path(given.to_svg), found.to_svg().encode("utf-8"))
+    if given.json:
+        print_json(found.to_dict())
+    else:
+        for line in found.text().splitlines():
+            screen.line(line)
+    return 0
+
+
+def _record_outcome(given: argparse.Namespace, screen: Screen) -> int:
+    from aver.gate.outcomes import record_outcome
+    from aver.ledger import open_ledger
+
+    with open_ledger(given.ledger, tenant=given.tenant, create=False) as ledger:
+        sealed = record_outcome(ledger, given.gate_id, given.outcome)
+    place = f"capsule://{sealed.chain}/{sealed.sequence}"
+    if given.json:
+        print_json({"gate_id": given.gate_id, "outcome": given.outcome, "record": place})
+    else:
+        screen.line(f"recorded and learned: {given.outcome}")
+        _print_field(screen, "sealed", place)
+    return 0
+
+
+ACTIONS: Mapping[str, Callable[[argparse.Namespace, Screen], int]] = {
+    "check": _check_action,
+    "learn": _learn_history,
+    "report": _print_risk_report,
+    "outcome": _record_outcome,
+}

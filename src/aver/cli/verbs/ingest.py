@@ -1,0 +1,175 @@
+"""`aver ingest`: seal what coding agents did before, from the transcripts that are still there."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from aver.cli.options import Usage, add_json, add_ledger, add_tenant
+from aver.cli.terminal import Progress, Screen, StderrScreen, StyledText, plural, print_json, to_one_line
+
+if TYPE_CHECKING:
+    from aver.files.user_dirs import UserEnvironment
+    from aver.ingest.contract import Adapter, Source
+    from aver.ingest.seal import SealReport
+
+__all__ = ["EXAMPLES", "add_arguments", "run"]
+
+EXAMPLES = """\
+  aver ingest --all                      every transcript of every tool on this machine
+  aver ingest --all --tool claude-code
+  aver ingest 5d2e4c1a                   one session, by its id or the beginning of it
+  aver ingest path/to/session.jsonl      one transcript
+
+What is sealed already is not sealed again: run it as often as you like. aver watch seals as it happens."""
+
+WARN_AGE_SHARE = 0.8
+"""Of the days after which a tool deletes a transcript: from then on, it is warned of."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "sessions", nargs="*", metavar="SESSION", help="a session's id or its beginning, or a transcript"
+    )
+    parser.add_argument("--all", action="store_true", help="all transcripts that there are")
+    parser.add_argument("--tool", metavar="TOOL", help="only of this tool, such as codex")
+    parser.add_argument("--again", action="store_true", help="read also those that were read to their end before")
+    add_ledger(parser)
+    add_tenant(parser)
+    add_json(parser)
+
+
+def run(given: argparse.Namespace, screen: Screen) -> int:
+    from aver.errors import AverError
+    from aver.files.user_dirs import current_user_environment
+    from aver.ingest.ingest_cache import IngestCache
+    from aver.ingest.seal import SealReport
+    from aver.ingest.watch import catch_up
+    from aver.ledger import open_ledger
+
+    if bool(given.sessions) == given.all:
+        raise Usage("say which sessions, or --all", advice="aver ingest --all")
+    found = list(_select_sources(given, current_user_environment()))
+    total, told, failed = SealReport(), list[dict[str, Any]](), 0
+    with open_ledger(given.ledger, tenant=given.tenant) as ledger, Progress("reading transcripts") as progress:
+        stamps = IngestCache(ledger)
+        sizes = [_file_size(source) for _, source in found]
+        done = 0
+        for (adapter, source), size in zip(found, sizes, strict=True):
+            progress(done, sum(sizes))
+            done += size
+            if not given.again and stamps.is_read(source):
+                told.append(_transcript_to_dict(source, SealReport(), "unchanged"))
+                continue
+            try:
+                sealing = catch_up(ledger, adapter, source, stamps)
+            except AverError as error:
+                failed += 1
+                StderrScreen().tell(f"{source.path}: {error.message}", error.advice)
+                told.append(_transcript_to_dict(source, SealReport(), error.message))
+                continue
+            total += sealing
+            told.append(_transcript_to_dict(source, sealing, "read"))
+        stamps.save()
+    _print_report(given, screen, found, total, told)
+    return 1 if failed else 0
+
+
+def _print_report(
+    given: argparse.Namespace,
+    screen: Screen,
+    found: list[tuple[Adapter, Source]],
+    total: SealReport,
+    told: list[dict[str, Any]],
+) -> None:
+    from aver.files.user_dirs import current_user_environment
+
+    warnings = [*total.notes, *_deletion_warnings(found, current_user_environment())]
+    if given.json:
+        counts = {"records": total.records, "sealed": total.sealed + total.children, "unknown": total.unknown}
+        print_json({"transcripts": told, **counts, "warnings": warnings})
+        return
+    read = sum(entry["state"] == "read" for entry in told)
+    unchanged = sum(entry["state"] == "unchanged" for entry in told)
+    for entry in told:
+        if entry["sealed"]:
+            screen.line(f"{entry['tool']:<12} {to_one_line(entry['session'][:36]):<36}  ", _sealed_text(entry))
+    screen.line(
+        f"{plural(total.sealed + total.children, 'record')} sealed from {plural(read, 'transcript')}"
+        + (f"; {unchanged:,} had nothing new" if unchanged else "")
+    )
+    if total.unknown:
+        screen.line(StyledText(f"{plural(total.unknown, 'record')} of a sort that is not known: sealed raw", "warn"))
+    for warning in warnings:
+        StderrScreen().note(f"warning: {warning}")
+
+
+def _sealed_text(entry: dict[str, Any]) -> str:
+    more = f", {entry['unknown']} unknown" if entry["unknown"] else ""
+    return f"{plural(entry['sealed'], 'record')} sealed{more}"
+
+
+def _transcript_to_dict(source: Source, sealing: SealReport, state: str) -> dict[str, Any]:
+    return {
+        "tool": source.tool,
+        "session": source.session,
+        "agent": source.agent,
+        "records": sealing.records,
+        "sealed": sealing.sealed + sealing.children,
+        "unknown": sealing.unknown,
+        "state": state,
+    }
+
+
+def _select_sources(given: argparse.Namespace, around: UserEnvironment) -> Iterator[tuple[Adapter, Source]]:
+    """The transcripts that were asked for. Asked for by name, each must be there."""
+    from aver.agents.registry import load_adapter, load_adapters
+    from aver.errors import NotFound
+    from aver.ingest.watch import locate_sources
+
+    chosen = [load_adapter(given.tool)] if given.tool else load_adapters(StderrScreen().note)
+    there = list(locate_sources(chosen, around, StderrScreen().tell))
+    if given.all:
+        yield from there
+        return
+    for name in given.sessions:
+        path = Path(name).absolute()
+        named = [(adapter, source) for adapter, source in there if source.path == path]
+        named = named or [one for one in there if one[1].session == name]
+        named = named or [one for one in there if one[1].session.startswith(name)]
+        if not named:
+            raise NotFound(f"no tool has a transcript of {name}", advice="aver ingest --all reads all that there are")
+        if len({(source.tool, source.session) for _, source in named}) > 1 and not path.exists():
+            raise NotFound(f"{name} begins several sessions", advice="give more of its id, or --tool")
+        yield from named
+
+
+def _deletion_warnings(found: list[tuple[Adapter, Source]], around: UserEnvironment) -> Iterator[str]:
+    """Warnings that a tool will delete transcripts of its own accord."""
+    import time
+
+    adapters = {adapter.tool: adapter for adapter, _ in found}
+    for adapter in adapters.values():
+        days = adapter.deletes_after(around)
+        if days is None:
+            continue
+        before = time.time() - WARN_AGE_SHARE * days * 86_400
+        old = sum(_modified_time(source) < before for one, source in found if one is adapter)
+        these = f"; {plural(old, 'transcript')} will go soon" if old else ""
+        yield f"{adapter.title} deletes its transcripts after {days} days{these}. What is sealed stays"
+
+
+def _file_size(source: Source) -> int:
+    try:
+        return source.path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _modified_time(source: Source) -> float:
+    try:
+        return source.path.stat().st_mtime
+    except OSError:
+        return 0.0

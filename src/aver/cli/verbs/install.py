@@ -1,0 +1,46 @@
+"""`aver install`: have clients start the MCP server, and ask and tell Aver through their hooks."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+
+from aver.cli.clients import add_client_options, change_clients
+from aver.cli.terminal import Screen, StderrScreen
+
+__all__ = ["EXAMPLES", "add_arguments", "run"]
+
+EXAMPLES = """\
+  aver install claude-code                for all of your projects
+  aver install cursor vscode --project .  for this project, shared with whoever works on it
+  aver install codex --dry-run            only say what would be done
+  aver install cline --only hooks         the hooks, not the MCP server
+  aver uninstall claude-code              take it out again; aver status tells how things stand"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_client_options(parser)
+
+
+def run(given: argparse.Namespace, screen: Screen) -> int:
+    from aver.install.hooks import install_hooks
+    from aver.install.mcp_server import install_server
+
+    change_clients(given, screen, {"mcp": install_server, "hooks": install_hooks})
+    if not given.json and not given.dry_run:
+        for words in _next_steps(given):
+            StderrScreen().note(words)
+    return 0
+
+
+def _next_steps(given: argparse.Namespace) -> Iterator[str]:
+    """What the clients want done before it all works."""
+    if given.only != "hooks":
+        yield "restart the client, or reload its MCP servers; it then offers capseal_gate, capseal_record, ..."
+    if given.only == "mcp" or given.project is not None:
+        return
+    if "codex" in given.clients:
+        yield "codex, if it has hooks, runs those that you trust: start it, enter /hooks, and trust those of Aver"
+    if "cline" in given.clients:
+        yield "cline in an editor, before version 4, runs hooks if they are enabled in its settings, under Features"
+    yield "aver doctor tries every hook out"

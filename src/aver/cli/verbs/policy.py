@@ -1,0 +1,395 @@
+"""`aver policy`: the rules that decide what may happen. Check them, test them, and ask them why.
+
+What `aver policy` does, action by action. Rules come from the settings or a directory that is named, never else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from aver import clock
+from aver.cli.action_options import action_from_options, add_action_options
+from aver.cli.options import Parser, add_json
+from aver.cli.terminal import LinePart, Screen, StderrScreen, StyledText, plural, print_json
+from aver.config import Config, load_config
+from aver.errors import AverError
+from aver.gate.action import Action, Facts
+from aver.gate.ask import load_gate
+from aver.gate.decide import Gate, build_policy_question, decide
+from aver.gate.decision import Decision
+from aver.gate.policy.bundle import (
+    STARTER_DIRECTORY,
+    PolicyBundle,
+    build_policy_bundle,
+    load_policy_bundle,
+    read_policy_files,
+    read_starter_files,
+)
+from aver.gate.policy.cases import CASES_NAME, CaseResult, read_cases, run_case, thresholds_for_risk
+from aver.gate.policy.explain import Explanation, explain_answer
+from aver.gate.policy.lint import LintWarning, lint_policy
+from aver.gate.policy.rules import RuleProblem, read_policy_rules
+from aver.gate.policy.starter_files import install_starter
+from aver.gate.settings import read_gate_settings
+
+__all__ = ["ACTIONS", "EXAMPLES", "add_arguments", "run"]
+
+
+EXAMPLES = """\
+  aver policy show                        the rules in force
+  aver policy explain --command "rm -rf build"
+  aver policy explain --tool Write --arg file_path=src/app.py --risk low
+  aver policy init                        the starter rules, to edit
+  aver policy check ~/.aver/policy
+  aver policy test cases.toml --policy ~/.aver/policy"""
+
+DIRECTORY_HELP = "a directory of .cedar files (default: the one in the settings, or the starter set)"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=Parser)
+    show = _add_action_parser(actions, "show", "list the rules in force", "  aver policy show --files")
+    show.add_argument("directory", nargs="?", metavar="DIR", help=DIRECTORY_HELP)
+    show.add_argument("--files", action="store_true", help="print the files themselves")
+    check = _add_action_parser(
+        actions, "check", "look for what is wrong or doubtful in rules", "  aver policy check my-rules"
+    )
+    check.add_argument("directory", nargs="?", metavar="DIR", help=DIRECTORY_HELP)
+    check.add_argument("--strict", action="store_true", help="exit with 1 where something is doubtful")
+    test = _add_action_parser(actions, "test", "hold rules to cases", "  aver policy test cases.toml --policy my-rules")
+    test.add_argument("files", nargs="*", metavar="FILE", help="cases (default: cases.toml beside the rules)")
+    test.add_argument("--policy", metavar="DIR", help=DIRECTORY_HELP)
+    _add_explain_parser(actions)
+    init = _add_action_parser(actions, "init", "copy the starter rules, to edit them", "  aver policy init")
+    init.add_argument("directory", nargs="?", metavar="DIR", help="a new directory (default: policy in AVER_HOME)")
+
+
+def run(given: argparse.Namespace, screen: Screen) -> int:
+    pass
+
+    return ACTIONS[given.action](given, screen)
+
+
+def _add_action_parser(actions: Any, name: str, summary: str, examples: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = actions.add_parser(name, help=summary, summary=summary, examples=examples)
+    add_json(parser)
+    return parser
+
+
+def _add_explain_parser(actions: Any) -> None:
+    examples = (
+        '  aver policy explain --command "npm publish"\n'
+        "  aver policy explain --tool Read --arg file_path=.env\n"
+        "  git diff | aver policy explain --type code_edit --diff -"
+    )
+    explain = _add_action_parser(
+        actions, "explain", "tell what would be decided of an action, why, and what would change it", examples
+    )
+    add_action_options(explain)
+    explain.add_argument(
+        "--session-label", action="append", default=[], metavar="LABEL", help="what the session is marked with: secret"
+    )
+    explain.add_argument("--risk", choices=("low", "unsure", "high"), help="instead of what the model says")
+    explain.add_argument("--approved", action="store_true", help="as if a human had approved it")
+    explain.add_argument("--policy", metavar="DIR", help=DIRECTORY_HELP)
+
+
+REFUSED = 5
+
+_OUTCOME_STYLES = {"allow": "good", "step_up": "warn", "deny": "bad"}
+_OUTCOME_WORDS = {"allow": "permits", "step_up": "asks a human", "deny": "refuses"}
+_DECISION_STYLES = {"pass": "good", "human_approved": "good", "human_review": "warn", "skip": "bad", "skipped": "bad"}
+
+
+def _policy_directory(given: str | None, config: Config) -> Path | None:
+    """Where the rules are; None for the starter set."""
+    return Path(given).absolute() if given is not None else read_gate_settings(config).policy
+
+
+def _source_text(directory: Path | None) -> str:
+    return "the starter set" if directory is None else str(directory)
+
+
+# --- showing
+
+
+def _show_rules(given: argparse.Namespace, screen: Screen) -> int:
+    directory = _policy_directory(given.directory, load_config())
+    bundle = load_policy_bundle(directory)
+    rules = sorted(bundle.rules.values(), key=lambda rule: (rule.file, rule.line))
+    if given.json:
+        files = {"files": dict(bundle.files)} if given.files else {}
+        listed = [
+            {"id": one.id, "effect": one.effect, "reason": one.reason, "file": one.file, "line": one.line}
+            for one in rules
+        ]
+        print_json({"source": _source_text(directory), "digest": bundle.digest, "rules": listed, **files})
+        return 0
+    if given.files:
+        for name, text in bundle.files.items():
+            screen.line(StyledText(f"// {name}", "strong"))
+            screen.print_wrapped(text, indent="")
+        return 0
+    screen.print_table(
+        [
+            [one.id, StyledText(one.effect, "good" if one.effect == "permit" else "warn"), one.file, one.reason]
+            for one in rules
+        ],
+        header=("rule", "effect", "file", "reason"),
+    )
+    StderrScreen().note(f"{plural(len(rules), 'rule')} of {_source_text(directory)}, digest {bundle.digest}")
+    return 0
+
+
+# --- checking
+
+
+def _check_rules(given: argparse.Namespace, screen: Screen) -> int:
+    config = load_config()
+    directory = _policy_directory(given.directory, config)
+    files = read_starter_files() if directory is None else read_policy_files(directory)
+    found = read_policy_rules(files)
+    bundle = None if found.problems else build_policy_bundle(files)
+    doubts = [] if bundle is None else lint_policy(found, bundle)
+    if given.directory is None and directory is not None and not directory.is_relative_to(config.home):
+        words = f"lies outside {config.home}: an agent that may write there can change the rules it is judged by"
+        doubts.append(LintWarning("", f"{directory} {words}"))
+    if given.json:
+        print_json(_check_to_dict(directory, found.problems, doubts, len(found.rules), bundle))
+    else:
+        _print_check(screen, directory, found.problems, doubts, len(found.rules), bundle)
+    return 1 if found.problems or (given.strict and doubts) else 0
+
+
+def _check_to_dict(
+    directory: Path | None,
+    problems: list[RuleProblem],
+    doubts: list[LintWarning],
+    rules: int,
+    bundle: PolicyBundle | None,
+) -> dict[str, Any]:
+    return {
+        "source": _source_text(directory),
+        "status": "failed" if problems else "passed",
+        "rules": rules,
+        "digest": None if bundle is None else bundle.digest,
+        "problems": [{"file": one.file, "line": one.line, "rule": one.rule, "words": one.words} for one in problems],
+        "doubts": [{"rule": one.rule, "words": one.words} for one in doubts],
+    }
+
+
+def _print_check(
+    screen: Screen,
+    directory: Path | None,
+    problems: list[RuleProblem],
+    doubts: list[LintWarning],
+    rules: int,
+    bundle: PolicyBundle | None,
+) -> None:
+    for problem in problems:
+        place = f"{problem.file}:{problem.line}  " if problem.line else ""
+        screen.print_hanging(screen.mark("failed"), " ", place, text=problem.words)
+    for doubt in doubts:
+        about = f"{doubt.rule} " if doubt.rule else ""
+        screen.print_hanging(screen.mark("warning"), " ", text=f"{about}{doubt.words}")
+    if bundle is None:
+        screen.line(screen.mark("failed"), f" {plural(len(problems), 'problem')} in {_source_text(directory)}")
+    else:
+        words = f" {plural(rules, 'rule')} of {_source_text(directory)} can be used, digest {bundle.digest}"
+        screen.line(screen.mark("passed"), words)
+
+
+# --- testing
+
+
+def _run_cases(given: argparse.Namespace, screen: Screen) -> int:
+    directory = _policy_directory(given.policy, load_config())
+    bundle = load_policy_bundle(directory)
+    paths = [Path(name) for name in given.files] or [(directory or STARTER_DIRECTORY) / CASES_NAME]
+    results = [(path, run_case(case, bundle)) for path in paths for case in read_cases(path)]
+    failed = sum(bool(result.problem) for _, result in results)
+    if given.json:
+        print_json(
+            {
+                "source": _source_text(directory),
+                "digest": bundle.digest,
+                "passed": len(results) - failed,
+                "failed": failed,
+                "cases": [{"file": str(path), **_case_to_dict(result)} for path, result in results],
+            }
+        )
+    else:
+        _print_case_results(screen, [result for _, result in results])
+        words = f" {plural(len(results), 'case')}, {failed} failed, by {_source_text(directory)}"
+        screen.line(screen.mark("failed" if failed else "passed"), words)
+    return 1 if failed else 0
+
+
+def _case_to_dict(result: CaseResult) -> dict[str, Any]:
+    return {
+        "name": result.case.name,
+        "expect": result.case.expect,
+        "decision": result.decision.decision,
+        "rules": list(result.rules),
+        "problem": result.problem,
+    }
+
+
+def _print_case_results(screen: Screen, results: list[CaseResult]) -> None:
+    rows: list[list[LinePart]] = []
+    for result in results:
+        word = result.decision.decision
+        status = screen.mark("failed" if result.problem else "passed")
+        rows.append([status, result.case.name, StyledText(word, _DECISION_STYLES[word]), ", ".join(result.rules)])
+    screen.print_table(rows, header=("", "case", "decision", "rules"))
+    for result in results:
+        if result.problem:
+            screen.print_hanging(screen.mark("failed"), " ", f"{result.case.name}: ", text=result.problem)
+
+
+# --- explaining
+
+
+def _explain_decision(given: argparse.Namespace, screen: Screen) -> int:
+    config = load_config()
+    directory = _policy_directory(given.policy, config)
+    bundle = load_policy_bundle(directory)
+    action = action_from_options(given)
+    usual = load_gate(config, action.workspace)
+    gate = replace(usual, bundle=bundle, thresholds=thresholds_for_risk(given.risk, usual.thresholds))
+    facts = Facts(
+        now=clock.now(),
+        labels=frozenset(given.session_label),
+        approved=given.approved,
+        environment=_gate_environment(config),
+    )
+    decision = decide(action, facts, gate)
+    why = _build_explanation(action, facts, gate, bundle, decision)
+    if given.json:
+        print_json(_decision_to_dict(directory, bundle, decision, why))
+    else:
+        _print_decision(screen, directory, bundle, decision, why)
+    return 0 if decision.allows else REFUSED
+
+
+def _build_explanation(
+    action: Action, facts: Facts, gate: Gate, bundle: PolicyBundle, decision: Decision
+) -> Explanation | None:
+    if decision.effects is None or decision.estimate is None:
+        return None
+    return explain_answer(bundle, build_policy_question(action, facts, decision.effects, decision.estimate, gate))
+
+
+def _gate_environment(config: Config) -> dict[str, str]:
+    found = {name: os.environ[name] for name in ("HOME", "AVER_LEDGER") if os.environ.get(name)}
+    return {**found, "AVER_HOME": str(config.home)}
+
+
+def _decision_to_dict(
+    directory: Path | None, bundle: PolicyBundle, decision: Decision, why: Explanation | None
+) -> dict[str, Any]:
+    effects, policy = decision.effects, decision.policy
+    return {
+        "decision": decision.decision,
+        "outcome": None if policy is None else policy.outcome,
+        "source": _source_text(directory),
+        "digest": bundle.digest,
+        "rules": [] if policy is None else [_rule_to_dict(bundle, rule) for rule in policy.rules],
+        "reasons": list(decision.reasons),
+        "effects": [] if effects is None else sorted(effects.classes),
+        "unclear": [] if effects is None else [one.to_dict() for one in effects.unclear],
+        "risk": None if decision.interval is None else {"score": decision.score, "interval": list(decision.interval)},
+        "targets": []
+        if why is None
+        else [
+            {"kind": target.kind, "name": target.name, "outcome": answer.outcome, "rules": list(answer.rules)}
+            for target, answer in why.by_target
+        ],
+        "changes": [] if why is None else [{"if": list(turn.changes), "outcome": turn.outcome} for turn in why.turns],
+    }
+
+
+def _rule_to_dict(bundle: PolicyBundle, rule_id: str) -> dict[str, Any]:
+    rule = bundle.rules[rule_id]
+    return {"id": rule.id, "effect": rule.effect, "reason": rule.reason, "file": rule.file, "line": rule.line}
+
+
+def _print_decision(
+    screen: Screen, directory: Path | None, bundle: PolicyBundle, decision: Decision, why: Explanation | None
+) -> None:
+    word = decision.decision
+    screen.line(StyledText(word, _DECISION_STYLES[word]))
+    for reason in decision.reasons:
+        screen.print_hanging("  ", text=reason)
+    if decision.effects is not None:
+        screen.print_hanging("effects  ", text=", ".join(sorted(decision.effects.classes)) or "none")
+        for unclear in decision.effects.unclear:
+            screen.print_hanging("unclear  ", text=unclear.why)
+    if decision.interval is not None:
+        low, high = decision.interval
+        screen.line(f"risk     {decision.score:.3f}, between {low:.3f} and {high:.3f}")
+    if decision.policy is not None:
+        for rule_id in decision.policy.rules:
+            rule = bundle.rules[rule_id]
+            screen.print_hanging(f"rule     {rule.id}  ", text=f"{rule.effect} in {rule.file}:{rule.line}")
+    if why is not None:
+        _print_explanation(screen, why)
+    StderrScreen().note(f"decided by {_source_text(directory)}, digest {bundle.digest}")
+
+
+def _print_explanation(screen: Screen, why: Explanation) -> None:
+    for target, answer in why.by_target:
+        rules = ", ".join(answer.rules) or "no rule"
+        parts: list[LinePart] = [f"target   {target.kind.lower()} {target.name}: "]
+        screen.print_hanging(
+            *parts, text=f"{_OUTCOME_WORDS[answer.outcome]} ({rules})", style=_OUTCOME_STYLES[answer.outcome]
+        )
+    for turn in why.turns:
+        would = "it would pass if " if turn.outcome == "allow" else "a human would be asked if "
+        screen.print_hanging(would, text=" and ".join(turn.changes))
+
+
+# --- beginning
+
+
+def _copy_starter_rules(given: argparse.Namespace, screen: Screen) -> int:
+    config = load_config()
+    target = Path(given.directory).absolute() if given.directory is not None else config.home / "policy"
+    install_starter(target)
+    try:
+        is_used = read_gate_settings(config).policy == target
+    except AverError:
+        is_used = False
+    line = f'policy = "{_to_toml_path(target, config.home)}"'
+    if given.json:
+        print_json(
+            {"directory": str(target), "in_force": is_used, "settings": str(config.home / "config.toml"), "line": line}
+        )
+        return 0
+    screen.line(f"the starter rules are in {target}")
+    if not is_used:
+        screen.line(f"to put them in force, write into {config.home / 'config.toml'}:")
+        screen.line("")
+        screen.line("[gate]")
+        screen.line(line)
+    return 0
+
+
+def _to_toml_path(target: Path, home: Path) -> str:
+    """A path as a text of TOML."""
+    path = str(target.relative_to(home)) if target.is_relative_to(home) and target != home else str(target)
+    return path.replace("\\", "\\\\").replace('"', '\\"')
+
+
+ACTIONS: Mapping[str, Callable[[argparse.Namespace, Screen], int]] = {
+    "show": _show_rules,
+    "check": _check_rules,
+    "test": _run_cases,
+    "explain": _explain_decision,
+    "init": _copy_starter_rules,
+}

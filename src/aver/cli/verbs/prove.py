@@ -1,0 +1,84 @@
+"""`aver prove`: a small file that proves that a sealed run has a certain action, and shows nothing of the others."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from aver.cli.files import check_new_path, write_new_file
+from aver.cli.options import Usage, add_json, add_ledger, add_tenant
+from aver.cli.terminal import Screen, print_json
+from aver.errors import BadInput
+
+if TYPE_CHECKING:
+    from aver.actions.locate import LoadedRun
+
+__all__ = ["EXAMPLES", "add_arguments", "run"]
+
+EXAMPLES = """\
+  aver prove act_0003_5d2e9a1b --run run.cap --out proof.json    the action with this id
+  aver prove 3 --run runs/today > proof.json                     the fourth action
+  aver prove capsule://actions.run_20260531_090000_5d2e9a1b/4    by its capsule in the ledger
+  aver verify proof.json --key their-keys.json                   anyone, later"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "action", metavar="ACTION", help="its id, receipt hash or number from 0; without --run, its capsule's name"
+    )
+    parser.add_argument("--run", metavar="RUN", help="a run's directory, its .cap file, or its name in the ledger")
+    parser.add_argument("--out", metavar="FILE", help="write the proof here instead of to stdout")
+    add_ledger(parser)
+    add_tenant(parser)
+    add_json(parser)
+
+
+def run(given: argparse.Namespace, screen: Screen) -> int:
+    from aver.actions.proofs.inclusion import find_action_index, inclusion_document
+
+    if given.out is not None:
+        check_new_path(Path(given.out))
+    if given.run is None:
+        found, index = _find_run_by_capsule(given)
+    else:
+        found = _find_run(given)
+        index = find_action_index(found.actions, given.action)
+    document = inclusion_document(found.actions, index, found.seal)
+    if given.out is not None:
+        write_new_file(Path(given.out), f"{json.dumps(document, indent=2)}\n".encode())
+    if given.json or given.out is None:
+        print_json(document)
+    else:
+        words = f"wrote {given.out}: action {index} of {len(found.actions)}, {found.actions[index].action_id}"
+        screen.line(words)
+    return 0
+
+
+def _find_run(given: argparse.Namespace) -> LoadedRun:
+    from aver.actions.locate import load_run_from_ledger, load_run_from_path
+    from aver.ledger import open_ledger
+    from aver.ledger.lookup import locate
+
+    path = Path(given.run).expanduser()
+    if path.exists():
+        return load_run_from_path(path)
+    with open_ledger(given.ledger, tenant=given.tenant, create=False) as ledger:
+        return load_run_from_ledger(ledger, locate(ledger, given.run).chain)
+
+
+def _find_run_by_capsule(given: argparse.Namespace) -> tuple[LoadedRun, int]:
+    from aver.actions.locate import load_run_from_ledger
+    from aver.ledger import open_ledger
+    from aver.ledger.lookup import locate
+
+    with open_ledger(given.ledger, tenant=given.tenant, create=False) as ledger:
+        place = locate(ledger, given.action)
+        if place.sequence is None:
+            raise Usage(f"{given.action} is a whole chain", advice="name one action of it: aver prove ACTION --run RUN")
+        found = load_run_from_ledger(ledger, place.chain)
+    index = place.sequence - 1
+    if not 0 <= index < len(found.actions):
+        raise BadInput(f"record {place.sequence} of {place.chain} is no action")
+    return found, index

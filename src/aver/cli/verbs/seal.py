@@ -1,0 +1,314 @@
+"""`aver seal`: drafts from a file into chains of the ledger. All of them are checked before the first is sealed.
+
+Drafts in a file: a JSON object, an array of them, or JSON lines.
+
+A draft is an object with a capsule's keys (`type` is required, the rest have defaults) and, beside them, what the
+ledger needs to know: `chain`, `key` (idempotency key), `kind` and `refs`. The file is read twice, first to check all
+of it and then to seal it, so that a mistake on the last line leaves nothing behind; and in bounded memory, so that its
+length does not matter. What is read is a copy, so that both readings are of the same bytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import field, replace
+from itertools import islice
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from aver.cli.options import Usage, add_json, add_ledger, add_tenant
+from aver.cli.terminal import Screen, StderrScreen, StyledText, plural, print_json
+from aver.errors import AverError, BadInput, NotFound
+from aver.fast_dataclass import dataclass
+
+if TYPE_CHECKING:
+    from aver.capsule import Sealed
+    from aver.ledger import Ledger
+
+__all__ = ["BadDraft", "DraftFile", "EXAMPLES", "InputDraft", "add_arguments", "open_draft_file", "run"]
+
+
+EXAMPLES = """\
+  echo '{"type": "tool", "outcome": {"status": "success", "summary": "ran the tests"}}' |
+    aver seal - --chain notes.today
+  aver seal drafts.jsonl --chain notes.today
+  aver seal one.json --chain notes.today --key nightly-2026-05-31
+
+a draft is an object with a capsule's keys; only type is required. Beside them it may have
+chain, key (sealed once, however often you try), kind and refs. FILE holds one object, an array,
+or one object per line."""
+
+BATCH_SIZE = 500
+"""Drafts sealed in one durable commit: enough that the disk no longer counts, few enough to hold in memory."""
+
+
+@dataclass(slots=True)
+class CheckedDrafts:
+    """What the first reading of a file has found."""
+
+    drafts: int = 0
+    chains: dict[str, str] = field(default_factory=dict)
+    """Each chain, and where it is first named."""
+    missing_blobs: dict[str, BadDraft] = field(default_factory=dict)
+    """Blobs that drafts refer to but do not bring, which must therefore be in the ledger already."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="JSON or JSON lines; - reads stdin")
+    parser.add_argument("--chain", metavar="NAME", help="<domain>.<id>: for drafts that name no chain themselves")
+    parser.add_argument("--key", metavar="K", help="idempotency key, for a file with one draft")
+    add_ledger(parser)
+    add_tenant(parser)
+    add_json(parser)
+
+
+def run(given: argparse.Namespace, screen: Screen) -> int:
+    from aver.ledger import open_ledger
+
+    with open_draft_file(given.file) as file:
+        checked = _check_drafts(file, given)
+        with open_ledger(given.ledger, tenant=given.tenant) as ledger:
+            _check_against_ledger(ledger, checked)
+            records = []
+            sealed = existing = 0
+            unread: BrokenPipeError | None = None
+            for draft, record in _seal_drafts(ledger, file, given):
+                existing += record.existed
+                sealed += not record.existed
+                if given.json:
+                    records.append(_record_to_dict(draft, record))
+                elif unread is None:
+                    try:
+                        _print_record(screen, record)
+                    except BrokenPipeError as error:
+                        unread = error  # Whether somebody reads along must not decide what is sealed.
+    if unread is not None:
+        raise unread
+    if given.json:
+        print_json({"sealed": sealed, "existing": existing, "records": records})
+    else:
+        again = f", {existing} existed" if existing else ""
+        StderrScreen().note(f"{sealed} sealed{again}")
+    return 0
+
+
+def _read_drafts(file: DraftFile, given: argparse.Namespace) -> Iterator[InputDraft]:
+    for draft in file.drafts(given.chain):
+        yield draft if given.key is None else replace(draft, key=given.key)
+
+
+def _check_drafts(file: DraftFile, given: argparse.Namespace) -> CheckedDrafts:
+    """Prepare every draft once, for its refusals."""
+    from aver.capsule.aver_block import check_idempotency_key
+    from aver.capsule.draft import prepare_draft
+
+    if given.key is not None:
+        check_idempotency_key(given.key)
+    checked = CheckedDrafts()
+    for draft in _read_drafts(file, given):
+        try:
+            prepared = prepare_draft(draft.content, key=draft.key)
+        except AverError as error:
+            raise BadDraft(draft.place, draft.line, error) from error
+        checked.drafts += 1
+        checked.chains.setdefault(draft.chain, draft.place)
+        for digest in prepared.blob_digests - {blob.digest for blob in prepared.blobs}:
+            problem = BadInput(f"it refers to the blob {digest}, which is not in the ledger")
+            checked.missing_blobs.setdefault(digest, BadDraft(draft.place, draft.line, problem))
+    if not checked.drafts:
+        raise NotFound(f"{file.name} holds no drafts", advice="aver seal --help shows what a draft is")
+    if given.key is not None and checked.drafts > 1:
+        raise Usage(f"--key is for one draft; {file.name} has {checked.drafts}", advice='give each its own "key"')
+    return checked
+
+
+def _check_against_ledger(ledger: Ledger, checked: CheckedDrafts) -> None:
+    """What only the ledger can refuse, refused before the first append."""
+    for chain, place in checked.chains.items():
+        row = ledger.store.chain(ledger.tenant, chain)
+        if row is not None and row.frozen:
+            raise BadInput(f"{place}: the chain {chain} was imported and does not grow here", advice="choose another")
+    for digest, problem in checked.missing_blobs.items():
+        if ledger.store.blob(ledger.tenant, digest) is None:
+            raise problem
+
+
+def _seal_drafts(ledger: Ledger, file: DraftFile, given: argparse.Namespace) -> Iterator[tuple[InputDraft, Sealed]]:
+    """Seal batch by batch; give each draft with its record, in the order of the file."""
+    done = 0
+    for batch in _split_batches(_read_drafts(file, given), BATCH_SIZE):
+        by_chain: dict[str, list[InputDraft]] = {}
+        for draft in batch:
+            by_chain.setdefault(draft.chain, []).append(draft)
+        records: dict[str, Iterator[Sealed]] = {}
+        for chain, drafts in by_chain.items():
+            try:
+                sealed = ledger.append_many(chain, [d.content for d in drafts], keys=[d.key for d in drafts])
+            except AverError as error:
+                if done:
+                    StderrScreen().note(f"{plural(done, 'draft')} of {file.name} were sealed before the error")
+                raise error
+            done += len(sealed)
+            records[chain] = iter(sealed)
+        for draft in batch:
+            yield draft, next(records[draft.chain])
+
+
+def _split_batches(drafts: Iterable[InputDraft], size: int) -> Iterator[list[InputDraft]]:
+    drafts = iter(drafts)
+    while batch := list(islice(drafts, size)):
+        yield batch
+
+
+def _place_uri(record: Sealed) -> str:
+    return f"capsule://{record.chain}/{record.sequence}"
+
+
+def _record_to_dict(draft: InputDraft, record: Sealed) -> dict[str, Any]:
+    return {
+        "uri": _place_uri(record),
+        "chain": record.chain,
+        "sequence": record.sequence,
+        "hash": record.hash,
+        "id": record.id,
+        "key": draft.key,
+        "existed": record.existed,
+    }
+
+
+def _print_record(screen: Screen, record: Sealed) -> None:
+    word = StyledText("existed", "warn") if record.existed else StyledText("sealed ", "good")
+    screen.line(word, f"  {_place_uri(record)}  ", StyledText(record.hash, "dim"))
+
+
+SPOOL_MAX = 16 * 1024 * 1024
+"""Bytes kept in memory before the copy of the input goes to disk."""
+
+CHUNK_SIZE = 64 * 1024
+
+_LEDGER_KEYS = ("chain", "key", "kind", "refs")
+
+
+class BadDraft(BadInput):
+    """One draft cannot be sealed. `line` is its line, or its place in an array, counted from 1."""
+
+    def __init__(self, place: str, line: int, error: AverError) -> None:
+        super().__init__(f"{place}: {error.message}", advice=error.advice or "correct it; nothing was sealed")
+        self.line = line
+
+
+@dataclass(frozen=True, slots=True)
+class InputDraft:
+    """One draft and where it goes. `place` says where in the file it stands."""
+
+    place: str
+    line: int
+    chain: str
+    key: str | None
+    content: dict[str, Any]
+
+
+@contextmanager
+def open_draft_file(source: str) -> Iterator[DraftFile]:
+    """The drafts in a plain file, or on stdin for `-`."""
+    from aver.ledger.foreign.seal_checks import open_file
+
+    with tempfile.SpooledTemporaryFile(SPOOL_MAX) as copy:
+        if source == "-":
+            shutil.copyfileobj(sys.stdin.buffer, copy)
+            yield DraftFile(copy, "stdin")
+            return
+        path = Path(source)
+        with open_file(path) as file:
+            shutil.copyfileobj(file, copy)
+        yield DraftFile(copy, str(path))
+
+
+class DraftFile:
+    """Read it as often as needed, with `drafts`."""
+
+    def __init__(self, copy: IO[bytes], name: str) -> None:
+        self._copy = copy
+        self.name = name
+
+    def drafts(self, chain: str | None) -> Iterator[InputDraft]:
+        """Every draft in order. Those that name no chain go to `chain`."""
+        for place, line, value in self._read_values():
+            try:
+                yield _parse_draft(place, line, value, chain)
+            except BadDraft:
+                raise
+            except AverError as error:
+                raise BadDraft(place, line, error) from error
+
+    def _read_values(self) -> Iterator[tuple[str, int, Any]]:
+        from aver.capsule.json_reader import ELEMENT_MAX, Unreadable, read_elements, read_json
+
+        self._copy.seek(0)
+        first = self._copy.read(1)
+        while first and first in b" \t\r\n":
+            first = self._copy.read(1)
+        self._copy.seek(0)
+        if first == b"[":
+            chunks = iter(lambda: self._copy.read(CHUNK_SIZE), b"")
+            number = 0
+            try:
+                for number, (_, value) in enumerate(read_elements(chunks), 1):
+                    yield f"{self.name}, draft {number}", number, value
+            except Unreadable as error:
+                raise BadDraft(f"{self.name}, after draft {number}", number + 1, error) from error
+            return
+        whole = self._copy.read(ELEMENT_MAX + 1)
+        if len(whole) <= ELEMENT_MAX:
+            try:
+                yield self.name, 1, read_json(whole)
+                return
+            except Unreadable:
+                pass  # Not one document; so each line should be one.
+        self._copy.seek(0)
+        for number in range(1, sys.maxsize):
+            raw = self._copy.readline(ELEMENT_MAX + 2)
+            if not raw:
+                return
+            if raw.strip():
+                place = f"{self.name}, line {number}"
+                try:
+                    value = read_json(raw)
+                except Unreadable as error:
+                    raise BadDraft(place, number, error) from error
+                yield place, number, value
+
+
+def _parse_draft(place: str, line: int, value: Any, chain: str | None) -> InputDraft:
+    from aver.capsule.aver_block import RESERVED_CHAINS, check_chain_name, check_idempotency_key
+    from aver.errors import InvalidCapsule
+
+    if not isinstance(value, dict):
+        raise InvalidCapsule("wrong_type", "", "a draft must be an object")
+    content = {name: item for name, item in value.items() if name not in _LEDGER_KEYS}
+    given = {name: value[name] for name in _LEDGER_KEYS if value.get(name) is not None}
+    target = given.get("chain", chain)
+    if target is None:
+        raise BadInput("the draft names no chain", advice='give --chain NAME, or "chain" in the draft')
+    if check_chain_name(target) in RESERVED_CHAINS:
+        raise BadInput(f"the chain {target!r} is written by the ledger itself", advice="choose another")
+    block = {name: value for name, value in given.items() if name in ("kind", "refs")}
+    if block:
+        content = _add_aver_block(content, block)
+    key = given.get("key")
+    return InputDraft(place, line, target, None if key is None else check_idempotency_key(key), content)
+
+
+def _add_aver_block(content: dict[str, Any], block: dict[str, Any]) -> dict[str, Any]:
+    """Kind and refs at their place inside the hash. Where the draft has no objects there, `prepare` says so."""
+    context = content.get("context", {})
+    environment = context.get("environment", {}) if isinstance(context, dict) else None
+    own = environment.get("aver", {}) if isinstance(environment, dict) else None
+    if not isinstance(context, dict) or not isinstance(environment, dict) or not isinstance(own, dict):
+        return content
+    return {**content, "context": {**context, "environment": {**environment, "aver": {**own, **block}}}}

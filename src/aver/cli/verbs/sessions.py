@@ -1,0 +1,159 @@
+"""`aver sessions`: what coding agents did, one line for each session, the newest first, with its verdict."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from aver.cli.options import add_json, add_ledger, add_tenant, parse_count, parse_time
+from aver.cli.terminal import (
+    LinePart,
+    Progress,
+    Screen,
+    StderrScreen,
+    StyledText,
+    clip,
+    format_time,
+    plural,
+    print_json,
+    to_one_line,
+)
+from aver.cli.verdict_text import STATUS_STYLES, exit_code
+
+if TYPE_CHECKING:
+    from aver.ledger import Ledger
+    from aver.sessions.sessions import SessionChains, SessionTotals
+    from aver.verdict import Verdict
+
+__all__ = ["EXAMPLES", "add_arguments", "run", "verify_session"]
+
+EXAMPLES = """\
+  aver sessions                                 the newest twenty, verified
+  aver sessions --tool claude-code --since 7d
+  aver sessions -n 0 --no-verify                all of them, quickly: verdict "not checked"
+  aver show 5d2e                                then read one"""
+
+DEFAULT_LIMIT = 20
+"""Sessions shown unless `-n` says otherwise: a screen full, and verified in a moment."""
+
+SESSION_WIDTH, TITLE_WIDTH = 13, 44
+"""Columns for a session's id, of which the beginning is enough for `aver show`, and for its title."""
+
+NOT_CHECKED = "not checked"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--tool", metavar="NAME", help="only sessions of this one: claude-code, codex, cursor, cline, ..."
+    )
+    parser.add_argument(
+        "--since", type=parse_time, metavar="TIME", help="that went on after 2026-05-31T09:00, or 7d ago"
+    )
+    parser.add_argument(
+        "-n",
+        "--limit",
+        type=parse_count,
+        default=DEFAULT_LIMIT,
+        metavar="N",
+        help=f"the newest N; 0: all ({DEFAULT_LIMIT})",
+    )
+    parser.add_argument("--no-verify", action="store_true", help="do not verify them; the verdict is then not checked")
+    add_ledger(parser)
+    add_tenant(parser)
+    add_json(parser)
+
+
+def run(given: argparse.Namespace, screen: Screen) -> int:
+    from aver.ledger import open_ledger
+    from aver.sessions.sessions import compute_totals, find_sessions
+
+    with open_ledger(given.ledger, tenant=given.tenant, create=False) as ledger:
+        found = find_sessions(ledger, tool=given.tool, since=given.since)
+        shown = found[: given.limit] if given.limit else found
+        listed: list[tuple[SessionTotals, Verdict | None]] = []
+        with Progress("reading sessions") as progress:
+            for number, chains in enumerate(shown):
+                verdict = None if given.no_verify else verify_session(ledger, chains)
+                listed.append((compute_totals(ledger, chains), verdict))
+                progress(number + 1, len(shown))
+        if given.json:
+            _print_as_json(ledger, listed, len(found))
+        else:
+            _print_table(screen, listed)
+    if not given.json:
+        _print_remarks(listed, len(found))
+    return exit_code([verdict.status for _, verdict in listed if verdict is not None], strict=False)
+
+
+def verify_session(ledger: Ledger, chains: SessionChains) -> Verdict:
+    """One verdict on all the chains of a session: its own, its subagents', the gate's decisions."""
+    from aver.verdict import merge_verdicts
+
+    verdicts = {chain: ledger.verify(chain) for chain in chains.names}
+    only = next(iter(verdicts.values()))
+    return only if len(verdicts) == 1 else merge_verdicts(f"session {chains.tool} {chains.session}", verdicts)
+
+
+def _compact_number(number: int | None) -> str:
+    """A count in few columns: 950, 12.3k, 4.1M."""
+    if number is None:
+        return "-"
+    for size, letter in ((10**6, "M"), (10**3, "k")):
+        if number >= size:
+            return f"{number / size:.1f}{letter}"
+    return str(number)
+
+
+def _print_table(screen: Screen, listed: list[tuple[SessionTotals, Verdict | None]]) -> None:
+    from aver.sessions.labels import format_money
+
+    rows: list[list[LinePart]] = []
+    for session, verdict in listed:
+        rows.append(
+            [
+                session.tool,
+                clip(to_one_line(session.session), SESSION_WIDTH),
+                format_time(session.started)[:16],
+                str(session.actions),
+                _edits_text(session),
+                f"{_compact_number(session.tokens_in)}/{_compact_number(session.tokens_out)}",
+                "-" if session.cost_usd is None else format_money(session.cost_usd),
+                StyledText(str(session.denials), "warn") if session.denials else "-",
+                _verdict_part(verdict),
+                clip(to_one_line(session.title), TITLE_WIDTH),
+            ]
+        )
+    screen.print_table(rows, header=HEADER)
+
+
+HEADER = ("tool", "session", "started (UTC)", "actions", "edits", "tokens", "cost", "denied", "verdict", "title")
+
+
+def _edits_text(session: SessionTotals) -> str:
+    return f"{session.edits} (+{session.lines_added}/-{session.lines_removed})" if session.edits else "-"
+
+
+def _verdict_part(verdict: Verdict | None) -> LinePart:
+    return (
+        StyledText(NOT_CHECKED, "dim") if verdict is None else StyledText(verdict.status, STATUS_STYLES[verdict.status])
+    )
+
+
+def _print_remarks(listed: list[tuple[SessionTotals, Verdict | None]], found: int) -> None:
+    errors = StderrScreen()
+    if not found:
+        errors.note("no sessions of coding agents here yet: aver ingest takes them from their transcripts")
+    elif len(listed) < found:
+        errors.note(f"{plural(found - len(listed), 'older session')} not shown: -n 0 shows all")
+    for session, verdict in listed:
+        if verdict is not None and verdict.first_bad is not None:
+            errors.note(f"{session.tool} {session.session}: {verdict.first_bad}")
+
+
+def _print_as_json(ledger: Ledger, listed: list[tuple[SessionTotals, Verdict | None]], found: int) -> None:
+    sessions: list[dict[str, Any]] = [
+        {**asdict(session), "verdict": NOT_CHECKED if verdict is None else verdict.to_dict()}
+        for session, verdict in listed
+    ]
+    print_json({"ledger": ledger.id, "tenant": ledger.tenant, "found": found, "sessions": sessions})

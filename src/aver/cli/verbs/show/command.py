@@ -1,0 +1,197 @@
+"""`aver show`: one record, readable: where it stands, its verdict, its six sections, its seal; or a session's story."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+from aver.cli.options import Usage, add_json, add_ledger, add_tenant
+from aver.cli.record_line import type_and_kind
+from aver.cli.terminal import Screen, StderrScreen, StyledText, escape_unprintable, format_time, print_json, to_one_line
+from aver.cli.verbs.show.capsule_view import print_fields, print_sections, print_value
+from aver.cli.verdict_text import exit_code, status_parts
+from aver.errors import BadInput
+
+if TYPE_CHECKING:
+    from aver.capsule import Sealed
+    from aver.check import ResolvedTarget
+    from aver.verdict import Verdict
+
+__all__ = ["EXAMPLES", "add_arguments", "run"]
+
+EXAMPLES = """\
+  aver show capsule://claude-code.5d2e/7
+  aver show capsule://claude-code.5d2e/7#reasoning/options/0      one place in it
+  aver show 3f0c9a1b-2d4e-4f60-8a7b-5c6d7e8f9a0b --section outcome
+  aver show capsule.json                                          a record in a file
+  aver show 5d2e                                                  what was done in a session; --full: all of it
+  aver show 5d2e --html session.html                              the same as one page
+  aver show --raw capsule://claude-code.5d2e/7 | openssl dgst -sha3-256      its hash, by other means"""
+
+SECTION_CHOICES = ("trigger", "context", "reasoning", "authority", "execution", "outcome", "seal")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("thing", metavar="X", help="id, hash, key, URI or session in the ledger, or a file")
+    parser.add_argument("--section", choices=SECTION_CHOICES, help="only this part")
+    parser.add_argument("--raw", action="store_true", help="the exact bytes that were hashed, and nothing else")
+    parser.add_argument("--full", action="store_true", help="of a session: every line of every text")
+    parser.add_argument("--html", metavar="FILE", help="of a session: write it as one page that needs nothing else")
+    add_ledger(parser)
+    add_tenant(parser)
+    add_json(parser)
+
+
+def run(given: argparse.Namespace, screen: Screen) -> int:
+    from aver.check import resolve, verify
+
+    if given.raw and given.json:
+        raise Usage("--raw and --json are two different outputs", advice="choose one")
+    found = resolve(given.thing, tenant=given.tenant, ledger=given.ledger)
+    if found.record is None and not given.raw and given.section is None:
+        from aver.cli.verbs.show.session import show_session
+
+        if (code := show_session(found, given, screen)) is not None:
+            return code
+    if given.full or given.html:
+        raise Usage("--full and --html are for sessions", advice="aver sessions lists them")
+    record = _require_one_record(found)
+    if given.raw:
+        _print_raw(record, screen)
+        return 0
+    whole = given.thing.partition("#")[0] if found.fragment is not None else given.thing
+    verdict = verify(whole, tenant=given.tenant, ledger=given.ledger)
+    content = _read_content(record)
+    if given.json:
+        print_json(_record_to_dict(found, record, content, verdict))
+    elif found.fragment is not None:
+        print_value(screen, _read_fragment(content, found.fragment), indent="")
+        if verdict.first_bad is not None:
+            StderrScreen().tell(f"the record does not hold: {verdict.first_bad}", f"see: aver verify {whole}")
+    else:
+        _print_record(screen, found, record, content, verdict, section=given.section)
+    return exit_code([verdict.status], strict=False)
+
+
+def _require_one_record(found: ResolvedTarget) -> Sealed:
+    """The record asked for; of a file or chain with one record, that one."""
+    if found.record is not None:
+        return found.record
+    records = found.read()
+    first, second = next(records, None), next(records, None)
+    if first is None:
+        raise BadInput(f"{found.name} holds no records")
+    if second is not None:
+        place = f"capsule://{found.chain}/0" if found.chain else "one of its ids or hashes"
+        raise BadInput(f"{found.name} has many records; show takes one", advice=f"aver log lists them; try {place}")
+    return first
+
+
+def _read_content(record: Sealed) -> dict[str, Any]:
+    """What the record says; nothing, if that cannot be read. Then the verdict says why."""
+    from aver.capsule.json_reader import Unreadable
+    from aver.verdict.record import read_record
+
+    try:
+        return read_record(record.canonical)[0]
+    except Unreadable:
+        return {}
+
+
+def _read_fragment(content: dict[str, Any], fragment: str) -> Any:
+    from aver.capsule import resolve_fragment
+
+    return resolve_fragment(content, fragment)
+
+
+def _print_raw(record: Sealed, screen: Screen) -> None:
+    """The bytes as they are; on a terminal, which obeys some of them, escaped."""
+    if screen.terminal:
+        screen.line(escape_unprintable(record.canonical.decode("utf-8", "backslashreplace")))
+        return
+    sys.stdout.flush()
+    sys.stdout.buffer.write(record.canonical)
+    sys.stdout.buffer.flush()
+
+
+def _record_to_dict(found: ResolvedTarget, record: Sealed, content: dict[str, Any], verdict: Verdict) -> dict[str, Any]:
+    seal = {name: getattr(record, name) for name in ("hash", "signature", "signature_pq", "signed_at", "signed_by")}
+    described = {
+        "uri": record.uri,
+        "chain": found.chain,
+        "capsule": {**content, **seal},
+        "verdict": verdict.to_dict(),
+    }
+    if found.fragment is not None:
+        described |= {"fragment": found.fragment, "value": _read_fragment(content, found.fragment)}
+    return described
+
+
+def _print_record(
+    screen: Screen,
+    found: ResolvedTarget,
+    record: Sealed,
+    content: dict[str, Any],
+    verdict: Verdict,
+    *,
+    section: str | None,
+) -> None:
+    from aver.capsule import read_kind
+
+    if section is None:
+        sort = type_and_kind(content["type"], read_kind(content)) if content else "unreadable"
+        signer = f"{record.signed_by or 'nobody'}{_signer_identity(record.signed_by)}"
+        screen.line(StyledText(found.name if found.chain else record.uri, "strong"))
+        screen.line(to_one_line(f"{sort}, sealed {format_time(record.signed_at)} UTC by {signer}"))
+        _print_verdict_line(screen, verdict)
+    if section != "seal":
+        print_sections(screen, content, only=section)
+    if section in (None, "seal"):
+        screen.line()
+        screen.line(StyledText("seal", "strong"))
+        _print_seal(screen, record, content)
+
+
+def _signer_identity(signed_by: str) -> str:
+    """Whose key that is, as far as it is known here. Whether it did sign is the verdict's to say."""
+    from aver.config import load_config
+    from aver.keys import KeyStore
+
+    ring = KeyStore(load_config().home).ring()
+    entry = ring.entry(signed_by)
+    if entry is not None:
+        return f" ({entry.identity})"
+    return " (a known key)" if ring.lookup(signed_by) else ""
+
+
+def _print_verdict_line(screen: Screen, verdict: Verdict) -> None:
+    words = [check.name for check in verdict.checks if check.status == "passed"]
+    said = f"{', '.join(words)} hold"
+    if verdict.first_bad is not None:
+        said = f"{verdict.first_bad.code}, {verdict.first_bad.words}"
+    screen.print_hanging(*status_parts(screen, verdict), ": ", text=said)
+    for check in verdict.checks:
+        if check.status == "warning" or (check.status == "not_checked" and check.matters):
+            screen.print_hanging("  ", screen.mark("warning"), f" {check.name}: ", text=check.reason)
+
+
+def _print_seal(screen: Screen, record: Sealed, content: dict[str, Any]) -> None:
+    from aver.capsule import read_block
+
+    seal = {
+        "id": content.get("id"),
+        "parent_id": content.get("parent_id"),
+        "previous_hash": content.get("previous_hash"),
+        "hash": record.hash,
+        "signature": _shorten_signature(record.signature),
+        "signature_pq": _shorten_signature(record.signature_pq),
+        "signed_at": record.signed_at,
+        "signed_by": record.signed_by,
+        "aver": dict(read_block(content) or {}),
+    }
+    print_fields(screen, {name: value for name, value in seal.items() if value})
+
+
+def _shorten_signature(signature: str) -> str:
+    return f"{signature[:32]}… (--json has it whole)" if len(signature) > 32 else signature

@@ -1,0 +1,27 @@
+"""`aver uninstall`: take the hooks and the MCP server out of clients' settings, and leave them as they were."""
+
+from __future__ import annotations
+
+import argparse
+
+from aver.cli.clients import add_client_options, change_clients
+from aver.cli.terminal import Screen
+
+__all__ = ["EXAMPLES", "add_arguments", "run"]
+
+EXAMPLES = """\
+  aver uninstall claude-code
+  aver uninstall cursor vscode --project ."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_client_options(parser)
+
+
+def run(given: argparse.Namespace, screen: Screen) -> int:
+    from aver.install.hooks import uninstall_hooks
+    from aver.install.mcp_server import uninstall_server
+
+    # In this order, the other way round than they were put in: so bytes come back as they were.
+    change_clients(given, screen, {"hooks": uninstall_hooks, "mcp": uninstall_server})
+    return 0

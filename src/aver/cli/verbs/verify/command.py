@@ -1,0 +1,137 @@
+"""`aver verify`: the verdict on anything. Never a bare "valid": what was not checked is always said."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+from aver.cli.options import Usage, add_json, add_ledger, add_tenant, parse_count, parse_port
+from aver.cli.terminal import Screen, StderrScreen, print_json
+from aver.cli.verbs.verify.targets import LAST, verdicts_to_dict, verify_targets
+from aver.cli.verdict_text import exit_code, print_verdict
+from aver.errors import AverError
+
+__all__ = ["EXAMPLES", "add_arguments", "run"]
+
+EXAMPLES = """\
+  aver verify                                     the whole ledger, every tenant
+  aver verify claude-code.5d2e                    one chain
+  aver verify capsule://claude-code.5d2e/7        one record
+  aver verify meta --deep                         all that the meta chain has recorded, and every record
+  aver verify ./bundle --key their-keys.json      what somebody sent, held to keys you got another way
+  aver verify run.cap --key their-keys.json       a sealed run of an agent; also its directory, or a proof
+  aver verify --checkpoint monday.json            is all of it still there?
+  aver verify --since last                        only what came since the last time
+  aver verify --watch --metrics /srv/aver.prom    again and again, for a monitor
+  aver verify --strict --json | jq .status
+
+exit code: 0 verified or qualified, 1 failed or empty; with --strict qualified is 1, too."""
+
+LEVELS = ("structural", "content", "signature")
+
+ROUND_SECONDS = 60
+WHOLE_ROUND_SECONDS = 24 * 60 * 60
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "things",
+        nargs="*",
+        metavar="X",
+        help="a chain, session, id, hash or capsule:// URI in the ledger; a bundle; a run or .cap file; a file of "
+        "capsules or checkpoints; a database (default: the ledger)",
+    )
+    parser.add_argument("--deep", action="store_true", help="with meta: verify every record of every chain, too")
+    parser.add_argument("--level", choices=LEVELS, default="signature", help="how deep to look (default: signature)")
+    parser.add_argument(
+        "--key", action="append", default=[], metavar="HEX|FILE", help="accept these signers and no others; repeatable"
+    )
+    parser.add_argument("--require-pq", action="store_true", help="a missing ML-DSA-65 signature is a failure")
+    parser.add_argument(
+        "--since",
+        metavar="last|HEAD",
+        help="only what came after the last verification here; or after a head of one chain: COUNT:HASH or a JSON file",
+    )
+    parser.add_argument(
+        "--checkpoint",
+        action="append",
+        default=[],
+        metavar="FILE|DIR",
+        help="also hold the ledger or bundle to the checkpoints in this file or git repository; repeatable",
+    )
+    parser.add_argument("--strict", action="store_true", help="exit with 1 when the verdict is only qualified")
+    add_ledger(parser)
+    add_tenant(parser, default="all of the ledger's")
+    add_json(parser)
+    _add_monitor_options(parser)
+
+
+def _add_monitor_options(parser: argparse.ArgumentParser) -> None:
+    watching = parser.add_argument_group("for monitors")
+    watching.add_argument("--metrics", metavar="FILE", help="write Prometheus metrics to this file")
+    watching.add_argument("--watch", action="store_true", help="verify again and again, each time what is new")
+    watching.add_argument(
+        "--every", type=parse_count, metavar="SECONDS", help=f"between two rounds (default: {ROUND_SECONDS})"
+    )
+    watching.add_argument(
+        "--whole-every",
+        type=parse_count,
+        metavar="SECONDS",
+        help=f"between two whole rounds (default: {WHOLE_ROUND_SECONDS}, a day)",
+    )
+    watching.add_argument("--keep-going", action="store_true", help="go on after a round that was not good")
+    watching.add_argument(
+        "--metrics-port", type=parse_port, metavar="PORT", help="serve metrics at 127.0.0.1:PORT/metrics"
+    )
+
+
+def run(given: argparse.Namespace, screen: Screen) -> int:
+    _check_options(given)
+    if given.watch:
+        from aver.cli.verbs.verify.watch import watch_ledger
+
+        given.every = ROUND_SECONDS if given.every is None else given.every
+        given.whole_every = WHOLE_ROUND_SECONDS if given.whole_every is None else given.whole_every
+        return watch_ledger(given, screen)
+    started = time.monotonic()
+    found = verify_targets(given)
+    seconds = time.monotonic() - started
+    code = exit_code([answer.verdict.status for answer in found], strict=given.strict)
+    if given.json:
+        print_json(verdicts_to_dict(found))
+    else:
+        for number, answer in enumerate(found):
+            if number:
+                screen.line()
+            print_verdict(screen, answer.verdict, about=answer.about)
+    if given.metrics is None:
+        return code
+    from aver.cli.verbs.verify.metrics import Metrics, write_metrics
+
+    metrics = Metrics()
+    metrics.observe([answer.verdict for answer in found], seconds, code)
+    try:
+        write_metrics(Path(given.metrics), metrics)
+    except AverError as error:
+        StderrScreen().tell(error.message, error.advice)
+        return code or error.exit_code
+    return code
+
+
+def _check_options(given: argparse.Namespace) -> None:
+    """What cannot go together, before anything is done."""
+    if given.since == LAST and given.key:
+        raise Usage("--since last goes on from what was verified with your own keys and those you know, not with --key")
+    if given.every == 0:
+        raise Usage("--every takes at least one second")
+    if not given.watch:
+        names = ("every", "whole_every", "metrics_port")
+        alone = [name for name in names if getattr(given, name) is not None]
+        alone += ["keep_going"] if given.keep_going else []
+        if alone:
+            raise Usage(f"--{alone[0].replace('_', '-')} goes with --watch")
+    if given.metrics is not None:
+        from aver.cli.verbs.verify.metrics import check_metrics_path
+
+        check_metrics_path(Path(given.metrics))

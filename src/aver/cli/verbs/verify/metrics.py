@@ -1,0 +1,161 @@
+"""What a monitor wants to know of verifications, in Prometheus' text format.
+
+The same names whether they are written by one run or by a watch, and none of them by chain: their number does not
+grow with the ledger. All carry `subject`, so that several ledgers can be watched on one machine.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from aver.config import replace_file
+from aver.errors import BadInput, NotFound
+
+if TYPE_CHECKING:
+    from aver.verdict import Verdict
+
+__all__ = ["Metrics", "check_metrics_path", "write_metrics"]
+
+STATUSES = ("verified", "qualified", "failed", "empty")
+
+FILE_MAX = 1024 * 1024
+"""Bytes of a metrics file; what is larger was not written by us."""
+
+FILE_PREFIX = b"# HELP aver_"
+
+_RESTORED_TIMES = re.compile(
+    rb"^aver_verify_(last_success|last_whole)_timestamp_seconds\{[^\n]*\} ([0-9]{1,12}(?:\.[0-9]{1,6})?)$", re.MULTILINE
+)
+"""What a new process knows only from the file that the one before it has written."""
+
+MetricSample = tuple[str, float]
+"""Further labels, as they are written, and a value."""
+
+
+class Metrics:
+    """What happened since this process began, and in its last round."""
+
+    def __init__(self) -> None:
+        self._last_run = self._seconds = 0.0
+        self._when = {"last_success": 0.0, "last_whole": 0.0}
+        self._code = 0
+        self._runs = self._bad_runs = self._errors = self._records = 0
+        self._last: Sequence[Verdict] = ()
+        self._subject = ""
+        self._failures: dict[str, int] = {}
+
+    def restore_times(self, before: bytes) -> None:
+        """Take over when all was last well from metrics that an earlier process has written."""
+        for name, value in _RESTORED_TIMES.findall(before):
+            self._when[name.decode()] = self._when[name.decode()] or float(value)
+
+    def observe(self, verdicts: Sequence[Verdict], seconds: float, code: int) -> None:
+        """Take in a round: its verdicts, how long it took, and the exit code that one run would end with."""
+        self._last, self._seconds, self._code = verdicts, seconds, code
+        subjects = dict.fromkeys(verdict.subject for verdict in verdicts)
+        self._subject = next(iter(subjects)) if len(subjects) == 1 else f"{len(subjects)} things"
+        self._last_run = time.time()
+        self._runs += 1
+        self._bad_runs += code != 0
+        self._records += sum(verdict.records for verdict in verdicts)
+        if code == 0:
+            self._when["last_success"] = self._last_run
+            if not any(verdict.earlier for verdict in verdicts):
+                self._when["last_whole"] = self._last_run
+        for verdict in verdicts:
+            for finding in verdict.findings:
+                if finding.status == "failed":
+                    self._failures[finding.code] = self._failures.get(finding.code, 0) + 1
+
+    def observe_error(self, code: int) -> None:
+        """Take in a round that could not be carried out."""
+        self._last, self._code = (), code
+        self._last_run = time.time()
+        self._runs += 1
+        self._bad_runs += 1
+        self._errors += 1
+
+    def text(self) -> str:
+        lines = []
+        subject = _quote_label(self._subject)
+        for name, kind, words, samples in self._families():
+            lines += [f"# HELP {name} {words}", f"# TYPE {name} {kind}"]
+            lines += [f"{name}{{subject={subject}{labels}}} {_format_number(value)}" for labels, value in samples]
+        return "\n".join(lines) + "\n"
+
+    def _families(self) -> Iterator[tuple[str, str, str, list[MetricSample]]]:
+        from aver.verdict import load_codes, worst_status
+
+        last, when = self._last, self._when
+        status = worst_status(verdict.status for verdict in last) if last else None
+        yield (
+            "aver_verify_status",
+            "gauge",
+            "1 for the status of the last run.",
+            [(f',status="{name}"', float(name == status)) for name in STATUSES],
+        )
+        for name, kind, words, value in (
+            ("exit_code", "gauge", "Exit code of the last run: 0 is good.", self._code),
+            ("last_run_timestamp_seconds", "gauge", "When the last run ended.", self._last_run),
+            (
+                "last_success_timestamp_seconds",
+                "gauge",
+                "When a run last ended with exit code 0.",
+                when["last_success"],
+            ),
+            ("last_whole_timestamp_seconds", "gauge", "The same, of all records at once.", when["last_whole"]),
+            ("duration_seconds", "gauge", "How long the last run took.", self._seconds),
+            ("runs_total", "counter", "Runs since this process began.", self._runs),
+            ("bad_runs_total", "counter", "Those of them with another exit code than 0.", self._bad_runs),
+            ("errors_total", "counter", "Those of them that could not be carried out.", self._errors),
+            ("records_total", "counter", "Records verified since this process began.", self._records),
+            ("chains", "gauge", "Chains in the last run.", sum(verdict.chains for verdict in last)),
+            ("tenants", "gauge", "Verdicts in the last run: tenants of a ledger, or things.", len(last)),
+            ("records", "gauge", "Records there were in the last run.", sum(one.records + one.earlier for one in last)),
+            ("earlier_records", "gauge", "Those of them verified earlier.", sum(verdict.earlier for verdict in last)),
+        ):
+            yield f"aver_verify_{name}", kind, words, [("", float(value))]
+        yield (
+            "aver_verify_failures_total",
+            "counter",
+            "Findings that failed since this process began, by code.",
+            [(f',code="{code}"', float(self._failures.get(code, 0))) for code in load_codes()],
+        )
+
+
+def check_metrics_path(path: Path) -> None:
+    """Refuse a place where no metrics can be written, or where something else lies."""
+    if not path.parent.is_dir():
+        raise NotFound(f"there is no directory {path.parent}", advice="make it first")
+    before = _read_existing(path)
+    if before and not before.startswith(FILE_PREFIX):
+        raise BadInput(f"{path} is not a file of metrics, and is not overwritten", advice="give another name")
+
+
+def write_metrics(path: Path, metrics: Metrics) -> None:
+    """Put the metrics in the place of those before, all at once, for any user to read."""
+    metrics.restore_times(_read_existing(path))
+    replace_file(path, metrics.text().encode("utf-8", "backslashreplace"), mode=0o644)
+
+
+def _read_existing(path: Path) -> bytes:
+    from aver.ledger.foreign.seal_checks import open_file
+
+    try:
+        with open_file(path) as file:
+            return file.read(FILE_MAX)
+    except NotFound:
+        return b""
+
+
+def _quote_label(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
+def _format_number(value: float) -> str:
+    return str(int(value)) if value == int(value) else f"{value:.6f}"

@@ -1,0 +1,149 @@
+"""`aver verify --watch`: verify a ledger again and again, each time what is new, and tell monitors.
+
+The first round, and one in every `--whole-every` seconds, verifies everything; so does every round after one that
+failed, until one does not. The others go on from the round before. The watch ends with the exit code of the first round
+that is not good; with `--keep-going` it goes on. Told to end by SIGTERM or Ctrl-C, it ends with 1 if any round was
+not good; else with 0, or for Ctrl-C 130.
+
+There is one line for each round. With `--json` there is one object, at the end: the last round's verdict, with the
+number of `rounds` and of `bad_rounds`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from aver.cli.options import Usage
+from aver.cli.sigterm import Terminated, raise_on_sigterm
+from aver.cli.terminal import Screen, StderrScreen, StyledText, print_json
+from aver.cli.verbs.verify.metrics import Metrics, write_metrics
+from aver.cli.verbs.verify.targets import (
+    LAST,
+    TargetVerdict,
+    examine_tenants,
+    read_key_options,
+    resolve_ledger,
+    verdicts_to_dict,
+)
+from aver.cli.verdict_text import exit_code, extent_text, print_verdict, status_parts
+from aver.errors import AverError
+
+if TYPE_CHECKING:
+    from aver.ledger.verified_heads import VerifiedChains
+
+__all__ = ["watch_ledger"]
+
+INTERRUPTED = 130
+
+
+def watch_ledger(given: argparse.Namespace, screen: Screen) -> int:
+    """Verify until a round is not good, or until told to end."""
+    watching = _VerifyWatch(given)
+    code = 0
+    with ExitStack() as stack:
+        if given.metrics_port is not None:
+            from aver.cli.verbs.verify.metrics_server import serve_metrics
+
+            stack.enter_context(serve_metrics(given.metrics_port, watching.metrics.text))
+        try:
+            with raise_on_sigterm():
+                while True:
+                    code = _run_round(watching, screen)
+                    if code and not given.keep_going:
+                        break
+                    time.sleep(given.every)
+        except Terminated:
+            code = int(watching.bad_rounds > 0)
+        except KeyboardInterrupt:
+            code = 1 if watching.bad_rounds else INTERRUPTED
+    if given.json:
+        print_json(
+            {"rounds": watching.rounds, "bad_rounds": watching.bad_rounds, **_last_round_to_dict(watching.answers)}
+        )
+    return code
+
+
+class _VerifyWatch:
+    """The rounds so far, and what is known from them."""
+
+    def __init__(self, given: argparse.Namespace) -> None:
+        if len(given.things) > 1 or given.deep or given.since not in (None, LAST):
+            raise Usage("--watch verifies a whole ledger", advice="aver verify --watch, or aver verify LEDGER --watch")
+        is_ledger, self._url = resolve_ledger(given.things[0] if given.things else None, given)
+        if not is_ledger:
+            raise Usage(f"--watch verifies a whole ledger, which {given.things[0]} is not")
+        self.given = given
+        self.metrics = Metrics()
+        self.answers: list[TargetVerdict] = []
+        self.rounds = self.bad_rounds = 0
+        self._keys = read_key_options(given)
+        self._known: dict[str, VerifiedChains] | Literal["last"] | None = given.since
+        self._whole_at = time.monotonic()
+
+    def verify_once(self) -> int:
+        """Verify once. Returns the exit code that this round alone would end with."""
+        started = time.monotonic()
+        self.rounds += 1
+        if isinstance(self._known, dict) and started - self._whole_at >= self.given.whole_every:
+            self._known = {tenant: verified.distrust([None]) for tenant, verified in self._known.items()}
+            self._whole_at = started
+        try:
+            examined = examine_tenants(self._url, self.given, self._keys, self._known)
+        except AverError as error:
+            self.bad_rounds += 1
+            self.metrics.observe_error(error.exit_code)
+            raise
+        self._known = {tenant: one.verified for tenant, one in examined.items()}
+        several = len(examined) > 1
+        self.answers = [TargetVerdict(one.verdict, tenant if several else None) for tenant, one in examined.items()]
+        verdicts = [answer.verdict for answer in self.answers]
+        code = exit_code([verdict.status for verdict in verdicts], strict=self.given.strict)
+        self.bad_rounds += code != 0
+        self.metrics.observe(verdicts, time.monotonic() - started, code)
+        return code
+
+
+def _run_round(watching: _VerifyWatch, screen: Screen) -> int:
+    """Verify once, and tell of it. What cannot be verified or told is an error, or with `--keep-going` a line."""
+    given = watching.given
+    started = time.monotonic()
+    try:
+        try:
+            code = watching.verify_once()
+        finally:
+            if given.metrics is not None:
+                write_metrics(Path(given.metrics), watching.metrics)
+    except AverError as error:
+        if not given.keep_going:
+            raise
+        StderrScreen().tell(error.message, error.advice)
+        return error.exit_code
+    if not given.json:
+        _print_round(watching.answers, time.monotonic() - started, screen)
+        if code:
+            for answer in watching.answers:
+                if exit_code([answer.verdict.status], strict=given.strict):
+                    print_verdict(screen, answer.verdict, about=answer.about)
+        sys.stdout.flush()
+    return code
+
+
+def _print_round(answers: list[TargetVerdict], seconds: float, screen: Screen) -> None:
+    from aver.verdict import merge_verdicts
+
+    verdicts = {answer.about: answer.verdict for answer in answers}
+    whole = merge_verdicts(answers[0].verdict.subject, verdicts)
+    tenants = f", {len(answers)} tenants" if len(answers) > 1 else ""
+    clock = StyledText(f"{time.strftime('%Y-%m-%d %H:%M:%S', time.gmtime())} ", "dim")
+    screen.line(
+        clock, *status_parts(screen, whole), f": {whole.subject}{tenants}, {extent_text(whole)}, {seconds:.2f} s"
+    )
+
+
+def _last_round_to_dict(answers: list[TargetVerdict]) -> dict[str, object]:
+    return verdicts_to_dict(answers) if answers else {}

@@ -1,0 +1,109 @@
+"""A verdict in words: the status, each check, the first bad place and what to do, and what was not checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from aver.cli.terminal import LinePart, Screen, StyledText, plural
+
+if TYPE_CHECKING:
+    from aver.verdict import Finding, Verdict
+
+__all__ = ["STATUS_STYLES", "exit_code", "extent_text", "print_verdict", "status_parts"]
+
+MORE_FINDINGS_MAX = 5
+"""Further findings listed after the first; `--json` has the rest."""
+
+STATUS_STYLES = {"verified": "good", "qualified": "warn", "failed": "bad", "empty": "warn"}
+
+
+def exit_code(statuses: Iterable[str], *, strict: bool) -> int:
+    accepted = {"verified"} if strict else {"verified", "qualified"}
+    return 0 if accepted.issuperset(statuses) else 1
+
+
+def status_parts(screen: Screen, verdict: Verdict) -> list[LinePart]:
+    return [screen.mark(verdict.status), " ", StyledText(verdict.status, STATUS_STYLES[verdict.status])]
+
+
+def extent_text(verdict: Verdict) -> str:
+    """How much was verified, now and earlier."""
+    chains = f" in {plural(verdict.chains, 'chain')}" if verdict.chains > 1 else ""
+    if not verdict.earlier:
+        return f"{plural(verdict.records, 'record')}{chains}"
+    return f"{plural(verdict.records, 'new record')}{chains}, {verdict.earlier:,} verified earlier"
+
+
+def print_verdict(screen: Screen, verdict: Verdict, *, about: str = "") -> None:
+    screen.line(*status_parts(screen, verdict), f": {verdict.subject}{about}, {extent_text(verdict)}")
+    _print_checks(screen, verdict)
+    if verdict.first_bad is not None:
+        _print_first_bad(screen, verdict.first_bad)
+        _print_other_failures(screen, verdict)
+    elif verdict.status == "qualified":
+        _print_qualifications(screen, verdict)
+
+
+def _print_checks(screen: Screen, verdict: Verdict) -> None:
+    told = [check for check in verdict.checks if check.status != "not_checked" or check.matters]
+    width = max((len(check.name) for check in told), default=0)
+    for check in told:
+        unchecked = check.status == "not_checked"
+        words = f"not checked: {check.reason}" if unchecked else check.reason
+        mark = screen.mark("warning" if unchecked else check.status)
+        screen.print_hanging("  ", mark, f" {check.name:<{width}}  ", text=words)
+    aside: dict[str, list[str]] = {}
+    for check in verdict.checks:
+        if check not in told:
+            aside.setdefault(check.reason, []).append(check.name)
+    for reason, names in aside.items():
+        words = f"not checked: {', '.join(names)} ({reason})"
+        screen.print_hanging("  ", screen.mark("not_checked"), " ", text=words, style="dim")
+
+
+def _print_first_bad(screen: Screen, finding: Finding) -> None:
+    screen.line()
+    screen.line(StyledText("first bad place: ", "strong"), str(finding.place))
+    screen.print_hanging("  ", StyledText(finding.code, "bad"), ": ", text=finding.words)
+    for words in _proof_lines(finding.proof):
+        screen.line("  ", words)
+    _print_meaning(screen, finding.code)
+
+
+def _print_other_failures(screen: Screen, verdict: Verdict) -> None:
+    more = [finding for finding in verdict.findings if finding.status == "failed"][1:]
+    for finding in more[:MORE_FINDINGS_MAX]:
+        screen.print_hanging("also ", StyledText(finding.code, "bad"), " ", text=f"at {finding.place}: {finding.words}")
+    if len(more) > MORE_FINDINGS_MAX:
+        screen.line(f"and {len(more) - MORE_FINDINGS_MAX:,} more findings; --json lists them")
+
+
+def _print_qualifications(screen: Screen, verdict: Verdict) -> None:
+    """Why it is not simply verified, once per code."""
+    shown: set[str] = set()
+    for finding in verdict.findings:
+        if finding.code in shown:
+            continue
+        shown.add(finding.code)
+        screen.line()
+        screen.print_hanging(StyledText(finding.code, "warn"), " ", text=f"at {finding.place}: {finding.words}")
+        _print_meaning(screen, finding.code)
+
+
+def _print_meaning(screen: Screen, code: str) -> None:
+    from aver.verdict import explain_code
+
+    words = explain_code(code)
+    if words != code:
+        screen.print_wrapped(words, indent="  ")
+
+
+def _proof_lines(proof: Any) -> list[str]:
+    """Both heads of a rollback or a cut, where that is the proof."""
+    if not isinstance(proof, dict) or not {"remembered", "actual"} <= proof.keys():
+        return []
+    return [
+        f"{name + ':':<12}{proof[key]['count']} records, head {proof[key]['hash']}"
+        for name, key in (("remembered", "remembered"), ("here", "actual"))
+    ]

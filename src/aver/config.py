@@ -1,0 +1,228 @@
+"""Where Aver keeps its things, and which settings are in force.
+
+`AVER_HOME` (default `~/.aver`, mode 0700) holds:
+
+    config.toml        settings, all optional
+    keys/              private keys (0600), the store's lock
+    keyring.json       our public keys, by identity and epoch
+    known_keys.json    other people's public keys, by fingerprint; known_keys_pq.json their post-quantum halves
+    ledger.db          the ledger, with ledger.db.lock beside it
+    seen.json          the newest heads this machine has seen
+    verified/          how far this machine has verified each ledger's chains
+
+Flags beat the environment, the environment beats `config.toml`, and that beats the defaults. Nothing
+here creates a directory except `ensure_home`, so that looking never leaves traces.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from aver.errors import BadInput, Unavailable
+from aver.fast_dataclass import dataclass
+
+__all__ = [
+    "CONFIG_MAX",
+    "Config",
+    "ensure_home",
+    "home_dir",
+    "load_config",
+    "make_directory",
+    "read_toml",
+    "replace_file",
+    "open_replacement",
+    "sync_directory",
+    "temporary_prefix",
+    "hide_password",
+]
+
+CONFIG_MAX = 256 * 1024
+"""A settings file larger than this is not one."""
+
+LEDGER_ENV = "AVER_LEDGER"
+HOME_ENV = "AVER_HOME"
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The settings in force. `source` tells, per setting, where its value came from."""
+
+    home: Path
+    ledger: str
+    tenant: str
+    post_quantum: bool
+    lock_timeout: float
+    approvals: Mapping[str, Any]
+    """Who may approve, as written; `aver.gate.approvals.rules` reads it."""
+    gate: Mapping[str, Any]
+    """What the gate decides by, as written; `aver.gate.settings` reads it."""
+    hooks: Mapping[str, Any]
+    """What hooks do where Aver fails, as written; `aver.hooks.run` reads it."""
+    source: Mapping[str, str]
+
+
+def home_dir() -> Path:
+    """The home directory, whether or not it exists."""
+    given = os.environ.get(HOME_ENV)
+    try:
+        return Path(given).expanduser().absolute() if given else Path.home() / ".aver"
+    except (OSError, RuntimeError) as error:  # Nobody has that name, or the directory that we are in is gone.
+        raise BadInput(
+            f"{HOME_ENV} leads nowhere: {error}", advice="set it to a directory, by its full path"
+        ) from error
+
+
+def ensure_home(home: Path | None = None) -> Path:
+    """The home directory, made with mode 0700 if it was not there."""
+    home = home or home_dir()
+    try:
+        make_directory(home)
+    except OSError as error:
+        raise Unavailable(
+            f"cannot create {home}: {error.strerror}", advice=f"set {HOME_ENV} to a directory you may write"
+        ) from error
+    return home
+
+
+def make_directory(path: Path) -> None:
+    """Make a directory that only we may enter, and those above it that are missing, so that a power cut leaves them."""
+    if path.is_dir():
+        return
+    missing = [one for one in (path, *path.parents) if not one.exists()]
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for one in missing:
+        with suppress(PermissionError):  # What we may not read, we cannot sync.
+            sync_directory(one.parent)
+
+
+def load_config(*, home: Path | None = None, ledger: str | None = None, tenant: str | None = None) -> Config:
+    """Join flags (the arguments), environment, `config.toml` and defaults."""
+    home = home or home_dir()
+    values: dict[str, Any] = {
+        "ledger": f"sqlite:///{home / 'ledger.db'}",
+        "tenant": "default",
+        "post_quantum": False,
+        "lock_timeout": 30.0,
+        "approvals": {},
+        "gate": {},
+        "hooks": {},
+    }
+    source = dict.fromkeys(values, "default")
+    for name, value in _read_settings(home / "config.toml").items():
+        values[name] = value
+        source[name] = "config.toml"
+    if os.environ.get(LEDGER_ENV):
+        values["ledger"], source["ledger"] = os.environ[LEDGER_ENV], LEDGER_ENV
+    for name, given in (("ledger", ledger), ("tenant", tenant)):
+        if given is not None:
+            values[name], source[name] = given, "flag"
+    return Config(home=home, source=source, **values)
+
+
+_USER_AND_PASSWORD = re.compile(r"(://[^\s/:@]*):\S*@")
+_PASSWORD_OPTION = re.compile(r"([?&\s](?:ssl)?password=)[^&\s]*", re.IGNORECASE)
+
+
+def hide_password(text: str) -> str:
+    """A ledger URL, or words in which one stands, fit to be shown."""
+    return _PASSWORD_OPTION.sub(r"\1***", _USER_AND_PASSWORD.sub(r"\1:***@", text))
+
+
+_SETTING_TYPES: Mapping[str, type | tuple[type, ...]] = {
+    "ledger": str,
+    "tenant": str,
+    "post_quantum": bool,
+    "lock_timeout": (int, float),
+    "approvals": dict,
+    "gate": dict,
+    "hooks": dict,
+}
+
+
+def read_toml(path: Path, check: Callable[[os.stat_result], None] | None = None) -> dict[str, Any] | None:
+    """A settings file in TOML, or None if there is none. `check` may refuse the very file that is then read."""
+    try:
+        # Without O_NONBLOCK a pipe put in the file's place would hang us.
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        with os.fdopen(handle, "rb") as file:
+            status = os.fstat(handle)
+            if not stat.S_ISREG(status.st_mode):
+                raise BadInput(f"{path} is not a plain file", advice="move it away")
+            if check is not None:
+                check(status)
+            raw = file.read(CONFIG_MAX + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise BadInput(f"cannot read {path}: {error.strerror}") from error
+    import tomllib  # Here, because most homes have no such file.
+
+    if len(raw) > CONFIG_MAX:
+        raise BadInput(f"{path} is larger than {CONFIG_MAX} bytes", advice="it should hold a few settings")
+    try:
+        return tomllib.loads(raw.decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadInput(f"{path} is not valid TOML: {error}") from error
+
+
+def _read_settings(path: Path) -> dict[str, Any]:
+    table = read_toml(path) or {}
+    for name, value in table.items():
+        expected = _SETTING_TYPES.get(name)
+        if expected is None:
+            raise BadInput(f"{path}: unknown setting {name!r}", advice=f"known are {', '.join(sorted(_SETTING_TYPES))}")
+        if not isinstance(value, expected) or (isinstance(value, bool) and expected is not bool):
+            raise BadInput(f"{path}: {name} has the wrong type: {type(value).__name__}")
+    lock_timeout = table.get("lock_timeout", 1)
+    if not 0 < lock_timeout < 86_400:
+        raise BadInput(f"{path}: lock_timeout must lie between 0 and 86400 seconds")
+    return table
+
+
+def replace_file(path: Path, data: bytes, *, mode: int = 0o600) -> None:
+    """Put `data` at `path` all at once and durably: the old bytes or the new ones, never a mixture."""
+    with open_replacement(path, mode=mode) as file:
+        file.write(data)
+
+
+@contextmanager
+def open_replacement(path: Path, *, mode: int = 0o600) -> Iterator[BinaryIO]:
+    """The same for what is written piece by piece: it takes the place of `path` when the context ends well."""
+    import tempfile  # Here, because it takes long to load and most runs write no file.
+
+    directory = path.parent
+    try:
+        handle, temporary = tempfile.mkstemp(dir=directory, prefix=temporary_prefix(path.name))
+        try:
+            with os.fdopen(handle, "wb") as file:
+                os.fchmod(file.fileno(), mode)
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+        sync_directory(directory)
+    except OSError as error:
+        raise Unavailable(f"cannot write {path}: {error.strerror}") from error
+
+
+def temporary_prefix(name: str) -> str:
+    """How the names of files begin that a killed process may leave beside `name`."""
+    return f".{name[:64]}."
+
+
+def sync_directory(directory: Path) -> None:
+    """Make a rename, creation or removal in `directory` survive a power cut."""
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

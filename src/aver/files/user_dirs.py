@@ -1,0 +1,42 @@
+"""Whose machine it is: where other programs keep their things there.
+
+Paths are worked out from these values and never from the process itself, so that a test, or a person who looks after
+somebody else's machine, can name another home.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from aver.fast_dataclass import dataclass
+
+__all__ = ["UserEnvironment", "current_user_environment", "user_data_dir"]
+
+
+@dataclass(frozen=True, slots=True)
+class UserEnvironment:
+    """Whose settings they are: home directory, environment, and the project, if it is about one."""
+
+    home: Path
+    environment: Mapping[str, str]
+    project: Path | None = None
+    platform: str = sys.platform
+
+
+def current_user_environment() -> UserEnvironment:
+    """This user on this machine."""
+    return UserEnvironment(Path.home(), os.environ)
+
+
+def user_data_dir(around: UserEnvironment, program: str) -> Path:
+    """Where a desktop program such as `Code` or `Cursor` keeps what is the user's: settings, storage, state."""
+    if around.platform == "darwin":
+        base = around.home / "Library" / "Application Support"
+    elif around.platform == "win32":
+        base = Path(around.environment.get("APPDATA") or around.home / "AppData" / "Roaming")
+    else:
+        base = Path(around.environment.get("XDG_CONFIG_HOME") or around.home / ".config")
+    return base / program / "User"

@@ -1,0 +1,205 @@
+"""Opening a request, and finding those that are open.
+
+A request pins who may decide it, with their keys, at the moment it is opened. Whoever waits for it goes by the pins
+it holds in memory: nothing that is written to disk afterwards makes another key count. Opening the same action again
+under the same gate id gives the first request, provided that it pins what would be pinned now; a record that somebody
+else put there in advance is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from aver import clock
+from aver.capsule.aver_block import chain_name, of_kind
+from aver.capsule.model import Authority, Capsule, Context, Outcome, Reasoning, Trigger
+from aver.capsule.sealed import Sealed
+from aver.errors import BadInput, Exists, IntegrityError, NotFound, Refused
+from aver.gate.action import Action
+from aver.gate.approvals.enrolment import ApprovalSetup, load_approval_setup, record_rotations
+from aver.gate.approvals.notify import notify
+from aver.gate.approvals.request import REQUEST_KIND, ApprovalRequest, add_seconds, build_request_content, read_request
+from aver.gate.approvals.roster import Approver
+from aver.gate.approvals.rules import EXPIRES_MAX, ApprovalLevel
+from aver.gate.decision import Decision
+from aver.gate.verified_records import require_valid_records
+from aver.ledger import Ledger
+
+__all__ = [
+    "approvals_chain",
+    "valid_approvers",
+    "find_request",
+    "load_request",
+    "open_request",
+    "recent_requests",
+    "summarise_action",
+]
+
+APPROVALS_DOMAIN = "approvals"
+
+SUMMARY_MAX = 200
+"""Characters of a request's one line."""
+
+PREFIX_MIN = 4
+"""Characters of a request's id that a person must give at least."""
+
+
+def approvals_chain(tenant: str) -> str:
+    return chain_name(APPROVALS_DOMAIN, tenant)
+
+
+def open_request(
+    ledger: Ledger, action: Action, decision: Decision, *, parent: Sealed | None = None, correlation: str | None = None
+) -> ApprovalRequest:
+    """Ask people about an action. `parent` is the record of the gate's decision.
+
+    `Refused` with `NO_APPROVERS` where nobody could approve it: then there is nothing to wait for.
+    """
+    digest = action.digest
+    if decision.digest != digest:
+        raise Refused("DIGEST_MISMATCH", "the decision is about another action than the one to be approved")
+    record_rotations(ledger)
+    now_in_force = load_approval_setup(ledger)
+    levels, approvers = _select_approvers(now_in_force)
+    opened = clock.now()
+    content, blobs = build_request_content(
+        action,
+        decision,
+        expires=add_seconds(opened, now_in_force.rules.expires),
+        levels=levels,
+        approvers=approvers,
+        anchor=now_in_force.roster.anchor,
+    )
+    summary = summarise_action(action.to_dict())
+    draft = Capsule(
+        type="auth",
+        domain=APPROVALS_DOMAIN,
+        parent_id=parent.id if parent else None,
+        trigger=Trigger(
+            type="agent",
+            source=action.caller,
+            timestamp=opened,
+            request=summary,
+            correlation_id=correlation,
+            user_id=action.on_behalf_of or None,
+        ),
+        context=Context(agent_id=action.caller, session_id=action.session or None),
+        reasoning=Reasoning(analysis="\n".join(decision.reasons)),
+        authority=Authority(type="policy", policy_reference=next(iter(content["rules"]), None)),
+        outcome=Outcome(status="pending", result=content, summary=f"asks for approval: {summary}"),
+    )
+    refs = {"decision": parent.id} if parent else None
+    chain = approvals_chain(ledger.tenant)
+    key = f"{REQUEST_KIND}:{decision.gate_id}:{digest}"
+    try:
+        request = read_request(ledger.append(chain, of_kind(draft, REQUEST_KIND, refs), key=key, blobs=blobs))
+    except Exists as exists:
+        return _resume_request(exists.record, digest, decision.gate_id, now_in_force)
+    notify(request, now_in_force.rules.notify, summary)
+    return request
+
+
+def _select_approvers(now_in_force: ApprovalSetup) -> tuple[tuple[ApprovalLevel, ...], dict[str, Approver]]:
+    """The levels with those of their people who are on the roster, and their keys."""
+    levels = _enrolled_levels(now_in_force)
+    if not any(len(level.approvers) >= level.quorum for level in levels):
+        listed = sum(len(level.approvers) for level in levels)
+        few = f"the {listed} who could are too few for any level's quorum" if listed else "nobody is enrolled who could"
+        raise Refused(
+            "NO_APPROVERS",
+            f"a person must approve this, and {few}",
+            advice="enrol an approver: aver keys new person:NAME, then aver approvals enrol person:NAME",
+        )
+    roster = now_in_force.roster.approvers
+    return levels, {name: roster[name] for level in levels for name in level.approvers}
+
+
+def _enrolled_levels(now_in_force: ApprovalSetup) -> tuple[ApprovalLevel, ...]:
+    roster = now_in_force.roster.approvers
+    return tuple(
+        ApprovalLevel(tuple(name for name in level.approvers or roster if name in roster), level.quorum, level.after)
+        for level in now_in_force.rules.levels
+    )
+
+
+def _resume_request(record: Sealed, digest: str, gate_id: str, now_in_force: ApprovalSetup) -> ApprovalRequest:
+    request = read_request(record)
+    levels, approvers = _select_approvers(now_in_force)
+    same = (request.digest, request.gate_id, request.levels) == (digest, gate_id, levels)
+    if not same or request.approvers != approvers or request.expires > add_seconds(request.opened, EXPIRES_MAX):
+        raise Refused(
+            "REQUEST_CHANGED",
+            f"the request {request.id} that is there for this action names other approvers, or is not about it",
+            advice="ask again under a new gate id",
+        )
+    return request
+
+
+def valid_approvers(request: ApprovalRequest, now_in_force: ApprovalSetup) -> Mapping[str, Approver]:
+    """Those pinned in a request who are still on the roster with the very same key.
+
+    Where a system file is in force its levels must be those of the request, too: nobody else sets them.
+    """
+    roster = now_in_force.roster
+    if roster.anchor == "system" and request.levels != _enrolled_levels(now_in_force):
+        return {}
+    return {
+        identity: approver
+        for identity, approver in request.approvers.items()
+        if (now := roster.approvers.get(identity)) is not None and now.key == approver.key
+    }
+
+
+# --- finding
+
+
+def load_request(ledger: Ledger, request_id: str) -> ApprovalRequest:
+    """The request of an id, for showing it and for deciding it. Whoever waits for one uses `open_request`."""
+    record = ledger.get(request_id)
+    if record is None or record.chain != approvals_chain(ledger.tenant):
+        raise NotFound(f"there is no request {request_id} in this ledger", advice="aver approvals list")
+    require_valid_records(ledger, record.chain, record.sequence, [record])
+    return read_request(record)
+
+
+def find_request(ledger: Ledger, beginning: str) -> ApprovalRequest:
+    """The one request whose id begins so."""
+    if re.fullmatch(r"[0-9a-f-]{4,36}", beginning) is None:
+        raise BadInput(
+            f"{ascii(beginning)[:80]} is not the id of a request", advice=f"give {PREFIX_MIN} or more of its characters"
+        )
+    if len(beginning) == 36:
+        return load_request(ledger, beginning)
+    found = {request.id for request in recent_requests(ledger) if request.id.startswith(beginning)}
+    if not found:
+        raise NotFound(f"no request of the last days begins with {beginning}", advice="aver approvals list --all")
+    if len(found) > 1:
+        raise BadInput(f"{len(found)} requests begin with {beginning}", advice="give more of the id")
+    return load_request(ledger, found.pop())
+
+
+def recent_requests(ledger: Ledger) -> Iterator[ApprovalRequest]:
+    """Every request that may still be open, oldest first. What cannot be read is left to `aver verify`."""
+    since = add_seconds(clock.now(), -EXPIRES_MAX)
+    chain = approvals_chain(ledger.tenant)
+    for record in ledger.find(chain=chain, kind=REQUEST_KIND, since=since):
+        try:
+            yield read_request(record)
+        except (BadInput, IntegrityError):
+            continue
+
+
+def summarise_action(action: Mapping[str, object]) -> str:
+    """An action in one line: what it is called, or else what it would do."""
+    tool = str(action.get("tool") or action.get("type"))
+    arguments = action.get("arguments")
+    words = str(action.get("description") or "")
+    if not words and isinstance(arguments, dict):
+        said = (arguments.get(name) for name in ("command", "file_path", "path", "url", "query"))
+        words = next((one for one in said if isinstance(one, str)), "")
+    files = action.get("files")
+    if not words and isinstance(files, list) and files:
+        words = str(files[0]) if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"
+    line = " ".join(f"{tool}: {words}".split()) if words else tool
+    return line if len(line) <= SUMMARY_MAX else f"{line[: SUMMARY_MAX - 1]}…"

@@ -1,0 +1,149 @@
+"""What is probably not meant in a policy that is valid: rules that ask for what does not exist, and gaps.
+
+Nothing here is guessed. A word that no effect, class, place or risk has is one that no action will ever
+have. And whether something passes unasked is found out by asking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, get_args
+
+from aver.fast_dataclass import dataclass
+from aver.gate.effects.guarded_names import GUARDED_CLASSES
+from aver.gate.effects.paths import PathZone
+from aver.gate.effects.routine_commands import ROUTINE_EFFECTS
+from aver.gate.policy.bundle import PolicyBundle
+from aver.gate.policy.query import ask_policy
+from aver.gate.policy.question import PolicyQuestion, Target
+from aver.gate.policy.rules import ParsedRules
+from aver.gate.shell.model import EFFECTS
+
+__all__ = ["LintWarning", "lint_policy", "lint_rule"]
+
+_KNOWN_WORDS: Mapping[tuple[str, str], frozenset[str]] = {
+    ("context", "effects"): frozenset((*EFFECTS, *ROUTINE_EFFECTS)),
+    ("context", "risk"): frozenset(("low", "unsure", "high")),
+    ("resource", "classes"): frozenset(GUARDED_CLASSES),
+    ("resource", "place"): frozenset(get_args(PathZone)),
+}
+"""All that these can ever be, or hold."""
+
+_COMPARISONS = ("==", "!=", "contains", "containsAll", "containsAny", "in")
+_ARITHMETIC = ("+", "-", "*", "neg")
+
+_WORKSPACE_FILE = Target("Path", "/work/shop/app.py", "workspace")
+_HARMLESS_QUESTION = PolicyQuestion(
+    agent="agent", action="tool_call", targets=(_WORKSPACE_FILE,), effects=frozenset({"read"}), risk="low"
+)
+_PROBES: Mapping[str, PolicyQuestion] = {
+    "what could not be understood": replace(_HARMLESS_QUESTION, unclear=True),
+    "a tool of which nothing is known": replace(
+        _HARMLESS_QUESTION, targets=(Target("Tool", "mcp__some__tool", text="some"),), effects=frozenset({"unknown"})
+    ),
+    "a change of Aver's own files": replace(
+        _HARMLESS_QUESTION,
+        targets=(Target("Path", "/home/me/.aver/config.toml", "outside", frozenset({"aver"})),),
+        effects=frozenset({"write", "agent-config"}),
+    ),
+    "sending a secret to another machine": replace(
+        _HARMLESS_QUESTION,
+        targets=(Target("Host", "example.org"),),
+        effects=frozenset({"read", "secret", "network", "egress"}),
+    ),
+}
+"""What should not pass unasked."""
+
+
+@dataclass(frozen=True, slots=True)
+class LintWarning:
+    """Something that is probably not meant. `rule` is empty where it is about all of them."""
+
+    rule: str
+    words: str
+
+
+def lint_policy(found: ParsedRules, bundle: PolicyBundle) -> list[LintWarning]:
+    """All doubts about rules that are valid."""
+    doubts = [doubt for rule_id, policy in found.policies.items() for doubt in lint_rule(rule_id, policy)]
+    everything = [rule_id for rule_id, policy in found.policies.items() if _is_unconditional(policy)]
+    for rule_id in everything:
+        if found.rules[rule_id].effect == "forbid":
+            doubts.append(LintWarning(rule_id, "refuses everything: no other rule can ever decide"))
+        else:
+            doubts.append(LintWarning(rule_id, "permits everything that no forbid names: no other permit is needed"))
+    if not any(_has_attribute(policy, "approved") for policy in found.policies.values()):
+        doubts.append(LintWarning("", "no rule looks at context.approved: nobody is ever asked, the rest is refused"))
+    doubts += [LintWarning("", f"passes without anyone being asked: {what}") for what in _find_unasked_probes(bundle)]
+    return doubts
+
+
+def lint_rule(rule_id: str, policy: Any) -> Iterator[LintWarning]:
+    """Of one rule, in Cedar's JSON: words that nothing ever is, and sums that may fail."""
+    for condition in policy.get("conditions", []):
+        if condition.get("body") == {"Value": condition.get("kind") == "unless"}:
+            yield LintWarning(rule_id, "has a condition that never holds: it decides nothing")
+    for node in _walk_nodes(policy.get("conditions", [])):
+        for name, inner in node.items():
+            if name in _ARITHMETIC:
+                words = "calculates: numbers beyond 63 bits are an error, and then the action is refused"
+                yield LintWarning(rule_id, words)
+            elif name in _COMPARISONS and isinstance(inner, dict):
+                yield from _find_unknown_words(rule_id, inner)
+
+
+def _find_unknown_words(rule_id: str, question: Mapping[str, Any]) -> Iterator[LintWarning]:
+    sides = (question.get("left"), question.get("right"))
+    for asked, other in (sides, sides[::-1]):
+        name = _read_attribute(asked)
+        if name is None or name not in _KNOWN_WORDS:
+            continue
+        for text in sorted(_literal_texts(other) - _KNOWN_WORDS[name]):
+            known = ", ".join(sorted(_KNOWN_WORDS[name]))
+            yield LintWarning(rule_id, f"asks {'.'.join(name)} for {text!r}, which it never is; it is one of {known}")
+
+
+def _read_attribute(node: Any) -> tuple[str, str] | None:
+    """`context.effects` as a pair."""
+    access = node.get(".") if isinstance(node, dict) else None
+    if not isinstance(access, dict) or not isinstance(access.get("left"), dict):
+        return None
+    return str(access["left"].get("Var")), str(access.get("attr"))
+
+
+def _literal_texts(node: Any) -> set[str]:
+    """The texts that a literal is, or lists."""
+    if not isinstance(node, dict):
+        return set()
+    value = node.get("Value")
+    if isinstance(value, str):
+        return {value}
+    items = node.get("Set", value if isinstance(value, list) else [])
+    return {text for item in items for text in (_literal_texts(item) if isinstance(item, dict) else {str(item)})}
+
+
+def _walk_nodes(value: Any) -> Iterator[dict[str, Any]]:
+    waiting = [value]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, dict):
+            yield node
+            waiting += node.values()
+        elif isinstance(node, list):
+            waiting += node
+
+
+def _is_unconditional(policy: Any) -> bool:
+    scopes = (policy.get(name, {}).get("op") for name in ("principal", "action", "resource"))
+    return not policy.get("conditions") and all(scope == "All" for scope in scopes)
+
+
+def _has_attribute(policy: Any, attribute: str) -> bool:
+    return any(node.get("attr") == attribute for node in _walk_nodes(policy))
+
+
+def _find_unasked_probes(bundle: PolicyBundle) -> Iterator[str]:
+    for what, question in _PROBES.items():
+        if ask_policy(bundle, question).outcome == "allow":
+            yield what

@@ -1,0 +1,245 @@
+"""Reading rules: every text is parsed, held to the schema and to the house's own demands, and every problem is told.
+
+The demands: each rule has an `@id` of its own, by which decisions name it, and an `@reason`, which people and agents
+read. No templates, which decide nothing. Nothing that does not fit the schema: Cedar would skip such a rule when it
+fails, even a `forbid`. No things by name (`resource == Aver::Path::"/etc"`): such a rule would never hold.
+
+A problem names its file, its rule and the line on which that begins.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import field
+from typing import Any
+
+from aver.fast_dataclass import dataclass
+from aver.gate.policy.engine import PolicyRule, load_cedar, load_schema
+
+__all__ = ["RuleProblem", "ParsedRules", "read_policy_rules"]
+
+WORDS_MAX = 500
+"""Characters of one of Cedar's own messages that are repeated; some quote the whole rule."""
+
+NESTING_MAX = 50
+OPERATORS_MAX = 500
+"""Brackets inside each other, and operators, of one rule. Cedar's parser goes as deep as it is led, until the process
+dies of it; and rules come with the records of others, too."""
+
+CHARACTERS_MAX = 1024 * 1024
+"""Of all rules together. Checking so many takes Cedar ten seconds; and they come with the records of others, too."""
+
+_matches_id = re.compile(r"[a-z0-9][a-z0-9_.-]{0,79}").fullmatch
+_COMMENT = r"//[^\n\r]*"
+_LEXEME = re.compile(
+    r'"(?:\\.|[^"\\])*"|'
+    + _COMMENT
+    + r"|(?P<end>;)|(?P<open>[(\[{])|(?P<close>[)\]}])|(?P<operator>&&|\|\||[-+*!.<>=]|\b(?:if|in|has|like|is)\b)",
+    re.DOTALL,
+)
+_ID_ANNOTATION = re.compile(r'@id\s*\(\s*"([^"\\]*)"')
+_ABOUT_ONE_ACTION = re.compile(r'^for policy `policy\d+`, | (?:in context )?for Aver::Action::"\w+"')
+_POLICY_NUMBER = re.compile(r"policy(\d+)")
+_NUMBERED_TYPES = frozenset(
+    f"Aver::{kind}" for kind in ("Path", "Host", "Recipient", "Command", "Tool", "Texts", "Numbers")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RuleProblem:
+    """Why a file cannot be used."""
+
+    file: str
+    line: int
+    rule: str
+    """Its id; empty where the rule has none, or the problem is of the file."""
+    words: str
+    """A whole sentence, with the file and the rule in it."""
+
+
+@dataclass(slots=True)
+class ParsedRules:
+    """All that was found in some files."""
+
+    rules: dict[str, PolicyRule] = field(default_factory=dict)
+    policies: dict[str, Any] = field(default_factory=dict)
+    """Each rule in Cedar's own JSON, by id."""
+    problems: list[RuleProblem] = field(default_factory=list)
+    parsed: Any = None
+    """All of them as Cedar asks them, where there are no problems."""
+
+
+@dataclass(frozen=True, slots=True)
+class _RuleText:
+    line: int
+    text: str
+    is_tangled: bool
+    """It is too deep, or too much, for Cedar's parser."""
+
+    @property
+    def id(self) -> str:
+        found = _ID_ANNOTATION.search(self.text)
+        return found[1] if found else ""
+
+
+def read_policy_rules(files: Mapping[str, str]) -> ParsedRules:
+    """The rules in these texts, by file name, and all that is wrong with them."""
+    found = ParsedRules()
+    if sum(map(len, files.values())) > CHARACTERS_MAX:
+        words = f"the rules have more than {CHARACTERS_MAX} characters in all: nobody can read so many"
+        found.problems.append(RuleProblem("", 0, "", words))
+        return found
+    for name, text in files.items():
+        _read_rule_file(name, text, found)
+    if found.problems:
+        return found
+    if not found.rules:
+        found.problems.append(RuleProblem("", 0, "", "a policy without rules would refuse everything: write a permit"))
+        return found
+    found.parsed = _load_policy_set(found.policies)
+    if found.parsed is None:
+        deep = [rule for rule in found.rules.values() if _load_policy_set({rule.id: found.policies[rule.id]}) is None]
+        found.problems += [
+            RuleProblem(one.file, one.line, one.id, _tangled_message(one.file, one.line)) for one in deep
+        ] or [RuleProblem("", 0, "", "the rules are not Cedar when taken together")]
+    return found
+
+
+def _load_policy_set(policies: Mapping[str, Any]) -> Any:
+    """What Cedar has read, taken back by it. None if it does not: then a rule is nested too deeply."""
+    whole = {"staticPolicies": policies, "templates": {}, "templateLinks": []}
+    try:
+        return load_cedar().PolicySet.from_json_str(json.dumps(whole))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _tangled_message(name: str, line: int) -> str:
+    return f"the rule in line {line} of {name} is nested too deeply, or too long: write several rules"
+
+
+def _read_rule_file(name: str, text: str, found: ParsedRules) -> None:
+    """The whole file at once. Where that fails, each rule alone, so that all problems are told."""
+    statements = list(_split_rules(text))
+    if not any(statement.is_tangled for statement in statements):
+        document = _parse_cedar(text)
+        if not isinstance(document, str):
+            _read_document(name, document, text, statements, found)
+            return
+    before = len(found.problems)
+    for statement in statements:
+        part = _tangled_message(name, statement.line) if statement.is_tangled else _parse_cedar(statement.text)
+        if not isinstance(part, str):
+            _read_document(name, part, statement.text, [statement], found)
+            continue
+        words = part if statement.is_tangled else f"{name}, line {statement.line}, is not Cedar: {part}"
+        found.problems.append(RuleProblem(name, statement.line, statement.id, words))
+    if len(found.problems) == before:
+        found.problems.append(RuleProblem(name, 0, "", f"{name} is not Cedar"))
+
+
+def _parse_cedar(text: str) -> dict[str, Any] | str:
+    """Rules in Cedar's own JSON, or why they are none."""
+    try:
+        document: dict[str, Any] = json.loads(load_cedar().policies_to_json_str(text))
+    except (ValueError, RecursionError) as error:
+        return _shorten_error(error)
+    return document
+
+
+def _read_document(
+    name: str, document: Mapping[str, Any], text: str, statements: list[_RuleText], found: ParsedRules
+) -> None:
+    for _ in (*document.get("templates", {}), *document.get("templateLinks", [])):
+        words = f"{name} holds a template, which decides nothing: write rules without slots"
+        found.problems.append(RuleProblem(name, 0, "", words))
+    places = [(statement.line, statement.id) for statement in statements]
+    by_key = {key: _find_position(key, places) for key in document.get("staticPolicies", {})}
+    for key, policy in document.get("staticPolicies", {}).items():
+        _add_rule(name, by_key[key][0], policy, found)
+    found.problems += _find_schema_problems(name, text, by_key)
+
+
+def _find_position(key: str, places: list[tuple[int, str]]) -> tuple[int, str]:
+    """Line and id of a policy that Cedar calls by its number."""
+    number = _POLICY_NUMBER.fullmatch(key)
+    return places[int(number[1])] if number and int(number[1]) < len(places) else (0, "")
+
+
+def _add_rule(name: str, line: int, policy: Any, found: ParsedRules) -> None:
+    notes = policy.get("annotations", {})
+    rule_id, reason = notes.get("id"), notes.get("reason")
+    if not isinstance(rule_id, str) or not _matches_id(rule_id):
+        words = f'a rule of {name} has no @id("…") of lower-case letters, digits, and "-", "_", "."'
+    elif not isinstance(reason, str) or not reason.strip() or not reason.isprintable():
+        words = f'the rule {rule_id!r} of {name} has no @reason("…"): what to tell whom it stops?'
+    elif named := next(_find_named_targets(policy), None):
+        words = (
+            f"the rule {rule_id!r} of {name} names {named}: what an action touches has no such name for Cedar, so the "
+            "rule would never hold; ask for resource.path, resource.name or resource.program"
+        )
+    elif rule_id in found.rules:
+        words = f"the rule {rule_id!r} of {name} is in {found.rules[rule_id].file} too: ids are unique"
+    else:
+        found.rules[rule_id] = PolicyRule(rule_id, policy["effect"], reason, name, line)
+        found.policies[rule_id] = policy
+        return
+    found.problems.append(RuleProblem(name, line, rule_id if isinstance(rule_id, str) else "", words))
+
+
+def _find_named_targets(part: Any) -> Iterator[str]:
+    """Things that an action touches, where a rule in Cedar's JSON names them (`Aver::Path::"a"`): they have numbers."""
+    if isinstance(part, Mapping):
+        if set(part) == {"type", "id"} and part["type"] in _NUMBERED_TYPES:
+            yield f'{part["type"]}::"{part["id"]}"'
+        for value in part.values():
+            yield from _find_named_targets(value)
+    elif isinstance(part, list):
+        for item in part:
+            yield from _find_named_targets(item)
+
+
+def _find_schema_problems(name: str, text: str, places: Mapping[str, tuple[int, str]]) -> Iterator[RuleProblem]:
+    """What does not fit the schema. Cedar tells it again for each type of action; once is enough."""
+    told: set[tuple[str, str]] = set()
+    for error in load_cedar().validate_policies(text, load_schema()).errors:
+        words = _ABOUT_ONE_ACTION.sub("", _shorten_error(error.error))
+        if (error.policy_id, words) in told:
+            continue
+        told.add((error.policy_id, words))
+        line, rule = places.get(error.policy_id, (0, ""))
+        about = f"the rule {rule!r} of {name}" if rule else name
+        yield RuleProblem(name, line, rule, f"{about} does not fit the schema of policies: {words}")
+
+
+def _split_rules(text: str) -> Iterator[_RuleText]:
+    """The text cut behind each `;` that stands neither in a string nor in a comment."""
+    start = depth = deepest = operators = 0
+    for lexeme in _LEXEME.finditer(text):
+        if lexeme["open"]:
+            depth += 1
+            deepest = max(deepest, depth)
+            operators += 1
+        elif lexeme["close"]:
+            depth = max(0, depth - 1)
+        elif lexeme["operator"]:
+            operators += 1
+        elif lexeme["end"]:
+            yield _build_rule_text(text, start, lexeme.end(), deepest, operators)
+            start, depth, deepest, operators = lexeme.end(), 0, 0, 0
+    if re.sub(_COMMENT, "", text[start:]).strip():
+        yield _build_rule_text(text, start, len(text), deepest, operators)
+
+
+def _build_rule_text(text: str, start: int, end: int, depth: int, operators: int) -> _RuleText:
+    """Comments and blank lines before a rule do not belong to it."""
+    before = re.compile(rf"(?:\s|{_COMMENT})*").match(text, start, end)
+    begin = before.end() if before else start
+    is_tangled = depth > NESTING_MAX or operators > OPERATORS_MAX
+    return _RuleText(text.count("\n", 0, begin) + 1, text[begin:end], is_tangled)
+
+
+def _shorten_error(error: object) -> str:
+    return " ".join(str(error)[:WORDS_MAX].split())

@@ -1,0 +1,147 @@
+"""Learning a workspace's level from its git history, in the order in which its outcomes became known.
+
+Each commit that touches source files is scored with what was known at its time. Ninety days later its outcome is known:
+failed, if it was reverted or repaired until then; else survived. That outcome moves the level by the very features that
+were scored. Nothing that lies in the future of a commit can change its score.
+
+`learned_until` marks how far the stored state has learned. Learning again goes on from there, so that no outcome counts
+twice, and what the gate itself has learned meanwhile stays.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from aver.fast_dataclass import dataclass
+from aver.gate.risk.features import Features
+from aver.gate.risk.history.commit_cache import MinedCommit
+from aver.gate.risk.history.fixes import DAY
+from aver.gate.risk.history.labels import find_failures
+from aver.gate.risk.history.repository import open_repository
+from aver.gate.risk.history.walk_history import MiningProgress, mine_history
+from aver.gate.risk.model import (
+    CHANGE,
+    PRIORS,
+    RiskLevel,
+    RiskState,
+    Score,
+    change_offset,
+    score_change,
+    score_with_prior,
+    update_level,
+)
+from aver.gate.risk.state import update_state
+
+__all__ = [
+    "MATURITY",
+    "CommitSample",
+    "ScoredSample",
+    "LearnSummary",
+    "learn_samples",
+    "find_history_end",
+    "learn_history",
+    "score_in_time_order",
+    "build_samples",
+]
+
+MATURITY = 90 * DAY
+"""Seconds after which a commit's outcome is learned from."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommitSample:
+    """A commit that touches source files, and when it was known to have failed, if it was."""
+
+    id: str
+    time: int
+    features: Features
+    failed_at: int | None
+
+    def has_failed_by(self, when: int) -> bool:
+        return self.failed_at is not None and self.failed_at <= when
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredSample:
+    """A sample with its scores as they were at its time: by the fixed prior, and at the moving level."""
+
+    sample: CommitSample
+    fixed: float
+    score: Score
+
+
+@dataclass(frozen=True, slots=True)
+class LearnSummary:
+    """What learning a history did."""
+
+    commits: int
+    """Commits that touch source files."""
+    failed: int
+    learned: int
+    """Outcomes that were new to the state."""
+    state: RiskState
+
+
+def learn_history(
+    path: str | Path, progress: MiningProgress | None = None, *, home: Path | None = None
+) -> LearnSummary:
+    """Learn the history of the repository at `path` into its workspace's state."""
+    repository = open_repository(path)
+    history = mine_history(repository, progress=progress, home=home)
+    samples = build_samples(history)
+    until = find_history_end(history)
+    before = 0
+
+    def learn(state: RiskState) -> RiskState:
+        nonlocal before
+        before = state.level(CHANGE).observations
+        return learn_samples(state, samples, until)
+
+    state = update_state(repository.root, learn, home)
+    failed = sum(sample.failed_at is not None for sample in samples)
+    return LearnSummary(len(samples), failed, state.level(CHANGE).observations - before, state)
+
+
+def find_history_end(history: Iterable[MinedCommit]) -> int:
+    """Up to when a history tells what happened: its newest commit, but not the future."""
+    return min(max((item.commit.time for item in history), default=0), int(time.time()))
+
+
+def build_samples(history: Sequence[MinedCommit]) -> list[CommitSample]:
+    """The commits that touch source files, in the order of their times, with what became of them."""
+    failed = find_failures(history)
+    return [
+        CommitSample(item.commit.id, item.commit.time, item.features, failed.get(item.commit.id))
+        for item in history
+        if item.features.files
+    ]
+
+
+def learn_samples(state: RiskState, samples: Iterable[CommitSample], until: int) -> RiskState:
+    """The state after the outcomes that became known after `learned_until` and up to `until`."""
+    level = state.level(CHANGE)
+    learned = False
+    for sample in samples:
+        known = sample.time + MATURITY
+        if state.learned_until < known <= until:
+            level, learned = _learn_sample(level, sample), True
+    levels = {**state.levels, CHANGE: level} if learned else state.levels
+    return RiskState(levels, max(until, state.learned_until))
+
+
+def score_in_time_order(samples: Iterable[CommitSample]) -> Iterator[ScoredSample]:
+    """Score each sample, in the order of time, by what was known before it; starting from the shipped prior."""
+    level: RiskLevel = PRIORS[CHANGE]
+    waiting: deque[CommitSample] = deque()
+    for sample in samples:
+        while waiting and waiting[0].time + MATURITY <= sample.time:
+            level = _learn_sample(level, waiting.popleft())
+        yield ScoredSample(sample, score_with_prior(sample.features), score_change(sample.features, level))
+        waiting.append(sample)
+
+
+def _learn_sample(level: RiskLevel, sample: CommitSample) -> RiskLevel:
+    return update_level(level, change_offset(sample.features), failed=sample.has_failed_by(sample.time + MATURITY))

@@ -1,0 +1,1 @@
+"""Shell commands: parsed, expanded and judged program by program."""

@@ -1,0 +1,130 @@
+"""Variables set before a command that change what it does: the libraries it loads, the programs it calls.
+
+`FOO=1 make` is ordinary; `LD_PRELOAD=x.so make`, `PAGER='sh -c …' git log` and `GIT_SSH_COMMAND=… git fetch` run code
+that the command does not name. There are too many such variables to list them all, so their family names are listed,
+and what is ordinary among them is let through by value.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from aver.gate.effects.paths import locate_path
+from aver.gate.shell.model import Word
+
+if TYPE_CHECKING:
+    from aver.gate.shell.invocation import Invocation
+
+__all__ = ["is_secret_name", "judge_subscript", "judge_assignment"]
+
+_RISKY_NAMES = r"""
+    (?:LD|DYLD|GIT|NPM_CONFIG|PIP|UV|CARGO|BUNDLE|ANSIBLE|SSH|SUDO|BASH|MALLOC|GCONV|PERL|RUBY|AVER|CLAUDE|CODEX
+      |CURSOR|CLINE|ANTHROPIC|OPENAI|DOCKER|KUBE|HELM|TF_CLI|GCLOUD|CLOUDSDK|RSYNC|TAR|GNUPG|GPG|LUA|PHP|NODE|DENO|BUN
+      |YARN|PNPM|POETRY|CONDA|MAMBA|VIRTUALENV|GRADLE|MAVEN|JAVA|_JAVA|JDK|DOTNET|CORECLR|COR|R|JULIA|ERL|ELIXIR|OCAML
+      |GHC|MAKE|CMAKE|CTEST|CGO|RUSTC|RUST|CC|CXX|LESS|MAN|AWK|RIPGREP|FZF|GREP|BAT|PYTEST|OPENSSL|GEM|COVERAGE|TS_NODE
+      |JUST|TASK|ESLINT|PRETTIER|BABEL|JEST|VITEST|MOCHA|KARMA|COREPACK|TOX|NOX|MYPY|PYLINT|FLAKE8|MESON|NINJA|BAZEL|NX)_.*
+    |GO[A-Z]+|RUST.*|MYPYPATH|PYLINT.*|.*FLAGS|JUSTFILE|TASKFILE|RAKEOPT|SSLKEYLOGFILE|FLASK_.*|RAILS_ENV|RACK_ENV
+    |LD|PATH|IFS|ENV|PS[0-4]|SHELL|SHELLOPTS|BASHOPTS|PROMPT_COMMAND|CDPATH|GLOBIGNORE|FPATH|ZDOTDIR|HOME|PWD|OLDPWD|HISTFILE
+    |EDITOR|VISUAL|FCEDIT|PAGER|MANPAGER|BROWSER|LESS|LESSOPEN|LESSCLOSE|LESSKEY|LESSEDIT|MORE|MANOPT|MANPATH
+    |PYTHON.*|PERL5?.*|RUBY(?:OPT|LIB|SHELL)|NODE_OPTIONS|CLASSPATH|MAKE|MAKEFLAGS|MAKEFILES|MFLAGS|GNUMAKEFLAGS|BASH_ENV
+    |CC|CXX|CPP|AR|AS|LINK|GOFLAGS|GOPROXY|GOPATH|GOROOT|GOENV|GOPRIVATE|GONOSUMDB|GONOSUMCHECK|GOSUMDB|TERMINFO.*|TERMCAP
+    |NLSPATH|HOSTALIASES|RES_OPTIONS|LOCPATH|LOCALDOMAIN|GCONV_PATH|TMPDIR|TEMP|TMP|XDG_.*|DISPLAY|WINDOWID|MAIL|MAILPATH
+    |GREP_OPTIONS|GZIP|BZIP2?|XZ_OPT|XZ_DEFAULTS|ZSTD_CLEVEL|UNZIP.*|ZIPOPT|ZIPINFO|CURL_HOME|WGETRC|NETRC|INPUTRC|PSQLRC
+    |.*_(?:PRELOAD|WRAPPER|RUNNER|COMMAND|CMD|PAGER|EDITOR|BROWSER|ASKPASS|PROXY|RSH|SHELL|HOOKS?|STARTUP|INIT|PLUGINS?
+      |OPTIONS|OPTS|OPT|FLAGS|LIBRARY_PATH|CONFIG|CONFIG_FILE|RC|BASE_URL|REGISTRY|INDEX_URL|ENDPOINT(?:_URL)?|EXEC)
+    |(?:HTTPS?|ALL|FTP|NO|SOCKS)_PROXY|.*CA_BUNDLE|SSL_CERT_.*|.*REJECT_UNAUTHORIZED.*|.*_VERIFY
+    """
+_HARMLESS_NAMES = r"""
+    GIT_(?:TERMINAL_PROMPT|(?:AUTHOR|COMMITTER)_(?:NAME|EMAIL|DATE)|OPTIONAL_LOCKS|TRACE\w*|LITERAL_PATHSPECS|MERGE_AUTOEDIT)
+    |PYTHON(?:UNBUFFERED|DONTWRITEBYTECODE|UTF8|HASHSEED|IOENCODING|FAULTHANDLER|TRACEMALLOC|ASYNCIODEBUG|DEVMODE|OPTIMIZE
+      |NOUSERSITE|SAFEPATH|PROFILEIMPORTTIME)
+    |PYTEST_(?:DISABLE_PLUGIN_AUTOLOAD|TIMEOUT|DEBUG|XDIST_AUTO_NUM_WORKERS)
+    |NODE_(?:ENV|NO_WARNINGS|DEBUG)|RUST_(?:LOG|BACKTRACE|TEST_THREADS)|CARGO_(?:TERM_\w+|INCREMENTAL|NET_OFFLINE|BUILD_JOBS)
+    |GO(?:OS|ARCH|ARM|AMD64|MAXPROCS|MEMLIMIT|GC|DEBUG|TRACEBACK|111MODULE)|CGO_ENABLED|MYPY_FORCE_COLOR|TOX_SKIP_ENV
+    |JEST_WORKER_ID|VITEST_POOL_ID|ESLINT_USE_FLAT_CONFIG|COVERAGE_CORE|DOCKER_BUILDKIT|MAKE_TERMOUT
+    |PIP_(?:DISABLE_PIP_VERSION_CHECK|NO_INPUT|NO_COLOR|PROGRESS_BAR|QUIET)|UV_(?:NO_PROGRESS|OFFLINE|NO_SYNC|FROZEN)
+    |NPM_CONFIG_(?:LOGLEVEL|FUND|AUDIT|PROGRESS|UPDATE_NOTIFIER|YES)|LESSCHARSET|MAN_KEEP_FORMATTING
+    |DISPLAY|NO_PROXY|XDG_SESSION_TYPE|RUBY_VERSION|JAVA_VERSION|(?:OPENAI|ANTHROPIC)_(?:API_KEY|MODEL)
+    """
+_HARMLESS_PROGRAMS = frozenset(("", "cat", "true", ":", "false", "/bin/true", "/bin/cat", "never", "0", "1"))
+"""Values of EDITOR and PAGER that show or do nothing."""
+_HARMLESS_NODE_OPTIONS = (
+    r"(?:\s*--(?:max-old-space-size=[0-9]+|no-warnings|trace-warnings|experimental-vm-modules|enable-source-maps"
+    r"|openssl-legacy-provider|unhandled-rejections=\w+|experimental-specifier-resolution=\w+))*\s*"
+)
+_HARMLESS_LESS = r"[-\sacefFgGiIJmMnNqQrRsSuUwWXx0-9]*"
+"""Options of less that neither run nor write anything: not `+!` and not `-o`."""
+_COMPILER_NAMES = r"(?:gcc|g\+\+|cc|c\+\+|clang|clang\+\+|ar|ld|lld|as)(?:-[0-9.]+)?"
+_SEARCH_PATHS = frozenset(("PYTHONPATH", "NODE_PATH", "GOPATH", "RUBYLIB", "PERL5LIB", "CLASSPATH"))
+_AGENT_NAMES = r"(?:AVER|CLAUDE|CODEX|CURSOR|CLINE)_.*"
+_DESTINATION_NAMES = r".*(?:PROXY|BASE_URL|ENDPOINT(?:_URL)?|REGISTRY|INDEX_URL)"
+
+
+@lru_cache(maxsize=8)
+def _compile_pattern(pattern: str) -> re.Pattern[str]:
+    """Compiled when the first variable is set: most commands set none, and the patterns are large."""
+    return re.compile(pattern, re.VERBOSE | re.IGNORECASE)
+
+
+def _matches(pattern: str, name: str) -> bool:
+    return _compile_pattern(pattern).fullmatch(name) is not None
+
+
+def judge_assignment(call: Invocation, name: str, value: Word) -> None:
+    """Judge an assignment. Whether programs will see it is not asked: `set -a` and what was exported before decide."""
+    if not _matches(_RISKY_NAMES, name) or _matches(_HARMLESS_NAMES, name):
+        return
+    if _is_harmless_value(call, name, value):
+        return
+    cited = (f"{name}={value.shown}" if not value.text.startswith(name) else value.shown,)
+    if _matches(_AGENT_NAMES, name):
+        call.report.effect("agent-config", cited)
+    elif _matches(_DESTINATION_NAMES, name):
+        call.report.effect("egress", cited)
+    else:
+        call.report.effect("execute", cited)
+    call.report.unclear("environment", f"{name} changes what programs do", cited)
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a variable's name says that its value should not be seen."""
+    from aver.capsule.masking.named_values import (
+        is_sensitive_name,  # With its patterns: only commands with variables pay for it.
+    )
+
+    return is_sensitive_name(name)
+
+
+def judge_subscript(call: Invocation, word: Word) -> None:
+    """A text such as `a[$(rm x)]`: where the shell takes it for a number or for a name, it runs what is in it."""
+    inside = [value.partition("[")[2] for value in word.values]
+    if any(mark in text for text in inside for mark in ("$(", "`", "${")):
+        call.unclear("dynamic-code", "the shell may run what stands in the brackets", word)
+
+
+def _is_harmless_value(call: Invocation, name: str, value: Word) -> bool:
+    text = value.value
+    if text is None:
+        return False
+    if name.upper().endswith(("PAGER", "EDITOR", "VISUAL", "BROWSER", "ASKPASS")):
+        return text in _HARMLESS_PROGRAMS
+    if name in ("CC", "CXX", "CPP", "AR", "LD", "AS"):
+        return _matches(_COMPILER_NAMES, text)
+    if name == "SHELL":
+        return text in ("/bin/sh", "/bin/bash", "/bin/zsh", "/usr/bin/bash", "bash", "sh")
+    if name in ("LESS", "MORE"):
+        return _matches(_HARMLESS_LESS, text)
+    if name == "NODE_OPTIONS":
+        return _matches(_HARMLESS_NODE_OPTIONS, text)
+    if name in _SEARCH_PATHS:
+        return _are_all_in(call, text, "workspace")
+    if name in ("TMPDIR", "TMP", "TEMP"):
+        return _are_all_in(call, text, "workspace", "temporary")
+    return False
+
+
+def _are_all_in(call: Invocation, directories: str, *where: str) -> bool:
+    found = [locate_path(path, cwd, call.ground) for path in directories.split(":") if path for cwd in call.state.cwds]
+    return all(place.where in where for place in found)

@@ -1,0 +1,334 @@
+"""From words as they were written to words as a program gets them, as far as that can be told without running anything.
+
+Braces multiply words. A variable stands for a value only where the script itself set it, once, to something known; the
+home and the current directory are known; every other expansion is unknown. What is unknown is never guessed: such a
+word has no values, only what it surely begins with.
+
+Which variables of a script can be relied on: those that it sets in one place only, to something plain.
+
+Whatever else could set a variable makes all of them unreliable: `read`, `eval`, arithmetic, `${x:=…}`. That is looked
+for in the script as it was read, so that quoting such a word hides nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise, product
+from posixpath import commonprefix
+
+from aver.gate.effects.paths import has_glob
+from aver.gate.shell.model import CHOICES_MAX, Word
+from aver.gate.shell.parser.syntax import (
+    AndOr,
+    Branches,
+    CommandNode,
+    FunctionDefinition,
+    Group,
+    Loop,
+    Pipeline,
+    RawWord,
+    Redirect,
+    Script,
+    SimpleCommand,
+    TestCommand,
+    WordPart,
+)
+from aver.gate.shell.state import ShellState
+
+__all__ = [
+    "expand_braces",
+    "expand_to_text",
+    "expand_word",
+    "find_reliable_variables",
+    "list_word_scripts",
+    "list_word_variables",
+]
+
+
+_FIRST_MARKER = 0xE000
+"""Private characters stand for the parts of a word that braces do not look into."""
+_SEQUENCE = re.compile(r"(-?[0-9]{1,6}|[a-zA-Z])\.\.(-?[0-9]{1,6}|[a-zA-Z])(?:\.\.(-?[0-9]{1,6}))?")
+_SPLIT_OR_GLOB = re.compile(r"[\s*?\[]")
+PROCESS_PIPE_PATH = "/dev/fd/63"
+"""What `<(…)` becomes: the name of an open pipe."""
+
+
+def expand_word(raw: RawWord, state: ShellState, home: str) -> list[Word]:
+    """The words that a word becomes: one, unless there are braces in it."""
+    parts = raw.parts
+    if len(parts) == 1 and parts[0].kind == "text":
+        text = parts[0].text
+        return [Word(raw.source, (text,), text)]
+    has_braces = any(part.kind == "bare" and "{" in part.text for part in parts)
+    rows = _expand_part_braces(parts) if has_braces else [parts]
+    if rows is None:
+        return [Word(raw.source)]
+    words = [_join_parts(raw.source, row, state, home) for row in rows]
+    if any(part.quoted for part in parts):
+        return words
+    # What becomes empty without having been quoted is no word at all.
+    return [word for word in words if word.values != ("",)]
+
+
+def expand_to_text(raw: RawWord, state: ShellState, home: str) -> str | None:
+    """The one text that a word is, or None where that is not known: for here-documents and here-strings."""
+    return _join_parts(raw.source, raw.parts, state, home).value
+
+
+def list_word_scripts(raw: RawWord) -> Iterator[tuple[Script, bool]]:
+    """The scripts that run while a word is worked out, and whether each is a process substitution."""
+    for part in raw.parts:
+        if part.script is not None:
+            yield part.script, part.kind == "process"
+        for script in part.scripts:
+            yield script, False
+
+
+def list_word_variables(raw: RawWord) -> Iterator[str]:
+    return (part.text for part in raw.parts if part.kind in ("variable", "unknown") and part.text)
+
+
+def _join_parts(source: str, parts: tuple[WordPart, ...], state: ShellState, home: str) -> Word:
+    values: list[str] = [""]
+    is_pattern = from_input = False
+    for part in parts:
+        if part.kind in ("text", "bare"):
+            addition: tuple[str, ...] = (part.text,)
+            is_pattern |= part.kind == "bare" and has_glob(part.text)
+        else:
+            known = _expansion_value(part, state, home)
+            is_pattern |= known.is_pattern
+            from_input |= known.from_input
+            addition = known.values
+        if not addition or len(values) * len(addition) > CHOICES_MAX:
+            return Word(source, prefix=commonprefix(values), is_pattern=is_pattern)
+        values = [before + after for before, after in product(values, addition)] if addition != ("",) else values
+    return Word(source, tuple(values), commonprefix(values), is_pattern, from_input)
+
+
+_UNKNOWN = Word("")
+_PIPE = Word("", (PROCESS_PIPE_PATH,), PROCESS_PIPE_PATH, from_input=True)
+
+
+def _expansion_value(part: WordPart, state: ShellState, home: str) -> Word:
+    """What comes in the place of an expansion."""
+    if part.kind == "process":
+        return _PIPE
+    if part.kind == "command":
+        return _current_directory(state) if _is_pwd_script(part.script) else _UNKNOWN
+    if part.kind != "variable":
+        return _UNKNOWN
+    known = state.variables.get(part.text)
+    if known is None:
+        if part.text == "HOME":
+            return Word("", (home or "~",))
+        return _current_directory(state) if part.text == "PWD" else _UNKNOWN
+    if not part.quoted and not known.is_pattern and any(_SPLIT_OR_GLOB.search(value) for value in known.values):
+        return _UNKNOWN
+    return known
+
+
+def _current_directory(state: ShellState) -> Word:
+    return Word("", tuple(cwd for cwd in state.cwds if cwd is not None)) if None not in state.cwds else _UNKNOWN
+
+
+def _is_pwd_script(script: Script | None) -> bool:
+    if script is None or len(script.items) != 1 or not isinstance(script.items[0], SimpleCommand):
+        return False
+    command = script.items[0]
+    return not (command.assignments or command.redirects) and [word.source for word in command.words] == ["pwd"]
+
+
+# --- braces
+
+
+def _expand_part_braces(parts: tuple[WordPart, ...]) -> list[tuple[WordPart, ...]] | None:
+    """The rows of parts that a row with braces becomes; None where they are too many."""
+    if len(parts) > CHOICES_MAX or sum(part.text.count("{") for part in parts) > CHOICES_MAX:
+        return None
+    marked = "".join(
+        part.text if _is_unquoted_literal(part) else chr(_FIRST_MARKER + index) for index, part in enumerate(parts)
+    )
+    if sum("\ue000" <= char <= "\uf8ff" for char in marked) != sum(not _is_unquoted_literal(part) for part in parts):
+        return None
+    expanded = expand_braces(marked) if "$" not in marked else None  # `{a,b$}c` is `ac b$c`
+    if expanded is None or any(_extends_variable_name(text, parts) for text in expanded):
+        return None
+    return [_restore_parts(text, parts) for text in expanded]
+
+
+def _extends_variable_name(text: str, parts: tuple[WordPart, ...]) -> bool:
+    """Whether braces put a letter behind a variable's name: `$x{a,b}` is `$xa $xb`."""
+    return any(
+        "\ue000" <= before <= "\uf8ff"
+        and parts[ord(before) - _FIRST_MARKER].kind == "variable"
+        and re.match(r"[\w\[]", after)
+        for before, after in pairwise(text)
+    )
+
+
+def _is_unquoted_literal(part: WordPart) -> bool:
+    return part.kind in ("bare", "text") and not part.quoted
+
+
+def expand_braces(text: str) -> list[str] | None:
+    """Every text that the braces in a text stand for, from left to right. Braces that choose nothing are letters."""
+    found, waiting = list[str](), [text]
+    steps = 0
+    while waiting:
+        steps += 1
+        current = waiting.pop()
+        group = _find_first_group(current)
+        if group is None:
+            found.append(current)
+        else:
+            start, end, choices = group
+            if choices is None:
+                return None
+            waiting += [current[:start] + choice + current[end:] for choice in reversed(choices)]
+        if len(found) + len(waiting) > CHOICES_MAX or steps > 4 * CHOICES_MAX:
+            return None
+    return found
+
+
+def _find_first_group(text: str) -> tuple[int, int, list[str] | None] | None:
+    """The first braces that choose: where they are, and between what (None: bash may see it otherwise).
+
+    A closing brace counts only after a choice.
+    """
+    for start, char in enumerate(text):
+        if char != "{":
+            continue
+        level, commas, choosing = 0, [start], False
+        for at in range(start + 1, len(text)):
+            if text[at] == "}" and level == 0 and choosing:
+                choices = _list_choices(text, commas, at)
+                if choices != []:
+                    return start, at + 1, choices
+                break
+            if text[at] == "," and level == 0:
+                commas.append(at)
+                choosing = True
+            elif level == 0 and text.startswith("..", at) and not text.startswith("}", at + 2):
+                choosing = True
+            elif text[at] == "{":
+                level += 1
+            elif text[at] == "}" and level:
+                level -= 1
+    return None
+
+
+def _list_choices(text: str, commas: list[int], end: int) -> list[str] | None:
+    inside = text[commas[0] + 1 : end]
+    if len(commas) > 1:
+        if "{}" in text or inside.startswith("}"):
+            return None
+        return [text[a + 1 : b] for a, b in zip(commas, [*commas[1:], end], strict=True)]
+    if re.search("[{},]", inside):
+        return None
+    sequence = _SEQUENCE.fullmatch(inside)
+    if sequence is None or sequence[1].isalpha() != sequence[2].isalpha():
+        return []
+    is_letters = sequence[1].isalpha()
+    first, last = (ord(sequence[i]) if is_letters else int(sequence[i]) for i in (1, 2))
+    step = abs(int(sequence[3] or 1)) or 1
+    numbers = range(first, last + 1, step) if first <= last else range(first, last - 1, -step)
+    if is_letters:
+        return [chr(number) for number in numbers]
+    width = max(len(sequence[1]), len(sequence[2])) if any(sequence[i].lstrip("-")[:1] == "0" for i in (1, 2)) else 0
+    return [str(number).zfill(width) for number in numbers[: CHOICES_MAX + 1]]
+
+
+def _restore_parts(text: str, parts: tuple[WordPart, ...]) -> tuple[WordPart, ...]:
+    row: list[WordPart] = []
+    for piece in re.split("([\ue000-\uf8ff])", text):
+        if len(piece) == 1 and "\ue000" <= piece <= "\uf8ff":
+            row.append(parts[ord(piece) - _FIRST_MARKER])
+        elif piece:
+            row.append(WordPart("bare", piece))
+    return tuple(row) or (WordPart("text", ""),)
+
+
+_SETTING_COMMANDS = frozenset(
+    (
+        *("read", "mapfile", "readarray", "getopts", "let", "unset", "eval", "source", ".", "trap", "wait", "declare"),
+        *("typeset", "local", "readonly", "export", "coproc", "vared", "zparseopts", "setopt"),
+    )
+)
+_EXPORTED_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?==)")
+_ASSIGNING_EXPANSION = re.compile(r"\(\(|\$\{[^}]*=|\$\[")
+"""Arithmetic, and expansions that assign. These are marks, which cannot be quoted."""
+
+
+def find_reliable_variables(script: Script, text: str) -> frozenset[str]:
+    """The variables that can be relied on in a script whose text this is."""
+    if _ASSIGNING_EXPANSION.search(text):
+        return frozenset()
+    counts: Counter[str] = Counter()
+    for node in _iterate_nodes(script):
+        if isinstance(node, Loop) and node.variable:
+            counts[node.variable] += 1
+        elif isinstance(node, SimpleCommand):
+            words = [_literal_text(word) for word in node.words]
+            if words[:1] == ["export"]:
+                counts.update(_EXPORTED_NAME.findall("\n".join(words)))
+            elif not _SETTING_COMMANDS.isdisjoint(words) or (
+                "printf" in words and any(word[:2] == "-v" for word in words)
+            ):
+                return frozenset()
+            counts.update(assignment.name for assignment in node.assignments)
+            counts.update(assignment.name for assignment in node.assignments if not assignment.is_whole)
+    return frozenset(name for name, count in counts.items() if count == 1)
+
+
+def _literal_text(word: RawWord) -> str:
+    return "".join(part.text for part in word.parts if part.kind in ("text", "bare"))
+
+
+def _iterate_nodes(script: Script) -> Iterator[CommandNode]:
+    """Every command of a script, those in its words too."""
+    waiting: list[CommandNode] = list(script.items)
+    while waiting:
+        node = waiting.pop()
+        yield node
+        for word in _node_words(node):
+            for inner, _ in list_word_scripts(word):
+                waiting += inner.items
+        waiting += _child_nodes(node)
+
+
+def _child_nodes(node: CommandNode) -> list[CommandNode]:
+    match node:
+        case Pipeline():
+            return list(node.stages)
+        case AndOr():
+            return [node.first, *(item for _, item in node.rest)]
+        case Group():
+            return list(node.body.items)
+        case Branches():
+            return [item for inner in (*node.conditions, *node.bodies) for item in inner.items]
+        case Loop():
+            return [*(node.condition.items if node.condition else ()), *node.body.items]
+        case FunctionDefinition():
+            return [node.body]
+    return []
+
+
+def _node_words(node: CommandNode) -> Iterator[RawWord]:
+    match node:
+        case SimpleCommand():
+            yield from node.words
+            yield from (assignment.value for assignment in node.assignments)
+        case TestCommand() | Branches():
+            yield from node.words
+        case Loop():
+            yield from node.words or ()
+        case _:
+            pass
+    redirects: tuple[Redirect, ...] = getattr(node, "redirects", ())
+    for redirect in redirects:
+        yield redirect.target
+        if redirect.body is not None:
+            yield redirect.body

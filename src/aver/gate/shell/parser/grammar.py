@@ -1,0 +1,334 @@
+"""Reading a script as bash reads it: lists, pipelines and compound commands.
+
+One pass from left to right, in time linear in the text. Whatever does not fit the grammar is `Unreadable`; nothing is
+skipped to make the rest fit, because what a parser skips is where a command hides.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from aver.gate.shell.parser.simple_commands import SimpleCommandReader
+from aver.gate.shell.parser.syntax import (
+    AndOr,
+    Branches,
+    CommandNode,
+    FunctionDefinition,
+    Group,
+    Loop,
+    Pipeline,
+    RawWord,
+    Script,
+    TestCommand,
+    WordPart,
+)
+from aver.gate.shell.parser.words import UnreadableCommand
+
+__all__ = ["RESERVED_WORDS", "ScriptReader"]
+
+RESERVED_WORDS = frozenset(
+    ("if", "then", "else", "elif", "fi", "do", "done", "case", "esac", "while", "until", "for", "select", "function")
+) | {"time", "coproc", "{", "}", "!", "[["}
+
+_KEYWORD = re.compile(r"(?:[a-z]+|[{}!]|\[\[)(?=[ \t\n;&|()<>]|$)")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?=[ \t\n;]|$)", re.ASCII)
+_TEST_OPERATOR = re.compile(r"&&|\|\||[()<>]|\n")
+_OPENING_WORD = re.compile(r"(?:\(\(|[(;&|])\s*([A-Za-z_][\w.-]*)(?=\s*[);&|<>]|\s+[\w.~/-])")
+_PATTERN_WORD = re.compile(r"(?:[^\s\"'\\$`]|\\\S|\$(?=[\s)|]))+")
+_AT_END = frozenset(("",))
+
+
+class ScriptReader(SimpleCommandReader):
+    """Reads one text. `starts` and `hidden` are for the second parser, which looks at the same text."""
+
+    __slots__ = ()
+
+    def whole(self) -> Script:
+        script = self._read_list(_AT_END)
+        if self.pending:
+            raise UnreadableCommand("syntax", "a here-document has no text")
+        return script
+
+    def read_substitution(self) -> Script:
+        self.level += 1
+        script = self._read_nested_list(frozenset((")",)))
+        self.at += 1
+        if any(pending.level == self.level for pending in self.pending):
+            raise UnreadableCommand("syntax", "a here-document has no text")
+        self.level -= 1
+        return script
+
+    def read_nested_script(self, text: str) -> Script:
+        inner = ScriptReader(text, depth=self.depth)
+        inner.words_read = self.words_read
+        script = inner.whole()
+        self.words_read = inner.words_read
+        return script
+
+    def read_heredoc_text(self, body: str) -> RawWord:
+        inner = ScriptReader(body, depth=self.depth)
+        inner.words_read = self.words_read
+        text = inner.read_expandable_heredoc()
+        self.words_read = inner.words_read
+        return text
+
+    # --- lists
+
+    def _read_list(self, stop: frozenset[str]) -> Script:
+        """Commands up to one of the words or marks in `stop`, which is not passed."""
+        items: list[CommandNode] = []
+        background: set[int] = set()
+        while not self._is_at_stop(stop):
+            items.append(self._read_and_or())
+            self.skip_blanks()
+            char = self.peek()
+            if char == "&":
+                background.add(len(items) - 1)
+                self.at += 1
+            elif char == ";" and not self.text.startswith((";;", ";&"), self.at):
+                self.at += 1
+            elif char not in ("\n", "#", "") and not self._is_at_stop(stop):
+                raise UnreadableCommand("syntax", f"{char!r} where a command should end")
+        return Script(tuple(items), frozenset(background))
+
+    def _is_at_stop(self, stop: frozenset[str]) -> bool:
+        """Whether the list ends here: passes blanks, newlines and comments first."""
+        self.skip_newlines()
+        if self.at >= self.end:
+            if "" not in stop:
+                raise UnreadableCommand("syntax", f"ends before {' or '.join(sorted(stop))}")
+            return True
+        if self.text[self.at] in ");":
+            return any(mark in stop and self.text.startswith(mark, self.at) for mark in (")", ";;&", ";&", ";;"))
+        keyword = _KEYWORD.match(self.text, self.at)
+        return keyword is not None and keyword[0] in stop
+
+    def _read_nested_list(self, stop: frozenset[str]) -> Script:
+        self.enter_level()
+        script = self._read_list(stop)
+        self.depth -= 1
+        return script
+
+    def _read_and_or(self) -> CommandNode:
+        first = self._read_pipeline()
+        rest: list[tuple[Literal["&&", "||"], CommandNode]] = []
+        while True:
+            self.skip_blanks()
+            if self.text.startswith("&&", self.at):
+                operator: Literal["&&", "||"] = "&&"
+            elif self.text.startswith("||", self.at):
+                operator = "||"
+            else:
+                return AndOr(first, tuple(rest)) if rest else first
+            self.at += 2
+            self.skip_newlines()
+            rest.append((operator, self._read_pipeline()))
+
+    def _read_pipeline(self) -> CommandNode:
+        while (keyword := _KEYWORD.match(self.text, self.at)) and keyword[0] in ("!", "time"):
+            self.at = keyword.end()
+            self.skip_blanks()
+            if keyword[0] == "time" and self.text.startswith("-p ", self.at):
+                self.at += 3
+                self.skip_blanks()
+            self.hidden.append((keyword.start(), self.at, " "))
+        stages = [self._read_command()]
+        self.skip_blanks()
+        while self.peek() == "|" and not self.text.startswith("||", self.at):
+            self.at += 2 if self.text.startswith("|&", self.at) else 1
+            self.skip_newlines()
+            stages.append(self._read_command())
+            self.skip_blanks()
+        return Pipeline(tuple(stages)) if len(stages) > 1 else stages[0]
+
+    # --- commands
+
+    def _read_command(self) -> CommandNode:
+        self.count_words()
+        if self.peek() == "(":
+            if self.text.startswith("((", self.at):
+                return self._read_arithmetic_command()
+            self.at += 1
+            return Group("subshell", self._read_list_past(")"), self.redirects())
+        keyword = _KEYWORD.match(self.text, self.at)
+        if keyword is None or keyword[0] not in RESERVED_WORDS:
+            return self.simple()
+        self.at = keyword.end()
+        match keyword[0]:
+            case "{":
+                return Group("braces", self._read_list_past("}"), self.redirects())
+            case "if":
+                return self._read_if()
+            case "while" | "until":
+                condition = self._read_list_past("do")
+                return Loop(condition, self._read_list_past("done"), redirects=self.redirects())
+            case "for" | "select":
+                return self._read_for()
+            case "case":
+                return self._read_case()
+            case "function":
+                return self._read_function_keyword()
+            case "[[":
+                return self._read_test()
+        raise UnreadableCommand("syntax", f"{keyword[0]!r} where a command should begin")
+
+    def _read_list_past(self, stop: str) -> Script:
+        """Commands up to a word or mark, which is passed."""
+        script = self._read_nested_list(frozenset((stop,)))
+        self.at += len(stop)
+        return script
+
+    def _read_if(self) -> CommandNode:
+        conditions, bodies = [self._read_list_past("then")], list[Script]()
+        while True:
+            bodies.append(self._read_nested_list(frozenset(("elif", "else", "fi"))))
+            keyword = _KEYWORD.match(self.text, self.at)
+            assert keyword is not None
+            self.at = keyword.end()
+            if keyword[0] == "elif":
+                conditions.append(self._read_list_past("then"))
+                continue
+            if keyword[0] == "else":
+                bodies.append(self._read_list_past("fi"))
+            return Branches(tuple(conditions), tuple(bodies), redirects=self.redirects())
+
+    def _read_for(self) -> CommandNode:
+        self.skip_blanks()
+        if self.text.startswith("((", self.at):
+            self._skip_counting_header()
+            self._skip_separator()
+            self._expect("do")
+            return Loop(None, self._read_list_past("done"), redirects=self.redirects())
+        variable = _VARIABLE.match(self.text, self.at)
+        if variable is None:
+            raise UnreadableCommand("syntax", "a loop without a variable")
+        self.at = variable.end()
+        self.skip_newlines()
+        words: tuple[RawWord, ...] | None = None
+        if (keyword := _KEYWORD.match(self.text, self.at)) and keyword[0] == "in":
+            self.at = keyword.end()
+            words = self._read_loop_words()
+        self._skip_separator()
+        self._expect("do")
+        return Loop(None, self._read_list_past("done"), variable[0], words, self.redirects())
+
+    def _skip_counting_header(self) -> None:
+        """`((a; b; c))`: three pieces of arithmetic, without anything that could run."""
+        close = self.text.find("))", self.at)
+        if close == -1 or re.search(r"[$`\"'\\(){}\n]", self.text[self.at + 2 : close]):
+            raise UnreadableCommand("syntax", "a counting loop that is not plainly one")
+        self.at = close + 2
+
+    def _read_loop_words(self) -> tuple[RawWord, ...]:
+        words: list[RawWord] = []
+        while True:
+            self.skip_blanks()
+            if self.peek() in (";", "\n", "#", ""):
+                return tuple(words)
+            word = self.word()
+            if word is None:
+                raise UnreadableCommand("syntax", f"{self.peek()!r} in the words of a loop")
+            words.append(word)
+
+    def _skip_separator(self) -> None:
+        self.skip_blanks()
+        if self.peek() == ";":
+            self.at += 1
+        self.skip_newlines()
+
+    def _expect(self, word: str) -> None:
+        keyword = _KEYWORD.match(self.text, self.at)
+        if keyword is None or keyword[0] != word:
+            raise UnreadableCommand("syntax", f"{word!r} is missing")
+        self.at = keyword.end()
+
+    def _read_case(self) -> CommandNode:
+        self.skip_blanks()
+        subject = self.word()
+        self.skip_newlines()
+        self._expect("in")
+        words = [subject] if subject else []
+        bodies: list[Script] = []
+        while not self._is_at_stop(frozenset(("esac",))):
+            if self.peek() == "(":
+                self.at += 1
+            while self.peek() != ")":
+                self.skip_blanks()
+                pattern = self.word()
+                if pattern is None:
+                    raise UnreadableCommand("syntax", "a pattern of a case is missing")
+                words.append(pattern)
+                self.skip_blanks()
+                if self.peek() == "|":
+                    self.at += 1
+                elif self.peek() != ")":
+                    raise UnreadableCommand("syntax", "a pattern of a case does not end")
+            self.at += 1
+            bodies.append(self._read_nested_list(frozenset((";;", ";&", ";;&", "esac"))))
+            for mark in (";;&", ";;", ";&"):
+                if self.text.startswith(mark, self.at):
+                    self.at += len(mark)
+                    break
+        self._expect("esac")
+        return Branches((), tuple(bodies), tuple(words), self.redirects())
+
+    def _read_function_keyword(self) -> CommandNode:
+        self.skip_blanks()
+        name = self.word()
+        self.skip_blanks()
+        if self.text.startswith("()", self.at):
+            self.at += 2
+        return self.read_function(name)
+
+    def read_function(self, name: RawWord | None) -> CommandNode:
+        if name is None or any(part.kind != "text" for part in name.parts):
+            raise UnreadableCommand("syntax", "a function without a plain name")
+        self.skip_newlines()
+        self.enter_level()
+        body = self._read_command()
+        self.depth -= 1
+        if not isinstance(body, Group | Branches | Loop | TestCommand):
+            raise UnreadableCommand("syntax", "a function without a body")
+        return FunctionDefinition("".join(part.text for part in name.parts), body)
+
+    def _read_arithmetic_command(self) -> CommandNode:
+        start = self.at
+        self.at += 2
+        scripts = self.read_arithmetic()
+        word = RawWord("((…))", (WordPart("unknown", scripts=scripts),))
+        openings = tuple(_OPENING_WORD.findall(self.text[start : self.at]))
+        return TestCommand((word,), self.redirects(), openings)
+
+    def _read_test(self) -> CommandNode:
+        words: list[RawWord] = []
+        openings: list[str] = []
+        compared: list[RawWord] = []
+        before = ""
+        while True:
+            self.skip_blanks()
+            if operator := _TEST_OPERATOR.match(self.text, self.at):
+                self.at, before = operator.end(), operator[0]
+                continue
+            if words and words[-1].source == "=~" and (pattern := self._read_regular_expression()):
+                words.append(pattern)
+                continue
+            word = self.word()
+            if word is None:
+                raise UnreadableCommand("syntax", "[[ is not closed by ]]")
+            if word.source == "]]":
+                return TestCommand(tuple(words), self.redirects(), tuple(openings), tuple(compared))
+            if before in ("<", ">"):
+                compared.append(word)
+            elif before:
+                openings.append(word.source)
+            before = ""
+            words.append(word)
+
+    def _read_regular_expression(self) -> RawWord | None:
+        """What follows `=~`, where parentheses and bars are letters of a pattern; None if it has quotes or dollars."""
+        found = _PATTERN_WORD.match(self.text, self.at)
+        if found is None or self.text[found.end() : found.end() + 1] not in ("", " ", "\t", "\n"):
+            return None
+        self.at = found.end()
+        return RawWord(found[0], (WordPart("text", found[0], quoted=True),))

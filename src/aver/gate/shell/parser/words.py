@@ -1,0 +1,378 @@
+"""Reading words as bash reads them: quotes, escapes, expansions and substitutions.
+
+Everything that a shell may read in more than one way, or that is rarer than it is useful, is refused (`Unreadable`)
+rather than guessed: quotes inside `${…}` inside quotes, `$[…]`, `${name@P}`, arithmetic that is not plainly arithmetic.
+A refused command is not understood, and steps up.
+"""
+
+from __future__ import annotations
+
+import re
+
+from aver.errors import BadInput
+from aver.fast_dataclass import dataclass
+from aver.gate.shell.model import NESTING_MAX, WORDS_MAX
+from aver.gate.shell.parser.syntax import RawWord, Redirect, Script, WordPart
+
+__all__ = ["BLANKS", "UnreadableCommand", "WordReader"]
+
+BLANKS = re.compile(r"(?:[ \t]|\\\n)+")
+_PLAIN_WORD = re.compile(r"[A-Za-z0-9_./:@%+,=~^-]+")
+_WORD_ENDS = frozenset(" \t\n;&|()<>")
+_OPERATORS = frozenset(";&|()<>")
+_UNQUOTED_RUN = re.compile(r"[^ \t\n;&|()<>'\"\\$`]+")
+_QUOTED_RUN = re.compile(r'[^"\\$`]+')
+_PATTERN_OR_BRACE = re.compile(r"[*?\[{]")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SPECIAL_PARAMETERS = frozenset("0123456789@*#?$!-")
+_PARAMETER = re.compile(r"[!#]?(?P<name>[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-])(?:\[[\w@*$-]+\])?", re.ASCII)
+_ARITHMETIC_RUN = re.compile(r"[\w\s+\-*/%<>=!&|^~?:,.\[\]@#]+", re.ASCII)
+_EXPANSION_RUN = re.compile(r"[^}\\'\"$`{<>\n]+")
+_BACKTICK_RUN = re.compile(r"[^`\\]+")
+_ANSI_RUN = re.compile(r"[^'\\]+")
+_ESCAPE = re.compile(
+    r"\\(?:([abeEfnrtv\\'\"?])|([0-7]{1,3})|x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|c(.))",
+    re.DOTALL,
+)
+_SHORT_ESCAPES = dict(zip("abeEfnrtv\\'\"?", "\a\b\x1b\x1b\f\n\r\t\v\\'\"?", strict=True))
+
+
+class UnreadableCommand(BadInput):
+    """A command cannot be read, or is more than the limits. `code` is one of `UNCLEAR`."""
+
+    def __init__(self, code: str, why: str) -> None:
+        super().__init__(why)
+        self.code = code
+
+
+@dataclass(slots=True)
+class PendingHeredoc:
+    """A here-document whose operator was read and whose text begins after the line."""
+
+    redirect: Redirect
+    delimiter: str
+    is_literal: bool
+    strips_tabs: bool
+    level: int
+
+
+class WordReader:
+    """A place in a text, and how words are read from there. What runs inside words is read by the subclass."""
+
+    __slots__ = ("at", "depth", "end", "hidden", "level", "pending", "starts", "text", "words_read")
+
+    def __init__(self, text: str, *, depth: int = 0) -> None:
+        self.text = text
+        self.at = 0
+        self.end = len(text)
+        self.depth = depth
+        self.level = 0
+        """How many substitutions of this text we are inside of: a here-document ends in the one it began in."""
+        self.words_read = 0
+        self.pending: list[PendingHeredoc] = []
+        self.starts: list[int] = []
+        """Where each simple command's program stands in the text."""
+        self.hidden: list[tuple[int, int, str]] = []
+        """Stretches that are data to the shell, and what a second parser is shown instead."""
+        self.enter_level()
+
+    # --- what the grammar adds
+
+    def read_substitution(self) -> Script:
+        """The commands from here to the closing parenthesis of a substitution, which is passed."""
+        raise NotImplementedError
+
+    def read_nested_script(self, text: str) -> Script:
+        """A text that is a script of its own: what stands between backticks."""
+        raise NotImplementedError
+
+    def enter_level(self) -> None:
+        """One level further in. Whoever calls this comes back out by `depth -= 1`, unless the text is refused."""
+        self.depth += 1
+        if self.depth > NESTING_MAX:
+            raise UnreadableCommand("too-much", f"nested deeper than {NESTING_MAX} levels")
+
+    # --- words
+
+    def word(self) -> RawWord | None:
+        """The word that begins here, or None where none does."""
+        text, start = self.text, self.at
+        self.count_words()
+        plain = _PLAIN_WORD.match(text, start)
+        if plain is not None:
+            stop = plain.end()
+            if stop == self.end or (text[stop] in _WORD_ENDS and not text.startswith(("<(", ">("), stop)):
+                self.at = stop
+                source = plain[0]
+                return RawWord(source, (WordPart("text", source),))
+        parts: list[WordPart] = []
+        while self.at < self.end:
+            self.count_words()
+            char = text[self.at]
+            if char in _WORD_ENDS:
+                if char not in "<>" or not text.startswith("(", self.at + 1):
+                    break
+                self.at += 2
+                parts.append(WordPart("process", char, script=self.read_substitution()))
+            elif char == "'":
+                parts.append(WordPart("text", self._read_single_quoted(), quoted=True))
+            elif char == '"':
+                self.at += 1
+                parts += self._read_double_quoted()
+            elif char == "\\":
+                self._read_escape(parts)
+            elif char == "$":
+                parts += self._read_dollar(quoted=False)
+            elif char == "`":
+                parts.append(WordPart("command", script=self._read_backticks(quoted=False)))
+            else:
+                run = _UNQUOTED_RUN.match(text, self.at)
+                assert run is not None  # every other character is of the run
+                self.at = run.end()
+                parts.append(WordPart("bare" if _PATTERN_OR_BRACE.search(run[0]) else "text", run[0]))
+        if not parts:
+            return None
+        return RawWord(text[start : self.at], tuple(parts))
+
+    def read_expandable_heredoc(self) -> RawWord:
+        """The whole text as that of a here-document: expansions count, quotes do not."""
+        return RawWord(self.text, tuple(self._read_expandable_text(closing=None)))
+
+    def count_words(self, count: int = 1) -> None:
+        self.words_read += count
+        if self.words_read > WORDS_MAX:
+            raise UnreadableCommand("too-much", f"more than {WORDS_MAX} words and parts of words")
+
+    def _read_escape(self, parts: list[WordPart]) -> None:
+        if self.at + 1 >= self.end:
+            raise UnreadableCommand("syntax", "a backslash at the very end")
+        char = self.text[self.at + 1]
+        if char == "\n":
+            self._check_continued_line()
+        else:
+            parts.append(WordPart("text", char, quoted=True))
+        self.at += 2
+
+    def _check_continued_line(self) -> None:
+        """A backslash at the end of a line joins it to the next one; where that would join marks, it is refused."""
+        before, after = self.text[self.at - 1 : self.at], self.text[self.at + 2 : self.at + 3]
+        if after in _OPERATORS and after and before not in (" ", "\t", "\n", ""):
+            raise UnreadableCommand("syntax", "a continued line in the middle of a mark")
+
+    # --- quotes
+
+    def _read_single_quoted(self) -> str:
+        close = self.text.find("'", self.at + 1)
+        if close == -1:
+            raise UnreadableCommand("syntax", "a single quote is not closed")
+        inner = self.text[self.at + 1 : close]
+        self.hidden.append((self.at + 1, close, "x"))
+        self.at = close + 1
+        return inner
+
+    def _read_double_quoted(self) -> list[WordPart]:
+        start = self.at
+        parts = self._read_expandable_text(closing='"')
+        if self.at > self.end:
+            raise UnreadableCommand("syntax", "a double quote is not closed")
+        if len(parts) == 1 and parts[0].kind == "text":
+            self.hidden.append((start, self.at - 1, "x"))
+        return parts or [WordPart("text", "", quoted=True)]
+
+    def _read_expandable_text(self, *, closing: str | None) -> list[WordPart]:
+        """From here past `closing`, or to the end. Past the end where the closing character is missing."""
+        text, parts = self.text, list[WordPart]()
+        literal: list[str] = []
+
+        def flush() -> None:
+            if literal:
+                parts.append(WordPart("text", "".join(literal), quoted=True))
+                literal.clear()
+
+        while self.at < self.end:
+            char = text[self.at]
+            if char == closing:
+                self.at += 1
+                flush()
+                return parts
+            if char == "\\" and self.at + 1 < self.end:
+                following = text[self.at + 1]
+                if following in "$`\\\n" or following == closing:
+                    literal.append("" if following == "\n" else following)
+                else:
+                    literal.append("\\" + following)
+                self.at += 2
+            elif char == "$":
+                flush()
+                self.count_words()
+                parts += self._read_dollar(quoted=True)
+            elif char == "`":
+                flush()
+                self.count_words()
+                parts.append(WordPart("command", quoted=True, script=self._read_backticks(quoted=closing is not None)))
+            elif run := _QUOTED_RUN.match(text, self.at):
+                literal.append(run[0])
+                self.at = run.end()
+            else:  # a quote in a here-document, a backslash at its end
+                literal.append(char)
+                self.at += 1
+        flush()
+        if closing is not None:
+            self.at = self.end + 1
+        return parts
+
+    def _read_ansi_quoted(self) -> str:
+        """`$'…'`, from its opening quote."""
+        start = at = self.at + 1
+        pieces: list[bytes] = []
+        while at < self.end and self.text[at] != "'":
+            if run := _ANSI_RUN.match(self.text, at):
+                pieces.append(run[0].encode("utf-8", "surrogatepass"))
+                at = run.end()
+            elif self.text.startswith("\\x{", at):
+                raise UnreadableCommand("syntax", "an escape \\x{…}, which shells read differently")
+            elif found := _ESCAPE.match(self.text, at):
+                pieces.append(_decode_escape(found))
+                at = found.end()
+            elif at + 1 < self.end:
+                pieces.append(self.text[at : at + 2].encode("utf-8", "surrogatepass"))
+                at += 2
+            else:
+                break
+        if not self.text.startswith("'", at):
+            raise UnreadableCommand("syntax", "a $' quote is not closed")
+        self.hidden.append((start, at, "x"))
+        self.at = at + 1
+        return b"".join(pieces).partition(b"\0")[0].decode("utf-8", "surrogateescape")
+
+    # --- expansions
+
+    def _read_dollar(self, *, quoted: bool) -> list[WordPart]:
+        text, at = self.text, self.at
+        following = text[at + 1 : at + 2]
+        if name := _NAME.match(text, at + 1):
+            self.at = name.end()
+            return [WordPart("variable", name[0], quoted)]
+        if following == "(":
+            if text.startswith("(", at + 2):
+                self.at = at + 3
+                return [WordPart("unknown", quoted=quoted, scripts=self.read_arithmetic())]
+            self.at = at + 2
+            return [WordPart("command", quoted=quoted, script=self.read_substitution())]
+        if following == "{":
+            return [self._read_braced_expansion(quoted)]
+        if following == "'" and not quoted:
+            self.at = at + 1
+            return [WordPart("text", self._read_ansi_quoted(), quoted=True)]
+        if following == '"' and not quoted:
+            self.at = at + 2
+            return self._read_double_quoted()
+        if following in _SPECIAL_PARAMETERS and following:
+            self.at = at + 2
+            return [WordPart("unknown", following, quoted)]
+        if following in ("[", "\\") and (following == "[" or text.startswith("\n", at + 2)):
+            raise UnreadableCommand("syntax", f"${following} is read differently by different shells")
+        self.at = at + 1
+        return [WordPart("text", "$", quoted)]
+
+    def _read_braced_expansion(self, quoted: bool) -> WordPart:
+        """`${…}`, from its dollar sign."""
+        self.enter_level()
+        self.at += 2
+        parameter = _PARAMETER.match(self.text, self.at)
+        if parameter is None:
+            raise UnreadableCommand("syntax", "an expansion ${…} of a kind that is not read")
+        whole_name = parameter[0] == parameter["name"] and _NAME.fullmatch(parameter["name"])
+        self.at = parameter.end()
+        if self.text.startswith("}", self.at):
+            self.at += 1
+            self.depth -= 1
+            return WordPart("variable" if whole_name else "unknown", parameter["name"], quoted)
+        if self.text.startswith("@", self.at):
+            raise UnreadableCommand("dynamic-code", "${name@…} may run what the variable holds")
+        scripts: list[Script] = []
+        while self.at < self.end and self.text[self.at] != "}":
+            char = self.text[self.at]
+            if char == "\\" and self.text[self.at + 1 : self.at + 2] not in ("", "\n"):
+                self.at += 2
+            elif char == "$":
+                scripts += _scripts_in_parts(self._read_dollar(quoted=True))
+            elif char == "`":
+                scripts.append(self._read_backticks(quoted=quoted))
+            elif char == '"' and not quoted:
+                self.at += 1
+                scripts += _scripts_in_parts(self._read_double_quoted())
+            elif char == "'" and not quoted:
+                self._read_single_quoted()
+            elif run := _EXPANSION_RUN.match(self.text, self.at):
+                self.at = run.end()
+            else:
+                raise UnreadableCommand("syntax", f"{char!r} inside ${{…}} is read differently by different shells")
+        if self.at >= self.end:
+            raise UnreadableCommand("syntax", "an expansion ${…} is not closed")
+        self.at += 1
+        self.depth -= 1
+        return WordPart("unknown", parameter["name"], quoted, scripts=tuple(scripts))
+
+    def read_arithmetic(self) -> tuple[Script, ...]:
+        """From after `((` past `))`: the commands in its substitutions. What is not plainly arithmetic is refused."""
+        scripts: list[Script] = []
+        opened = 0
+        self.enter_level()
+        while self.at < self.end:
+            char = self.text[self.at]
+            if char == ")":
+                if opened == 0:
+                    if not self.text.startswith("))", self.at):
+                        break
+                    self.at += 2
+                    self.depth -= 1
+                    return tuple(scripts)
+                opened -= 1
+                self.at += 1
+            elif char == "(":
+                opened += 1
+                self.at += 1
+            elif char == "$":
+                scripts += _scripts_in_parts(self._read_dollar(quoted=True))
+            elif run := _ARITHMETIC_RUN.match(self.text, self.at):
+                self.at = run.end()
+            else:
+                break
+        raise UnreadableCommand("syntax", "something after (( that is not plainly arithmetic")
+
+    def _read_backticks(self, *, quoted: bool) -> Script:
+        """`` `…` ``, from its opening backtick. A backslash before `` ` ``, `$` or itself is taken away first."""
+        start, at = self.at, self.at + 1
+        pieces: list[str] = []
+        while at < self.end and self.text[at] != "`":
+            if self.text[at] != "\\":
+                run = _BACKTICK_RUN.match(self.text, at)
+                assert run is not None
+                pieces.append(run[0])
+                at = run.end()
+                continue
+            escaped = self.text[at + 1 : at + 2]
+            pieces.append(escaped if escaped in ("`", "$", "\\") or (quoted and escaped == '"') else "\\" + escaped)
+            at += 2
+        if at >= self.end:
+            raise UnreadableCommand("syntax", "a backtick is not closed")
+        self.at = at + 1
+        self.hidden.append((start, self.at, "x"))
+        return self.read_nested_script("".join(pieces))
+
+
+def _scripts_in_parts(parts: list[WordPart]) -> list[Script]:
+    return [script for part in parts for script in (*((part.script,) if part.script else ()), *part.scripts)]
+
+
+def _decode_escape(found: re.Match[str]) -> bytes:
+    short, octal, byte, small, large, control = found.groups()
+    if short is not None:
+        return _SHORT_ESCAPES[short].encode()
+    if octal is not None or byte is not None:
+        return bytes([(int(octal, 8) if octal is not None else int(byte, 16)) & 0xFF])
+    if control is not None:
+        return bytes([ord(control[0]) & 0x1F])
+    number = int(small or large, 16)
+    return chr(number).encode("utf-8", "surrogatepass") if number < 0x110000 else b"\xef\xbf\xbd"

@@ -1,0 +1,1 @@
+"""What known programs do: specifications as tables, verbs and handlers."""

@@ -1,0 +1,116 @@
+"""Programs that need more than a line of a table: which of them, and where what is known of them is written.
+
+A module of handlers is loaded when the first of its programs is met: reading `git status` loads nothing of `tar`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from aver.gate.shell.invocation import Invocation
+    from aver.gate.shell.state import StatesAfter
+
+__all__ = ["HANDLERS", "ProgramHandler", "find_handler"]
+
+ProgramHandler = Callable[["Invocation"], "StatesAfter | None"]
+
+_PROGRAMS_BY_FUNCTION: Mapping[str, Mapping[str, str]] = {
+    "shell": {
+        "shell": "sh bash dash zsh ksh mksh ash rbash fish csh tcsh nu xonsh elvish",
+        "source": "source .",
+        "cd": "cd pushd chdir",
+        "leave": "exit return logout",
+        "declare": "export declare typeset readonly",
+        "mapfile": "mapfile readarray",
+        "popd": "popd",
+        "eval_words": "eval",
+        "exec_words": "exec",
+        "trap": "trap",
+        "alias": "alias",
+        "set_options": "set",
+        "fills": "read printf getopts let unset local test [",
+    },
+    "wrappers": {
+        "env": "env genv",
+        "sudo": "sudo doas",
+        "applet": "busybox toybox",
+        "xargs": "xargs gxargs",
+        "parallel": "parallel sem",
+        "printenv": "printenv",
+        "command": "command builtin noglob nocorrect",
+        "su": "su",
+        "watch": "watch",
+        "script": "script",
+    },
+    "machine": {
+        "looks_up": (
+            "ping ping6 traceroute traceroute6 tracepath mtr arping fping whois host nslookup dig drill avahi-resolve "
+            "dns-sd kdig doggo dog hping3"
+        ),
+        "container": "docker podman nerdctl",
+        "crontab": "crontab",
+        "ip": "ip",
+        "patch": "patch",
+        "openssl": "openssl",
+    },
+    "finding": {
+        "find": "find gfind",
+        "fd": "fd fdfind",
+    },
+    "streams": {
+        "sed": "sed gsed",
+        "awk": "awk gawk mawk nawk",
+    },
+    "archives": {
+        "tar": "tar gtar bsdtar",
+        "unzip": "unzip unar",
+    },
+    "files": {
+        "copy": "cp mv install gcp gmv ginstall ditto",
+        "chmod": "chmod chown chgrp",
+        "dd": "dd gdd",
+        "ln": "ln gln link symlink",
+    },
+    "repository": {
+        "git": "git",
+    },
+    "transfer": {
+        "ssh": "ssh",
+        "scp": "scp sftp",
+        "rsync": "rsync",
+    },
+    "languages": {
+        "python": "python pypy",
+        "node": "node nodejs",
+        "interpreter": (
+            "perl ruby php lua luajit Rscript julia osascript tclsh expect java deno tsx ts-node jshell bc dc m4 "
+            "pwsh powershell cmd"
+        ),
+        "fetched": "npx bunx uvx pnpx",
+        "sqlite": "sqlite3",
+    },
+}
+"""Programs, by module and function."""
+
+HANDLERS: Mapping[str, tuple[str, str]] = {
+    program: (module, function)
+    for module, functions in _PROGRAMS_BY_FUNCTION.items()
+    for function, programs in functions.items()
+    for program in programs.split()
+}
+
+
+def find_handler(program: str) -> ProgramHandler | None:
+    """What judges a program, or None where a line of a table does."""
+    where = HANDLERS.get(program)
+    return _load_handler(*where) if where is not None else None
+
+
+@lru_cache(maxsize=256)
+def _load_handler(module: str, function: str) -> ProgramHandler:
+    handler: ProgramHandler = getattr(import_module(f"aver.gate.shell.programs.handlers.{module}"), function)
+    return handler

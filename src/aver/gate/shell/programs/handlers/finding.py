@@ -1,0 +1,142 @@
+"""`find` and `fd`: they look, unless they are told to delete, to write or to run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from aver.gate.shell.invocation import Invocation
+from aver.gate.shell.model import CHOICES_MAX, Word
+from aver.gate.shell.pipes import find_name_patterns
+from aver.gate.shell.programs.apply import apply_arguments
+from aver.gate.shell.programs.spec import parse_spec, read_arguments
+
+__all__ = ["fd", "find"]
+
+_CURRENT_DIRECTORY = Word(".", (".",), ".")
+_TESTS_WITH_VALUE = frozenset(
+    (
+        *("-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex", "-type", "-xtype"),
+        *("-size", "-mtime", "-mmin", "-atime", "-amin", "-ctime", "-cmin", "-newer", "-anewer", "-cnewer", "-perm"),
+        *("-user", "-group", "-uid", "-gid", "-links", "-inum", "-fstype", "-maxdepth", "-mindepth", "-samefile"),
+        *("-lname", "-ilname", "-used", "-regextype", "-context", "-printf", "-flags", "-Bmin", "-Btime", "-D"),
+    )
+)
+_TESTS_WITHOUT_VALUE = frozenset(
+    (
+        *("-print", "-print0", "-prune", "-quit", "-ls", "-depth", "-d", "-empty", "-true", "-false", "-readable"),
+        *("-writable", "-executable", "-xdev", "-mount", "-follow", "-daystart", "-noleaf", "-nouser", "-nogroup"),
+        *("-ignore_readdir_race", "-noignore_readdir_race", "-warn", "-nowarn", "-o", "-or", "-a", "-and", "-not", "!"),
+        *("(", ")", ",", "-H", "-L", "-P", "-E", "-X", "-s", "-x", "-O1", "-O2", "-O3", "--", "-help", "-version"),
+    )
+)
+_EXEC_ACTIONS = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
+_WRITE_ACTIONS = frozenset(("-fprint", "-fprint0", "-fls"))
+_FD = (
+    "-e= -t= -E= -d= -g -H -I -u -L -p -a -0 -1 -q -l -S= -j= -c= -o= -F -s -i --extension= --type= --exclude="
+    " --max-depth= --min-depth= --exact-depth= --size= --changed-within= --changed-before= --owner= --format="
+    " --threads= --color= --base-directory=read --ignore-file=read --max-results= --path-separator="
+    " --search-path=read --and= --newer= --older= --glob --hidden --no-ignore --unrestricted --follow"
+    " --full-path --absolute-path --list-details 1skip *read .read"
+)
+
+
+def find(call: Invocation) -> None:
+    roots, expression = _split_roots(call.words)
+    for root in roots:
+        call.report_path("read", root)
+    words = iter(expression)
+    chosen = find_name_patterns(expression)
+    for word in words:
+        text = word.value
+        if text is None or (word.is_pattern and text not in ("!", "(", ")")):
+            call.unclear("unknown-option", f"{word.shown} may become an action of find", word)
+        elif text in _TESTS_WITH_VALUE or text.startswith("-newer"):
+            next(words, None)
+        elif text == "-delete":
+            found = _patterns_below(roots, chosen)
+            for root in [Word("{}", found, is_pattern=True)] if found and "*" not in chosen else roots:
+                call.report_path("delete", root, word)
+        elif text in _EXEC_ACTIONS:
+            _judge_exec(call, word, _patterns_below(roots, chosen), _take_exec_words(words))
+        elif text in _WRITE_ACTIONS or text == "-fprintf":
+            target = next(words, None)
+            if target is not None:
+                call.report_path("write", target, word)
+            if text == "-fprintf":
+                next(words, None)
+        elif text == "-files0-from":
+            call.unclear("unknown-target", "where find looks stands in a file", word)
+            next(words, None)
+        elif text not in _TESTS_WITHOUT_VALUE:
+            call.unclear("unknown-option", f"{word.shown} of find is not in the tables", word)
+
+
+def _split_roots(words: Sequence[Word]) -> tuple[list[Word], Sequence[Word]]:
+    roots: list[Word] = []
+    for index, word in enumerate(words):
+        if word.value in ("-H", "-L", "-P", "-E", "-X", "-s", "-x", "-O1", "-O2", "-O3", "--"):
+            continue
+        if any(value[:1] in ("-", "(", "!", ")", ",") for value in word.values or (word.prefix,)):
+            return roots or [_CURRENT_DIRECTORY], words[index:]
+        roots.append(word)
+    return roots or [_CURRENT_DIRECTORY], ()
+
+
+def _take_exec_words(words: Iterator[Word]) -> list[Word]:
+    """The words of a command up to its `;` or `+`."""
+    found: list[Word] = []
+    for word in words:
+        if word.value == ";" or (word.value == "+" and found and found[-1].value == "{}"):
+            break
+        found.append(word)
+    return found
+
+
+def _judge_exec(call: Invocation, action: Word, below: tuple[str, ...], words: Sequence[Word]) -> None:
+    """A command for each file found, which fits one of the patterns `below`."""
+    filled = [_fill_braces(word, below) for word in words]
+    inner = call
+    if action.value in ("-execdir", "-okdir"):
+        # It runs beside each file found: somewhere below the roots.
+        inner = replace(call, state=replace(call.state, cwds=(None,)))
+    inner.runs(filled, f"find {action.value}", keeps_input=False)
+
+
+def _patterns_below(roots: Sequence[Word], names: Sequence[str] = ("*",)) -> tuple[str, ...]:
+    """Patterns for what lies below some directories; none where one of them is not known."""
+    if not all(root.is_known for root in roots) or len(roots) * len(names) > CHOICES_MAX:
+        return ()
+    return tuple(f"{value.rstrip('/')}/{name}" for root in roots for value in root.values for name in names)
+
+
+def _fill_braces(word: Word, below: tuple[str, ...]) -> Word:
+    if word.value is None or "{}" not in word.value:
+        return word
+    if word.value == "{}" and below:
+        return Word("{}", below, below[0] if len(below) == 1 else "", is_pattern=True)
+    return Word(word.text, prefix=word.value.partition("{}")[0])
+
+
+def fd(call: Invocation) -> None:
+    for index, word in enumerate(call.words):
+        if word.value in ("-x", "-X", "--exec", "--exec-batch"):
+            _judge_fd_search(call, call.words[:index])
+            words = list(call.words[index + 1 :])
+            if not any(given.value is not None and "{" in given.value for given in words):
+                words.append(Word("{}", ("{}",), "{}"))
+            _judge_exec(call, Word("-exec", ("-exec",)), _patterns_below(_list_fd_roots(call.words[:index])), words)
+            return
+        if word.value is not None and word.value.startswith(("--exec=", "--exec-batch=")):
+            call.report_effect("execute", word)
+            call.unclear("unknown-option", f"write {word.shown.partition('=')[0]} and its command as words", word)
+    _judge_fd_search(call, call.words)
+
+
+def _judge_fd_search(call: Invocation, words: Sequence[Word]) -> None:
+    call = replace(call, words=tuple(words))
+    apply_arguments(call, parse_spec(_FD), read_arguments(parse_spec(_FD), call.words))
+
+
+def _list_fd_roots(words: Sequence[Word]) -> list[Word]:
+    return read_arguments(parse_spec(_FD), words).operands[1:] or [_CURRENT_DIRECTORY]

@@ -1,0 +1,227 @@
+"""Interpreters of other languages. What they run is not looked into; that they run it, and from where, is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from aver.gate.shell.invocation import Invocation
+from aver.gate.shell.model import Word
+from aver.gate.shell.programs.apply import apply_arguments, apply_spec
+from aver.gate.shell.programs.spec import parse_spec, read_arguments, split_table
+from aver.gate.shell.programs.tables import ROWS, WITH_SUBCOMMANDS, tools
+
+__all__ = ["INTERPRETERS", "package_runner", "interpreter", "node", "python", "sqlite"]
+
+_PYTHON = "posix (-b -B -d -E -h -i -I -O -P -q -s -S -u -v -V -x -?) -c=code -m= -W= -X= --check-hash-based-pycs="
+_NODE = (
+    "posix (-v -i -h --test --watch --no-warnings --trace-warnings --enable-source-maps"
+    " --experimental-vm-modules --inspect? --expose-gc) -e=~code -p=~code -pe=~code --eval=~code --print=~code"
+    " -r=program --require=program --import=program --loader=program --experimental-loader=program -c:read"
+    " --check:read --env-file=read --max-old-space-size= -C= --conditions= --title= --run=code --prof --cpu-prof"
+    " --build-snapshot=program --test-reporter= --test-name-pattern= --watch-path= 1program"
+)
+INTERPRETERS: Mapping[str, str] = {
+    "perl": (
+        "posix -e=~code -E=~code -M=program -m=program -I= -i?!write -x? -F= -0? -l? -d?!?code -n -p -a -w -c"
+        " -v:skip -V? 1program"
+    ),
+    "ruby": "posix -e=~code -r=program -I= -i?!write -C= -F= -n -p -a -w -c -v:skip -S 1program",
+    "php": (
+        "posix -r=~code -B=code -R=code -E=code -F=program -f=~program -d=code -S=!network -t= -c=program"
+        " -z=program -l:read -i -m -v:skip 1program"
+    ),
+    "lua": "posix -e=~code -l=program -i -v:skip 1program",
+    "luajit": "posix -e=~code -l=program -b? -j= -O? 1program",
+    "Rscript": "posix -e=~code 1program",
+    "julia": "posix -e=~code -E=~code -L=program -J=program --project? -t= -p= 1program",
+    "osascript": "posix -e=~code -l= -s= 1program",
+    "tclsh": "posix 1program",
+    "expect": "posix -c=~code -f=~program 1program",
+    "java": (
+        "posix onedash -jar=~program -cp=program -classpath=program -javaagent?program -D? -X? -version:skip"
+        " --version:skip -m=~program 1program"
+    ),
+    "deno": "posix 1code",
+    "tsx": "posix -e=~code --tsconfig=read 1program",
+    "ts-node": "posix -e=~code -r=program -P=read 1program",
+    "jshell": "1code",
+    "bc": "*read",
+    "dc": "-e=code -f=program *program",
+    "m4": "*program",
+    "pwsh": "+execute +?code",
+    "powershell": "+execute +?code",
+    "cmd": "+execute +?code",
+}
+_TOOL_NAME = re.compile(r"[a-z0-9._-]+")
+_ALWAYS_FETCH = frozenset(("uvx", "pnpx"))
+_PYTHON_MODULES: Mapping[str, str] = {
+    "json.tool": "1read 2write --indent=",
+    "venv": "*write",
+    "compileall": "*edit @write",
+    "py_compile": "*edit",
+    "unittest": "+execute",
+    "doctest": "+execute",
+    "timeit": "+execute +?code",
+    "cProfile": "+execute +?script",
+    "pdb": "+execute +?script",
+    "trace": "+execute +?script",
+    "http.server": "+network +egress -d=read --directory=read -b= --bind= *skip",
+    "ensurepip": "+install +execute",
+    "zipfile": "+write -l:read -t:read *read",
+    "tarfile": "+write -l:read -t:read *read",
+    "tokenize": "*read",
+    "ast": "*read",
+    "dis": "*read",
+    "calendar": "*skip",
+    "platform": "*skip",
+    "site": "*skip",
+    "sysconfig": "*skip",
+    "this": "*skip",
+    "base64": "*read",
+}
+_SQL_READS = re.compile(
+    r"\s*(?:select|explain|pragma\s+\w+(?:\(\w+\))?\s*;?\s*$|\.(?:tables|schema|indexes|databases|dbinfo|mode\s+\w+"
+    r"|headers?\s+\w+|width)\b|with\b)",
+    re.IGNORECASE,
+)
+_SQL_REACHES_OUT = re.compile(
+    r"writefile|readfile|fsdir|zipfile|sqlite_dbpage|edit\s*\(|load_extension|attach|vacuum\s+into|fts3_tokenizer|\binto\b|\b(?:insert|update|delete|drop|create|replace|alter)\b"
+    r"|;\s*\S|^\s*\.(?!tables|schema|indexes|databases|dbinfo|mode|header|width)",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+def python(call: Invocation) -> None:
+    given = read_arguments(parse_spec(_PYTHON), call.words)
+    words = _split_at_module(call.words)
+    if words is not None:
+        options, module, rest = words
+        apply_arguments(call, parse_spec(_PYTHON), read_arguments(parse_spec(_PYTHON), options))
+        _judge_python_module(call, module, rest)
+        return
+    apply_arguments(call, parse_spec(_PYTHON), given.without_operands())
+    if given.has("-c") or given.has("-V", "-h") or any(name in ("--version", "--help") for name, _ in given.unlisted):
+        return
+    if not given.operands or given.operands[0].value == "-":
+        _report_stdin_code(call)
+    else:
+        call.report_executed_file(given.operands[0])
+
+
+def _split_at_module(words: tuple[Word, ...]) -> tuple[tuple[Word, ...], Word, tuple[Word, ...]] | None:
+    """Options, module and arguments of `python -m`; None if there is no `-m` before the script or the code."""
+    skip = False
+    for index, word in enumerate(words):
+        text = word.value
+        if skip:
+            skip = False
+        elif text is None or not text.startswith("-") or text == "-":
+            return None
+        elif re.fullmatch(r"-[bBdEhiIOPqsSuvVx]*m", text) and index + 1 < len(words):
+            return words[:index], words[index + 1], words[index + 2 :]
+        elif re.fullmatch(r"-[bBdEhiIOPqsSuvVx]*c.*", text, re.DOTALL):
+            return None
+        elif re.fullmatch(r"-[bBdEhiIOPqsSuvVx]*[WX]", text):
+            skip = True
+        elif re.fullmatch(r"-m.+", text):
+            return words[:index], word.after(2), words[index + 1 :]
+    return None
+
+
+def _judge_python_module(call: Invocation, module: Word, rest: tuple[Word, ...]) -> None:
+    name = module.value
+    if name is None:
+        call.report_effect("execute", module)
+        call.unclear("dynamic-program", "which module runs depends on what cannot be seen", module)
+    elif name in _PYTHON_MODULES:
+        apply_spec(replace(call, program=f"python -m {name}", words=rest), parse_spec(_PYTHON_MODULES[name]))
+    else:
+        program = name.replace("_", "-")
+        if program in ROWS or program in WITH_SUBCOMMANDS or program == "pip":
+            call.runs((Word(module.text, (program,), program), *rest), "python -m")
+        else:
+            call.report_effect("execute", module, target=name)
+            call.unclear("script", f"what the module {name} does was not looked into", module)
+
+
+def _report_stdin_code(call: Invocation) -> None:
+    call.report_effect("execute")
+    feed = call.input
+    if feed is None:
+        call.unclear("dynamic-code", f"{call.program} runs what is typed into it")
+    elif feed.kind in ("decoded", "network", "other", "listing"):
+        call.unclear(
+            "encoded" if feed.kind == "decoded" else "piped-code", f"{call.program} runs what another program prints"
+        )
+    else:
+        call.unclear("code", f"code that {call.program} runs was not looked into")
+
+
+def node(call: Invocation) -> None:
+    given = apply_spec(call, parse_spec(_NODE))
+    if given.has("--test"):
+        call.report_effect("execute", target="node --test")
+    elif not given.operands and not given.options and not given.unlisted:
+        _report_stdin_code(call)
+
+
+def interpreter(call: Invocation) -> None:
+    """An interpreter that runs code it is given, a file, or what comes in."""
+    given = apply_spec(call, parse_spec(INTERPRETERS[call.program]))
+    asks = {name for name, _ in given.unlisted} & {"--version", "--help", "-V", "--v"}
+    runs = any(option.is_first_operand or option.operands == "skip" for option, _, _ in given.options)
+    if not given.operands and not runs and not asks and call.program not in ("bc", "cmd", "pwsh", "powershell"):
+        _report_stdin_code(call)
+
+
+def package_runner(call: Invocation) -> None:
+    """`npx`, `uvx` and the like: a tool that is there already, or else fetched and run."""
+    given = read_arguments(
+        parse_spec(
+            "posix (-y -q --yes --no --no-install --quiet --offline) -p= -c=run --package= --call=run --from="
+            " --with= --python="
+        ),
+        call.words,
+    )
+    for name, word in given.unlisted:
+        call.unclear("unknown-option", f"the option {name} of {call.program} is not in the tables", word)
+    for value in given.values("-c", "--call"):
+        call.judge_script_word(value, call.program)
+    packages = list(given.values("-p", "--package", "--from", "--with"))
+    if not given.operands:
+        return
+    tool = given.operands[0]
+    name = tool.value or ""
+    is_known = _TOOL_NAME.fullmatch(name) is not None and name in split_table(tools.TABLE)
+    if is_known and not packages and call.program not in _ALWAYS_FETCH:
+        call.runs((tool, *given.operands[1:]))
+        return
+    call.report_effect("network", tool)
+    call.report_effect("install", tool)
+    call.report_effect("execute", tool)
+    call.unclear("unknown-program", f"{tool.shown} would be fetched and run", tool)
+
+
+def sqlite(call: Invocation) -> None:
+    """`sqlite3 FILE SQL`: reading statements read; everything else may do more."""
+    given = read_arguments(
+        parse_spec(
+            "onedash (-readonly -json -csv -header -noheader -line -column -box -table -markdown -list -html"
+            " -batch -bail -safe) -cmd= -separator= -nullvalue= -init=program -newline= -vfs="
+        ),
+        call.words,
+    )
+    apply_arguments(call, parse_spec("-init=program"), given.without_operands())
+    statements = [*given.operands[1:], *given.values("-cmd")]
+    for word in given.operands[:1]:
+        call.report_path("read", word)
+    reads = [
+        s.value is not None and _SQL_READS.match(s.value) and not _SQL_REACHES_OUT.search(s.value) for s in statements
+    ]
+    if not statements or not all(reads):
+        for word in given.operands[:1]:
+            call.report_path("write", word)
+        call.report_effect("execute", *statements)
+        call.unclear("code", "statements of SQL that may do more than read", *statements)

@@ -1,0 +1,299 @@
+"""How a program reads its arguments, and what each of them means: one line of a table per program.
+
+A line names programs, then says in marks what their arguments do:
+
+    head, tail :: -n= -c= --lines= --bytes= *read
+    npm {test run}, yarn test :: +execute
+
+    -n=          an option with a value              -n=VERB      and what becomes of the value
+    --arg==      an option with two values
+    -i?          an option with a value attached     -i?VERB
+    -f!EFFECT    an option that has an effect        -f!?CODE     or makes the command unclear
+    -d:VERB      an option that changes what becomes of the operands
+    -e=~         an option that stands in for the first operand
+    1VERB 2VERB  what becomes of the first and the second operand
+    $VERB        of the last one, if there is more than one      *VERB   of all others
+    .EFFECT      without operands, this is done to the current directory; @EFFECT always; neither if `:VERB` was given
+    @unpack      files whose names are not known are written to the current directory
+    +EFFECT +?CODE   always
+    posix        options end at the first operand
+    strict       an option that is not listed makes the command unclear; otherwise such options are harmless
+    onedash      long options have one hyphen
+    (-a -b)      options without value or meaning, so that `strict` and clusters know them
+
+Long options may be shortened as far as they stay unmistakable, as GNU programs allow. The verbs are those
+of `aver.gate.shell.programs.verbs`; `command` takes all the operands that are left as a command of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
+from functools import lru_cache
+
+from aver.fast_dataclass import dataclass
+from aver.gate.shell.model import EFFECTS, UNCLEAR, Word
+
+__all__ = [
+    "READING_VERBS",
+    "ParsedArguments",
+    "OptionSpec",
+    "ProgramSpec",
+    "read_arguments",
+    "split_table",
+    "parse_spec",
+]
+
+_OPTION_MARK = re.compile(
+    r"(?P<option>--?[A-Za-z0-9@?#%^][\w.-]*)(?P<takes>={1,2}|\??)(?P<first>~?)(?:(?P<sign>[!:])(?P<means>\S+)|(?P<verb>[a-z]*))"
+)
+_PROGRAM_NAMES = re.compile(r"[^,{]*\{[^}]*\}|[^,\s][^,{]*")
+_OPERAND_MARK = re.compile(r"([12$*.@])([a-z]+)")
+
+
+READING_VERBS = frozenset(("", "read", "tree", "skip", "sought", "filter"))
+"""What becomes of an argument of a program that does no more than look."""
+
+
+@dataclass(frozen=True, slots=True)
+class OptionSpec:
+    """An option of a program: whether it takes a value, and what it means."""
+
+    name: str
+    takes: str = ""
+    """`=` a value, `==` two, `?` a value only if attached, nothing none."""
+    verb: str = ""
+    effects: tuple[str, ...] = ()
+    operands: str = ""
+    is_first_operand: bool = False
+
+    @property
+    def matters(self) -> bool:
+        return bool(self.effects or self.operands or self.verb)
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramSpec:
+    """A line of a table, read."""
+
+    options: Mapping[str, OptionSpec]
+    first: tuple[str, ...] = ()
+    last: str = ""
+    rest: str = ""
+    nothing: str = ""
+    here: str = ""
+    always: tuple[str, ...] = ()
+    is_posix: bool = False
+    is_strict: bool = False
+    has_one_dash: bool = False
+
+    @property
+    def has_risky_options(self) -> bool:
+        """Whether an option that came in unseen could do more than read."""
+        return self.is_strict or any(
+            option.effects or not {option.verb, option.operands} <= READING_VERBS for option in self.options.values()
+        )
+
+
+@dataclass(slots=True)
+class ParsedArguments:
+    """A program's arguments, sorted out."""
+
+    options: list[tuple[OptionSpec, Word | None, Word]] = field(default_factory=list)
+    """Option, its value, and the word it was given in."""
+    operands: list[Word] = field(default_factory=list)
+    unlisted: list[tuple[str, Word]] = field(default_factory=list)
+    doubtful: list[Word] = field(default_factory=list)
+    """Words that may turn out to be options."""
+
+    def without_operands(self) -> ParsedArguments:
+        """The options alone, where the operands are for someone else."""
+        return ParsedArguments(self.options, [], self.unlisted, self.doubtful)
+
+    def values(self, *names: str) -> Iterator[Word]:
+        return (value for option, value, _ in self.options if option.name in names and value is not None)
+
+    def has(self, *names: str) -> bool:
+        return any(option.name in names for option, _, _ in self.options)
+
+
+def split_table(table: str) -> dict[str, str]:
+    """The lines of a table by program, unread: only those that are needed are ever read."""
+    rows: dict[str, str] = {}
+    for line in table.replace("\\\n", " ").splitlines():
+        names, separator, marks = line.partition("::")
+        if separator and "{" not in names:
+            rows |= dict.fromkeys((" ".join(name.split()) for name in names.split(",") if name.strip()), marks.strip())
+        elif separator:
+            for name in _PROGRAM_NAMES.findall(names):
+                begin, _, choices = name.partition("{")
+                for choice in choices.rstrip("} ").split() or [""]:
+                    rows[" ".join((*begin.split(), *choice.split()))] = marks.strip()
+    return rows
+
+
+@lru_cache(maxsize=1024)
+def parse_spec(marks: str) -> ProgramSpec:
+    """A line of a table, read. What it says wrongly is found by the tests, which read every line."""
+    options: dict[str, OptionSpec] = {}
+    first = ["", ""]
+    found: dict[str, str] = {"$": "", "*": "", ".": "", "@": ""}
+    always: list[str] = []
+    flags: set[str] = set()
+    for mark in marks.replace("(", " ").replace(")", " ").split():
+        if mark in ("posix", "strict", "onedash"):
+            flags.add(mark)
+        elif mark.startswith("+"):
+            always += mark[1:].split(",")
+        elif operand := _OPERAND_MARK.fullmatch(mark):
+            if operand[1] in "12":
+                first[int(operand[1]) - 1] = operand[2]
+            else:
+                found[operand[1]] = operand[2]
+        elif option := _OPTION_MARK.fullmatch(mark):
+            means = tuple(option["means"].split(",")) if option["sign"] == "!" else ()
+            options[option["option"]] = OptionSpec(
+                option["option"],
+                option["takes"],
+                option["verb"] or "",
+                means,
+                option["means"] if option["sign"] == ":" else "",
+                bool(option["first"]),
+            )
+        else:
+            raise AssertionError(f"a table has a mark that means nothing: {mark!r}")
+    _check_effect_names([*always, *(effect for option in options.values() for effect in option.effects)])
+    while first and not first[-1]:
+        first.pop()
+    return ProgramSpec(
+        options,
+        tuple(first),
+        found["$"],
+        found["*"],
+        found["."],
+        found["@"],
+        tuple(always),
+        "posix" in flags,
+        "strict" in flags,
+        "onedash" in flags,
+    )
+
+
+def _check_effect_names(effects: list[str]) -> None:
+    for name in effects:
+        if name not in EFFECTS and not (name.startswith("?") and name[1:] in UNCLEAR):
+            raise AssertionError(f"a table has an effect that does not exist: {name!r}")
+
+
+def read_arguments(spec: ProgramSpec, words: Sequence[Word]) -> ParsedArguments:
+    """Sort a program's arguments into options and operands, as getopt would."""
+    given = ParsedArguments()
+    waiting = iter(words)
+    for word in waiting:
+        text = word.value if not word.is_pattern or _is_option_with_pattern(word) else None
+        if text is None:
+            _sort_uncertain_word(spec, given, word)
+        elif not text.startswith("-") or text == "-":
+            given.operands.append(word)
+            if spec.is_posix:
+                break
+        elif text == "--":
+            break
+        elif text.startswith("--") or (spec.has_one_dash and len(text) > 2):
+            _read_long_option(spec, given, word, text, waiting)
+        elif not text[1:].isdigit():
+            _read_short_options(spec, given, word, text, waiting)
+        if spec.is_posix and given.operands:
+            break
+    given.operands += waiting
+    return given
+
+
+def _is_option_with_pattern(word: Word) -> bool:
+    """`--include=*.py`: whichever files match, it is the same option."""
+    return re.match(r"--?[A-Za-z][\w-]*=", word.prefix) is not None
+
+
+def _sort_uncertain_word(spec: ProgramSpec, given: ParsedArguments, word: Word) -> None:
+    """A word that is a pattern, one of several, or not known. It may be an option if it may begin with a hyphen."""
+    start = word.prefix if not word.is_known else ""
+    if start.startswith("-"):
+        name, equals, _ = start.partition("=")
+        option = _find_option(spec, name) if equals else spec.options.get(start[:2])
+        length = len(name) + 1 if equals else 2
+        if option is not None and option.takes:
+            given.options.append((option, word.after(length), word))
+        elif option is None and not spec.is_strict:
+            return
+        else:
+            given.doubtful.append(word)
+        return
+    if word.is_pattern and word.is_known:
+        may_be_option = any(value[:1] in "-*?[" for value in word.values)
+    elif word.is_known:
+        may_be_option = any(value.startswith("-") for value in word.values)
+    else:
+        may_be_option = not start
+    if may_be_option:
+        given.doubtful.append(word)
+    given.operands.append(word)
+
+
+def _read_long_option(
+    spec: ProgramSpec, given: ParsedArguments, word: Word, text: str, waiting: Iterator[Word]
+) -> None:
+    name, equals, _ = text.partition("=")
+    length = len(name) + 1
+    if spec.has_one_dash and name.startswith("--") and name not in spec.options:
+        name = name[1:]  # `--exec` is `-exec`.
+    option = _find_option(spec, name)
+    if option is None:
+        if spec.has_one_dash and not text.startswith("--"):
+            option = spec.options.get(text[:2])
+            if option is not None and option.takes:
+                given.options.append((option, word.after(2), word))
+                return
+        given.unlisted.append((name, word))
+    elif option.takes and equals:
+        given.options.append((option, word.after(length), word))
+    else:
+        given.options.append((option, _take_option_value(option, waiting), word))
+
+
+def _take_option_value(option: OptionSpec, waiting: Iterator[Word]) -> Word | None:
+    """The value in the next word or words."""
+    value: Word | None = None
+    for _ in range(option.takes.count("=")):
+        value = next(waiting, None)
+    return value
+
+
+def _find_option(spec: ProgramSpec, name: str) -> OptionSpec | None:
+    """An option by its name, or by the beginning of it. Of several that begin so, one that matters."""
+    option = spec.options.get(name)
+    if option is not None or len(name) < 3:
+        return option
+    candidates = [spec.options[listed] for listed in spec.options if listed.startswith(name)]
+    return next((candidate for candidate in candidates if candidate.matters), candidates[0] if candidates else None)
+
+
+def _read_short_options(
+    spec: ProgramSpec, given: ParsedArguments, word: Word, text: str, waiting: Iterator[Word]
+) -> None:
+    """`-xvf FILE`: letters in a row, of which the last that takes a value takes what follows it."""
+    for at in range(1, len(text)):
+        name = f"-{text[at]}"
+        option = spec.options.get(name)
+        if option is None:
+            given.unlisted.append((name, word))
+        elif not option.takes:
+            given.options.append((option, None, word))
+        else:
+            attached = at + 1 < len(text)
+            if attached:
+                value: Word | None = word.after(at + 1)
+            else:
+                value = _take_option_value(option, waiting)
+            given.options.append((option, value, word))
+            return

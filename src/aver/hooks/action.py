@@ -1,0 +1,169 @@
+"""A tool call becomes the question that the gate is asked, whichever tool it is of.
+
+The gate knows tools by their names and looks into their arguments. What it cannot see there is given to it: an edit as
+a diff. That comes from what the call says alone, and for a file that is written whole, from what stands in its place
+now, if that is a plain file of the workspace: what an agent may not read must not come into a record.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from aver.errors import BadInput
+from aver.gate.action import TEXT_MAX, Action
+from aver.gate.effects.paths import build_path_roots, locate_path
+from aver.gate.effects.tools import find_tool_profile, mcp_server, normalise_name
+from aver.ingest.diffs import diff_from_insertion, unified_diff
+
+__all__ = [
+    "build_action",
+    "diff_for_edit",
+    "diff_for_insertion",
+    "own_tool_hints",
+    "diff_for_replace_or_create",
+    "diff_for_replacement",
+    "diff_for_write",
+]
+
+BEFORE_MAX = 1024 * 1024
+"""Bytes of a file that are read to see how it would change. What replaces a larger one is shown as all new."""
+
+
+def build_action(
+    tool: str,
+    arguments: Mapping[str, Any],
+    *,
+    caller: str,
+    session: str,
+    workspace: str,
+    cwd: str = "",
+    diff: str | None = None,
+) -> Action:
+    """The action that a call is. `cwd` is where a command runs, if that is not the workspace itself."""
+    if "\0" in workspace or "\0" in cwd:
+        raise BadInput("it would happen in a directory that no system can have")
+    given = dict(arguments)
+    use = find_tool_profile(tool)
+    if use is not None and use.takes_command and cwd and cwd != workspace:
+        given.setdefault("cwd", cwd)
+    return Action(
+        type=_action_type(tool, diff),
+        tool=tool[:TEXT_MAX],
+        arguments=given,
+        diff=diff or None,
+        description=f"call {tool[: TEXT_MAX // 2]}",
+        caller=caller,
+        session=session,
+        workspace=workspace,
+    )
+
+
+def _action_type(tool: str, diff: str | None) -> str:
+    use = find_tool_profile(tool)
+    if diff:
+        return "code_edit"
+    if use is None:
+        return "tool_call"
+    if use.takes_command:
+        return "shell_exec"
+    return "file_read" if use.on_paths == ("read",) else "tool_call"
+
+
+OWN_SERVER = "aver"
+"""The name under which `aver install` registers Aver's MCP server."""
+
+
+def own_tool_hints(tool: str) -> Mapping[str, Any]:
+    """What is known of the tools of Aver's own MCP server, which tell a hook nothing of themselves: they write in
+    Aver's ledger alone. It counts only where the person trusts that server by name, for any may have the name."""
+    if mcp_server(tool) != OWN_SERVER:
+        return {}
+    return {"readOnlyHint": True, "destructiveHint": False, "openWorldHint": False}
+
+
+# --- edits as diffs
+
+
+def diff_for_edit(tool: str, arguments: Mapping[str, Any], workspace: str) -> str | None:
+    """The diff of an edit by a tool that names a file and says what it becomes; None for other tools."""
+    path = arguments.get("file_path") or arguments.get("path")
+    if not isinstance(path, str) or not path:
+        return None
+    name = normalise_name(tool)
+    if name in ("edit", "multiedit", "strreplace"):
+        pairs = _replacement_pairs(arguments.get("edits")) if name == "multiedit" else _replacement_pairs([arguments])
+        return diff_for_replacement(path, pairs, workspace) if pairs else None
+    content = arguments.get("content", arguments.get("contents"))
+    if name in ("write", "writetofile") and isinstance(content, str):
+        return diff_for_write(path, content, workspace)
+    return None
+
+
+def diff_for_replacement(path: str, pairs: Iterable[tuple[str, str]], workspace: str) -> str:
+    """The diff of texts in a file that are replaced. Where they stand in it is not known, and line 1 is said."""
+    shown = _workspace_path(path, workspace)
+    header, hunks = "", list[str]()
+    for old, new in pairs:
+        lines = unified_diff(shown, old, new).split("\n")
+        header, hunk = "\n".join(lines[:2]), "\n".join(lines[2:])
+        hunks.append(hunk)
+    return f"{header}\n{''.join(hunks)}" if "".join(hunks) else ""
+
+
+def diff_for_write(path: str, content: str, workspace: str) -> str:
+    """The diff of a file that is written whole."""
+    return unified_diff(_workspace_path(path, workspace), _read_current(path, workspace), content)
+
+
+def diff_for_replace_or_create(path: str, old: str | None, new: str, workspace: str) -> str:
+    """The diff by an editor that replaces a text in a file, or makes the file of the new one where there is none."""
+    if old is None or _read_current(path, workspace) is None:
+        return diff_for_write(path, new, workspace)
+    return diff_for_replacement(path, [(old, new)], workspace)
+
+
+def diff_for_insertion(path: str, line: int, added: str, workspace: str) -> str:
+    """The diff of lines that are put before a line of a file."""
+    return diff_from_insertion(_workspace_path(path, workspace), line, added)
+
+
+def _replacement_pairs(edits: Any) -> list[tuple[str, str]]:
+    found = []
+    for edit in edits if isinstance(edits, list) else []:
+        old, new = (edit.get("old_string"), edit.get("new_string")) if isinstance(edit, dict) else (None, None)
+        if not isinstance(old, str) or not isinstance(new, str):
+            return []
+        found.append((old, new))
+    return found
+
+
+def _workspace_path(path: str, workspace: str) -> str:
+    """The path from the workspace on, if it lies in it."""
+    if os.path.isabs(path) and workspace and path.startswith(workspace.rstrip("/") + "/"):
+        return path[len(workspace.rstrip("/")) + 1 :]
+    return path
+
+
+def _read_current(path: str, workspace: str) -> str | None:
+    """What a file of the workspace says now; None where there is none, or none that may be looked into."""
+    if not os.path.isabs(workspace):
+        return None
+    try:
+        root = os.path.realpath(workspace)
+        real = os.path.realpath(os.path.join(root, path))
+        place = locate_path(real, None, build_path_roots(root, {}))
+        if place.where != "workspace" or place.classes:
+            return None
+        # Without O_NONBLOCK a pipe put in the file's place would hang us.
+        handle = os.open(real, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
+    except (OSError, ValueError):  # We may not read it, or no system has a file of this name.
+        return None
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        return None
+    with os.fdopen(handle, "rb") as file:
+        raw = file.read(BEFORE_MAX + 1)
+    return None if len(raw) > BEFORE_MAX else raw.decode("utf-8", "replace")

@@ -1,0 +1,147 @@
+"""Hooks that Aver failed in: remembered in `AVER_HOME/hook-failures.jsonl`, and sealed by the next that works.
+
+A line says when, in which hook of which session, and why; of the payload only its digest, size and call's id, because
+what could not be masked must not lie around. The transcript still has the call, and a watcher seals it from there.
+
+Remembering never fails, and waits for nobody long: what cannot even be remembered was said on stderr.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from time import monotonic, sleep
+from typing import TYPE_CHECKING, Any
+
+from aver.clock import new_id, now
+from aver.config import ensure_home
+
+if TYPE_CHECKING:
+    from aver.ledger import Ledger
+
+__all__ = ["remember_failure", "read_failures", "seal_failures"]
+
+FILE_NAME = "hook-failures.jsonl"
+
+SIZE_MAX = 1024 * 1024
+"""Bytes that are kept: thousands of failures, after which one more says nothing new."""
+
+REASON_MAX = 2000
+"""Characters of what went wrong."""
+
+LOCK_SECONDS = 5.0
+"""Seconds to wait for another that remembers or seals. A hook must not hang, for then the tool goes on without it."""
+
+
+def remember_failure(home: Path, tool: str, event: str, session: str, why: str, payload: bytes, call: str = "") -> None:
+    """Keep that a hook failed, for the next one that works."""
+    import hashlib
+
+    import orjson
+
+    failure = {
+        "id": new_id(),
+        "at": now(),
+        "tool": tool,
+        "event": _clean_text(event),
+        "session": _clean_text(session),
+        "call": _clean_text(call),
+        "why": _clean_text(why),
+        "payload": {"sha256": hashlib.sha256(payload).hexdigest(), "size": len(payload)},
+    }
+    with suppress(Exception):
+        ensure_home(home)
+        with _open_locked(home / FILE_NAME, os.O_CREAT, LOCK_SECONDS) as handle:
+            if os.fstat(handle).st_size < SIZE_MAX:
+                os.lseek(handle, 0, os.SEEK_END)
+                os.write(handle, orjson.dumps(failure) + b"\n")
+
+
+def _clean_text(words: str) -> str:
+    """As much of it as is kept, without what no JSON can hold."""
+    return words[:REASON_MAX].encode("utf-8", "backslashreplace").decode()
+
+
+def seal_failures(ledger: Ledger) -> int:
+    """Seal what is remembered, each in the chain of its session, and forget it. Gives how many there were; none where
+    another is at it."""
+    path = ledger.config.home / FILE_NAME
+    try:
+        if not path.stat().st_size:
+            return 0
+    except OSError:
+        return 0
+    with suppress(BlockingIOError), _open_locked(path, 0) as handle:
+        failures = list(_parse_failures(handle))
+        for failure in failures:
+            _seal_failure(ledger, failure)
+        os.ftruncate(handle, 0)
+        return len(failures)
+    return 0
+
+
+def read_failures(home: Path) -> list[dict[str, Any]]:
+    """The failures that are not sealed yet, the oldest first. `OSError` where something else lies in their place."""
+    try:
+        handle = os.open(home / FILE_NAME, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return []
+    try:
+        return list(_parse_failures(handle))
+    finally:
+        os.close(handle)
+
+
+def _seal_failure(ledger: Ledger, failure: dict[str, Any]) -> None:
+    from aver.ingest.agent_event import AgentEvent
+    from aver.ingest.seal import seal_event
+
+    deed = AgentEvent(
+        what="note",
+        key=f"hook-failure-{failure['id']}",
+        summary=f"hook {failure['event']} failed: {failure['why']}",
+        at=failure["at"],
+        status="failure",
+        result=failure,
+    )
+    seal_event(ledger, failure["tool"], failure["session"] or "unknown", deed)
+
+
+def _parse_failures(handle: int) -> Iterator[dict[str, Any]]:
+    from aver.hooks.run import TOOLS
+    from aver.ingest.tolerant_json import parse_json
+
+    os.lseek(handle, 0, os.SEEK_SET)
+    for line in os.read(handle, 2 * SIZE_MAX).splitlines():
+        failure = parse_json(line)
+        if not isinstance(failure, dict) or not all(isinstance(failure.get(name), str) for name in _REQUIRED_FIELDS):
+            continue
+        if failure["tool"] in TOOLS:
+            yield failure
+
+
+_REQUIRED_FIELDS = ("id", "at", "tool", "event", "session", "why")
+
+
+@contextmanager
+def _open_locked(path: Path, more: int, patience: float = 0.0) -> Iterator[int]:
+    """The file, which nobody else of us has while this lasts; `BlockingIOError` where another does not let go of it."""
+    handle = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | more, 0o600)
+    try:
+        _lock(handle, monotonic() + patience)
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _lock(handle: int, until: float) -> None:
+    while True:
+        try:
+            return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if monotonic() > until:
+                raise
+            sleep(0.02)

@@ -1,0 +1,295 @@
+"""One hook, from its payload to its answer, whatever goes wrong on the way.
+
+    reply = answer("claude-code", "PreToolUse", sys.stdin.buffer)
+
+Where Aver cannot do its work, the person is told on stderr, the failure is remembered and sealed as soon as that works,
+and the tool gets an answer all the same:
+
+| what failed | an event that asks | an event that tells |
+|---|---|---|
+| the payload cannot be read or judged | denied | goes on |
+| settings or ledger cannot be used, the decision cannot be sealed | denied; `on_failure = "open"`: goes on | goes on |
+| no files or memory are left, or no time; a crash while the payload is judged | the same | goes on |
+| any other crash of Aver's | goes on; `on_failure = "closed"`: denied | goes on |
+
+With `on_failure = "closed"` an event that cannot be recorded also ends the agent's work, where the tool lets us. "Goes
+on" is never an approval: the tool's own rules hold, as without Aver.
+
+What hooks do where Aver fails, and what they say where the gate passes: the settings under `[hooks]`.
+
+[hooks]
+on_failure = "open"      left out: what the gate cannot decide is denied, a crash of Aver's lets the tool go on
+on_pass = "allow"        or "leave": the tool then asks as it would without Aver
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, cast
+
+from aver.config import Config, home_dir, load_config
+from aver.errors import AverError, BadInput, Unavailable
+from aver.hooks.contract import Hook, HookDecision, HookReply, ParsedPayload, get_object, get_text
+from aver.hooks.selftest import canary_name, success_message
+
+if TYPE_CHECKING:
+    from aver.gate.ask import GateAnswer
+    from aver.ledger import Ledger
+
+__all__ = ["HookSettings", "PAYLOAD_MAX", "TOOLS", "answer_event", "load_hook", "read_hook_settings"]
+
+
+PAYLOAD_MAX = 64 * 1024 * 1024
+"""Bytes of a payload, which holds what a tool read or wrote. A larger one is not looked into."""
+
+TOOLS = {"claude-code": "claude_code", "codex": "codex", "cursor": "cursor", "cline": "cline"}
+"""The module of each tool."""
+
+
+def load_hook(tool: str) -> Hook:
+    """A tool's hooks; `BadInput` where there is no such tool."""
+    if tool not in TOOLS:
+        raise BadInput(f"{tool!r} has no hooks that Aver knows", advice=f"known are {', '.join(TOOLS)}")
+    found: Hook = import_module(f"aver.agents.{TOOLS[tool]}.hooks").HOOK
+    return found
+
+
+def answer_event(tool: str, event: str, payload: bytes | BinaryIO) -> HookReply:
+    """Do what an event asks for, and give the answer. Only an unknown tool raises."""
+    return _HookRun(load_hook(tool), event).answered(payload)
+
+
+class _HookRun:
+    """One event while it is dealt with: what is known of it so far, for whoever must tell that it failed."""
+
+    def __init__(self, hook: Hook, event: str) -> None:
+        self._hook = hook
+        self._event = event
+        self._raw = b""
+        self._settings: HookSettings | None = None
+        self._forbidden = False
+        """Whether the gate has said no. Whatever fails after that, this holds."""
+
+    def answered(self, payload: bytes | BinaryIO) -> HookReply:
+        try:
+            return self._process(payload)
+        except _PayloadError as error:
+            return self._reply_to_failure(str(error), decides="deny")
+        except (AverError, OSError, MemoryError, KeyboardInterrupt) as error:
+            return self._reply_to_failure(
+                _error_text(error), decides="leave" if self._failure_setting() == "open" else "deny"
+            )
+        except Exception as error:  # noqa: BLE001 - a defect of ours must not become one of the agent's
+            why = f"internal error: {_error_text(error)}"
+            return self._reply_to_failure(why, decides="deny" if self._failure_setting() == "closed" else "leave")
+
+    def _failure_setting(self) -> str:
+        """The setting, also where it was not read before something failed; empty where it cannot be read."""
+        if self._settings is None:
+            with suppress(Exception):
+                self._settings = read_hook_settings(load_config().hooks)
+        return "" if self._settings is None else self._settings.on_failure
+
+    def _process(self, payload: bytes | BinaryIO) -> HookReply:
+        self._raw = _read_bytes(payload)
+        said = _parse_payload(self._raw)
+        config = load_config()
+        self._settings = read_hook_settings(config.hooks)
+        reading = self._read_payload(said)
+        canary = canary_name(said)
+        if reading.asks is None and not reading.deeds:
+            return self._hook.done(self._event)
+        with _open_ledger(config, canary) as ledger:
+            ruling = self._ask_gate(ledger, reading, canary, self._settings)
+            _seal_events(ledger, self._hook.tool, reading)
+            trouble = _seal_earlier_failures(ledger)
+        reply = self._hook.done(self._event) if ruling is None else self._build_reply(ruling)
+        return reply._replace(err=success_message(canary) if canary else trouble)
+
+    def _read_payload(self, said: Mapping[str, Any]) -> ParsedPayload:
+        try:
+            with _crash_as_unavailable():
+                return self._hook.read(self._event, said)
+        except BadInput as error:  # What is asked is no action that could be judged.
+            raise _PayloadError(str(error)) from error
+
+    def _ask_gate(
+        self, ledger: Ledger, reading: ParsedPayload, canary: str, settings: HookSettings
+    ) -> HookDecision | None:
+        if reading.asks is None:
+            return None
+        from aver.gate.ask import ask_gate
+        from aver.hooks.action import own_tool_hints
+
+        with _crash_as_unavailable():
+            ruling = _decision_from_answer(
+                ask_gate(ledger, reading.asks, annotations=own_tool_hints(reading.asks.tool)), settings
+            )
+        self._forbidden = ruling.word in ("ask", "deny")
+        return ruling._replace(reason=f"{canary}: {ruling.reason}") if canary else ruling
+
+    def _build_reply(self, ruling: HookDecision) -> HookReply:
+        reply = self._hook.reply(self._event, ruling)
+        return reply._replace(forbids=ruling.word in ("ask", "deny"))
+
+    def _reply_to_failure(self, why: str, *, decides: str) -> HookReply:
+        hook, event = self._hook, self._event
+        asks = event in hook.gating
+        denied = asks and (decides == "deny" or self._forbidden)
+        consequence = "it is denied" if denied else "the tool goes on by its own rules"
+        words = f"aver: the hook {hook.tool} {event} failed: {why}; {consequence if asks else 'this is not recorded'}"
+        self._remember_failure(why)
+        if denied:
+            reply = self._build_reply(HookDecision("deny", f"Permission denied by hook: Aver cannot judge this: {why}"))
+        elif not asks and self._failure_setting() == "closed":
+            reply = hook.stop(event, f"Aver cannot record this: {why}")
+        else:
+            reply = hook.failed(event, words)
+        return reply._replace(err=words)
+
+    def _remember_failure(self, why: str) -> None:
+        with suppress(Exception):  # It is said on stderr in any case.
+            from aver.hooks.failures import remember_failure
+
+            session, call = _session_and_call(self._raw)
+            remember_failure(home_dir(), self._hook.tool, self._event, session, why, self._raw, call)
+
+
+def _error_text(error: BaseException) -> str:
+    if isinstance(error, KeyboardInterrupt):
+        return str(error) or "it was interrupted"
+    return str(error) if isinstance(error, AverError) else f"{type(error).__name__}: {error}"
+
+
+_SESSION_FIELDS = ("session_id", "conversation_id", "taskId", "thread-id")
+_CALL_FIELDS = ("tool_call", "tool_result")
+"""What the tools call a session; and where Cline tells of a call, whose session has a name of its own."""
+
+
+def _session_and_call(raw: bytes) -> tuple[str, str]:
+    """The session and the call that a payload is of, as far as it can be read."""
+    try:
+        said = _parse_payload(raw)
+    except _PayloadError:
+        return "", ""
+    sessions = (
+        get_text(get_object(said, "sessionContext"), "rootSessionId"),
+        *(get_text(said, name) for name in _SESSION_FIELDS),
+    )
+    calls = (get_text(said, "tool_use_id"), *(get_text(get_object(said, name), "id") for name in _CALL_FIELDS))
+    return next(filter(None, sessions), ""), next(filter(None, calls), "")
+
+
+class _PayloadError(BadInput):
+    """What came cannot be judged: whoever sends it must not gain by that."""
+
+
+@contextmanager
+def _crash_as_unavailable() -> Iterator[None]:
+    """Have a crash on what an agent wrote count as something that cannot be judged: the agent could provoke it."""
+    try:
+        yield
+    except (AverError, OSError, MemoryError):
+        raise
+    except Exception as error:
+        raise Unavailable(f"internal error: {_error_text(error)}") from error
+
+
+def _read_bytes(payload: bytes | BinaryIO) -> bytes:
+    if isinstance(payload, bytes):
+        return payload
+    try:
+        return payload.read(PAYLOAD_MAX + 1)
+    except (OSError, ValueError) as error:
+        raise _PayloadError(f"the payload cannot be read: {error}") from error
+
+
+def _parse_payload(raw: bytes) -> Mapping[str, Any]:
+    from aver.ingest.tolerant_json import parse_json
+
+    if len(raw) > PAYLOAD_MAX:
+        raise _PayloadError(f"the payload has more than {PAYLOAD_MAX} bytes")
+    said = parse_json(raw)
+    if not isinstance(said, dict):
+        raise _PayloadError("the payload is not a JSON object")
+    return said
+
+
+@contextmanager
+def _open_ledger(config: Config, canary: str) -> Iterator[Ledger]:
+    """The ledger; for a canary one that is thrown away."""
+    if canary:
+        from aver.hooks.selftest import open_throwaway_ledger
+
+        with open_throwaway_ledger() as ledger:
+            yield ledger
+        return
+    from aver.ledger import open_ledger
+
+    with open_ledger(config.ledger, tenant=config.tenant, home=config.home) as ledger:
+        yield ledger
+
+
+def _seal_events(ledger: Ledger, tool: str, reading: ParsedPayload) -> None:
+    """Seal what an event tells, and close the chains that end with it."""
+    if not reading.deeds:
+        return
+    from aver.ingest.draft import session_chain_name
+    from aver.ingest.seal import seal_event
+
+    for deed in reading.deeds:
+        seal_event(ledger, tool, reading.session, deed)
+    for agent in reading.closes:
+        chain = session_chain_name(tool, reading.session, agent)
+        if ledger.head(chain).count:
+            ledger.close_chain(chain)
+
+
+def _seal_earlier_failures(ledger: Ledger) -> str:
+    """Seal what was not recorded before. Gives what is to be told if that fails: this event is dealt with all the same,
+    and what was decided about it holds."""
+    from aver.hooks.failures import seal_failures
+
+    try:
+        seal_failures(ledger)
+    except Exception as error:  # noqa: BLE001 - whatever lies in that file must not undo a denial
+        return f"aver: earlier failures of hooks could not be sealed: {_error_text(error)}"
+    return ""
+
+
+def _decision_from_answer(answer: GateAnswer, settings: HookSettings) -> HookDecision:
+    """What the tool is told, by what the gate decided."""
+    reason = "; ".join(answer.reasons) or answer.decision.decision
+    if answer.decision.decision == "human_approved":
+        return HookDecision("allow", f"Aver: {reason}")
+    if answer.allows:
+        return HookDecision(settings.on_pass, f"Aver: {reason}")
+    if answer.decision.decision == "human_review" and (answer.outcome is None or answer.outcome.state == "timeout"):
+        return HookDecision("ask", f"Aver: {reason}")
+    return HookDecision("deny", f"Permission denied by hook: Aver does not allow this, and it was not done: {reason}")
+
+
+SECTION = "[hooks]"
+
+_ALLOWED_VALUES = {"on_failure": ("open", "closed"), "on_pass": ("allow", "leave")}
+
+
+class HookSettings(NamedTuple):
+    """The settings in force."""
+
+    on_failure: Literal["open", "closed", ""] = ""
+    """Empty where it is not set: see `running`."""
+    on_pass: Literal["allow", "leave"] = "allow"  # noqa: S105 - no password
+
+
+def read_hook_settings(table: Mapping[str, Any]) -> HookSettings:
+    """The settings; `BadInput` names what is wrong in them."""
+    for name, value in table.items():
+        allowed = _ALLOWED_VALUES.get(name)
+        if allowed is None:
+            raise BadInput(f"{SECTION}: unknown setting {name!r}", advice=f"known are {', '.join(_ALLOWED_VALUES)}")
+        if value not in allowed:
+            raise BadInput(f"{SECTION} {name} must be one of {', '.join(allowed)}")
+    return HookSettings(**cast(dict[str, Any], dict(table)))

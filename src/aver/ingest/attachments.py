@@ -1,0 +1,55 @@
+"""Pictures and whole files inside records: what stays of them is a digest and a size.
+
+They would make a capsule unreadable, and prove no more than their digest does. The record that held them is hashed as
+it stood, so that it can be shown again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection
+from typing import Any
+
+__all__ = ["replace_attachments", "digest_reference", "replace_images"]
+
+IMAGE_URL_MIN = 256
+"""Characters from which a data URL of a picture is taken for one; shorter ones are samples in texts."""
+
+_IMAGE_URL_PREFIX = "data:image/"
+_BASE64_KEYS = ("screenshot", "image_data", "imageData")
+
+
+def digest_reference(text: str, media: str = "text/plain") -> dict[str, Any]:
+    """What stays of a text."""
+    data = text.encode("utf-8", "surrogatepass")
+    return {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data), "media": media}
+
+
+def replace_images(value: Any) -> Any:
+    """The value, each picture in it by its digest and size."""
+    return replace_attachments(value, ())
+
+
+def replace_attachments(value: Any, whole_files: Collection[str]) -> Any:
+    """The value, each picture in it, and each text under one of these names, by its digest and size."""
+    if isinstance(value, dict):
+        if value.get("type") in ("base64", "image") and isinstance(data := value.get("data"), str):
+            return {
+                **value,
+                "data": digest_reference(data, str(value.get("media_type") or value.get("mediaType") or "image")),
+            }
+        return {name: _replace_member(name, item, whole_files) for name, item in value.items()}
+    if isinstance(value, list):
+        return [replace_attachments(item, whole_files) for item in value]
+    if isinstance(value, str) and len(value) >= IMAGE_URL_MIN and value.startswith(_IMAGE_URL_PREFIX):
+        return digest_reference(value, value[5:].partition(";")[0])
+    return value
+
+
+def _replace_member(name: str, item: Any, whole_files: Collection[str]) -> Any:
+    if isinstance(item, str) and item:
+        if name in whole_files:
+            return digest_reference(item)
+        if name in _BASE64_KEYS:
+            return digest_reference(item, item[5:].partition(";")[0] if item.startswith(_IMAGE_URL_PREFIX) else "image")
+    return replace_attachments(item, whole_files)

@@ -1,0 +1,187 @@
+"""What is sealed of a deed that cannot be sealed as it is: it is sealed already, or no capsule can hold it.
+
+A child is added to what was recorded first: it says what the first could not, and whether both say the same. What two
+hooks tell otherwise of one and the same thing is sealed twice, each as it was told: nobody can take a key before its
+time and so keep out what was really done.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from aver.capsule.aver_block import BLOCK_KEY, of_kind, read_block
+from aver.capsule.blobs import move_large_texts
+from aver.capsule.canonical import canonical_bytes
+from aver.capsule.model import Capsule, Context, Outcome
+from aver.capsule.sealed import Sealed
+from aver.errors import BadInput
+from aver.ingest.agent_event import INFERRED_OUTCOME
+from aver.ingest.draft import TRANSCRIPT, EventDraft
+
+__all__ = [
+    "KEPT_FIELDS",
+    "strip_content",
+    "with_parent_id",
+    "build_child_record",
+    "base_event_key",
+    "with_parent",
+    "hook_record_key",
+    "record_id",
+    "record_key",
+    "read_transcript_refs",
+    "has_same_account",
+]
+
+
+def strip_content(draft: EventDraft, error: BadInput) -> EventDraft:
+    """What is left of a draft that no capsule can hold: what it was, on which raw records it rests, and why."""
+    capsule = draft.capsule
+    environment = capsule.context.environment
+    left = {name: environment[name] for name in KEPT_FIELDS & environment.keys()}
+    calls = [replace(call, arguments={}, result=None) for call in capsule.execution.tool_calls]
+    return EventDraft(
+        Capsule(
+            type=capsule.type,
+            domain=capsule.domain,
+            parent_id=capsule.parent_id,
+            trigger=replace(capsule.trigger, request=""),
+            context=replace(capsule.context, environment=left),
+            execution=replace(capsule.execution, tool_calls=calls, resources_used={}),
+            authority=capsule.authority,
+            outcome=Outcome(
+                status=capsule.outcome.status,
+                summary=f"not sealed whole: {capsule.outcome.summary}",
+                error=capsule.outcome.error,
+                result={"not_sealed_whole": error.message},
+            ),
+        ),
+        [],
+    )
+
+
+KEPT_FIELDS = frozenset({TRANSCRIPT, BLOCK_KEY, "tool_call_id"})
+
+
+def build_child_record(first: Sealed, later: EventDraft, via: str) -> EventDraft:
+    """What somebody who came later adds to a record: all that the first does not say, and whether both say the same."""
+    content, capsule = first.to_dict(), later.capsule
+    said = content["execution"]["tool_calls"][:1] or [{}]
+    calls = [call.to_dict() for call in capsule.execution.tool_calls] or [{}]
+    before = {**_call_fields(said[0]), "diff": _outcome_diff(content["outcome"])}
+    told = {**_call_fields(calls[0]), "diff": _outcome_diff(capsule.outcome.to_dict())}
+    after = move_large_texts({"result": told})[0]["result"]  # Long texts stand in the first by their digests.
+    # What one leaves unsaid, it does not say otherwise: a hook does not get the words that the model gets.
+    told_by_both = [name for name in before if before[name] is not None and after[name] is not None]
+    differs = sorted(name for name in told_by_both if not _matches_account(before[name], after[name]))
+    unsaid = sorted(name for name in before if before[name] is None and after[name] is not None)
+    roughly = [name for name in differs if name in ("diff", "result")] if _has_inferred_outcome(capsule) else []
+    differs = [name for name in differs if name not in roughly]
+    result: dict[str, Any] = {"via": via, "agrees": not differs}
+    if roughly:
+        result["not_compared"] = roughly
+    if differs:
+        result["differs"] = differs
+    if differs or unsaid:
+        result["says"] = {name: told[name] for name in (*differs, *unsaid)}
+    if content["outcome"].get("status") == "pending":
+        result["outcome"] = {"status": capsule.outcome.status, "error": capsule.outcome.error}
+    words = "says the same" if not differs else f"says otherwise of {', '.join(differs)}"
+    child = Capsule(
+        type="system",
+        domain=capsule.domain,
+        parent_id=record_id(first),
+        trigger=capsule.trigger,
+        context=Context(
+            agent_id=capsule.context.agent_id,
+            session_id=capsule.context.session_id,
+            environment={name: value for name, value in capsule.context.environment.items() if name != BLOCK_KEY},
+        ),
+        reasoning=capsule.reasoning,
+        authority=capsule.authority,
+        execution=replace(capsule.execution, tool_calls=[]),
+        outcome=Outcome(status="success", summary=f"the {via} {words}: {capsule.outcome.summary}", result=result),
+    )
+    return EventDraft(of_kind(child, "record", {"adds_to": record_id(first)}), later.blobs)
+
+
+def has_same_account(first: Sealed, later: EventDraft) -> bool:
+    """Whether a record tells just what a draft does, of the call and of what came of it."""
+    return _read_account(first.to_dict()) == _account_in_draft(later)
+
+
+def hook_record_key(key: str, later: EventDraft) -> str:
+    """The key of what a hook tells of a deed that has this key and is sealed. Whoever tells otherwise has another."""
+    return f"{key}:{hashlib.sha256(canonical_bytes(_account_in_draft(later))).hexdigest()[:16]}:hook"
+
+
+def _account_in_draft(draft: EventDraft) -> dict[str, Any]:
+    return move_large_texts(_read_account(draft.capsule.to_dict()))[0]  # Long texts stand in records by their digests.
+
+
+def _read_account(content: Mapping[str, Any]) -> dict[str, Any]:
+    calls = content["execution"]["tool_calls"][:1] or [{}]
+    outcome = content["outcome"]
+    return {"call": _call_fields(calls[0]), "result": outcome["result"], "status": outcome["status"]}
+
+
+def _has_inferred_outcome(capsule: Capsule) -> bool:
+    return all(capsule.context.environment.get(name) == value for name, value in INFERRED_OUTCOME.items())
+
+
+def _matches_account(one: Any, other: Any) -> bool:
+    """Whether two accounts say the same, as far as both say something: one may have only the words that a model got,
+    and the other what they were made of, too."""
+    return _is_contained(one, other) or _is_contained(other, one)
+
+
+def _is_contained(less: Any, more: Any) -> bool:
+    """Whether all of one account stands in another, be it under another name."""
+    if less == more or not isinstance(more, dict):
+        return bool(less == more)
+    named = less if isinstance(less, dict) else {None: less}
+    # Nothing stands anywhere: without a name, an empty text says nothing of what was there.
+    return all(
+        value == more[name] if name in more else bool(value) and value in more.values() for name, value in named.items()
+    )
+
+
+def _call_fields(said: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: said.get(name) for name in ("tool", "arguments", "result", "success")}
+
+
+def _outcome_diff(outcome: Mapping[str, Any]) -> Any:
+    result = outcome.get("result")
+    return result.get("diff") if isinstance(result, dict) else None
+
+
+def read_transcript_refs(content: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """What a capsule says of the raw records that it rests on; None where it rests on none: a hook made it."""
+    seen = content["context"]["environment"].get(TRANSCRIPT)
+    return seen if isinstance(seen, dict) else None
+
+
+def record_key(content: Mapping[str, Any]) -> str:
+    """The key under which a record was sealed; empty where it has none."""
+    return str((read_block(content) or {}).get("key", ""))
+
+
+def base_event_key(key: str, chain: str) -> str:
+    """The key of the deed that a record in a chain tells of: its own, or that of the record that it adds to; where an
+    agent in another chain has the same, without what tells them apart."""
+    return key.removesuffix(f":{TRANSCRIPT}").removesuffix(f"@{chain}")
+
+
+def record_id(record: Sealed) -> str:
+    return str(record.to_dict()["id"])
+
+
+def with_parent_id(draft: EventDraft, cause: str) -> EventDraft:
+    """The draft as the child of a record with this id."""
+    return draft._replace(capsule=replace(draft.capsule, parent_id=cause))
+
+
+def with_parent(draft: EventDraft, first: Sealed) -> EventDraft:
+    return with_parent_id(draft, record_id(first))

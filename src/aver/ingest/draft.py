@@ -1,0 +1,273 @@
+"""A deed becomes the draft of a capsule: one mapping for all tools.
+
+    prompt          chat       what was asked is `trigger.request`
+    call            tool       arguments and result in `execution.tool_calls[0]`; of an edit, `outcome.result.diff`
+    answer          chat       what was said is `outcome.result`
+    session         workflow
+    note, unknown   system
+
+Everything that follows from a prompt names it: its key is `trigger.correlation_id`, its SHA3-256
+`reasoning.prompt_hash`, and its first line stands in `trigger.request`; in full it is sealed once, in its own capsule.
+Where the transcript says neither a time nor a duration, `environment.time_known` and `duration_known` are false.
+
+Secrets are masked, in what is asked and answered and in every argument and result, before anything is hashed. The one
+who sits at the machine is not named: entries of `environment` that hold an e-mail address lose it. What a file or a
+command's output says stays what it was.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import orjson
+
+from aver.capsule.aver_block import BLOCK_KEY, chain_name
+from aver.capsule.blobs import Blob
+from aver.capsule.masking.mask import mask, mask_draft
+from aver.capsule.model import Authority, Capsule, Context, Execution, Outcome, Reasoning, ToolCall, Trigger
+from aver.clock import now
+from aver.ingest.agent_event import AgentCall, AgentEvent, Permission, Tokens
+from aver.ingest.diffs import count_changed_lines
+from aver.ingest.times import to_utc
+
+__all__ = ["TRANSCRIPT", "EventDraft", "session_chain_name", "draft_event", "event_key", "note_key"]
+
+INLINE_MAX = 32 * 1024
+"""Bytes of an object, written as JSON, that stay in a capsule; a larger one is kept beside it. A capsule holds four."""
+
+EXCERPT_MAX = 200
+"""Characters of a prompt that stand in what follows from it."""
+
+SUMMARY_MAX = 240
+"""Characters of the line by which a capsule is listed."""
+
+KEY_ID_MAX = 200
+"""Characters of an id that become part of a key as they are."""
+
+SIGNATURES = "thinking_signatures"
+"""Where in `context.environment` the signatures of the model's reasoning stand."""
+
+TRANSCRIPT = "transcript"
+"""Where in `context.environment` a capsule says on which raw records it rests."""
+
+_TYPES = {"prompt": "chat", "call": "tool", "answer": "chat", "session": "workflow"}
+_KINDS = {"call": "call", "prompt": "turn", "answer": "turn"}
+_matches_chain_part = re.compile(r"[A-Za-z0-9_-]{1,63}").fullmatch
+_matches_digest_id = re.compile(r"x-[0-9a-f]{32}").fullmatch
+_RESERVED_KEY = re.compile(r"\A(?:read|cut|changed):|:(?:transcript|hook|launched)\Z|@")
+"""What Aver puts before, after and into keys: see `sealing` and `later`."""
+_EMAIL = re.compile(r"[A-Za-z0-9_.+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63})+")
+
+
+class EventDraft(NamedTuple):
+    """What is appended to the ledger for a deed."""
+
+    capsule: Capsule
+    blobs: list[Blob]
+
+
+def session_chain_name(tool: str, session: str, agent: str = "") -> str:
+    """The chain of a session; a subagent has one of its own. No session has the chain of another's subagent."""
+    return chain_name(tool, f"{_chain_part(session)}.{_chain_part(agent)}" if agent else _chain_part(session))
+
+
+def event_key(tool: str, session: str, identifier: str) -> str:
+    """The idempotency key of a deed: whoever records it first, hook or watcher, uses this one. No id, whatever it is,
+    gives a key of another session, or one under which Aver tells something of its own."""
+    return note_key(
+        tool, session, _digest_id(identifier) if _RESERVED_KEY.search(identifier) else _key_part(identifier)
+    )
+
+
+def note_key(tool: str, session: str, name: str) -> str:
+    """The key of what Aver itself tells of a session's transcript: `read:`, `cut:` or `changed:`, and a digest."""
+    return f"{tool}:{_digest_id(session) if ':' in session else _key_part(session)}:{name}"
+
+
+def draft_event(tool: str, session: str, deed: AgentEvent, seen: Mapping[str, Any] | None = None) -> EventDraft:
+    """The draft for a deed. `seen` is what is sealed of the raw records that it rests on, if it rests on any."""
+    blobs: list[Blob] = []
+    call = deed.call
+    capsule = Capsule(
+        type=_TYPES.get(deed.what, "system"),
+        domain=tool,
+        trigger=_build_trigger(tool, session, deed),
+        context=Context(
+            agent_id=f"{tool}/{deed.agent}" if deed.agent else tool,
+            session_id=session,
+            environment=_build_environment(tool, session, deed, seen),
+        ),
+        reasoning=Reasoning(
+            analysis=deed.text if deed.what != "answer" else "",
+            reasoning=deed.thinking,
+            model=deed.model,
+            prompt_hash=None if deed.prompt is None else _prompt_hash(deed.prompt.text),
+        ),
+        authority=_build_authority(deed.allowed),
+        execution=Execution(
+            tool_calls=[] if call is None else [_build_tool_call(deed, call, blobs)],
+            duration_ms=deed.duration_ms or 0,
+            resources_used=_build_resources(deed.tokens),
+        ),
+        outcome=_build_outcome(deed, blobs),
+    )
+    return EventDraft(mask_draft(capsule, opaque=(SIGNATURES, TRANSCRIPT)), blobs)
+
+
+def _build_trigger(tool: str, session: str, deed: AgentEvent) -> Trigger:
+    if deed.what == "prompt":
+        request, turn = deed.text, event_key(tool, session, deed.key)
+    elif deed.prompt is not None:
+        request, turn = _first_line_excerpt(deed.prompt.text), event_key(tool, session, deed.prompt.key)
+    else:
+        request, turn = "", None
+    return Trigger(
+        type="agent" if deed.agent else "user_request",
+        source=session,
+        timestamp=to_utc(deed.at) or now(),
+        request=request,
+        correlation_id=turn,
+    )
+
+
+def _build_environment(tool: str, session: str, deed: AgentEvent, seen: Mapping[str, Any] | None) -> dict[str, Any]:
+    environment = {name: _mask_emails(value) for name, value in deed.environment.items() if value is not None}
+    environment[BLOCK_KEY] = {"kind": _KINDS.get(deed.what, "record")}
+    if seen is not None:
+        environment[TRANSCRIPT] = dict(seen)
+    if deed.signatures:
+        environment[SIGNATURES] = list(deed.signatures)
+    if deed.call is not None:
+        environment["tool_call_id"] = deed.call.id
+    if deed.redacted:
+        environment["thinking_redacted"] = True
+    if to_utc(deed.at) is None:
+        environment["time_known"] = False
+    if deed.duration_ms is None:
+        environment["duration_known"] = False
+    if deed.title:
+        environment["title"] = deed.title
+    if deed.launched:
+        environment["subagent"] = {"id": deed.launched, "chain": session_chain_name(tool, session, deed.launched)}
+    if deed.cause:
+        environment["launched_by"] = event_key(tool, session, deed.cause)
+    return environment
+
+
+def _build_authority(allowed: Permission) -> Authority:
+    return Authority(type=allowed.by, policy_reference=allowed.reference)
+
+
+def _build_tool_call(deed: AgentEvent, call: AgentCall, blobs: list[Blob]) -> ToolCall:
+    return ToolCall(
+        tool=call.tool,
+        arguments=_externalise_large(dict(call.arguments), blobs),
+        result=_externalise_large(call.result, blobs),
+        success=call.ok is True,
+        duration_ms=deed.duration_ms or 0,
+        error=_call_error(deed, call),
+    )
+
+
+def _build_outcome(deed: AgentEvent, blobs: list[Blob]) -> Outcome:
+    call = deed.call
+    result: Any = deed.result
+    metrics: dict[str, Any] = {}
+    if deed.what == "answer":
+        result = deed.text if result is None else {"text": deed.text, "more": result}
+    elif call is not None and call.diff is not None:
+        added, removed = count_changed_lines(call.diff)
+        metrics = {"lines_added": added, "lines_removed": removed}
+        result = {"diff": call.diff} if result is None else {"diff": call.diff, "more": result}
+    return Outcome(
+        status=_event_status(deed),
+        result=_externalise_large(result, blobs),
+        summary=_shorten_summary(deed.summary),
+        error=None if call is None else _call_error(deed, call),
+        side_effects=list(deed.side_effects),
+        metrics=metrics,
+    )
+
+
+def _event_status(deed: AgentEvent) -> str:
+    if deed.allowed.denied:
+        return "blocked"
+    if deed.status is not None:
+        return deed.status
+    if deed.call is None:
+        return "success"
+    return {True: "success", False: "failure", None: "pending"}[deed.call.ok]
+
+
+def _call_error(deed: AgentEvent, call: AgentCall) -> str | None:
+    if call.ok is False or deed.allowed.denied:
+        return call.error or ("denied" if deed.allowed.denied else "the tool reported an error")
+    return "OUTCOME_UNKNOWN" if call.ok is None else None
+
+
+def _build_resources(tokens: Tokens | None) -> dict[str, Any]:
+    if tokens is None:
+        return {}
+    named = {"tokens_in": tokens.input, "tokens_out": tokens.output, "cost_usd": tokens.cost_usd}
+    known = {name: value for name, value in named.items() if value is not None}
+    return {**known, "native": dict(tokens.native)} if tokens.native else known
+
+
+def _externalise_large(value: Any, blobs: list[Blob]) -> Any:
+    """The value, or a reference to it where it is a large object. Large texts are moved when the draft is sealed."""
+    if not isinstance(value, dict | list):
+        return value
+    try:
+        written = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except (TypeError, ValueError):  # An integer beyond 64 bits: rare, and never in what is large.
+        return value
+    if len(written) <= INLINE_MAX:
+        return value
+    blob = Blob(orjson.dumps(mask(value).value, option=orjson.OPT_SORT_KEYS), "application/json")
+    blobs.append(blob)
+    return blob.reference
+
+
+@lru_cache(maxsize=256)
+def _prompt_hash(text: str) -> str:
+    """Over the prompt as it is sealed: the hash of a short secret would give it away."""
+    return hashlib.sha3_256(mask(text).value.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _first_line_excerpt(text: str) -> str:
+    line = next((line for line in text.splitlines() if line.strip()), "").strip()
+    return line if len(line) <= EXCERPT_MAX else f"{line[: EXCERPT_MAX - 1]}…"
+
+
+def _shorten_summary(text: str) -> str:
+    line = " ".join(text[: 4 * SUMMARY_MAX].split())
+    return line if len(line) <= SUMMARY_MAX else f"{line[: SUMMARY_MAX - 1]}…"
+
+
+def _key_part(identifier: str) -> str:
+    """An id as a part of a key: as it is, or by its digest where it is long, empty or holds what no key may."""
+    fits = 0 < len(identifier) <= KEY_ID_MAX and identifier.isprintable() and not _matches_digest_id(identifier)
+    return identifier if fits else _digest_id(identifier)
+
+
+def _chain_part(identifier: str) -> str:
+    """An id as one of the two parts of a chain's name."""
+    return (
+        identifier if _matches_chain_part(identifier) and not _matches_digest_id(identifier) else _digest_id(identifier)
+    )
+
+
+def _digest_id(identifier: str) -> str:
+    return "x-" + hashlib.sha256(identifier.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _mask_emails(value: Any) -> Any:
+    if isinstance(value, str):
+        return _EMAIL.sub("[masked:email]", value) if "@" in value else value
+    if isinstance(value, dict):
+        return {name: _mask_emails(item) for name, item in value.items()}
+    return [_mask_emails(item) for item in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,93 @@
+"""New lines of a file that grows: each once, when it is whole, without reading the file again.
+
+A last line without its end is left until it has one. A line that is larger than `RECORD_MAX` is hashed in pieces and
+given without its bytes. A file that became shorter, is another file under the same name, or says something else right
+before where we stopped, is read anew from its beginning, and `started_anew` says so. A file that is not there reads as
+empty.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from aver.files.regular import open_if_regular
+from aver.ingest.contract import RECORD_MAX, RawRecord, record_from_bytes
+
+__all__ = ["LineReader"]
+
+CHUNK_SIZE = 1024 * 1024
+"""Bytes read at a time."""
+
+TAIL_SIZE = 1024
+"""Bytes before where we stopped that must still be the same: a file that was written anew is seldom alike there."""
+
+
+class LineReader:
+    """Where in a file reading stopped."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._identity: tuple[int, int] | None = None
+        self._at = 0
+        self._number = 0
+        self._tail = b""
+        self.started_anew = False
+        self.unfinished = 0
+
+    def __call__(self) -> Iterator[RawRecord]:
+        self.started_anew = False
+        file = open_if_regular(self._path)
+        if file is None:
+            return
+        with file:
+            status = os.fstat(file.fileno())
+            file.seek(max(0, self._at - len(self._tail)))
+            self._restart_if_replaced(status, file.read(len(self._tail)))
+            file.seek(self._at)
+            yield from self._read_lines(file.read)
+
+    def _restart_if_replaced(self, status: os.stat_result, tail: bytes) -> None:
+        identity = (status.st_dev, status.st_ino)
+        if self._identity is not None and (identity != self._identity or tail != self._tail):
+            self._at = self._number = 0
+            self._tail = b""
+            self.started_anew = True
+        self._identity = identity
+
+    def _read_lines(self, read: Callable[[int], bytes]) -> Iterator[RawRecord]:
+        """The whole lines from here on. Memory is bounded by the longest line, and that by `RECORD_MAX`."""
+        begun = bytearray()
+        digest, size = None, 0
+        while piece := read(CHUNK_SIZE):
+            start = 0
+            while (end := piece.find(b"\n", start)) >= 0:
+                part = piece[start:end]
+                self._number += 1
+                if digest is None:
+                    part = bytes(begun) + part if begun else part
+                    found = record_from_bytes(str(self._number), part)
+                    length = len(part)
+                else:
+                    digest.update(part)
+                    length = size + len(part)
+                    found = RawRecord(str(self._number), b"", digest.hexdigest(), length)
+                self._at += length + 1
+                self._tail = part[-TAIL_SIZE:] + b"\n"
+                begun.clear()
+                digest, size = None, 0
+                start = end + 1
+                yield found
+            rest = piece[start:]
+            if digest is None and len(begun) + len(rest) > RECORD_MAX:
+                digest = hashlib.sha256(begun)
+                size = len(begun)
+                begun.clear()
+            if digest is None:
+                begun += rest
+            else:
+                digest.update(rest)
+                size += len(rest)
+        self.unfinished = len(begun) + size

@@ -1,0 +1,293 @@
+"""Is what was sealed what the transcript says? And is it what became of the files?
+
+`reconcile` reads the transcripts of a session again, from their beginning, and holds the sealed chain to them:
+
+    sealed and seen    every raw record that the capsule rests on is still there, byte for byte
+    mismatched         one of them says something else now, or the digest over all of them is another; but not one that
+                       the tool goes on rewriting, such as the title and settings of a conversation
+    sealed, not seen   one of them is gone, or a hook saw a call that the transcript does not have
+    seen, not sealed   the transcript tells of something that no capsule tells of
+
+What is new since the last record that was sealed is not sealed yet: a warning. A transcript that is gone as a whole is
+one too: tools delete theirs, and what was sealed of it stands. Everything else that does not fit is a failure, named at
+its place. The answer is a verdict: what verifying the chains gives, and the checks `transcript` and `git`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from aver.capsule.sealed import Sealed
+from aver.errors import NotFound
+from aver.fast_dataclass import dataclass
+from aver.ingest.child_records import base_event_key, read_transcript_refs, record_key
+from aver.ingest.contract import Adapter, Source
+from aver.ingest.draft import TRANSCRIPT, event_key, session_chain_name
+from aver.ingest.git_check import GIT_CHECK as GIT
+from aver.ingest.git_check import FileActivity, check_git
+from aver.ingest.seal import START_DIGEST, next_digest
+from aver.ledger import Ledger
+from aver.verdict import Finding, Place, Tally, Verdict, merge_verdicts
+from aver.verdict.verdict import conclude, worst_status
+
+__all__ = ["ReconcileCounts", "Reconciliation", "reconcile"]
+
+TRANSCRIPT_CHECK = TRANSCRIPT
+
+
+@dataclass(frozen=True, slots=True)
+class ReconcileCounts:
+    """How many records, each counted once."""
+
+    sealed_and_seen: int = 0
+    seen_not_sealed: int = 0
+    sealed_not_seen: int = 0
+    mismatched: int = 0
+
+
+class Reconciliation(NamedTuple):
+    """The verdict, and what it is made of."""
+
+    verdict: Verdict
+    counts: ReconcileCounts
+
+
+def reconcile(ledger: Ledger, adapter: Adapter, sources: Sequence[Source], chains: Sequence[str]) -> Reconciliation:
+    """Hold the chains of one session to its transcripts, and what they say of files to git."""
+    total = _RunningCounts()
+    sealed = [_read_record_facts(chain, record) for chain in chains for record in ledger.read(chain)]
+    tally = Tally(records=len(sealed))
+    for source in sources:
+        _compare_transcript(source, adapter, sealed, tally, total)
+    _compare_hooks(sources, sealed, tally, total)
+    for name in sorted(_transcript_names(sealed) - {source.file for source in sources}):
+        words = f"the transcript {name} is not there any more; what was sealed of it stands"
+        tally.add(Finding(TRANSCRIPT_CHECK, "warning", "ARTIFACT_MISSING", words, Place(source=name)))
+    counts = ReconcileCounts(total.fine, total.unsealed, total.unseen, total.mismatched)
+    tally.count_done(TRANSCRIPT_CHECK, total.fine)
+    tally.notes[TRANSCRIPT_CHECK] = f"{total.fine} sealed and seen"
+    check_git(_read_file_activity(sealed), tally)
+    return Reconciliation(_combine_verdicts(ledger, chains, tally), counts)
+
+
+class _RecordFacts(NamedTuple):
+    """Of a sealed record, what is compared: a session may have a hundred thousand of them."""
+
+    chain: str
+    sequence: int
+    key: str
+    """Of the deed that it tells of, or adds to."""
+    is_call: bool
+    seen: Mapping[str, Any] | None
+    """On which raw records it rests; None where it rests on none: a hook made it."""
+    otherwise: Sequence[Any]
+    """What it tells otherwise than the record that it adds to."""
+    directory: Any
+    effects: Sequence[Any]
+    at: str
+
+    @property
+    def place(self) -> Place:
+        return Place(self.chain, self.sequence)
+
+
+def _read_record_facts(chain: str, sealed: Sealed) -> _RecordFacts:
+    content = sealed.to_dict()
+    return _RecordFacts(
+        chain,
+        content["sequence"],
+        base_event_key(record_key(content), chain),
+        content["type"] == "tool",
+        read_transcript_refs(content),
+        _differing_fields(content["outcome"]["result"]),
+        content["context"]["environment"].get("cwd"),
+        content["outcome"]["side_effects"],
+        str(content["trigger"]["timestamp"]),
+    )
+
+
+@dataclass(slots=True)
+class _RunningCounts:
+    fine: int = 0
+    unsealed: int = 0
+    unseen: int = 0
+    mismatched: int = 0
+
+
+class _CurrentTranscript(NamedTuple):
+    """A transcript as it is now."""
+
+    digests: Mapping[str, str]
+    """By place."""
+    through: Sequence[str]
+    """After how many records which digest over all of them."""
+    deeds: Mapping[tuple[str, str], int]
+    """Chains and keys of what it tells of, and after how many records it was told."""
+    unfinished: int
+    """Bytes at its end that are no record."""
+
+
+def _read_transcript(adapter: Adapter, source: Source) -> _CurrentTranscript:
+    digests: dict[str, str] = {}
+    deeds: dict[tuple[str, str], int] = {}
+    digest, through = START_DIGEST, [START_DIGEST.hex()]
+    turn, reader = adapter.turn(source), adapter.read(source)
+    for raw in reader():
+        digest = next_digest(digest, raw)
+        through.append(digest.hex())
+        digests[raw.place] = raw.sha256
+        for deed in turn.take(raw):
+            chain = session_chain_name(source.tool, source.session, deed.agent or source.agent)
+            deeds.setdefault((chain, event_key(source.tool, source.session, deed.key)), len(through) - 1)
+    return _CurrentTranscript(digests, through, deeds, reader.unfinished)
+
+
+def _compare_transcript(
+    source: Source, adapter: Adapter, sealed: Sequence[_RecordFacts], tally: Tally, total: _RunningCounts
+) -> None:
+    """Hold what was sealed of one transcript to what it says now."""
+    now = _read_transcript(adapter, source)
+    newest = 0
+    for record in _select_by_file(sealed, source):
+        finding = _compare_record(source, adapter, record, now)
+        if finding is None:
+            total.fine += 1
+        else:
+            tally.add(finding)
+            total.unseen += finding.code == "ARTIFACT_MISSING"
+            total.mismatched += finding.code == "ARTIFACT_HASH_MISMATCH"
+        newest = max(newest, _mark_or_zero(record)[0])
+    known = _find_sealed_events(sealed, source, now)
+    for name, at in now.deeds.items():
+        if name not in known:
+            total.unsealed += 1
+            new = at > newest or not source.appends
+            words = f"{name[1]} is in {source.file} and not sealed" + (" yet" if new else "")
+            where = Place(source=f"{source.file}:{at}")
+            tally.add(Finding(TRANSCRIPT_CHECK, "warning" if new else "failed", "NOT_SEALED", words, where))
+    if now.unfinished:
+        words = f"{source.file} ends with {now.unfinished} bytes that are no whole record, and not sealed"
+        tally.add(Finding(TRANSCRIPT_CHECK, "warning", "NOT_SEALED", words, Place(source=source.file)))
+
+
+def _find_sealed_events(
+    sealed: Iterable[_RecordFacts], source: Source, now: _CurrentTranscript
+) -> set[tuple[str, str]]:
+    """Of what a transcript tells, what is sealed: from it, or from another that has the very same records. What rests
+    on other records under the same key is something else."""
+    here = set(now.digests.values())
+    elsewhere = (
+        (record, {digest for _, digest in _place_digests((record.seen or {}).get("records"))}) for record in sealed
+    )
+    alike = {(record.chain, record.key) for record, digests in elsewhere if digests and digests <= here}
+    return alike | {(record.chain, record.key) for record in _select_by_file(sealed, source)}
+
+
+def _compare_record(source: Source, adapter: Adapter, record: _RecordFacts, now: _CurrentTranscript) -> Finding | None:
+    name = source.file
+    seen = record.seen or {}
+    for place, digest in _place_digests(seen.get("records")):
+        found = now.digests.get(place)
+        if found is None:
+            words = f"record {place} of {name}, on which it rests, is gone"
+            return Finding(TRANSCRIPT_CHECK, "failed", "ARTIFACT_MISSING", words, record.place)
+        if found != digest and not adapter.rewrites(place):
+            words = f"record {place} of {name} says something else than when it was sealed"
+            return Finding(TRANSCRIPT_CHECK, "failed", "ARTIFACT_HASH_MISMATCH", words, record.place)
+    count, digest = _mark_or_zero(record)
+    if not source.appends or not count:
+        return None
+    if count >= len(now.through):
+        words = f"{name} had {count} records when it was sealed, and has {len(now.through) - 1}"
+        return Finding(TRANSCRIPT_CHECK, "failed", "ARTIFACT_MISSING", words, record.place)
+    if now.through[count] != digest:
+        words = f"the first {count} records of {name} are not those that were there when it was sealed"
+        return Finding(TRANSCRIPT_CHECK, "failed", "ARTIFACT_HASH_MISMATCH", words, record.place)
+    return None
+
+
+def _compare_hooks(
+    sources: Sequence[Source], sealed: Sequence[_RecordFacts], tally: Tally, total: _RunningCounts
+) -> None:
+    """What a hook saw must have come up in the transcript: then there is a child that says so, and what it says."""
+    if not sources:
+        return
+    told = {record.key for record in sealed if record.seen is not None}
+    for record in sealed:
+        if set(record.otherwise) & _REQUEST_FIELDS:
+            total.mismatched += 1
+            words = f"hook and transcript tell otherwise of {record.key}: {', '.join(map(str, record.otherwise))}"
+            tally.add(Finding(TRANSCRIPT_CHECK, "warning", "ARTIFACT_HASH_MISMATCH", words, record.place))
+        if not record.is_call or record.seen is not None or record.key in told:
+            continue
+        total.unseen += 1
+        words = f"a hook saw {record.key}, and no transcript that was sealed tells of it"
+        tally.add(Finding(TRANSCRIPT_CHECK, "warning", "ARTIFACT_MISSING", words, record.place))
+
+
+def _combine_verdicts(ledger: Ledger, chains: Sequence[str], tally: Tally) -> Verdict:
+    """The verdict on the chains themselves and on how they compare, in one."""
+    if not chains:
+        raise NotFound("nothing of this session is sealed", advice="aver ingest seals it")
+    own = conclude("transcript", tally, expected=(TRANSCRIPT_CHECK, GIT))
+    parts = {chain: ledger.verify(chain) for chain in chains}
+    verdict = merge_verdicts(chains[0], parts) if len(parts) > 1 else parts[chains[0]]
+    checks = {check.name: check for check in (*verdict.checks, *own.checks)}
+    findings = (*verdict.findings, *own.findings)
+    return replace(
+        verdict,
+        subject=chains[0],
+        status=worst_status([own.status, verdict.status]),
+        checks=tuple(checks.values()),
+        first_bad=next((finding for finding in findings if finding.status == "failed"), None),
+        findings=findings,
+    )
+
+
+def _select_by_file(sealed: Iterable[_RecordFacts], source: Source) -> Iterator[_RecordFacts]:
+    """The records that rest on this transcript. Those of subagents may stand in their parent's."""
+    own = session_chain_name(source.tool, source.session, source.agent)
+    for record in sealed:
+        of_this = record.seen is not None and record.seen.get("file") == source.file
+        if of_this and (record.chain == own or not source.agent):
+            yield record
+
+
+def _transcript_names(sealed: Iterable[_RecordFacts]) -> set[str]:
+    found = (record.seen.get("file") for record in sealed if record.seen is not None)
+    return {name for name in found if isinstance(name, str)}
+
+
+_REQUEST_FIELDS = {"tool", "arguments"}
+"""What was asked for is written the same way by both; what came of it need not be."""
+
+
+def _differing_fields(result: Any) -> Sequence[Any]:
+    differs = result.get("differs") if isinstance(result, dict) and "via" in result else None
+    return differs if isinstance(differs, list) else ()
+
+
+def _place_digests(records: Any) -> Iterator[tuple[str, str]]:
+    for pair in records if isinstance(records, list) else ():
+        if isinstance(pair, list) and len(pair) == 2:
+            yield str(pair[0]), str(pair[1])
+
+
+def _mark_or_zero(record: _RecordFacts) -> tuple[int, str]:
+    through = (record.seen or {}).get("through")
+    count = through.get("count") if isinstance(through, dict) else None
+    return (count, str(through.get("digest"))) if isinstance(through, dict) and isinstance(count, int) else (0, "")
+
+
+def _read_file_activity(sealed: Sequence[_RecordFacts]) -> FileActivity | None:
+    """What the session did to files, by its own capsules."""
+    directories = [record.directory for record in sealed if isinstance(record.directory, str) and record.directory]
+    if not directories:
+        return None
+    named = [effect.split(" ", 1) for record in sealed for effect in record.effects if isinstance(effect, str)]
+    pairs = [pair for pair in named if len(pair) == 2]
+    paths = frozenset(path for verb, path in pairs if verb in ("edited", "wrote", "deleted"))
+    times = sorted(record.at for record in sealed)
+    return FileActivity(directories[-1], paths, sum(verb == "ran" for verb, _ in pairs), times[0], times[-1])

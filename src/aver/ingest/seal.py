@@ -1,0 +1,436 @@
+"""Deeds go into the ledger, each once, and with them what the transcript said, byte for byte.
+
+`Follower` follows one transcript; `told` seals single deeds that hooks tell of. Both use the same keys, and the ledger
+takes a key once: so a crash in the middle, a second watcher, or a hook and a watcher together make no duplicate, and
+nobody has to remember how far they came. What a follower must know it reads from the chain itself.
+
+Every capsule made from a transcript says in `environment.transcript`:
+
+    file       the transcript's name
+    records    [[place, sha256], ...]: the raw records that it rests on
+    through    {count, digest}: how many records were read up to then, and the digest over all of them, so that also
+               those are bound that say nothing of their own:
+               d(0) is 32 zero bytes, d(n) = SHA-256(d(n-1) + SHA-256(record n))
+
+What was recorded first stays as it is. Who comes later adds a child of it: a hook saw the call, and the transcript
+tells what the model thought and what it cost; or a call was taken for lost, and its result came after all. The child
+says whether both tell the same of the call.
+
+A deed that a hook tells of goes into the ledger, by itself and at once.
+
+It has the key that a follower of the transcript gives it. Whoever comes second adds to what is there: nothing that a
+hook saw is left out because somebody else was faster, and nothing is sealed twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from aver.capsule.sealed import Sealed
+from aver.errors import BadInput, Exists, NotFound
+from aver.fast_dataclass import dataclass
+from aver.ingest.agent_event import AgentEvent
+from aver.ingest.child_records import (
+    KEPT_FIELDS,
+    base_event_key,
+    build_child_record,
+    has_same_account,
+    hook_record_key,
+    read_transcript_refs,
+    record_id,
+    record_key,
+    strip_content,
+    with_parent,
+    with_parent_id,
+)
+from aver.ingest.contract import Adapter, RawRecord, Source
+from aver.ingest.draft import TRANSCRIPT, EventDraft, draft_event, event_key, note_key, session_chain_name
+from aver.ledger import Ledger
+
+__all__ = ["ReadMark", "SealReport", "TranscriptFollower", "next_digest", "read_mark", "seal_event"]
+
+
+BATCH_SIZE = 500
+"""Drafts of one commit: then a durable write costs next to nothing for each."""
+
+START_DIGEST = bytes(32)
+"""The digest over no records."""
+
+_OUTCOME_UNKNOWN = "OUTCOME_UNKNOWN"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadMark:
+    """How far a transcript was read, and the digest over all of it."""
+
+    count: int
+    digest: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"count": self.count, "digest": self.digest}
+
+
+@dataclass(frozen=True, slots=True)
+class SealReport:
+    """What came of reading a transcript on."""
+
+    records: int = 0
+    sealed: int = 0
+    children: int = 0
+    """Added to what others had recorded before."""
+    unknown: int = 0
+    """Records of a sort that is not known; they are sealed raw."""
+    notes: tuple[str, ...] = ()
+    """What must not go unnoticed: the transcript was cut, or changed before where we had read."""
+
+    def __add__(self, other: SealReport) -> SealReport:
+        return SealReport(
+            self.records + other.records,
+            self.sealed + other.sealed,
+            self.children + other.children,
+            self.unknown + other.unknown,
+            self.notes + other.notes,
+        )
+
+
+def next_digest(before: bytes, raw: RawRecord) -> bytes:
+    return hashlib.sha256(before + bytes.fromhex(raw.sha256)).digest()
+
+
+def read_mark(seen: Mapping[str, Any] | None) -> ReadMark | None:
+    """How far a transcript was read, by what a capsule says of it."""
+    through = None if seen is None else seen.get("through")
+    if not isinstance(through, dict):
+        return None
+    count, digest = through.get("count"), through.get("digest")
+    return ReadMark(count, digest) if isinstance(count, int) and isinstance(digest, str) else None
+
+
+class TranscriptFollower:
+    """Follows one transcript into the ledger."""
+
+    def __init__(self, ledger: Ledger, adapter: Adapter, source: Source) -> None:
+        self.source = source
+        self.ended: bool
+        """Whether the session is over, by its own account."""
+        self._ledger = ledger
+        self._adapter = adapter
+        self._reader = adapter.read(source)
+        self._known: dict[tuple[str, str], str] = {}
+        """Chains and keys of what is sealed, and how: by a hook, while its outcome was unknown, or whole."""
+        self._read_chains: set[str] = set()
+        self._sealed_through: ReadMark | None = None
+        """The last mark that we sealed, or found sealed."""
+        self._last: ReadMark | None = None
+        """The furthest mark of this transcript that was sealed before we began."""
+        self._reset()
+        self._load_chain(session_chain_name(source.tool, source.session, source.agent))
+        self._sealed_through = self._last
+
+    def _reset(self) -> None:
+        self.ended = False
+        self._turn = self._adapter.turn(self.source)
+        self._count, self._digest = 0, START_DIGEST
+        self._digests: dict[str, str] = {}
+
+    def step(self, told: Callable[[int], None] = lambda _: None) -> SealReport:
+        """Seal what is new in the transcript. `told` is called with the number of records that were read."""
+        done = SealReport()
+        batch: list[_UnsealedEvent] = []
+        records, anew = 0, False
+        for raw in self._reader():
+            if self._reader.started_anew and not anew:
+                anew, done = True, done + self._restart()
+            records += 1
+            self._count += 1
+            self._digest = next_digest(self._digest, raw)
+            self._digests[raw.place] = raw.sha256
+            if self._last is not None:
+                done += self._check_last_mark()
+            for deed in self._turn.take(raw):
+                batch.append(self._prepare_event(deed))
+                self.ended = self.ended or deed.ends_session
+                self._forget_places(deed.places, raw)
+            if len(batch) >= BATCH_SIZE:
+                done += self._seal_batch(batch)
+                told(records)
+        if self._reader.started_anew and not anew:
+            done += self._restart()  # And nothing stands there now.
+        done += self._seal_batch(batch) + self._check_not_cut()
+        told(records)
+        return done + SealReport(records=records)
+
+    def end(self) -> SealReport:
+        """The session is over: seal what has no end, then as `rest`."""
+        return self._seal_batch([self._prepare_event(deed) for deed in self._turn.end()]) + self.rest()
+
+    def rest(self) -> SealReport:
+        """Nothing more comes for a while: seal how far the transcript was read, and close its chains."""
+        done = SealReport()
+        mark = self._current_mark()
+        if self._count and self._sealed_through != mark:
+            done = self._seal_note(f"read:{mark.count}:{mark.digest[:32]}", "the transcript was read to here", mark)
+        for chain in sorted(self._read_chains):
+            if self._ledger.head(chain).count:
+                self._ledger.close_chain(chain)
+        return done
+
+    # --- what is new
+
+    def _prepare_event(self, deed: AgentEvent) -> _UnsealedEvent:
+        source = self.source
+        agent = deed.agent or source.agent
+        if agent != deed.agent or (source.launched_by and not deed.cause):
+            deed = replace(deed, agent=agent, cause=deed.cause or source.launched_by)
+        chain = session_chain_name(source.tool, source.session, agent)
+        self._load_chain(chain)
+        return _UnsealedEvent(
+            chain, event_key(source.tool, source.session, deed.key), deed, self._transcript_refs(deed.places)
+        )
+
+    def _transcript_refs(self, places: Iterable[str]) -> dict[str, Any]:
+        """What a capsule says of the transcript: the raw records that it rests on, and how far it was read."""
+        return {
+            "file": self.source.file,
+            "records": [[place, self._digests[place]] for place in places if place in self._digests],
+            "through": self._current_mark().to_dict(),
+        }
+
+    def _current_mark(self) -> ReadMark:
+        return ReadMark(self._count, self._digest.hex())
+
+    def _seal_batch(self, batch: list[_UnsealedEvent]) -> SealReport:
+        """Seal what is not sealed yet: one commit for each chain."""
+        by_chain: dict[str, list[tuple[str, EventDraft]]] = {}
+        unknown = 0
+        for due in batch:
+            for key, draft in self._build_drafts(due):
+                by_chain.setdefault(due.chain, []).append((key, draft))
+                unknown += due.deed.what == "unknown"
+            if due.deed.launched:
+                self._link_subagent(due, by_chain)
+        batch.clear()
+        done = SealReport(unknown=unknown)
+        for chain, drafts in by_chain.items():
+            done += self._append(chain, drafts)
+        return done
+
+    def _build_drafts(self, due: _UnsealedEvent) -> Iterator[tuple[str, EventDraft]]:
+        """The draft of a deed, unless it is sealed; then what is to be added to it, unless that is."""
+        name = (due.chain, due.key)
+        state = self._known.get(name)
+        if state is None:
+            self._known[name] = "pending" if _is_pending(due.deed) else "whole"
+            yield due.key, self._draft_with_parent(due)
+        elif state == "hook" or (state == "pending" and not _is_pending(due.deed)):
+            self._known[name] = "whole"
+            if (first := self._find_sealed(due.chain, due.key)) is not None:
+                yield _transcript_child(first, self._draft_with_parent(due))
+
+    def _find_sealed(self, chain: str, key: str) -> Sealed | None:
+        """What a chain has of a deed. Under its key alone, it may be that of another agent."""
+        found = (self._ledger.get(name) for name in (key, f"{key}@{chain}"))
+        return next((record for record in found if record is not None and record.chain == chain), None)
+
+    def _draft_with_parent(self, due: _UnsealedEvent) -> EventDraft:
+        draft = draft_event(self.source.tool, self.source.session, due.deed, due.seen)
+        if not due.deed.cause:
+            return draft
+        key = event_key(self.source.tool, self.source.session, due.deed.cause)
+        cause = self._find_sealed(session_chain_name(self.source.tool, self.source.session), key) or self._ledger.get(
+            key
+        )
+        return draft if cause is None else with_parent(draft, cause)
+
+    def _append(self, chain: str, drafts: list[tuple[str, EventDraft]]) -> SealReport:
+        try:
+            sealed = self._ledger.append_many(
+                chain,
+                [draft.capsule for _, draft in drafts],
+                keys=[key for key, _ in drafts],
+                blobs=[blob for _, draft in drafts for blob in draft.blobs],
+            )
+        except BadInput as error:
+            return self._append_in_parts(chain, drafts, error)
+        done = SealReport()
+        new = children = 0
+        for (key, draft), record in zip(drafts, sealed, strict=True):
+            if not record.existed:
+                seen = draft.capsule.context.environment.get(TRANSCRIPT)
+                self._sealed_through = read_mark(seen) or self._sealed_through
+                new += 1
+                children += draft.capsule.parent_id is not None and key.endswith(_CHILD_SUFFIXES)
+            elif record.chain not in (None, chain):
+                # Some providers number calls from 0 in every agent: this is another's call of the same name.
+                done += self._append(chain, [(f"{key}@{chain}", draft)])
+            elif not key.endswith(_CHILD_SUFFIXES) and _is_incomplete(record, draft):
+                # A hook was faster than we knew, or another took the call for lost: the transcript tells the rest.
+                done += self._append(chain, [_transcript_child(record, draft)])
+        return done + SealReport(sealed=new - children, children=children)
+
+    def _append_in_parts(self, chain: str, drafts: list[tuple[str, EventDraft]], error: BadInput) -> SealReport:
+        """Find the one that cannot be sealed, and seal of it what can: one record must not stop all that follow."""
+        if len(drafts) > 1:
+            half = len(drafts) // 2
+            return self._append(chain, drafts[:half]) + self._append(chain, drafts[half:])
+        key, draft = drafts[0]
+        if not draft.capsule.context.environment.keys() - KEPT_FIELDS:
+            raise error
+        return self._append(chain, [(key, strip_content(draft, error))])
+
+    def _link_subagent(self, due: _UnsealedEvent, by_chain: dict[str, list[tuple[str, EventDraft]]]) -> None:
+        """Tell the chain of a subagent which call launched it: that is known when the call came to its end."""
+        agent, source = due.deed.launched, self.source
+        chain = session_chain_name(source.tool, source.session, agent)
+        key = f"{due.key}:launched"
+        self._load_chain(chain)
+        if (chain, key) in self._known:
+            return
+        self._known[chain, key] = "whole"
+        cause = self._find_sealed(due.chain, due.key)
+        note = AgentEvent(
+            what="note",
+            key="",
+            summary=f"launched by {due.deed.call.tool if due.deed.call else 'a call'} of {source.tool}",
+            at=due.deed.at,
+            agent=agent,
+            cause=due.deed.key,
+        )
+        draft = draft_event(source.tool, source.session, note)
+        if cause is None:  # It is in this very batch: by its draft's id.
+            ids = [draft.capsule.id for key, draft in by_chain.get(due.chain, ()) if key == due.key]
+            launcher = ids[0] if ids else None
+        else:
+            launcher = record_id(cause)
+        if launcher is not None:
+            by_chain.setdefault(chain, []).append((key, with_parent_id(draft, launcher)))
+
+    def _forget_places(self, places: Iterable[str], newest: RawRecord) -> None:
+        """Records that a deed rested on are not needed again; the newest may give more deeds."""
+        for place in places:
+            if place != newest.place:
+                self._digests.pop(place, None)
+
+    # --- what was sealed before
+
+    def _load_chain(self, chain: str) -> None:
+        """Learn from a chain what of it is sealed."""
+        if chain in self._read_chains:
+            return
+        self._read_chains.add(chain)
+        try:
+            records: Iterable[Sealed] = self._ledger.read(chain)
+        except NotFound:
+            return
+        for record in records:
+            content = record.to_dict()
+            if key := record_key(content):
+                self._known[chain, base_event_key(key, chain)] = _seal_state(content)
+            seen = read_transcript_refs(content)
+            mark = read_mark(seen) if seen is not None and seen.get("file") == self.source.file else None
+            if mark is not None and (self._last is None or mark.count > self._last.count):
+                self._last = mark
+
+    def _check_last_mark(self) -> SealReport:
+        """Whether what we read now is what was read before, once we have come as far."""
+        last = self._last
+        if last is None or last.count != self._count or not self.source.appends:
+            return SealReport()
+        self._last = None
+        if last.digest == self._digest.hex():
+            return SealReport()
+        return self._seal_note(f"changed:{last.digest[:32]}", f"{CHANGED_NOTE}: its first {last.count} records", last)
+
+    def _check_not_cut(self) -> SealReport:
+        last = self._last
+        if last is None or last.count <= self._count or not self.source.appends:
+            return SealReport()
+        self._last = None
+        return self._seal_note(
+            f"cut:{last.digest[:32]}", f"{CUT_NOTE}: it had {last.count} records, now {self._count}", last
+        )
+
+    def _restart(self) -> SealReport:
+        """The transcript is another now, or was cut while we followed it."""
+        before = self._current_mark()
+        if not before.count:
+            return SealReport()
+        self._reset()
+        return self._seal_note(
+            f"cut:{before.digest[:32]}", f"{CUT_NOTE}: it had {before.count} records and begins anew", before
+        )
+
+    def _seal_note(self, key: str, words: str, mark: ReadMark) -> SealReport:
+        source = self.source
+        deed = AgentEvent(what="note", key=key, summary=words, result=mark.to_dict(), agent=source.agent)
+        chain = session_chain_name(source.tool, source.session, source.agent)
+        draft = draft_event(source.tool, source.session, deed, self._transcript_refs(()))
+        loud = () if key.startswith("read:") else (f"{source.path}: {words}",)
+        return replace(self._append(chain, [(note_key(source.tool, source.session, key), draft)]), notes=loud)
+
+
+CHANGED_NOTE = "the transcript was changed after it was sealed"
+CUT_NOTE = "the transcript was cut or replaced after it was sealed"
+_CHILD_SUFFIXES = (f":{TRANSCRIPT}", ":hook", ":launched")
+
+
+class _UnsealedEvent(NamedTuple):
+    chain: str
+    key: str
+    deed: AgentEvent
+    seen: Mapping[str, Any]
+
+
+def _is_pending(deed: AgentEvent) -> bool:
+    return deed.call is not None and deed.call.ok is None and not deed.allowed.denied
+
+
+def _transcript_child(first: Sealed, draft: EventDraft) -> tuple[str, EventDraft]:
+    """What the transcript adds to a record, and the key of that. Where a hook told of a call by the name of what is
+    none, that is all of it."""
+    is_call = draft.capsule.type == "tool"
+    added = build_child_record(first, draft, TRANSCRIPT) if is_call else with_parent(draft, first)
+    return f"{record_key(first.to_dict())}:{TRANSCRIPT}", added
+
+
+def _is_incomplete(first: Sealed, draft: EventDraft) -> bool:
+    """Whether a record lacks what a draft of the same deed tells."""
+    state = _seal_state(first.to_dict())
+    return state == "hook" or (state == "pending" and draft.capsule.outcome.error != _OUTCOME_UNKNOWN)
+
+
+def _seal_state(content: Mapping[str, Any]) -> str:
+    if read_transcript_refs(content) is None and content["type"] == "tool":
+        return "hook"
+    return "pending" if content["outcome"].get("error") == _OUTCOME_UNKNOWN else "whole"
+
+
+def seal_event(ledger: Ledger, tool: str, session: str, deed: AgentEvent) -> Sealed:
+    """Seal what a hook told of. If it is sealed already, what the hook saw is added to that; of what another hook told,
+    only where that is something else."""
+    key, chain = event_key(tool, session, deed.key), session_chain_name(tool, session, deed.agent)
+    draft = draft_event(tool, session, deed)
+    try:
+        return _append_or_add(ledger, chain, key, draft)
+    except BadInput as error:  # No capsule can hold it. As much of it as one can is more than nothing.
+        return _append_or_add(ledger, chain, key, strip_content(draft, error))
+
+
+def _append_or_add(ledger: Ledger, chain: str, key: str, draft: EventDraft) -> Sealed:
+    for name in (key, f"{key}@{chain}"):  # The second where another agent has a call of the same name.
+        try:
+            return ledger.append(chain, draft.capsule, key=name, blobs=draft.blobs)
+        except Exists as exists:
+            first: Sealed = exists.record
+            if first.chain == chain:
+                break
+    if draft.capsule.type == "tool" and read_transcript_refs(first.to_dict()) is not None:
+        more = build_child_record(first, draft, "hook")
+    elif has_same_account(first, draft):
+        return first
+    else:
+        more = with_parent(draft, first)
+    return ledger.append_many(chain, [more.capsule], keys=[hook_record_key(name, draft)], blobs=more.blobs)[0]

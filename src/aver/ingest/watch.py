@@ -1,0 +1,242 @@
+"""Transcripts are followed as they grow, by file events; and history is caught up with.
+
+`catch_up` reads transcripts to their end, once. `Watch` follows all that change from now on: `run` waits for events,
+`look` is one round and can be called by hand. An event only says where to look; what is new there, the follower finds
+out, so that an event too many costs nothing, and what was missed is found by looking at every transcript's size and
+time once in a while. A transcript that nobody knows is looked for where its tool keeps them.
+
+A transcript, or a tool's place, that cannot be read is told of and tried again later; all others go on.
+
+The session of a transcript that is quiet for `QUIET` seconds is rested: how far it was read is sealed, its chain closed
+in `meta`, its follower let go. It goes on when it grows.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from threading import Event
+from typing import NamedTuple
+
+from aver.errors import AverError, Unavailable
+from aver.files.user_dirs import UserEnvironment
+from aver.ingest.contract import Adapter, Source
+from aver.ingest.draft import session_chain_name
+from aver.ingest.ingest_cache import IngestCache, source_stamp
+from aver.ingest.seal import SealReport, TranscriptFollower
+from aver.ledger import Ledger
+
+__all__ = ["TranscriptUpdate", "TranscriptWatcher", "catch_up", "locate_sources"]
+
+QUIET_SECONDS = 15 * 60.0
+"""Seconds without anything new after which a session is rested."""
+
+FULL_LOOK_SECONDS = 60.0
+"""Seconds after which every transcript is looked at, whatever events said."""
+
+OVER_SECONDS = 60 * 60.0
+"""Seconds after its last change that a transcript counts as that of a session that is over."""
+
+DEBOUNCE_MS, STEP_MS = 200, 50
+"""How long events are gathered, at most and at least."""
+
+_SQLITE_SUFFIXES = ("-wal", "-shm", "-journal")
+"""What SQLite writes to beside a database: it is the database that changed."""
+
+_SourceId = tuple[str, str, str, str]
+
+
+class TranscriptUpdate(NamedTuple):
+    """What was read of one transcript."""
+
+    source: Source
+    sealing: SealReport
+
+
+def catch_up(
+    ledger: Ledger, adapter: Adapter, source: Source, stamps: IngestCache, told: Callable[[int], None] = lambda _: None
+) -> SealReport:
+    """Seal a transcript to its end. One that was not touched for long is over; its open calls are sealed as such."""
+    stamp = source_stamp(source)
+    follower = TranscriptFollower(ledger, adapter, source)
+    done = follower.step(told)
+    done += follower.end() if _seconds_since_change(source.path) > OVER_SECONDS or follower.ended else follower.rest()
+    stamps.note(source, stamp)
+    return done
+
+
+def locate_sources(
+    adapters: Iterable[Adapter], around: UserEnvironment, warn: Callable[[str], None]
+) -> Iterator[tuple[Adapter, Source]]:
+    """The transcripts of all tools. `warn` hears of a tool whose place cannot be read."""
+    for adapter in adapters:
+        try:
+            yield from ((adapter, source) for source in adapter.locate(around))
+        except AverError as error:
+            warn(f"{adapter.title}: {error.message}")
+
+
+class TranscriptWatcher:
+    """Everything that is followed. `warn` hears of what cannot be."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        adapters: Iterable[Adapter],
+        around: UserEnvironment,
+        warn: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._ledger = ledger
+        self._adapters = list(adapters)
+        self._around = around
+        self._warn = warn
+        self._followers: dict[_SourceId, TranscriptFollower] = {}
+        self._stamps_seen: dict[_SourceId, str] = {}
+        self._changed_at: dict[_SourceId, float] = {}
+        self._by_path: dict[str, list[tuple[Adapter, Source]]] = {}
+        self._looked_at: float = 0.0
+        self.stamps = IngestCache(ledger)
+
+    def run(self, told: Callable[[TranscriptUpdate], None], stop: Event) -> None:
+        """Follow until told to stop."""
+        try:
+            from watchfiles import watch
+        except ImportError:
+            raise Unavailable(
+                "following transcripts by file events needs the package watchfiles",
+                advice='pip install "aver[watch]"',
+            ) from None
+        try:
+            for seen in self.begin():
+                told(seen)
+            while not stop.is_set():
+                places = self.places()
+                events = watch(
+                    *places,
+                    watch_filter=None,
+                    debounce=DEBOUNCE_MS,
+                    step=STEP_MS,
+                    rust_timeout=int(FULL_LOOK_SECONDS * 1000 / 4),
+                    yield_on_timeout=True,
+                    stop_event=stop,
+                    raise_interrupt=True,
+                    ignore_permission_denied=True,
+                )
+                for changes in events if places else _tick(stop):
+                    for seen in self.look({path for _, path in changes}):
+                        told(seen)
+                    if self.places() != places:
+                        break  # A tool was used for the first time: there is one more place to watch.
+        finally:
+            for seen in self.rest(now=float("inf")):
+                told(seen)
+
+    def places(self) -> list[Path]:
+        """The directories that are there to be watched."""
+        named = {place for adapter in self._adapters for place in adapter.places(self._around)}
+        return sorted(place for place in named if place.is_dir())
+
+    def begin(self) -> Iterator[TranscriptUpdate]:
+        """Go on with the sessions that this ledger knows. Those that it does not know come when they change."""
+        known = {head.chain for head in self._ledger.heads()}
+        self._locate_sources()
+        for adapter, source in self._list_sources():
+            identity = _source_id(source)
+            self._stamps_seen[identity] = source_stamp(source)
+            if session_chain_name(source.tool, source.session, source.agent) in known and not self.stamps.is_read(
+                source
+            ):
+                yield self._seal_source(adapter, source)
+
+    def look(self, paths: Iterable[str] = ()) -> Iterator[TranscriptUpdate]:
+        """Seal what is new in the transcripts at these paths; in all of them, if that was not done for a while."""
+        now = time.monotonic()
+        changed = {_database_path(path) for path in paths}
+        if now - self._looked_at >= FULL_LOOK_SECONDS or any(self._is_new(path) for path in changed):
+            self._looked_at = now
+            self._locate_sources()
+            changed |= self._by_path.keys()
+        for path in changed & self._by_path.keys():
+            for adapter, source in self._by_path[path]:
+                if self._has_changed(source):
+                    yield self._seal_source(adapter, source)
+        yield from self.rest(now)
+
+    def rest(self, now: float) -> Iterator[TranscriptUpdate]:
+        """Let go of what has been quiet for long."""
+        for identity, at in list(self._changed_at.items()):
+            if now - at >= QUIET_SECONDS:
+                follower = self._followers.pop(identity)
+                del self._changed_at[identity]
+                try:
+                    seen = TranscriptUpdate(follower.source, follower.rest())
+                except AverError as error:
+                    seen = self._drop_follower(follower.source, error)
+                else:
+                    self.stamps.note(follower.source, self._stamps_seen.get(identity, ""))
+                yield seen
+        self.stamps.save()
+
+    def _seal_source(self, adapter: Adapter, source: Source) -> TranscriptUpdate:
+        identity = _source_id(source)
+        self._stamps_seen[identity] = source_stamp(source)
+        try:
+            follower = self._followers.get(identity)
+            if follower is None:
+                follower = self._followers[identity] = TranscriptFollower(self._ledger, adapter, source)
+            self._changed_at[identity] = time.monotonic()
+            sealing = follower.step()
+            return TranscriptUpdate(source, sealing + follower.end() if follower.ended else sealing)
+        except AverError as error:
+            return self._drop_follower(source, error)
+
+    def _drop_follower(self, source: Source, error: AverError) -> TranscriptUpdate:
+        """What was read and not sealed must be read again: the follower is let go, and the next look begins anew."""
+        identity = _source_id(source)
+        for kept in (self._followers, self._changed_at, self._stamps_seen):
+            kept.pop(identity, None)
+        return TranscriptUpdate(source, SealReport(notes=(f"{source.path}: {error.message}",)))
+
+    def _has_changed(self, source: Source) -> bool:
+        return self._stamps_seen.get(_source_id(source)) != source_stamp(source)
+
+    def _is_new(self, path: str) -> bool:
+        """Whether a path may be that of a transcript we do not know, or of a file that several sessions share."""
+        sources = self._by_path.get(path)
+        return any(source.stamp for _, source in sources) if sources else path.endswith(_TRANSCRIPT_SUFFIXES)
+
+    def _locate_sources(self) -> None:
+        self._by_path = {}
+        for adapter, source in locate_sources(self._adapters, self._around, self._warn):
+            self._by_path.setdefault(str(source.path), []).append((adapter, source))
+
+    def _list_sources(self) -> list[tuple[Adapter, Source]]:
+        return [one for sources in self._by_path.values() for one in sources]
+
+
+_TRANSCRIPT_SUFFIXES = (".jsonl", ".json", ".vscdb", ".db")
+"""How the names of transcripts end. Other new files are found when everything is looked at."""
+
+
+def _source_id(source: Source) -> _SourceId:
+    return source.tool, source.session, source.agent, str(source.path)
+
+
+def _database_path(path: str) -> str:
+    return next((path.removesuffix(ending) for ending in _SQLITE_SUFFIXES if path.endswith(ending)), path)
+
+
+def _seconds_since_change(path: Path) -> float:
+    """Seconds since a file changed; of one that is gone, for ever."""
+    try:
+        return max(0.0, time.time() - os.stat(path).st_mtime)
+    except OSError:
+        return float("inf")
+
+
+def _tick(stop: Event) -> Iterator[set[tuple[object, str]]]:
+    """Where there is nothing to watch yet: a look now and then."""
+    while not stop.wait(FULL_LOOK_SECONDS / 4):
+        yield set()

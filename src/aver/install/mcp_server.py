@@ -1,0 +1,130 @@
+"""Registering the MCP server with a client, taking it out, and telling how things stand."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aver.errors import AverError
+from aver.install.clients import ServerPlace, UserEnvironment, server_places
+from aver.install.commands import aver_command
+from aver.install.settings_file import EditResult, EntryPath, SettingsFile, put_entry, read_entry, remove_entry
+from aver.install.undo import UndoLog
+
+__all__ = [
+    "InstallOutcome",
+    "InstallState",
+    "build_server_entry",
+    "install_server",
+    "read_server_state",
+    "uninstall_server",
+]
+
+SERVER_NAME = "aver"
+"""What the server is called in clients' settings."""
+
+
+@dataclass(frozen=True, slots=True)
+class InstallOutcome:
+    """What was done to one file."""
+
+    client: str
+    path: Path
+    done: EditResult
+    part: str = "mcp"
+    """What it is about: `mcp`, the server, or `hooks`."""
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class InstallState:
+    """How things stand in one file: `installed`, `outdated`, `foreign`, `absent` or `unreadable`, and why."""
+
+    client: str
+    path: Path
+    state: str
+    why: str = ""
+    part: str = "mcp"
+
+
+def install_server(client: str, around: UserEnvironment, *, dry_run: bool = False) -> list[InstallOutcome]:
+    """Put the server into a client's settings. `dry_run` only tells what would be done."""
+    memory = UndoLog()
+    done = []
+    with nullcontext() if dry_run else memory.held():
+        for place in server_places(client, around):
+            entry = build_server_entry(place, around.environment)
+            result = put_entry(
+                _settings_file(place, around), _entry_path(place), entry, _is_ours, memory, dry_run=dry_run
+            )
+            done.append(InstallOutcome(client, place.path, result))
+    return done
+
+
+def uninstall_server(client: str, around: UserEnvironment, *, dry_run: bool = False) -> list[InstallOutcome]:
+    """Take the server out of a client's settings."""
+    memory = UndoLog()
+    done = []
+    with nullcontext() if dry_run else memory.held():
+        for place in server_places(client, around):
+            result = remove_entry(_settings_file(place, around), _entry_path(place), _is_ours, memory, dry_run=dry_run)
+            done.append(InstallOutcome(client, place.path, result))
+    return done
+
+
+def read_server_state(client: str, around: UserEnvironment) -> list[InstallState]:
+    """How things stand with a client. Nothing is changed, and whatever is wrong is told."""
+    return [_read_place_state(place, around) for place in server_places(client, around)]
+
+
+def _read_place_state(place: ServerPlace, around: UserEnvironment) -> InstallState:
+    try:
+        found = read_entry(_settings_file(place, around), _entry_path(place))
+    except AverError as error:
+        return InstallState(place.client, place.path, "unreadable", error.message)
+    if found is None:
+        return InstallState(place.client, place.path, "absent")
+    if not _is_ours(found):
+        return InstallState(place.client, place.path, "foreign", f"another server is called {SERVER_NAME} there")
+    wanted = build_server_entry(place, around.environment)
+    if any(found.get(name) != value for name, value in wanted.items()):
+        why = "it starts another Aver, or in another way; install it anew"
+        return InstallState(place.client, place.path, "outdated", why)
+    return InstallState(place.client, place.path, "installed")
+
+
+def build_server_entry(place: ServerPlace, environment: Mapping[str, str]) -> dict[str, Any]:
+    """The entry that has a client start this very Aver; in a project, the one that whoever opens it has."""
+    command, *arguments = ["aver"] if place.shared else aver_command()
+    arguments += ["mcp", "--agent", place.client]
+    if place.workspace:
+        arguments += ["--workspace", place.workspace]
+    entry: dict[str, Any] = {"type": "stdio"} if place.names_type else {}
+    entry |= {"command": command, "args": arguments}
+    home = environment.get("AVER_HOME")
+    if home and not place.shared:
+        # A ledger's URL is not put there: it may hold a password.
+        entry["env"] = {"AVER_HOME": os.path.abspath(home)}
+    return entry
+
+
+def _is_ours(entry: Any) -> bool:
+    """Whether an entry starts an Aver, this one or another."""
+    if not isinstance(entry, dict):
+        return False
+    command, arguments = entry.get("command"), entry.get("args")
+    if not isinstance(command, str) or not isinstance(arguments, list) or "mcp" not in arguments:
+        return False
+    return os.path.basename(command) == "aver" or "aver" in arguments[: arguments.index("mcp")]
+
+
+def _settings_file(place: ServerPlace, around: UserEnvironment) -> SettingsFile:
+    return SettingsFile(place.path, place.form, around.project)
+
+
+def _entry_path(place: ServerPlace) -> EntryPath:
+    return (*place.servers, SERVER_NAME)

@@ -1,0 +1,281 @@
+"""Private keys in a store's directory: which files a ring entry has there, and the signer they make.
+
+Key files: their names, and reading, writing and destroying them with care.
+
+A private key is a regular file of our own that nobody else can read or write, in a directory that nobody
+else can write; otherwise it is refused (`UNSAFE_FILE`) with the command that cures it. A public file may be
+read by all and written by us alone. Symbolic links are not followed.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from aver.config import sync_directory
+from aver.errors import BadInput, IntegrityError, Refused, Unavailable
+from aver.keys.algorithms import SEED_BYTES
+from aver.keys.identity import identity_from_slug, slug
+from aver.keys.passphrase import ENCRYPTED_SEEDS_MAX, Seeds, decrypt_seeds, encrypt_seeds
+from aver.keys.ring import EPOCH_MAX, Ring, RingEntry
+from aver.keys.signers import SeedSigner
+
+__all__ = [
+    "CLASSIC_SUFFIX",
+    "PQ_SUFFIX",
+    "SEALED_SUFFIX",
+    "Stamp",
+    "destroy_file",
+    "find_leftovers",
+    "generate_seeds",
+    "has_passphrase",
+    "is_private_file_name",
+    "passphrase_needed_error",
+    "private_file_name",
+    "read_encrypted_seeds",
+    "read_private_file",
+    "read_public_file",
+    "read_seeds",
+    "read_stamp",
+    "require_safe_directory",
+    "signer_from_seeds",
+    "write_private_file",
+    "write_seeds",
+]
+
+
+def generate_seeds(*, post_quantum: bool) -> Seeds:
+    return Seeds(os.urandom(SEED_BYTES), os.urandom(SEED_BYTES) if post_quantum else None)
+
+
+def signer_from_seeds(entry: RingEntry, seeds: Seeds) -> SeedSigner:
+    """The signer of these seeds, if they are those of the ring's entry."""
+    signer = SeedSigner(seeds.ed25519, seeds.ml_dsa_65)
+    if signer.public != entry.key:
+        raise IntegrityError(
+            "KEY_MISMATCH",
+            f"the private key of {entry.identity} belongs to {signer.fingerprint}, the ring says {entry.fingerprint}",
+            evidence={"ring": entry.fingerprint, "private_key": signer.fingerprint},
+            advice="restore keys/ and keyring.json from the same backup",
+        )
+    return signer
+
+
+def has_passphrase(directory: Path, entry: RingEntry) -> bool:
+    """Whether the private key is kept under a passphrase."""
+    return os.path.lexists(_private_path(directory, entry, SEALED_SUFFIX))
+
+
+def read_encrypted_seeds(directory: Path, entry: RingEntry) -> bytes | None:
+    """The file that keeps the key under a passphrase, or None if the key is not kept so."""
+    require_safe_directory(directory)
+    return read_private_file(_private_path(directory, entry, SEALED_SUFFIX), limit=ENCRYPTED_SEEDS_MAX)
+
+
+def read_seeds(directory: Path, entry: RingEntry, passphrase: str | None) -> Seeds:
+    sealed = read_encrypted_seeds(directory, entry)
+    if sealed is not None:
+        if passphrase is None:
+            raise passphrase_needed_error(entry.identity)
+        return decrypt_seeds(sealed, passphrase, f"the key of {entry.identity}")
+    ed25519 = _read_seed(directory, entry, CLASSIC_SUFFIX)
+    return Seeds(ed25519, _read_seed(directory, entry, PQ_SUFFIX) if entry.key.ml_dsa_65 else None)
+
+
+def write_seeds(directory: Path, entry: RingEntry, seeds: Seeds, passphrase: str | None) -> None:
+    """Write the private files of an entry: sealed where there is a passphrase, raw otherwise."""
+    if passphrase is not None:
+        write_private_file(_private_path(directory, entry, SEALED_SUFFIX), encrypt_seeds(seeds, passphrase))
+        return
+    write_private_file(_private_path(directory, entry, CLASSIC_SUFFIX), seeds.ed25519)
+    if seeds.ml_dsa_65 is not None:
+        write_private_file(_private_path(directory, entry, PQ_SUFFIX), seeds.ml_dsa_65)
+
+
+def passphrase_needed_error(identity: str) -> Refused:
+    return Refused(
+        "PASSPHRASE_NEEDED",
+        f"the key of {identity} is kept under a passphrase",
+        advice="give the passphrase: unlock(identity, passphrase)",
+    )
+
+
+def _private_path(directory: Path, entry: RingEntry, suffix: str) -> Path:
+    return directory / private_file_name(entry.identity, entry.epoch, suffix)
+
+
+def _read_seed(directory: Path, entry: RingEntry, suffix: str) -> bytes:
+    path = _private_path(directory, entry, suffix)
+    seed = read_private_file(path, limit=SEED_BYTES)
+    if seed is None:
+        raise Unavailable(
+            f"the private key of {entry.identity}, {path}, is missing",
+            advice=f"restore it from a backup, or retire {entry.identity} and create a new key",
+        )
+    if len(seed) != SEED_BYTES:
+        raise BadInput(f"{path} is not a key: it has {len(seed)} bytes, not {SEED_BYTES}")
+    return seed
+
+
+CLASSIC_SUFFIX = "key"
+PQ_SUFFIX = "pq"
+SEALED_SUFFIX = "sealed.json"
+
+_PRIVATE_FILE_NAME = re.compile(r"(.+)\.(0|[1-9][0-9]{0,6})\.(key|pq|sealed\.json)")
+
+Stamp = tuple[int, int, int, int]
+"""Inode, size, modification and change time: differs whenever a file was replaced or edited."""
+
+_OTHERS_ANY = 0o077
+_OTHERS_WRITE = 0o022
+
+
+def private_file_name(identity: str, epoch: int, suffix: str) -> str:
+    return f"{slug(identity)}.{epoch}.{suffix}"
+
+
+def is_private_file_name(name: str) -> bool:
+    return _PRIVATE_FILE_NAME.fullmatch(name) is not None
+
+
+def find_leftovers(ring: Ring, names: Iterable[str]) -> Iterator[str]:
+    """The private files that an interrupted change left behind: those of no active epoch.
+
+    A file of an epoch the ring never heard of is one only while the active epoch's own file is there (or
+    there was never an epoch): otherwise the ring is likely an old copy, and the file the one key that works.
+    """
+    present = set(names)
+    for name in sorted(present):
+        match = _PRIVATE_FILE_NAME.fullmatch(name)
+        identity = identity_from_slug(match[1]) if match else None
+        if match is None or identity is None or int(match[2]) > EPOCH_MAX:
+            continue
+        entries = {entry.epoch: entry for entry in ring.entries_of(identity)}
+        entry = entries.get(int(match[2]))
+        active = ring.active(identity)
+        if entry is not None:
+            if entry is not active:
+                yield name
+        elif not entries or (active is not None and _has_private_file(active, present)):
+            yield name
+
+
+def _has_private_file(entry: RingEntry, present: set[str]) -> bool:
+    return any(
+        private_file_name(entry.identity, entry.epoch, suffix) in present for suffix in (CLASSIC_SUFFIX, SEALED_SUFFIX)
+    )
+
+
+def read_stamp(path: str) -> Stamp | None:
+    """What tells one state of a file from another; None if there is no file."""
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise Unavailable(f"cannot look at {path}: {error.strerror}") from error
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def require_safe_directory(path: Path) -> None:
+    """Refuse a directory in which somebody else could put files."""
+    try:
+        status = os.stat(path)
+    except OSError as error:
+        raise Unavailable(f"cannot look at {path}: {error.strerror}") from error
+    if status.st_uid not in (os.geteuid(), 0):
+        raise _unsafe_file_error(f"the directory {path} belongs to another user", "use a directory of your own")
+    if status.st_mode & _OTHERS_WRITE:
+        raise _unsafe_file_error(f"the directory {path} can be written by others", f"run: chmod 700 {path}")
+
+
+def read_private_file(path: Path, *, limit: int) -> bytes | None:
+    """The bytes of a private key file, or None if there is none."""
+    return _read_guarded(path, limit=limit, forbidden=_OTHERS_ANY, owners=(os.geteuid(),), cure="600")
+
+
+def read_public_file(path: Path, *, limit: int) -> bytes | None:
+    """The bytes of a file of public keys that we rely on, or None if there is none."""
+    return _read_guarded(path, limit=limit, forbidden=_OTHERS_WRITE, owners=(os.geteuid(), 0), cure="go-w")
+
+
+def _read_guarded(path: Path, *, limit: int, forbidden: int, owners: tuple[int, ...], cure: str) -> bytes | None:
+    try:
+        # Without O_NONBLOCK a pipe put in the file's place would hang us.
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise _unsafe_file_error(f"{path} is a symbolic link", "put the file itself there") from error
+        raise Unavailable(f"cannot read {path}: {error.strerror}") from error
+    status = os.fstat(handle)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(handle)  # A directory cannot even be opened as a file.
+        raise _unsafe_file_error(f"{path} is not a regular file", "move it away")
+    with os.fdopen(handle, "rb") as file:
+        if status.st_uid not in owners:
+            raise _unsafe_file_error(f"{path} belongs to another user", "run as its owner, or use a store of your own")
+        if status.st_mode & forbidden:
+            others = "read or written" if forbidden == _OTHERS_ANY else "written"
+            raise _unsafe_file_error(f"{path} can be {others} by others", f"run: chmod {cure} {path}")
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise BadInput(f"{path} is larger than {limit} bytes")
+    return data
+
+
+def write_private_file(path: Path, data: bytes) -> None:
+    """Create a private key file, durably. It must not exist."""
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            os.fchmod(handle, 0o600)
+            _write_all(handle, data)
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+        sync_directory(path.parent)
+    except FileExistsError as error:
+        raise Refused(
+            "FILE_EXISTS", f"{path} is in the way and is not overwritten", advice="see what it is and move it away"
+        ) from error
+    except OSError as error:
+        raise Unavailable(f"cannot write {path}: {error.strerror}") from error
+
+
+def destroy_file(path: Path) -> None:
+    """Overwrite a private key file, make that durable, and remove it. A link is removed, not followed."""
+    try:
+        try:
+            handle = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                raise
+        else:
+            try:
+                _write_all(handle, bytes(os.fstat(handle).st_size))
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+        os.unlink(path)
+        sync_directory(path.parent)
+    except OSError as error:
+        raise Unavailable(
+            f"cannot destroy the retired key {path}: {error.strerror}", advice="remove the file by hand"
+        ) from error
+
+
+def _write_all(handle: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(handle, data) :]
+
+
+def _unsafe_file_error(message: str, advice: str) -> Refused:
+    return Refused("UNSAFE_FILE", message, advice=advice)

@@ -1,0 +1,164 @@
+"""A signer that holds its seeds in memory.
+
+It signs two things only: the hex digest of a capsule, and statements whose bytes it builds itself. It
+never shows its seeds and cannot be pickled or copied.
+
+The signer of an identity in a key store: always the active key, never a retired one.
+
+While it is held no rotation can take place, and its key is the ring's active one, looked up anew whenever
+the ring's file has changed; so a process that lives across a rotation made elsewhere signs with the new key
+from its next hold on, and what it signs is stamped with the key that signed it. Outside a hold, each call
+holds for itself.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from aver.capsule.signing import Signature
+from aver.errors import BadInput
+from aver.keys import algorithms
+from aver.keys.public_key import PublicKey
+from aver.keys.statement import StatementSignature, statement_bytes
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA65PrivateKey
+
+    from aver.keys.private_files import Stamp
+    from aver.keys.store import KeyStore
+
+__all__ = ["SeedSigner", "StoreSigner"]
+
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+class SeedSigner:
+    """Signs with the key of a 32-byte seed, and with ML-DSA-65 too where a second seed is given."""
+
+    __slots__ = ("_pq", "_secret", "fingerprint", "public")
+
+    fingerprint: str
+    public: PublicKey
+
+    def __init__(self, seed: bytes, pq_seed: bytes | None = None) -> None:
+        public, self._secret = algorithms.ed25519_from_seed(seed)
+        pq_public = b""
+        self._pq: MLDSA65PrivateKey | None = None
+        if pq_seed is not None:
+            pq_public, self._pq = algorithms.ml_dsa_65_from_seed(pq_seed)
+        self.public = PublicKey(public.hex(), pq_public.hex())
+        self.fingerprint = self.public.fingerprint
+
+    @classmethod
+    def generate(cls, *, pq: bool = False) -> SeedSigner:
+        """A signer with fresh seeds that nobody else has; they end with it."""
+        return cls(os.urandom(algorithms.SEED_BYTES), os.urandom(algorithms.SEED_BYTES) if pq else None)
+
+    def sign(self, digest: str) -> Signature:
+        """Sign the 64 ASCII characters of a capsule's digest; anything else is refused."""
+        if not isinstance(digest, str) or _DIGEST.fullmatch(digest) is None:
+            raise BadInput(
+                "a signer signs only capsule digests: 64 lower-case hex digits",
+                advice="sign other things as statements",
+            )
+        return Signature(*self._sign(digest.encode("ascii")))
+
+    def sign_statement(self, purpose: str, content: dict[str, Any]) -> StatementSignature:
+        ed25519, ml_dsa_65 = self._sign(statement_bytes(purpose, content))
+        return StatementSignature(self.fingerprint, ed25519, ml_dsa_65)
+
+    def _sign(self, message: bytes) -> tuple[str, str]:
+        ml_dsa_65 = "" if self._pq is None else self._pq.sign(message).hex()
+        return algorithms.sign_ed25519(self._secret, message), ml_dsa_65
+
+    def __repr__(self) -> str:
+        return f"<SeedSigner {self.fingerprint} {self.public.algorithm}>"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError("a signer holds a private key and is not copied or pickled")
+
+
+class StoreSigner:
+    """Get one from `KeyStore.signer`. The key is made at the first use, if it is to be made at all."""
+
+    def __init__(self, store: KeyStore, identity: str, *, create: bool, post_quantum: bool) -> None:
+        self.identity = identity
+        self._store = store
+        self._create = create
+        self._post_quantum = post_quantum
+        self._loaded: tuple[Stamp | None, SeedSigner] | None = None
+
+    def hold(self) -> AbstractContextManager[SeedSigner]:
+        """Within the context the yielded signer's key is the active one and stays so. End it where it began."""
+        return _SignerHold(self)
+
+    @property
+    def fingerprint(self) -> str:
+        with self.hold() as signer:
+            return signer.fingerprint
+
+    @property
+    def public(self) -> PublicKey:
+        with self.hold() as signer:
+            return signer.public
+
+    def sign(self, digest: str) -> Signature:
+        with self.hold() as signer:
+            return signer.sign(digest)
+
+    def sign_statement(self, purpose: str, content: dict[str, Any]) -> StatementSignature:
+        with self.hold() as signer:
+            return signer.sign_statement(purpose, content)
+
+    def _ensure_key(self) -> None:
+        if self._loaded is None and self._create:
+            self._store.create_if_absent(self.identity, post_quantum=self._post_quantum)
+
+    def _load_current(self) -> SeedSigner:
+        """The active key. Called with the store's lock held."""
+        now = self._store.ring_stamp()
+        loaded = self._loaded
+        if loaded is not None and loaded[0] == now:
+            return loaded[1]
+        signer = self._store.load_active(self.identity, loaded[1] if loaded else None)
+        self._loaded = now, signer
+        return signer
+
+    def __repr__(self) -> str:
+        return f"<StoreSigner {self.identity}>"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError("a signer may hold a private key and is not copied or pickled")
+
+
+class _SignerHold:
+    """A class and not a generator: this runs once per append."""
+
+    __slots__ = ("_era", "_signer")
+
+    def __init__(self, signer: StoreSigner) -> None:
+        self._signer = signer
+        self._era = -1
+
+    def __enter__(self) -> SeedSigner:
+        signer = self._signer
+        if signer._loaded is None:
+            signer._ensure_key()
+        store = signer._store
+        store.lock.share(store.lock_timeout)
+        self._era = store.lock.era
+        try:
+            return signer._load_current()
+        except BaseException:
+            store.lock.unshare(self._era)
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._signer._store.lock.unshare(self._era)

@@ -1,0 +1,208 @@
+"""The key store's lock: many may sign at once, one may change keys, and the one is not starved.
+
+Two lock files in the store's directory, both taken with `flock`:
+
+* `.lock`  shared while signing, exclusive while keys change;
+* `.gate`  passed through by everyone who wants `.lock` shared; kept shut by whoever waits for it or has
+           it exclusively, so that a stream of signers lets a rotation in.
+
+`flock` belongs to an open file, not to a thread, so within a process signers are counted around one open
+file. Holding is re-entrant per thread and ends in the thread in which it began. After a fork, the child
+starts with locks of its own. Waiting is always bounded; a process that dies lets go.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from weakref import WeakSet, WeakValueDictionary
+
+from aver.errors import Refused, Unavailable
+
+__all__ = ["GATE_NAME", "LOCK_NAME", "StoreLock", "is_same_file", "get_store_lock"]
+
+LOCK_NAME = ".lock"
+GATE_NAME = ".gate"
+
+FIRST_PAUSE = 0.0005
+LONGEST_PAUSE = 0.02
+"""Seconds between two tries. Signing takes well under a millisecond, so most waits end at the first."""
+
+
+class StoreLock:
+    """Get one from `lock_of`, so that all users of one store in a process share it."""
+
+    def __init__(self, directory: Path) -> None:
+        self._lock_path = directory / LOCK_NAME
+        self._gate_path = directory / GATE_NAME
+        self.era = 0
+        """Counts forks; what was taken before a fork is not ours to give back."""
+        self._reset()
+        _LOCKS.add(self)
+
+    def _reset(self) -> None:
+        self._mutex = threading.Lock()
+        self._depth = threading.local()
+        self._signers = 0
+        self._shared: tuple[int, int] | None = None
+        self._exclusive: set[int] = set()
+
+    def after_fork(self) -> None:
+        """In the child: let go of the parent's open files and start afresh."""
+        inherited = {*self._exclusive, *(self._shared or ())}
+        self.era += 1
+        self._reset()
+        for handle in inherited:
+            os.close(handle)
+
+    def __del__(self) -> None:
+        for handle in self._shared or ():
+            os.close(handle)
+
+    def share(self, timeout: float) -> None:
+        """Hold rotation off until the matching `unshare`."""
+        depth = getattr(self._depth, "count", 0)
+        if depth == 0 and not self._try_share():
+            self._wait_until(self._try_share, timeout, self._lock_path, "a key is being changed")
+        self._depth.count = depth + 1
+
+    def unshare(self, era: int) -> None:
+        if era != self.era:
+            return
+        self._depth.count -= 1
+        if self._depth.count:
+            return
+        with self._mutex:
+            self._signers -= 1
+            if self._signers == 0 and self._shared is not None:
+                fcntl.flock(self._shared[0], fcntl.LOCK_UN)
+
+    @contextmanager
+    def shared(self, timeout: float) -> Iterator[None]:
+        self.share(timeout)
+        era = self.era
+        try:
+            yield
+        finally:
+            self.unshare(era)
+
+    @contextmanager
+    def hold_exclusive(self, timeout: float) -> Iterator[None]:
+        """Be the only one: nobody signs, nobody changes keys."""
+        if getattr(self._depth, "count", 0):
+            raise Refused(
+                "KEY_HELD",
+                "keys cannot be changed while this thread holds one for signing",
+                advice="change keys after the signing has ended",
+            )
+        done = False
+        while not done:
+            with self._open_own(self._gate_path) as gate, self._open_own(self._lock_path) as lock:
+                self._lock_exclusively(gate, lock, timeout)
+                if is_same_file(self._gate_path, gate) and is_same_file(self._lock_path, lock):
+                    done = True
+                    yield
+
+    def _lock_exclusively(self, gate: int, lock: int, timeout: float) -> None:
+        self._wait_until(lambda: _try_flock(gate, fcntl.LOCK_EX), timeout, self._gate_path, "keys are being changed")
+        self._wait_until(lambda: _try_flock(lock, fcntl.LOCK_EX), timeout, self._lock_path, "a key is held for signing")
+
+    @contextmanager
+    def _open_own(self, path: Path) -> Iterator[int]:
+        """An open file apart from the signers' one: an exclusive lock must exclude those of this process too."""
+        handle = _open_lock_file(path)
+        self._exclusive.add(handle)
+        try:
+            yield handle
+        finally:
+            if handle in self._exclusive:
+                self._exclusive.discard(handle)
+                # A child forked meanwhile may share the open file; closing alone would not unlock it then.
+                fcntl.flock(handle, fcntl.LOCK_UN)
+                os.close(handle)
+
+    def _try_share(self) -> bool:
+        with self._mutex:
+            if self._shared is None:
+                self._shared = _open_lock_file(self._lock_path), _open_lock_file(self._gate_path)
+            lock, gate = self._shared
+            if self._signers == 0 and not is_same_file(self._lock_path, lock):
+                self._shared = None
+                os.close(lock)
+                os.close(gate)
+                return False
+            if not _try_flock(gate, fcntl.LOCK_SH):
+                return False
+            try:
+                if self._signers == 0 and not _try_flock(lock, fcntl.LOCK_SH):
+                    return False
+                self._signers += 1
+                return True
+            finally:
+                fcntl.flock(gate, fcntl.LOCK_UN)
+
+    @staticmethod
+    def _wait_until(attempt: Callable[[], bool], timeout: float, path: Path, reason: str) -> None:
+        """Try until it works. Nothing is locked between two tries, so others can finish."""
+        deadline = time.monotonic() + timeout
+        pause = FIRST_PAUSE
+        while not attempt():
+            if time.monotonic() >= deadline:
+                raise Unavailable(
+                    f"could not lock {path} within {timeout:g} seconds: {reason}",
+                    advice="try again; if it stays so, find the process that has this file open",
+                )
+            time.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+
+def get_store_lock(directory: Path) -> StoreLock:
+    """The lock of the store in `directory`: one per process. Opens nothing."""
+    name = os.path.realpath(directory)
+    with _LOCKS_MUTEX:
+        lock = _BY_DIRECTORY.get(name)
+        if lock is None:
+            lock = _BY_DIRECTORY[name] = StoreLock(Path(name))
+        return lock
+
+
+def is_same_file(path: Path, handle: int) -> bool:
+    """Whether an open file is still the one at a path. If not, a lock on it keeps out nobody who comes later."""
+    try:
+        there, here = os.lstat(path), os.fstat(handle)
+    except OSError:
+        return False  # Opening it again will tell what is wrong.
+    return there.st_ino == here.st_ino and there.st_dev == here.st_dev
+
+
+def _try_flock(handle: int, operation: int) -> bool:
+    try:
+        fcntl.flock(handle, operation | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _open_lock_file(path: Path) -> int:
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise Unavailable(f"cannot open the lock {path}: {error.strerror}") from error
+
+
+def _after_fork() -> None:
+    global _LOCKS_MUTEX
+    _LOCKS_MUTEX = threading.Lock()
+    for lock in _LOCKS:
+        lock.after_fork()
+
+
+_LOCKS: WeakSet[StoreLock] = WeakSet()
+_BY_DIRECTORY: WeakValueDictionary[str, StoreLock] = WeakValueDictionary()
+_LOCKS_MUTEX = threading.Lock()
+os.register_at_fork(after_in_child=_after_fork)

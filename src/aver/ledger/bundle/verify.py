@@ -1,0 +1,411 @@
+"""Verifying a bundle: every chain as given, its index, its meta chain and its blobs.
+
+1. The index is read. What it claims proves nothing; what it claims wrongly fails (check `index`).
+2. The meta chain is judged, and tells how long each chain was when it was last recorded.
+3. Every chain that the index lists is judged as any chain is, and held to the claims and to the meta chain. Those
+   that Aver made must name one ledger, one tenant, and themselves.
+4. Every blob that a record refers to is held to its digest.
+
+The index alone excuses nothing. A chain that the meta chain knows and that is not here is `CHAIN_MISSING`; if the
+index calls the bundle a part, the verdict is qualified. A chain that it calls imported may come from another ledger
+under another name; unless the meta chain says so too, the verdict is qualified.
+
+Files are streamed; memory grows with the number of chains and blobs, not with their size.
+
+Whose chains a bundle holds, by what is signed.
+
+The first record of a chain that Aver made names its ledger, tenant and chain. An index says the same, unsigned; where
+it leaves something out, the first such record in the bundle says it, so that leaving it out lets nothing in. Bundles
+of the public tool have no such record, and no owner.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from aver.capsule.aver_block import RESERVED_CHAINS, read_block
+from aver.capsule.blobs import blob_references
+from aver.capsule.json_reader import ELEMENT_MAX
+from aver.capsule.sealed import Sealed
+from aver.errors import AverError, BadInput, NotFound
+from aver.fast_dataclass import dataclass
+from aver.ledger.bundle.layout import BLOBS, INDEX, META, BundleIndex, ChainClaim, read_chain_file, read_index
+from aver.ledger.foreign.seal_checks import open_file, open_inside, read_chunks, unreadable_code
+from aver.ledger.head import Head
+from aver.ledger.keys_chain import KEYS_CHAIN, key_ends, retirements
+from aver.ledger.meta_chain import HEADS_MAX, collect_heads, find_external_chains, read_imports
+from aver.ledger.seen_heads import META_CHAIN, check_head
+from aver.ledger.slices import rules_for_imported
+from aver.ledger.verify import only_valid
+from aver.verdict import CHECKS, ChainJudge, Finding, Place, Subject, Tally, Verdict, VerifyOptions, conclude
+
+__all__ = ["BundleJudge", "BundleOwner", "find_owner", "judge_bundle", "judge_chain_file", "peek_chain_identity"]
+
+
+_BLOB_REFERENCE = b'"blob":{'
+
+SIGNERS_KEPT = 1000
+"""How many signers of a bundle are noted by name."""
+
+NAME_SHOWN = 160
+"""Characters of a name in a record that a verdict repeats."""
+
+BLOBS_KEPT = 100_000
+"""How many blobs are remembered as seen; beyond that, one that is referred to again is read again."""
+
+
+@dataclass(slots=True)
+class _JudgedChain:
+    """What was met in a chain while it was judged. `wanted` is the place where another memory of it is compared."""
+
+    wanted: int = -1
+    count: int = 0
+    genesis: str | None = None
+    head: str | None = None
+    at_wanted: str | None = None
+    own_claim: ChainClaim | None = None
+    refers_to_blobs: bool = False
+
+    def take(self, item: Sealed | BadInput | ChainClaim, judge: ChainJudge) -> dict[str, Any] | None:
+        """Judge what a chain's file gives next. Returns the content of a record that could be read."""
+        if isinstance(item, ChainClaim):
+            self.own_claim = item
+            return None
+        if isinstance(item, BadInput):
+            judge.unreadable(item.message, code=unreadable_code(item))
+            self.count, self.head = self.count + 1, None
+            return None
+        if self.count == 0:
+            self.genesis = item.hash
+        if self.count == self.wanted:
+            self.at_wanted = item.hash
+        self.count, self.head = self.count + 1, item.hash
+        self.refers_to_blobs = self.refers_to_blobs or _BLOB_REFERENCE in item.canonical
+        return judge.judge(item)
+
+    def check_claim(self, claim: ChainClaim, who: str, tally: Tally, chain: str | None) -> None:
+        """Hold the chain to what an index or summary claims of it. It is the claim that is wrong, or the chain."""
+        count = self.count
+        if claim.length is not None and claim.length != count:
+            code = "TRUNCATED" if claim.length > count else "ROLLBACK"
+            words = f"{who} claims {claim.length} records; {count} are here"
+            tally.add(Finding("index", "failed", code, words, Place(chain, min(claim.length, count))))
+        elif count and claim.head_hash is not None and claim.head_hash != self.head:
+            words = f"{who} claims another last record"
+            tally.add(Finding("index", "failed", "ROLLBACK", words, Place(chain, count - 1)))
+        if count and claim.genesis_hash is not None and claim.genesis_hash != self.genesis:
+            words = f"{who} claims another first record"
+            tally.add(Finding("index", "failed", "CHAIN_IDENTITY", words, Place(chain, 0)))
+
+
+class BundleJudge:
+    """A bundle under verification."""
+
+    def __init__(self, directory: Path, index: BundleIndex, terms: VerifyOptions) -> None:
+        self.directory = directory
+        self.index = index
+        self.signers: set[str] = set()
+        self.heads: dict[str, Head] = {}
+        """The head of every chain that was judged, by its id."""
+        self.first_hashes: dict[str, str | None] = {}
+        """The hash of each one's first record."""
+        self.names: dict[str, str] = {}
+        """The name by which a meta chain knows each one."""
+        self._tally = Tally()
+        self._remembered: dict[str, Head] = {}
+        self._elsewhere: set[str] = set()
+        self._imports: dict[str, str] = {}
+        self._held: set[str] = set()
+        self._grown = self._outside = 0
+        self._by_index_alone = 0
+        self._owner = find_owner(directory, index)
+        self._blobs: dict[str, int | None] = {}
+        ends = key_ends(terms.ring, only_valid(terms.ring, self._read_key_records()), self._read_small_blob)
+        self._rules = terms.rules(retirements(terms.ring, ends))
+
+    def judge(self, only: Collection[str] | None = None) -> Tally:
+        """Judge everything, or only the chains of these ids."""
+        tally, index = self._tally, self.index
+        if index.unfinished:
+            tally.add(Finding("index", "failed", "CHAIN_MISSING", "the export did not finish", Place(source=INDEX)))
+            return tally
+        if index.meta is not None and only is None:
+            self._judge_chain(index.meta, META)
+        of_meta = tally.records
+        for claim in index.chains:
+            if only is None or claim.id in only:
+                self._judge_chain(claim, claim.file)
+        if self._by_index_alone:
+            words = f"that {self._by_index_alone} chains were imported under their names rests on the index alone"
+            tally.skip("identity", words, matters=True)
+        if only is None:
+            self._check_counts(tally.records - of_meta)
+            self._check_missing()
+        else:
+            tally.skip("meta", "only some chains were verified", matters=False)
+        return tally
+
+    def _judge_chain(self, claim: ChainClaim, file_name: str) -> None:
+        """Judge one chain, and hold it to what is claimed and remembered of it. That there is none is reported."""
+        tally, chain = self._tally, claim.id
+        tally.count_done("index")
+        try:
+            with open_inside(self.directory, file_name) as file:
+                named, items = peek_chain_identity(file)
+                name = claim.name if named is None and self._owner.ledger is None else claim.id
+                remembered = self._remembered.get(name)
+                seen = _JudgedChain(wanted=-1 if remembered is None else remembered.count - 1)
+                judge = self._build_judge(claim, named)
+                for item in items:
+                    content = seen.take(item, judge)
+                    if content is not None and isinstance(item, Sealed):
+                        self._note_record(item, content, Place(chain, seen.count - 1), judge.tally)
+        except NotFound:
+            words = f"the index lists this chain; there is no {file_name}"
+            tally.add(Finding("index", "failed", "CHAIN_MISSING", words, Place(chain)))
+            return
+        except BadInput as error:
+            tally.add(Finding("schema", "failed", "SCHEMA_INVALID", error.message, Place(chain)))
+            return
+        tally.merge(judge.finish())
+        tally.chains += 1
+        self.names[chain] = name
+        self.heads[chain] = Head(self._owner.ledger or "", self._owner.tenant or "", chain, seen.count, seen.head)
+        self.first_hashes[chain] = seen.genesis
+        seen.check_claim(claim, "the index", tally, chain)
+        if seen.own_claim is not None:
+            seen.check_claim(seen.own_claim, "its summary", tally, chain)
+            if seen.own_claim.id not in ("", chain):
+                words = f"the file says that it is {seen.own_claim.id!r}"
+                tally.add(Finding("index", "failed", "CHAIN_IDENTITY", words, Place(chain)))
+        self._check_meta_head(claim, name, remembered, seen)
+
+    def _check_meta_head(self, claim: ChainClaim, name: str, head: Head | None, seen: _JudgedChain) -> None:
+        if head is None:
+            self._outside += claim.id not in RESERVED_CHAINS
+            return
+        self._held.add(name)
+        head, actual = replace(head, chain=claim.id), self.heads[claim.id]
+        self._grown += check_head(head, actual, seen.at_wanted, self._tally, check="meta", remembered="the meta chain")
+
+    def _note_record(self, record: Sealed, content: dict[str, Any], place: Place, tally: Tally) -> None:
+        if len(self.signers) < SIGNERS_KEPT:
+            self.signers.add(record.signed_by)
+        if place.chain == META_CHAIN and len(self._remembered) < HEADS_MAX:
+            known, owner = self._remembered, self._owner
+            collect_heads(content, known, ledger=owner.ledger or "", tenant=owner.tenant or "")
+            self._elsewhere.update(name for name in find_external_chains(content) if name in known)
+            self._imports.update((name, at) for name, at in read_imports([record]).items() if name in known)
+        if _BLOB_REFERENCE in record.canonical:
+            self._check_blobs(content, place, tally)
+
+    def _build_judge(self, claim: ChainClaim, named: Mapping[str, Any] | None) -> ChainJudge:
+        """The judge of a chain whose first record says this about it, if it says anything.
+
+        That a chain was imported excuses its name and its ledger; so it counts only for one that was not made by the
+        exporting ledger. What that ledger made has Aver's block.
+        """
+        owner = self._owner
+        if claim.origin is None or claim.id in RESERVED_CHAINS or owner.made(named):
+            identity = {"name": claim.id, "ledger": owner.ledger, "tenant": owner.tenant}
+            told = {key: value for key, value in identity.items() if value is not None}
+            return ChainJudge(self._rules, chain=claim.id, identity=told, needs_block=owner.ledger is not None)
+        if self._imports.get(claim.id) != claim.origin:
+            self._by_index_alone += 1
+        rules = rules_for_imported(self._rules, claim.id)
+        return ChainJudge(rules, chain=claim.id, identity={"name": claim.origin})
+
+    def _check_counts(self, records: int) -> None:
+        index, place = self.index, Place(source=INDEX)
+        for what, counted, here, code in (
+            ("chains", index.chain_count, len(index.chains), "CHAIN_MISSING"),
+            ("capsules", index.capsule_count, records, "TRUNCATED"),
+        ):
+            if counted is not None and counted != here:
+                words = f"the index counts {counted} {what}; {here} are here"
+                code = code if counted > here else "ROLLBACK"
+                self._tally.add(Finding("index", "failed", code, words, place))
+
+    def _check_missing(self) -> None:
+        """What the meta chain knows and the index does not list."""
+        tally, index = self._tally, self.index
+        if index.meta is None:
+            tally.skip("meta", "the bundle has no meta chain: chains may have been cut or left out", matters=False)
+            return
+        if not self._remembered:
+            tally.skip("meta", "the meta chain records no chain", matters=False)
+            return
+        missing = {name: head for name, head in self._remembered.items() if name not in self._held}
+        if index.part and missing:
+            # Nobody signed that this is a part; so what is known to exist and is not here cannot be passed over.
+            words = f"{len(missing)} chains that the meta chain knows are not in this part"
+            tally.skip("meta", words, matters=True)
+        elsewhere = 0
+        for name, head in () if index.part else missing.items():
+            if name in self._elsewhere:
+                elsewhere += 1
+            else:
+                check_head(head, None, None, tally, check="meta", remembered="the meta chain")
+        if elsewhere:
+            words = f"{elsewhere} chains were kept in databases of their own and are not here"
+            tally.skip("meta", words, matters=True)
+        if len(self._remembered) >= HEADS_MAX:
+            tally.skip("meta", f"the meta chain records more than {HEADS_MAX} chains", matters=True)
+        held, grown, outside = len(self._held), self._grown, self._outside
+        tally.notes["meta"] = f"{held} chains held to it, {grown} grown since, {outside} not in it"
+
+    # --- blobs and keys
+
+    def _check_blobs(self, content: Any, place: Place, tally: Tally) -> None:
+        for digest, size in blob_references(content):
+            if self.index.blobs_left_out:
+                tally.skip("blobs", "the bundle was made without its blobs", matters=True)
+                return
+            tally.count_done("blobs")
+            actual = self._blobs[digest] if digest in self._blobs else self._blob_size(digest)
+            if len(self._blobs) < BLOBS_KEPT:
+                self._blobs[digest] = actual
+            if actual is None:
+                tally.add(Finding("blobs", "failed", "ARTIFACT_MISSING", f"the blob {digest} is not here", place))
+            elif actual != size:
+                words = f"the blob stored as {digest} has other bytes"
+                tally.add(Finding("blobs", "failed", "ARTIFACT_HASH_MISMATCH", words, place))
+
+    def _blob_size(self, digest: str) -> int | None:
+        """How many bytes a blob has; -1 if they are not those of its digest, None if there is none."""
+        try:
+            with open_inside(self.directory, BLOBS, digest) as file:
+                hashed, size = hashlib.sha256(), 0
+                for chunk in read_chunks(file):
+                    hashed.update(chunk)
+                    size += len(chunk)
+        except BadInput:
+            return None
+        return size if hashed.hexdigest() == digest else -1
+
+    def _read_small_blob(self, digest: str) -> bytes:
+        with open_inside(self.directory, BLOBS, digest) as file:
+            data = file.read(ELEMENT_MAX + 1)
+        if hashlib.sha256(data).hexdigest() != digest:
+            raise BadInput(f"the blob stored as {digest} has other bytes")
+        return data
+
+    def _read_key_records(self) -> Iterator[Sealed]:
+        if not any(claim.id == KEYS_CHAIN for claim in self.index.chains):
+            return
+        try:
+            with open_inside(self.directory, KEYS_CHAIN + ".json") as file:
+                for item in read_chain_file(file):
+                    if isinstance(item, Sealed):
+                        yield item
+        except BadInput:
+            return  # Reported where the chain itself is judged.
+
+
+def judge_bundle(subject: Subject, terms: VerifyOptions) -> Verdict:
+    """The verdict on a whole bundle."""
+    path = subject.path or Path()
+    directory = path.parent if path.name == INDEX else path
+    try:
+        tally = BundleJudge(directory, read_index(directory), terms).judge()
+    except NotFound:
+        raise
+    except BadInput as error:
+        tally = Tally()
+        tally.add(Finding("index", "failed", unreadable_code(error), error.message, Place(source=INDEX)))
+    return conclude(f"bundle {directory.absolute().name}", tally, level=terms.level, expected=(*CHECKS, "index"))
+
+
+def judge_chain_file(subject: Subject, terms: VerifyOptions) -> Verdict:
+    """The verdict on one chain of a bundle, by its file alone."""
+    from aver.ledger.foreign.capsule_files import retirements_by_time
+
+    judge = ChainJudge(terms.rules(retirements_by_time(terms.ring)), source=subject.name)
+    seen = _JudgedChain()
+    with open_file(subject.path or Path()) as file:
+        named, items = peek_chain_identity(file)
+        for item in items:
+            seen.take(item, judge)
+    tally = judge.finish()
+    tally.chains = int(seen.count > 0)
+    tally.count_done("index")
+    if seen.own_claim is not None:
+        seen.check_claim(seen.own_claim, "its summary", tally, None)
+        _check_name(seen.own_claim, named, tally, Place(None, 0, subject.name))
+    tally.skip("meta", "only one chain was verified", matters=False)
+    if seen.refers_to_blobs:
+        tally.skip("blobs", "only one chain was verified", matters=False)
+    return conclude(f"chain in {subject.name}", tally, level=terms.level, expected=(*CHECKS, "index"))
+
+
+def _check_name(claim: ChainClaim, named: Mapping[str, Any] | None, tally: Tally, place: Place) -> None:
+    """Hold what a chain's file says it is called to what the chain's first record says."""
+    if named is None:
+        tally.skip("identity", "made by other software, which does not name its chain", matters=False)
+        return
+    if not claim.id:
+        tally.skip("identity", "the file does not say which chain it is", matters=False)
+        return
+    tally.count_done("identity")
+    made_as = claim.origin or claim.id
+    if named.get("name") != made_as:
+        words = f"the file calls it {made_as!r}, its first record {repr(named.get('name'))[:NAME_SHOWN]}"
+        tally.add(Finding("identity", "failed", "CHAIN_IDENTITY", words, place))
+    elif made_as != claim.id:
+        words = f"that {made_as!r} was imported as {claim.id!r} rests on the file's summary alone"
+        tally.skip("identity", words, matters=True)
+
+
+@dataclass(frozen=True, slots=True)
+class BundleOwner:
+    """The ledger and tenant that exported a bundle; None where nothing tells."""
+
+    ledger: str | None = None
+    tenant: str | None = None
+
+    def made(self, named: Mapping[str, Any] | None) -> bool:
+        """Whether a chain with this in its first record was made by the exporting ledger itself."""
+        if named is None or self.ledger is None or named.get("ledger") != self.ledger:
+            return False
+        return self.tenant is None or named.get("tenant") == self.tenant
+
+
+def find_owner(directory: Path, index: BundleIndex) -> BundleOwner:
+    """Whose bundle it is: as the index says, and where it does not, as the first chain that was made there does."""
+    if index.ledger is not None and index.tenant is not None:
+        return BundleOwner(index.ledger, index.tenant)
+    own = [claim.file for claim in index.chains if claim.origin is None or claim.id in RESERVED_CHAINS]
+    for name in own if index.meta is None else [META, *own]:
+        try:
+            with open_inside(directory, name) as file:
+                named, _ = peek_chain_identity(file)
+        except BadInput:
+            continue  # Reported where the chain itself is judged.
+        ledger, tenant = (named or {}).get("ledger"), (named or {}).get("tenant")
+        if isinstance(ledger, str) and isinstance(tenant, str):
+            return BundleOwner(
+                ledger if index.ledger is None else index.ledger, tenant if index.tenant is None else index.tenant
+            )
+    return BundleOwner(index.ledger, index.tenant)
+
+
+def peek_chain_identity(file: BinaryIO) -> tuple[Mapping[str, Any] | None, Iterator[Sealed | BadInput | ChainClaim]]:
+    """What a chain's first record says about the chain, if it says anything; and all that the chain's file gives."""
+    items = read_chain_file(file)
+    first = next(items, None)
+    return _read_chain_identity(first), chain(() if first is None else (first,), items)
+
+
+def _read_chain_identity(item: Sealed | BadInput | ChainClaim | None) -> Mapping[str, Any] | None:
+    if not isinstance(item, Sealed):
+        return None
+    try:
+        named = (read_block(item.to_dict()) or {}).get("chain")
+    except AverError:
+        return None
+    return named if isinstance(named, dict) else None

@@ -1,0 +1,1 @@
+"""Records from elsewhere: other tools' databases and loose capsule files, read-only."""

@@ -1,0 +1,401 @@
+"""Other tools' databases, read and never written: those of agent-capsule and of qp-capsule.
+
+agent-capsule keeps one SQLite file per session (`chains/<tool>/<session>.db`) whose table `capsules` has the signed
+text in `canonical`, and a chain of heads in `meta.db`. qp-capsule keeps one file whose table `capsules` has the content
+as JSON in `data`; the form in which it was hashed is found by its hash.
+
+What counts is the signed content. Columns that repeat it (id, type, sequence, previous_hash, session_id) are held to
+it; both tools go by them and never compare. Neither tool's file tells how many records there once were; only
+agent-capsule's `meta.db` does, for sessions that were finished.
+
+Files are opened read-only, and nothing is created beside them unless SQLite must see a write-ahead log that is there.
+Rows are read from the table itself, never from an index, which may hold other values; a database whose indexes and
+table disagree fails, because others may read what was not verified here.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import field
+from pathlib import Path
+from typing import Any
+
+from aver.capsule.json_reader import ELEMENT_MAX, Unreadable, canonical_forms
+from aver.capsule.sealed import SEAL_KEYS, Sealed, content_hash
+from aver.errors import BadInput, Unavailable
+from aver.fast_dataclass import dataclass
+from aver.ledger.foreign.capsule_files import retirements_by_time
+from aver.ledger.foreign.seal_checks import check_companions, check_seal_fields, open_file, unreadable_code
+from aver.ledger.head import Head
+from aver.ledger.meta_chain import HEADS_MAX, collect_heads, find_external_chains
+from aver.ledger.seen_heads import META_CHAIN, check_head
+from aver.verdict import ChainJudge, Finding, Judge, Place, Subject, Tally, Verdict, VerifyOptions, conclude
+
+__all__ = ["JUDGES", "SQLITE_MAGIC", "ForeignRecord", "read_foreign_records"]
+
+SQLITE_MAGIC = b"SQLite format 3\x00"
+WAL_VERSION = b"\x02\x02"
+"""Bytes 18 and 19 of a database whose journal is a write-ahead log."""
+
+VALUE_MAX = 2 * ELEMENT_MAX
+"""Largest value that SQLite may give: the largest capsule read, and the rest of its row."""
+
+_READER_ERRORS = frozenset(
+    (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
+)
+"""What SQLite reports when it is not the file that is at fault."""
+
+CHAIN_NAME_MAX = 200
+"""Characters of a foreign name that a verdict repeats."""
+
+
+@dataclass(frozen=True, slots=True)
+class _DatabaseFormat:
+    """A tool's table: the column with the content, how it becomes a record, and the columns that repeat content."""
+
+    tool: str
+    content: str
+    read: Callable[[bytes, list[str]], Sealed]
+    copies: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignRecord:
+    """A row: whose it is, the record or why it cannot be read, and what the columns say of its content."""
+
+    tenant: str | None
+    record: Sealed | BadInput
+    copies: Mapping[str, Any]
+
+
+def _record_from_text(text: bytes, seal: list[str]) -> Sealed:
+    return Sealed(text, *seal)
+
+
+def _record_from_document(text: bytes, seal: list[str]) -> Sealed:
+    first: bytes | None = None
+    for form in canonical_forms(text):
+        if content_hash(form) == seal[0]:
+            return Sealed(form, *seal)
+        first = first or form
+    if first is None:
+        raise Unreadable("the capsule has no form that can be hashed")
+    return Sealed(first, *seal)
+
+
+_COMMON_COPIES = {"id": ("id",), "sequence": ("sequence",), "previous_hash": ("previous_hash",)}
+_FORMATS = (
+    _DatabaseFormat("agent-capsule", "canonical", _record_from_text, _COMMON_COPIES),
+    _DatabaseFormat(
+        "qp-capsule",
+        "data",
+        _record_from_document,
+        {**_COMMON_COPIES, "type": ("type",), "domain": ("domain",), "session_id": ("context", "session_id")},
+    ),
+)
+
+
+# --- reading
+
+
+@contextmanager
+def _open_database(path: Path) -> Iterator[tuple[sqlite3.Connection, _DatabaseFormat]]:
+    """A foreign database, open for reading, and whose it is. `BadInput` if it is nobody's that is known."""
+    try:
+        with _connect(path) as connection:
+            columns = _read_columns(connection)
+            for tool in _FORMATS:
+                if {tool.content, "hash", "signature", "sequence"} <= columns:
+                    yield connection, tool
+                    return
+    except UnicodeDecodeError as error:
+        raise Unreadable(f"{path} is damaged: its schema is not text") from error
+    except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in _READER_ERRORS:
+            raise Unavailable(f"cannot read {path}: {error}", advice="close the program that writes it") from error
+        raise Unreadable(f"{path} is damaged: {error}") from error
+    raise BadInput(f"{path} is an SQLite database, but of no tool that Aver knows")
+
+
+@contextmanager
+def _connect(path: Path) -> Iterator[sqlite3.Connection]:
+    failure: sqlite3.Error | None = None
+    for uri in _candidate_uris(path):
+        try:
+            connection = sqlite3.connect(uri, uri=True, isolation_level=None)
+        except sqlite3.Error as error:
+            failure = error
+            continue
+        try:
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, VALUE_MAX)
+            connection.execute("PRAGMA trusted_schema = OFF")
+            connection.execute("PRAGMA cell_size_check = ON")
+            connection.text_factory = _decode_exactly
+            try:
+                connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+            except sqlite3.OperationalError as error:
+                failure = error
+                continue
+            yield connection
+            return
+        finally:
+            connection.close()
+    raise failure or sqlite3.OperationalError("unable to open")
+
+
+def _candidate_uris(path: Path) -> Iterator[str]:
+    """As it lies where no log or journal lies beside it and one would be made; otherwise as SQLite reads it."""
+    path = path.resolve()
+    base = path.as_uri()
+    with open_file(path) as file:
+        logs = file.read(20)[18:] == WAL_VERSION
+    if check_companions(path) & {"-wal", "-journal"}:
+        yield f"{base}?mode=ro"
+    else:
+        yield f"{base}?mode=ro" if not logs else f"{base}?mode=ro&immutable=1"
+        yield f"{base}?mode=ro&immutable=1"
+
+
+def _decode_exactly(raw: bytes) -> str:
+    """Text that gives back its bytes, also where they are not UTF-8."""
+    return raw.decode("utf-8", "surrogateescape")
+
+
+def _read_columns(connection: sqlite3.Connection) -> set[str]:
+    """The columns of the plain table `capsules`; a view or virtual table could be anything."""
+    row = connection.execute("SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = 'capsules'").fetchone()
+    if row is None or not isinstance(row[0], str) or "virtual" in row[0].lower():
+        return set()
+    return {str(column[1]) for column in connection.execute("PRAGMA table_xinfo('capsules')") if column[6] == 0}
+
+
+def _read_rows(connection: sqlite3.Connection, tool: _DatabaseFormat) -> Iterator[ForeignRecord]:
+    columns = _read_columns(connection)
+    copies = {name: path for name, path in tool.copies.items() if name in columns}
+    wanted = ["tenant_id", tool.content, *SEAL_KEYS, *copies]
+    listed = ", ".join(name if name in columns else f"NULL AS {name}" for name in wanted)
+    tenant = "tenant_id, " if "tenant_id" in columns else ""
+    for row in connection.execute(f"SELECT {listed} FROM capsules NOT INDEXED ORDER BY {tenant}sequence, rowid"):
+        yield ForeignRecord(
+            _printable_name(row[0]), _read_record(row[1], row[2:7], tool), dict(zip(copies, row[7:], strict=True))
+        )
+
+
+def _find_disagreement(path: Path) -> str | None:
+    """What SQLite finds wrong with the table or its indexes, first; None if nothing is."""
+    try:
+        with _open_database(path) as (connection, _):
+            # Conditions that a schema sets for values are its maker's affair, and may be made to take for ever.
+            connection.execute("PRAGMA ignore_check_constraints = ON")
+            found = connection.execute("PRAGMA integrity_check('capsules')").fetchone()
+    except BadInput as error:
+        return error.message
+    return None if found is None or found[0] == "ok" else str(_printable_name(found[0]))
+
+
+def _read_record(content: Any, seal: tuple[Any, ...], tool: _DatabaseFormat) -> Sealed | BadInput:
+    try:
+        if isinstance(content, str):
+            content = content.encode("utf-8", "surrogateescape")
+        if not isinstance(content, bytes):
+            raise Unreadable(f"the column {tool.content} holds no text")
+        if not all(value is None or isinstance(value, str) for value in seal):
+            raise Unreadable("the parts of a seal are texts")
+        return check_seal_fields(tool.read(content, [value or "" for value in seal]))
+    except BadInput as error:
+        return error
+
+
+def _printable_name(tenant: Any) -> str | None:
+    if tenant is None:
+        return None
+    text = str(tenant)[:CHAIN_NAME_MAX]
+    return text if text.isprintable() else ascii(text)
+
+
+def read_foreign_records(path: Path) -> Iterator[ForeignRecord]:
+    """Every record in a foreign database, by tenant and in order."""
+    with _open_database(path) as (connection, tool):
+        yield from _read_rows(connection, tool)
+
+
+# --- judging
+
+
+@dataclass(slots=True)
+class _ForeignChain:
+    """One tenant's chain in a database, while it is judged."""
+
+    name: str
+    judge: ChainJudge
+    wanted: int = -1
+    count: int = 0
+    head: str | None = None
+    at_wanted: str | None = None
+    entries: dict[str, Head] = field(default_factory=dict)
+    elsewhere: set[str] = field(default_factory=set)
+
+    def take(self, row: ForeignRecord) -> None:
+        tally = self.judge.tally
+        if isinstance(row.record, BadInput):
+            self.judge.unreadable(row.record.message, code=unreadable_code(row.record))
+            self.count, self.head = self.count + 1, None
+            return
+        if self.count == self.wanted:
+            self.at_wanted = row.record.hash
+        failed_before = _count_failures(tally)
+        content = self.judge.judge(row.record)
+        if content is not None:
+            tally.count_done("columns")
+            if _count_failures(tally) == failed_before and (wrong := _find_wrong_column(row.copies, content)):
+                place = Place(self.name, content["sequence"])
+                words = f"the column {wrong} is not what was signed"
+                tally.add(Finding("columns", "failed", "COLUMN_MISMATCH", words, place))
+            if self.name == META_CHAIN and len(self.entries) < HEADS_MAX:
+                collect_heads(content, self.entries, ledger="", tenant="")
+                self.elsewhere.update(chain for chain in find_external_chains(content) if chain in self.entries)
+        self.count, self.head = self.count + 1, row.record.hash
+
+    @property
+    def current_head(self) -> Head:
+        return Head("", "", self.name, self.count, self.head)
+
+
+def _count_failures(tally: Tally) -> int:
+    return sum(count for (_, status, _), count in tally.counts.items() if status == "failed")
+
+
+_COPY_PATHS = {name: path for tool in _FORMATS for name, path in tool.copies.items()}
+
+
+def _find_wrong_column(copies: Mapping[str, Any], content: Mapping[str, Any]) -> str | None:
+    for name, column in copies.items():
+        value: Any = content
+        for key in _COPY_PATHS[name]:
+            value = value.get(key)
+        if column != value or type(column) is not type(value):
+            return name
+    return None
+
+
+def _judge_chains(
+    path: Path, name: str, terms: VerifyOptions, tally: Tally, wanted: Mapping[str, Head]
+) -> Iterator[_ForeignChain]:
+    """Judge the chains in a database, one after the other. One that breaks off is reported where it does."""
+    rules = terms.rules(retirements_by_time(terms.ring))
+    chain: _ForeignChain | None = None
+    tenant: str | None = None
+    try:
+        for row in read_foreign_records(path):
+            if terms.tenant not in (None, row.tenant):
+                continue
+            if chain is None or row.tenant != tenant:
+                if chain is not None:
+                    yield _finish_chain(chain, tally)
+                tenant = row.tenant
+                label = name if tenant is None else f"{name}/{tenant}"
+                head = wanted.get(label)
+                chain = _ForeignChain(
+                    label, ChainJudge(rules, chain=label), wanted=-1 if head is None else head.count - 1
+                )
+            chain.take(row)
+        wrong = _find_disagreement(path)
+    except BadInput as error:
+        chain = chain or _ForeignChain(name, ChainJudge(rules, chain=name))
+        chain.judge.unreadable(f"this and what follows cannot be read: {error.message}")
+        wrong = None
+    if chain is not None:
+        yield _finish_chain(chain, tally)
+    tally.count_done("store")
+    if wrong is not None:
+        words = f"the database's indexes and tables disagree: {wrong}"
+        tally.add(Finding("store", "failed", "SCHEMA_INVALID", words, Place(name)))
+
+
+def _finish_chain(chain: _ForeignChain, tally: Tally) -> _ForeignChain:
+    tally.merge(chain.judge.finish())
+    tally.chains += 1
+    return chain
+
+
+def _judge_database(subject: Subject, terms: VerifyOptions) -> Verdict:
+    tally = Tally()
+    path = subject.path or Path()
+    for _ in _judge_chains(path, str(_printable_name(path.stem)), terms, tally, {}):
+        pass
+    tally.skip("meta", "nothing here tells how many records there once were", matters=False)
+    return conclude(f"database {subject.name}", tally, level=terms.level)
+
+
+def _judge_directory(subject: Subject, terms: VerifyOptions) -> Verdict:
+    """Everything that agent-capsule keeps: each session's chain, held to its meta chain."""
+    home, tally = subject.path or Path(), Tally()
+    remembered: dict[str, Head] = {}
+    elsewhere: set[str] = set()
+    if os.path.isfile(home / "meta.db"):
+        for chain in _judge_chains(home / "meta.db", META_CHAIN, terms, tally, {}):
+            remembered.update(chain.entries)
+            elsewhere |= chain.elsewhere
+    recorded, grown, outside = len(remembered), 0, 0
+    for path in sorted((home / "chains").glob("*/*.db")):
+        for chain in _judge_chains(
+            path, str(_printable_name(f"{path.parent.name}.{path.stem}")), terms, tally, remembered
+        ):
+            head = remembered.pop(chain.name, None)
+            if head is None:
+                outside += 1
+                continue
+            there = chain.at_wanted
+            grown += check_head(head, chain.current_head, there, tally, check="meta", remembered="the meta chain")
+    away = [name for name in remembered if name in elsewhere]
+    for name, head in remembered.items():
+        if name not in elsewhere:
+            check_head(head, None, None, tally, check="meta", remembered="the meta chain")
+    if away:
+        tally.skip("meta", f"{len(away)} chains are kept in databases elsewhere", matters=True)
+    if recorded >= HEADS_MAX:
+        tally.skip("meta", f"the meta chain records more than {HEADS_MAX} chains", matters=True)
+    if recorded:
+        tally.notes["meta"] = f"{recorded - len(away)} chains held to it, {grown} grown since, {outside} not in it"
+    else:
+        tally.skip("meta", "no session was finished and recorded", matters=False)
+    return conclude(f"agent-capsule directory {home.absolute().name}", tally, level=terms.level)
+
+
+def _read_single_chain(subject: Subject) -> Iterator[Sealed]:
+    """The records of a database that holds one chain."""
+    tenants = set()
+    for row in read_foreign_records(subject.path or Path()):
+        tenants.add(row.tenant)
+        if len(tenants) > 1:
+            raise BadInput(f"{subject.name} holds several chains", advice="verify it as a whole, or choose a tenant")
+        if isinstance(row.record, BadInput):
+            raise row.record
+        yield row.record
+
+
+def _is_database(subject: Subject) -> bool:
+    if subject.path is None or not subject.beginning.startswith(SQLITE_MAGIC):
+        return False
+    check_companions(subject.path)  # Refused in its own words: what SQLite cannot open is not for that reason unknown.
+    try:
+        with _open_database(subject.path):
+            return True
+    except (BadInput, Unavailable):
+        return False
+
+
+def _is_agent_capsule_directory(subject: Subject) -> bool:
+    if subject.path is None or not subject.is_directory:
+        return False
+    path = subject.path
+    return os.path.isfile(path / "meta.db") or next((path / "chains").glob("*/*.db"), None) is not None
+
+
+JUDGES = (
+    Judge("an agent-capsule directory", _is_agent_capsule_directory, _judge_directory),
+    Judge("a database of agent-capsule or qp-capsule", _is_database, _judge_database, _read_single_chain),
+)

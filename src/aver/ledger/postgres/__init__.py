@@ -1,5 +1,0 @@
-"""The ledger on a PostgreSQL server. Needs psycopg: `pip install 'aver[postgres]'`."""
-
-from aver.ledger.postgres.store import PostgresStore
-
-__all__ = ["PostgresStore"]

@@ -1,0 +1,187 @@
+"""Remembered heads: what makes cutting, deleting and rolling back visible.
+
+A chain that lost its tail is still a perfect chain. Only someone who remembers how long it was can tell. Four
+memories are compared in the same way: the `meta` chain, a signed checkpoint that was kept elsewhere, `seen.json`, where
+this machine notes the newest meta head it has verified, and what it has verified of every chain (see `verified`).
+
+A chain that is longer than remembered has grown, which is normal. One that is shorter is `TRUNCATED`, one that is
+gone `CHAIN_MISSING`, and one with another record at the remembered place `ROLLBACK`, with both heads as proof.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from aver.capsule.json_reader import read_json
+from aver.config import replace_file
+from aver.errors import AverError, BadInput, NotFound, Unavailable
+from aver.ledger.foreign.seal_checks import open_file
+from aver.ledger.head import Head
+from aver.verdict import Finding, Place, Tally
+
+if TYPE_CHECKING:
+    from aver.ledger.ledger import Ledger
+
+__all__ = [
+    "META_CHAIN",
+    "HeadChecker",
+    "check_seen_head",
+    "check_head",
+    "check_heads",
+    "save_seen_head",
+    "seen_tenants",
+]
+
+META_CHAIN = "meta"
+SEEN_FILE = "seen.json"
+
+SEEN_BYTES = 8 * 1024 * 1024
+"""More than `SEEN_MAX` heads take."""
+
+SEEN_MAX = 10_000
+"""Ledgers and tenants remembered; beyond that, those that were verified longest ago are forgotten."""
+
+_LEDGER_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
+
+
+HashAt = Callable[[str, int], str | None]
+"""The hash of the record at a place of a chain; None if there is none."""
+
+
+class HeadChecker:
+    """Chains as they are, to be held to what is remembered of them. Of one chain one finding is enough."""
+
+    def __init__(self, heads: Mapping[str, Head], hash_at: HashAt, tally: Tally, *, check: str) -> None:
+        self._heads = heads
+        self._hash_at = hash_at
+        self._tally = tally
+        self._check = check
+        self._failed: set[str] = set()
+
+    @classmethod
+    def for_ledger(cls, ledger: Ledger, tally: Tally, *, check: str) -> HeadChecker:
+        rows = {row.name: row for row in ledger.store.chains(ledger.tenant)}
+        heads = {name: Head(ledger.id, ledger.tenant, name, row.count, row.head) for name, row in rows.items()}
+        return cls(heads, lambda chain, place: ledger.store.hash_at(rows[chain], place), tally, check=check)
+
+    def to(self, heads: Iterable[Head], remembered: str) -> int:
+        """Hold the chains to heads that `remembered` knows. Returns how many of them have grown since."""
+        grown = 0
+        for head in heads:
+            if head.chain in self._failed:
+                continue
+            actual = self._heads.get(head.chain)
+            try:
+                there = None if actual is None else self._hash_at(head.chain, head.count - 1)
+            except Unavailable as error:
+                words = f"the remembered record of {head.chain} cannot be read: {error.message}"
+                self._tally.skip(self._check, words, matters=True)
+                continue
+            one = Tally()
+            grown += check_head(head, actual, there, one, check=self._check, remembered=remembered)
+            self._tally.merge(one)
+            if one.findings:
+                self._failed.add(head.chain)
+        return grown
+
+
+def check_heads(ledger: Ledger, heads: Iterable[Head], tally: Tally, *, check: str, remembered: str) -> int:
+    """Hold the ledger's chains to remembered heads. Returns how many of them have grown since."""
+    return HeadChecker.for_ledger(ledger, tally, check=check).to(heads, remembered)
+
+
+def check_head(
+    head: Head, actual: Head | None, there: str | None, tally: Tally, *, check: str, remembered: str
+) -> bool:
+    """Hold one chain to a remembered head; `there` is the hash it has at that place. Tells whether it has grown."""
+    tally.count_done(check)
+    if head.count == 0:
+        return False
+    if actual is None:
+        words = f"{remembered} knows this chain with {head.count} records; it is not here"
+        tally.add(Finding(check, "failed", "CHAIN_MISSING", words, Place(head.chain), head.to_dict()))
+        return False
+    proof = {"remembered": head.to_dict(), "actual": actual.to_dict()}
+    if actual.count < head.count:
+        words = f"{remembered} knows {head.count} records; {actual.count} are here"
+        tally.add(Finding(check, "failed", "TRUNCATED", words, Place(head.chain, actual.count), proof))
+    elif there != head.hash:
+        words = f"{remembered} knows another record at this place"
+        tally.add(Finding(check, "failed", "ROLLBACK", words, Place(head.chain, head.count - 1), proof))
+    return actual.count > head.count and there == head.hash
+
+
+def check_seen_head(ledger: Ledger, tally: Tally) -> None:
+    """Hold the `meta` chain to the newest head of it that was verified here."""
+    try:
+        head = _read_seen_heads(_seen_path(ledger)).get(_ledger_and_tenant(ledger))
+    except (BadInput, Unavailable) as error:
+        tally.skip("rollback", str(error), matters=True)
+        return
+    if head is None:
+        tally.skip("rollback", "this ledger's meta chain was not verified here before", matters=False)
+        return
+    before = len(tally.findings)
+    check_heads(ledger, [head], tally, check="rollback", remembered="the last verification on this machine")
+    for index, finding in enumerate(tally.findings[before:], before):
+        # A meta chain never shrinks or forks in honest use: whatever differs is an older or another copy.
+        tally.findings[index] = Finding(
+            finding.check, finding.status, "ROLLBACK", finding.words, finding.place, finding.proof
+        )
+
+
+def save_seen_head(ledger: Ledger, head: Head) -> None:
+    """Note a head of the `meta` chain that was verified, if there is a home to note it in.
+
+    Another verification may have ended in the meantime: what it has seen further on, stays.
+    """
+    path = _seen_path(ledger)
+    if head.count == 0 or not path.parent.is_dir() or not _LEDGER_ID(head.ledger):
+        return
+    try:
+        seen = _read_seen_heads(path)
+        before = seen.get(_ledger_and_tenant(ledger))
+        if before is not None and before.count >= head.count:
+            return
+        seen.pop(_ledger_and_tenant(ledger), None)
+        seen[_ledger_and_tenant(ledger)] = head
+        listed = [kept.to_dict() for kept in seen.values()][-SEEN_MAX:]
+        replace_file(path, orjson.dumps(listed, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+    except AverError:
+        return  # The verdict stands; what could not be noted is not checked next time, and said to be so.
+
+
+def seen_tenants(ledger: Ledger) -> list[str]:
+    """The tenants of this ledger whose `meta` chains were verified here: also those that are not in it any more."""
+    try:
+        return sorted(tenant for name, tenant in _read_seen_heads(_seen_path(ledger)) if name == ledger.id)
+    except AverError:
+        return []  # That it cannot be read is said where it is needed.
+
+
+def _ledger_and_tenant(ledger: Ledger) -> tuple[str, str]:
+    return ledger.id, ledger.tenant
+
+
+def _seen_path(ledger: Ledger) -> Path:
+    return ledger.config.home / SEEN_FILE
+
+
+def _read_seen_heads(path: Path) -> dict[tuple[str, str], Head]:
+    try:
+        with open_file(path) as file:
+            raw = file.read(SEEN_BYTES + 1)
+    except NotFound:
+        return {}
+    if len(raw) > SEEN_BYTES:
+        raise BadInput(f"{path} is larger than {SEEN_BYTES} bytes", advice="remove it; verifying begins it anew")
+    listed: Any = read_json(raw)
+    if not isinstance(listed, list):
+        raise BadInput(f"{path} must hold a list of heads")
+    heads = [Head.from_dict(item) for item in listed]
+    return {(head.ledger, head.tenant): head for head in heads}

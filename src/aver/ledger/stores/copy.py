@@ -1,0 +1,226 @@
+"""Copying a ledger into another store, verbatim: from a file to a server, back, or to another of the same kind.
+
+The copy has the same id, chains, records, seals, blobs and columns; nothing is sealed anew. Records go over in the
+order in which they were written, some hundred in a transaction, so that whatever breaks off leaves a shorter copy.
+Doing it again goes on from there, and never writes anything twice. What is there already must be the beginning of what
+is copied: a copy that has records of its own, or belongs to another ledger, is refused.
+
+The bound is fixed first. What is appended to the original meanwhile is left for the next time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import field
+from operator import itemgetter
+
+from aver.capsule.aver_block import is_tenant_name
+from aver.capsule.blobs import Blob, blob_reference_dicts
+from aver.capsule.sealed import Sealed
+from aver.errors import AverError, BadInput, IntegrityError, Refused
+from aver.fast_dataclass import dataclass
+from aver.ledger.stores.conditions import Search
+from aver.ledger.stores.protocol import ExpectedWrites, Store, Transaction
+from aver.ledger.stores.rows import ChainRow, RecordRow
+
+__all__ = ["CopyResult", "copy_ledger"]
+
+BATCH_SIZE = 200
+"""Records in one transaction: even the largest, 200 of 256 KiB, take 50 MiB."""
+
+_BLOB_REFERENCE = b'"blob":{'
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class CopyResult:
+    """What was copied now, of how much there is."""
+
+    tenants: tuple[str, ...]
+    chains: int
+    records: int
+    copied: int
+
+
+@dataclass(slots=True)
+class _CopyPlan:
+    """One tenant's chains: as they are in the original, and how far the copy has come."""
+
+    tenant: str
+    wanted: dict[str, ChainRow]
+    done: dict[str, int] = field(default_factory=dict)
+    unfrozen: set[str] = field(default_factory=set)
+    missing: int = 0
+    """How many records have yet to be copied."""
+
+
+def copy_ledger(
+    source: Store, target: Store, *, tenants: Iterable[str] | None = None, progress: Progress | None = None
+) -> CopyResult:
+    """Copy all tenants' chains, or those of some. The target must have been made with the source's facts."""
+    if target.ledger_id != source.ledger_id:
+        raise Refused(
+            "OTHER_LEDGER",
+            f"{target.name} is the ledger {target.ledger_id}, not {source.ledger_id}",
+            advice="copy to a new database or file, or to an earlier copy of this ledger",
+        )
+    plans = [_plan_copy(source, target, tenant) for tenant in _select_tenants(source, tenants)]
+    total = sum(plan.missing for plan in plans)
+    copied = 0
+    for plan in plans:
+        for records in _read_batches(source, plan):
+            target.write(
+                _build_write(source, plan, records), ExpectedWrites(plan.tenant, frozenset(map(itemgetter(0), records)))
+            )
+            for name, _ in records:
+                plan.done[name] = plan.done.get(name, 0) + 1
+            plan.missing -= len(records)
+            copied += len(records)
+            if progress:
+                progress(copied, total)
+        _finish_chains(target, plan)
+    chains = [row for plan in plans for row in plan.wanted.values()]
+    return CopyResult(tuple(plan.tenant for plan in plans), len(chains), sum(row.count for row in chains), copied)
+
+
+def _select_tenants(source: Store, tenants: Iterable[str] | None) -> list[str]:
+    there = source.tenants()
+    for name in there:
+        if not is_tenant_name(name):
+            raise _damage_error(source, f"rows belong to {ascii(name)[:80]}, which is no tenant")
+    if tenants is None:
+        return there
+    chosen = list(dict.fromkeys(tenants))
+    for name in chosen:
+        if name not in there:
+            raise BadInput(f"{source.name} has no tenant {name}", advice="aver doctor lists the tenants")
+    return chosen
+
+
+def _plan_copy(source: Store, target: Store, tenant: str) -> _CopyPlan:
+    """How far the copy has come. `Refused` if it is not a beginning of the original."""
+    plan = _CopyPlan(tenant, {row.name: row for row in source.chains(tenant)})
+    for there in target.chains(tenant):
+        row = plan.wanted.get(there.name)
+        if row is None or there.count > row.count or (there.frozen and (there.count, row.frozen) != (row.count, True)):
+            raise _diverged_error(target, there)
+        if there.count and source.hash_at(row, there.count - 1) != there.head:
+            raise _diverged_error(target, there)
+        plan.done[there.name] = there.count
+        if row.frozen and not there.frozen:
+            plan.unfrozen.add(there.name)
+    plan.unfrozen |= {name for name, row in plan.wanted.items() if row.frozen and name not in plan.done}
+    plan.missing = sum(row.count - plan.done.get(name, 0) for name, row in plan.wanted.items())
+    return plan
+
+
+def _read_batches(source: Store, plan: _CopyPlan) -> Iterator[list[tuple[str, RecordRow]]]:
+    """The records that are missing, with their chains' names, in the order in which they were written."""
+    newest = _find_start(source, plan)
+    while newest is not None and plan.missing:
+        page = source.read_page(plan.tenant, Search(), newer_than=newest, limit=BATCH_SIZE)
+        if not page:
+            break
+        newest = page[-1][0]
+        wanted = [(name, row) for _, name, row in page if _is_missing(plan, name, row)]
+        if wanted:
+            yield wanted
+    if plan.missing:
+        short = next(name for name, row in plan.wanted.items() if plan.done.get(name, 0) < row.count)
+        raise _gap_error(source, short, plan.done.get(short, 0))
+
+
+def _find_start(source: Store, plan: _CopyPlan) -> int | None:
+    numbers = []
+    for name, row in plan.wanted.items():
+        done = plan.done.get(name, 0)
+        if done < row.count:
+            number = source.row_number_at(row, done)
+            if number is None:
+                raise _gap_error(source, name, done)
+            numbers.append(number - 1)
+    return min(numbers, default=None)
+
+
+def _is_missing(plan: _CopyPlan, name: str, row: RecordRow) -> bool:
+    return name in plan.wanted and plan.done.get(name, 0) <= row.sequence < plan.wanted[name].count
+
+
+def _build_write(
+    source: Store, plan: _CopyPlan, records: Sequence[tuple[str, RecordRow]]
+) -> Callable[[Transaction], None]:
+    def work(transaction: Transaction) -> None:
+        chains: dict[str, ChainRow] = {}
+        for name, row in records:
+            chain = chains.get(name) or _open_chain(transaction, plan, name)
+            chains[name] = chain
+            if row.sequence != chain.count:
+                raise _gap_error(source, name, chain.count)
+            _copy_record(transaction, source, chain, row)
+        for chain in chains.values():
+            transaction.update_head(chain)
+
+    return work
+
+
+def _open_chain(transaction: Transaction, plan: _CopyPlan, name: str) -> ChainRow:
+    chain = transaction.chain(plan.tenant, name) or transaction.add_chain(plan.tenant, name)
+    if chain.count != plan.done.get(name, 0):
+        raise Refused("DIVERGED", f"somebody else writes to the chain {name} of the copy")
+    return chain
+
+
+def _copy_record(transaction: Transaction, source: Store, chain: ChainRow, row: RecordRow) -> None:
+    if not all(value is None or isinstance(value, str) for value in row.columns) or row.columns[0] is None:
+        words = f"chain {chain.name}, sequence {row.sequence}: a column does not hold text"
+        raise _damage_error(source, words)
+    for digest in _blob_digests(row.sealed):
+        if not transaction.has_blob(chain.tenant, digest):
+            blob = source.blob(chain.tenant, digest)
+            if blob is not None:  # One that is missing there is missing here, and a verdict says so.
+                transaction.add_blobs(chain.tenant, [(digest, Blob(blob.data, blob.media))])
+    transaction.add_records(chain, [(row.sealed, row.columns)])
+
+
+def _blob_digests(sealed: Sealed) -> set[str]:
+    if _BLOB_REFERENCE not in sealed.canonical:
+        return set()
+    try:
+        return {str(reference["digest"]) for reference in blob_reference_dicts(sealed.to_dict())}
+    except AverError:
+        return set()
+
+
+def _finish_chains(target: Store, plan: _CopyPlan) -> None:
+    """Chains without records, and the freezing of imported ones, which comes when they are whole."""
+    empty = [name for name, row in plan.wanted.items() if not row.count and name not in plan.done]
+    for name in sorted({*empty, *plan.unfrozen}):
+
+        def work(transaction: Transaction, name: str = name) -> None:
+            chain = transaction.chain(plan.tenant, name) or transaction.add_chain(plan.tenant, name)
+            if name in plan.unfrozen and not chain.frozen:
+                transaction.freeze(chain, plan.wanted[name].origin or name)
+
+        target.write(work, ExpectedWrites(plan.tenant, frozenset({name})))
+
+
+def _diverged_error(target: Store, chain: ChainRow) -> Refused:
+    return Refused(
+        "DIVERGED",
+        f"the chain {chain.name} in {target.name} is not a beginning of the one that is copied",
+        advice="somebody has written to the copy: copy to a new database or file, and find out which is right",
+    )
+
+
+def _gap_error(source: Store, chain: str, sequence: int) -> IntegrityError:
+    return IntegrityError(
+        "SEQUENCE_GAP",
+        f"chain {chain} of {source.name} has no record {sequence}; what lies before it was copied",
+        evidence=(chain, sequence),
+        advice="see: aver verify",
+    )
+
+
+def _damage_error(source: Store, words: str) -> IntegrityError:
+    return IntegrityError("STORE_DAMAGED", f"{source.name}: {words}", advice="see: aver verify")

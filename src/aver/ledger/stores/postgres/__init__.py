@@ -1,0 +1,5 @@
+"""The ledger on a PostgreSQL server. Needs psycopg: `pip install 'aver[postgres]'`."""
+
+from aver.ledger.stores.postgres.store import PostgresStore
+
+__all__ = ["PostgresStore"]

@@ -1,0 +1,185 @@
+"""Connections to the server: a pool of them, replaced when they die, never carried over a fork.
+
+The pool is `psycopg_pool`'s. It opens a connection when one is needed and keeps it for the next; one that was lost is
+replaced, for as long as `lock_timeout` lets a caller wait. Every connection looks names up in PostgreSQL's own schema
+alone, so that nothing that somebody else made is mistaken for ours, and fails rather than being shown a part of a
+table.
+
+Whoever waits for an answer waits a limited time: a server behind a line that swallows everything would otherwise hold
+its clients for ever.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar, cast
+
+import psycopg
+from psycopg.abc import PQGen
+from psycopg.rows import TupleRow
+from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
+
+from aver.errors import Unavailable
+from aver.ledger.stores.postgres.address import Address
+
+__all__ = ["PoolConnection", "Pool"]
+
+POOL_MAX = 8
+"""Connections of one process to one ledger. One of them writes; the others serve threads that read meanwhile."""
+
+GETCONN_TIMEOUT, RECONNECT_TIMEOUT = 0.5, 0.1
+"""Seconds after which whoever waits asks for a connection anew, and after which the pool gives up making one. Left to
+itself it would double its pauses, and find a server that was away for a minute a minute late."""
+
+_SESSION = """
+SELECT set_config('search_path', 'pg_catalog, pg_temp', false),
+       set_config('row_security', 'off', false),
+       set_config('default_transaction_isolation', 'read committed', false)
+"""
+
+# What the pool says about connections that failed is told by the error that a caller gets.
+logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())
+
+Result = TypeVar("Result")
+
+
+class PoolConnection(psycopg.Connection[TupleRow]):
+    """A connection that waits for answers `patience` seconds at most; None is for ever."""
+
+    patience: float | None = None
+    may_write = False
+    """Whether it was made sure that no foreign program runs when a record is added."""
+
+    def wait(self, gen: PQGen[Result], interval: float = 0.1, timeout: float | None = None) -> Result:
+        return super().wait(gen, interval, timeout=self.patience if timeout is None else timeout)
+
+
+class _Connector:
+    """Makes connections for the pool, and remembers why the last one could not be made."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self.failure: psycopg.Error | None = None
+        self.spare: PoolConnection | None = None
+        """One that was made before there was a pool."""
+
+    def connect(self, conninfo: str = "", **options: Any) -> PoolConnection:
+        spare, self.spare = self.spare, None
+        if spare is not None:
+            return spare
+        try:
+            made = PoolConnection.connect(conninfo, autocommit=True, client_encoding="UTF8", **self._address.options)
+            made.execute(_SESSION)
+        except psycopg.Error as error:
+            self.failure = error
+            raise
+        self.failure = None
+        return made
+
+
+class Pool:
+    """The connections of one process. `timeout` is how long a caller waits for one, or for an answer to a read."""
+
+    def __init__(self, address: Address, *, timeout: float) -> None:
+        self._address = address
+        self._timeout = timeout
+        self._closed = False
+        self._reset()
+
+    def _reset(self) -> None:
+        self._changed = threading.Condition()
+        self._used = 0
+        self._pool: ConnectionPool[PoolConnection] | None = None
+        self._connector = _Connector(self._address)
+
+    def first(self) -> PoolConnection:
+        """The first connection, made at once; why it cannot be made is told. The pool takes it over."""
+        try:
+            connection = self._connector.connect()
+        except psycopg.Error as error:
+            raise self._address.failure(error) from error
+        self._connector.spare = connection
+        return connection
+
+    @contextmanager
+    def connection(self, *, patience: float | None = None, within: float | None = None) -> Iterator[PoolConnection]:
+        """A connection, not in a transaction; it is closed if it is not so when it is given back."""
+        within = self._timeout if within is None else within
+        with self._changed:
+            pool = self._open_pool()
+            self._used += 1
+        try:
+            connection = self._get_connection(pool, within)
+            connection.patience = patience
+            try:
+                yield connection
+            finally:
+                if connection.pgconn.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+                    connection.close()
+                pool.putconn(connection)
+        finally:
+            with self._changed:
+                self._used -= 1
+                self._changed.notify_all()
+
+    def _get_connection(self, pool: ConnectionPool[PoolConnection], within: float) -> PoolConnection:
+        deadline = time.monotonic() + within
+        while True:
+            try:
+                return pool.getconn(timeout=min(GETCONN_TIMEOUT, max(deadline - time.monotonic(), 0.001)))
+            except PoolClosed:
+                raise Unavailable("the ledger was closed") from None
+            except PoolTimeout:
+                if time.monotonic() < deadline:
+                    continue
+            failure = self._connector.failure
+            if failure is not None:
+                raise self._address.failure(failure) from failure
+            raise Unavailable(
+                f"all {POOL_MAX} connections to {self._address.name} have been busy for {within:g} seconds",
+                advice="nothing was recorded; try again",
+            )
+
+    def _open_pool(self) -> ConnectionPool[PoolConnection]:
+        if self._closed:
+            raise Unavailable("the ledger was closed")
+        if self._pool is None:
+            self._pool = ConnectionPool(
+                connection_class=cast(type[PoolConnection], self._connector),
+                min_size=0,
+                max_size=POOL_MAX,
+                num_workers=1,
+                reconnect_timeout=RECONNECT_TIMEOUT,
+                open=True,
+            )
+        return self._pool
+
+    def close(self) -> None:
+        self._closed = True
+        with self._changed:
+            self._close_all()
+
+    def _close_all(self) -> None:
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.close()
+        spare, self._connector.spare = self._connector.spare, None
+        if spare is not None:
+            spare.close()
+
+    def before_fork(self) -> None:
+        """Wait for what is under way, then close every connection; see `forks`."""
+        self._changed.acquire()
+        deadline = time.monotonic() + self._timeout
+        self._changed.wait_for(lambda: self._used == 0, deadline - time.monotonic())
+        self._close_all()
+
+    def after_fork_in_parent(self) -> None:
+        self._changed.release()
+
+    def after_fork_in_child(self) -> None:
+        self._reset()

@@ -1,0 +1,399 @@
+"""Rows of the ledger's tables in PostgreSQL, and the text of what is asked of them.
+
+The server holds columns to their types, so what is read has them. Results come in binary form: `canonical` is then the
+very bytes, without a detour through hexadecimal digits.
+
+Text in a column: PostgreSQL's `text` holds any character but U+0000.
+
+What is signed stands in `canonical`, as bytes, and is not touched by this. The columns to search by are copies, and in
+them U+0000 is written U+0001 U+0001, and U+0001 is written U+0001 U+0002. So every text has one form and every form one
+text, and forms sort as their texts do: a search finds here what it finds in a file.
+
+One write transaction in PostgreSQL: chains locked in one order, rows gathered and sent together.
+
+Under READ COMMITTED every statement sees what was committed before it began; so what is looked up after a chain was
+locked is up to date. Chains that exist are locked by their head rows, by name. Those that do not exist are locked
+after them, by an advisory lock each; should one have come into being meanwhile, all is let go and locked anew, because
+to wait for its row now, out of order, could make two writers wait for each other.
+
+What is added is sent when the transaction commits: blobs by digest, then records, then head rows, in two round trips
+for a lone record and three for many. So no other order of waiting arises between writers either.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from hashlib import sha256
+from typing import Any, Literal
+
+import psycopg
+from psycopg import Cursor
+from psycopg.rows import TupleRow
+
+from aver.capsule.blobs import Blob
+from aver.capsule.sealed import Sealed
+from aver.errors import IntegrityError, Unavailable
+from aver.fast_dataclass import dataclass
+from aver.ledger.stores.postgres.pool import PoolConnection
+from aver.ledger.stores.protocol import ExpectedWrites
+from aver.ledger.stores.rows import SEAL_COLUMNS, SEARCH_COLUMNS, ChainRow, RecordRow
+
+__all__ = [
+    "CHAIN_COLUMNS",
+    "CommitProof",
+    "INSERT_COLUMNS",
+    "IdCheck",
+    "PostgresTransaction",
+    "RECORD_COLUMNS",
+    "from_column",
+    "parse_chain_row",
+    "parse_record_row",
+    "record_values",
+    "to_column",
+]
+
+
+CHAIN_COLUMNS = "chain, tenant, name, count, head, frozen, origin"
+RECORD_COLUMNS = f"sequence, {SEARCH_COLUMNS}, {SEAL_COLUMNS}, records.tenant"
+INSERT_COLUMNS = f"chain, sequence, tenant, {SEARCH_COLUMNS}, {SEAL_COLUMNS}"
+
+
+def parse_chain_row(row: Sequence[Any]) -> ChainRow:
+    """A head row as it is stored. A count that is none counts no records: those that are there then lie beyond it."""
+    number, tenant, name, count, head, frozen, origin = row
+    return ChainRow(number, tenant, name, max(count, 0), head, frozen, None if origin is None else from_column(origin))
+
+
+def parse_record_row(row: Sequence[Any]) -> RecordRow:
+    """A record as it is stored, from `RECORD`."""
+    columns = tuple(None if value is None else from_column(value) for value in row[1:7])
+    return RecordRow(row[0], Sealed(row[7], *map(from_column, row[8:13])), columns, row[13])
+
+
+def record_values(chain: ChainRow, sealed: Sealed, columns: Sequence[str | None]) -> tuple[Any, ...]:
+    """A record as it goes into the columns of `COPIED`."""
+    seal = (sealed.hash, sealed.signature, sealed.signature_pq, sealed.signed_at, sealed.signed_by)
+    stored = (None if value is None else to_column(value) for value in columns)
+    return (chain.number, chain.count, chain.tenant, *stored, sealed.canonical, *map(to_column, seal))
+
+
+_ESCAPES = {"\0": "\1\1", "\1": "\1\2"}
+_UNESCAPES = {form: text for text, form in _ESCAPES.items()}
+_TO_ESCAPE = re.compile("[\0\1]")
+_ESCAPED = re.compile("\1[\1\2]")
+
+INVALID_MARK = "\udcff"
+"""Put before what Aver would never have written: half a character, which no signed text can have."""
+
+
+def to_column(text: str) -> str:
+    """The form in which a text is stored."""
+    if "\0" not in text and "\1" not in text:
+        return text
+    return _TO_ESCAPE.sub(lambda found: _ESCAPES[found[0]], text)
+
+
+def from_column(stored: str) -> str:
+    """The text that was stored; unlike any, if this is the form of none."""
+    if "\1" not in stored:
+        return stored
+    text = _ESCAPED.sub(lambda found: _UNESCAPES[found[0]], stored)
+    return text if to_column(text) == stored else INVALID_MARK + stored
+
+
+BUFFER_MAX = 16 * 1024 * 1024
+"""Bytes of rows that are gathered before they are sent, so that a large import does not fill the memory."""
+
+DURABLE = ("on", "remote_apply")
+"""Values of `synchronous_commit` under which a commit that was acknowledged survives a crash of the server."""
+
+_BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+_PREPARE = f"""
+SELECT pg_backend_pid(), now(), current_setting('synchronous_standby_names') <> '',
+       CASE WHEN current_setting('synchronous_commit') IN {DURABLE} THEN current_setting('synchronous_commit')
+            ELSE set_config('synchronous_commit', 'on', true) END,
+       set_config('lock_timeout', %s, true),
+       set_config('statement_timeout', %s, true),
+       set_config('idle_in_transaction_session_timeout', %s, true)
+"""
+_LOCK = f"SELECT {CHAIN_COLUMNS} FROM aver.chains WHERE tenant = %s AND name = ANY (%s) ORDER BY name FOR UPDATE"
+_FIND_EXISTING = "SELECT name FROM aver.chains WHERE tenant = %s AND name = ANY (%s)"
+_LOCK_NEW = "SELECT pg_advisory_xact_lock(place) FROM unnest(%s::bigint[]) AS place"
+_BY_KEYS = f"SELECT chains.name, {RECORD_COLUMNS} FROM aver.records JOIN aver.chains USING (chain)"
+_BY_KEYS += " WHERE records.tenant = %s AND key = ANY (%s)"
+_TAKEN_IDS = "SELECT id FROM aver.records WHERE tenant = %s AND id = ANY (%s)"
+_COPY = f"COPY aver.records ({INSERT_COLUMNS}) FROM STDIN (FORMAT binary)"
+_INSERT_TYPES = ("int8", "int8", *("text",) * 7, "bytea", *("text",) * 5)
+_INSERT = f"INSERT INTO aver.records ({INSERT_COLUMNS}) VALUES ({', '.join('%b' if each == 'bytea' else '%s' for each in _INSERT_TYPES)})"
+_INSERT_BLOB = "INSERT INTO aver.blobs (tenant, digest, media, data) VALUES (%s, %s, %s, %b) ON CONFLICT DO NOTHING"
+_ADVANCE = "UPDATE aver.chains SET count = %s, head = %s WHERE chain = %s"
+IdCheck = Literal["looked up", "assumed new"]
+"""How a transaction learns whether the ids of its drafts are free. Nearly all are made at random a moment before: to
+assume so saves a statement while chains are locked, and the server refuses the whole transaction where it is not so."""
+
+_KEY_COLUMN = 3
+"""Where among a record's columns its idempotency key is."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommitProof:
+    """By what a transaction can be told to have been committed, when the answer to its commit was lost."""
+
+    tenant: str
+    chain: str
+    sequence: int
+    hash: str
+    backend: int
+    began: datetime
+
+
+class PostgresTransaction:
+    """Get one from `PostgresStore.writing`; it ends with that context. It raises PostgreSQL's own errors."""
+
+    def __init__(self, connection: PoolConnection, *, timeout: float, ids: IdCheck = "looked up") -> None:
+        self._connection = connection
+        self._timeout = timeout
+        self._assumes_new_ids = ids == "assumed new"
+        self._backend: tuple[int, datetime] | None = None
+        self._has_standby = False
+        self._first: tuple[ChainRow, int, str] | None = None
+        self._chains: dict[tuple[str, str], ChainRow | None] = {}
+        self._moved: dict[int, ChainRow] = {}
+        self._clear_buffers()
+        self.is_committing = False
+        """Whether the commit may have been sent. From then on, only the server knows."""
+
+    def _clear_buffers(self) -> None:
+        self._records: list[tuple[Any, ...]] = []
+        self._blobs: dict[tuple[str, str], Blob] = {}
+        self._gathered = 0
+        self._keys: dict[tuple[str, str], tuple[str, RecordRow] | None] = {}
+        self._ids: dict[tuple[str, str], bool] = {}
+
+    # --- beginning and ending
+
+    def begin(self, expected: ExpectedWrites | None) -> None:
+        """Begin, with the chains that are expected locked and their keys and ids looked up."""
+        while not self._try_begin(expected):
+            self._connection.execute("ROLLBACK")
+
+    def _try_begin(self, expected: ExpectedWrites | None) -> bool:
+        limit = max(int(self._timeout * 1000), 1)
+        limits = str(limit), str(2 * limit), str(2 * limit)
+        run = self._connection.execute
+        with self._connection.pipeline():
+            run(_BEGIN)
+            prepared = run(_PREPARE, limits, prepare=True)
+            if expected is not None:
+                tenant, names = expected.tenant, sorted(expected.chains)
+                ids = [draft.id for draft in expected.drafts]
+                keys = [*expected.keys, *(draft.key for draft in expected.drafts if draft.key is not None)]
+                locked = run(_LOCK, (tenant, names), prepare=True, binary=True)
+                known = run(_BY_KEYS, (tenant, keys), prepare=True, binary=True) if keys else None
+                asks = bool(ids) and not self._assumes_new_ids
+                taken = run(_TAKEN_IDS, (tenant, ids), prepare=True, binary=True) if asks else None
+        backend, began, self._has_standby, durable, *_ = prepared.fetchone() or (0, None, False, None)
+        if durable not in DURABLE:
+            raise Unavailable(f"the server keeps synchronous_commit at {durable}, so that nothing would be durable")
+        self._backend = backend, began
+        self._chains = {}
+        if expected is None:
+            return True
+        self._note_chains(tenant, names, locked.fetchall())
+        self._note_keys(tenant, keys, [] if known is None else known.fetchall())
+        self._note_ids(tenant, ids, [] if taken is None else taken.fetchall())
+        new = [name for name in names if self._chains[tenant, name] is None]
+        return not new or self._lock_new_chains(tenant, new)
+
+    def _lock_new_chains(self, tenant: str, names: Sequence[str]) -> bool:
+        """Lock chains that do not exist yet. False if one exists by now."""
+        self._connection.execute(_LOCK_NEW, (sorted(_advisory_lock_id(tenant, name) for name in names),))
+        return self._connection.execute(_FIND_EXISTING, (tenant, list(names))).fetchone() is None
+
+    def commit(self) -> None:
+        """Send what was gathered, and commit."""
+        alone = len(self._records) == 1 and not self._blobs
+        if not alone:
+            self._send_buffers()
+        kept: list[tuple[int, Cursor[TupleRow]]] = []
+        with self._connection.pipeline():
+            if alone:
+                kept.append((1, self._connection.execute(_INSERT, self._records[0], prepare=True)))
+            for row in self._moved.values():
+                moved = row.count, row.head, row.number
+                kept.append((1, self._connection.execute(_ADVANCE, moved, prepare=True)))
+            if self._has_standby:
+                # A server that gives up waiting for its standby would call that done.
+                self._connection.execute("SET LOCAL statement_timeout = 0")
+            self.is_committing = True
+            committed = self._connection.execute("COMMIT")
+        if committed.statusmessage != "COMMIT":
+            raise psycopg.InternalError(f"the server answered COMMIT with {committed.statusmessage}")
+        for sent, cursor in kept:
+            _check_row_count(sent, cursor)
+
+    def roll_back(self) -> None:
+        """Roll back, or at least let the connection go."""
+        try:
+            if self._connection.pgconn.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+                self._connection.execute("ROLLBACK")
+        except psycopg.Error:
+            self._connection.close()
+
+    @property
+    def proof(self) -> CommitProof | None:
+        """How to tell later whether this was committed; None if it added no record."""
+        if self._first is None or self._backend is None:
+            return None
+        chain, sequence, digest = self._first
+        return CommitProof(chain.tenant, chain.name, sequence, digest, *self._backend)
+
+    def has(self, proof: CommitProof) -> bool:
+        """Whether the record of a proof is there. Its chain must have been locked: then the other one has ended."""
+        row = self._connection.execute(
+            "SELECT 1 FROM aver.records JOIN aver.chains USING (chain)"
+            " WHERE chains.tenant = %s AND chains.name = %s AND sequence = %s AND hash = %s",
+            (proof.tenant, proof.chain, proof.sequence, proof.hash),
+        )
+        return row.fetchone() is not None
+
+    # --- looking up
+
+    def chain(self, tenant: str, name: str) -> ChainRow | None:
+        if (tenant, name) not in self._chains:
+            found = self._connection.execute(_LOCK, (tenant, [name]), binary=True).fetchall()
+            if not found:
+                self._lock_new_chains(tenant, [name])
+                found = self._connection.execute(_LOCK, (tenant, [name]), binary=True).fetchall()
+            self._note_chains(tenant, [name], found)
+        row = self._chains[tenant, name]
+        return None if row is None else replace(row)
+
+    def chains(self, tenant: str) -> list[ChainRow]:
+        query = f"SELECT {CHAIN_COLUMNS} FROM aver.chains WHERE tenant = %s ORDER BY name"
+        return [parse_chain_row(row) for row in self._connection.execute(query, (tenant,), binary=True)]
+
+    def find_by_keys(self, tenant: str, keys: Sequence[str]) -> dict[str, tuple[str, RecordRow]]:
+        unknown = [key for key in keys if (tenant, key) not in self._keys]
+        if unknown:
+            stored = [to_column(key) for key in unknown]
+            found = self._connection.execute(_BY_KEYS, (tenant, stored), prepare=True, binary=True).fetchall()
+            self._note_keys(tenant, unknown, found)
+        known = {key: self._keys[tenant, key] for key in keys}
+        return {key: found for key, found in known.items() if found is not None}
+
+    def taken_ids(self, tenant: str, ids: Sequence[str]) -> set[str]:
+        unknown = [each for each in ids if (tenant, each) not in self._ids]
+        if unknown:
+            stored = [to_column(each) for each in unknown]
+            self._note_ids(
+                tenant,
+                unknown,
+                self._connection.execute(_TAKEN_IDS, (tenant, stored), prepare=True, binary=True).fetchall(),
+            )
+        return {each for each in ids if self._ids[tenant, each]}
+
+    def has_blob(self, tenant: str, digest: str) -> bool:
+        if (tenant, digest) in self._blobs:
+            return True
+        query = "SELECT 1 FROM aver.blobs WHERE tenant = %s AND digest = %s"
+        return self._connection.execute(query, (tenant, digest)).fetchone() is not None
+
+    def _note_chains(self, tenant: str, names: Sequence[str], rows: Sequence[Any]) -> None:
+        self._chains.update(dict.fromkeys(((tenant, name) for name in names), None))
+        for row in map(parse_chain_row, rows):
+            self._chains[tenant, row.name] = row
+
+    def _note_keys(self, tenant: str, keys: Sequence[str], rows: Sequence[Any]) -> None:
+        self._keys.update(dict.fromkeys(((tenant, key) for key in keys), None))
+        for chain, *row in rows:
+            stored = parse_record_row(row)
+            self._keys[tenant, str(stored.columns[_KEY_COLUMN])] = chain, stored
+
+    def _note_ids(self, tenant: str, ids: Sequence[str], rows: Sequence[Any]) -> None:
+        taken = {row[0] for row in rows}
+        self._ids.update({(tenant, each): to_column(each) in taken for each in ids})
+
+    # --- adding
+
+    def add_chain(self, tenant: str, name: str) -> ChainRow:
+        added = self._connection.execute(
+            f"INSERT INTO aver.chains (tenant, name) VALUES (%s, %s) RETURNING {CHAIN_COLUMNS}",
+            (tenant, name),
+            binary=True,
+        )
+        row = parse_chain_row(added.fetchone() or ())
+        self._chains[tenant, name] = row
+        return replace(row)
+
+    def add_blobs(self, tenant: str, blobs: Iterable[tuple[str, Blob]]) -> None:
+        for digest, blob in blobs:
+            self._blobs.setdefault((tenant, digest), blob)
+            self._count_buffered(len(blob.data))
+
+    def add_records(self, chain: ChainRow, records: Iterable[tuple[Sealed, tuple[Any, ...]]]) -> None:
+        for sealed, columns in records:
+            self._first = self._first or (chain, chain.count, sealed.hash)
+            self._records.append(record_values(chain, sealed, columns))
+            self._ids[chain.tenant, columns[0]] = True
+            if columns[_KEY_COLUMN] is not None:
+                self._keys[chain.tenant, columns[_KEY_COLUMN]] = chain.name, RecordRow(chain.count, sealed, columns)
+            chain.count += 1
+            chain.head = sealed.hash
+            self._count_buffered(len(sealed.canonical))
+
+    def update_head(self, chain: ChainRow) -> None:
+        self._moved[chain.number] = self._chains[chain.tenant, chain.name] = replace(chain)
+
+    def freeze(self, chain: ChainRow, origin: str) -> None:
+        self._send_buffers()
+        moved = self._moved.pop(chain.number, chain)
+        self._connection.execute(
+            "UPDATE aver.chains SET count = %s, head = %s, frozen = true, origin = %s WHERE chain = %s",
+            (moved.count, moved.head, to_column(origin), chain.number),
+        )
+
+    def _count_buffered(self, size: int) -> None:
+        self._gathered += size
+        if self._gathered > BUFFER_MAX:
+            self._send_buffers()
+
+    def _send_buffers(self) -> None:
+        """Send blobs and records; what was known of ids and keys is then asked of the server again."""
+        if self._blobs:
+            rows = [
+                (*place, to_column(blob.media), blob.data) for place, blob in sorted(self._blobs.items(), key=_blob_key)
+            ]
+            with self._connection.cursor() as cursor:
+                cursor.executemany(_INSERT_BLOB, rows)
+        if self._records:
+            with self._connection.cursor() as cursor:
+                with cursor.copy(_COPY) as copy:
+                    copy.set_types(_INSERT_TYPES)
+                    for record in self._records:
+                        copy.write_row(record)
+                _check_row_count(len(self._records), cursor)
+        self._clear_buffers()
+
+
+def _blob_key(item: tuple[tuple[str, str], Blob]) -> tuple[str, str]:
+    return item[0]
+
+
+def _check_row_count(sent: int, cursor: Cursor[TupleRow]) -> None:
+    """A server that says it did what it was asked, and did less, has a program in it that is not ours."""
+    if cursor.rowcount != sent:
+        raise IntegrityError(
+            "SCHEMA_INVALID",
+            f"the server kept {cursor.rowcount} of {sent} rows that were sent to it, without a word",
+            evidence=cursor.statusmessage,
+            advice="look for foreign triggers and rules: aver verify",
+        )
+
+
+def _advisory_lock_id(tenant: str, name: str) -> int:
+    """The number of the advisory lock for a chain that is to come into being."""
+    return int.from_bytes(sha256(f"aver\n{tenant}\n{name}".encode()).digest()[:8], "big", signed=True)

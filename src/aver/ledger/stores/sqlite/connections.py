@@ -1,0 +1,217 @@
+"""The connections to a ledger's SQLite file: one that writes, any number that read.
+
+Durable means durable: write-ahead log, `synchronous=FULL`, and a write transaction ends after the log was synced. Every
+write transaction and every checkpoint of the log runs under the one lock beside the file (see `lock`), then under
+`BEGIN IMMEDIATE`. Only the writing connection checkpoints: when it commits, and when it is closed, which is done
+under the lock too.
+
+Readers never wait for writers. Each read is a short transaction on a read-only connection of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
+
+from aver.capsule.blobs import BLOB_MAX
+from aver.capsule.json_reader import ELEMENT_MAX
+from aver.errors import IntegrityError, Unavailable
+from aver.ledger.foreign.seal_checks import check_companions
+from aver.ledger.stores.forks import register_for_forks
+from aver.ledger.stores.sqlite import schema
+from aver.ledger.stores.sqlite.create import refuse_journal, to_unavailable
+from aver.ledger.stores.sqlite.write_lock import WriteLock
+
+__all__ = ["ROW_MAX", "Connections"]
+
+LOG_PAGES = 1000
+"""Length of the write-ahead log from which a commit also moves it into the main file."""
+
+WRITER_CACHE_KIB = 16 * 1024
+"""Memory for pages of the writing connection: the indexes by hash and id are hit at random."""
+
+VALUE_MAX = BLOB_MAX + 1024 * 1024
+"""Bytes of one value that is written: the largest blob and its row."""
+
+ROW_MAX = 2 * ELEMENT_MAX
+"""Bytes of one value that is read, but for blobs: the largest capsule, and the rest of its row. A file that was
+tampered with must not make more of them."""
+
+LOCK_SUFFIX = ".lock"
+
+_SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
+"""What `sqlite3` raises. The second, where a message about a damaged schema quotes bytes that are not text."""
+
+_FILE_ERRORS = frozenset((sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN))
+"""What SQLite reports where the way in which it has opened a file may be at fault."""
+
+
+class Connections:
+    """One file, shared by any number of threads and processes."""
+
+    def __init__(self, path: Path, *, timeout: float) -> None:
+        self._path = path
+        # Where a link leads: whoever opens the same file by another name must meet the same lock.
+        self.file = path.resolve()
+        self.is_closed = False
+        self._lock = WriteLock(self.file.with_name(self.file.name + LOCK_SUFFIX), timeout=timeout)
+        self._timeout = timeout
+        self._reset()
+        register_for_forks(self)
+
+    def _reset(self) -> None:
+        self._mutex = threading.RLock()
+        self._writer: sqlite3.Connection | None = None
+        self._readers = threading.Condition()
+        self._idle: list[sqlite3.Connection] = []
+        self._reading = 0
+
+    def hold_lock(self) -> AbstractContextManager[None]:
+        """The lock beside the file, under which alone anything is written to it."""
+        return self._lock.held()
+
+    def _connect(self, uri: str) -> sqlite3.Connection:
+        if self.is_closed:
+            raise Unavailable("the ledger was closed")
+        try:
+            connection = sqlite3.connect(
+                uri, uri=True, timeout=self._timeout, isolation_level=None, check_same_thread=False
+            )
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, ROW_MAX)
+            connection.execute("PRAGMA trusted_schema = OFF")
+            connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        except _SQLITE_ERRORS as error:
+            raise to_unavailable(self._path, error) from error
+        return connection
+
+    def _connect_reader(self) -> tuple[sqlite3.Connection, bool]:
+        """A connection to read by, and whether it will still tell the truth later.
+
+        Where the directory does not let SQLite make its index and there is no log to miss, the file is read as it
+        lies; such a connection does not see what is written meanwhile.
+        """
+        base = self.file.as_uri()
+        try:
+            return self._connect(f"{base}?mode=ro"), True
+        except Unavailable:
+            if self.is_closed or check_companions(self.file) & {"-wal", "-journal"}:
+                raise
+        return self._connect(f"{base}?mode=ro&immutable=1"), False
+
+    @contextmanager
+    def read_transaction(self) -> Iterator[sqlite3.Connection]:
+        """A connection that sees one state of the ledger for as long as the context lasts."""
+        with self._readers:
+            self._reading += 1
+            connection = self._idle.pop() if self._idle else None
+        lasting = finished = False
+        try:
+            connection, lasting = (connection, True) if connection else self._connect_reader()
+            connection.execute("BEGIN")
+            yield connection
+            connection.execute("COMMIT")
+            finished = True
+        except _SQLITE_ERRORS as error:
+            raise to_unavailable(self._path, error) from error
+        finally:
+            with self._readers:
+                self._reading -= 1
+                self._readers.notify_all()
+                if finished and lasting and not self.is_closed and connection is not None:
+                    self._idle.append(connection)
+                elif connection is not None:
+                    connection.close()
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A connection within one durable transaction. When the context ends without an error, it is on disk."""
+        with self._mutex, self._lock.held():
+            try:
+                connection = self._writer or self._open_writer()
+                connection.execute("BEGIN IMMEDIATE")
+                try:
+                    yield connection
+                    connection.execute("COMMIT")
+                except BaseException:
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")
+                    raise
+            except _SQLITE_ERRORS as error:
+                if getattr(error, "sqlite_errorcode", 0) & 0xFF in _FILE_ERRORS:
+                    self._drop_writer()
+                raise to_unavailable(self._path, error) from error
+
+    def _drop_writer(self) -> None:
+        """Let the next transaction open its own connection: where a file could not be opened for writing for once,
+        SQLite opens it for reading only, and stays with that."""
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            with suppress(sqlite3.Error):
+                writer.close()
+
+    def _open_writer(self) -> sqlite3.Connection:
+        if not os.access(self._path, os.W_OK):
+            raise Unavailable(f"the ledger {self._path} may only be read", advice="check its owner and mode")
+        refuse_journal(self.file)
+        connection = self._connect(f"{self.file.as_uri()}?mode=rw")
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, VALUE_MAX)
+        if strange := schema.find_foreign_triggers(connection):
+            connection.close()
+            raise IntegrityError(
+                "SCHEMA_INVALID",
+                f"{self._path} was tampered with: the trigger {ascii(strange[0])[:80]} would run at every append",
+                evidence=strange,
+                advice="nothing was recorded; restore the file from a copy",
+            )
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}")
+        connection.execute(f"PRAGMA cache_size = {-WRITER_CACHE_KIB}")
+        self._writer = connection
+        return connection
+
+    def close(self) -> None:
+        """Close every connection, moving the log into the main file while no one else writes."""
+        if self.is_closed:
+            return
+        self.is_closed = True
+        with self._mutex:
+            try:
+                with self._readers:
+                    self._close_idle()
+                self._close_writer()
+            finally:
+                self._lock.close()
+
+    def _close_idle(self) -> None:
+        while self._idle:
+            self._idle.pop().close()
+
+    def _close_writer(self) -> None:
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            with self._lock.held():
+                writer.close()
+
+    def before_fork(self) -> None:
+        """Wait for what is under way, then close every connection; see `forks`."""
+        self._mutex.acquire()
+        self._readers.acquire()
+        self._readers.wait_for(lambda: self._reading == 0, self._timeout)
+        self._close_idle()
+        if self._writer is not None and not self._writer.in_transaction:
+            try:
+                self._close_writer()
+            except Unavailable:
+                return  # The lock is held elsewhere for longer than anyone here would wait: better to fork.
+
+    def after_fork_in_parent(self) -> None:
+        self._readers.release()
+        self._mutex.release()
+
+    def after_fork_in_child(self) -> None:
+        self._reset()

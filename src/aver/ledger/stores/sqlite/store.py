@@ -1,0 +1,295 @@
+"""The ledger's store in one SQLite file: opening it, and all that is read.
+
+How the file is read and written, and what makes that durable, is in `connections`; what is written, in `transaction`.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from aver.capsule.blobs import Blob
+from aver.clock import new_id, now
+from aver.errors import BadInput, IntegrityError, NotFound, Unavailable
+from aver.ledger.foreign.seal_checks import check_companions
+from aver.ledger.stores.conditions import Search, sql_conditions
+from aver.ledger.stores.protocol import ExpectedWrites, LookupColumn
+from aver.ledger.stores.rows import (
+    CHAIN_COLUMNS,
+    SEAL_COLUMNS,
+    SEARCH_COLUMNS,
+    TENANT_COLUMN,
+    ChainRow,
+    RecordRow,
+    find_chain_row,
+    parse_chain_row,
+    parse_record_row,
+    to_bytes,
+    to_text,
+)
+from aver.ledger.stores.sqlite import schema
+from aver.ledger.stores.sqlite.connections import Connections
+from aver.ledger.stores.sqlite.create import create_ledger_file, has_journal, refuse_journal
+from aver.ledger.stores.sqlite.transaction import SqliteTransaction
+
+__all__ = ["SqliteStore"]
+
+REPEATED_MAX = 100
+"""Records that stand twice which a verdict names; one is enough for it to fail."""
+
+Result = TypeVar("Result")
+
+
+class SqliteStore:
+    """One ledger file, shared by any number of threads and processes."""
+
+    essential_indexes = frozenset({"index records_by_place", "index sqlite_autoindex_chains_1"})
+
+    def __init__(self, path: Path, *, timeout: float) -> None:
+        self.path = path
+        self.name = path.name
+        self.url = str(path)
+        self._connections = Connections(path, timeout=timeout)
+        self._reading = self._connections.read_transaction
+        self._ledger_id: str | None = None
+
+    # --- opening and closing
+
+    @classmethod
+    def open(cls, path: Path, *, create: bool, timeout: float, facts: Mapping[str, str] | None = None) -> SqliteStore:
+        """Open a ledger file, making it first if `create` and there is none. Never makes one otherwise."""
+        store = cls(path, timeout=timeout)
+        file, locked = store._connections.file, store._connections.hold_lock
+        try:
+            exists, is_file = path.exists(), path.is_file()
+        except OSError as error:
+            raise Unavailable(f"cannot look at {path}: {error.strerror}", advice="choose another --ledger") from error
+        if not exists:
+            if not create:
+                raise NotFound(f"there is no ledger at {path}", advice="aver seal makes one")
+            directory = file.parent
+            if not directory.is_dir():
+                raise NotFound(f"there is no directory {directory}", advice="make it, or choose another --ledger")
+            with locked():
+                create_ledger_file(file, facts or {"id": new_id(), "created_at": now()})
+        elif not is_file:
+            raise BadInput(f"{path} is not a file")
+        check_companions(path)
+        if has_journal(file):
+            with locked():
+                refuse_journal(file)
+        store._check_schema(migrate=create)
+        return store
+
+    def close(self) -> None:
+        """Close every connection, moving the log into the main file while no one else writes."""
+        self._connections.close()
+
+    @property
+    def ledger_id(self) -> str:
+        if self._ledger_id is None:
+            self._ledger_id = self.facts()["id"]
+        return self._ledger_id
+
+    def facts(self) -> dict[str, str]:
+        with self._reading() as connection:
+            found = {to_text(name): to_text(value) for name, value in connection.execute("SELECT * FROM ledger")}
+        if "id" not in found:
+            raise BadInput(f"{self.path} has lost its ledger id", advice="restore it from a copy")
+        return found
+
+    def _check_schema(self, *, migrate: bool) -> None:
+        try:
+            with self._reading() as connection:
+                application = connection.execute("PRAGMA application_id").fetchone()[0]
+                version = connection.execute("PRAGMA user_version").fetchone()[0]
+                strange = _find_non_table(connection)
+        except Unavailable as error:
+            self.close()
+            if isinstance(error.__cause__, sqlite3.OperationalError):
+                raise
+            raise BadInput(f"{self.path} is not a ledger: {error.__cause__}") from error
+        if application != schema.APPLICATION_ID:
+            self.close()
+            raise BadInput(f"{self.path} is an SQLite database, but not a ledger of Aver")
+        if version < 1:
+            self.close()
+            raise BadInput(f"{self.path} has Aver's mark, but no schema of a ledger (version {version})")
+        if version > schema.VERSION:
+            self.close()
+            raise BadInput(
+                f"{self.path} was written by a newer Aver (schema {version}, this one knows {schema.VERSION})",
+                advice="upgrade Aver",
+            )
+        if strange:
+            self.close()
+            raise IntegrityError(
+                "SCHEMA_INVALID",
+                f"{self.path} was tampered with: {strange} is not a table of the ledger",
+                evidence=strange,
+                advice="restore the file from a copy",
+            )
+        if version < schema.VERSION and migrate:
+            with self.writing() as transaction:
+                transaction.migrate()
+
+    # --- writing
+
+    def write(self, work: Callable[[SqliteTransaction], Result], expected: ExpectedWrites) -> Result:
+        with self.writing() as transaction:
+            return work(transaction)
+
+    @contextmanager
+    def writing(self, expected: ExpectedWrites | None = None) -> Iterator[SqliteTransaction]:
+        with self._connections.writing() as connection:
+            yield SqliteTransaction(connection)
+
+    # --- reading
+
+    def chain(self, tenant: str, name: str) -> ChainRow | None:
+        with self._reading() as connection:
+            return find_chain_row(connection, tenant, name)
+
+    def chains(self, tenant: str) -> list[ChainRow]:
+        with self._reading() as connection:
+            rows = connection.execute(f"SELECT {CHAIN_COLUMNS} FROM chains WHERE tenant = ? ORDER BY name", (tenant,))
+            return [parse_chain_row(row) for row in rows]
+
+    def tenants(self) -> list[str]:
+        with self._reading() as connection:
+            rows = connection.execute(f"SELECT DISTINCT {TENANT_COLUMN} FROM chains ORDER BY tenant")
+            return [to_text(row[0]) for row in rows]
+
+    @contextmanager
+    def rows(self, chain: ChainRow, start: int, stop: int) -> Iterator[Iterator[RecordRow]]:
+        with self._reading() as connection:
+            cursor = connection.execute(
+                f"SELECT sequence, {SEARCH_COLUMNS}, {SEAL_COLUMNS}, tenant FROM records"
+                " WHERE chain = ? AND sequence >= ? AND sequence < ? ORDER BY sequence",
+                (chain.number, start, stop),
+            )
+            yield map(parse_record_row, cursor)
+
+    def next_sequence(self, chain: ChainRow, start: int) -> int | None:
+        with self._reading() as connection:
+            row = connection.execute(
+                "SELECT min(sequence) FROM records WHERE chain = ? AND sequence >= ? AND sequence < ?",
+                (chain.number, start, chain.count),
+            ).fetchone()
+        return None if row[0] is None else int(row[0])
+
+    def hash_at(self, chain: ChainRow, sequence: int) -> str | None:
+        if sequence >= 2**63:
+            return None  # further than SQLite counts
+        with self._reading() as connection:
+            row = connection.execute(
+                "SELECT hash FROM records WHERE chain = ? AND sequence = ?", (chain.number, sequence)
+            ).fetchone()
+        return None if row is None else str(row[0])
+
+    def row_number_at(self, chain: ChainRow, sequence: int) -> int | None:
+        with self._reading() as connection:
+            row = connection.execute(
+                "SELECT record FROM records WHERE chain = ? AND sequence = ?", (chain.number, sequence)
+            ).fetchone()
+        return None if row is None else int(row[0])
+
+    def first(self, tenant: str, column: LookupColumn, value: str) -> tuple[str, RecordRow] | None:
+        rows = self._read_page(tenant, [(f"records.{column} = ?", value)], limit=1)
+        return rows[0][1:] if rows else None
+
+    def has_record_beyond(self, chain: ChainRow) -> bool:
+        with self._reading() as connection:
+            row = connection.execute(
+                "SELECT 1 FROM records JOIN chains USING (chain) WHERE chain = ? AND (sequence < 0 OR sequence >="
+                " CASE WHEN typeof(chains.count) = 'integer' THEN max(chains.count, 0) ELSE 0 END) LIMIT 1",
+                (chain.number,),
+            ).fetchone()
+        return row is not None
+
+    def count_orphans(self, tenant: str) -> int:
+        with self._reading() as connection:
+            row = connection.execute(
+                "SELECT count(*) FROM records WHERE tenant = ? AND chain NOT IN (SELECT chain FROM chains)", (tenant,)
+            ).fetchone()
+        return int(row[0])
+
+    def read_page(
+        self, tenant: str, search: Search, *, newer_than: int, limit: int
+    ) -> list[tuple[int, str, RecordRow]]:
+        return self._read_page(tenant, [("record > ?", newer_than), *sql_conditions(search)], limit=limit)
+
+    def _read_page(
+        self, tenant: str, wanted: list[tuple[str, str | int]], *, limit: int
+    ) -> list[tuple[int, str, RecordRow]]:
+        condition = " AND ".join(text for text, _ in wanted)
+        with self._reading() as connection:
+            rows = connection.execute(
+                f"SELECT record, chains.name, sequence, {SEARCH_COLUMNS}, {SEAL_COLUMNS} FROM records JOIN chains USING (chain)"
+                f" WHERE chains.tenant = ? AND {condition} ORDER BY record LIMIT ?",
+                (tenant, *(value for _, value in wanted), limit),
+            )
+            return [(row[0], row[1], parse_record_row(row[2:])) for row in rows]
+
+    def blob(self, tenant: str, digest: str) -> Blob | None:
+        with self._reading() as connection:
+            row = connection.execute(
+                "SELECT rowid, typeof(data), media FROM blobs WHERE tenant = ? AND digest = ?", (tenant, digest)
+            ).fetchone()
+            if row is None:
+                return None
+            number, kind, media = row
+            if kind in ("blob", "text"):
+                # Not by a query: that would keep it in memory twice.
+                with connection.blobopen("blobs", "data", number, readonly=True) as stored:
+                    return Blob(stored.read(), str(media))
+            (value,) = connection.execute("SELECT data FROM blobs WHERE rowid = ?", (number,)).fetchone()
+            return Blob(to_bytes(value), str(media))
+
+    def find_repeated(self, tenant: str) -> list[tuple[str, str, int]]:
+        found: list[tuple[str, str, int]] = []
+        with self._reading() as connection:
+            for column in ("id", "key"):
+                twice = connection.execute(
+                    f"SELECT {column} FROM records WHERE tenant = ? AND {column} IS NOT NULL"
+                    f" GROUP BY {column} HAVING count(*) > 1 LIMIT {REPEATED_MAX}",
+                    (tenant,),
+                )
+                for (value,) in twice.fetchall():
+                    rows = connection.execute(
+                        "SELECT CAST(name AS BLOB), sequence FROM records JOIN chains USING (chain)"
+                        f" WHERE records.tenant = ? AND {column} = ? ORDER BY record LIMIT {REPEATED_MAX} OFFSET 1",
+                        (tenant, value),
+                    )
+                    found.extend((column, to_text(name), at) for name, at in rows if type(at) is int)
+        return found[:REPEATED_MAX]
+
+    def schema_differences(self) -> list[str]:
+        """Tables and indexes that are not those that Aver makes."""
+        with self._reading() as connection:
+            return schema.find_differences(connection)
+
+    def damage(self) -> list[str]:
+        """What SQLite finds wrong with the file: pages that are damaged, tables and indexes that disagree."""
+        with self._reading() as connection:
+            rows = [to_text(row[0]) for row in connection.execute("PRAGMA integrity_check(20)")]
+            gone = connection.execute(
+                "SELECT count(*) FROM records WHERE tenant NOT IN (SELECT tenant FROM chains)"
+            ).fetchone()[0]
+        left = [f"{gone} records are left of tenants that have no chain any more"] if gone else []
+        return left if rows == ["ok"] else [*rows, *left]
+
+    def limitations(self) -> list[str]:
+        return []
+
+
+def _find_non_table(connection: sqlite3.Connection) -> str | None:
+    """Something in the place of a table that is none, or a program hidden in the file; None if there is nothing."""
+    row = connection.execute(
+        "SELECT type || ' ' || name FROM sqlite_schema WHERE type = 'view' OR sql LIKE 'CREATE VIRTUAL%'"
+        " OR (type = 'table' AND sql LIKE '%GENERATED ALWAYS%') LIMIT 1"
+    ).fetchone()
+    return None if row is None else to_text(row[0])

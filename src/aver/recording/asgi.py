@@ -1,0 +1,356 @@
+"""An ASGI middleware that seals every request: what was asked before the application sees it, what came of it after.
+
+    app = AuditMiddleware(app, chain="web.shop")
+
+Plain ASGI, for any framework and server. An HTTP request and a websocket session are each one audited call: an intent
+with method, path, query, chosen headers; an outcome with status, route, sizes and times, and bodies if asked for. The
+application's audited functions nest in it, and `aver.current()` is the request.
+
+What a client sends is not trusted: its `traceparent` or `x-request-id` becomes the correlation id only as far as it is
+plain, and the record says where the id came from. Secrets are masked like everywhere.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Collection, Iterable, MutableMapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from aver.capsule.aver_block import check_chain_name
+from aver.capsule.json_reader import read_json
+from aver.capsule.masking.mask import NOTE_KEY, mask, masking_note
+from aver.clock import new_id
+from aver.errors import BadInput
+from aver.recording.drafts import CallEnding
+from aver.recording.recorder import get_recorder
+from aver.recording.render import clean_text, type_name
+from aver.recording.run import CallPlan, CallRun, OnFailure, ending_from_error
+from aver.recording.scope import current_scope
+
+if TYPE_CHECKING:
+    from aver.ledger.async_ledger import AsyncLedger
+    from aver.ledger.ledger import Ledger
+
+__all__ = ["AuditMiddleware"]
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Message, Receive, Send], Awaitable[None]]
+
+DEFAULT_HEADERS = ("content-type", "user-agent")
+"""Headers that are recorded unless others are chosen."""
+
+MASK_MARGIN = 4096
+"""Bytes of a body that are kept beyond the limit until it was masked, so that a secret at its edge is still one."""
+
+CORRELATION_MAX = 128
+"""Characters of a correlation id that a client may choose."""
+
+_TRACEPARENT = re.compile(r"[0-9a-f]{2}-(?P<trace>[0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}").fullmatch
+_NOT_PLAIN = re.compile(r"[^A-Za-z0-9._:/+=@-]")
+_DENIED_STATUSES = frozenset({401, 403, 407, 451})
+
+
+class AuditMiddleware:
+    """Wraps an ASGI application; every HTTP request and websocket session in it is an audited call.
+
+    `chain` is a chain's name, or makes one of the ASGI scope. `headers` are the request and response headers to
+    record. Of bodies only the size is recorded, unless `body_limit` says how many bytes. Paths in `skip` are not
+    recorded. If an intent cannot be sealed the application is not called (`on_failure="raise"`).
+    """
+
+    def __init__(
+        self,
+        app: Application,
+        *,
+        chain: str | Callable[[Message], str],
+        ledger: Ledger | AsyncLedger | None = None,
+        headers: Collection[str] = DEFAULT_HEADERS,
+        body_limit: int = 0,
+        skip: Collection[str] = (),
+        source: str = "http",
+        agent_id: str | None = None,
+        on_failure: OnFailure = "raise",
+    ) -> None:
+        if on_failure not in ("raise", "log"):
+            raise BadInput(f"on_failure is 'raise' or 'log', not {on_failure!r}")
+        if isinstance(chain, str):
+            check_chain_name(chain)
+        self.app = app
+        self._chain = chain
+        self._ledger = ledger
+        self._headers = frozenset(name.lower() for name in headers)
+        self._body_limit = body_limit
+        self._skip = frozenset(skip)
+        self._source = source
+        self._agent_id = agent_id
+        self._on_failure: OnFailure = on_failure
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Handle one connection, as ASGI servers ask for it."""
+        if scope["type"] not in ("http", "websocket") or scope.get("path") in self._skip:
+            await self.app(scope, receive, send)
+            return
+        watched = (_HttpConnection if scope["type"] == "http" else _WebsocketConnection)(
+            scope, self._headers, self._body_limit
+        )
+        run = self._build_run(scope, watched)
+        await run.seal_intent_async()
+        watched.began = time.monotonic()
+        try:
+            with run.running():
+                await self.app(scope, watched.wrap_receive(receive), watched.wrap_send(send))
+        except GeneratorExit as error:
+            run.raised(_add_facts(ending_from_error(error, run.elapsed_ms()), watched))
+            raise
+        except BaseException as error:
+            await run.seal_raised_async(_add_facts(ending_from_error(error, run.elapsed_ms()), watched))
+            raise
+        await run.seal_returned_async(_add_facts(watched.ending(run.elapsed_ms()), watched), None)
+
+    def _build_run(self, scope: Message, watched: _AuditedConnection) -> CallRun:
+        here = current_scope()
+        correlation, origin = _read_correlation(scope)
+        return CallRun(
+            CallPlan(
+                chain=self._chain if isinstance(self._chain, str) else self._chain(scope),
+                name=watched.name,
+                recorder=get_recorder(self._ledger or here.ledger),
+                on_failure=self._on_failure,
+                scope=replace(
+                    here,
+                    trigger=here.trigger or "user_request",
+                    source=here.source or self._source,
+                    agent_id=self._agent_id or here.agent_id,
+                    correlation_id=here.correlation_id or correlation,
+                ),
+                request=watched.name,
+                facts={"http": {**watched.asked(), "correlation_from": "scope" if here.correlation_id else origin}},
+                environment={},
+            )
+        )
+
+
+def _add_facts(ending: CallEnding, watched: _AuditedConnection) -> CallEnding:
+    return replace(ending, facts=watched.answered(), metrics=watched.connection_metrics())
+
+
+def _read_correlation(scope: Message) -> tuple[str, str]:
+    """A client's correlation id, as far as it is plain, and where it came from."""
+    headers = _select_headers(scope.get("headers", ()), frozenset({"traceparent", "x-request-id"}))
+    trace = _TRACEPARENT(headers.get("traceparent", ""))
+    if trace and trace["trace"].strip("0"):
+        return trace["trace"], "traceparent"
+    given = _NOT_PLAIN.sub("", headers.get("x-request-id", ""))[:CORRELATION_MAX]
+    return (given, "x-request-id") if given else (new_id(), "aver")
+
+
+def _select_headers(headers: Iterable[tuple[bytes, bytes]], names: frozenset[str]) -> dict[str, str]:
+    chosen: dict[str, str] = {}
+    for raw_name, raw_value in headers:
+        name = bytes(raw_name).decode("latin-1").lower()
+        if name in names:
+            value = bytes(raw_value).decode("latin-1")
+            chosen[name] = f"{chosen[name]}, {value}" if name in chosen else value
+    return chosen
+
+
+class _BodyCapture:
+    """The size of a body, and its beginning."""
+
+    def __init__(self, limit: int) -> None:
+        self.size = 0
+        self.limit = limit
+        self._kept = bytearray()
+
+    def add(self, data: bytes) -> None:
+        self.size += len(data)
+        if self.limit and len(self._kept) < self.limit + MASK_MARGIN:
+            self._kept += data[: self.limit + MASK_MARGIN - len(self._kept)]
+
+    def shown(self, media: str) -> tuple[Any, dict[str, int]]:
+        """The body as it is recorded, masked, and how often which rule masked it."""
+        whole = len(self._kept) == self.size
+        try:
+            if whole and self.size <= self.limit and "json" in media:
+                masked = mask(read_json(bytes(self._kept)))
+                return masked.value, dict(masked.by_rule)
+        except BadInput:
+            pass  # It is shown as the text it is.
+        try:
+            text = codecs.getincrementaldecoder("utf-8")().decode(bytes(self._kept), final=whole)
+        except UnicodeDecodeError:
+            return {"$type": "bytes", "length": self.size}, {}
+        masked = mask(text)
+        return masked.value[: self.limit], dict(masked.by_rule)
+
+
+class _AuditedConnection(ABC):
+    """A connection: what was asked, what went in and out of it."""
+
+    name: str
+
+    def __init__(self, scope: Message, headers: frozenset[str], body_limit: int) -> None:
+        self._scope = scope
+        self._names = headers
+        self.began = time.monotonic()
+        self._in, self._out = _BodyCapture(body_limit), _BodyCapture(body_limit)
+        self._answer_headers: dict[str, str] = {}
+
+    def asked(self) -> dict[str, Any]:
+        scope, client = self._scope, self._scope.get("client")
+        return {
+            "path": clean_text(str(scope.get("path", ""))),
+            "query": bytes(scope.get("query_string", b"")).decode("latin-1"),
+            "scheme": str(scope.get("scheme", "")),
+            "client": clean_text(str(client[0])) if client else None,
+            "headers": _select_headers(scope.get("headers", ()), self._names),
+        }
+
+    def answered(self) -> dict[str, Any]:
+        """What the outcome says in its environment, and the note of what was masked in bodies."""
+        asked = _select_headers(self._scope.get("headers", ()), frozenset({"content-type"}))
+        counts: dict[str, int] = {}
+        bodies = {}
+        if self._in.limit:
+            for name, body, media in (
+                ("request_body", self._in, asked.get("content-type", "")),
+                ("response_body", self._out, self._answer_headers.get("content-type", "")),
+            ):
+                bodies[name], by_rule = body.shown(media)
+                for rule, count in by_rule.items():
+                    counts[rule] = counts.get(rule, 0) + count
+        headers = {name: value for name, value in self._answer_headers.items() if name in self._names}
+        facts = {**self._response_facts(), "headers": headers, **_read_route(self._scope), **bodies}
+        return {"http": facts, NOTE_KEY: masking_note(counts)}
+
+    def connection_metrics(self) -> dict[str, Any]:
+        return {"bytes_in": self._in.size, "bytes_out": self._out.size}
+
+    @abstractmethod
+    def _response_facts(self) -> dict[str, Any]: ...
+
+    @abstractmethod
+    def ending(self, duration_ms: int) -> CallEnding: ...
+
+    @abstractmethod
+    def note_received(self, message: Message) -> None: ...
+
+    @abstractmethod
+    def note_sent(self, message: Message) -> None: ...
+
+    def wrap_receive(self, receive: Receive) -> Receive:
+        async def watched() -> Message:
+            message = await receive()
+            self.note_received(message)
+            return message
+
+        return watched
+
+    def wrap_send(self, send: Send) -> Send:
+        async def watched(message: Message) -> None:
+            await send(message)
+            self.note_sent(message)
+
+        return watched
+
+    def _elapsed_ms(self) -> int:
+        return round((time.monotonic() - self.began) * 1000)
+
+
+def _read_route(scope: Message) -> dict[str, str]:
+    """What the framework's routing said, if it said it in the ASGI scope."""
+    route, endpoint = getattr(scope.get("route"), "path", None), scope.get("endpoint")
+    named = getattr(endpoint, "__qualname__", None) or (type_name(type(endpoint)) if endpoint is not None else None)
+    found = {"route": route, "endpoint": named}
+    return {name: clean_text(value) for name, value in found.items() if isinstance(value, str)}
+
+
+class _HttpConnection(_AuditedConnection):
+    def __init__(self, scope: Message, headers: frozenset[str], body_limit: int) -> None:
+        super().__init__(scope, headers, body_limit)
+        self.name = f"{scope.get('method', '')} {clean_text(str(scope.get('path', '')))}"
+        self._status: int | None = None
+        self._complete = False
+        self._first_byte_ms: int | None = None
+
+    def asked(self) -> dict[str, Any]:
+        return {"method": str(self._scope.get("method", "")), **super().asked()}
+
+    def note_received(self, message: Message) -> None:
+        if message["type"] == "http.request":
+            self._in.add(message.get("body", b""))
+
+    def note_sent(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._status = message["status"]
+            self._answer_headers = _select_headers(message.get("headers", ()), self._names | {"content-type"})
+            self._first_byte_ms = self._elapsed_ms()
+        elif message["type"] == "http.response.body":
+            self._out.add(message.get("body", b""))
+            self._complete = not message.get("more_body", False)
+        elif message["type"].startswith("http.response."):
+            self._complete = True  # A server's extension that sends a file by itself.
+
+    def connection_metrics(self) -> dict[str, Any]:
+        first = {} if self._first_byte_ms is None else {"first_byte_ms": self._first_byte_ms}
+        return {**super().connection_metrics(), **first}
+
+    def _response_facts(self) -> dict[str, Any]:
+        return {"status": self._status, "complete": self._complete}
+
+    def ending(self, duration_ms: int) -> CallEnding:
+        status = self._status
+        if status is None or not self._complete:
+            words = "got no answer" if status is None else f"answered {status}, but not to the end"
+            return CallEnding(status="failure", words=words, error=words, duration_ms=duration_ms)
+        error = None if status < 400 else f"HTTP {status}"
+        went = "success" if status < 400 else "blocked" if status in _DENIED_STATUSES else "failure"
+        return CallEnding(status=went, words=f"answered {status}", error=error, duration_ms=duration_ms)
+
+
+class _WebsocketConnection(_AuditedConnection):
+    def __init__(self, scope: Message, headers: frozenset[str], body_limit: int) -> None:
+        super().__init__(scope, headers, body_limit)
+        self.name = f"WEBSOCKET {clean_text(str(scope.get('path', '')))}"
+        self._messages_in = self._messages_out = 0
+        self._accepted = False
+        self._code: int | None = None
+
+    def note_received(self, message: Message) -> None:
+        if message["type"] == "websocket.receive":
+            self._messages_in += 1
+            self._in.add(_message_payload(message))
+        elif message["type"] == "websocket.disconnect":
+            self._code = message.get("code", 1005)
+
+    def note_sent(self, message: Message) -> None:
+        if message["type"] == "websocket.accept":
+            self._accepted = True
+        elif message["type"] == "websocket.send":
+            self._messages_out += 1
+            self._out.add(_message_payload(message))
+        elif message["type"] == "websocket.close":
+            self._code = message.get("code", 1000)
+
+    def connection_metrics(self) -> dict[str, Any]:
+        return {**super().connection_metrics(), "messages_in": self._messages_in, "messages_out": self._messages_out}
+
+    def _response_facts(self) -> dict[str, Any]:
+        return {"accepted": self._accepted, "close_code": self._code}
+
+    def ending(self, duration_ms: int) -> CallEnding:
+        if not self._accepted:
+            words = "was not accepted"
+            return CallEnding(status="blocked", words=words, error=words, duration_ms=duration_ms)
+        return CallEnding(status="success", words=f"closed with {self._code}", duration_ms=duration_ms)
+
+
+def _message_payload(message: Message) -> bytes:
+    text = message.get("text")
+    return text.encode("utf-8", "backslashreplace") if isinstance(text, str) else message.get("bytes") or b""

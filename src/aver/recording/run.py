@@ -1,0 +1,274 @@
+"""One audited call from its intent to its outcome, whatever is called: a function, a stream, a request.
+
+In this order, always: the intent is sealed; the body runs; the outcome is sealed; the caller gets result or exception.
+
+* The intent cannot be sealed: the body does not run and `NotRecorded` is raised (`ran` false). With
+  `on_failure="log"` the loss is noted and the body runs.
+* The outcome cannot be sealed after a body that returned: `NotRecorded` is raised (`ran` true, `result` the result).
+  With `"log"` the loss is noted and the result returned.
+* The outcome cannot be sealed after a body that raised: the loss is noted, and the body's exception goes on,
+  unchanged. So do cancellation, `KeyboardInterrupt`, `SystemExit` and `GeneratorExit`.
+
+Intents without an outcome: what is still running, or was cut off by a crash.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import field, replace
+from typing import Any, Literal
+
+from aver.capsule.aver_block import RESERVED_CHAINS, check_chain_name
+from aver.capsule.model import Reasoning
+from aver.capsule.sealed import Sealed
+from aver.clock import new_id
+from aver.errors import AverError, NotRecorded, Refused
+from aver.fast_dataclass import dataclass
+from aver.ledger.ledger import Ledger
+from aver.recording import drafts
+from aver.recording.call import AuditedCall
+from aver.recording.drafts import AuditSubject, CallEnding
+from aver.recording.recorder import PendingRecord, Recorder
+from aver.recording.render import exception_text, type_name
+from aver.recording.scope import AuditScope, ScopeContext
+
+__all__ = ["CallPlan", "CallRun", "OnFailure", "ending_from_error", "unfinished_intents"]
+
+
+OnFailure = Literal["raise", "log"]
+
+CAUSES_MAX = 5
+"""How far back the causes of an exception are named."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallPlan:
+    """What the records of a call say besides what it did. `name` is what it is called in a summary."""
+
+    chain: str
+    name: str
+    recorder: Recorder
+    on_failure: OnFailure
+    scope: AuditScope
+    type: str = "tool"
+    domain: str = "agents"
+    request: str = ""
+    reasoning: Reasoning = field(default_factory=Reasoning)
+    facts: Mapping[str, Any]
+    environment: Mapping[str, Any]
+
+
+class CallRun:
+    """A call that is being made and recorded."""
+
+    def __init__(self, plan: CallPlan) -> None:
+        correlation = plan.scope.correlation_id or new_id()
+        chain = check_chain_name(plan.chain)
+        self.call = AuditedCall(plan.name, chain, correlation, self._seal_reasoning, self._seal_reasoning_async)
+        self._recorder = plan.recorder
+        self._on_failure = plan.on_failure
+        scope = replace(plan.scope, correlation_id=correlation)
+        self._inner = replace(scope, parent_id=self.call.id, call=self.call)
+        self._subject = AuditSubject(
+            id=self.call.id,
+            name=plan.name,
+            type=plan.type,
+            domain=plan.domain,
+            request=plan.request,
+            scope=scope,
+            reasoning=plan.reasoning,
+            facts=plan.facts,
+            environment=plan.environment,
+        )
+        self._began = time.monotonic()
+
+    def running(self) -> ScopeContext:
+        """Within the context this is the current call. For a stream, around each step and not across a yield."""
+        return ScopeContext(self._inner)
+
+    def elapsed_ms(self) -> int:
+        return round((time.monotonic() - self._began) * 1000)
+
+    # --- the three steps, for plain code
+
+    def open(self) -> None:
+        """Seal the intent. The body may run only if this returns."""
+        entry = self._pending_intent()
+        try:
+            self._recorder.seal(entry)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it was not recorded
+            self._handle_unsealed_intent(entry, error)
+        except BaseException as error:
+            self._recorder.note_loss(entry, error)
+            raise
+        self._began = time.monotonic()
+
+    def returned(self, ending: CallEnding, result: Any) -> None:
+        """Seal the outcome of a body that returned."""
+        entry = self._pending_outcome(ending)
+        try:
+            self._recorder.seal(entry)
+        except Exception as error:  # noqa: BLE001
+            self._handle_unsealed_outcome(entry, error, result)
+        except BaseException as error:
+            self._recorder.note_loss(entry, error)
+            raise
+
+    def raised(self, ending: CallEnding) -> None:
+        """Seal the outcome of a body whose exception goes on; a failure is noted and not raised."""
+        self._recorder.seal_at_close(self._pending_outcome(ending))
+
+    # --- the same for coroutines
+
+    async def seal_intent_async(self) -> None:
+        """Seal the intent. A cancellation that comes meanwhile is recorded as what kept the body from running."""
+        import asyncio
+
+        entry = self._pending_intent()
+        try:
+            await self._recorder.seal_async(entry)
+        except asyncio.CancelledError as error:
+            await self.seal_raised_async(_cancelled_ending(error))
+            raise
+        except GeneratorExit as error:
+            self.raised(_cancelled_ending(error))
+            raise
+        except Exception as error:  # noqa: BLE001
+            self._handle_unsealed_intent(entry, error)
+        self._began = time.monotonic()
+
+    async def seal_returned_async(self, ending: CallEnding, result: Any) -> None:
+        """Seal the outcome of a body that returned."""
+        entry = self._pending_outcome(ending)
+        try:
+            await self._recorder.seal_async(entry)
+        except Exception as error:  # noqa: BLE001
+            self._handle_unsealed_outcome(entry, error, result)
+
+    async def seal_raised_async(self, ending: CallEnding) -> None:
+        """Seal the outcome of a body whose exception goes on; a failure is noted and not raised."""
+        entry = self._pending_outcome(ending)
+        try:
+            await self._recorder.seal_async(entry)
+        except Exception as error:  # noqa: BLE001
+            self._recorder.note_loss(entry, error)
+
+    # --- what both do
+
+    def _pending_intent(self) -> PendingRecord:
+        return PendingRecord(self.call.chain, "audit.intent", lambda: drafts.build_intent(self._subject))
+
+    def _pending_outcome(self, ending: CallEnding) -> PendingRecord:
+        added, reasoning = self.call._close(), self.call.sealed_reasoning
+        return PendingRecord(
+            self.call.chain,
+            "audit.outcome",
+            lambda: drafts.build_outcome(self._subject, ending, added, reasoning_id=reasoning),
+        )
+
+    def _handle_unsealed_intent(self, entry: PendingRecord, error: Exception) -> None:
+        if self._on_failure == "raise":
+            raise NotRecorded(
+                f"{self._subject.name} was not run, because its intent could not be sealed: {_describe_error(error)}",
+                ran=False,
+                advice="repair the ledger and call again",
+            ) from error
+        self._recorder.note_loss(entry, error)
+
+    def _handle_unsealed_outcome(self, entry: PendingRecord, error: Exception, result: Any) -> None:
+        if self._on_failure == "raise":
+            raise NotRecorded(
+                f"{self._subject.name} ran, but its outcome could not be sealed: {_describe_error(error)}",
+                ran=True,
+                result=result,
+                advice="do not just call again: what it does was done; its result is in .result",
+            ) from error
+        self._recorder.note_loss(entry, error)
+
+    def _pending_reasoning(self, reasoning: Reasoning, identifier: str) -> PendingRecord:
+        return PendingRecord(
+            self.call.chain, "audit.reasoning", lambda: drafts.build_reasoning(self._subject, reasoning, identifier)
+        )
+
+    def _seal_reasoning(self, reasoning: Reasoning, identifier: str) -> None:
+        entry = self._pending_reasoning(reasoning, identifier)
+        try:
+            self._recorder.seal(entry)
+        except Exception as error:  # noqa: BLE001
+            self._handle_unsealed_reasoning(entry, error)
+
+    async def _seal_reasoning_async(self, reasoning: Reasoning, identifier: str) -> None:
+        entry = self._pending_reasoning(reasoning, identifier)
+        try:
+            await self._recorder.seal_async(entry)
+        except Exception as error:  # noqa: BLE001
+            self._handle_unsealed_reasoning(entry, error)
+
+    def _handle_unsealed_reasoning(self, entry: PendingRecord, error: Exception) -> None:
+        if self._on_failure == "raise":
+            raise NotRecorded(f"the reasoning could not be sealed: {_describe_error(error)}", ran=False) from error
+        self._recorder.note_loss(entry, error)
+
+
+def _describe_error(error: Exception) -> str:
+    return error.message if isinstance(error, AverError) else f"{type_name(type(error))}: {exception_text(error)}"
+
+
+# --- how it ended
+
+
+def ending_from_error(error: BaseException, duration_ms: int, **more: Any) -> CallEnding:
+    """The ending of a body that raised: `blocked` if it was not allowed, `partial` if it was closed, else `failure`."""
+    kind = type_name(type(error))
+    text = exception_text(error)
+    if isinstance(error, GeneratorExit):
+        return CallEnding(status="partial", words="was closed before its end", duration_ms=duration_ms, **more)
+    words = f"{kind}: {text}" if text else kind
+    return CallEnding(
+        status="blocked" if isinstance(error, Refused | PermissionError) else "failure",
+        words=f"raised {words}",
+        error=words,
+        duration_ms=duration_ms,
+        **{"result": {"exception": kind, "text": text, "causes": _list_causes(error)}, **more},
+    )
+
+
+def _cancelled_ending(error: BaseException) -> CallEnding:
+    return replace(ending_from_error(error, 0), status="blocked", words="was cancelled before it began")
+
+
+def _list_causes(error: BaseException) -> list[dict[str, str]]:
+    causes: list[dict[str, str]] = []
+    while len(causes) < CAUSES_MAX:
+        before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+        if before is None:
+            break
+        causes.append({"exception": type_name(type(before)), "text": exception_text(before)})
+        error = before
+    return causes
+
+
+def unfinished_intents(ledger: Ledger, chain: str | None = None) -> Iterator[Sealed]:
+    """The `audit.intent` records whose `audit.outcome` is not in the chain, oldest first, chain by chain.
+
+    Each is a call that is running now, or one whose process ended in it: nobody but the world can tell what it did.
+    Only intents that are open at the same time are held in memory.
+    """
+    for name in [chain] if chain is not None else ledger.chains():
+        if name not in RESERVED_CHAINS:
+            yield from _find_open_intents(ledger, name)
+
+
+def _find_open_intents(ledger: Ledger, chain: str) -> list[Sealed]:
+    intents: dict[str, Sealed] = {}
+    for record in ledger.read(chain):
+        try:
+            kind, content = record.kind, record.to_dict()
+            if kind == "audit.intent":
+                intents[record.id] = record
+            elif kind == "audit.outcome":
+                intents.pop(str(content["parent_id"]), None)
+        except (AverError, KeyError, TypeError, AttributeError):
+            continue  # It cannot be read; a verdict tells.
+    return list(intents.values())

@@ -1,0 +1,1 @@
+"""Sessions of coding agents, read back from the ledger for people."""

@@ -1,0 +1,390 @@
+"""A session as one page that needs nothing else: no network, no script to read it, dark and light.
+
+Whatever a transcript says is text here: it is escaped where it enters (`_text`), characters that hide or reorder others
+are written out, and the page's own policy lets no other style or script work. Long texts are folded, very long ones
+cut, with the digest of the whole. Each step shows the hash of its capsule and who signed it; the verdict says what was
+checked, and what was not.
+
+`page` gives the pieces in order, and keeps none of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from html import escape
+from typing import Any
+
+from aver import __version__
+from aver.clock import now
+from aver.html import CONTENT_SECURITY_POLICY, PAGE_SCRIPT, PAGE_STYLE
+from aver.ingest.agent_event import pluralize
+from aver.ingest.diffs import classify_diff_lines
+from aver.sessions.decisions import SealedDecision
+from aver.sessions.labels import (
+    LabelledText,
+    is_beyond_summary,
+    labelled_texts,
+    result_texts,
+    shorten_arguments,
+    step_details,
+    step_error,
+    step_summary,
+    total_labels,
+)
+from aver.sessions.sessions import SessionTotals
+from aver.sessions.step import ReadBlob, Step, fetch_blobs, full_text
+from aver.sessions.story import StoryEntry
+from aver.verdict import Verdict, explain_code
+
+__all__ = ["render_page"]
+
+OPEN_LINES = 14
+"""Lines of a text that stand open; a longer one is folded."""
+
+LINE_WIDTH = 100
+"""Characters of a line; a longer one is several on the page."""
+
+OPEN_DIFF_LINES = 80
+OPEN_SPEECH_LINES = 40
+"""The same for a diff, which is what most readers come for, and for what people and models said."""
+
+ASIDE_MAX = 400
+"""Characters of what else is known of a call that stand there without a frame."""
+
+TEXT_MAX = 256 * 1024
+"""Characters of one text on the page. A browser must be able to show a page with thousands of them."""
+
+_STATUS_MARKS = {
+    "success": ("✓", "succeeded"),
+    "failure": ("✗", "failed"),
+    "blocked": ("■", "denied"),
+    "pending": ("–", "outcome not known"),
+    "partial": ("!", "succeeded in part"),
+}
+_STATUS_BY_DECISION = {"pass": "success", "human_approved": "success", "human_review": "pending"}
+_KEPT_CHARACTERS = frozenset("\n\t")
+
+
+def render_page(session: SessionTotals, beats: Iterator[StoryEntry], verdict: Verdict, blob: ReadBlob) -> Iterator[str]:
+    """The page, piece by piece."""
+    yield from _render_head(session, verdict)
+    yield from _StoryRenderer(blob).told(beats)
+    yield from _render_verdict(session, verdict)
+    yield f"<script>{PAGE_SCRIPT}</script>\n</body>\n</html>\n"
+
+
+def _escape_text(text: Any) -> str:
+    """Any text, as text: on the page and in an attribute."""
+    said = str(text)
+    if not said.isprintable():
+        said = "".join(one if one.isprintable() or one in _KEPT_CHARACTERS else _escape_character(one) for one in said)
+    return escape(said, quote=True)
+
+
+def _escape_character(character: str) -> str:
+    code = ord(character)
+    return "" if character == "\r" else f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+# --- what stands around the story
+
+
+def _render_head(session: SessionTotals, verdict: Verdict) -> Iterator[str]:
+    title = " ".join(session.title.split()) or f"{session.tool} {session.session}"
+    yield f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{CONTENT_SECURITY_POLICY}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<title>{_escape_text(title)}</title>
+<style>{PAGE_STYLE}</style>
+</head>
+<body>
+<a class="skip" href="#story">To the story</a>
+<header>
+<h1 dir="auto">{_escape_text(title)}</h1>
+<p class="meta">{_escape_text(session.tool)} · session <code>{_escape_text(session.session)}</code> · {_time_span(session)}</p>
+<ul class="totals" aria-label="What it comes to">{"".join(f"<li>{_escape_text(words)}</li>" for words in total_labels(session))}</ul>
+<p><a class="badge {verdict.status}" href="#verdict">{verdict.status}: {pluralize(verdict.records, "record")}</a></p>
+{_render_first_bad(verdict)}
+<div class="tools" hidden role="group" aria-label="What is shown">
+{_FILTER_BUTTONS}
+<input type="search" aria-label="Only steps with these words" placeholder="Only steps with these words">
+<button type="button" data-fold aria-pressed="false">Open all</button>
+</div>
+</header>
+<main id="story">
+"""
+
+
+_FILTER_BUTTONS = "\n".join(
+    f'<button type="button" data-only="{name}" aria-pressed="{"false" if name else "true"}">{words}</button>'
+    for name, words in (
+        ("", "All"),
+        ("call", "Calls"),
+        ("edit", "Edits"),
+        ("command", "Commands"),
+        ("failure", "Failures"),
+        ("denied", "Denials"),
+        ("answer", "Answers"),
+    )
+)
+
+
+def _time_span(session: SessionTotals) -> str:
+    return f"{_time_tag(session.started)} to {_time_tag(session.ended)} UTC"
+
+
+def _time_tag(at: str | None) -> str:
+    if not at:
+        return "no time"
+    return f'<time datetime="{_escape_text(at)}">{_escape_text(at[:19].replace("T", " "))}</time>'
+
+
+def _render_first_bad(verdict: Verdict) -> str:
+    return (
+        "" if verdict.first_bad is None else f'<p class="error"><strong>{_escape_text(verdict.first_bad)}</strong></p>'
+    )
+
+
+def _render_verdict(session: SessionTotals, verdict: Verdict) -> Iterator[str]:
+    yield f"""<section id="verdict" aria-labelledby="verdict-title">
+<h2 id="verdict-title">Verdict: <span class="badge {verdict.status}">{verdict.status}</span></h2>
+<p>{_escape_text(verdict.subject)}:
+{pluralize(verdict.records, "record")} in {pluralize(verdict.chains, "chain")}, verified when this page was made,
+{_time_tag(now())} UTC, by aver {_escape_text(__version__)}.</p>
+"""
+    if verdict.first_bad is not None:
+        yield f"{_render_first_bad(verdict)}<p>{_escape_text(explain_code(verdict.first_bad.code))}</p>\n"
+    yield '<table><thead><tr><th scope="col">Check</th><th scope="col">Result</th><th scope="col">What was found'
+    yield "</th></tr></thead><tbody>\n"
+    for check in verdict.checks:
+        words = check.status.replace("_", " ")
+        matters = " matters" if check.matters else ""
+        yield f'<tr><th scope="row">{_escape_text(check.name)}</th><td class="{check.status}{matters}">{words}</td>'
+        yield f"<td>{_escape_text(check.reason)}</td></tr>\n"
+    chains = "".join(f"<dt>chain</dt><dd><code>{_escape_text(name)}</code></dd>" for name in session.chains)
+    yield f"""</tbody></table>
+<dl>{chains}</dl>
+</section>
+</main>
+<footer>
+<p>This page proves nothing by itself: whoever can change it can change what it says. The records can be verified where
+they are kept, or from a bundle that <code>aver export</code> wrote, with <code>aver verify</code>.</p>
+</footer>
+"""
+
+
+# --- the story
+
+
+class _StoryRenderer:
+    """The story, and which of its parts are open."""
+
+    def __init__(self, blob: ReadBlob) -> None:
+        self._blob = blob
+        self._depth = 0
+        self._in_turn = False
+
+    def told(self, beats: Iterator[StoryEntry]) -> Iterator[str]:
+        yield '<ol class="steps">\n'
+        for beat in beats:
+            yield from self._render_entry(beat)
+        yield from self._close_to_depth(0)
+        yield "</ol>\n" + ("</section>\n" if self._in_turn else "")
+
+    def _render_entry(self, beat: StoryEntry) -> Iterator[str]:
+        if beat.agent:
+            yield from self._close_to_depth(beat.depth - 1)
+            yield f'<li><details class="agent" open><summary>Subagent {_escape_text(beat.agent)}</summary>\n'
+            yield '<ol class="steps">\n'
+            self._depth = beat.depth
+            return
+        yield from self._close_to_depth(beat.depth)
+        if beat.step is None:
+            if beat.ruling is not None:
+                yield from self._render_decision(beat.ruling)
+        elif beat.step.what == "prompt" and beat.depth == 0:
+            yield from self._render_prompt(beat.step)
+        elif not beat.step.is_bookkeeping:
+            yield from self._render_step(beat.step, beat)
+
+    def _close_to_depth(self, depth: int) -> Iterator[str]:
+        while self._depth > depth:
+            self._depth -= 1
+            yield "</ol></details></li>\n"
+
+    def _render_prompt(self, step: Step) -> Iterator[str]:
+        """A prompt: what follows from it stands in a part of its own."""
+        yield "</ol>\n" + ("</section>\n" if self._in_turn else "")
+        self._in_turn = True
+        text = self._full_text(step, "asked")
+        first = " ".join(text.split())[:80]
+        yield f'<section class="turn" aria-label="Asked: {_escape_text(first)}"><div class="asked">'
+        yield f'<h2 class="place">Asked {_time_tag(step.at)}</h2>{self._render_text(text, OPEN_SPEECH_LINES, "the whole prompt")}'
+        yield f'{_render_seal(step)}</div>\n<ol class="steps">\n'
+
+    def _render_step(self, step: Step, beat: StoryEntry) -> Iterator[str]:
+        yield f'<li class="step {_css_classes(step)}">{_clock_tag(step.at)}<div>\n'
+        if step.thinking:
+            thought = self._render_text(self._full_text(step, "thinking"), OPEN_LINES, "what the model thought")
+            yield f'<div class="thinking">{thought}</div>\n'
+        elif step.redacted:
+            yield '<p class="thinking">(thought, and the text is not kept)</p>\n'
+        if step.what in ("note", "session", "unknown", "unreadable", "addition"):
+            yield from self._render_summary(step)
+        name = "asked" if step.what == "prompt" else "text"
+        if (said := self._full_text(step, name)) and (
+            name == "asked" or step.what == "answer" or is_beyond_summary(step, said)
+        ):
+            yield f'<div class="said">{self._render_text(said, OPEN_SPEECH_LINES, "all of it")}</div>\n'
+        if step.what == "call":
+            yield from self._render_summary(step)
+            yield from self._render_outcome(step)
+        elif step.more is not None and step.what != "answer":
+            yield self._render_folded("what was kept", step.more)
+        if beat.ruling is not None:
+            yield _render_gate_line(beat.ruling)
+        for later in beat.added:
+            yield from self._render_addition(later)
+        yield f"{_render_seal(step)}</div></li>\n"
+
+    def _render_summary(self, step: Step) -> Iterator[str]:
+        mark = _status_mark(step.status) if step.what == "call" else ""
+        beside = f' <span class="aside">{_escape_text(step_details(step))}</span>' if step.what == "call" else ""
+        yield f'<p class="line">{mark}<span class="sum">{_escape_text(step_summary(step))}</span>{beside}</p>\n'
+
+    def _render_outcome(self, step: Step) -> Iterator[str]:
+        if step.arguments:
+            yield self._render_folded("arguments", step.arguments)
+        if step_error(step):
+            yield f'<div class="error">{self._render_text(self._full_text(step, "error"), OPEN_LINES, "the whole error")}</div>\n'
+        elif step.status == "pending":
+            yield '<p class="differs">What came of it is not known.</p>\n'
+        diff = self._fetch(step.diff)
+        if isinstance(diff, str):
+            yield _render_diff(diff)
+        else:
+            yield from self._render_texts(result_texts(step, self._fetch(step.result)), "output")
+
+    def _render_decision(self, ruling: SealedDecision) -> Iterator[str]:
+        status = _STATUS_BY_DECISION.get(ruling.word, "blocked")
+        denied = " denied" if ruling.is_denial else ""
+        subject = f"{ruling.tool} {shorten_arguments(ruling.arguments)}"
+        yield f'<li class="step note {status}{denied}">{_clock_tag(ruling.at)}<div><p class="line">'
+        yield f'{_status_mark(status)}<span class="sum">{_escape_text(subject)}</span></p>'
+        yield f"{_render_gate_line(ruling)}</div></li>\n"
+
+    def _render_addition(self, later: Step) -> Iterator[str]:
+        """What somebody who came later says of the same call."""
+        addition = later.addition
+        if addition is None:
+            return
+        if not addition.differs:
+            yield f'<div class="aside">the {_escape_text(addition.via)} says the same {_render_seal(later)}</div>\n'
+            return
+        words = f"the {addition.via} says otherwise of {', '.join(addition.differs)}"
+        yield f'<details class="differs"><summary>{_escape_text(words)}</summary>'
+        said = self._fetch({name: addition.says.get(name) for name in addition.differs})
+        yield from self._render_texts(labelled_texts(said), "all of it")
+        yield f"</details>{_render_seal(later)}\n"
+
+    # --- texts
+
+    def _render_folded(self, words: str, value: Any) -> str:
+        told = "".join(self._render_texts(labelled_texts(self._fetch(value)), "all of it"))
+        return f'<details class="long"><summary>{words}</summary>{told}</details>\n' if told else ""
+
+    def _render_texts(self, parts: Iterable[LabelledText], words: str) -> Iterator[str]:
+        for part in parts:
+            if part.aside and len(part.text) <= ASIDE_MAX:
+                yield f'<p class="label">{_escape_text(part.text)}</p>'
+                continue
+            if part.name:
+                yield f'<p class="label">{_escape_text(part.name)}</p>'
+            yield self._render_text(part.text, OPEN_LINES, words)
+
+    def _render_text(self, text: str, most: int, words: str) -> str:
+        """A text as it is; folded where it is long, cut where it is very long."""
+        text = text.strip("\n")
+        shown, cut = _cut_long_text(text)
+        lines = sum(1 + len(line) // LINE_WIDTH for line in shown.split("\n"))
+        body = f'<pre dir="auto">{_escape_text(shown)}</pre>{cut}'
+        if lines <= most:
+            return body
+        first = _escape_text(shown.partition("\n")[0][:LINE_WIDTH])
+        return f'<details class="long"><summary>{words}, {lines:,} lines: <q>{first}</q></summary>{body}</details>'
+
+    def _fetch(self, value: Any) -> Any:
+        return fetch_blobs(value, self._blob, most=4 * TEXT_MAX)
+
+    def _full_text(self, step: Step, name: str) -> str:
+        return full_text(step, name, self._blob)
+
+
+def _status_mark(status: str) -> str:
+    sign, word = _STATUS_MARKS.get(status, ("", ""))
+    return f'<span class="mark" role="img" aria-label="{word}">{sign}</span> ' if sign else ""
+
+
+def _cut_long_text(text: str) -> tuple[str, str]:
+    """What of a text stands on the page, and a note where that is not all."""
+    if len(text) <= TEXT_MAX:
+        return text, ""
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    words = f"Cut here: {len(text):,} characters in all, sha256 {digest}; aver show --full shows them."
+    return text[:TEXT_MAX], f'<p class="differs">{words}</p>'
+
+
+def _render_diff(diff: str) -> str:
+    shown, cut = _cut_long_text(diff)
+    lines = [f'<span class="{sort}">{_escape_text(line) or " "}</span>' for sort, line in classify_diff_lines(shown)]
+    body = f'<pre class="diff">{"".join(lines)}</pre>{cut}'
+    if len(lines) <= OPEN_DIFF_LINES:
+        return f"{body}\n"
+    return f'<details class="long"><summary>the change, {len(lines):,} lines</summary>{body}</details>\n'
+
+
+def _render_gate_line(ruling: SealedDecision) -> str:
+    by = f" by {', '.join(ruling.rules)}" if ruling.rules else ""
+    words = f"{ruling.word}{by}: {'; '.join(ruling.reasons)}"
+    seal = f"<code>{_escape_text(ruling.hash[:16])}</code>"
+    return f'<p class="gate{" denies" if ruling.is_denial else ""}"><strong>gate</strong> {_escape_text(words)} {seal}</p>\n'
+
+
+def _render_seal(step: Step) -> str:
+    """Which capsule says so, and who signed it."""
+    rows = {
+        "capsule": f"{step.chain}/{step.sequence}" if step.chain else step.sequence,
+        "hash": step.hash,
+        "signed by": step.signed_by or "nobody",
+        "sealed": step.signed_at,
+        "id": step.id,
+        "call": step.call_id,
+    }
+    listed = "".join(
+        f"<dt>{name}</dt><dd><code>{_escape_text(value)}</code></dd>"
+        for name, value in rows.items()
+        if value not in ("", None)
+    )
+    short = (
+        f"<code>{_escape_text(step.hash[:16])}</code> signed by <code>{_escape_text(step.signed_by or 'nobody')}</code>"
+    )
+    return f'<details class="seal"><summary>{short}</summary><dl>{listed}</dl></details>'
+
+
+def _clock_tag(at: str | None) -> str:
+    return f'<time datetime="{_escape_text(at)}">{_escape_text(at[11:19])}</time>' if at else "<time></time>"
+
+
+def _css_classes(step: Step) -> str:
+    """Only words of our own: what a record says never becomes a class."""
+    found: list[str] = [step.what]
+    found += [step.status] if step.status in _STATUS_MARKS else []
+    found += ["edit"] if step.is_edit else []
+    found += ["command"] if step.is_command else []
+    found += ["denied"] if step.status == "blocked" else []
+    return " ".join(found)

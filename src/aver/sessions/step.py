@@ -1,0 +1,361 @@
+"""What one capsule of a session tells, for people: whoever made it, and whatever is wrong with it.
+
+`told` reads our own capsules and those of the public agent-capsule tool, with 12 and with 13 keys, whose sections are
+loose and whose token counts have each tool's own names. It never fails: a record that cannot be read is told as such.
+Nothing here is verified. Long texts stand beside the record; a value is then a reference, and `in_full` fetches it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import field
+from functools import lru_cache
+from typing import Any, Literal
+
+from aver.capsule.aver_block import read_block
+from aver.capsule.blobs import TEXT_MEDIA, blob_references
+from aver.capsule.sealed import Sealed
+from aver.errors import AverError
+from aver.fast_dataclass import dataclass
+from aver.gate.effects.tools import find_tool_profile
+from aver.ingest.agent_event import SESSION_COST
+from aver.ingest.diffs import count_changed_lines
+from aver.ingest.times import to_utc
+from aver.sessions.spending import Consumption, parse_cost, parse_count, read_consumption
+
+__all__ = ["Addition", "ReadBlob", "Step", "fetch_blobs", "is_blob_reference", "read_step", "full_text"]
+
+StepKind = Literal["prompt", "call", "answer", "session", "note", "unknown", "addition", "unreadable"]
+
+ReadBlob = Callable[[str], bytes]
+"""Gives the bytes of a digest, or raises one of our errors."""
+
+_search_line_counts = re.compile(r"\(\+([0-9]{1,9})/-([0-9]{1,9})\)").search
+_EDIT_VERBS = ("edited ", "wrote ", "added ", "deleted ")
+_CUT_FIELDS = {
+    "trigger.request": "asked",
+    "reasoning.analysis": "text",
+    "reasoning.reasoning": "thinking",
+    "outcome.error": "error",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Addition:
+    """What somebody who came later added to a record: the transcript to what a hook saw, or the other way round."""
+
+    to: str
+    """The id of the record."""
+    via: str
+    differs: tuple[str, ...]
+    """What it says otherwise."""
+    says: Mapping[str, Any]
+    """What it says otherwise, and what the record left unsaid."""
+    status: str = ""
+    """How a call ended whose outcome was not known, and why."""
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One thing that happened in a session. Texts may be cut: then `cut` says which blob holds all of it."""
+
+    what: StepKind
+    id: str = ""
+    chain: str | None = None
+    sequence: int | None = None
+    hash: str = ""
+    signed_by: str = ""
+    signed_at: str = ""
+    own: bool = False
+    """Whether Aver sealed it; other tools' capsules repeat the prompt in everything that follows from it."""
+    at: str | None = None
+    """When it happened; None where the record does not say."""
+    tool_name: str = ""
+    """The coding agent: `claude-code`."""
+    session: str = ""
+    agent: str = ""
+    key: str = ""
+    summary: str = ""
+    asked: str = ""
+    """Of a prompt, what was asked; of other tools' records, the prompt that they follow from."""
+    text: str = ""
+    thinking: str = ""
+    redacted: bool = False
+    model: str = ""
+    call: str = ""
+    """The name of the tool that was called."""
+    call_id: str = ""
+    arguments: Any = None
+    result: Any = None
+    diff: Any = None
+    lines: tuple[int, int] | None = None
+    """Lines added and removed, where it is an edit that took place."""
+    status: str = ""
+    error: str = ""
+    side_effects: tuple[str, ...] = ()
+    authority: str = ""
+    rule: str = ""
+    duration_ms: int | None = None
+    spent: Consumption = Consumption()
+    message: str = ""
+    """The API message that the tokens are of, where other tools' records name one: they may repeat the count."""
+    title: str = ""
+    subagent: str = ""
+    """The chain of the subagent that this call launched."""
+    addition: Addition | None = None
+    more: Any = None
+    """Of what is not a call: what else was kept."""
+    session_cost: float | None = None
+    """What the whole session had cost until then, where the tool tells."""
+    cut: Mapping[str, str] = field(default_factory=dict)
+    """By field, the digest of the whole text."""
+
+    @property
+    def has_happened(self) -> bool:
+        return self.status not in ("blocked", "failure")
+
+    @property
+    def is_bookkeeping(self) -> bool:
+        """A note of our own that says nothing about what was done: how far was read, what launched a subagent."""
+        own = self.key.removeprefix(f"{self.tool_name}:{self.session}:")
+        return self.what == "note" and (own.startswith("read:") or own.endswith(":launched"))
+
+    @property
+    def is_edit(self) -> bool:
+        return self.what == "call" and self.has_happened and (self.lines is not None or self._has_effect(_EDIT_VERBS))
+
+    @property
+    def is_command(self) -> bool:
+        return (
+            self.what == "call"
+            and self.status != "blocked"
+            and (self._has_effect(("ran ",)) or _takes_command(self.call))
+        )
+
+    def _has_effect(self, beginnings: tuple[str, ...]) -> bool:
+        return any(effect.startswith(beginnings) for effect in self.side_effects)
+
+
+def read_step(record: Sealed) -> Step:
+    """What a record tells."""
+    seal: dict[str, Any] = {
+        "chain": record.chain,
+        "hash": record.hash,
+        "signed_by": record.signed_by,
+        "signed_at": record.signed_at,
+    }
+    try:
+        content = record.to_dict()
+    except AverError as error:
+        return Step(what="unreadable", summary=f"this record cannot be read: {error.message}", **seal)
+    sections = {name: _object_or_empty(content.get(name)) for name in _SECTIONS}
+    environment = _object_or_empty(sections["context"].get("environment"))
+    block = read_block(content)
+    what = _step_kind(content, sections, environment, block)
+    call = _first_tool_call(sections["execution"])
+    outcome = sections["outcome"]
+    diff, result, more = _split_result(call, outcome, own=block is not None)
+    status = _text_or_empty(outcome.get("status"))
+    return Step(
+        what=what,
+        id=_text_or_empty(content.get("id")),
+        sequence=parse_count(content.get("sequence")),
+        own=block is not None,
+        at=_read_time(sections["trigger"], environment),
+        tool_name=_text_or_empty(content.get("domain")),
+        session=_text_or_empty(sections["context"].get("session_id")),
+        agent=_text_or_empty(sections["context"].get("agent_id")).partition("/")[2],
+        key=_text_or_empty((block or {}).get("key")),
+        summary=_text_or_empty(outcome.get("summary")),
+        asked=_text_or_empty(sections["trigger"].get("request")) if what == "prompt" or block is None else "",
+        text=_visible_text(what, sections),
+        thinking=_text_or_empty(sections["reasoning"].get("reasoning")),
+        redacted=environment.get("thinking_redacted") is True,
+        model=_text_or_empty(sections["reasoning"].get("model")) or _text_or_empty(environment.get("model")),
+        call=_text_or_empty(call.get("tool")) if what == "call" else "",
+        call_id=_text_or_empty(environment.get("tool_call_id")),
+        arguments=call.get("arguments"),
+        result=result,
+        diff=diff,
+        lines=_changed_lines(outcome, diff) if status not in ("blocked", "failure") else None,
+        status=status,
+        error=_text_or_empty(outcome.get("error")) or _text_or_empty(call.get("error")),
+        side_effects=tuple(filter(None, map(_text_or_empty, _list_or_empty(outcome.get("side_effects"))))),
+        authority=_text_or_empty(sections["authority"].get("type")),
+        rule=_text_or_empty(sections["authority"].get("policy_reference")),
+        duration_ms=_read_duration(sections["execution"], call, environment),
+        spent=read_consumption(_object_or_empty(sections["execution"].get("resources_used"))),
+        message="" if block else _text_or_empty(environment.get("request_id")),
+        title=_text_or_empty(environment.get("title")),
+        subagent=_text_or_empty(_object_or_empty(environment.get("subagent")).get("chain")),
+        addition=_read_addition(block, outcome),
+        more=more if what != "call" else None,
+        session_cost=parse_cost(environment.get(SESSION_COST)),
+        cut=_cut_digests(what, outcome, block),
+        **seal,
+    )
+
+
+def fetch_blobs(value: Any, blob: ReadBlob, *, most: int | None = None) -> Any:
+    """A value with the long texts back in it that stand beside the record. What cannot be had, or is said to have more
+    than `most` bytes, stays a reference."""
+    if not isinstance(value, dict | list):
+        return value
+    if isinstance(value, list):
+        return [fetch_blobs(item, blob, most=most) for item in value]
+    if not is_blob_reference(value):
+        return {name: fetch_blobs(item, blob, most=most) for name, item in value.items()}
+    reference = value["blob"]
+    if most is not None and reference["size"] > most:
+        return value
+    try:
+        data = blob(str(reference.get("digest")))
+        if reference.get("media") == TEXT_MEDIA:
+            return data.decode("utf-8", "replace")
+        if reference.get("media") == "application/json":
+            from aver.capsule.json_reader import read_json
+
+            return fetch_blobs(read_json(data), blob, most=most)
+    except AverError:
+        return value
+    return value
+
+
+def full_text(step: Step, name: str, blob: ReadBlob) -> str:
+    """All of a text of a step; what there is of it, where the rest cannot be had."""
+    text = str(getattr(step, name))
+    try:
+        return blob(step.cut[name]).decode("utf-8", "replace") if name in step.cut else text
+    except AverError:
+        return text
+
+
+@lru_cache(maxsize=256)
+def _takes_command(tool: str) -> bool:
+    use = find_tool_profile(tool)
+    return use is not None and use.takes_command
+
+
+_SECTIONS = ("trigger", "context", "reasoning", "authority", "execution", "outcome")
+
+
+def _step_kind(
+    content: Mapping[str, Any],
+    sections: Mapping[str, Mapping[str, Any]],
+    environment: Mapping[str, Any],
+    block: Mapping[str, Any] | None,
+) -> StepKind:
+    if block is not None and _object_or_empty(block.get("refs")).get("adds_to"):
+        return "addition"
+    if "unknown_record" in environment:
+        return "unknown"
+    kind = content.get("type")
+    if kind == "tool":
+        return "call"
+    if kind == "chat":
+        if block is None:
+            return "prompt" if environment.get("role") == "user" else "answer"
+        key = block.get("key")
+        return "prompt" if key is not None and key == sections["trigger"].get("correlation_id") else "answer"
+    return "session" if kind == "workflow" else "note"
+
+
+def _visible_text(what: StepKind, sections: Mapping[str, Mapping[str, Any]]) -> str:
+    analysis = _text_or_empty(sections["reasoning"].get("analysis"))
+    return _text_or_empty(_answer_value(sections["outcome"])) or analysis if what == "answer" else analysis
+
+
+def _answer_value(outcome: Mapping[str, Any]) -> Any:
+    result = outcome.get("result")
+    return result.get("text", result) if isinstance(result, dict) else result
+
+
+def _split_result(call: Mapping[str, Any], outcome: Mapping[str, Any], *, own: bool) -> tuple[Any, Any, Any]:
+    """The diff, what the tool gave back, and what else is kept. Other tools put the diff where the result stands."""
+    kept = outcome.get("result")
+    result = call.get("result")
+    if own:
+        mapping = _object_or_empty(kept)
+        return mapping.get("diff"), result, mapping.get("more", None if "diff" in mapping else kept)
+    if isinstance(result, str) and _is_diff(result):
+        return result, None, kept
+    return None, result, kept
+
+
+def _is_diff(text: str) -> bool:
+    return text.startswith(("--- ", "@@ ")) and "@@ " in text
+
+
+def _changed_lines(outcome: Mapping[str, Any], diff: Any) -> tuple[int, int] | None:
+    metrics = _object_or_empty(outcome.get("metrics"))
+    added, removed = parse_count(metrics.get("lines_added")), parse_count(metrics.get("lines_removed"))
+    if added is not None and removed is not None:
+        return added, removed
+    if isinstance(diff, str):
+        return count_changed_lines(diff)
+    tally = _search_line_counts(_text_or_empty(outcome.get("summary")))
+    return (int(tally[1]), int(tally[2])) if tally else None
+
+
+def _read_addition(block: Mapping[str, Any] | None, outcome: Mapping[str, Any]) -> Addition | None:
+    to = _text_or_empty(_object_or_empty((block or {}).get("refs")).get("adds_to"))
+    if not to:
+        return None
+    result = _object_or_empty(outcome.get("result"))
+    ended = _object_or_empty(result.get("outcome"))
+    return Addition(
+        to=to,
+        via=_text_or_empty(result.get("via")),
+        differs=tuple(filter(None, map(_text_or_empty, _list_or_empty(result.get("differs"))))),
+        says=_object_or_empty(result.get("says")),
+        status=_text_or_empty(ended.get("status")),
+        error=_text_or_empty(ended.get("error")),
+    )
+
+
+def _read_time(trigger: Mapping[str, Any], environment: Mapping[str, Any]) -> str | None:
+    if environment.get("time_known") is False:
+        return None
+    return to_utc(trigger.get("timestamp")) or to_utc(environment.get("timestamp"))
+
+
+def _read_duration(execution: Mapping[str, Any], call: Mapping[str, Any], environment: Mapping[str, Any]) -> int | None:
+    if environment.get("duration_known") is False:
+        return None
+    return parse_count(execution.get("duration_ms")) or parse_count(call.get("duration_ms")) or None
+
+
+def _cut_digests(what: StepKind, outcome: Mapping[str, Any], block: Mapping[str, Any] | None) -> dict[str, str]:
+    found = {}
+    if what == "answer" and is_blob_reference(answer := _answer_value(outcome)):
+        found["text"] = next(blob_references(answer))[0]
+    for path, reference in _object_or_empty((block or {}).get("whole")).items():
+        name = _CUT_FIELDS.get(path)
+        for digest, _ in blob_references(reference):
+            if name is not None and (name != "asked" or what == "prompt"):
+                found[name] = digest
+    return found
+
+
+def is_blob_reference(value: Any) -> bool:
+    """Whether a value stands beside the record, and only a reference to it in its place."""
+    return isinstance(value, dict) and value.keys() == {"blob"} and next(blob_references(value), None) is not None
+
+
+def _first_tool_call(execution: Mapping[str, Any]) -> Mapping[str, Any]:
+    calls = _list_or_empty(execution.get("tool_calls"))
+    return _object_or_empty(calls[0]) if calls else {}
+
+
+def _object_or_empty(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list_or_empty(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _text_or_empty(value: Any) -> str:
+    return value if isinstance(value, str) else ""
