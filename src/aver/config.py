@@ -31,15 +31,15 @@ __all__ = [
     "CONFIG_MAX",
     "Config",
     "ensure_home",
+    "hide_password",
     "home_dir",
     "load_config",
     "make_directory",
+    "open_replacement",
     "read_toml",
     "replace_file",
-    "open_replacement",
     "sync_directory",
     "temporary_prefix",
-    "hide_password",
 ]
 
 CONFIG_MAX = 256 * 1024

@@ -17,7 +17,7 @@ pytest.importorskip("pydantic_ai", reason="needs the extra `pydantic-ai`")
 from pydantic_ai import Agent, FunctionToolset, ModelRetry
 from pydantic_ai.capabilities import AbstractCapability, Hooks
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
-from pydantic_ai.models.read_function import AgentInfo, DeltaToolCall, FunctionModel
+from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 
 from aver import NotRecorded
 from aver.actions.action import value_hash

@@ -202,7 +202,6 @@ __all__ = [
     "prompt",
     "rich",
     "seal",
-    "seal_hook_event",
     "spent",
     "tampered",
     "with_agent",

@@ -31,12 +31,12 @@ from aver.errors import BadInput
 __all__ = [
     "ALLOWING_DECISIONS",
     "RecordedDecision",
-    "read_decision",
-    "find_mismatch",
-    "can_compare",
-    "build_gate_reference",
-    "decision_use_key",
     "apply_decision",
+    "build_gate_reference",
+    "can_compare",
+    "decision_use_key",
+    "find_mismatch",
+    "read_decision",
 ]
 
 DECISION_KIND = "gate.decision"

@@ -39,7 +39,7 @@ from aver.errors import BadInput
 from aver.ledger.foreign.seal_checks import read_chunks
 from aver.verdict import CHECKS, Finding, Place, Tally, Verdict, VerifyOptions, conclude
 
-__all__ = ["is_capseal", "judge_capseal", "capseal_leaf", "capseal_root", "capseal_row"]
+__all__ = ["capseal_leaf", "capseal_root", "capseal_row", "is_capseal", "judge_capseal"]
 
 SCHEMAS = ("run_cap_v1", "agent_cap_v1")
 AGENT_CAPSULE_FILE, ACTIONS_JSON_FILE = "agent_capsule.json", "actions.json"

@@ -51,14 +51,14 @@ from aver.errors import AverError, BadInput, IntegrityError, NotCanonical
 
 __all__ = [
     "ACTION_LINE_MAX",
-    "ActionLine",
     "CAPSEAL_KEYS",
     "CAPSULE_LINE_MAX",
-    "CapsuleLine",
-    "EncodedAction",
     "METADATA_INLINE",
     "METADATA_MAX",
     "RECEIPT_KEYS",
+    "ActionLine",
+    "CapsuleLine",
+    "EncodedAction",
     "action_line",
     "capsule_line",
     "encode_action",

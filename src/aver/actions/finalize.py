@@ -53,7 +53,7 @@ from aver.keys import SeedSigner, Statement, sign_statement
 from aver.ledger import Ledger
 from aver.ledger.foreign.seal_checks import open_inside, read_chunks
 
-__all__ = ["sync_actions_file", "finalize_run", "has_missing_files", "pack_run", "write_run_files"]
+__all__ = ["finalize_run", "has_missing_files", "pack_run", "sync_actions_file", "write_run_files"]
 
 TRIES = 100
 """How often a seal is put anew where another writer of the same run came first."""

@@ -19,7 +19,7 @@ from aver.errors import BadInput, NotFound
 from aver.ledger import Ledger
 from aver.ledger.foreign.seal_checks import open_file
 
-__all__ = ["LoadedRun", "load_run_from_path", "load_run_from_ledger"]
+__all__ = ["LoadedRun", "load_run_from_ledger", "load_run_from_path"]
 
 
 @dataclass(frozen=True, slots=True)

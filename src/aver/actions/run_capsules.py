@@ -49,14 +49,14 @@ __all__ = [
     "RunSeal",
     "SealedAction",
     "build_action_capsule",
-    "load_action",
-    "gate_chain",
     "build_open_capsule",
-    "run_chain",
-    "compute_run_verdict",
     "build_seal_capsule",
+    "compute_run_verdict",
+    "gate_chain",
+    "load_action",
     "read_run_seal",
     "read_sealed_action",
+    "run_chain",
 ]
 
 PROTOCOL_VERSION = "0.4.0"

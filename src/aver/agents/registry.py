@@ -14,7 +14,7 @@ from importlib.metadata import EntryPoint, entry_points
 from aver.errors import NotFound
 from aver.ingest.contract import Adapter
 
-__all__ = ["ENTRY_POINT_GROUP", "BUILT_IN", "load_adapter", "load_adapters"]
+__all__ = ["BUILT_IN", "ENTRY_POINT_GROUP", "load_adapter", "load_adapters"]
 
 ENTRY_POINT_GROUP = "aver.ingest"
 

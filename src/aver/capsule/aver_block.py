@@ -30,13 +30,13 @@ __all__ = [
     "BLOCK_KEY",
     "KINDS",
     "RESERVED_CHAINS",
-    "read_block",
     "chain_name",
     "check_chain_name",
     "check_tenant",
     "is_tenant_name",
-    "read_kind",
     "of_kind",
+    "read_block",
+    "read_kind",
     "split_chain_name",
 ]
 

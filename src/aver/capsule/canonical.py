@@ -34,10 +34,10 @@ __all__ = [
     "NODES_MAX",
     "ascii_json",
     "canonical_bytes",
-    "has_surrogate",
-    "needs_exact_writer",
     "canonical_json",
     "coerce_float_fields",
+    "has_surrogate",
+    "needs_exact_writer",
 ]
 
 DEPTH_MAX = 200

@@ -30,9 +30,9 @@ from aver.capsule.canonical import DEPTH_MAX, canonical_json, coerce_float_field
 from aver.errors import BadInput, NotCanonical
 
 __all__ = [
-    "DuplicateKey",
     "ELEMENT_MAX",
     "TOKENS_MAX",
+    "DuplicateKey",
     "Unreadable",
     "canonical_forms",
     "canonical_forms_from_dict",

@@ -14,7 +14,7 @@ from aver.errors import BadInput
 if TYPE_CHECKING:
     from aver.gate.action import Action
 
-__all__ = ["add_action_options", "action_from_options", "read_diff_text"]
+__all__ = ["action_from_options", "add_action_options", "read_diff_text"]
 
 STANDARD_INPUT = "-"
 

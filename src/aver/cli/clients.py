@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from aver.install.clients import UserEnvironment
     from aver.install.mcp_server import InstallOutcome
 
-__all__ = ["CLIENT_NAMES", "PARTS", "add_client_options", "add_project", "change_clients", "build_user_environment"]
+__all__ = ["CLIENT_NAMES", "PARTS", "add_client_options", "add_project", "build_user_environment", "change_clients"]
 
 CLIENT_NAMES = ("claude-code", "codex", "cursor", "cline", "vscode")
 

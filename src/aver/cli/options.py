@@ -16,10 +16,10 @@ __all__ = [
     "add_json",
     "add_ledger",
     "add_tenant",
-    "parse_count",
-    "parse_time",
-    "parse_port",
     "has_json_option",
+    "parse_count",
+    "parse_port",
+    "parse_time",
 ]
 
 

@@ -12,7 +12,7 @@ from aver.fast_dataclass import dataclass
 if TYPE_CHECKING:
     from aver.capsule import Sealed
 
-__all__ = ["RecordLine", "to_record_line", "print_record_line", "type_and_kind"]
+__all__ = ["RecordLine", "print_record_line", "to_record_line", "type_and_kind"]
 
 CHAIN_WIDTH = 28
 """Columns for a chain's name where lines of several chains are mixed."""

@@ -21,17 +21,17 @@ from typing import Any, TextIO
 from aver.fast_dataclass import dataclass
 
 __all__ = [
-    "StderrScreen",
-    "StyledText",
     "Progress",
     "Screen",
+    "StderrScreen",
+    "StyledText",
     "clip",
-    "to_one_line",
-    "plural",
-    "print_json",
+    "display_width",
     "escape_unprintable",
     "format_time",
-    "display_width",
+    "plural",
+    "print_json",
+    "to_one_line",
 ]
 
 DEFAULT_WIDTH = 100

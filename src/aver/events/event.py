@@ -24,7 +24,7 @@ from aver.capsule.sealed import Sealed
 from aver.errors import AverError, BadInput
 from aver.gate.decision_record import DECISION_KIND as DECISION
 
-__all__ = ["LINE_MAX", "LiveEvent", "event_from_record", "read_event", "decision_word"]
+__all__ = ["LINE_MAX", "LiveEvent", "decision_word", "event_from_record", "read_event"]
 
 TYPES = ("gate", "record", "seal")
 

@@ -26,7 +26,7 @@ from aver.errors import AverError, BadInput, NotFound, Unavailable
 from aver.events.event import LINE_MAX, LiveEvent, event_from_record, read_event
 from aver.ledger import Ledger
 
-__all__ = ["EVENTS_FILE", "EventFollower", "EventLog", "EventProjection", "OLDER_EVENTS_FILE", "rebuild_log"]
+__all__ = ["EVENTS_FILE", "OLDER_EVENTS_FILE", "EventFollower", "EventLog", "EventProjection", "rebuild_log"]
 
 
 EVENTS_FILE, OLDER_EVENTS_FILE = "events.jsonl", "events.1.jsonl"

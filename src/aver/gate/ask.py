@@ -42,7 +42,7 @@ from aver.ledger import Head, Ledger
 if TYPE_CHECKING:
     from aver.gate.approvals import ApprovalRequest, WaitOutcome
 
-__all__ = ["GateAnswer", "gather_facts", "load_gate", "ask_gate"]
+__all__ = ["GateAnswer", "ask_gate", "gather_facts", "load_gate"]
 
 ATTEMPTS_MAX = 100
 """How often a decision is made anew because others of its session were faster."""

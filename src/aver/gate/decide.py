@@ -32,7 +32,7 @@ from aver.gate.risk.estimate import FixHistory, estimate
 from aver.gate.risk.estimate import explain_estimate as risk_reasons
 from aver.gate.risk.model import RiskState
 
-__all__ = ["MAX_RETRIES", "Gate", "build_policy_question", "decide", "build_refusal"]
+__all__ = ["MAX_RETRIES", "Gate", "build_policy_question", "build_refusal", "decide"]
 
 MAX_RETRIES = 3
 """Denials of one and the same action, after which it is abandoned."""

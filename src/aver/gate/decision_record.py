@@ -53,8 +53,8 @@ from aver.ledger import Head, Ledger
 __all__ = [
     "DECISION_KIND",
     "ReplayResult",
-    "decision_chain",
     "build_decision_draft",
+    "decision_chain",
     "replay_decision",
     "seal_decision",
 ]

@@ -22,10 +22,10 @@ __all__ = [
     "build_action",
     "diff_for_edit",
     "diff_for_insertion",
-    "own_tool_hints",
     "diff_for_replace_or_create",
     "diff_for_replacement",
     "diff_for_write",
+    "own_tool_hints",
 ]
 
 BEFORE_MAX = 1024 * 1024

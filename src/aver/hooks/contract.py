@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Hook",
-    "ParsedPayload",
-    "HookReply",
-    "HookDecision",
     "HookChoice",
-    "first_line",
-    "event_from_payload",
-    "parse_duration_ms",
-    "get_object",
-    "pick_present",
-    "get_text",
+    "HookDecision",
+    "HookReply",
+    "ParsedPayload",
     "encode_answer",
+    "event_from_payload",
+    "first_line",
+    "get_object",
+    "get_text",
+    "parse_duration_ms",
+    "pick_present",
 ]
 
 HookChoice = Literal["allow", "ask", "deny", "leave"]

@@ -22,7 +22,7 @@ from aver.config import ensure_home
 if TYPE_CHECKING:
     from aver.ledger import Ledger
 
-__all__ = ["remember_failure", "read_failures", "seal_failures"]
+__all__ = ["read_failures", "remember_failure", "seal_failures"]
 
 FILE_NAME = "hook-failures.jsonl"
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from aver.gate.ask import GateAnswer
     from aver.ledger import Ledger
 
-__all__ = ["HookSettings", "PAYLOAD_MAX", "TOOLS", "answer_event", "load_hook", "read_hook_settings"]
+__all__ = ["PAYLOAD_MAX", "TOOLS", "HookSettings", "answer_event", "load_hook", "read_hook_settings"]
 
 
 PAYLOAD_MAX = 64 * 1024 * 1024

@@ -16,14 +16,14 @@ from aver.fast_dataclass import dataclass
 __all__ = [
     "INFERRED_OUTCOME",
     "SESSION_COST",
-    "Permission",
     "AgentCall",
     "AgentEvent",
+    "EventKind",
+    "Permission",
     "Prompt",
     "Tokens",
-    "EventKind",
-    "pluralize",
     "build_unknown_event",
+    "pluralize",
 ]
 
 EventKind = Literal["prompt", "call", "answer", "session", "note", "unknown"]

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Collection
 from typing import Any
 
-__all__ = ["replace_attachments", "digest_reference", "replace_images"]
+__all__ = ["digest_reference", "replace_attachments", "replace_images"]
 
 IMAGE_URL_MIN = 256
 """Characters from which a data URL of a picture is taken for one; shorter ones are samples in texts."""

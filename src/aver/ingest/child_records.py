@@ -23,16 +23,16 @@ from aver.ingest.draft import TRANSCRIPT, EventDraft
 
 __all__ = [
     "KEPT_FIELDS",
-    "strip_content",
-    "with_parent_id",
-    "build_child_record",
     "base_event_key",
-    "with_parent",
+    "build_child_record",
+    "has_same_account",
     "hook_record_key",
+    "read_transcript_refs",
     "record_id",
     "record_key",
-    "read_transcript_refs",
-    "has_same_account",
+    "strip_content",
+    "with_parent",
+    "with_parent_id",
 ]
 
 

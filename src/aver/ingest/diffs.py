@@ -16,10 +16,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 __all__ = [
+    "classify_diff_lines",
     "count_changed_lines",
     "diff_from_hunks",
     "diff_from_insertion",
-    "classify_diff_lines",
     "format_line_counts",
     "unified_diff",
 ]

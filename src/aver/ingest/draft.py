@@ -34,7 +34,7 @@ from aver.ingest.agent_event import AgentCall, AgentEvent, Permission, Tokens
 from aver.ingest.diffs import count_changed_lines
 from aver.ingest.times import to_utc
 
-__all__ = ["TRANSCRIPT", "EventDraft", "session_chain_name", "draft_event", "event_key", "note_key"]
+__all__ = ["TRANSCRIPT", "EventDraft", "draft_event", "event_key", "note_key", "session_chain_name"]
 
 INLINE_MAX = 32 * 1024
 """Bytes of an object, written as JSON, that stay in a capsule; a larger one is kept beside it. A capsule holds four."""

@@ -15,7 +15,7 @@ from aver.gate.risk.history.git import open_git
 from aver.gate.risk.history.repository import open_repository
 from aver.verdict import Finding, Place, Tally
 
-__all__ = ["GIT_CHECK", "FileActivity", "find_committed_files", "check_git"]
+__all__ = ["GIT_CHECK", "FileActivity", "check_git", "find_committed_files"]
 
 GIT_CHECK = "git"
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
-__all__ = ["utc_from_ms", "ms_between", "to_utc"]
+__all__ = ["ms_between", "to_utc", "utc_from_ms"]
 
 
 def to_utc(text: Any) -> str | None:

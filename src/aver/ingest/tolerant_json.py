@@ -15,7 +15,7 @@ from aver.capsule.json_reader import check_token_count
 from aver.errors import BadInput
 from aver.ingest.contract import RawRecord
 
-__all__ = ["UNREADABLE", "parse_embedded_json", "parse_json", "content_text"]
+__all__ = ["UNREADABLE", "content_text", "parse_embedded_json", "parse_json"]
 
 UNREADABLE = object()
 """What `parsed` gives for bytes that are no JSON."""

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["hook_command", "is_hook_command", "aver_command"]
+__all__ = ["aver_command", "hook_command", "is_hook_command"]
 
 
 def aver_command() -> list[str]:

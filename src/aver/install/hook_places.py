@@ -26,7 +26,7 @@ from aver.files.user_dirs import UserEnvironment
 from aver.install.commands import is_hook_command
 from aver.install.edit import SettingsFormat
 
-__all__ = ["HOOK_CLIENTS", "HookFiles", "HookList", "NotifyCommand", "HookPlace", "hook_places"]
+__all__ = ["HOOK_CLIENTS", "HookFiles", "HookList", "HookPlace", "NotifyCommand", "hook_places"]
 
 HOOK_SECONDS = 60
 """How long a hook may take, for clients that ask. It takes a fraction of one; a ledger's lock is waited for longer."""

@@ -22,8 +22,8 @@ from aver.install.file_edit import NEW_MODE, change_file, read_settings_file, re
 from aver.install.undo import UndoLog
 
 __all__ = [
-    "EntryPath",
     "EditResult",
+    "EntryPath",
     "SettingsFile",
     "put_entry",
     "put_item",

@@ -24,7 +24,7 @@ from aver.errors import BadInput
 from aver.install.file_edit import FileEdit, read_settings_file
 from aver.ledger.stores.sqlite.write_lock import WriteLock
 
-__all__ = ["UndoLog", "RecordedChange", "OldContent"]
+__all__ = ["OldContent", "RecordedChange", "UndoLog"]
 
 UNDO_FILE_NAME = "installed.json"
 

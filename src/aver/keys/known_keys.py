@@ -18,7 +18,7 @@ from aver.errors import BadInput, Refused
 from aver.keys import private_files
 from aver.keys.public_key import FINGERPRINT_PATTERN, PublicKey
 
-__all__ = ["KNOWN_KEYS_MAX", "known_keys_from_document", "known_key_paths", "read_known_keys", "save_known_keys"]
+__all__ = ["KNOWN_KEYS_MAX", "known_key_paths", "known_keys_from_document", "read_known_keys", "save_known_keys"]
 
 KNOWN_KEYS_MAX = 4 * 1024 * 1024
 """Bytes of one such file: 45,000 keys, or 1,000 post-quantum halves."""

@@ -28,7 +28,7 @@ from aver.keys.statement import StatementSignature, statement_bytes
 if TYPE_CHECKING:
     import socket
 
-__all__ = ["SshAgentKey", "SshAgentSigner", "list_ssh_agent_keys", "find_ssh_agent_signer"]
+__all__ = ["SshAgentKey", "SshAgentSigner", "find_ssh_agent_signer", "list_ssh_agent_keys"]
 
 SOCKET_ENV = "SSH_AUTH_SOCK"
 

@@ -24,7 +24,7 @@ from weakref import WeakSet, WeakValueDictionary
 
 from aver.errors import Refused, Unavailable
 
-__all__ = ["GATE_NAME", "LOCK_NAME", "StoreLock", "is_same_file", "get_store_lock"]
+__all__ = ["GATE_NAME", "LOCK_NAME", "StoreLock", "get_store_lock", "is_same_file"]
 
 LOCK_NAME = ".lock"
 GATE_NAME = ".gate"

@@ -3,4 +3,4 @@
 from aver.ledger.head import Head
 from aver.ledger.ledger import Ledger, list_tenants, open_ledger
 
-__all__ = ["Head", "Ledger", "open_ledger", "list_tenants"]
+__all__ = ["Head", "Ledger", "list_tenants", "open_ledger"]

@@ -41,7 +41,7 @@ from aver.ledger.stores.protocol import ExpectedWrites, Store, Transaction
 from aver.ledger.stores.rows import ChainRow, RecordRow
 from aver.verdict import ChainJudge, Rules
 
-__all__ = ["AnySigner", "AppendRequest", "Appender", "GROUP_MAX", "GroupCommit", "WriteRequest", "verify_lookup"]
+__all__ = ["GROUP_MAX", "AnySigner", "AppendRequest", "Appender", "GroupCommit", "WriteRequest", "verify_lookup"]
 
 
 GROUP_MAX = 256

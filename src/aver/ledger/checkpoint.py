@@ -33,14 +33,14 @@ __all__ = [
     "CHECK",
     "PURPOSE",
     "Checkpoint",
+    "check_against_checkpoints",
     "check_ledger_checkpoints",
+    "check_missing_links",
     "check_signatures",
     "extend_verdict",
-    "check_against_checkpoints",
-    "make_checkpoint",
-    "check_missing_links",
-    "select_checkpoints",
     "extend_with_checkpoints",
+    "make_checkpoint",
+    "select_checkpoints",
 ]
 
 PURPOSE = "checkpoint"

@@ -38,7 +38,7 @@ from aver.ledger.stores.urls import is_on_server, open_store, path_from_url
 if TYPE_CHECKING:
     from aver.verdict import Level, Verdict
 
-__all__ = ["SLICE", "Ledger", "open_ledger", "list_tenants"]
+__all__ = ["SLICE", "Ledger", "list_tenants", "open_ledger"]
 
 SLICE = 1000
 """How many records are read in one short transaction."""

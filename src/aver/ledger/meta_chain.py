@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     from aver.ledger.ledger import Ledger
 
 __all__ = [
+    "build_import_entry",
     "check_meta",
     "close_chain",
-    "build_import_entry",
-    "read_imports",
-    "find_external_chains",
-    "read_meta_heads",
     "collect_heads",
+    "find_external_chains",
+    "read_imports",
+    "read_meta_heads",
     "sweep",
 ]
 

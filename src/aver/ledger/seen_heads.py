@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 __all__ = [
     "META_CHAIN",
     "HeadChecker",
-    "check_seen_head",
     "check_head",
     "check_heads",
+    "check_seen_head",
     "save_seen_head",
     "seen_tenants",
 ]

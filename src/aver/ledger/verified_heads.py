@@ -47,10 +47,10 @@ __all__ = [
     "VerifiedChains",
     "VerifiedHead",
     "check_remembered_heads",
-    "save_verified",
     "load_verified",
-    "try_load_verified",
     "save_meta_head",
+    "save_verified",
+    "try_load_verified",
     "update_verified",
     "verified_tenants",
 ]

@@ -21,7 +21,7 @@ from aver.gate.decision_record import DECISION_KIND
 from aver.ledger import Ledger
 from aver.mcp.labels import decision_label
 
-__all__ = ["RunDecisions", "LabelledDecision", "DecisionQuery"]
+__all__ = ["DecisionQuery", "LabelledDecision", "RunDecisions"]
 
 
 @dataclass(frozen=True, slots=True)

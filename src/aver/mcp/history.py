@@ -24,7 +24,7 @@ from aver.events.event import decision_word
 from aver.ledger import Ledger
 from aver.mcp.workspace import Workspace
 
-__all__ = ["SessionHistory", "PastSession"]
+__all__ = ["PastSession", "SessionHistory"]
 
 RECENT_MAX = 10
 """Sessions that an agent is told of at the start."""

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from aver.capsule.canonical import canonical_bytes, has_surrogate
 from aver.errors import BadInput
 
-__all__ = ["Parameter", "read_arguments", "build_input_schema"]
+__all__ = ["Parameter", "build_input_schema", "read_arguments"]
 
 ParameterKind = Literal["text", "long text", "texts", "whole number", "truth", "object"]
 

@@ -31,7 +31,7 @@ from aver.mcp.decisions import DecisionQuery, LabelledDecision, RunDecisions
 from aver.mcp.tools import to_action_type
 from aver.mcp.workspace import RESUME_WITHIN, SessionSlot, Workspace
 
-__all__ = ["SessionCounts", "RecordedAction", "SealedRun", "McpSession"]
+__all__ = ["McpSession", "RecordedAction", "SealedRun", "SessionCounts"]
 
 TRIES = 3
 """How often an action is recorded anew where its run was sealed at that moment."""

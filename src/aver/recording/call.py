@@ -22,7 +22,7 @@ from aver.clock import new_id
 from aver.errors import BadInput, Refused
 from aver.recording.render import clean_text, render_value
 
-__all__ = ["CallDetails", "AuditedCall"]
+__all__ = ["AuditedCall", "CallDetails"]
 
 OPTIONS_MAX = 64
 """Options of one decision. Beyond this it was a search, and belongs into a tool call."""

@@ -26,15 +26,15 @@ from aver.recording.call import CallDetails
 from aver.recording.scope import AuditScope
 
 __all__ = [
+    "AuditSubject",
     "CallEnding",
     "ChainLoss",
     "ReadyDraft",
-    "AuditSubject",
     "build_dropped",
-    "finish_draft",
     "build_intent",
     "build_outcome",
     "build_reasoning",
+    "finish_draft",
 ]
 
 JSON_MEDIA = "application/json"

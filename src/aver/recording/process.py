@@ -17,7 +17,7 @@ from typing import Protocol
 from aver.ledger.ledger import Ledger, open_ledger
 from aver.ledger.stores.forks import register_for_forks
 
-__all__ = ["Closable", "ForkSafeLock", "run_at_exit", "close_at_exit", "default_ledger", "sealing_threads"]
+__all__ = ["Closable", "ForkSafeLock", "close_at_exit", "default_ledger", "run_at_exit", "sealing_threads"]
 
 THREADS_MAX = 64
 """Records that may be on their way at once for coroutines; so many can share one commit."""

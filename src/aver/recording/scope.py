@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from aver.ledger.ledger import Ledger
     from aver.recording.call import AuditedCall
 
-__all__ = ["ScopeContext", "AuditScope", "audit_scope", "carry", "current", "current_scope"]
+__all__ = ["AuditScope", "ScopeContext", "audit_scope", "carry", "current", "current_scope"]
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")

@@ -26,7 +26,7 @@ from aver.ingest.times import to_utc
 from aver.ledger import Ledger
 from aver.sessions.step import Step
 
-__all__ = ["SealedDecision", "DecisionMatcher", "read_decisions"]
+__all__ = ["DecisionMatcher", "SealedDecision", "read_decisions"]
 
 _DENIALS = frozenset({"skip", "skipped"})
 _CWD_ARGUMENT = "cwd"

@@ -8,7 +8,7 @@ from aver.ingest.draft import session_chain_name
 from aver.ledger import Ledger
 from aver.sessions.sessions import OTHER_DOMAINS
 
-__all__ = ["list_session_chains", "find_session", "session_from_chain"]
+__all__ = ["find_session", "list_session_chains", "session_from_chain"]
 
 
 def find_session(ledger: Ledger, name: str) -> tuple[str, str]:

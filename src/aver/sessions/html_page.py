@@ -92,6 +92,8 @@ def _escape_character(character: str) -> str:
 
 def _render_head(session: SessionTotals, verdict: Verdict) -> Iterator[str]:
     title = " ".join(session.title.split()) or f"{session.tool} {session.session}"
+    tool, name = _escape_text(session.tool), _escape_text(session.session)
+    totals = "".join(f"<li>{_escape_text(words)}</li>" for words in total_labels(session))
     yield f"""<!doctype html>
 <html lang="en">
 <head>
@@ -106,8 +108,8 @@ def _render_head(session: SessionTotals, verdict: Verdict) -> Iterator[str]:
 <a class="skip" href="#story">To the story</a>
 <header>
 <h1 dir="auto">{_escape_text(title)}</h1>
-<p class="meta">{_escape_text(session.tool)} · session <code>{_escape_text(session.session)}</code> · {_time_span(session)}</p>
-<ul class="totals" aria-label="What it comes to">{"".join(f"<li>{_escape_text(words)}</li>" for words in total_labels(session))}</ul>
+<p class="meta">{tool} · session <code>{name}</code> · {_time_span(session)}</p>
+<ul class="totals" aria-label="What it comes to">{totals}</ul>
 <p><a class="badge {verdict.status}" href="#verdict">{verdict.status}: {pluralize(verdict.records, "record")}</a></p>
 {_render_first_bad(verdict)}
 <div class="tools" hidden role="group" aria-label="What is shown">
@@ -224,7 +226,8 @@ class _StoryRenderer:
         text = self._full_text(step, "asked")
         first = " ".join(text.split())[:80]
         yield f'<section class="turn" aria-label="Asked: {_escape_text(first)}"><div class="asked">'
-        yield f'<h2 class="place">Asked {_time_tag(step.at)}</h2>{self._render_text(text, OPEN_SPEECH_LINES, "the whole prompt")}'
+        yield f'<h2 class="place">Asked {_time_tag(step.at)}</h2>'
+        yield self._render_text(text, OPEN_SPEECH_LINES, "the whole prompt")
         yield f'{_render_seal(step)}</div>\n<ol class="steps">\n'
 
     def _render_step(self, step: Step, beat: StoryEntry) -> Iterator[str]:
@@ -261,7 +264,8 @@ class _StoryRenderer:
         if step.arguments:
             yield self._render_folded("arguments", step.arguments)
         if step_error(step):
-            yield f'<div class="error">{self._render_text(self._full_text(step, "error"), OPEN_LINES, "the whole error")}</div>\n'
+            error = self._render_text(self._full_text(step, "error"), OPEN_LINES, "the whole error")
+            yield f'<div class="error">{error}</div>\n'
         elif step.status == "pending":
             yield '<p class="differs">What came of it is not known.</p>\n'
         diff = self._fetch(step.diff)
@@ -352,7 +356,8 @@ def _render_gate_line(ruling: SealedDecision) -> str:
     by = f" by {', '.join(ruling.rules)}" if ruling.rules else ""
     words = f"{ruling.word}{by}: {'; '.join(ruling.reasons)}"
     seal = f"<code>{_escape_text(ruling.hash[:16])}</code>"
-    return f'<p class="gate{" denies" if ruling.is_denial else ""}"><strong>gate</strong> {_escape_text(words)} {seal}</p>\n'
+    denies = " denies" if ruling.is_denial else ""
+    return f'<p class="gate{denies}"><strong>gate</strong> {_escape_text(words)} {seal}</p>\n'
 
 
 def _render_seal(step: Step) -> str:

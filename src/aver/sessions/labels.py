@@ -15,12 +15,12 @@ from aver.sessions.step import Step, is_blob_reference
 __all__ = [
     "LabelledText",
     "authority_label",
-    "step_details",
-    "step_error",
-    "shorten_arguments",
+    "consumption_label",
     "format_money",
     "labelled_texts",
-    "consumption_label",
+    "shorten_arguments",
+    "step_details",
+    "step_error",
     "step_summary",
     "total_labels",
 ]

@@ -24,7 +24,7 @@ from aver.ingest.diffs import count_changed_lines
 from aver.ingest.times import to_utc
 from aver.sessions.spending import Consumption, parse_cost, parse_count, read_consumption
 
-__all__ = ["Addition", "ReadBlob", "Step", "fetch_blobs", "is_blob_reference", "read_step", "full_text"]
+__all__ = ["Addition", "ReadBlob", "Step", "fetch_blobs", "full_text", "is_blob_reference", "read_step"]
 
 StepKind = Literal["prompt", "call", "answer", "session", "note", "unknown", "addition", "unreadable"]
 

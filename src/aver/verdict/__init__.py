@@ -30,11 +30,11 @@ __all__ = [
     "Rules",
     "Subject",
     "Tally",
-    "VerifyOptions",
     "Verdict",
-    "load_codes",
+    "VerifyOptions",
     "conclude",
     "explain_code",
+    "load_codes",
     "merge_verdicts",
     "worst_status",
 ]

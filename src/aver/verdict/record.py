@@ -16,7 +16,7 @@ from aver.capsule.json_reader import TOKENS_MAX, Unreadable, decode_bounded, rea
 from aver.capsule.model import SECTIONS
 from aver.errors import NotCanonical
 
-__all__ = ["COLUMNS", "imported_column_values", "detect_profile", "read_record", "column_values"]
+__all__ = ["COLUMNS", "column_values", "detect_profile", "imported_column_values", "read_record"]
 
 COLUMNS = ("id", "type", "kind", "key", "session", "at")
 """What a store may search records by, besides their place and hash."""

@@ -24,7 +24,7 @@ from aver.ledger.foreign.capsule_files import retirements_by_time
 from aver.ledger.foreign.seal_checks import check_seal_fields, unreadable_code
 from aver.verdict import CHECKS, ChainJudge, Finding, Place, Tally, Verdict, VerifyOptions, conclude
 
-__all__ = ["PROOF_KEYS", "PROOF_MAX", "inclusion_document", "judge_inclusion", "find_action_index"]
+__all__ = ["PROOF_KEYS", "PROOF_MAX", "find_action_index", "inclusion_document", "judge_inclusion"]
 
 INCLUSION_TYPE = "inclusion"
 PROOF_KEYS = frozenset({"v", "proof_type", "statement", "index", "action", "receipt_hash", "path", "seal"})

@@ -30,9 +30,9 @@ __all__ = [
     "InclusionProof",
     "RunProof",
     "RunStatement",
-    "prove_inclusion",
     "build_statement",
     "proof_problem",
+    "prove_inclusion",
     "trace_problem",
 ]
 

@@ -25,7 +25,7 @@ from aver.actions.encodings import EncodedAction
 from aver.capsule.canonical import canonical_json
 from aver.capsule.merkle import MerkleTree, leaf_hash
 
-__all__ = ["AIR_ID", "CONSTRAINTS", "MODULUS", "WIDTH", "TraceRow", "Trace", "row_leaf", "build_row"]
+__all__ = ["AIR_ID", "CONSTRAINTS", "MODULUS", "WIDTH", "Trace", "TraceRow", "build_row", "row_leaf"]
 
 AIR_ID = "aver_agent_air_v1"
 MODULUS = 2**64 - 2**32 + 1

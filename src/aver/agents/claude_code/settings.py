@@ -15,7 +15,7 @@ from aver.fast_dataclass import dataclass
 from aver.ingest.agent_event import SESSION_COST, Permission
 from aver.sessions.spending import parse_cost
 
-__all__ = ["SETTING_KINDS", "SKIPPED_KINDS", "SettingChange", "ClaudeSettings", "permission_from_mode", "read_decision"]
+__all__ = ["SETTING_KINDS", "SKIPPED_KINDS", "ClaudeSettings", "SettingChange", "permission_from_mode", "read_decision"]
 
 SKIPPED_KINDS = (
     "file-history-snapshot",  # Copies of files, for undoing: the edits themselves are told.

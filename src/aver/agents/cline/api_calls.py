@@ -20,7 +20,7 @@ from aver.fast_dataclass import dataclass
 from aver.ingest.attachments import replace_images
 from aver.ingest.tolerant_json import content_text, parse_embedded_json
 
-__all__ = ["SPEECH_TOOLS", "ApiCall", "ApiResult", "ApiHistory", "CallQuery", "parse_xml_calls"]
+__all__ = ["SPEECH_TOOLS", "ApiCall", "ApiHistory", "ApiResult", "CallQuery", "parse_xml_calls"]
 
 SPEECH_TOOLS = frozenset(
     {

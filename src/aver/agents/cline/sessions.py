@@ -24,7 +24,7 @@ from aver.ingest.file_status import FileStatus, is_settled, read_file_status
 from aver.ingest.raw_json import split_array, split_object
 from aver.ingest.tolerant_json import parse_json
 
-__all__ = ["MANIFEST", "MESSAGES_SUFFIX", "SYSTEM_PROMPT", "SessionReader", "sessions_dir", "locate_sessions"]
+__all__ = ["MANIFEST", "MESSAGES_SUFFIX", "SYSTEM_PROMPT", "SessionReader", "locate_sessions", "sessions_dir"]
 
 MESSAGES_SUFFIX, MANIFEST, SYSTEM_PROMPT = ".messages.json", "manifest", "system_prompt"
 

@@ -18,7 +18,7 @@ from aver.ingest.diffs import diff_from_insertion, unified_diff
 from aver.ingest.patches import read_patch
 from aver.ingest.tolerant_json import parse_embedded_json
 
-__all__ = ["start_call", "finish_call", "one_line"]
+__all__ = ["finish_call", "one_line", "start_call"]
 
 LINE_MAX = 160
 """Characters of what a call is about, on the line by which it is told."""

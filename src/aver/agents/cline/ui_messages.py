@@ -25,11 +25,11 @@ from aver.ingest.tolerant_json import parse_embedded_json
 __all__ = [
     "OUTPUT_MESSAGES",
     "ShownCall",
-    "read_shown_call",
     "build_diff",
-    "list_effects",
-    "read_shown_result",
     "build_summary",
+    "list_effects",
+    "read_shown_call",
+    "read_shown_result",
 ]
 
 OUTPUT_MESSAGES = {
@@ -201,7 +201,8 @@ def build_summary(shown: ShownCall | None, call: ApiCall | None, diff: str | Non
     arguments = {**(call.arguments if call else {}), **(shown.arguments if shown else {})}
     name = call.name if call else shown.name if shown else "call"
     if _first_string(arguments, "serverName", "server_name"):
-        subject = f"{_first_string(arguments, 'serverName', 'server_name')} {_first_string(arguments, 'toolName', 'tool_name', 'uri')}"
+        server = _first_string(arguments, "serverName", "server_name")
+        subject = f"{server} {_first_string(arguments, 'toolName', 'tool_name', 'uri')}"
     else:
         keys = ("command", "regex", "url", "query", "path", "absolutePath", "file_path", "action")
         subject = next((_first_string(arguments, key) for key in keys if _first_string(arguments, key)), "")

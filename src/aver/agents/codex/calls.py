@@ -23,9 +23,9 @@ __all__ = [
     "CallReport",
     "CodexOutcome",
     "Refusal",
-    "read_report",
-    "command_line",
     "build_outcome",
+    "command_line",
+    "read_report",
 ]
 
 NO_OUTPUT = object()

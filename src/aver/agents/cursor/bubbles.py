@@ -133,7 +133,8 @@ class BubbleParser:
             yield AgentEvent(
                 what="session",
                 key=f"authorship:{raw.sha256[:32]}",
-                summary=f"authorship, by lines: {counts}; in {pluralize(files if isinstance(files, int) else 0, 'file')}",
+                summary=f"authorship, by lines: {counts}; "
+                f"in {pluralize(files if isinstance(files, int) else 0, 'file')}",
                 result=record,
                 environment={"authorship_from": AUTHORSHIP_PLACE},
                 places=(raw.place,),

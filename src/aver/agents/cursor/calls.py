@@ -14,14 +14,14 @@ from aver.ingest.agent_event import Permission, pluralize
 from aver.ingest.diffs import format_line_counts
 
 __all__ = [
-    "call_provenance",
-    "read_permission",
-    "normalize_streams",
-    "list_effects",
-    "launched_agent_id",
-    "call_state",
     "build_summary",
+    "call_provenance",
+    "call_state",
     "is_denied",
+    "launched_agent_id",
+    "list_effects",
+    "normalize_streams",
+    "read_permission",
     "read_success",
 ]
 

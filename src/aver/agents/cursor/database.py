@@ -27,15 +27,15 @@ from aver.ingest.file_status import FileStatus, read_file_status
 from aver.ingest.tolerant_json import parse_json
 
 __all__ = [
-    "NewestBubbles",
     "ConversationRows",
     "DatabaseStamp",
-    "read_authorship",
+    "NewestBubbles",
     "composer_key",
-    "list_conversations",
-    "find_parents",
-    "query_snapshot",
     "database_stamp",
+    "find_parents",
+    "list_conversations",
+    "query_snapshot",
+    "read_authorship",
     "read_value",
 ]
 

@@ -13,7 +13,7 @@ from typing import Any
 from aver.ingest.diffs import diff_from_hunks, unified_diff
 from aver.ingest.patches import Patch, read_patch
 
-__all__ = ["CONTENT_PREFIX", "EDIT_TOOLS", "PATH_KEYS", "find_content_keys", "build_diff", "find_patch", "find_path"]
+__all__ = ["CONTENT_PREFIX", "EDIT_TOOLS", "PATH_KEYS", "build_diff", "find_content_keys", "find_patch", "find_path"]
 
 CONTENT_PREFIX = "composer.content."
 """How the keys begin under which newer versions keep files before and after an edit."""

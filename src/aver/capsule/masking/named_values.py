@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from aver.capsule.masking.token_patterns import Span
 
-__all__ = ["find_assignment_spans", "can_be_numeric", "is_secret_value", "may_name_secret", "is_sensitive_name"]
+__all__ = ["can_be_numeric", "find_assignment_spans", "is_secret_value", "is_sensitive_name", "may_name_secret"]
 
 NAME_MAX = 200
 """Characters of a name that are looked at, from its end: the last word decides."""

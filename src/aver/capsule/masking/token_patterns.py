@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 __all__ = [
-    "TOKEN_PATTERNS",
     "KEY_RUN_MIN",
     "PRIVATE_KEY_MARKS",
-    "TokenPattern",
+    "TOKEN_PATTERNS",
     "Span",
+    "TokenPattern",
     "find_token_spans",
     "possible_patterns",
 ]

@@ -69,7 +69,8 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         )
     for signer in done.unknown_signers:
         StderrScreen().note(
-            f"signed by {signer}, whose key is not known here: {_key_import_command(signer, None if foreign else path)}, "
+            f"signed by {signer}, whose key is not known here: "
+            f"{_key_import_command(signer, None if foreign else path)}, "
             "once its owner has confirmed it"
         )
     return exit_code([done.verdict.status], strict=False)

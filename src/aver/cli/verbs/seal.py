@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from aver.capsule import Sealed
     from aver.ledger import Ledger
 
-__all__ = ["BadDraft", "DraftFile", "EXAMPLES", "InputDraft", "add_arguments", "open_draft_file", "run"]
+__all__ = ["EXAMPLES", "BadDraft", "DraftFile", "InputDraft", "add_arguments", "open_draft_file", "run"]
 
 
 EXAMPLES = """\

@@ -33,8 +33,8 @@ __all__ = [
     "ApprovalSetup",
     "approvers_chain",
     "enrol_approver",
-    "load_roster",
     "load_approval_setup",
+    "load_roster",
     "record_rotations",
     "withdraw_approver",
 ]

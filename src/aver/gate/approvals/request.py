@@ -36,7 +36,7 @@ from aver.gate.approvals.roster import Approver, approver_from_dict
 from aver.gate.approvals.rules import LEVELS_MAX, ApprovalLevel, level_from_dict
 from aver.gate.decision import Decision
 
-__all__ = ["REQUEST_KIND", "ApprovalRequest", "add_seconds", "read_request", "build_request_content"]
+__all__ = ["REQUEST_KIND", "ApprovalRequest", "add_seconds", "build_request_content", "read_request"]
 
 REQUEST_KIND = "approval.request"
 

@@ -28,12 +28,12 @@ from aver.ledger import Ledger
 
 __all__ = [
     "approvals_chain",
-    "valid_approvers",
     "find_request",
     "load_request",
     "open_request",
     "recent_requests",
     "summarise_action",
+    "valid_approvers",
 ]
 
 APPROVALS_DOMAIN = "approvals"

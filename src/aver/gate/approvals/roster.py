@@ -33,10 +33,10 @@ __all__ = [
     "Approver",
     "Custody",
     "Roster",
+    "apply_record",
     "approver_from_dict",
     "enrolment_content",
     "roster_from_records",
-    "apply_record",
     "withdrawal_content",
 ]
 

@@ -47,10 +47,10 @@ from aver.gate.approvals.roster import Roster, approver_from_dict
 from aver.keys.identity import check_identity
 
 __all__ = [
-    "ApprovalLevel",
-    "ApprovalRules",
     "EXPIRES_MAX",
     "SYSTEM_FILE",
+    "ApprovalLevel",
+    "ApprovalRules",
     "approvals_to_toml",
     "level_from_dict",
     "read_approval_rules",

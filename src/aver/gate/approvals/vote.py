@@ -30,14 +30,14 @@ from aver.keys import Ring, Statement, check_statement
 
 __all__ = [
     "APPROVAL_PURPOSE",
-    "VOTE_KIND",
     "PERSON_WORDS",
-    "Vote",
+    "VOTE_KIND",
     "PersonWord",
+    "Vote",
     "VoteProblem",
-    "vote_problem",
     "read_vote",
     "vote_content",
+    "vote_problem",
 ]
 
 APPROVAL_PURPOSE = "approval"

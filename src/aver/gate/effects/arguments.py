@@ -27,13 +27,13 @@ from aver.fast_dataclass import dataclass
 from aver.gate.effects.tools import COMMAND_KEYS, PATH_KEYS, URL_KEYS, normalise_name
 
 __all__ = [
-    "ArgumentText",
     "COMMAND_ARGUMENTS",
     "DIRECTORY_ARGUMENTS",
     "HARMLESS_ARGUMENTS",
     "PATH_ARGUMENTS",
     "URL_ARGUMENTS",
     "URL_PATTERN",
+    "ArgumentText",
     "find_argument_texts",
     "normalise_keys",
     "read_command_list",

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from aver.gate.risk.diff import read_diff
 from aver.gate.risk.diff_model import FileChange, UnclearLines
 
-__all__ = ["DiffProblem", "DiffFile", "read_diff_files"]
+__all__ = ["DiffFile", "DiffProblem", "read_diff_files"]
 
 
 class DiffFile(NamedTuple):

@@ -1,10 +1,10 @@
 """What an action does: the classes of its effects, the paths and hosts it touches, and what is unclear about it.
 
 Four things are asked, and the strictest answer counts: what the type of the action says, what its tool is known to do,
-what its arguments name (`aver.gate.effects.arguments`), and what the tool says of itself. A shell command is taken apart
-(`aver.gate.shell.understand`), and its daily work told apart from the rest (`aver.gate.effects.routine_commands`). A tool that is not in the
-table has the effect `unknown`, whatever its type. What an MCP server says of its tools can make an action worse; it
-makes nothing better unless the server is among those that were trusted by name.
+what its arguments name (`effects.arguments`), and what the tool says of itself. A shell command is taken apart
+(`gate.shell.understand`), and its daily work told apart from the rest (`effects.routine_commands`). A tool that is not
+in the table has the effect `unknown`, whatever its type. What an MCP server says of its tools can make an action worse;
+it makes nothing better unless the server is among those that were trusted by name.
 
 Paths are placed by their letters alone. Where the facts say that one leads elsewhere by a symbolic link, what happens
 to the one happens to the other, too.

@@ -25,8 +25,8 @@ __all__ = [
     "GUARDED_FILES",
     "GUARDED_PAIRS",
     "GUARDED_PATTERNS",
-    "PUBLIC_FILES",
     "GUARDED_SUFFIXES",
+    "PUBLIC_FILES",
     "SYSTEM_ROOTS",
 ]
 

@@ -38,10 +38,10 @@ __all__ = [
     "STARTER_DIRECTORY",
     "PolicyBundle",
     "build_policy_bundle",
+    "dump_parsed_bundle",
     "load_policy_bundle",
     "read_policy_files",
     "read_starter_files",
-    "dump_parsed_bundle",
 ]
 
 STARTER_DIRECTORY = Path(__file__).with_name("starter")

@@ -42,7 +42,7 @@ from aver.gate.decide import Gate, decide
 from aver.gate.decision import Decision, Thresholds
 from aver.gate.policy.bundle import PolicyBundle
 
-__all__ = ["CASES_NAME", "PolicyCase", "CaseResult", "read_cases", "run_case", "thresholds_for_risk"]
+__all__ = ["CASES_NAME", "CaseResult", "PolicyCase", "read_cases", "run_case", "thresholds_for_risk"]
 
 CASES_NAME = "cases.toml"
 """The file of cases that lies beside rules; the starter set has one, too."""

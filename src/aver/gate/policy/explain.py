@@ -16,7 +16,7 @@ from aver.gate.policy.bundle import PolicyBundle
 from aver.gate.policy.query import TARGETS_MAX, ask_policy
 from aver.gate.policy.question import PolicyQuestion, Target
 
-__all__ = ["Explanation", "Counterfactual", "explain_answer"]
+__all__ = ["Counterfactual", "Explanation", "explain_answer"]
 
 _MILDER_OUTCOMES = {"deny": ("step_up", "allow"), "step_up": ("allow",), "allow": ()}
 

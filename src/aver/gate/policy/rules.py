@@ -18,7 +18,7 @@ from typing import Any
 from aver.fast_dataclass import dataclass
 from aver.gate.policy.engine import PolicyRule, load_cedar, load_schema
 
-__all__ = ["RuleProblem", "ParsedRules", "read_policy_rules"]
+__all__ = ["ParsedRules", "RuleProblem", "read_policy_rules"]
 
 WORDS_MAX = 500
 """Characters of one of Cedar's own messages that are repeated; some quote the whole rule."""

@@ -39,8 +39,8 @@ from aver.gate.risk.diff_model import DiffPart, FileChange, Hunk, UnclearLines
 
 __all__ = [
     "HUNK_LINES_MAX",
-    "LineWindow",
     "PATH_MAX",
+    "LineWindow",
     "parse_header_paths",
     "parse_path",
     "read_diff",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aver.fast_dataclass import dataclass
 
-__all__ = ["FileChange", "Hunk", "DiffPart", "UnclearLines"]
+__all__ = ["DiffPart", "FileChange", "Hunk", "UnclearLines"]
 
 
 @dataclass(frozen=True, slots=True)

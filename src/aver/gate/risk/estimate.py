@@ -36,11 +36,11 @@ from aver.gate.risk.model import (
 __all__ = [
     "MODEL",
     "OUTCOMES",
-    "FixHistory",
     "ActionOutcome",
+    "FixHistory",
     "estimate",
-    "explain_estimate",
     "estimate_from_features",
+    "explain_estimate",
     "learn_outcome",
 ]
 
@@ -72,7 +72,7 @@ def estimate(
 ) -> Estimate:
     """How likely an action is to fail.
 
-    `effects` are the classes of what it does and `places` those of what it does it to, as `aver.gate.effects.effects` names
+    `effects` are the classes of what it does and `places` those of what it does it to, as `gate.effects` names
     them; None means that nobody knows. Of a change that shows itself they count only if they are more than a change's.
     """
     own = _measure_action(action)

@@ -23,7 +23,7 @@ Actions that are not changes: commands, network, deletion, tools, reads, and cha
 Nobody has measured how often those fail, so their priors are set and not fitted, and their intervals are wide: only a
 workspace's own outcomes narrow them. A few named inputs, each 0 or 1 but for the last, enter the sum with a weight:
 
-    effect.<class>    what the action does, as `aver.gate.effects.effects` names it; `effect.unknown` where that is not known
+    effect.<class>    what the action does, as `gate.effects` names it; `effect.unknown` where that is not known
     place.<class>     what it does it to: outside the workspace, or something guarded
     failures          recent failures of the same tool, as ln(1 + failures)
 
@@ -47,11 +47,11 @@ __all__ = [
     "CHANGE",
     "CHANGE_TYPES",
     "PRIORS",
+    "UNCLEAR_HIGH_MIN",
+    "UNMEASURED_HIGH_MIN",
     "RiskLevel",
     "RiskState",
     "Score",
-    "UNCLEAR_HIGH_MIN",
-    "UNMEASURED_HIGH_MIN",
     "action_offset",
     "build_action_features",
     "change_offset",

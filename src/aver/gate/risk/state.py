@@ -33,15 +33,15 @@ from aver.ledger.stores.sqlite.write_lock import WriteLock
 
 __all__ = [
     "TIME_MAX",
-    "update_state",
+    "decode_path",
+    "encode_path",
+    "find_workspace_root",
     "load_state",
     "read_document",
-    "decode_path",
-    "find_workspace_root",
     "state_from_dict",
     "state_path",
+    "update_state",
     "write_document",
-    "encode_path",
 ]
 
 DIRECTORY = "risk"

@@ -17,7 +17,7 @@ from aver.gate.shell.model import Word
 if TYPE_CHECKING:
     from aver.gate.shell.invocation import Invocation
 
-__all__ = ["is_secret_name", "judge_subscript", "judge_assignment"]
+__all__ = ["is_secret_name", "judge_assignment", "judge_subscript"]
 
 _RISKY_NAMES = r"""
     (?:LD|DYLD|GIT|NPM_CONFIG|PIP|UV|CARGO|BUNDLE|ANSIBLE|SSH|SUDO|BASH|MALLOC|GCONV|PERL|RUBY|AVER|CLAUDE|CODEX

@@ -11,10 +11,10 @@ __all__ = [
     "COMMAND_MAX",
     "EFFECTS",
     "UNCLEAR",
+    "CommandAnalysis",
     "Effect",
     "ResolvedCommand",
     "UnclearPart",
-    "CommandAnalysis",
     "Word",
 ]
 

@@ -9,7 +9,7 @@ from aver.fast_dataclass import dataclass
 from aver.gate.effects.paths import PathRoots, locate_path
 from aver.gate.shell.model import Word
 
-__all__ = ["StatesAfter", "ShellState", "merge_states", "change_directory"]
+__all__ = ["ShellState", "StatesAfter", "change_directory", "merge_states"]
 
 CWDS_MAX = 8
 """Directories that a script may be in at one point. Beyond that it is anywhere."""

@@ -38,7 +38,7 @@ from aver.gate.shell.model import (
 from aver.gate.shell.report import EffectReport
 from aver.gate.shell.state import ShellState
 
-__all__ = ["EFFECTS", "UNCLEAR", "Effect", "ResolvedCommand", "UnclearPart", "CommandAnalysis", "Word", "understand"]
+__all__ = ["EFFECTS", "UNCLEAR", "CommandAnalysis", "Effect", "ResolvedCommand", "UnclearPart", "Word", "understand"]
 
 _CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _ZERO_WIDTH_JOINER = "\u200d"

@@ -19,13 +19,13 @@ from aver.errors import BadInput, NotFound, Unavailable
 
 __all__ = [
     "CHUNK",
-    "check_file_name",
-    "read_chunks",
-    "unreadable_code",
     "check_companions",
+    "check_file_name",
+    "check_seal_fields",
     "open_file",
     "open_inside",
-    "check_seal_fields",
+    "read_chunks",
+    "unreadable_code",
 ]
 
 CHUNK = 256 * 1024

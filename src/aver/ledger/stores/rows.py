@@ -15,16 +15,16 @@ from aver.fast_dataclass import dataclass
 
 __all__ = [
     "CHAIN_COLUMNS",
-    "SEARCH_COLUMNS",
     "SEAL_COLUMNS",
+    "SEARCH_COLUMNS",
     "TENANT_COLUMN",
     "ChainRow",
     "RecordRow",
-    "to_bytes",
-    "to_text",
     "find_chain_row",
     "parse_chain_row",
     "parse_record_row",
+    "to_bytes",
+    "to_text",
 ]
 
 

@@ -19,7 +19,7 @@ from aver.ledger.stores.sqlite.store import SqliteStore
 if TYPE_CHECKING:
     from aver.ledger.stores.postgres import PostgresStore
 
-__all__ = ["path_from_url", "is_on_server", "open_server", "open_store", "server_sql"]
+__all__ = ["is_on_server", "open_server", "open_store", "path_from_url", "server_sql"]
 
 _SERVER_SCHEMES = ("postgresql://", "postgres://")
 _URL_ADVICE = "use sqlite:///path/to/ledger.db or postgresql://host/database"

@@ -20,7 +20,7 @@ from aver.hooks.selftest import canary_payload, success_message
 from aver.install.hook_places import HOOK_CLIENTS
 from aver.install.hooks import installed_commands, read_hooks_state
 
-__all__ = ["HookFinding", "check_unsealed_failures", "try_hooks", "check_gate_rules"]
+__all__ = ["HookFinding", "check_gate_rules", "check_unsealed_failures", "try_hooks"]
 
 CANARY_TIMEOUT_SECONDS = 60
 """How long a hook may take here: as long as clients wait for it."""

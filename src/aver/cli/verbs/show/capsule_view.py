@@ -22,7 +22,7 @@ from aver.capsule.model import (
 )
 from aver.cli.terminal import Screen, StyledText, display_width, escape_unprintable
 
-__all__ = ["print_sections", "print_fields", "print_value"]
+__all__ = ["print_fields", "print_sections", "print_value"]
 
 LABEL_WIDTH = 18
 """Columns for a field's name."""

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from aver.sessions.story import StoryEntry
     from aver.verdict import Verdict
 
-__all__ = ["StoryPrinter", "story_to_dict", "print_story"]
+__all__ = ["StoryPrinter", "print_story", "story_to_dict"]
 
 MAX_LINES = {"asked": 30, "text": 30, "thinking": 6, "note": 3, "result": 6, "diff": 60, "error": 6}
 """Lines of each text that are shown unless all of it is asked for."""

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 __all__ = [
     "LAST",
     "TargetVerdict",
-    "verify_targets",
-    "verdicts_to_dict",
     "examine_tenants",
     "read_key_options",
     "resolve_ledger",
+    "verdicts_to_dict",
+    "verify_targets",
 ]
 
 LAST: Literal["last"] = "last"

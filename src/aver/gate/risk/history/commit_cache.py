@@ -26,7 +26,7 @@ from aver.gate.risk.history.commits import COMMITS_MAX, Commit
 from aver.gate.risk.state import TIME_MAX, decode_path, encode_path, state_path
 from aver.keys.private_files import read_public_file
 
-__all__ = ["MinedCommit", "CommitCache", "subject_digest"]
+__all__ = ["CommitCache", "MinedCommit", "subject_digest"]
 
 LINE_MAX = 256 * 1024
 """Bytes of a line. A fix has at most 60 changed lines, so few files."""

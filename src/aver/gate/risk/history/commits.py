@@ -18,7 +18,7 @@ from aver.gate.risk.diff_model import DiffPart
 from aver.gate.risk.history.git import DIFF_OPTIONS, GitReader
 from aver.gate.risk.state import TIME_MAX
 
-__all__ = ["COMMITS_MAX", "CommitChange", "Commit", "read_changes", "list_commits"]
+__all__ = ["COMMITS_MAX", "Commit", "CommitChange", "list_commits", "read_changes"]
 
 COMMITS_MAX = 200_000
 """The newest commits of a history that are looked at."""

@@ -38,13 +38,13 @@ from aver.gate.risk.state import update_state
 __all__ = [
     "MATURITY",
     "CommitSample",
-    "ScoredSample",
     "LearnSummary",
-    "learn_samples",
+    "ScoredSample",
+    "build_samples",
     "find_history_end",
     "learn_history",
+    "learn_samples",
     "score_in_time_order",
-    "build_samples",
 ]
 
 MATURITY = 90 * DAY

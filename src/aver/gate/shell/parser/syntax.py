@@ -17,17 +17,17 @@ __all__ = [
     "AndOr",
     "Assignment",
     "Branches",
+    "CommandNode",
     "FunctionDefinition",
     "Group",
     "Loop",
-    "CommandNode",
-    "WordPart",
     "Pipeline",
     "RawWord",
     "Redirect",
     "Script",
     "SimpleCommand",
     "TestCommand",
+    "WordPart",
 ]
 
 PartKind = Literal["text", "bare", "variable", "command", "process", "unknown"]

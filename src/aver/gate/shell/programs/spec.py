@@ -37,12 +37,12 @@ from aver.gate.shell.model import EFFECTS, UNCLEAR, Word
 
 __all__ = [
     "READING_VERBS",
-    "ParsedArguments",
     "OptionSpec",
+    "ParsedArguments",
     "ProgramSpec",
+    "parse_spec",
     "read_arguments",
     "split_table",
-    "parse_spec",
 ]
 
 _OPTION_MARK = re.compile(

@@ -26,7 +26,7 @@ from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 from aver.errors import Unavailable
 from aver.ledger.stores.postgres.address import Address
 
-__all__ = ["PoolConnection", "Pool"]
+__all__ = ["Pool", "PoolConnection"]
 
 POOL_MAX = 8
 """Connections of one process to one ledger. One of them writes; the others serve threads that read meanwhile."""

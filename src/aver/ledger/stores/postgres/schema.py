@@ -1,6 +1,6 @@
 """The ledger's tables in PostgreSQL, and how an older database becomes a newer one.
 
-They are those of the file (see `aver.ledger.stores.sqlite.schema`), in a schema of their own, `aver`. All text is compared byte by
+They are those of the file (see `stores.sqlite.schema`), in a schema of their own, `aver`. All text is compared byte by
 byte (`COLLATE "C"`), so that order and uniqueness depend on no locale. The guards keep honest programs from harming
 the ledger by mistake: whoever owns the tables can take them away, so they prove nothing.
 
@@ -22,8 +22,8 @@ __all__ = [
     "TABLES",
     "VERSION",
     "migrate",
-    "tables_sql",
     "read_version",
+    "tables_sql",
 ]
 
 TABLES = ("schema_version", "ledger", "chains", "records", "blobs")

@@ -43,11 +43,11 @@ from aver.ledger.stores.rows import SEAL_COLUMNS, SEARCH_COLUMNS, ChainRow, Reco
 
 __all__ = [
     "CHAIN_COLUMNS",
-    "CommitProof",
     "INSERT_COLUMNS",
+    "RECORD_COLUMNS",
+    "CommitProof",
     "IdCheck",
     "PostgresTransaction",
-    "RECORD_COLUMNS",
     "from_column",
     "parse_chain_row",
     "parse_record_row",
@@ -127,7 +127,8 @@ _BY_KEYS += " WHERE records.tenant = %s AND key = ANY (%s)"
 _TAKEN_IDS = "SELECT id FROM aver.records WHERE tenant = %s AND id = ANY (%s)"
 _COPY = f"COPY aver.records ({INSERT_COLUMNS}) FROM STDIN (FORMAT binary)"
 _INSERT_TYPES = ("int8", "int8", *("text",) * 7, "bytea", *("text",) * 5)
-_INSERT = f"INSERT INTO aver.records ({INSERT_COLUMNS}) VALUES ({', '.join('%b' if each == 'bytea' else '%s' for each in _INSERT_TYPES)})"
+_INSERT_VALUES = ", ".join("%b" if each == "bytea" else "%s" for each in _INSERT_TYPES)
+_INSERT = f"INSERT INTO aver.records ({INSERT_COLUMNS}) VALUES ({_INSERT_VALUES})"
 _INSERT_BLOB = "INSERT INTO aver.blobs (tenant, digest, media, data) VALUES (%s, %s, %s, %b) ON CONFLICT DO NOTHING"
 _ADVANCE = "UPDATE aver.chains SET count = %s, head = %s WHERE chain = %s"
 IdCheck = Literal["looked up", "assumed new"]

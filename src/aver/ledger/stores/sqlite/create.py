@@ -16,7 +16,7 @@ from aver.config import sync_directory
 from aver.errors import IntegrityError, Unavailable
 from aver.ledger.stores.sqlite import schema
 
-__all__ = ["has_journal", "create_ledger_file", "refuse_journal", "to_unavailable"]
+__all__ = ["create_ledger_file", "has_journal", "refuse_journal", "to_unavailable"]
 
 UNFINISHED_SUFFIX = ".new"
 """How the name of a ledger in the making ends."""

@@ -228,7 +228,8 @@ class SqliteStore:
         condition = " AND ".join(text for text, _ in wanted)
         with self._reading() as connection:
             rows = connection.execute(
-                f"SELECT record, chains.name, sequence, {SEARCH_COLUMNS}, {SEAL_COLUMNS} FROM records JOIN chains USING (chain)"
+                f"SELECT record, chains.name, sequence, {SEARCH_COLUMNS}, {SEAL_COLUMNS}"
+                " FROM records JOIN chains USING (chain)"
                 f" WHERE chains.tenant = ? AND {condition} ORDER BY record LIMIT ?",
                 (tenant, *(value for _, value in wanted), limit),
             )

@@ -17,7 +17,6 @@ __all__ = [
     "declare",
     "eval_words",
     "exec_words",
-    "variable_builtin",
     "exit_shell",
     "mapfile",
     "popd",
@@ -25,6 +24,7 @@ __all__ = [
     "shell",
     "source",
     "trap",
+    "variable_builtin",
 ]
 
 _CHANGES_DIRECTORY = re.compile(r"\b(?:cd|pushd|popd|chdir)\b")
