@@ -56,7 +56,7 @@ def test_filled_text_is_lines_with_their_indent_and_loses_no_word(text: str) -> 
 
 def test_a_line_is_one_line_whatever_is_in_it() -> None:
     stream = io.StringIO()
-    Screen(stream).line("a\nb", StyledText("c\r\x1b[2K", "bad"))
+    Screen(stream).print_line("a\nb", StyledText("c\r\x1b[2K", "bad"))
     assert stream.getvalue() == "a\\x0abc\\x0d\\x1b[2K\n"
 
 

@@ -36,7 +36,7 @@ def test_a_line_is_the_specifications(tmp_path: Path) -> None:
 @given(st.sampled_from(["gate", "record", "seal"]), st.floats(0, 4e9), st.text(max_size=100))
 def test_what_is_written_is_read(kind: str, moment: float, summary: str) -> None:
     try:
-        written = LiveEvent(kind, moment, summary).line()
+        written = LiveEvent(kind, moment, summary).to_line()
     except UnicodeEncodeError:
         return
     assert written.count(b"\n") == 1
@@ -60,13 +60,13 @@ def test_nothing_is_written_twice_and_others_lines_stay(tmp_path: Path) -> None:
     assert [read_event(line).timestamp for line in lines(tmp_path)] == [1_700_000_000.0 + n for n in range(1, 6)]
 
 
-@pytest.mark.parametrize("torn", [b"{", b'{"type": "gate", "timest', event(9).line()[:-1], b"\x00" * 50])
+@pytest.mark.parametrize("torn", [b"{", b'{"type": "gate", "timest', event(9).to_line()[:-1], b"\x00" * 50])
 def test_what_a_crash_left_of_a_line_is_cut_off(tmp_path: Path, torn: bytes) -> None:
     EventLog(tmp_path).add([event(1)])
     with (tmp_path / EVENTS_FILE).open("ab") as file:
         file.write(torn)
     EventLog(tmp_path).add([event(2)])
-    assert lines(tmp_path) == [event(1).line()[:-1], event(2).line()[:-1]]
+    assert lines(tmp_path) == [event(1).to_line()[:-1], event(2).to_line()[:-1]]
 
 
 def test_it_does_not_grow_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,7 +76,7 @@ def test_it_does_not_grow_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     seen = []
     for number in range(100):
         writer.add([event(number)])
-        seen += [one.timestamp for one in follower.new()]
+        seen += [one.timestamp for one in follower.read_new()]
     follower.close()
     assert sorted(os.listdir(tmp_path)) == [OLDER_EVENTS_FILE, EVENTS_FILE]
     assert all((tmp_path / name).stat().st_size <= 2000 for name in (OLDER_EVENTS_FILE, EVENTS_FILE))
@@ -103,20 +103,20 @@ def test_a_log_that_cannot_be_turned_over_is_closed_once(tmp_path: Path, monkeyp
         with pytest.raises(Unavailable, match="No space left"):
             writer.add([event(number) for number in range(3, 9)])
     writer.add([event(9)])
-    assert lines(tmp_path) == [event(9).line()[:-1]]
+    assert lines(tmp_path) == [event(9).to_line()[:-1]]
 
 
 def test_a_follower_waits_for_a_file_that_is_not_there_yet(tmp_path: Path) -> None:
     follower = EventFollower(tmp_path)
-    assert list(follower.new()) == []
+    assert list(follower.read_new()) == []
     EventLog(tmp_path).add([event(1)])
-    assert list(follower.new()) == [event(1)]
+    assert list(follower.read_new()) == [event(1)]
     with (tmp_path / EVENTS_FILE).open("ab") as file:
-        file.write(event(2).line()[:20])
+        file.write(event(2).to_line()[:20])
         file.flush()
-        assert list(follower.new()) == []
-        file.write(event(2).line()[20:] + b"nonsense\n")
-    assert list(follower.new()) == [event(2)]
+        assert list(follower.read_new()) == []
+        file.write(event(2).to_line()[20:] + b"nonsense\n")
+    assert list(follower.read_new()) == [event(2)]
     follower.close()
 
 

@@ -41,7 +41,7 @@ def test_records_give_events_with_the_time_of_sealing(place: Path) -> None:
     with open_ledger() as ledger:
         runtime = run_in(ledger, place, "one")
         runtime.finalize()
-        EventProjection(ledger, place).bring_up("one")
+        EventProjection(ledger, place).add_new_events("one")
         sealed = [*ledger.read("gate.one"), *list(ledger.read("actions.one"))[1:]]
         given = [event_from_record(record) for record in sealed]
         assert event_from_record(next(iter(ledger.read("actions.one")))) is None, "an opened run is no event"
@@ -62,12 +62,12 @@ def test_records_give_events_with_the_time_of_sealing(place: Path) -> None:
 def test_a_gap_is_filled_and_nothing_is_doubled(place: Path) -> None:
     with open_ledger() as ledger:
         runtime = run_in(ledger, place, "one")
-        EventProjection(ledger, place).bring_up("one")
+        EventProjection(ledger, place).add_new_events("one")
         runtime.record_simple("command", "make", {}, "", metadata={"description": "make"})
         # As if the server had been killed here: another one starts.
         again = EventProjection(ledger, place)
-        again.bring_up("one")
-        again.bring_up("one")
+        again.add_new_events("one")
+        again.add_new_events("one")
         runtime.close()
     assert [one.summary for one in EventLog(place).read()][1:] == [
         next(one.summary for one in EventLog(place).read() if one.type == "record"),
@@ -79,7 +79,7 @@ def test_it_can_be_made_anew_from_the_ledger(place: Path) -> None:
     with open_ledger() as ledger:
         for name in ("one", "two"):
             run_in(ledger, place, name).finalize()
-            EventProjection(ledger, place).bring_up(name)
+            EventProjection(ledger, place).add_new_events(name)
         before = (place / EVENTS_FILE).read_bytes()
         (place / EVENTS_FILE).write_text('{"type": "gate", "timestamp": 1.0, "summary": "approve: never happened"}\n')
         (place / "runs" / "stray").mkdir()
@@ -110,5 +110,5 @@ def test_what_is_new_is_found_out_while_nobody_else_writes(place: Path, monkeypa
             return head(chain)
 
         monkeypatch.setattr(ledger, "head", looked)
-        EventProjection(ledger, place).bring_up("one")
+        EventProjection(ledger, place).add_new_events("one")
         assert looks == ["gate.one", "actions.one"]

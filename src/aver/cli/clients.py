@@ -65,7 +65,7 @@ def _print_outcome(outcome: InstallOutcome, screen: Screen, *, dry_run: bool) ->
     word = f"would be {outcome.done}" if dry_run else outcome.done
     why = f"  ({to_one_line(outcome.why)})" if outcome.why else ""
     words = f" {outcome.client:<12}  {outcome.part:<5}  {word}  "
-    screen.line(screen.mark(_MARKS[outcome.done]), words, to_one_line(str(outcome.path)), why)
+    screen.print_line(screen.status_mark(_MARKS[outcome.done]), words, to_one_line(str(outcome.path)), why)
 
 
 def _outcomes_to_dicts(done: Iterable[InstallOutcome]) -> Iterable[dict[str, Any]]:

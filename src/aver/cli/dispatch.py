@@ -85,7 +85,7 @@ def _report_error(error: Exception, *, as_json: bool) -> int:
         advice = f"this is a defect in Aver; set {DEBUG_ENV}=1 to see where, and report it"
     if as_json:
         print_json({"error": _error_to_dict(error, code, message, advice)})
-    StderrScreen().tell(message, advice)
+    StderrScreen().print_error(message, advice)
     return code
 
 

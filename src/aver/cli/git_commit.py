@@ -34,7 +34,7 @@ GIT_IDENTITY_PREFIXES = ("GIT_AUTHOR_", "GIT_COMMITTER_")
 def commit_file(repository: Path, name: Path, message: str) -> str | None:
     """Commit a file of the repository as it is now. Returns the commit; None if it is committed like that already."""
     git = _GitCommand(repository)
-    parent = git.ask("rev-parse", "--quiet", "--verify", "HEAD^{commit}")
+    parent = git.try_run("rev-parse", "--quiet", "--verify", "HEAD^{commit}")
     blob = git("hash-object", "-w", "--no-filters", "--", str((repository / name).absolute()))
     entry = f"100644,{blob},{git('rev-parse', '--show-prefix')}{name.as_posix()}"
     with tempfile.TemporaryDirectory(prefix="aver-commit-") as scratch:
@@ -67,7 +67,7 @@ class _GitCommand:
 
     def _filter_settings(self) -> list[str]:
         """The settings that name filters. Even writing the index may run them, on files that have just been staged."""
-        listed = self.ask("config", "--null", "--name-only", "--get-regexp", r"^filter\.") or ""
+        listed = self.try_run("config", "--null", "--name-only", "--get-regexp", r"^filter\.") or ""
         names = [name for name in listed.split("\0") if name]
         if any("=" in name or "\n" in name for name in names):
             words = f"a filter in the settings of {self._repository} has a name that cannot be turned off"
@@ -82,7 +82,7 @@ class _GitCommand:
             raise Unavailable(f"git {arguments[0]} in {self._repository}: {words[0]}", advice=_git_advice(words))
         return done.stdout.decode("utf-8", "replace").rstrip("\n")
 
-    def ask(self, *arguments: str) -> str | None:
+    def try_run(self, *arguments: str) -> str | None:
         """The same, or None where git says no."""
         done = self._run(arguments, {})
         return done.stdout.decode("utf-8", "replace").rstrip("\n") if done.returncode == 0 else None

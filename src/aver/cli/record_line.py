@@ -76,4 +76,4 @@ def print_record_line(screen: Screen, entry: RecordLine, *, with_chain: bool) ->
     summary = to_one_line(entry.summary)
     if screen.terminal:
         summary = clip(summary, screen.width - len(before) - len(middle) - 2)
-    screen.line(before, StyledText(middle, "dim"), screen.mark(entry.status), " ", summary)
+    screen.print_line(before, StyledText(middle, "dim"), screen.status_mark(entry.status), " ", summary)

@@ -141,12 +141,12 @@ class Screen:
         self._colour = self.terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
         self.width = min(max(_terminal_width(self._stream), MIN_WIDTH), MAX_WIDTH) if self.terminal else DEFAULT_WIDTH
 
-    def mark(self, status: str) -> StyledText:
+    def status_mark(self, status: str) -> StyledText:
         """A sign of one column for a status, in ASCII where the stream knows no other."""
         sign, plain, style = _STATUS_MARKS.get(status, ("?", "?", "warn"))
         return StyledText(sign if _escape_unencodable(sign, self._stream) == sign else plain, style)
 
-    def line(self, *parts: LinePart) -> None:
+    def print_line(self, *parts: LinePart) -> None:
         """Print exactly one line."""
         self._stream.write("".join(map(self._render, parts)).rstrip() + "\n")
 
@@ -164,7 +164,7 @@ class Screen:
             for part, width in zip(row, widths, strict=False):
                 parts += [part, " " * (width - display_width(_plain_text(part)) + 2)]
                 used += width + 2
-            self.line(*parts, self._clip_to_edge(row[-1], used))
+            self.print_line(*parts, self._clip_to_edge(row[-1], used))
 
     def print_wrapped(self, text: str, *, indent: str, style: str = "") -> None:
         """Text of any length, its own line breaks kept, each line begun with `indent`."""
@@ -173,7 +173,7 @@ class Screen:
                 escape_unprintable(paragraph.replace("\t", "    ")),
                 max(self.width - display_width(indent), MIN_TEXT_WIDTH),
             ):
-                self.line(indent, StyledText(line, style) if style else line)
+                self.print_line(indent, StyledText(line, style) if style else line)
 
     def print_hanging(self, *label: LinePart, text: str, style: str = "") -> None:
         """A label and words after it; on a terminal, what does not fit goes on below the words."""
@@ -182,7 +182,7 @@ class Screen:
         lines = _wrap_text(words, max(self.width - used, MIN_TEXT_WIDTH)) if self.terminal else [words]
         for number, line in enumerate(lines):
             before = label if number == 0 else (" " * used,)
-            self.line(*before, StyledText(line, style) if style else line)
+            self.print_line(*before, StyledText(line, style) if style else line)
 
     def _clip_to_edge(self, part: LinePart, used: int) -> LinePart:
         if not self.terminal:
@@ -203,14 +203,14 @@ class StderrScreen(Screen):
     def __init__(self) -> None:
         super().__init__(sys.stderr)
 
-    def tell(self, message: str, advice: str = "") -> None:
+    def print_error(self, message: str, advice: str = "") -> None:
         """What happened, and what to do next."""
-        self.line(StyledText("aver: ", "bad"), to_one_line(message))
+        self.print_line(StyledText("aver: ", "bad"), to_one_line(message))
         if advice:
-            self.line("      ", to_one_line(advice))
+            self.print_line("      ", to_one_line(advice))
 
-    def note(self, text: str) -> None:
-        self.line(to_one_line(text))
+    def print_note(self, text: str) -> None:
+        self.print_line(to_one_line(text))
 
 
 class Progress:

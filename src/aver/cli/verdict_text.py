@@ -24,7 +24,7 @@ def exit_code(statuses: Iterable[str], *, strict: bool) -> int:
 
 
 def status_parts(screen: Screen, verdict: Verdict) -> list[LinePart]:
-    return [screen.mark(verdict.status), " ", StyledText(verdict.status, STATUS_STYLES[verdict.status])]
+    return [screen.status_mark(verdict.status), " ", StyledText(verdict.status, STATUS_STYLES[verdict.status])]
 
 
 def extent_text(verdict: Verdict) -> str:
@@ -36,7 +36,7 @@ def extent_text(verdict: Verdict) -> str:
 
 
 def print_verdict(screen: Screen, verdict: Verdict, *, about: str = "") -> None:
-    screen.line(*status_parts(screen, verdict), f": {verdict.subject}{about}, {extent_text(verdict)}")
+    screen.print_line(*status_parts(screen, verdict), f": {verdict.subject}{about}, {extent_text(verdict)}")
     _print_checks(screen, verdict)
     if verdict.first_bad is not None:
         _print_first_bad(screen, verdict.first_bad)
@@ -51,7 +51,7 @@ def _print_checks(screen: Screen, verdict: Verdict) -> None:
     for check in told:
         unchecked = check.status == "not_checked"
         words = f"not checked: {check.reason}" if unchecked else check.reason
-        mark = screen.mark("warning" if unchecked else check.status)
+        mark = screen.status_mark("warning" if unchecked else check.status)
         screen.print_hanging("  ", mark, f" {check.name:<{width}}  ", text=words)
     aside: dict[str, list[str]] = {}
     for check in verdict.checks:
@@ -59,15 +59,15 @@ def _print_checks(screen: Screen, verdict: Verdict) -> None:
             aside.setdefault(check.reason, []).append(check.name)
     for reason, names in aside.items():
         words = f"not checked: {', '.join(names)} ({reason})"
-        screen.print_hanging("  ", screen.mark("not_checked"), " ", text=words, style="dim")
+        screen.print_hanging("  ", screen.status_mark("not_checked"), " ", text=words, style="dim")
 
 
 def _print_first_bad(screen: Screen, finding: Finding) -> None:
-    screen.line()
-    screen.line(StyledText("first bad place: ", "strong"), str(finding.place))
+    screen.print_line()
+    screen.print_line(StyledText("first bad place: ", "strong"), str(finding.place))
     screen.print_hanging("  ", StyledText(finding.code, "bad"), ": ", text=finding.words)
     for words in _proof_lines(finding.proof):
-        screen.line("  ", words)
+        screen.print_line("  ", words)
     _print_meaning(screen, finding.code)
 
 
@@ -76,7 +76,7 @@ def _print_other_failures(screen: Screen, verdict: Verdict) -> None:
     for finding in more[:MORE_FINDINGS_MAX]:
         screen.print_hanging("also ", StyledText(finding.code, "bad"), " ", text=f"at {finding.place}: {finding.words}")
     if len(more) > MORE_FINDINGS_MAX:
-        screen.line(f"and {len(more) - MORE_FINDINGS_MAX:,} more findings; --json lists them")
+        screen.print_line(f"and {len(more) - MORE_FINDINGS_MAX:,} more findings; --json lists them")
 
 
 def _print_qualifications(screen: Screen, verdict: Verdict) -> None:
@@ -86,7 +86,7 @@ def _print_qualifications(screen: Screen, verdict: Verdict) -> None:
         if finding.code in shown:
             continue
         shown.add(finding.code)
-        screen.line()
+        screen.print_line()
         screen.print_hanging(StyledText(finding.code, "warn"), " ", text=f"at {finding.place}: {finding.words}")
         _print_meaning(screen, finding.code)
 

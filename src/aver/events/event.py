@@ -51,7 +51,7 @@ class LiveEvent:
     timestamp: float
     summary: str
 
-    def line(self) -> bytes:
+    def to_line(self) -> bytes:
         """The event as it stands in the file, with its line feed."""
         content = {"type": self.type, "timestamp": self.timestamp, "summary": self.summary}
         return json.dumps(content).encode("ascii") + b"\n"

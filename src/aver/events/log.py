@@ -51,7 +51,7 @@ class EventLog:
         others wrote before our last line, they had from records that we had seen by then.
         """
         with self._lock_directory() as folder:
-            lines = [event.line() for event in events]
+            lines = [event.to_line() for event in events]
             if not lines:
                 return
             there = self._read_foreign_lines(folder)
@@ -67,7 +67,7 @@ class EventLog:
         """Make the log anew: as many of these events, the newest, as one file holds."""
         kept: list[bytes] = []
         size = 0
-        for line in reversed([event.line() for event in events]):
+        for line in reversed([event.to_line() for event in events]):
             if size + len(line) > FILE_MAX:
                 break
             kept.append(line)
@@ -107,7 +107,7 @@ class EventFollower:
         if self._open():
             os.lseek(self._handle, 0, os.SEEK_END)
 
-    def new(self) -> Iterator[LiveEvent]:
+    def read_new(self) -> Iterator[LiveEvent]:
         """The events that came since. Goes on in the new file when the log was turned over."""
         while True:
             if self._handle < 0 and not self._open():
@@ -237,7 +237,7 @@ class EventProjection:
         self._seen: dict[str, int] = {}
         """How many records of each chain have given their events."""
 
-    def bring_up(self, run_id: str) -> None:
+    def add_new_events(self, run_id: str) -> None:
         """Add the events of a run's newest records. `Unavailable` if that cannot be done now: try again later."""
         counts: dict[str, int] = {}
         self._log.add(self._new_events(run_id, counts))

@@ -300,7 +300,7 @@ class McpSession:
         with suppress(Unavailable, Refused), self._lock:
             if self._events is None:
                 self._events = EventProjection(self._ledger, self._workspace.made())
-            self._events.bring_up(run_id)
+            self._events.add_new_events(run_id)
 
 
 def _instruction_hash(gate: LabelledDecision | None, given: Mapping[str, Any]) -> str:

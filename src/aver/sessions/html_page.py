@@ -69,7 +69,7 @@ _KEPT_CHARACTERS = frozenset("\n\t")
 def render_page(session: SessionTotals, beats: Iterator[StoryEntry], verdict: Verdict, blob: ReadBlob) -> Iterator[str]:
     """The page, piece by piece."""
     yield from _render_head(session, verdict)
-    yield from _StoryRenderer(blob).told(beats)
+    yield from _StoryRenderer(blob).render(beats)
     yield from _render_verdict(session, verdict)
     yield f"<script>{PAGE_SCRIPT}</script>\n</body>\n</html>\n"
 
@@ -191,7 +191,7 @@ class _StoryRenderer:
         self._depth = 0
         self._in_turn = False
 
-    def told(self, beats: Iterator[StoryEntry]) -> Iterator[str]:
+    def render(self, beats: Iterator[StoryEntry]) -> Iterator[str]:
         yield '<ol class="steps">\n'
         for beat in beats:
             yield from self._render_entry(beat)

@@ -149,7 +149,7 @@ def _list_requests(given: argparse.Namespace, screen: Screen) -> int:
             print_json({"requests": [_request_to_dict(ledger, *one) for one in listed]})
             return 0
         if not listed:
-            StderrScreen().note("nothing waits for anybody")
+            StderrScreen().print_note("nothing waits for anybody")
         header = ("request", "state", "expires (UTC)", "risk", "what")
         screen.print_table([_request_row(ledger, *one) for one in listed], header=header)
     return 0
@@ -179,7 +179,7 @@ def _show_request(given: argparse.Namespace, screen: Screen) -> int:
             return 0
         _print_display(screen, shown)
         if shown.cut:
-            StderrScreen().note(f"{plural(shown.cut, 'line')} not shown; --all shows them")
+            StderrScreen().print_note(f"{plural(shown.cut, 'line')} not shown; --all shows them")
     return 0
 
 
@@ -199,7 +199,7 @@ def _read_action(ledger: Ledger, request: ApprovalRequest) -> dict[str, Any]:
 
 def _print_display(screen: Screen, shown: RequestDisplay) -> None:
     for line in shown.lines:
-        screen.line(StyledText(line.text, line.style) if line.style else line.text)
+        screen.print_line(StyledText(line.text, line.style) if line.style else line.text)
 
 
 def _request_to_dict(ledger: Ledger, request: ApprovalRequest, standing: RequestState) -> dict[str, Any]:
@@ -283,11 +283,11 @@ def _answer_request(given: argparse.Namespace, screen: Screen) -> int:
             print_json({**_request_to_dict(ledger, request, standing), "decision": given.action, "approver": identity})
             return 0
         words = f"{standing.state}{f': {standing.reason}' if standing.reason else ''}"
-        screen.line(
+        screen.print_line(
             f"recorded as {given.action} by {identity}; the request is ", StyledText(escape_invisible(words), "strong")
         )
         if standing.escalation:
-            screen.line(StyledText(escape_invisible(standing.escalation), "warn"))
+            screen.print_line(StyledText(escape_invisible(standing.escalation), "warn"))
     return 0
 
 
@@ -339,16 +339,16 @@ def _list_approvers(given: argparse.Namespace, screen: Screen) -> int:
         print_json(_roster_to_dict(now))
         return 0
     if not now.roster.approvers:
-        StderrScreen().note("nobody is enrolled: whatever needs a person's approval is denied")
+        StderrScreen().print_note("nobody is enrolled: whatever needs a person's approval is denied")
     rows: list[list[LinePart]] = [
         [one.identity, one.fingerprint, _custody_text(one.custody), ", ".join(_approval_levels(now, one.identity))]
         for one in now.roster.approvers.values()
     ]
     screen.print_table(rows, header=("person", "key", "kept", "decides on"))
     source = "this ledger's roster" if now.roster.anchor == "ledger" else str(SYSTEM_FILE)
-    StderrScreen().note(f"according to {source}")
+    StderrScreen().print_note(f"according to {source}")
     for words in now.roster.ignored:
-        StderrScreen().note(f"ignored, {words}")
+        StderrScreen().print_note(f"ignored, {words}")
     return 0
 
 
@@ -395,7 +395,7 @@ def _print_roster_change(given: argparse.Namespace, screen: Screen, did: str, re
     if given.json:
         print_json({"identity": given.identity, "summary": did, "record": record_id})
     else:
-        screen.line(did)
+        screen.print_line(did)
     return 0
 
 

@@ -64,7 +64,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         if to_file or on_stdout:
             notes += _write_checkpoint(ledger, Path(given.out) if to_file else None, on_stdout=on_stdout)
     for note in notes:
-        (StderrScreen() if on_stdout else screen).line(note)
+        (StderrScreen() if on_stdout else screen).print_line(note)
     return 0
 
 

@@ -45,9 +45,9 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         return exit_code(statuses, strict=False)
     before = copied.records - copied.copied
     there = f", {before:,} were there already" if before else ""
-    screen.line(f"copied {plural(copied.copied, 'record')} in {plural(copied.chains, 'chain')}{there}")
+    screen.print_line(f"copied {plural(copied.copied, 'record')} in {plural(copied.chains, 'chain')}{there}")
     for tenant, verdict in verdicts.items():
-        screen.line()
+        screen.print_line()
         print_verdict(screen, verdict, about=f", tenant {tenant}" if len(verdicts) > 1 else "")
     return exit_code(statuses, strict=False)
 

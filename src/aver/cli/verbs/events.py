@@ -65,9 +65,9 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         return 0
     _print_events(screen, events)
     if not events:
-        StderrScreen().note("no events yet")
+        StderrScreen().print_note("no events yet")
     while given.follow:
-        _print_events(screen, follower.new())
+        _print_events(screen, follower.read_new())
         sys.stdout.flush()
         time.sleep(POLL_SECONDS)
     return 0
@@ -79,7 +79,7 @@ def _rebuild_log(given: argparse.Namespace, place: Path) -> None:
 
     with open_ledger(given.ledger, tenant=given.tenant, create=False) as ledger:
         runs = rebuild_log(ledger, place)
-    StderrScreen().note(f"made anew from {plural(runs, 'run')} in the ledger")
+    StderrScreen().print_note(f"made anew from {plural(runs, 'run')} in the ledger")
 
 
 def _print_events(screen: Screen, events: Iterable[LiveEvent]) -> None:
@@ -90,7 +90,7 @@ def _print_events(screen: Screen, events: Iterable[LiveEvent]) -> None:
             if word in _DECISION_STYLES
             else (to_one_line(event.summary),)
         )
-        screen.line(
+        screen.print_line(
             StyledText(_format_time(event), "dim"),
             "  ",
             StyledText(f"{event.type:<6}", _TYPE_STYLES[event.type]),

@@ -43,7 +43,9 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         print_json({"path": str(done.path), **counts, "fingerprint": done.fingerprint})
         return 0
     blobs = f", {plural(done.blobs, 'blob')}" if done.blobs else ""
-    screen.line(f"wrote {done.path}: {plural(done.capsules, 'record')} in {plural(done.chains, 'chain')}{blobs}")
+    screen.print_line(f"wrote {done.path}: {plural(done.capsules, 'record')} in {plural(done.chains, 'chain')}{blobs}")
     if done.fingerprint:
-        screen.line(f"its key is {done.fingerprint}; tell that to whoever verifies, by another way than the bundle")
+        screen.print_line(
+            f"its key is {done.fingerprint}; tell that to whoever verifies, by another way than the bundle"
+        )
     return 0

@@ -133,14 +133,14 @@ def _print_nothing_staged(given: argparse.Namespace, screen: Screen) -> int:
     if given.json:
         print_json({"decision": None, "reasons": ["nothing is staged"]})
     else:
-        screen.line("nothing is staged: there is nothing to decide")
+        screen.print_line("nothing is staged: there is nothing to decide")
     return 0
 
 
 def _print_answer(screen: Screen, action: Action, answer: GateAnswer) -> None:
     decision = answer.decision
     word = decision.decision
-    screen.line(StyledText(word, _DECISION_STYLES[word]), f"  {_DECISION_MEANINGS[word]}")
+    screen.print_line(StyledText(word, _DECISION_STYLES[word]), f"  {_DECISION_MEANINGS[word]}")
     for number, reason in enumerate(answer.reasons):
         _print_field(screen, "why" if number == 0 else "", reason)
     if decision.policy is not None and decision.policy.rules:
@@ -201,11 +201,13 @@ def _learn_history(given: argparse.Namespace, screen: Screen) -> int:
             }
         )
         return 0
-    screen.line(f"{plural(found.commits, 'commit')} that touch source files, {found.failed:,} of them failed")
+    screen.print_line(f"{plural(found.commits, 'commit')} that touch source files, {found.failed:,} of them failed")
     known = found.state.level("change").observations
-    screen.line(f"{plural(found.learned, 'outcome')} newly learned, {known:,} known in all")
+    screen.print_line(f"{plural(found.learned, 'outcome')} newly learned, {known:,} known in all")
     if not found.learned:
-        StderrScreen().note("an outcome is known when a commit is 90 days old; nothing here was learned before that")
+        StderrScreen().print_note(
+            "an outcome is known when a commit is 90 days old; nothing here was learned before that"
+        )
     return 0
 
 
@@ -215,17 +217,17 @@ def _print_risk_report(given: argparse.Namespace, screen: Screen) -> int:
     from aver.gate.risk.report import build_report
     from aver.gate.settings import read_gate_settings
 
-    if given.to_svg is not None:
-        check_new_path(Path(given.to_svg))
+    if given.svg is not None:
+        check_new_path(Path(given.svg))
     with Progress("reading history") as progress:
         found = build_report(given.git, read_gate_settings(load_config()).thresholds, progress)
-    if given.to_svg is not None:
-        write_new_file(Path(given.to_svg), found.to_svg().encode("utf-8"))
+    if given.svg is not None:
+        write_new_file(Path(given.svg), found.to_svg().encode("utf-8"))
     if given.json:
         print_json(found.to_dict())
     else:
         for line in found.text().splitlines():
-            screen.line(line)
+            screen.print_line(line)
     return 0
 
 
@@ -239,7 +241,7 @@ def _record_outcome(given: argparse.Namespace, screen: Screen) -> int:
     if given.json:
         print_json({"gate_id": given.gate_id, "outcome": given.outcome, "record": place})
     else:
-        screen.line(f"recorded and learned: {given.outcome}")
+        screen.print_line(f"recorded and learned: {given.outcome}")
         _print_field(screen, "sealed", place)
     return 0
 

@@ -61,14 +61,14 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         rows.append([word, chain.name, plural(chain.count, "record"), since or renamed])
     screen.print_table(rows)
     extent = plural(done.verdict.records, "record")
-    screen.line(*status_parts(screen, done.verdict), f": {extent}; aver verify {path} tells more")
+    screen.print_line(*status_parts(screen, done.verdict), f": {extent}; aver verify {path} tells more")
     if grown := sum(chain.beyond > 0 for chain in done.chains):
-        StderrScreen().note(
+        StderrScreen().print_note(
             f"{plural(grown, 'chain')} grew since the import before; what was imported stays as it was. "
             f"To have all of it: aver import {path} --tenant NAME"
         )
     for signer in done.unknown_signers:
-        StderrScreen().note(
+        StderrScreen().print_note(
             f"signed by {signer}, whose key is not known here: "
             f"{_key_import_command(signer, None if foreign else path)}, "
             "once its owner has confirmed it"

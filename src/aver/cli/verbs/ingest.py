@@ -67,7 +67,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
                 sealing = catch_up(ledger, adapter, source, stamps)
             except AverError as error:
                 failed += 1
-                StderrScreen().tell(f"{source.path}: {error.message}", error.advice)
+                StderrScreen().print_error(f"{source.path}: {error.message}", error.advice)
                 told.append(_transcript_to_dict(source, SealReport(), error.message))
                 continue
             total += sealing
@@ -95,15 +95,17 @@ def _print_report(
     unchanged = sum(entry["state"] == "unchanged" for entry in told)
     for entry in told:
         if entry["sealed"]:
-            screen.line(f"{entry['tool']:<12} {to_one_line(entry['session'][:36]):<36}  ", _sealed_text(entry))
-    screen.line(
+            screen.print_line(f"{entry['tool']:<12} {to_one_line(entry['session'][:36]):<36}  ", _sealed_text(entry))
+    screen.print_line(
         f"{plural(total.sealed + total.children, 'record')} sealed from {plural(read, 'transcript')}"
         + (f"; {unchanged:,} had nothing new" if unchanged else "")
     )
     if total.unknown:
-        screen.line(StyledText(f"{plural(total.unknown, 'record')} of a sort that is not known: sealed raw", "warn"))
+        screen.print_line(
+            StyledText(f"{plural(total.unknown, 'record')} of a sort that is not known: sealed raw", "warn")
+        )
     for warning in warnings:
-        StderrScreen().note(f"warning: {warning}")
+        StderrScreen().print_note(f"warning: {warning}")
 
 
 def _sealed_text(entry: dict[str, Any]) -> str:
@@ -129,8 +131,8 @@ def _select_sources(given: argparse.Namespace, around: UserEnvironment) -> Itera
     from aver.errors import NotFound
     from aver.ingest.watch import locate_sources
 
-    chosen = [load_adapter(given.tool)] if given.tool else load_adapters(StderrScreen().note)
-    there = list(locate_sources(chosen, around, StderrScreen().tell))
+    chosen = [load_adapter(given.tool)] if given.tool else load_adapters(StderrScreen().print_note)
+    there = list(locate_sources(chosen, around, StderrScreen().print_error))
     if given.all:
         yield from there
         return

@@ -29,7 +29,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     change_clients(given, screen, {"mcp": install_server, "hooks": install_hooks})
     if not given.json and not given.dry_run:
         for words in _next_steps(given):
-            StderrScreen().note(words)
+            StderrScreen().print_note(words)
     return 0
 
 

@@ -141,7 +141,7 @@ def _show_keys(given: argparse.Namespace, screen: Screen) -> None:
         )
         return
     if not ring.entries and not ring.known:
-        StderrScreen().note("no keys yet; the first aver seal makes one for the ledger")
+        StderrScreen().print_note("no keys yet; the first aver seal makes one for the ledger")
     own: list[list[LinePart]] = [
         [
             entry.identity,
@@ -172,7 +172,7 @@ def _export_keys(given: argparse.Namespace, screen: Screen) -> None:
     if given.out:
         write_new_file(Path(given.out), json.dumps(document, indent=2).encode("ascii") + b"\n")
         found = len(document["keys"])
-        (StderrScreen() if given.json else screen).line(
+        (StderrScreen() if given.json else screen).print_line(
             f"wrote {given.out}: {plural(found, 'public key')} of {given.name}"
         )
     if given.json or not given.out:
@@ -188,7 +188,7 @@ def _create_key(given: argparse.Namespace, screen: Screen) -> None:
         print_json({"key": _entry_to_dict(entry)})
         return
     did = "made a key for" if given.ssh_agent is None else "registered the key in ssh-agent as that of"
-    screen.line(f"{did} {entry.identity}: {entry.fingerprint} ({entry.algorithm}, to {entry.purpose})")
+    screen.print_line(f"{did} {entry.identity}: {entry.fingerprint} ({entry.algorithm}, to {entry.purpose})")
 
 
 def _generate_key(given: argparse.Namespace) -> RingEntry:
@@ -226,16 +226,16 @@ def _rotate_key(given: argparse.Namespace, screen: Screen) -> None:
     )
     recorded = _record_rotation(given.identity)
     for path in rotation.remains:
-        StderrScreen().note(f"could not destroy the old private key {path}; the next change of keys tries again")
+        StderrScreen().print_note(f"could not destroy the old private key {path}; the next change of keys tries again")
     if given.json:
         described = {"old": _entry_to_dict(rotation.old), "new": _entry_to_dict(rotation.new), "recorded": recorded}
         print_json({**described, "remains": [str(path) for path in rotation.remains]})
         return
-    screen.line(f"{given.identity} signs with {rotation.new.fingerprint} now ({rotation.new.algorithm})")
-    screen.line(f"{rotation.old.fingerprint} is retired, its private key destroyed")
+    screen.print_line(f"{given.identity} signs with {rotation.new.fingerprint} now ({rotation.new.algorithm})")
+    screen.print_line(f"{rotation.old.fingerprint} is retired, its private key destroyed")
     if recorded:
-        screen.line("the rotation is recorded in the ledger: what the old key signs from now on is KEY_RETIRED")
-    screen.line("whoever verifies elsewhere needs the new public key: aver keys export")
+        screen.print_line("the rotation is recorded in the ledger: what the old key signs from now on is KEY_RETIRED")
+    screen.print_line("whoever verifies elsewhere needs the new public key: aver keys export")
 
 
 def _record_rotation(identity: str) -> bool:
@@ -271,7 +271,7 @@ def _import_keys(given: argparse.Namespace, screen: Screen) -> None:
     fates = _register_keys(keys, wanted) if wanted else _look_up_keys(keys)
     _print_import_results(given, screen, keys, fates)
     if not wanted and "not registered" in fates.values():
-        StderrScreen().note(
+        StderrScreen().print_note(
             "nothing was registered: compare a fingerprint with its owner, then give --trust FINGERPRINT"
         )
 
@@ -286,7 +286,7 @@ def _forget_key(given: argparse.Namespace, screen: Screen) -> None:
     if given.json:
         print_json({"forgotten": given.fingerprint})
     else:
-        screen.line(f"{given.fingerprint} is not known any more")
+        screen.print_line(f"{given.fingerprint} is not known any more")
 
 
 def _register_keys(keys: Iterable[PublicKey], trust: set[str]) -> dict[str, str]:

@@ -75,7 +75,7 @@ def _print_chains(ledger: Ledger, screen: Screen, *, as_json: bool) -> None:
         print_json({"ledger": ledger.id, "tenant": ledger.tenant, "chains": chains})
         return
     if not chains:
-        StderrScreen().note(f"no chains of tenant {ledger.tenant} yet; aver seal FILE --chain NAME begins one")
+        StderrScreen().print_note(f"no chains of tenant {ledger.tenant} yet; aver seal FILE --chain NAME begins one")
     screen.print_table(
         [
             (
@@ -113,7 +113,7 @@ def _print_records(ledger: Ledger, given: argparse.Namespace, screen: Screen) ->
         print_record_line(screen, entry, with_chain=given.chain is None)
         printed += 1
     if not printed:
-        StderrScreen().note("no records match")
+        StderrScreen().print_note("no records match")
 
 
 def _newest_first(entries: Iterable[RecordLine]) -> Iterator[RecordLine]:

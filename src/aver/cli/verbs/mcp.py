@@ -60,7 +60,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
 
             token, path = read_token()
             listening = bind_socket(given.port or 0)
-            StderrScreen().note(
+            StderrScreen().print_note(
                 f"listening on http://{HOST}:{listening.getsockname()[1]}{PATH}; the token is in {path}"
             )
             anyio.run(serve_http, server, listening, token)

@@ -131,7 +131,7 @@ def _show_rules(given: argparse.Namespace, screen: Screen) -> int:
         return 0
     if given.files:
         for name, text in bundle.files.items():
-            screen.line(StyledText(f"// {name}", "strong"))
+            screen.print_line(StyledText(f"// {name}", "strong"))
             screen.print_wrapped(text, indent="")
         return 0
     screen.print_table(
@@ -141,7 +141,7 @@ def _show_rules(given: argparse.Namespace, screen: Screen) -> int:
         ],
         header=("rule", "effect", "file", "reason"),
     )
-    StderrScreen().note(f"{plural(len(rules), 'rule')} of {_source_text(directory)}, digest {bundle.digest}")
+    StderrScreen().print_note(f"{plural(len(rules), 'rule')} of {_source_text(directory)}, digest {bundle.digest}")
     return 0
 
 
@@ -192,15 +192,17 @@ def _print_check(
 ) -> None:
     for problem in problems:
         place = f"{problem.file}:{problem.line}  " if problem.line else ""
-        screen.print_hanging(screen.mark("failed"), " ", place, text=problem.words)
+        screen.print_hanging(screen.status_mark("failed"), " ", place, text=problem.words)
     for doubt in doubts:
         about = f"{doubt.rule} " if doubt.rule else ""
-        screen.print_hanging(screen.mark("warning"), " ", text=f"{about}{doubt.words}")
+        screen.print_hanging(screen.status_mark("warning"), " ", text=f"{about}{doubt.words}")
     if bundle is None:
-        screen.line(screen.mark("failed"), f" {plural(len(problems), 'problem')} in {_source_text(directory)}")
+        screen.print_line(
+            screen.status_mark("failed"), f" {plural(len(problems), 'problem')} in {_source_text(directory)}"
+        )
     else:
         words = f" {plural(rules, 'rule')} of {_source_text(directory)} can be used, digest {bundle.digest}"
-        screen.line(screen.mark("passed"), words)
+        screen.print_line(screen.status_mark("passed"), words)
 
 
 # --- testing
@@ -225,7 +227,7 @@ def _run_cases(given: argparse.Namespace, screen: Screen) -> int:
     else:
         _print_case_results(screen, [result for _, result in results])
         words = f" {plural(len(results), 'case')}, {failed} failed, by {_source_text(directory)}"
-        screen.line(screen.mark("failed" if failed else "passed"), words)
+        screen.print_line(screen.status_mark("failed" if failed else "passed"), words)
     return 1 if failed else 0
 
 
@@ -243,12 +245,12 @@ def _print_case_results(screen: Screen, results: list[CaseResult]) -> None:
     rows: list[list[LinePart]] = []
     for result in results:
         word = result.decision.decision
-        status = screen.mark("failed" if result.problem else "passed")
+        status = screen.status_mark("failed" if result.problem else "passed")
         rows.append([status, result.case.name, StyledText(word, _DECISION_STYLES[word]), ", ".join(result.rules)])
     screen.print_table(rows, header=("", "case", "decision", "rules"))
     for result in results:
         if result.problem:
-            screen.print_hanging(screen.mark("failed"), " ", f"{result.case.name}: ", text=result.problem)
+            screen.print_hanging(screen.status_mark("failed"), " ", f"{result.case.name}: ", text=result.problem)
 
 
 # --- explaining
@@ -322,7 +324,7 @@ def _print_decision(
     screen: Screen, directory: Path | None, bundle: PolicyBundle, decision: Decision, why: Explanation | None
 ) -> None:
     word = decision.decision
-    screen.line(StyledText(word, _DECISION_STYLES[word]))
+    screen.print_line(StyledText(word, _DECISION_STYLES[word]))
     for reason in decision.reasons:
         screen.print_hanging("  ", text=reason)
     if decision.effects is not None:
@@ -331,14 +333,14 @@ def _print_decision(
             screen.print_hanging("unclear  ", text=unclear.why)
     if decision.interval is not None:
         low, high = decision.interval
-        screen.line(f"risk     {decision.score:.3f}, between {low:.3f} and {high:.3f}")
+        screen.print_line(f"risk     {decision.score:.3f}, between {low:.3f} and {high:.3f}")
     if decision.policy is not None:
         for rule_id in decision.policy.rules:
             rule = bundle.rules[rule_id]
             screen.print_hanging(f"rule     {rule.id}  ", text=f"{rule.effect} in {rule.file}:{rule.line}")
     if why is not None:
         _print_explanation(screen, why)
-    StderrScreen().note(f"decided by {_source_text(directory)}, digest {bundle.digest}")
+    StderrScreen().print_note(f"decided by {_source_text(directory)}, digest {bundle.digest}")
 
 
 def _print_explanation(screen: Screen, why: Explanation) -> None:
@@ -370,12 +372,12 @@ def _copy_starter_rules(given: argparse.Namespace, screen: Screen) -> int:
             {"directory": str(target), "in_force": is_used, "settings": str(config.home / "config.toml"), "line": line}
         )
         return 0
-    screen.line(f"the starter rules are in {target}")
+    screen.print_line(f"the starter rules are in {target}")
     if not is_used:
-        screen.line(f"to put them in force, write into {config.home / 'config.toml'}:")
-        screen.line("")
-        screen.line("[gate]")
-        screen.line(line)
+        screen.print_line(f"to put them in force, write into {config.home / 'config.toml'}:")
+        screen.print_line("")
+        screen.print_line("[gate]")
+        screen.print_line(line)
     return 0
 
 

@@ -52,7 +52,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         print_json(document)
     else:
         words = f"wrote {given.out}: action {index} of {len(found.actions)}, {found.actions[index].action_id}"
-        screen.line(words)
+        screen.print_line(words)
     return 0
 
 

@@ -41,7 +41,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         print_json({**verdict.to_dict(), "reconciled": asdict(counts)})
         return exit_code([verdict.status], strict=given.strict)
     print_verdict(screen, verdict)
-    screen.line()
+    screen.print_line()
     rows = [(name.replace("_", " "), f"{number:,}") for name, number in asdict(counts).items()]
     screen.print_table(rows, indent=2)
     return exit_code([verdict.status], strict=given.strict)

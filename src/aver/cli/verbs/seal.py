@@ -93,12 +93,12 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         print_json({"sealed": sealed, "existing": existing, "records": records})
     else:
         again = f", {existing} existed" if existing else ""
-        StderrScreen().note(f"{sealed} sealed{again}")
+        StderrScreen().print_note(f"{sealed} sealed{again}")
     return 0
 
 
 def _read_drafts(file: DraftFile, given: argparse.Namespace) -> Iterator[InputDraft]:
-    for draft in file.drafts(given.chain):
+    for draft in file.read_drafts(given.chain):
         yield draft if given.key is None else replace(draft, key=given.key)
 
 
@@ -151,7 +151,7 @@ def _seal_drafts(ledger: Ledger, file: DraftFile, given: argparse.Namespace) -> 
                 sealed = ledger.append_many(chain, [d.content for d in drafts], keys=[d.key for d in drafts])
             except AverError as error:
                 if done:
-                    StderrScreen().note(f"{plural(done, 'draft')} of {file.name} were sealed before the error")
+                    StderrScreen().print_note(f"{plural(done, 'draft')} of {file.name} were sealed before the error")
                 raise error
             done += len(sealed)
             records[chain] = iter(sealed)
@@ -183,7 +183,7 @@ def _record_to_dict(draft: InputDraft, record: Sealed) -> dict[str, Any]:
 
 def _print_record(screen: Screen, record: Sealed) -> None:
     word = StyledText("existed", "warn") if record.existed else StyledText("sealed ", "good")
-    screen.line(word, f"  {_place_uri(record)}  ", StyledText(record.hash, "dim"))
+    screen.print_line(word, f"  {_place_uri(record)}  ", StyledText(record.hash, "dim"))
 
 
 SPOOL_MAX = 16 * 1024 * 1024
@@ -236,7 +236,7 @@ class DraftFile:
         self._copy = copy
         self.name = name
 
-    def drafts(self, chain: str | None) -> Iterator[InputDraft]:
+    def read_drafts(self, chain: str | None) -> Iterator[InputDraft]:
         """Every draft in order. Those that name no chain go to `chain`."""
         for place, line, value in self._read_values():
             try:

@@ -143,12 +143,12 @@ def _verdict_part(verdict: Verdict | None) -> LinePart:
 def _print_remarks(listed: list[tuple[SessionTotals, Verdict | None]], found: int) -> None:
     errors = StderrScreen()
     if not found:
-        errors.note("no sessions of coding agents here yet: aver ingest takes them from their transcripts")
+        errors.print_note("no sessions of coding agents here yet: aver ingest takes them from their transcripts")
     elif len(listed) < found:
-        errors.note(f"{plural(found - len(listed), 'older session')} not shown: -n 0 shows all")
+        errors.print_note(f"{plural(found - len(listed), 'older session')} not shown: -n 0 shows all")
     for session, verdict in listed:
         if verdict is not None and verdict.first_bad is not None:
-            errors.note(f"{session.tool} {session.session}: {verdict.first_bad}")
+            errors.print_note(f"{session.tool} {session.session}: {verdict.first_bad}")
 
 
 def _print_as_json(ledger: Ledger, listed: list[tuple[SessionTotals, Verdict | None]], found: int) -> None:

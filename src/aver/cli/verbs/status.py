@@ -47,7 +47,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         words = f" {one.client:<12}  {one.part:<5}  {one.state:<10}  "
         why = f"  ({to_one_line(one.why)})" if one.why else ""
         mark = "warning" if one.state == "installed" and one.why else _MARKS[one.state]
-        screen.line(screen.mark(mark), words, to_one_line(str(one.path)), why)
+        screen.print_line(screen.status_mark(mark), words, to_one_line(str(one.path)), why)
     return 0
 
 

@@ -37,12 +37,14 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     from aver.ingest.watch import TranscriptWatcher
     from aver.ledger import open_ledger
 
-    chosen = [load_adapter(tool) for tool in given.tool] if given.tool else load_adapters(StderrScreen().note)
+    chosen = [load_adapter(tool) for tool in given.tool] if given.tool else load_adapters(StderrScreen().print_note)
     stop = threading.Event()
     with open_ledger(given.ledger, tenant=given.tenant) as ledger:
-        watching = TranscriptWatcher(ledger, chosen, current_user_environment(), StderrScreen().tell)
+        watching = TranscriptWatcher(ledger, chosen, current_user_environment(), StderrScreen().print_error)
         places = watching.places()
-        StderrScreen().note(f"watching {plural(len(places), 'place')} of {', '.join(one.title for one in chosen)}")
+        StderrScreen().print_note(
+            f"watching {plural(len(places), 'place')} of {', '.join(one.title for one in chosen)}"
+        )
         try:
             with raise_on_sigterm():
                 watching.run(lambda seen: _print_sealed(seen, screen), stop)
@@ -55,14 +57,14 @@ def _print_sealed(seen: TranscriptUpdate, screen: Screen) -> None:
     """A line for each transcript in which there was something new."""
     source, sealing = seen
     for note in sealing.notes:
-        StderrScreen().tell(note)
+        StderrScreen().print_error(note)
     sealed = sealing.sealed + sealing.children
     if not sealed:
         return
     clock = StyledText(f"{time.strftime('%H:%M:%S')} ", "dim")
     agent = f" ({source.agent})" if source.agent else ""
     unknown = f", {sealing.unknown} of a sort that is not known" if sealing.unknown else ""
-    screen.line(
+    screen.print_line(
         clock, to_one_line(f"{source.tool} {source.session}{agent}: {plural(sealed, 'record')} sealed{unknown}")
     )
     sys.stdout.flush()

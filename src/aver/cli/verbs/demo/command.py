@@ -102,7 +102,9 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     else:
         _print_summary(screen, caught + (edited.status == "failed"), len(results) + 1, given.keep)
     if not good:
-        StderrScreen().tell("the demo did not go as it should: see above", "this is a defect in Aver: please report it")
+        StderrScreen().print_error(
+            "the demo did not go as it should: see above", "this is a defect in Aver: please report it"
+        )
     return 0 if good else 1
 
 
@@ -127,21 +129,23 @@ def _ask_gate(stage: Path, screen: Screen | None) -> list[GateStep]:
         import cedarpy
         import tree_sitter_bash
     except ImportError:
-        StderrScreen().note('the gate is not shown, because it needs more packages: pip install "aver[policy]"')
+        StderrScreen().print_note('the gate is not shown, because it needs more packages: pip install "aver[policy]"')
         return []
     del cedarpy, tree_sitter_bash
     from aver.cli.verbs.demo.gate import run_gate_steps
 
     steps = []
     if screen is not None:
-        screen.line(StyledText("1. Gate", "strong"), " what an agent is about to do: rules, risk, and a person's key.")
-        screen.line()
+        screen.print_line(
+            StyledText("1. Gate", "strong"), " what an agent is about to do: rules, risk, and a person's key."
+        )
+        screen.print_line()
     for step in run_gate_steps(stage / "gate-home", stage / "shop"):
         steps.append(step)
         if screen is not None:
             _print_step(screen, step)
     if screen is not None:
-        screen.line()
+        screen.print_line()
     return steps
 
 
@@ -152,14 +156,14 @@ def _print_step(screen: Screen, step: GateStep) -> None:
     decision = step.answer.decision
     word = decision.decision
     rules = "" if decision.policy is None else ", ".join(decision.policy.rules)
-    screen.line(
+    screen.print_line(
         "  ",
         StyledText(f"{word:<14}", _STEP_STYLES.get(word, "bad")),
         f"  {step.title:<42}  ",
         StyledText(rules, "dim"),
     )
     if not step.is_expected:
-        screen.line(f"    expected {step.expected}")
+        screen.print_line(f"    expected {step.expected}")
 
 
 def _seal_and_verify(stage: Path) -> tuple[list[RecordLine], str, Verdict]:
@@ -197,9 +201,11 @@ def _ingest_transcripts(stage: Path, screen: Screen | None) -> tuple[list[Ingest
 
     home, user = stage / "agents-home", stage / "user"
     if screen is not None:
-        screen.line()
-        screen.line(StyledText("5. Ingest", "strong"), " what coding agents did, from the transcripts that they keep.")
-        screen.line()
+        screen.print_line()
+        screen.print_line(
+            StyledText("5. Ingest", "strong"), " what coding agents did, from the transcripts that they keep."
+        )
+        screen.print_line()
     sessions = []
     for session in ingest_sessions(home, user):
         sessions.append(session)
@@ -207,46 +213,52 @@ def _ingest_transcripts(stage: Path, screen: Screen | None) -> tuple[list[Ingest
             seen = session.reconciled.counts.sealed_and_seen
             words = f"  {session.title:<12}  {plural(session.records, 'record')} sealed, {seen} seen again  "
             marks = status_parts(screen, session.reconciled.verdict)
-            screen.line("  ", *marks, words, StyledText(_shorten_chain(session.chain), "dim"))
+            screen.print_line("  ", *marks, words, StyledText(_shorten_chain(session.chain), "dim"))
     edited = edit_and_reconcile(home, user)
     if screen is not None:
         bad = edited.first_bad
         place = _format_place(_shorten_chain(str(bad.place.chain)), bad.place.sequence) if bad else ""
         found = f"{bad.code:<22}  {place}" if bad else edited.status
         word = StyledText("caught", "good") if bad else StyledText("NOT CAUGHT", "bad")
-        screen.line("  ", word, "  a transcript edited  ", StyledText(found, "warn"))
+        screen.print_line("  ", word, "  a transcript edited  ", StyledText(found, "warn"))
     return sessions, edited
 
 
 def _print_run(screen: Screen, entries: list[RecordLine], fingerprint: str, verdict: Verdict) -> None:
-    screen.line(StyledText("2. Seal", "strong"), " an agent's run: each step a record, signed and linked to the last.")
-    screen.line()
+    screen.print_line(
+        StyledText("2. Seal", "strong"), " an agent's run: each step a record, signed and linked to the last."
+    )
+    screen.print_line()
     rows: list[list[LinePart]] = [
         [f"{entry.sequence}", f"{entry.type}", entry.summary, StyledText(f"sha3 {entry.hash[:8]}…", "dim")]
         for entry in entries
     ]
     screen.print_table(rows, indent=2)
-    screen.line(StyledText(f"  chain {entries[0].chain}, signed by {fingerprint} with Ed25519 and ML-DSA-65", "dim"))
-    screen.line()
-    screen.line(
+    screen.print_line(
+        StyledText(f"  chain {entries[0].chain}, signed by {fingerprint} with Ed25519 and ML-DSA-65", "dim")
+    )
+    screen.print_line()
+    screen.print_line(
         StyledText("3. Verify", "strong"), " it: content, signatures, links, keys, and that nothing is missing."
     )
-    screen.line()
+    screen.print_line()
     extent = f"{plural(verdict.records, 'record')} in {plural(verdict.chains, 'chain')}"
-    screen.line("  ", *status_parts(screen, verdict), f": {extent} (two runs, the keys, where each run ended)")
-    screen.line()
-    screen.line(StyledText("4. Tamper", "strong"), " with copies of the file, as someone who holds the disk could.")
-    screen.line()
+    screen.print_line("  ", *status_parts(screen, verdict), f": {extent} (two runs, the keys, where each run ended)")
+    screen.print_line()
+    screen.print_line(
+        StyledText("4. Tamper", "strong"), " with copies of the file, as someone who holds the disk could."
+    )
+    screen.print_line()
 
 
 def _print_result(screen: Screen, result: AttackResult) -> None:
     bad, expected = result.verdict.first_bad, result.tampering
     found = f"{bad.code:<22}  {_format_place(bad.place.chain, bad.place.sequence)}" if bad else result.verdict.status
     if result.is_caught:
-        screen.line("  ", StyledText("caught", "good"), f"  {expected.title:<30}  ", StyledText(found, "warn"))
+        screen.print_line("  ", StyledText("caught", "good"), f"  {expected.title:<30}  ", StyledText(found, "warn"))
         return
-    screen.line("  ", StyledText("NOT CAUGHT", "bad"), f"  {expected.title}: ", StyledText(found, "bad"))
-    screen.line(f"    expected {expected.code} {_format_place(expected.chain, expected.sequence)}")
+    screen.print_line("  ", StyledText("NOT CAUGHT", "bad"), f"  {expected.title}: ", StyledText(found, "bad"))
+    screen.print_line(f"    expected {expected.code} {_format_place(expected.chain, expected.sequence)}")
 
 
 def _shorten_chain(chain: str) -> str:
@@ -260,13 +272,13 @@ def _format_place(chain: str | None, sequence: int | None) -> str:
 
 
 def _print_summary(screen: Screen, caught: int, total: int, keep: str | None) -> None:
-    screen.line()
+    screen.print_line()
     style = "good" if caught == total else "bad"
-    screen.line(
+    screen.print_line(
         StyledText(f"{caught} of {total} caught", style),
         ", each for its reason (the code) and at its place (chain/sequence).",
     )
     if keep:
-        screen.line(f"Kept in {keep}. Try: AVER_HOME={keep}/home aver verify {keep}/tampered-01.db")
+        screen.print_line(f"Kept in {keep}. Try: AVER_HOME={keep}/home aver verify {keep}/tampered-01.db")
     else:
-        screen.line("Look at the files yourself: aver demo --keep DIR. Seal your own: aver seal --help")
+        screen.print_line("Look at the files yourself: aver demo --keep DIR. Seal your own: aver seal --help")

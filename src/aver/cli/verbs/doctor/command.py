@@ -36,7 +36,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     for report in run_checks(given.ledger):
         reports.append(report)
         if not given.json:
-            screen.print_hanging(screen.mark(report.status), f" {report.subject:<10} ", text=report.words)
+            screen.print_hanging(screen.status_mark(report.status), f" {report.subject:<10} ", text=report.words)
             if report.advice:
                 screen.print_hanging(" " * 13, text=report.advice, style="warn")
     problems = sum(report.status == "problem" for report in reports)
@@ -45,8 +45,8 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         listed = [asdict(report) for report in reports]
         print_json({"problems": problems, "warnings": warnings, "reports": listed})
     else:
-        screen.line()
-        screen.line(f"{plural(problems, 'problem')}, {plural(warnings, 'warning')}")
+        screen.print_line()
+        screen.print_line(f"{plural(problems, 'problem')}, {plural(warnings, 'warning')}")
     return 1 if problems else 0
 
 

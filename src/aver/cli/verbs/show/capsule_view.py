@@ -37,8 +37,8 @@ def print_sections(screen: Screen, content: Mapping[str, Any], *, only: str | No
             continue
         said = _non_empty_fields(_drop_aver_block(content.get(name, {})), _FIELD_ORDER[name])
         if said or only is not None:
-            screen.line()
-            screen.line(StyledText(name, "strong"))
+            screen.print_line()
+            screen.print_line(StyledText(name, "strong"))
             _print_section(screen, said)
 
 
@@ -59,9 +59,9 @@ def print_fields(screen: Screen, values: Mapping[str, Any], *, indent: str = _IN
         label = f"{escape_unprintable(str(name)):<{LABEL_WIDTH}} "
         short = _format_inline(value)
         if short is not None and display_width(indent + label + short) <= screen.width:
-            screen.line(indent, StyledText(label, "dim"), short)
+            screen.print_line(indent, StyledText(label, "dim"), short)
         else:
-            screen.line(indent, StyledText(label, "dim"))
+            screen.print_line(indent, StyledText(label, "dim"))
             print_value(screen, value, indent=indent + _INDENT)
 
 
@@ -77,12 +77,12 @@ def print_value(screen: Screen, value: Any, *, indent: str) -> None:
             if isinstance(item, str):
                 screen.print_wrapped(f"- {item}", indent=indent)
             elif (on_one_line := _format_inline(item)) is not None:
-                screen.line(indent, "- ", on_one_line)
+                screen.print_line(indent, "- ", on_one_line)
             else:
-                screen.line(indent, "-")
+                screen.print_line(indent, "-")
                 print_value(screen, item, indent=indent + _INDENT)
     else:
-        screen.line(indent, short or "")
+        screen.print_line(indent, short or "")
 
 
 def _format_inline(value: Any) -> str | None:
@@ -143,7 +143,7 @@ def _option_descriptions(options: Any) -> list[Any]:
 
 
 def _print_options(screen: Screen, options: list[Any]) -> None:
-    screen.line(_INDENT, StyledText("options", "dim"))
+    screen.print_line(_INDENT, StyledText("options", "dim"))
     inner = 3 * _INDENT
     for option in options:
         if not isinstance(option, Mapping):
@@ -152,7 +152,7 @@ def _print_options(screen: Screen, options: list[Any]) -> None:
         said = _non_empty_fields(option, _field_names(Option))
         chosen = said.get("selected") is True
         word = StyledText("selected: ", "good") if chosen else StyledText("rejected: ", "dim")
-        screen.line(2 * _INDENT, word, str(said.get("description") or said.get("id") or "(not described)"))
+        screen.print_line(2 * _INDENT, word, str(said.get("description") or said.get("id") or "(not described)"))
         for name, sign in (("pros", "+ "), ("cons", "- "), ("risks", "! ")):
             values = said.get(name)
             for item in values if isinstance(values, list) else []:
@@ -164,14 +164,14 @@ def _print_options(screen: Screen, options: list[Any]) -> None:
 
 
 def _print_tool_calls(screen: Screen, calls: list[Any]) -> None:
-    screen.line(_INDENT, StyledText("tool calls", "dim"))
+    screen.print_line(_INDENT, StyledText("tool calls", "dim"))
     for call in calls:
         if not isinstance(call, Mapping):
             print_value(screen, call, indent=2 * _INDENT)
             continue
         said = _non_empty_fields(call, _field_names(ToolCall))
-        worked = screen.mark("success" if said.get("success") is True else "failure")
+        worked = screen.status_mark("success" if said.get("success") is True else "failure")
         milliseconds = said.get("duration_ms")
         took = f"  {milliseconds:,} ms" if isinstance(milliseconds, int) else ""
-        screen.line(2 * _INDENT, worked, f" {said.get('tool', '(no name)')}", StyledText(took, "dim"))
+        screen.print_line(2 * _INDENT, worked, f" {said.get('tool', '(no name)')}", StyledText(took, "dim"))
         print_fields(screen, _drop_keys(said, "tool", "success", "duration_ms"), indent=3 * _INDENT)

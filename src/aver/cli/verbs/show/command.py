@@ -68,7 +68,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     elif found.fragment is not None:
         print_value(screen, _read_fragment(content, found.fragment), indent="")
         if verdict.first_bad is not None:
-            StderrScreen().tell(f"the record does not hold: {verdict.first_bad}", f"see: aver verify {whole}")
+            StderrScreen().print_error(f"the record does not hold: {verdict.first_bad}", f"see: aver verify {whole}")
     else:
         _print_record(screen, found, record, content, verdict, section=given.section)
     return exit_code([verdict.status], strict=False)
@@ -108,7 +108,7 @@ def _read_fragment(content: dict[str, Any], fragment: str) -> Any:
 def _print_raw(record: Sealed, screen: Screen) -> None:
     """The bytes as they are; on a terminal, which obeys some of them, escaped."""
     if screen.terminal:
-        screen.line(escape_unprintable(record.canonical.decode("utf-8", "backslashreplace")))
+        screen.print_line(escape_unprintable(record.canonical.decode("utf-8", "backslashreplace")))
         return
     sys.stdout.flush()
     sys.stdout.buffer.write(record.canonical)
@@ -142,14 +142,14 @@ def _print_record(
     if section is None:
         sort = type_and_kind(content["type"], read_kind(content)) if content else "unreadable"
         signer = f"{record.signed_by or 'nobody'}{_signer_identity(record.signed_by)}"
-        screen.line(StyledText(found.name if found.chain else record.uri, "strong"))
-        screen.line(to_one_line(f"{sort}, sealed {format_time(record.signed_at)} UTC by {signer}"))
+        screen.print_line(StyledText(found.name if found.chain else record.uri, "strong"))
+        screen.print_line(to_one_line(f"{sort}, sealed {format_time(record.signed_at)} UTC by {signer}"))
         _print_verdict_line(screen, verdict)
     if section != "seal":
         print_sections(screen, content, only=section)
     if section in (None, "seal"):
-        screen.line()
-        screen.line(StyledText("seal", "strong"))
+        screen.print_line()
+        screen.print_line(StyledText("seal", "strong"))
         _print_seal(screen, record, content)
 
 
@@ -173,7 +173,7 @@ def _print_verdict_line(screen: Screen, verdict: Verdict) -> None:
     screen.print_hanging(*status_parts(screen, verdict), ": ", text=said)
     for check in verdict.checks:
         if check.status == "warning" or (check.status == "not_checked" and check.matters):
-            screen.print_hanging("  ", screen.mark("warning"), f" {check.name}: ", text=check.reason)
+            screen.print_hanging("  ", screen.status_mark("warning"), f" {check.name}: ", text=check.reason)
 
 
 def _print_seal(screen: Screen, record: Sealed, content: dict[str, Any]) -> None:

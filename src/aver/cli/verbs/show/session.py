@@ -58,7 +58,7 @@ def _present_session(shown: _SessionView, given: argparse.Namespace, screen: Scr
     if given.html:
         verdict = shown.verify()
         _write_page(Path(given.html), render_page(shown.session, shown.beats, verdict, shown.blob))
-        screen.line(to_one_line(f"wrote {given.html}"))
+        screen.print_line(to_one_line(f"wrote {given.html}"))
         print_verdict(screen, verdict)
         return verdict
     if given.json:

@@ -63,7 +63,7 @@ class StoryPrinter:
         self._full = full
         self._day = ""
 
-    def tell(self, beat: StoryEntry) -> None:
+    def print_entry(self, beat: StoryEntry) -> None:
         margin = "  " * beat.depth
         if beat.agent:
             self._print_line(None, margin, StyledText(f"subagent {to_one_line(beat.agent)}", "strong"))
@@ -73,7 +73,7 @@ class StoryPrinter:
             ruling = beat.ruling
             subject = f"{ruling.tool} {to_one_line(shorten_arguments(ruling.arguments))}".strip()
             self._print_line(
-                ruling.at, margin, self._screen.mark(_DECISION_MARKS.get(ruling.word, "blocked")), f" {subject}"
+                ruling.at, margin, self._screen.status_mark(_DECISION_MARKS.get(ruling.word, "blocked")), f" {subject}"
             )
             self._print_decision(ruling, margin)
 
@@ -81,7 +81,7 @@ class StoryPrinter:
         if step.is_bookkeeping and not self._full:
             return
         if step.what == "prompt":
-            self._screen.line()
+            self._screen.print_line()
             self._print_timed_text(step, "asked", margin, "> ", style="strong")
             return
         self._print_thinking(step, margin)
@@ -101,7 +101,7 @@ class StoryPrinter:
     def _print_note(self, step: Step, margin: str) -> None:
         summary = to_one_line(step_summary(step))
         if step.what in ("unknown", "unreadable"):
-            self._print_line(step.at, margin, self._screen.mark("warning"), " ", StyledText(summary, "warn"))
+            self._print_line(step.at, margin, self._screen.status_mark("warning"), " ", StyledText(summary, "warn"))
         else:
             self._print_line(step.at, margin, StyledText(summary, "dim"))
         if step.text and is_beyond_summary(step, step.text):
@@ -124,7 +124,7 @@ class StoryPrinter:
 
     def _print_call(self, step: Step, margin: str) -> None:
         denied = step.status == "blocked"
-        words: list[terminal.LinePart] = [self._screen.mark(step.status or "pending"), " "]
+        words: list[terminal.LinePart] = [self._screen.status_mark(step.status or "pending"), " "]
         words.append(StyledText(to_one_line(step_summary(step)), "bad") if denied else to_one_line(step_summary(step)))
         beside = to_one_line(step_details(step))
         self._print_line(step.at, margin, *words, StyledText(f"  {beside}" if beside else "", "dim"))
@@ -151,7 +151,9 @@ class StoryPrinter:
             addition = later.addition
             if addition is not None and addition.differs:
                 words = to_one_line(f"the {addition.via} says otherwise of {', '.join(addition.differs)}")
-                self._print_line(None, margin + "  ", self._screen.mark("warning"), " ", StyledText(words, "warn"))
+                self._print_line(
+                    None, margin + "  ", self._screen.status_mark("warning"), " ", StyledText(words, "warn")
+                )
             elif addition is not None and self._full:
                 self._print_line(
                     None, margin + "  ", StyledText(f"the {to_one_line(addition.via)} says the same", "dim")
@@ -210,25 +212,25 @@ class StoryPrinter:
         clock = format_time(at)[11:19] if at else ""
         if at and at[:10] != self._day:
             if self._day:
-                self._screen.line(StyledText(to_one_line(at[:10]), "dim"))
+                self._screen.print_line(StyledText(to_one_line(at[:10]), "dim"))
             self._day = at[:10]
-        self._screen.line(StyledText(f"{clock:<{_CLOCK_WIDTH}}", "dim"), margin, *parts)
+        self._screen.print_line(StyledText(f"{clock:<{_CLOCK_WIDTH}}", "dim"), margin, *parts)
 
 
 def print_story(
     screen: Screen, session: SessionTotals, beats: Iterator[StoryEntry], blob: ReadBlob, *, full: bool
 ) -> None:
     """The whole story: who and when, what happened, what it comes to."""
-    screen.line(StyledText(to_one_line(session.title) or "a session without a title", "strong"))
-    screen.line(
+    screen.print_line(StyledText(to_one_line(session.title) or "a session without a title", "strong"))
+    screen.print_line(
         to_one_line(
             f"{session.tool} {session.session}, {format_time(session.started)} to {format_time(session.ended)} UTC"
         )
     )
     told = StoryPrinter(screen, blob, full=full)
     for beat in beats:
-        told.tell(beat)
-    screen.line()
+        told.print_entry(beat)
+    screen.print_line()
     screen.print_hanging(text=", ".join(total_labels(session)))
 
 

@@ -103,7 +103,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     else:
         for number, answer in enumerate(found):
             if number:
-                screen.line()
+                screen.print_line()
             print_verdict(screen, answer.verdict, about=answer.about)
     if given.metrics is None:
         return code
@@ -114,7 +114,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     try:
         write_metrics(Path(given.metrics), metrics)
     except AverError as error:
-        StderrScreen().tell(error.message, error.advice)
+        StderrScreen().print_error(error.message, error.advice)
         return code or error.exit_code
     return code
 

@@ -121,7 +121,7 @@ def _run_round(watching: _VerifyWatch, screen: Screen) -> int:
     except AverError as error:
         if not given.keep_going:
             raise
-        StderrScreen().tell(error.message, error.advice)
+        StderrScreen().print_error(error.message, error.advice)
         return error.exit_code
     if not given.json:
         _print_round(watching.answers, time.monotonic() - started, screen)
@@ -140,7 +140,7 @@ def _print_round(answers: list[TargetVerdict], seconds: float, screen: Screen) -
     whole = merge_verdicts(answers[0].verdict.subject, verdicts)
     tenants = f", {len(answers)} tenants" if len(answers) > 1 else ""
     clock = StyledText(f"{time.strftime('%Y-%m-%d %H:%M:%S', time.gmtime())} ", "dim")
-    screen.line(
+    screen.print_line(
         clock, *status_parts(screen, whole), f": {whole.subject}{tenants}, {extent_text(whole)}, {seconds:.2f} s"
     )
 
