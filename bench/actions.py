@@ -5,7 +5,7 @@
 
 The floor of verification is its hashing and signature checks alone: SHA-256 of every receipt, SHA3-256 and Ed25519 of
 every capsule, SHA-256 of every row and node, and of the files that the manifest lists. The reference's size is that of
-the public tool's own layout for the same actions, written by `tests/actions/capseal_files.py`.
+the public tool's own layout for the same actions, written by `tests/support/capseal_files.py`.
 """
 
 from __future__ import annotations
@@ -23,9 +23,8 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "actions"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-import capseal_files
 from measuring import Line, in_turns, table
 from nacl.bindings import crypto_sign_open
 
@@ -33,6 +32,7 @@ import aver
 from aver.actions.encodings import encode_action, receipt_bytes
 from aver.actions.locate import load_run_from_path
 from aver.actions.proofs.trace import WIDTH
+from support import capseal_files
 
 
 def record(run: aver.AgentRuntime, number: int) -> str:

@@ -27,13 +27,13 @@ sys.path.insert(0, str(Path(__file__).parent))
 import floor
 import peer
 import postgres
+from gate import bench_gate
 from hooks import bench_hooks
+from ingest import bench_ingest
 from measuring import Line, in_turns, micro, race, table, timed, verification
 from sample import sample
 
 import aver
-from gate import bench_gate
-from ingest import bench_ingest
 
 CHAIN = "bench.chain"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,11 +13,9 @@ from hypothesis import HealthCheck, settings
 from aver import Ledger, open_ledger
 
 if TYPE_CHECKING:
-    from servers import Server
+    from support.postgres_servers import Server
 
-HERE = Path(__file__).resolve().parent
-REPOSITORY = HERE.parent
-sys.path.insert(0, str(HERE))  # for `strategies` and the other modules that tests share
+REPOSITORY = Path(__file__).resolve().parent.parent
 
 QUICK_ON_POSTGRES = frozenset({"test_append", "test_tenants"})
 """Modules of tests for both stores that `make test`, too, runs on both."""
@@ -67,7 +64,7 @@ def kind_of_store(request: pytest.FixtureRequest, aver_home: Path, monkeypatch: 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Server]:
     """A PostgreSQL server. What it would lose in a power cut does not matter to tests that do not cut the power."""
-    from servers import SERVER_ENV, Server, started
+    from support.postgres_servers import SERVER_ENV, Server, started
 
     if given := os.environ.get(SERVER_ENV):
         lent = Server(None, given)

@@ -18,7 +18,7 @@ from aver import Ledger, open_ledger
 from aver.check import JUDGE_MODULES, ResolvedTarget, resolve, verify, verify_with_key
 from aver.errors import AverError, BadInput, NotFound, Refused, Unavailable
 from aver.verdict import BEGINNING_BYTES, Judge, Subject, Tally, Verdict, VerifyOptions, conclude
-from loose_capsules import as_json, bad, chain_of, draft, write
+from support.loose_capsules import as_json, bad, chain_of, draft, write
 
 # --- names in a ledger
 

@@ -17,7 +17,7 @@ from aver import Blob, PublicKey, Sealed, SeedSigner, seal
 from aver.check import resolve, verify, verify_with_key
 from aver.errors import BadInput
 from aver.ledger.foreign import capsule_files
-from loose_capsules import KEY, SIGNER, as_json, bad, chain_of, draft, write
+from support.loose_capsules import KEY, SIGNER, as_json, bad, chain_of, draft, write
 
 # --- one capsule, one key
 

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))  # for `runs` and the other modules that these tests share
-sys.path.append(str(Path(__file__).parent.parent / "faults"))  # for `small_disk`
-sys.path.append(str(Path(__file__).parent.parent / "gate" / "approvals"))  # for `approving`
-
-from runs import SealedRun, make_sealed_run
+from support.runs import SealedRun, make_sealed_run
 
 
 @pytest.fixture(scope="session")

@@ -14,22 +14,7 @@ from hypothesis import strategies as st
 from aver import AgentAction, BadInput
 from aver.actions.action import ACTION_TYPES, DECISIONS, FIELDS, POLICY_VERDICTS, text_hash, value_hash
 from aver.actions.encodings import CAPSEAL_KEYS, RECEIPT_KEYS, receipt_bytes, receipt_hash
-
-A = AgentAction(
-    "act_0001",
-    "tool_call",
-    text_hash("read file"),
-    text_hash("foo.py"),
-    text_hash("file content"),
-    None,
-    None,
-    0.12,
-    "pass",
-    "FULLY_VERIFIED",
-    True,
-    45,
-    "2024-01-15T10:30:00Z",
-)
+from support.runs import A
 
 
 def hash_over(action: AgentAction, keys: frozenset[str]) -> str:

@@ -16,13 +16,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from runs import SealedRun, judged, packed
 
 import aver
-import peaks
 from aver.actions.archive import GZIP_HEADER, MEMBERS_MAX, MEMORY_MAX, RATIO_CHECKED_FROM, open_archive, pack
 from aver.capsule.json_reader import Unreadable
 from aver.errors import BadInput, Unavailable
+from support import memory_peaks as peaks
+from support.runs import SealedRun, judged, packed
 
 
 def read(data: bytes) -> dict[str, bytes]:

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from runs import MEMBERS, SealedRun, judged, packed, unpacked, with_true_manifest
 
 import aver
 from aver.actions.locate import load_run_from_path
 from aver.actions.proofs.inclusion import inclusion_document
+from support.runs import MEMBERS, SealedRun, judged, packed, unpacked, with_true_manifest
 
 POSITIONS = st.integers(0, 2**31)
 JUNK = st.sampled_from(

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runs import record_actions
 
 import aver
 from aver import AgentRuntime, IntegrityError, Unavailable
+from support.runs import record_actions
 
 ACTIONS = "actions.jsonl"
 
@@ -358,7 +358,7 @@ except Unavailable as error:
 @pytest.mark.parametrize("size", ["300k", "700k", "1500k"])
 def test_a_disk_that_fills_up(tmp_path: Path, aver_home: Path, size: str) -> None:
     """The ledger and the run on a disk that is soon full: what was told is there, and the run goes on later."""
-    from small_disk import enlarge, small_disk
+    from support.faults.small_disk import enlarge, small_disk
 
     with small_disk(tmp_path / "disk", size):
         environment = {**os.environ, "AVER_HOME": str(tmp_path / "disk" / "home")}

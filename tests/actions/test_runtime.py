@@ -8,9 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from approving import enrolled, somebody
-from runs import DIFF, codes_of, record_actions
-from test_action import A
 
 import aver
 from aver import AgentAction, AgentRuntime, BadInput, Refused
@@ -18,6 +15,8 @@ from aver.actions.encodings import METADATA_INLINE, receipt_hash
 from aver.actions.locate import load_run_from_path
 from aver.actions.proofs.inclusion import inclusion_document
 from aver.gate.approvals import approve, recent_requests
+from support.approvals import enrolled, somebody
+from support.runs import DIFF, A, codes_of, record_actions
 
 PLAIN = replace(A, gate_score=None, gate_decision=None, policy_verdict=None)
 

@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from runs import Members, SealedRun, codes_of, edited_line, judged, lines_of, packed, with_true_manifest
+
+from support.runs import Members, SealedRun, codes_of, edited_line, judged, lines_of, packed, with_true_manifest
 
 JUDGE = """
 import json, os, sys

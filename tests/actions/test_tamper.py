@@ -13,7 +13,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from runs import (
+
+import aver
+from aver.actions.encodings import METADATA_INLINE, action_line, encode_action, read_action_line
+from support.runs import (
     MEMBERS,
     Members,
     SealedRun,
@@ -28,9 +31,6 @@ from runs import (
     with_strangers_head,
     with_true_manifest,
 )
-
-import aver
-from aver.actions.encodings import METADATA_INLINE, action_line, encode_action, read_action_line
 
 Change = Callable[[Members], Members]
 
@@ -397,6 +397,6 @@ def test_an_action_smuggled_out_of_anothers_metadata(sealed_run: SealedRun, tmp_
 def sealed_action(run: aver.AgentRuntime) -> aver.AgentAction:
     from dataclasses import replace
 
-    from test_action import A
+    from support.runs import A
 
     return replace(A, gate_score=None, gate_decision=None, policy_verdict=None)

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))  # for `workplace`
-sys.path.append(str(Path(__file__).parent.parent / "gate" / "approvals"))  # for `approving`
-
-from workplace import Workplace
-
 from aver import AgentRuntime, Ledger
+from support.bare_machine import bare_machine
+from support.workplace import Workplace
+
+__all__ = ["bare_machine", "work"]
 
 
 @pytest.fixture
-def work(tmp_path: Path, ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workplace]:
-    monkeypatch.setattr("aver.gate.approvals.rules.SYSTEM_FILE", tmp_path / "nothing" / "approvals.toml")
+def work(tmp_path: Path, ledger: Ledger) -> Iterator[Workplace]:
     place = tmp_path / "shop"
     place.mkdir()
     (place / "notes.txt").write_text("buy milk")

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_messages_api import serving
-from workplace import Workplace
+
+from support.fake_messages_api import serving
+from support.workplace import Workplace
 
 pytest.importorskip("claude_agent_sdk", reason="needs the extra `claude-agent-sdk`")
 

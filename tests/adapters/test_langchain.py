@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from workplace import Workplace
+
+from support.workplace import Workplace
 
 pytest.importorskip("langchain", reason="needs the extra `langchain`")
 

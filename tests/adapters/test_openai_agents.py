@@ -7,7 +7,8 @@ import json
 from typing import Any
 
 import pytest
-from workplace import Workplace
+
+from support.workplace import Workplace
 
 pytest.importorskip("agents", reason="needs the extra `openai-agents`")
 

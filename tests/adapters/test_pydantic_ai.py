@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from workplace import Workplace
+
+from support.workplace import Workplace
 
 pytest.importorskip("pydantic_ai", reason="needs the extra `pydantic-ai`")
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from workplace import Workplace
 
 from aver import NotRecorded, Refused
 from aver.actions.action import value_hash
 from aver.adapters.tool_calls import ERROR_MAX, Failure, ToolCallGate
+from support.workplace import Workplace
 
 
 @pytest.fixture

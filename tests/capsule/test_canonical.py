@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 
 from aver import NotCanonical, ascii_json, canonical_bytes
 from aver.capsule.canonical import DEPTH_MAX, canonical_json
-from reference_writer import write
-from strategies import AWKWARD, capsules, foreign_contents, json_objects, json_values, texts
+from support.reference_writer import write
+from support.strategies import AWKWARD, capsules, foreign_contents, json_objects, json_values, texts
 
 
 @given(json_values)

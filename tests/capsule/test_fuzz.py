@@ -19,7 +19,7 @@ from aver.capsule.json_reader import canonical_forms, read_elements, read_json
 from aver.config import load_config
 from aver.verdict import ChainJudge, Retirement, Rules, Tally, conclude
 from aver.verdict.record import read_record
-from strategies import foreign_contents, json_values
+from support.strategies import foreign_contents, json_values
 
 SIGNER = SeedSigner(bytes(32), bytes(32))
 SEALED = seal(

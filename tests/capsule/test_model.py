@@ -13,7 +13,7 @@ from hypothesis import given
 from aver import Capsule, InvalidCapsule, Sealed, SeedSigner, Trigger, canonical_bytes, seal, validate
 from aver.capsule.model import REQUIRED_KEYS, SECTIONS
 from aver.capsule.sealed import content_hash
-from strategies import capsules, foreign_contents
+from support.strategies import capsules, foreign_contents
 
 
 @given(capsules())

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from aver import BadInput, Capsule, CapsuleURI, NotFound, parse_uri, resolve_fragment
 from aver.capsule.uri import URI_MAX, make_fragment
-from strategies import capsules, chain_references, fragments, hex64, json_values, uuids
+from support.strategies import capsules, chain_references, fragments, hex64, json_values, uuids
 
 references = st.one_of(
     st.builds(lambda h: {"hash": h}, hex64),

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))  # for `running_aver`
-sys.path.insert(1, str(Path(__file__).parents[1] / "ingest"))  # for the writers of sessions
-
-from running_aver import ONE_DRAFT, Aver
+from support.aver_command import ONE_DRAFT, Aver
 
 
 @pytest.fixture

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))  # for the stubs and rooms that tests here share
-
-from npm_clients import CLAUDE_CODE, CLINE, CODEX, CODEX_WITHOUT_HOOKS, installed
+from support.clients.npm_clients import CLAUDE_CODE, CLINE, CODEX, CODEX_WITHOUT_HOOKS, installed
 
 
 @pytest.fixture(scope="session")

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from proofs import agrees_with_transcript, calls_by_hook, proved
-from rooms import SECONDS, STEAL, STOLEN, Room, break_ledger, mend_ledger, new_room
-from stub_anthropic import MODEL, Turns, answer, call, heard, model_that_says
-from stub_server import StubServer
 
 from aver import open_ledger
 from aver.errors import NotFound
+from support.clients.proofs import agrees_with_transcript, calls_by_hook, proved
+from support.clients.rooms import SECONDS, STEAL, STOLEN, Room, break_ledger, mend_ledger, new_room
+from support.clients.stub_anthropic import MODEL, Turns, answer, call, heard, model_that_says
+from support.clients.stub_server import StubServer
 
 pytestmark = [pytest.mark.long, pytest.mark.clients]
 

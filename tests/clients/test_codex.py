@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from proofs import agrees_with_transcript, calls_by_hook, failures_are_sealed, nothing_got_out, proved
-from rooms import SECONDS, STEAL, Room, break_ledger, mend_ledger, new_room
-from stub_responses import MODEL, Turns, answer, call, heard, model_that_says, patch
-from stub_server import StubServer
 
 from aver import open_ledger
+from support.clients.proofs import agrees_with_transcript, calls_by_hook, failures_are_sealed, nothing_got_out, proved
+from support.clients.rooms import SECONDS, STEAL, Room, break_ledger, mend_ledger, new_room
+from support.clients.stub_responses import MODEL, Turns, answer, call, heard, model_that_says, patch
+from support.clients.stub_server import StubServer
 
 pytestmark = [pytest.mark.long, pytest.mark.clients]
 

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))  # for `pages`
-
 _NOT_OURS = ("AVER_", "PYTEST_", "MAKE", "MFLAGS")
 
 

@@ -7,7 +7,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from pages import ROOT, run_page
+
+from support.doc_pages import ROOT, run_page
 
 LEFT_BEHIND = (".git", ".venv", "build", "dist", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis")
 

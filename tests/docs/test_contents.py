@@ -6,12 +6,12 @@ import re
 from pathlib import Path
 
 import pytest
-from pages import DOCS, ROOT
 
 import aver
 from aver.capsule.aver_block import KINDS
 from aver.capsule.validate import AUTHORITY_TYPES, STATUSES, TRIGGER_TYPES, TYPES
 from aver.verdict import CHECKS, LEVELS, load_codes
+from support.doc_pages import DOCS, ROOT
 
 
 def page(name: str) -> str:

@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from pages import ROOT
+
+from support.doc_pages import ROOT
 
 REFUSED = "Not allowed, and not done: this deletes"
 GATED = ["recorded: read_file pass POLICY_ENFORCED", "run: verified"]

@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-from pages import DOCS, ROOT, pages
+
+from support.doc_pages import DOCS, ROOT, pages
 
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _CODE = re.compile(r"```.*?```|`[^`]*`", re.DOTALL)

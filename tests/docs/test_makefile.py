@@ -9,7 +9,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from pages import ROOT
+
+from support.doc_pages import ROOT
 
 pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 

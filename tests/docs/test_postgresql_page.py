@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pages import DOCS, run_page
 
 from aver.ledger.stores.postgres.pool import POOL_MAX
 from aver.ledger.stores.postgres.roles import READER, WRITER
 from aver.ledger.stores.postgres.store import OLDEST_VERSION
-from servers import USER, Server, program, started
+from support.doc_pages import DOCS, run_page
+from support.postgres_servers import USER, Server, program, started
 
 PAGE = DOCS / "postgresql.md"
 

@@ -6,10 +6,10 @@ import inspect
 import re
 
 import pytest
-from pages import DOCS
 
 import aver
 from aver.capsule.masking.token_patterns import TOKEN_PATTERNS
+from support.doc_pages import DOCS
 
 PAGE = (DOCS / "recording.md").read_text(encoding="utf-8")
 IN_CODE = {

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pages import ROOT, Block, blocks_of, hold_to_output, pages, run_page, runs_here
+
+from support.doc_pages import ROOT, Block, blocks_of, hold_to_output, pages, run_page, runs_here
 
 LANGUAGES = {"sh", "python", "text", "json", "js", "toml", "sql", "yaml"}
 

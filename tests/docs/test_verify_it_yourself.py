@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pages import DOCS, blocks_of
 
 import aver
 from aver.ledger.bundle import export_bundle
+from support.doc_pages import DOCS, blocks_of
 
 LINES_MAX = 40
 CHAIN = "demo.check"

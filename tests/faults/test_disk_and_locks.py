@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_disk import enlarge, small_disk
 
 from aver import AverError, Capsule, Unavailable, open_ledger
+from support.faults.small_disk import enlarge, small_disk
 
 CHAIN = "demo.disk"
 

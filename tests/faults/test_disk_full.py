@@ -14,9 +14,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from aftermath import check
-from small_disk import enlarge, small_disk
-from tracing import DeedServer, Trial
+
+from support.faults.aftermath import check
+from support.faults.small_disk import enlarge, small_disk
+from support.faults.strace import DeedServer, Trial
 
 STEP = 4
 """KiB. A file system in memory gives room in pages of this size."""

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from storm import rage, rounds_wanted
 
 from aver import Capsule, open_ledger
 from aver.keys import KeyStore
+from support.faults.storm import rage, rounds_wanted
 
 
 @pytest.mark.both_stores

@@ -13,14 +13,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from small_disk import enlarge, small_disk
-from storm import Storm, rage, rounds_wanted
 
 from aver import Blob, Capsule, Exists, Ledger, Unavailable, open_ledger
-from servers import Server, new_place, own, started
-from wire import FAULTS, Fault, Wire
+from support.faults.small_disk import enlarge, small_disk
+from support.faults.storm import WRITER, Storm, rage, rounds_wanted
+from support.postgres_servers import Server, new_place, own, started
+from support.postgres_wire import FAULTS, Fault, Wire
 
-WRITER = Path(__file__).with_name("writer.py")
 CHAIN = "demo.fault"
 
 

@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from aftermath import check
-from disk import TRACED, Chance, DataOnly, Dice, Disk, Luck, NamesOnly, changes_in
-from tracing import DeedServer, need_strace
 
 from aver import Capsule, open_ledger
+from support.faults.aftermath import check
+from support.faults.disk import TRACED, Chance, DataOnly, Dice, Disk, Luck, NamesOnly, changes_in
+from support.faults.strace import DeedServer, need_strace
 
 NOTED = ["-xx", "-s", str(2**20), "-e", "trace=" + ",".join(f"?{call}" for call in TRACED)]
 

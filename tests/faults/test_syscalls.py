@@ -20,10 +20,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from aftermath import check
-from tracing import CHANGING, DeedServer, Trial, fault, need_strace
 
 from aver import Capsule, open_ledger
+from support.faults.aftermath import check
+from support.faults.strace import CHANGING, DeedServer, Trial, fault, need_strace
 
 FAULTS = ("error=EIO", "error=ENOSPC", "signal=SIGKILL")
 CASES = ("append", "rotate", "checkpoint", "first use")

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from approving import enrolled, somebody
 
 import aver
 from aver import Ledger
@@ -20,6 +19,7 @@ from aver.gate.ask import GateAnswer, ask_gate
 from aver.gate.decision_record import decision_chain
 from aver.gate.outcomes import record_outcome
 from aver.gate.session import LOOK_BACK
+from support.approvals import enrolled, somebody
 
 SECRET = {"type": "file_read", "tool": "Read", "files": (".env",)}
 HARMLESS = {"type": "file_read", "tool": "Read", "files": ("src/a.py",)}

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from codex_rollouts import PATCH
 from hypothesis import given
 from hypothesis import strategies as st
 
 from aver.ingest.diffs import count_changed_lines
 from aver.ingest.patches import patch_from_changes, read_patch
+from support.agents.codex_rollouts import PATCH
 
 
 def patch_of(*lines: str) -> str:

@@ -18,8 +18,6 @@ from aver.ledger.bundle import export_bundle
 from aver.ledger.checkpoint import make_checkpoint
 from aver.ledger.checkpoint_files import append_checkpoint, history_path, to_checkpoint_line
 
-sys.path.insert(0, str(Path(__file__).parent))  # for `yaml_subset`
-
 BIN = Path(sys.executable).parent
 
 

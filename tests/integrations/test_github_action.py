@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from yaml_subset import load
 
 from aver import Capsule, open_ledger
+from support.yaml_subset import load
 
 ROOT = Path(__file__).resolve().parents[2]
 ACTION = ROOT / "integrations" / "github-action" / "action.yml"

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from yaml_subset import load
+
+from support.yaml_subset import load
 
 ROOT = Path(__file__).resolve().parents[2]
 HOOKS = {hook["id"]: hook for hook in load((ROOT / ".pre-commit-hooks.yaml").read_text())}

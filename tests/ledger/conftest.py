@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from agent_capsules import AgentCapsules
 from aver import Ledger, open_ledger
 from aver.ledger.bundle import export_bundle
-from bundles import fill
+from support.agent_capsules import AgentCapsules
+from support.bundles import fill
 
 
 @pytest.fixture

@@ -30,8 +30,8 @@ from aver import (
 from aver.capsule.blobs import INLINE_MAX
 from aver.clock import new_id
 from aver.ledger.append import GroupCommit, WriteRequest
-from strategies import capsules
-from tampering import first_bad
+from support.strategies import capsules
+from support.tamper import first_bad
 
 pytestmark = pytest.mark.both_stores
 
@@ -439,7 +439,7 @@ def test_a_refused_append_leaves_no_blob(ledger: Ledger) -> None:
 
 
 def test_a_changed_blob_is_not_given_out(ledger: Ledger) -> None:
-    from tampering import unguarded
+    from support.tamper import unguarded
 
     blob = Blob(b"original")
     ledger.append(CHAIN, draft(result=blob.reference), blobs=[blob])

@@ -21,7 +21,7 @@ import pytest
 
 from aver import Capsule, IntegrityError, Ledger, open_ledger
 from aver.cli.main import main
-from tampering import unguarded
+from support.tamper import unguarded
 
 pytestmark = pytest.mark.both_stores
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aver import BadInput, Head
-from strategies import hex64, json_values, texts
+from support.strategies import hex64, json_values, texts
 
 GOOD: dict[str, Any] = {"ledger": "l", "tenant": "t", "chain": "c", "count": 1, "hash": "0" * 64}
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from aver import Capsule, Exists, Ledger, open_ledger
-from forking import exit_of, in_child
+from support.forks import exit_of, in_child
 
 pytestmark = pytest.mark.both_stores
 

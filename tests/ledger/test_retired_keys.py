@@ -15,7 +15,7 @@ from aver import Capsule, KeyStore, Ledger, Sealed, SeedSigner, canonical_bytes,
 from aver.capsule.draft import prepare_draft
 from aver.capsule.sealed import seal_content
 from aver.verdict.record import column_values
-from tampering import codes_at, first_bad, unguarded
+from support.tamper import codes_at, first_bad, unguarded
 
 pytestmark = pytest.mark.both_stores
 

@@ -17,7 +17,7 @@ from aver.ledger.checkpoint import PURPOSE, Checkpoint, check_ledger_checkpoints
 from aver.ledger.meta_chain import build_import_entry
 from aver.verdict import Tally, Verdict, conclude
 from aver.verdict.record import column_values, imported_column_values
-from tampering import first_bad, unguarded
+from support.tamper import first_bad, unguarded
 
 CHAIN = "demo.elsewhere"
 LONG_AGO = "2020-01-01T00:00:00+00:00"

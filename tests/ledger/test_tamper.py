@@ -11,7 +11,7 @@ import pytest
 from aver import Blob, Capsule, Head, Ledger, Sealed, SeedSigner, canonical_bytes, open_ledger
 from aver.capsule.sealed import content_hash, seal_content
 from aver.ledger.ledger import list_tenants
-from tampering import Attacker, changed, codes_at, first_bad, forget, unguarded
+from support.tamper import Attacker, changed, codes_at, first_bad, forget, unguarded
 
 pytestmark = pytest.mark.both_stores
 

@@ -74,7 +74,7 @@ def test_the_same_record_id_in_both(alice: Ledger, bob: Ledger, secret: Sealed) 
 
 
 def test_a_fault_in_one_is_not_a_fault_in_the_other(alice: Ledger, bob: Ledger, secret: Sealed) -> None:
-    from tampering import first_bad, unguarded
+    from support.tamper import first_bad, unguarded
 
     alice.append(CHAIN, Capsule(type="tool"))
     unguarded(bob).execute("UPDATE records SET signature = '' WHERE hash = ?", (secret.hash,))

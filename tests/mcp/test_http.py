@@ -10,10 +10,10 @@ from typing import Any
 
 import anyio
 import pytest
-from serving import COMMAND, Listening, ask, done, edit, environment, events, listening
 
 from aver.errors import BadInput
 from aver.mcp.http import TokenGuard, read_token
+from support.mcp_clients import COMMAND, Listening, ask, done, edit, environment, events, listening
 
 
 def test_only_who_has_the_token_and_asks_for_us_gets_in(workspace: Path) -> None:

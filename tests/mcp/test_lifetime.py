@@ -11,10 +11,10 @@ from typing import Any
 
 import anyio
 import pytest
-from serving import ask, call, connected, done, edit, events, greeting, request, started, talk
+from mcp import Client
 
 from aver import open_ledger
-from mcp import Client
+from support.mcp_clients import ask, call, connected, done, edit, events, greeting, request, started, talk
 
 
 def answers(output: bytes) -> dict[int, Any]:

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from serving import COMMAND, DIFF, environment, listening
+
+from support.mcp_clients import COMMAND, DIFF, environment, listening
 
 pytestmark = pytest.mark.long
 

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from serving import DIFF, done, edit, events
 
 import aver
 from aver import clock, open_ledger
@@ -24,6 +23,7 @@ from aver.errors import Unavailable
 from aver.mcp.service import Caller, Service
 from aver.mcp.tools import TOOLS, to_action_type
 from aver.mcp.workspace import Workspace
+from support.mcp_clients import DIFF, done, edit, events
 
 ME = Caller("stdio", "tests")
 

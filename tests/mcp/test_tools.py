@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from serving import COMMAND, DIFF, ask, done, edit, environment, events, fail, talk
+from mcp import Client, MCPError
 
 from aver import open_ledger
-from mcp import Client, MCPError
+from support.mcp_clients import COMMAND, DIFF, ask, done, edit, environment, events, fail, talk
 
 ENVELOPE = {"ok", "tool", "session_id", "timestamp", "schema_version", "human_summary"}
 ANSWERS = {

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))  # for `approving`
-
-from approving import enrolled, opened, somebody
-
 from aver import Ledger
 from aver.gate.approvals import ApprovalRequest, Person
+from support.approvals import enrolled, opened, somebody
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import unicodedata
 from typing import Any
 
 import pytest
-from approving import action, asking
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,6 +23,7 @@ from aver.gate.approvals import (
 )
 from aver.gate.approvals.display import LINE_WIDTH
 from aver.text import UnusualCharacters, count_unusual_characters, escape_invisible
+from support.approvals import action, asking
 
 
 def shown_of(ledger: Ledger, about: Action, limit: int = WHOLE_LINES, comment: str = "", **more: Any) -> RequestDisplay:

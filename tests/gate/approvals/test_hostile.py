@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from approving import SHOWN, action, asking, code_of, enrolled, opened, somebody, with_settings
 
 from aver import AverError, Capsule, IntegrityError, Ledger, Refused, Ring, open_ledger
 from aver.capsule.aver_block import of_kind
@@ -41,6 +40,7 @@ from aver.gate.approvals import (
 from aver.gate.approvals.roster import ENROLMENT, Approver, enrolment_content
 from aver.gate.approvals.vote import APPROVAL_PURPOSE, vote_content
 from aver.keys import KeyStore, SeedSigner, Statement, load_seed_signer, sign_statement
+from support.approvals import SHOWN, action, asking, code_of, enrolled, opened, somebody, with_settings
 
 PASSPHRASE = "correct horse battery"
 SHOWN_DIGEST = "6" * 64

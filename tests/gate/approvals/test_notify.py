@@ -8,10 +8,10 @@ import time
 from pathlib import Path
 
 import pytest
-from approving import action, asking, enrolled, opened, somebody, with_settings
 
 from aver.gate.approvals import open_request
 from aver.gate.approvals.notify import notify
+from support.approvals import action, asking, enrolled, opened, somebody, with_settings
 
 WRITER = """
 import json, os, sys

@@ -6,10 +6,9 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from approving import SHOWN, enrolled, opened, somebody, with_settings
-
 from aver import Ledger, Refused, open_ledger
 from aver.gate.approvals import ApprovalRequest, Person, approve, consume, load_request_state, wait_for_answer
+from support.approvals import SHOWN, enrolled, opened, somebody, with_settings
 
 
 def at_once(*works: Callable[[Ledger], str]) -> list[str]:

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from approving import code_of, enrolled, somebody
 
 from aver import Capsule, IntegrityError, Ledger, Refused, open_ledger
 from aver.capsule.aver_block import of_kind
@@ -15,6 +14,7 @@ from aver.gate.approvals import Person, enrol_approver, record_rotations, withdr
 from aver.gate.approvals import load_roster as roster_of
 from aver.gate.approvals.roster import ENROLMENT, WITHDRAWAL, Approver, enrolment_content, withdrawal_content
 from aver.keys import Statement, sign_statement
+from support.approvals import code_of, enrolled, somebody
 
 CHAIN = "approvers.default"
 PASSPHRASE = "correct horse battery"

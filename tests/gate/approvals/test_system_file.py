@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from approving import SHOWN, code_of, enrolled, opened, somebody, with_settings
 
 from aver import BadInput, Capsule, Ledger, Outcome, Refused
 from aver.capsule.aver_block import of_kind
 from aver.gate.approvals import Person, approve, consume, enrol_approver, load_approval_setup, load_request
 from aver.gate.approvals.rules import approvals_to_toml, read_approval_rules, read_system_file
+from support.approvals import SHOWN, code_of, enrolled, opened, somebody, with_settings
 
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a file that the user does not own")
 

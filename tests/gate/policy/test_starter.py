@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
-import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +18,7 @@ from aver.gate.policy.bundle import load_policy_bundle
 from aver.gate.policy.query import ask_policy
 from aver.gate.policy.question import PolicyQuestion, Target, flatten_arguments
 from aver.gate.shell.model import EFFECTS
+from support import shell_corpus
 
 NOW = Facts(now="2026-01-05T09:00:00+00:00")
 BUNDLE = load_policy_bundle()
@@ -155,29 +153,16 @@ def test_any_action_is_decided(kind: str, tool: str, given_: dict[str, Any], fil
     assert decision.reasons
 
 
-def corpus() -> Any:
-    """The commands that the room of commands is held to."""
-    path = Path(__file__).resolve().parents[1] / "commands" / "corpus.py"
-    spec = importlib.util.spec_from_file_location("corpus_of_commands", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_of_all_commands_of_the_corpus_the_right_ones_pass() -> None:
-    commands = corpus()
-    facts = replace(NOW, environment={"HOME": commands.HOME})
-    for case in commands.cases():
+    facts = replace(NOW, environment={"HOME": shell_corpus.HOME})
+    for case in shell_corpus.cases():
         action = Action(
-            type="shell_exec", tool="Bash", arguments={"command": case.command}, workspace=commands.WORKSPACE
+            type="shell_exec", tool="Bash", arguments={"command": case.command}, workspace=shell_corpus.WORKSPACE
         )
         decision = decide(action, facts, GATE)
-        if case.section == commands.READS:
+        if case.section == shell_corpus.READS:
             assert decision.decision == "pass", case.command
-        elif case.section == commands.MORE:
+        elif case.section == shell_corpus.MORE:
             assert decision.decision != "pass" or case.targets == {"read /tmp/x temporary"}, case.command
         elif decision.decision == "pass":
             assert decision.effects is not None

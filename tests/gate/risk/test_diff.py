@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from histories import Step, git, make_repository
 from hypothesis import given
 from hypothesis import strategies as st
 
-import peaks
 from aver.gate.risk import diff as diff_module
 from aver.gate.risk.diff import HUNK_LINES_MAX, read_diff, read_diff_lines, split_into_line_chunks
 from aver.gate.risk.diff_model import DiffPart, FileChange, Hunk, UnclearLines
+from support import memory_peaks as peaks
+from support.git_histories import Step, git, make_repository
 
 HEAD = "diff --git a/x.py b/x.py\nindex 1111111..2222222 100644\n--- a/x.py\n+++ b/x.py\n"
 

@@ -8,7 +8,6 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
-from histories import BEGIN, DAY, Step, make_repository
 
 from aver.gate.decision import Thresholds
 from aver.gate.risk.evaluation import choose_bucket, evaluate, select_cases
@@ -16,6 +15,7 @@ from aver.gate.risk.features import Features
 from aver.gate.risk.history.learn import CommitSample
 from aver.gate.risk.model import Score, change_offset, logistic
 from aver.gate.risk.report import build_report, report_on_samples
+from support.git_histories import BEGIN, DAY, Step, make_repository
 
 END = 4000 * DAY
 

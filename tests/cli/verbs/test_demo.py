@@ -1,0 +1,120 @@
+"""`aver demo`: a run really sealed, really verified, really tampered with, and every change caught at its place."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from aver import open_ledger
+from aver.cli.verbs.demo.tampering import TAMPERINGS
+from support.aver_command import Aver
+
+
+def test_it_catches_every_change(aver: Aver) -> None:
+    ran = aver("demo")
+    assert ran.code == 0
+    assert ran.err == ""
+    attacks = len(TAMPERINGS) + 1  # The last is an edited transcript.
+    assert f"{attacks} of {attacks} caught" in ran.out
+    edited = r"caught +a transcript edited +ARTIFACT_HASH_MISMATCH +claude-code\.5d2e4c1a…/3\n"
+    assert re.search(edited, ran.out)
+    assert [line.split()[:2] for line in ran.out.splitlines() if "seen again" in line] == [["✓", "verified"]] * 4
+    for tampering in TAMPERINGS:
+        place = tampering.chain if tampering.sequence is None else f"{tampering.chain}/{tampering.sequence}"
+        assert re.search(rf"caught +{re.escape(tampering.title)} +{tampering.code} +{re.escape(place)}\n", ran.out)
+
+
+def test_the_gate_really_decides_and_what_it_allows_happens(aver: Aver) -> None:
+    ran = aver("demo", "--keep", "kept", "--json")
+    assert ran.code == 0
+    words = [step["decision"] for step in ran.json["gate"]]
+    assert words == ["pass", "human_review", "skip", "human_review", "human_approved", "human_review"]
+    assert all(step["as_expected"] and step["reasons"] and step["rules"] for step in ran.json["gate"])
+    shop = aver.directory / "kept" / "shop"
+    assert (shop / "src" / "price.py").read_text() == "SHIPPING = 5\n"
+    assert not (shop / "build").exists()
+    verdict = aver("verify", "--json", AVER_HOME=str(aver.directory / "kept" / "gate-home")).json
+    checks = {check["name"]: check["status"] for check in verdict["checks"]}
+    assert (verdict["status"], checks["decisions"], checks["approvals"]) == ("verified", "passed", "passed")
+
+
+def test_its_attacks_are_of_many_kinds() -> None:
+    assert len({tampering.code for tampering in TAMPERINGS}) >= 12
+    assert len({tampering.title for tampering in TAMPERINGS}) == len(TAMPERINGS)
+
+
+def test_it_leaves_no_trace(aver: Aver, tmp_path: Path) -> None:
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    assert aver("demo", TMPDIR=str(temporary)).code == 0
+    assert aver.listing() == ["tmp"]
+
+
+def test_it_never_touches_the_users_own_ledger(sealed: Aver) -> None:
+    before = (sealed.home / "ledger.db").read_bytes()
+    mine = sealed("log", "--json").json
+    assert sealed("demo", AVER_LEDGER=str(sealed.home / "ledger.db")).code == 0
+    assert (sealed.home / "ledger.db").read_bytes() == before
+    assert sealed("log", "--json").json == mine
+
+
+def test_what_is_kept_is_what_was_shown(aver: Aver) -> None:
+    assert aver("demo", "--keep", "kept").code == 0
+    home = str(aver.directory / "kept" / "home")
+    assert aver("verify", "--json", AVER_HOME=home).json["status"] == "verified"
+    for number, tampering in enumerate(TAMPERINGS, 1):
+        pq = ["--require-pq"] if tampering.require_pq else []
+        ran = aver("verify", f"kept/tampered-{number:02}.db", "--json", *pq, AVER_HOME=home)
+        bad = ran.json["first_bad"]
+        found = (ran.code, bad["code"], bad["place"]["chain"], bad["place"]["sequence"])
+        assert found == (1, tampering.code, tampering.chain, tampering.sequence), tampering.title
+
+
+def test_it_does_not_write_into_a_directory_that_is_there(aver: Aver) -> None:
+    (aver.directory / "kept").mkdir()
+    ran = aver("demo", "--keep", "kept")
+    assert ran.code == 2
+    assert aver.listing() == ["kept"]
+
+
+def test_as_json(aver: Aver) -> None:
+    shown = aver("demo", "--json").json
+    assert shown["verdict"]["status"] == "verified"
+    assert (shown["caught"], shown["missed"]) == (len(TAMPERINGS), 0)
+    assert all(one["caught"] and one["status"] == "failed" for one in shown["tampering"])
+    assert [record["sequence"] for record in shown["records"]] == [0, 1, 2, 3, 4]
+
+
+def test_a_change_that_is_not_caught_is_a_failure(
+    aver_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An attack that changes nothing stands for one that is not found."""
+    import dataclasses
+
+    from aver.cli.main import main
+    from aver.cli.verbs.demo import tampering
+
+    harmless = dataclasses.replace(TAMPERINGS[0], attack=lambda path, scene: None)
+    monkeypatch.setattr(tampering, "TAMPERINGS", (harmless, *TAMPERINGS[1:3]))
+    assert main(["demo"]) == 1
+    shown = capsys.readouterr()
+    assert "NOT CAUGHT" in shown.out
+    assert "3 of 4 caught" in shown.out
+    assert "defect" in shown.err
+
+
+def test_it_fits_a_small_terminal(aver: Aver) -> None:
+    code, shown = aver.on_terminal("demo", columns=80, NO_COLOR="1")
+    lines = shown.splitlines()
+    assert code == 0
+    assert len(lines) <= 52
+    assert max(map(len, lines)) <= 82
+
+
+def test_its_run_is_sealed_with_both_signatures(aver: Aver) -> None:
+    assert aver("demo", "--keep", "kept").code == 0
+    home = aver.directory / "kept" / "home"
+    with open_ledger(home / "ledger.db", home=home, create=False) as ledger:
+        assert all(record.signature_pq for chain in ledger.chains() for record in ledger.read(chain))

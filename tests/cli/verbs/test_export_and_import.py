@@ -1,0 +1,85 @@
+"""`aver export` and `aver import`: giving chains away, and taking them in."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from support.aver_command import ONE_DRAFT, Aver
+
+
+@pytest.fixture
+def exported(sealed: Aver) -> Aver:
+    """With a bundle of everything in `bundle`."""
+    sealed.seal(ONE_DRAFT, chain="runs.a")
+    ran = sealed("export", "--out", "bundle")
+    assert ran.code == 0, ran.err
+    assert "wrote bundle: 5 records in 3 chains" in ran.out
+    return sealed
+
+
+def test_a_bundle_verifies_where_it_was_made(exported: Aver) -> None:
+    assert exported("verify", "bundle", "--json").json["status"] == "verified"
+
+
+def test_some_chains_only(exported: Aver) -> None:
+    ran = exported("export", "--out", "part", "runs.a", "--json")
+    assert (ran.code, ran.json["chains"], ran.json["capsules"]) == (0, 1, 1)
+    assert exported("export", "--out", "part2", "runs.nowhere").code == 2
+
+
+def test_imported_elsewhere_it_is_frozen_and_its_signer_unknown(exported: Aver) -> None:
+    other = {"AVER_HOME": str(exported.directory / "other")}
+    ran = exported("import", "bundle", **other)
+    assert ran.code == 0
+    assert "imported  notes.today" in ran.out
+    assert "whose key is not known here" in ran.err
+    assert exported("keys", "show", "--json", **other).json["known"] == []
+    listed = exported("log", "--json", **other).json["chains"]
+    own = {"keys", "meta"}  # Where the import itself was recorded.
+    assert {chain["chain"] for chain in listed if not chain["frozen"]} == own
+    again = exported("import", "bundle", "--json", **other)
+    assert all(chain["existed"] for chain in again.json["chains"])
+
+
+def test_what_has_grown_since_is_told(exported: Aver) -> None:
+    other = {"AVER_HOME": str(exported.directory / "other")}
+    exported("import", "bundle", "--only", "runs.a", **other)
+    exported.seal(ONE_DRAFT, chain="runs.a")
+    exported("export", "--out", "later")
+    ran = exported("import", "later", "--only", "runs.a", "notes.today", **other)
+    assert ran.code == 0, ran.err
+    lines = [line.split() for line in ran.out.splitlines()]
+    assert ["existed", "runs.a", "2", "records", "1", "of", "them", "since,", "not", "here"] in lines
+    assert any(line[:2] == ["imported", "notes.today"] for line in lines)
+    assert "1 chain grew since the import before" in ran.err
+    again = exported("import", "later", "--only", "runs.a", "--json", **other).json["chains"]
+    assert [(chain["existed"], chain["beyond"]) for chain in again] == [(True, 1)]
+    beside = exported("import", "later", "--only", "runs.a", "--tenant", "later", **other)
+    assert "imported  runs.a  2 records" in beside.out
+
+
+def test_only_the_chains_that_were_named(exported: Aver) -> None:
+    other = {"AVER_HOME": str(exported.directory / "other")}
+    ran = exported("import", "bundle", "--only", "runs.a", "--json", **other)
+    assert [chain["name"] for chain in ran.json["chains"]] == ["runs.a"]
+
+
+def test_a_changed_bundle_is_not_imported(exported: Aver) -> None:
+    path = exported.directory / "bundle" / "notes.today.json"
+    path.write_text(path.read_text().replace("ran the tests", "ran no tests"))
+    other = {"AVER_HOME": str(exported.directory / "other")}
+    ran = exported("import", "bundle", "--json", **other)
+    assert ran.code == 1
+    assert ran.json["error"]["code"] == "HASH_MISMATCH"
+    assert exported("log", "--json", **other).json["chains"] == []
+    assert exported("verify", "bundle").code == 1
+
+
+def test_what_is_no_bundle_creates_nothing(aver: Aver) -> None:
+    (aver.directory / "some").mkdir()
+    (aver.directory / "file.json").write_text(json.dumps({}))
+    for path in ("some", "file.json", "nowhere"):
+        assert aver("import", path).code == 2
+    assert aver.listing() == ["file.json", "some"]

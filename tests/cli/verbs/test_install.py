@@ -1,0 +1,96 @@
+"""`aver install`, `aver uninstall`, `aver status`."""
+
+from __future__ import annotations
+
+import json
+
+from aver.cli.clients import CLIENT_NAMES
+from aver.install.clients import CLIENTS
+from support.aver_command import Aver
+
+
+def test_put_in_shown_and_taken_out(aver: Aver) -> None:
+    home = {"HOME": str(aver.directory)}
+    ran = aver("install", "cursor", "codex", "cursor", **home)
+    assert ran.code == 0
+    assert [line.split()[1:4] for line in ran.out.splitlines()] == [
+        ["cursor", "mcp", "installed"],
+        ["cursor", "hooks", "installed"],
+        ["codex", "mcp", "installed"],
+        ["codex", "hooks", "installed"],
+    ]
+    told = aver("status", "--json", **home).json["clients"]
+    assert {(one["client"], one["part"]): one["state"] for one in told} == {
+        ("claude-code", "mcp"): "absent",
+        ("claude-code", "hooks"): "absent",
+        ("codex", "mcp"): "installed",
+        ("codex", "hooks"): "installed",
+        ("cursor", "mcp"): "installed",
+        ("cursor", "hooks"): "installed",
+        ("cline", "mcp"): "absent",
+        ("cline", "hooks"): "absent",
+        ("vscode", "mcp"): "absent",
+    }
+    assert "installed" in aver("status", **home).out
+    done = aver("uninstall", "cursor", "codex", "vscode", "--json", **home).json
+    assert [(one["part"], one["done"]) for one in done["files"]] == [
+        ("hooks", "removed"),
+        ("mcp", "removed"),
+        ("hooks", "removed"),
+        ("mcp", "removed"),
+        ("mcp", "absent"),
+    ]
+    assert not (aver.directory / ".cursor").exists()
+    assert not (aver.directory / ".codex").exists()
+
+
+def test_only_one_part(aver: Aver) -> None:
+    home = {"HOME": str(aver.directory)}
+    done = aver("install", "claude-code", "vscode", "--only", "hooks", "--json", **home).json["files"]
+    assert [(one["client"], one["part"]) for one in done] == [("claude-code", "hooks")]
+    assert not (aver.directory / ".claude.json").exists()
+    done = aver("install", "claude-code", "--only", "mcp", "--json", **home).json["files"]
+    assert [one["part"] for one in done] == ["mcp"]
+    aver("uninstall", "claude-code", "--only", "mcp", **home)
+    assert (aver.directory / ".claude" / "settings.json").exists()
+    assert aver("install", "claude-code", "--only", "hooks", "--project", aver.directory, **home).code == 2
+
+
+def test_what_the_clients_want_done_is_said(aver: Aver) -> None:
+    home = {"HOME": str(aver.directory)}
+    assert "trust those of Aver" in aver("install", "codex", **home).err
+    assert "trust" not in aver("install", "codex", "--only", "mcp", **home).err
+    assert "does not trust" in aver("status", **home).out
+
+
+def test_only_telling(aver: Aver) -> None:
+    ran = aver("install", "claude-code", "--dry-run", HOME=str(aver.directory))
+    assert "would be installed" in ran.out
+    assert aver.listing() == []
+
+
+def test_in_a_project(aver: Aver) -> None:
+    project = aver.directory / "project"
+    project.mkdir()
+    assert aver("install", "claude-code", "vscode", "--project", project).code == 0
+    assert json.loads((project / ".mcp.json").read_text())["mcpServers"]["aver"]["command"] == "aver"
+    assert len(aver("status", "--project", project, "--json").json["clients"]) == 4
+    assert aver("uninstall", "claude-code", "vscode", "--project", project).code == 0
+    assert list(project.iterdir()) == []
+
+
+def test_what_cannot_be_done_is_told(aver: Aver) -> None:
+    home = {"HOME": str(aver.directory)}
+    assert aver("install").code == 2
+    assert aver("install", "emacs", **home).code == 2
+    assert aver("install", "cline", "--project", aver.directory, **home).code == 2
+    assert aver("install", "cursor", "--project", aver.directory / "nowhere", **home).code == 2
+    (aver.directory / ".claude.json").write_text("{ broken")
+    ran = aver("install", "claude-code", **home)
+    assert (ran.code, "nothing was changed" in ran.err) == (2, True)
+    (aver.directory / ".claude.json").write_text('{"mcpServers": {"aver": {"command": "x"}}}')
+    assert aver("install", "claude-code", **home).code == 5
+
+
+def test_the_command_knows_all_clients() -> None:
+    assert tuple(CLIENTS) == CLIENT_NAMES

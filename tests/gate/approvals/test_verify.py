@@ -1,0 +1,371 @@
+"""Proving approvals afterwards: an honest history has no findings, and each wrong record has the right one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aver import Blob, Capsule, Ledger, Ring, Sealed
+from aver.capsule.aver_block import of_kind
+from aver.capsule.model import Authority
+from aver.capsule.model import Outcome as Result
+from aver.gate.approvals import (
+    ApprovalRequest,
+    Person,
+    approve,
+    check_approvals,
+    consume,
+    deny,
+    enrol_approver,
+    escalate,
+    expire,
+    open_request,
+    withdraw_approver,
+)
+from aver.gate.approvals.vote import APPROVAL_PURPOSE, vote_content
+from aver.keys import RingEntry, Statement, sign_statement
+from aver.verdict import Tally
+from support.approvals import SHOWN, action, asking, enrolled, opened, seals_hold, somebody, with_settings
+
+Found = list[tuple[str, str, int | None]]
+
+
+def ring_of(*people: Person, **retired: str) -> Ring:
+    """The ring of an auditor who knows these people, some of whose keys have ended."""
+    entries = (
+        RingEntry(
+            one.identity,
+            "approve",
+            0,
+            one.public,
+            "2026-01-01T00:00:00+00:00",
+            retired.get(one.identity.removeprefix("person:")),
+        )
+        for one in people
+    )
+    return Ring(tuple(entries))
+
+
+def checked(ledger: Ledger, ring: Ring) -> Tally:
+    enrolments = ledger.read("approvers.default")
+    return check_approvals(ledger.read("approvals.default"), ring, enrolments=enrolments)
+
+
+def found(tally: Tally) -> Found:
+    return [(one.status, one.code, one.place.sequence) for one in tally.findings]
+
+
+def statement_of(request: ApprovalRequest, person: Person, word: str = "approve", **changed: Any) -> Statement:
+    content = vote_content(request, word, person.identity, Blob(SHOWN.encode()).digest)
+    return sign_statement(APPROVAL_PURPOSE, {**content, **changed}, [person.signer])
+
+
+def write(ledger: Ledger, about: ApprovalRequest, word: str, statement: Statement | None, **changed: Any) -> Sealed:
+    """A decision as the ledger's key can seal it, whether or not it is one."""
+    blob = Blob(SHOWN.encode(), "text/plain")
+    result = {
+        "v": 1,
+        "request": about.id,
+        "digest": about.digest,
+        "decision": word,
+        "approver": statement.content["approver"] if statement else None,
+        "custody": "passphrase" if statement else None,
+        "level": 1,
+        "comment": "",
+        "shown": blob.reference if statement else None,
+        **changed,
+    }
+    chain = [statement.to_dict()] if statement else []
+    draft = Capsule(type="auth", authority=Authority(chain=chain), outcome=Result(status="success", result=result))
+    return ledger.append(about.chain, of_kind(draft, "approval.decision"), blobs=[blob])
+
+
+# --- what is right
+
+
+def test_an_honest_history_has_nothing_to_find(aver_home: Path, clock: Any) -> None:
+    settings = """[approvals]
+approvers = ["person:ada", "person:ben"]
+quorum = 2
+[[approvals.levels]]
+approvers = ["person:eve"]
+after = 600
+"""
+    with with_settings(aver_home, settings) as ledger:
+        ada, ben, eve = people = [somebody(name) for name in ("ada", "ben", "eve")]
+        enrolled(ledger, *people)
+        for number, words in enumerate((("approve", "approve", "used"), ("approve", "deny"), ("escalate", "eve"), ())):
+            request = opened(ledger, gate_id=f"g{number}")
+            for word, person in zip(words, (ada, ben, ada), strict=False):
+                if word == "used":
+                    consume(ledger, request, request.digest)
+                elif word == "eve":
+                    approve(ledger, request, eve, shown=SHOWN)
+                    consume(ledger, request, request.digest)
+                else:
+                    {"approve": approve, "deny": deny, "escalate": escalate}[word](ledger, request, person, shown=SHOWN)
+            if not words:
+                clock.forward(3601)
+                expire(ledger, request)
+        withdraw_approver(ledger, "person:ben", ada)
+        late = opened(ledger, gate_id="late")
+        clock.forward(601)
+        approve(ledger, late, eve, shown=SHOWN)
+        consume(ledger, late, late.digest)
+        tally = checked(ledger, ring_of(*people))
+        assert found(tally) == []
+        assert tally.done == {"approvals": 4 + 5 + 3 + 2 + 3 + 1 + 2}
+        assert seals_hold(ledger)
+
+
+def test_what_lies_in_blobs_is_held_to_its_digest_too(ledger: Ledger, ada: Person) -> None:
+    about = action(diff="+x\n" * 20_000, arguments={"content": "y" * 100_000})
+    open_request(ledger, about, asking(about))
+    assert found(checked(ledger, ring_of(ada))) == []
+
+
+# --- keys that are not known, or no longer good
+
+
+@pytest.fixture
+def used(ledger: Ledger, ada: Person, request_: ApprovalRequest) -> ApprovalRequest:
+    approve(ledger, request_, ada, shown=SHOWN)
+    consume(ledger, request_, request_.digest)
+    return request_
+
+
+def test_a_key_that_is_not_known_is_not_checked(ledger: Ledger, used: ApprovalRequest) -> None:
+    assert found(checked(ledger, Ring())) == [("not_checked", "UNKNOWN_SIGNER", 1)]
+
+
+def test_where_keys_were_given_every_other_is_wrong(ledger: Ledger, ada: Person, used: ApprovalRequest) -> None:
+    assert found(checked(ledger, Ring.pinned([somebody("x").public]))) == [("failed", "SIG_INVALID", 1)]
+    assert found(checked(ledger, Ring.pinned([ada.public]))) == []
+
+
+def test_a_key_of_somebody_else(ledger: Ledger, ada: Person, used: ApprovalRequest) -> None:
+    other = replace(ada, identity="person:mallory")
+    assert found(checked(ledger, ring_of(other))) == [("failed", "ROLE_POLICY_VIOLATION", 1)]
+
+
+def test_a_key_that_had_ended(ledger: Ledger, ada: Person, used: ApprovalRequest) -> None:
+    assert found(checked(ledger, ring_of(ada, ada="2026-01-02T00:00:00+00:00"))) == [("failed", "KEY_RETIRED", 1)]
+    assert found(checked(ledger, ring_of(ada, ada="2999-01-01T00:00:00+00:00"))) == []
+
+
+def test_a_word_after_its_key_was_withdrawn(ledger: Ledger, ada: Person, clock: Any) -> None:
+    ben = somebody("ben")
+    enrol_approver(ledger, ben, ada)
+    request = opened(ledger)
+    clock.forward(1)
+    withdraw_approver(ledger, "person:ben", ada)
+    clock.forward(1)
+    write(ledger, request, "approve", statement_of(request, ben))
+    assert found(checked(ledger, ring_of(ada, ben))) == [("failed", "KEY_RETIRED", 1)]
+
+
+def test_a_key_in_a_plain_file_is_a_warning(ledger: Ledger) -> None:
+    ada = somebody("ada", custody="file")
+    enrolled(ledger, ada)
+    request = opened(ledger)
+    approve(ledger, request, ada, shown=SHOWN)
+    assert found(checked(ledger, ring_of(ada))) == [("warning", "NOT_INDEPENDENT", 1)]
+
+
+# --- words that do not count
+
+Forge = Callable[[Ledger, ApprovalRequest, Person], Any]
+FORGED: dict[str, tuple[Forge, Found]] = {
+    "by nobody": (
+        lambda ledger, request, ada: write(ledger, request, "approve", None),
+        [("failed", "SCHEMA_INVALID", 1)],
+    ),
+    "by somebody who is not listed": (
+        lambda ledger, request, ada: write(ledger, request, "approve", statement_of(request, somebody("eve"))),
+        [("failed", "ROLE_POLICY_VIOLATION", 1)],
+    ),
+    "by another key": (
+        lambda ledger, request, ada: write(
+            ledger, request, "approve", statement_of(request, replace(somebody("x"), identity="person:ada"))
+        ),
+        [("failed", "SIG_INVALID", 1)],
+    ),
+    "for another action": (
+        lambda ledger, request, ada: write(ledger, request, "approve", statement_of(request, ada, digest="0" * 64)),
+        [("failed", "EVIDENCE_INVALID", 1)],
+    ),
+    "for another end": (
+        lambda ledger, request, ada: write(ledger, request, "approve", statement_of(request, ada, expires="2999")),
+        [("failed", "EVIDENCE_INVALID", 1)],
+    ),
+    "of something else that was shown": (
+        lambda ledger, request, ada: write(ledger, request, "approve", statement_of(request, ada, shown="0" * 64)),
+        [("failed", "EVIDENCE_INVALID", 1)],
+    ),
+    "a denial told as an approval": (
+        lambda ledger, request, ada: write(ledger, request, "approve", statement_of(request, ada, "deny")),
+        [("failed", "EVIDENCE_INVALID", 1)],
+    ),
+    "an approval told as a denial": (
+        lambda ledger, request, ada: write(ledger, request, "deny", statement_of(request, ada)),
+        [("failed", "EVIDENCE_INVALID", 1)],
+    ),
+    "twice": (
+        lambda ledger, request, ada: [
+            write(ledger, request, "approve", statement_of(request, ada)),
+            write(ledger, request, "approve", statement_of(request, ada)),
+        ],
+        [("failed", "REPLAY", 2)],
+    ),
+    "after a denial": (
+        lambda ledger, request, ada: [
+            deny(ledger, request, ada, shown=SHOWN),
+            write(ledger, request, "approve", statement_of(request, ada)),
+        ],
+        [("failed", "STATE_VIOLATION", 2)],
+    ),
+    "after its end": (
+        lambda ledger, request, ada: [
+            expire(ledger, request),
+            write(ledger, request, "approve", statement_of(request, ada)),
+        ],
+        [("failed", "STATE_VIOLATION", 2)],
+    ),
+    "passed on to nobody": (
+        lambda ledger, request, ada: write(ledger, request, "escalate", statement_of(request, ada, "escalate")),
+        [("failed", "STATE_VIOLATION", 1)],
+    ),
+    "used without an approval": (
+        lambda ledger, request, ada: write(ledger, request, "used", None),
+        [("failed", "EVIDENCE_INVALID", 1)],
+    ),
+    "used after a denial": (
+        lambda ledger, request, ada: [
+            write(ledger, request, "approve", statement_of(request, ada)),
+            deny(ledger, request, ada, shown=SHOWN),
+            write(ledger, request, "used", None),
+        ],
+        [("failed", "EVIDENCE_INVALID", 3)],
+    ),
+    "used twice": (
+        lambda ledger, request, ada: [
+            approve(ledger, request, ada, shown=SHOWN),
+            consume(ledger, request, request.digest),
+            write(ledger, request, "used", None),
+        ],
+        [("failed", "REPLAY", 3)],
+    ),
+    "about a request that is not there": (
+        lambda ledger, request, ada: write(ledger, request, "used", None, request="0" * 36),
+        [("failed", "STATE_VIOLATION", 1)],
+    ),
+    "what cannot be read": (
+        lambda ledger, request, ada: write(ledger, request, "used", None, level="high"),
+        [("failed", "SCHEMA_INVALID", 1)],
+    ),
+    "with more in it": (
+        lambda ledger, request, ada: write(ledger, request, "used", None, also=1),
+        [("failed", "SCHEMA_INVALID", 1)],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_a_decision_that_is_not_right(name: str, ledger: Ledger, ada: Person, request_: ApprovalRequest) -> None:
+    forge, expected = FORGED[name]
+    forge(ledger, request_, ada)
+    assert found(checked(ledger, ring_of(ada))) == expected
+    assert seals_hold(ledger)  # Sealed it is, by the ledger's own key.
+
+
+def test_too_late_and_too_early(ledger: Ledger, ada: Person, request_: ApprovalRequest, clock: Any) -> None:
+    clock.forward(3601)
+    write(ledger, request_, "approve", statement_of(request_, ada))
+    clock.forward(-7200)
+    write(ledger, request_, "approve", statement_of(request_, ada))
+    expected = [("failed", "STATE_VIOLATION", 1), ("failed", "STATE_VIOLATION", 2)]
+    assert found(checked(ledger, ring_of(ada))) == expected
+
+
+def test_used_after_its_end(ledger: Ledger, ada: Person, request_: ApprovalRequest, clock: Any) -> None:
+    approve(ledger, request_, ada, shown=SHOWN)
+    clock.forward(3601)
+    write(ledger, request_, "used", None)
+    assert found(checked(ledger, ring_of(ada))) == [("failed", "EVIDENCE_INVALID", 2)]
+
+
+def test_a_statement_that_stands_in_two_requests(ledger: Ledger, ada: Person, request_: ApprovalRequest) -> None:
+    """The second request was made to fit it."""
+    given = statement_of(request_, ada)
+    write(ledger, request_, "approve", given)
+    consume(ledger, request_, request_.digest)
+    draft = Capsule(type="auth", outcome=Result(status="pending", result=dict(request_.content)))
+    copy = replace(request_, id=ledger.append(request_.chain, of_kind(draft, "approval.request")).id)
+    write(ledger, copy, "approve", given)
+    write(ledger, copy, "used", None)
+    assert found(checked(ledger, ring_of(ada))) == [("failed", "REPLAY", 4), ("failed", "REPLAY", 5)]
+
+
+# --- requests and enrolments that are not right
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"action": {"type": "shell_exec", "tool": "ls"}}, "EVIDENCE_INVALID"),
+        ({"action": 7}, "EVIDENCE_INVALID"),
+        ({"diff": "+harmless\n"}, "EVIDENCE_INVALID"),
+        ({"diff": {"blob": {"alg": "sha256", "digest": "0" * 64, "size": 1, "media": "x"}}}, "EVIDENCE_INVALID"),
+        ({"expires": 7}, "SCHEMA_INVALID"),
+        ({"levels": None}, "SCHEMA_INVALID"),
+    ],
+    ids=str,
+)
+def test_a_request_that_is_not_right(
+    change: dict[str, Any], code: str, ledger: Ledger, ada: Person, request_: ApprovalRequest
+) -> None:
+    blob = Blob(b"x")
+    content = {**request_.content, **change}
+    if "diff" in change and isinstance(change["diff"], dict):
+        content["diff"] = blob.reference
+    draft = Capsule(type="auth", outcome=Result(status="pending", result=content))
+    ledger.append(request_.chain, of_kind(draft, "approval.request"), blobs=[blob])
+    assert found(checked(ledger, ring_of(ada))) == [("failed", code, 1)]
+
+
+def test_a_request_that_counts_a_key_nobody_enrolled(ledger: Ledger, ada: Person, request_: ApprovalRequest) -> None:
+    eve = somebody("eve")
+    own = {"public_key": eve.public.ed25519, "public_key_pq": "", "custody": "passphrase"}
+    content = {**request_.content, "approvers": {"person:ada": own}}
+    draft = Capsule(type="auth", outcome=Result(status="pending", result=content))
+    record = ledger.append(request_.chain, of_kind(draft, "approval.request"))
+    forged = replace(request_, id=record.id)
+    write(ledger, forged, "approve", statement_of(forged, replace(eve, identity="person:ada")))
+    expected = [("failed", "ROLE_POLICY_VIOLATION", 1), ("not_checked", "UNKNOWN_SIGNER", 2)]
+    assert found(checked(ledger, ring_of(ada))) == expected
+
+
+def test_an_enrolment_that_had_no_right(ledger: Ledger, ada: Person) -> None:
+    ledger.append("approvers.default", of_kind(Capsule(type="auth"), "key.create"))
+    tally = check_approvals((), ring_of(ada), enrolments=ledger.read("approvers.default"))
+    assert found(tally) == [("failed", "ROLE_POLICY_VIOLATION", 1)]
+
+
+def test_other_records_of_the_chain_are_left_alone(ledger: Ledger, ada: Person, request_: ApprovalRequest) -> None:
+    ledger.append(request_.chain, Capsule(type="tool"))
+    tally = checked(ledger, ring_of(ada))
+    assert (found(tally), tally.done) == ([], {"approvals": 2})
+
+
+def test_words_that_somebody_else_chose_are_made_harmless(
+    ledger: Ledger, ada: Person, request_: ApprovalRequest
+) -> None:
+    eve = replace(somebody("eve"), identity="person:\x1b[2J\u202e" + "x" * 5000)
+    write(ledger, request_, "approve", statement_of(request_, eve))
+    (finding,) = checked(ledger, ring_of(ada)).findings
+    assert finding.words.isprintable()
+    assert len(finding.words) < 500
