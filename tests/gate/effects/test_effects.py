@@ -402,9 +402,9 @@ def test_tools_that_run_nothing_load_no_parser() -> None:
     script = (
         "import sys\n"
         "from aver.gate.action import Action, Facts\n"
-        "from aver.gate.effects.effects import effects_of\n"
+        "from aver.gate.effects.effects import find_effects\n"
         "action = Action(type='tool_call', tool='Read', arguments={'file_path': '/w/a'}, workspace='/w')\n"
-        "assert effects_of(action, Facts(now='2026-01-05T09:00:00+00:00')).classes == {'read'}\n"
+        "assert find_effects(action, Facts(now='2026-01-05T09:00:00+00:00')).classes == {'read'}\n"
         "assert 'tree_sitter' not in sys.modules\n"
         "assert 'aver.gate.shell.walk' not in sys.modules\n"
     )

@@ -189,10 +189,10 @@ def test_to_dict_and_back() -> None:
 def test_the_same_change_measures_the_same_in_every_process() -> None:
     """Python orders the members of a set differently each time it starts."""
     script = (
-        "from aver.gate.risk.features import measured_diff\n"
+        "from aver.gate.risk.features import measure_diff\n"
         "diff = 'diff --git a/one.py b/two.c\\nrename from one.py\\nrename to two.c\\n"
         "--- a/one.py\\n+++ b/two.c\\n@@ -0,0 +1,2 @@\\n+# x\\n+// y\\n'\n"
-        "found = measured_diff(diff)\n"
+        "found = measure_diff(diff)\n"
         "print(found.features.added, found.sources)\n"
     )
     found = {

@@ -13,7 +13,7 @@ to the one happens to the other, too.
     >>> facts = Facts(now="2026-01-05T09:00:00+00:00")
     >>> action = Action(type="tool_call", tool="Write", arguments={"file_path": "/work/.git/hooks/pre-push"},
     ...                 workspace="/work")
-    >>> sorted(effects_of(action, facts).classes)
+    >>> sorted(find_effects(action, facts).classes)
     ['persist', 'write']
 """
 

@@ -16,7 +16,7 @@ Whether a line is a comment is told by that line alone. To follow comments over 
 mark inside a string) make all that follow it vanish. So text inside a block counts as code unless it looks like a
 comment itself: that errs on the side of asking.
 
-    >>> found = measured_diff("--- a/x.py\n+++ b/x.py\n@@ -1 +1,3 @@\n-y\n+# why\n+if x:\n+    y()\n")
+    >>> found = measure_diff("--- a/x.py\n+++ b/x.py\n@@ -1 +1,3 @@\n-y\n+# why\n+if x:\n+    y()\n")
     >>> found.features.to_dict()
     {'added': 2, 'removed': 1, 'branches': 1, 'indentation': 4, 'fixes': 0, 'files': 1, 'unmeasured': 0, 'unclear': 0}
 

@@ -23,7 +23,7 @@ _PROGRAMS_BY_FUNCTION: Mapping[str, Mapping[str, str]] = {
         "shell": "sh bash dash zsh ksh mksh ash rbash fish csh tcsh nu xonsh elvish",
         "source": "source .",
         "cd": "cd pushd chdir",
-        "leave": "exit return logout",
+        "exit_shell": "exit return logout",
         "declare": "export declare typeset readonly",
         "mapfile": "mapfile readarray",
         "popd": "popd",
@@ -32,12 +32,12 @@ _PROGRAMS_BY_FUNCTION: Mapping[str, Mapping[str, str]] = {
         "trap": "trap",
         "alias": "alias",
         "set_options": "set",
-        "fills": "read printf getopts let unset local test [",
+        "variable_builtin": "read printf getopts let unset local test [",
     },
     "wrappers": {
         "env": "env genv",
         "sudo": "sudo doas",
-        "applet": "busybox toybox",
+        "busybox": "busybox toybox",
         "xargs": "xargs gxargs",
         "parallel": "parallel sem",
         "printenv": "printenv",
@@ -47,7 +47,7 @@ _PROGRAMS_BY_FUNCTION: Mapping[str, Mapping[str, str]] = {
         "script": "script",
     },
     "machine": {
-        "looks_up": (
+        "network_probe": (
             "ping ping6 traceroute traceroute6 tracepath mtr arping fping whois host nslookup dig drill avahi-resolve "
             "dns-sd kdig doggo dog hping3"
         ),
@@ -90,7 +90,7 @@ _PROGRAMS_BY_FUNCTION: Mapping[str, Mapping[str, str]] = {
             "perl ruby php lua luajit Rscript julia osascript tclsh expect java deno tsx ts-node jshell bc dc m4 "
             "pwsh powershell cmd"
         ),
-        "fetched": "npx bunx uvx pnpx",
+        "package_runner": "npx bunx uvx pnpx",
         "sqlite": "sqlite3",
     },
 }
