@@ -388,6 +388,6 @@ def test_the_lock_is_held_while_writing_and_not_otherwise(aver_home: Path) -> No
         handle = os.open(aver_home / "ledger.db.lock", os.O_RDWR)
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         fcntl.flock(handle, fcntl.LOCK_UN)
-        with ledger.store.writing(), pytest.raises(BlockingIOError):
+        with ledger.store.transaction(), pytest.raises(BlockingIOError):
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         os.close(handle)

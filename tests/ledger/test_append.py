@@ -567,7 +567,7 @@ def test_a_foreign_record_is_found_by_the_kind_that_its_type_gives(ledger: Ledge
 
     ledger.append("demo.real", draft())
     for number, type_ in enumerate(("tool", "chat", "agent")):
-        with ledger.store.writing() as transaction:
+        with ledger.store.transaction() as transaction:
             row = transaction.add_chain("default", f"demo.foreign{number}")
             sealed = seal_content(Capsule(type=type_).to_dict(), SeedSigner(bytes(32)), at="2026-01-01T00:00:00+00:00")
             transaction.add_records(row, [(sealed, (sealed.id, type_, None, None, None, None))])

@@ -150,7 +150,7 @@ def test_a_bundle_without_its_keys_chain(ledger: Ledger, thief: SeedSigner, tmp_
 
 def held_to(ledger: Ledger, statement: Statement) -> Verdict:
     tally = Tally(records=1)
-    check_ledger_checkpoints(ledger, [Checkpoint.of(statement)], ledger.keys.ring(), tally)
+    check_ledger_checkpoints(ledger, [Checkpoint.from_statement(statement)], ledger.keys.ring(), tally)
     return conclude("checkpoint", tally)
 
 

@@ -125,7 +125,7 @@ def test_a_sweep_records_all_that_changed(ledger: Ledger) -> None:
 
 def test_a_sweep_over_very_many_chains(ledger: Ledger) -> None:
     for index in range(1_100):
-        with ledger.store.writing() as transaction:  # empty head rows: the sweep need not know
+        with ledger.store.transaction() as transaction:  # empty head rows: the sweep need not know
             transaction.add_chain("default", f"many.{index}")
     fill(ledger)
     entries = sweep(ledger)
@@ -302,7 +302,7 @@ def test_since_needs_the_very_chain(ledger: Ledger) -> None:
 
 def checked(ledger: Ledger, statement: Any) -> Any:
     tally = Tally(records=1)
-    check_ledger_checkpoints(ledger, [Checkpoint.of(statement)], ledger.keys.ring(), tally)
+    check_ledger_checkpoints(ledger, [Checkpoint.from_statement(statement)], ledger.keys.ring(), tally)
     return conclude("checkpoint", tally)
 
 

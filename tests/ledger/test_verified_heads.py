@@ -189,13 +189,13 @@ def test_how_much_is_read_follows_what_is_new(ledger: Ledger, monkeypatch: pytes
     ledger.verify()
     fill(ledger, count=3)
     read: list[int] = []
-    rows = type(ledger.store).rows
+    rows = type(ledger.store).read_rows
 
     def counting(store: Any, chain: Any, start: int, stop: int) -> Any:
         read.append(stop - start)
         return rows(store, chain, start, stop)
 
-    monkeypatch.setattr(type(ledger.store), "rows", counting)
+    monkeypatch.setattr(type(ledger.store), "read_rows", counting)
     assert ledger.verify(since="last").records == 3
     assert sum(read) <= 3 + ledger.head("keys").count
 

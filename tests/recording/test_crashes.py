@@ -202,5 +202,5 @@ def test_what_a_parent_lost_is_told_once_and_by_the_parent(aver_home: Path) -> N
 def test_the_lock_file_is_what_the_tests_take_it_for(ledger: Ledger, aver_home: Path) -> None:
     """`stuck` in these tests holds this file; if the ledger came to use another, they would prove nothing."""
     ledger.append("demo.first", {"type": "tool"})
-    with ledger.store.writing(), open(aver_home / "ledger.db.lock") as file, pytest.raises(BlockingIOError):
+    with ledger.store.transaction(), open(aver_home / "ledger.db.lock") as file, pytest.raises(BlockingIOError):
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

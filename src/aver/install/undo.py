@@ -80,7 +80,7 @@ class UndoLog:
         """While this lasts, no other `aver install` does anything."""
         ensure_home(self._path.parent)
         try:
-            with self._lock.held():
+            with self._lock.hold():
                 yield
         finally:
             self._lock.close()

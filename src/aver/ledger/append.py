@@ -194,7 +194,7 @@ class Appender:
         Yields the transaction and a function that appends a prepared draft to a chain within it.
         """
         expected = ExpectedWrites(self._tenant, frozenset({KEYS_CHAIN, *chains}))
-        with hold_signer(signer) as held, self._store.writing(expected) as transaction:
+        with hold_signer(signer) as held, self._store.transaction(expected) as transaction:
             rows: dict[str, ChainRow] = {}
             self._record_keys(transaction, held, rows, self._unrecorded_events(transaction, held))
 

@@ -6,7 +6,7 @@ A checkpoint is a statement of purpose `checkpoint` over
 
 with every chain; or, where it continues a history of checkpoints (see `history`), over those that changed, and with
 `since`, the time of the checkpoint before it. Whoever keeps one can later hold the ledger, a bundle of it, or any
-copy, to what it was then. Of several, each is held to.
+copy, to what it was then. Of several, each is checker to.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Checkpoint:
     where: str = "the checkpoint"
 
     @classmethod
-    def of(cls, statement: Statement, where: str = "the checkpoint") -> Checkpoint:
+    def from_statement(cls, statement: Statement, where: str = "the checkpoint") -> Checkpoint:
         """`BadInput` where it is a statement of another sort, or not one that Aver makes."""
         content = statement.content
         if statement.purpose != PURPOSE or content.get("v") != VERSION:
@@ -91,10 +91,10 @@ def make_checkpoint(ledger: Ledger, heads: Iterable[Head] | None = None, *, sinc
     content = {"v": VERSION, "ledger": ledger.id, "tenant": ledger.tenant, "at": now(), "heads": listed}
     if since is not None:
         content["since"] = since
-    with hold_signer(ledger.signer()) as held:
-        if not isinstance(held, SeedSigner):
+    with hold_signer(ledger.signer()) as checker:
+        if not isinstance(checker, SeedSigner):
             raise BadInput("this ledger's signer signs capsules only, not statements")
-        return sign_statement(PURPOSE, content, (held,))
+        return sign_statement(PURPOSE, content, (checker,))
 
 
 def extend_with_checkpoints(verdict: Verdict, ledger: Ledger, checkpoints: Sequence[Checkpoint], ring: Ring) -> Verdict:
@@ -118,13 +118,13 @@ def extend_verdict(verdict: Verdict, tally: Tally) -> Verdict:
 
 def check_ledger_checkpoints(ledger: Ledger, checkpoints: Sequence[Checkpoint], ring: Ring, tally: Tally) -> None:
     """Hold a ledger to checkpoints, to each of them."""
-    held = HeadChecker.for_ledger(ledger, tally, check=CHECK)
+    checker = HeadChecker.for_ledger(ledger, tally, check=CHECK)
     own = None if ring.closed else _own_keys(ledger, ring)
-    check_against_checkpoints(held, checkpoints, ring, tally, of=(ledger.id, ledger.tenant), own_keys=own)
+    check_against_checkpoints(checker, checkpoints, ring, tally, of=(ledger.id, ledger.tenant), own_keys=own)
 
 
 def check_against_checkpoints(
-    held: HeadChecker,
+    checker: HeadChecker,
     checkpoints: Sequence[Checkpoint],
     ring: Ring,
     tally: Tally,
@@ -144,14 +144,14 @@ def check_against_checkpoints(
         elif check_signatures(one, ring, tally, own_keys=own_keys):
             used += 1
             words = f"the checkpoint of {one.at}"
-            grown += held.to([head for head in one.heads if head.chain not in chains], words)
-            held.to([head for head in one.heads if head.chain in chains and head not in compared], words)
+            grown += checker.check([head for head in one.heads if head.chain not in chains], words)
+            checker.check([head for head in one.heads if head.chain in chains and head not in compared], words)
             chains.update(head.chain for head in one.heads)
             compared.update(one.heads)
     if used:
         newest = max(one.at for one in checkpoints if (one.ledger, one.tenant) == of)
         which = f"the checkpoint of {newest}" if used == 1 else f"{used} checkpoints, the newest of {newest}"
-        tally.notes[CHECK] = f"{len(chains)} chains held to {which}, {grown} grown since"
+        tally.notes[CHECK] = f"{len(chains)} chains checker to {which}, {grown} grown since"
 
 
 def select_checkpoints(checkpoints: Sequence[Checkpoint], ledger: str, tenant: str) -> list[Checkpoint]:

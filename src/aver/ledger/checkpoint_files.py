@@ -93,7 +93,7 @@ def _parse_checkpoints(raw: bytes, where: str) -> Iterator[Checkpoint]:
         raise BadInput(f"{where} is larger than {FILE_MAX} bytes")
     for place, text in _split_documents(raw, where):
         try:
-            yield Checkpoint.of(Statement.from_dict(read_json(text), place), place)
+            yield Checkpoint.from_statement(Statement.from_dict(read_json(text), place), place)
         except BadInput as error:
             message = error.message if error.message.startswith(place) else f"{place}: {error.message}"
             raise BadInput(message, advice=error.advice) from error
@@ -145,7 +145,7 @@ def append_checkpoint(repository: Path, ledger: Ledger) -> Checkpoint | None:
             spare = f"{path.stem}.1{SUFFIX}"
             raise BadInput(f"{path} would be larger than {FILE_MAX} bytes", advice=f"git mv it to {spare}, beside it")
         replace_file(path, whole, mode=0o644)
-    return Checkpoint.of(statement)
+    return Checkpoint.from_statement(statement)
 
 
 def _check_history(ledger: Ledger, before: Sequence[Checkpoint]) -> dict[str, Head]:
@@ -156,7 +156,7 @@ def _check_history(ledger: Ledger, before: Sequence[Checkpoint]) -> dict[str, He
             raise BadInput(f"{one.where} is of another ledger or tenant", advice="move it elsewhere")
         check_signatures(one, ledger.keys.ring(), tally)
     latest = {head.chain: head for one in before for head in one.heads}
-    HeadChecker.for_ledger(ledger, tally, check=CHECK).to(latest.values(), "the history of checkpoints")
+    HeadChecker.for_ledger(ledger, tally, check=CHECK).check(latest.values(), "the history of checkpoints")
     failed = [finding for finding in tally.findings if finding.status == "failed"]
     if failed:
         words = f"nothing was written: {failed[0]}"

@@ -203,7 +203,7 @@ class Ledger:
         while start < stop:
             end = min(start + SLICE, stop)
             batch, size = [], 0
-            with self.store.rows(row, start, end) as rows:
+            with self.store.read_rows(row, start, end) as rows:
                 for stored in rows:
                     batch.append(stored.sealed)
                     size += len(stored.sealed.canonical)
@@ -310,7 +310,7 @@ class Ledger:
         return found if found is None or uri.chain in (None, found.chain) else None
 
     def _get_by_column(self, column: LookupColumn, value: str) -> Sealed | None:
-        found = self.store.first(self.tenant, column, value)
+        found = self.store.find_first(self.tenant, column, value)
         return None if found is None else verify_lookup(*found, column, value, self.keys.ring())
 
 

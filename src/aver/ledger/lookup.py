@@ -75,7 +75,7 @@ def _find_by_uri(ledger: Ledger, name: str) -> Location:
 
 
 def _find_by_column(ledger: Ledger, column: LookupColumn, value: str) -> Location | None:
-    found = ledger.store.first(ledger.tenant, column, value)
+    found = ledger.store.find_first(ledger.tenant, column, value)
     if found is None:
         return None
     chain, row = found

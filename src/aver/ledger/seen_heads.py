@@ -69,7 +69,7 @@ class HeadChecker:
         heads = {name: Head(ledger.id, ledger.tenant, name, row.count, row.head) for name, row in rows.items()}
         return cls(heads, lambda chain, place: ledger.store.hash_at(rows[chain], place), tally, check=check)
 
-    def to(self, heads: Iterable[Head], remembered: str) -> int:
+    def check(self, heads: Iterable[Head], remembered: str) -> int:
         """Hold the chains to heads that `remembered` knows. Returns how many of them have grown since."""
         grown = 0
         for head in heads:
@@ -92,7 +92,7 @@ class HeadChecker:
 
 def check_heads(ledger: Ledger, heads: Iterable[Head], tally: Tally, *, check: str, remembered: str) -> int:
     """Hold the ledger's chains to remembered heads. Returns how many of them have grown since."""
-    return HeadChecker.for_ledger(ledger, tally, check=check).to(heads, remembered)
+    return HeadChecker.for_ledger(ledger, tally, check=check).check(heads, remembered)
 
 
 def check_head(

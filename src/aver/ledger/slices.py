@@ -66,7 +66,7 @@ def judge_slice(ledger: Ledger, rules: Rules, row: ChainRow, begin: int, end: in
         needs_block=own,
     )
     try:
-        with ledger.store.rows(row, begin, end) as stored:
+        with ledger.store.read_rows(row, begin, end) as stored:
             expected = begin
             for item in stored:
                 if expected < item.sequence:
@@ -110,7 +110,7 @@ def stored_hash(ledger: Ledger, row: ChainRow, sequence: int) -> str | None:
 def _is_signed_as_ours(ledger: Ledger, row: ChainRow) -> bool:
     """Whether a chain's signed beginning names this ledger. Then marking it as imported excuses it from nothing."""
     try:
-        with ledger.store.rows(row, 0, 1) as stored:
+        with ledger.store.read_rows(row, 0, 1) as stored:
             block = next((read_block(item.sealed.to_dict()) for item in stored), None)
     except AverError:
         return False

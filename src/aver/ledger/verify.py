@@ -147,7 +147,7 @@ def _check_store(ledger: Ledger, altered: Iterable[str], tally: Tally) -> None:
             tally.notes["store"] = "; ".join(remarks)
         strangers = [name for name in ledger.store.tenants() if not is_tenant_name(name)]
         nameless = [f"rows belong to {ascii(name)[:80]}, which is no tenant" for name in strangers]
-        damage = [*nameless, *ledger.store.damage()]
+        damage = [*nameless, *ledger.store.find_damage()]
     except Unavailable as error:
         damage = [error.message]
     for words in (*(f"{name} is not as Aver makes it" for name in altered), *damage):

@@ -225,7 +225,7 @@ def test_an_import_that_dies_half_way_is_repeated(bundle: Path, other: Ledger) -
     child = os.fork()
     if child == 0:
         try:
-            with other.store.writing() as transaction:
+            with other.store.transaction() as transaction:
                 kind = type(transaction)
             freeze, seen = kind.freeze, []
 
@@ -250,13 +250,13 @@ def test_an_import_that_dies_half_way_is_repeated(bundle: Path, other: Ledger) -
 def test_a_bundle_that_changes_while_it_is_imported_is_not_stored(
     bundle: Path, other: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    writing = other.store.writing
+    transaction = other.store.transaction
 
     def changed(*expected: Any) -> Any:
         change_chain(lambda c: c[2].update(canonical=c[2]["canonical"].replace("step 2", "step X")))(bundle)
-        return writing(*expected)
+        return transaction(*expected)
 
-    monkeypatch.setattr(other.store, "writing", changed)
+    monkeypatch.setattr(other.store, "transaction", changed)
     with pytest.raises(IntegrityError, match="changed while"):
         import_bundle(other, bundle, only=["codex.two"])
     assert other.chains() == []

@@ -80,7 +80,7 @@ def contents(url: str, tenant: str) -> dict[str, Any]:
         rows = [(row.name, row.count, row.head, row.frozen, row.origin) for row in ledger.store.chains(tenant)]
         columns = []
         for row in ledger.store.chains(tenant):
-            with ledger.store.rows(row, 0, row.count) as stored:
+            with ledger.store.read_rows(row, 0, row.count) as stored:
                 columns += [(row.name, item.sequence, item.columns, item.tenant) for item in stored]
         return {
             "id": ledger.id,

@@ -58,7 +58,7 @@ def assert_true(verdict: Verdict) -> None:
 def hold_to_checkpoint(ledger: Ledger, path: Path) -> None:
     statement = Statement.from_dict(read_json(path.read_bytes()))
     tally = Tally(records=1)
-    check_ledger_checkpoints(ledger, [Checkpoint.of(statement)], ledger.keys.ring(), tally)
+    check_ledger_checkpoints(ledger, [Checkpoint.from_statement(statement)], ledger.keys.ring(), tally)
     assert conclude("checkpoint", tally).status == "verified"
 
 

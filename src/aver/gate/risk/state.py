@@ -78,7 +78,7 @@ def update_state(
     _make_directory(path.parent)
     lock = WriteLock(path.with_suffix(".lock"), timeout=LOCK_TIMEOUT)
     try:
-        with lock.held():
+        with lock.hold():
             state = change(load_state(workspace, home))
             write_document(path, FORMAT, VERSION, workspace, state.to_dict())
             return RiskState(state.levels, state.learned_until)

@@ -108,7 +108,7 @@ class Store(Protocol):
         Work may be done again from its beginning, in a new transaction, where another writer came first.
         """
 
-    def writing(self, expected: ExpectedWrites | None = None) -> AbstractContextManager[Transaction]:
+    def transaction(self, expected: ExpectedWrites | None = None) -> AbstractContextManager[Transaction]:
         """The same for work that can be done only once. Where another writer came first, it fails."""
 
     # --- reading
@@ -120,7 +120,7 @@ class Store(Protocol):
 
     def tenants(self) -> list[str]: ...
 
-    def rows(self, chain: ChainRow, start: int, stop: int) -> AbstractContextManager[Iterator[RecordRow]]:
+    def read_rows(self, chain: ChainRow, start: int, stop: int) -> AbstractContextManager[Iterator[RecordRow]]:
         """The records of a chain from `start` up to `stop`, as they are stored."""
 
     def next_sequence(self, chain: ChainRow, start: int) -> int | None:
@@ -132,7 +132,7 @@ class Store(Protocol):
     def row_number_at(self, chain: ChainRow, sequence: int) -> int | None:
         """The row number of one record; None if there is no such record."""
 
-    def first(self, tenant: str, column: LookupColumn, value: str) -> FoundRecord | None:
+    def find_first(self, tenant: str, column: LookupColumn, value: str) -> FoundRecord | None:
         """The oldest record of a tenant whose column has a value."""
 
     def read_page(
@@ -156,7 +156,7 @@ class Store(Protocol):
     def schema_differences(self) -> list[str]:
         """Tables, indexes and whatever else is not as Aver makes it, each as `<kind> <name>`."""
 
-    def damage(self) -> list[str]:
+    def find_damage(self) -> list[str]:
         """What the store itself finds wrong with how its rows are kept."""
 
     def limitations(self) -> list[str]:

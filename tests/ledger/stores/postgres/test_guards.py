@@ -202,7 +202,7 @@ def test_a_record_that_an_index_does_not_know(filled: Ledger, owner: psycopg.Con
     owner.execute(f"SET session_replication_role = replica; {insert}")
     owner.execute(HIDDEN.format("true", index))
     assert filled.store.schema_differences() == []
-    assert filled.store.damage() == [f"index {index} and its table disagree"]
+    assert filled.store.find_damage() == [f"index {index} and its table disagree"]
     assert ("STORE_DAMAGED", None, None) in codes_at(filled.verify())
 
 
@@ -211,11 +211,11 @@ def test_a_chain_that_an_index_does_not_know(filled: Ledger, owner: psycopg.Conn
     owner.execute(HIDDEN.format("false", "chains_by_name"))
     owner.execute("INSERT INTO aver.chains (tenant, name) VALUES ('default', 'demo.hidden')")
     owner.execute(HIDDEN.format("true", "chains_by_name"))
-    assert filled.store.damage() == ["index chains_by_name and its table disagree"]
+    assert filled.store.find_damage() == ["index chains_by_name and its table disagree"]
 
 
 def test_sound_tables_agree_and_what_was_not_checked_is_said(filled: Ledger) -> None:
-    assert filled.store.damage() == []
+    assert filled.store.find_damage() == []
     assert [words for words in filled.store.limitations() if "could not be read" in words] == []
     check = filled.verify().check("store")
     assert check.status == "passed"

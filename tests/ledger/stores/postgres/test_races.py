@@ -72,7 +72,7 @@ def test_two_ledgers_that_lock_the_same_new_chains(ledger: Ledger, url: str) -> 
     def other() -> None:
         with (
             open_ledger(url) as theirs,
-            theirs.store.writing(ExpectedWrites("default", frozenset({"demo.new"}))) as transaction,
+            theirs.store.transaction(ExpectedWrites("default", frozenset({"demo.new"}))) as transaction,
         ):
             locked.set()
             go.wait()
@@ -80,7 +80,7 @@ def test_two_ledgers_that_lock_the_same_new_chains(ledger: Ledger, url: str) -> 
 
     def ours() -> None:
         expected = ExpectedWrites("default", frozenset({"demo.new", "demo.old"}))
-        with ledger.store.writing(expected) as transaction:
+        with ledger.store.transaction(expected) as transaction:
             row = transaction.chain("default", "demo.new")
             counts.append(-1 if row is None else row.count)
 
@@ -224,8 +224,8 @@ def test_a_writer_that_vanished_holds_nobody_up(ledger: Ledger, aver_home: Path)
     script = """
 import os, sys
 from aver import open_ledger
-from aver.ledger.store import Expected
-with open_ledger() as ledger, ledger.store.writing(Expected("default", frozenset({"demo.a"}))):
+from aver.ledger.stores.protocol import ExpectedWrites
+with open_ledger() as ledger, ledger.store.transaction(ExpectedWrites("default", frozenset({"demo.a"}))):
     print("locked", flush=True)
     sys.stdin.read()
 """

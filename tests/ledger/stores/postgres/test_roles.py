@@ -60,7 +60,7 @@ def test_the_writer_can_do_all_that_a_ledger_does(writer: Ledger, tmp_path: Path
     writer.keys.rotate("ledger")
     writer.append(CHAIN, Capsule(type="tool"))
     assert writer.verify().first_bad is None
-    assert writer.store.schema_differences() == writer.store.damage() == []
+    assert writer.store.schema_differences() == writer.store.find_damage() == []
 
 
 HARM = [
@@ -238,7 +238,7 @@ def test_a_commit_is_durable_whatever_the_role_prefers(
         ("remote_apply", "remote_apply"),
     ):
         owner.execute(f"ALTER ROLE ann_writes SET synchronous_commit = {preferred}")
-        with open_ledger(logins["writer"]) as ledger, ledger.store.writing() as transaction:
+        with open_ledger(logins["writer"]) as ledger, ledger.store.transaction() as transaction:
             connection = transaction._connection  # type: ignore[attr-defined]
             assert connection.execute("SHOW synchronous_commit").fetchone() == (expected,)
     owner.execute(f"ALTER DATABASE {owner.info.dbname} RESET synchronous_commit")

@@ -171,7 +171,7 @@ def test_one_file_by_two_names_has_one_lock(path: Path, tmp_path: Path) -> None:
     (path.parent / "config.toml").write_text("lock_timeout = 0.2")
     with open_ledger() as ledger, open_ledger(link) as other:
         assert other.append(CHAIN, Capsule(type="tool")).sequence == 4
-        with ledger.store.writing(), pytest.raises(Unavailable, match="lock"):
+        with ledger.store.transaction(), pytest.raises(Unavailable, match="lock"):
             other.append(CHAIN, Capsule(type="tool"))
     assert not link.with_name("link.db.lock").exists()
 
@@ -191,7 +191,7 @@ def test_a_lock_that_was_replaced_is_not_held_by_two(path: Path) -> None:
     with open_ledger() as ledger, open_ledger() as other:
         ledger.append(CHAIN, Capsule(type="tool"))
         path.with_name("ledger.db.lock").unlink()
-        with other.store.writing(), pytest.raises(Unavailable, match="lock"):
+        with other.store.transaction(), pytest.raises(Unavailable, match="lock"):
             ledger.append(CHAIN, Capsule(type="tool"))
         assert ledger.append(CHAIN, Capsule(type="tool")).sequence == 5
 
@@ -233,8 +233,8 @@ def test_large_records_are_read_few_at_a_time(ledger: Ledger, monkeypatch: pytes
     sealed = ledger.append_many(CHAIN, [Capsule(type="tool", outcome={"result": "x" * 9000}) for _ in range(25)])
     monkeypatch.setattr("aver.ledger.ledger.SLICE_BYTES", 40_000)
     asked = []
-    rows = ledger.store.rows
-    monkeypatch.setattr(ledger.store, "rows", lambda *place: asked.append(place) or rows(*place))
+    rows = ledger.store.read_rows
+    monkeypatch.setattr(ledger.store, "read_rows", lambda *place: asked.append(place) or rows(*place))
     assert list(ledger.read(CHAIN)) == sealed
     assert len(asked) == 5
 
@@ -258,7 +258,7 @@ def test_a_blob_that_cannot_be_stored_fails_its_own_append_only(
         except BadInput:
             said.append("refused")
 
-    with ledger.store.writing():
+    with ledger.store.transaction():
         threads = [threading.Thread(target=append, args=args) for args in [(), (blob,), (), ()]]
         for thread in threads:
             thread.start()

@@ -222,7 +222,7 @@ def _check_server_ledger(config: Config) -> Iterator[DoctorReport]:
 
 
 def _check_damage(store: Store, software: str) -> DoctorReport:
-    damage = store.damage()
+    damage = store.find_damage()
     if damage:
         restore = "restore it from a copy; aver export saves what can still be read"
         return DoctorReport("problem", "ledger", f"{software} finds damage: {'; '.join(damage[:3])}", restore)

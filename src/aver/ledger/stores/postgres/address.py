@@ -61,15 +61,15 @@ class Address:
     name: str
     options: Mapping[str, Any]
 
-    def failure(self, error: psycopg.Error) -> Unavailable:
+    def to_unavailable(self, error: psycopg.Error) -> Unavailable:
         """What PostgreSQL says, in words that tell what to do."""
-        said = self.words(error)
+        said = self.error_text(error)
         words = f"the ledger {self.name} cannot be used: {said}"
         code = error.sqlstate or next((code for mark, code in _CONNECT_ERROR_CODES.items() if mark in said), _NO_ANSWER)
         advice = next((advice for start, advice in _ADVICE.items() if code.startswith(start)), "nothing was recorded")
         return Unavailable(words, advice=advice)
 
-    def words(self, error: psycopg.Error) -> str:
+    def error_text(self, error: psycopg.Error) -> str:
         """The error's first sentence, without details, which may quote records, and without any password."""
         while isinstance(error.__context__, psycopg.Error):
             error = error.__context__  # What came first: the rest is how psycopg put things away.

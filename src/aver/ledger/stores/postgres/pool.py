@@ -96,12 +96,12 @@ class Pool:
         self._pool: ConnectionPool[PoolConnection] | None = None
         self._connector = _Connector(self._address)
 
-    def first(self) -> PoolConnection:
+    def connect_first(self) -> PoolConnection:
         """The first connection, made at once; why it cannot be made is told. The pool takes it over."""
         try:
             connection = self._connector.connect()
         except psycopg.Error as error:
-            raise self._address.failure(error) from error
+            raise self._address.to_unavailable(error) from error
         self._connector.spare = connection
         return connection
 
@@ -138,7 +138,7 @@ class Pool:
                     continue
             failure = self._connector.failure
             if failure is not None:
-                raise self._address.failure(failure) from failure
+                raise self._address.to_unavailable(failure) from failure
             raise Unavailable(
                 f"all {POOL_MAX} connections to {self._address.name} have been busy for {within:g} seconds",
                 advice="nothing was recorded; try again",

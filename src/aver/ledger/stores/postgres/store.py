@@ -85,12 +85,12 @@ class PostgresStore:
         """Open a ledger, making its tables first if `create` and there are none. Never makes any otherwise."""
         store = cls(parse_address(url), timeout=timeout)
         try:
-            connection = store._pool.first()
+            connection = store._pool.connect_first()
             store.is_replica = check_server(connection, store.name)
             prepare_tables(connection, store.name, create=create, facts=facts)
         except psycopg.Error as error:
             store.close()
-            raise store._address.failure(error) from error
+            raise store._address.to_unavailable(error) from error
         except BaseException:
             store.close()
             raise
@@ -136,7 +136,7 @@ class PostgresStore:
                 time.sleep(PAUSE)
                 ids = "looked up"
 
-    def writing(self, expected: ExpectedWrites | None = None) -> AbstractContextManager[PostgresTransaction]:
+    def transaction(self, expected: ExpectedWrites | None = None) -> AbstractContextManager[PostgresTransaction]:
         return self._transaction(expected, "looked up")
 
     @contextmanager
@@ -164,7 +164,7 @@ class PostgresStore:
                 failure = error
             else:
                 return
-        if not self._was_committed(transaction.proof):
+        if not self._was_committed(transaction.commit_proof):
             raise self._not_written_error(failure, None) from failure
 
     def _refuse_foreign_programs(self, connection: PoolConnection) -> None:
@@ -181,12 +181,12 @@ class PostgresStore:
 
     def _not_written_error(self, error: psycopg.Error, connection: PoolConnection | None) -> Exception:
         if connection is None or _is_lost(connection) or error.sqlstate in _RETRYABLE_CODES:
-            words = f"the ledger {self.name} cannot be used: {self._address.words(error)}"
+            words = f"the ledger {self.name} cannot be used: {self._address.error_text(error)}"
             return WriteConflict(words, advice="nothing was recorded; try again")
         if error.sqlstate == _LOCK_TIMEOUT_CODE:
             words = f"another writer has held a chain of the ledger {self.name} for {self._timeout:g} seconds"
             return Unavailable(words, advice="nothing was recorded; pg_stat_activity on the server tells who it is")
-        return self._address.failure(error)
+        return self._address.to_unavailable(error)
 
     def _was_committed(self, proof: CommitProof | None) -> bool:
         """Whether a transaction whose commit was not answered was committed.
@@ -201,7 +201,7 @@ class PostgresStore:
                     transaction = PostgresTransaction(connection, timeout=self._timeout)
                     try:
                         transaction.begin(ExpectedWrites(proof.tenant, frozenset({proof.chain})))
-                        return transaction.has(proof)
+                        return transaction.has_committed(proof)
                     finally:
                         transaction.roll_back()
             except (psycopg.Error, Unavailable):
@@ -229,7 +229,7 @@ class PostgresStore:
                         if not _is_lost(connection) or time.monotonic() > deadline:
                             raise
             except psycopg.Error as error:
-                raise self._address.failure(error) from error
+                raise self._address.to_unavailable(error) from error
             time.sleep(PAUSE)
 
     def chain(self, tenant: str, name: str) -> ChainRow | None:
@@ -248,7 +248,7 @@ class PostgresStore:
         return [row[0] for row in self._fetch("SELECT DISTINCT tenant FROM aver.chains ORDER BY tenant")]
 
     @contextmanager
-    def rows(self, chain: ChainRow, start: int, stop: int) -> Iterator[Iterator[RecordRow]]:
+    def read_rows(self, chain: ChainRow, start: int, stop: int) -> Iterator[Iterator[RecordRow]]:
         yield self._read_rows(chain, min(start, SEQUENCE_MAX), min(stop, SEQUENCE_MAX))
 
     def _read_rows(self, chain: ChainRow, start: int, stop: int) -> Iterator[RecordRow]:
@@ -282,7 +282,7 @@ class PostgresStore:
         rows = self._fetch(query, (chain.number, sequence))
         return rows[0][0] if rows else None
 
-    def first(self, tenant: str, column: LookupColumn, value: str) -> tuple[str, RecordRow] | None:
+    def find_first(self, tenant: str, column: LookupColumn, value: str) -> tuple[str, RecordRow] | None:
         rows = self._read_page(tenant, [("records.tenant = ?", tenant), (f"records.{column} = ?", value)], limit=1)
         return rows[0][1:] if rows else None
 
@@ -342,7 +342,7 @@ class PostgresStore:
     def schema_differences(self) -> list[str]:
         return self._run_read(find_differences, TABLE_SCAN_TIMEOUT)
 
-    def damage(self) -> list[str]:
+    def find_damage(self) -> list[str]:
         return self._run_read(find_disagreements, TABLE_SCAN_TIMEOUT)
 
     def limitations(self) -> list[str]:

@@ -245,14 +245,14 @@ class PostgresTransaction:
             self._connection.close()
 
     @property
-    def proof(self) -> CommitProof | None:
+    def commit_proof(self) -> CommitProof | None:
         """How to tell later whether this was committed; None if it added no record."""
         if self._first is None or self._backend is None:
             return None
         chain, sequence, digest = self._first
         return CommitProof(chain.tenant, chain.name, sequence, digest, *self._backend)
 
-    def has(self, proof: CommitProof) -> bool:
+    def has_committed(self, proof: CommitProof) -> bool:
         """Whether the record of a proof is there. Its chain must have been locked: then the other one has ended."""
         row = self._connection.execute(
             "SELECT 1 FROM aver.records JOIN aver.chains USING (chain)"

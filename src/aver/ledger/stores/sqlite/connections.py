@@ -72,7 +72,7 @@ class Connections:
 
     def hold_lock(self) -> AbstractContextManager[None]:
         """The lock beside the file, under which alone anything is written to it."""
-        return self._lock.held()
+        return self._lock.hold()
 
     def _connect(self, uri: str) -> sqlite3.Connection:
         if self.is_closed:
@@ -127,9 +127,9 @@ class Connections:
                     connection.close()
 
     @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
+    def write_transaction(self) -> Iterator[sqlite3.Connection]:
         """A connection within one durable transaction. When the context ends without an error, it is on disk."""
-        with self._mutex, self._lock.held():
+        with self._mutex, self._lock.hold():
             try:
                 connection = self._writer or self._open_writer()
                 connection.execute("BEGIN IMMEDIATE")
@@ -194,7 +194,7 @@ class Connections:
     def _close_writer(self) -> None:
         writer, self._writer = self._writer, None
         if writer is not None:
-            with self._lock.held():
+            with self._lock.hold():
                 writer.close()
 
     def before_fork(self) -> None:

@@ -133,18 +133,18 @@ class SqliteStore:
                 advice="restore the file from a copy",
             )
         if version < schema.VERSION and migrate:
-            with self.writing() as transaction:
+            with self.transaction() as transaction:
                 transaction.migrate()
 
     # --- writing
 
     def write(self, work: Callable[[SqliteTransaction], Result], expected: ExpectedWrites) -> Result:
-        with self.writing() as transaction:
+        with self.transaction() as transaction:
             return work(transaction)
 
     @contextmanager
-    def writing(self, expected: ExpectedWrites | None = None) -> Iterator[SqliteTransaction]:
-        with self._connections.writing() as connection:
+    def transaction(self, expected: ExpectedWrites | None = None) -> Iterator[SqliteTransaction]:
+        with self._connections.write_transaction() as connection:
             yield SqliteTransaction(connection)
 
     # --- reading
@@ -164,7 +164,7 @@ class SqliteStore:
             return [to_text(row[0]) for row in rows]
 
     @contextmanager
-    def rows(self, chain: ChainRow, start: int, stop: int) -> Iterator[Iterator[RecordRow]]:
+    def read_rows(self, chain: ChainRow, start: int, stop: int) -> Iterator[Iterator[RecordRow]]:
         with self._reading() as connection:
             cursor = connection.execute(
                 f"SELECT sequence, {SEARCH_COLUMNS}, {SEAL_COLUMNS}, tenant FROM records"
@@ -197,7 +197,7 @@ class SqliteStore:
             ).fetchone()
         return None if row is None else int(row[0])
 
-    def first(self, tenant: str, column: LookupColumn, value: str) -> tuple[str, RecordRow] | None:
+    def find_first(self, tenant: str, column: LookupColumn, value: str) -> tuple[str, RecordRow] | None:
         rows = self._read_page(tenant, [(f"records.{column} = ?", value)], limit=1)
         return rows[0][1:] if rows else None
 
@@ -273,7 +273,7 @@ class SqliteStore:
         with self._reading() as connection:
             return schema.find_differences(connection)
 
-    def damage(self) -> list[str]:
+    def find_damage(self) -> list[str]:
         """What SQLite finds wrong with the file: pages that are damaged, tables and indexes that disagree."""
         with self._reading() as connection:
             rows = [to_text(row[0]) for row in connection.execute("PRAGMA integrity_check(20)")]

@@ -38,7 +38,7 @@ BACKOFF_AFTER, PAUSE_MAX = 0.1, 0.005
 
 
 class WriteLock:
-    """A lock file, and its gate beside it. Use `held()` as a context; one thread of a process at a time."""
+    """A lock file, and its gate beside it. Use `hold()` as a context; one thread of a process at a time."""
 
     def __init__(self, path: Path, *, timeout: float) -> None:
         self._path = path
@@ -48,7 +48,7 @@ class WriteLock:
         self._turn_ends = 0.0
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def hold(self) -> Iterator[None]:
         lock = self._acquire()
         while not is_same_file(self._path, lock):
             # The file was removed or replaced: whoever comes after us would lock another one.
