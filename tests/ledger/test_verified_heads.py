@@ -351,7 +351,7 @@ def test_new_entries_are_held_to_and_old_ones_stay_so(ledger: Ledger) -> None:
     ledger.close_chain(CHAIN)
     verdict = ledger.verify(since="last")
     assert verdict.check("meta").status == "passed"
-    assert "entries before sequence 1 were held to earlier" in verdict.check("meta").reason
+    assert "entries before sequence 1 were compared earlier" in verdict.check("meta").reason
     assert ledger.verify(since="last").check("meta").reason == "no chain was closed or swept since"
     cut(ledger, OTHER, 2)
     assert codes_at(ledger.verify(since="last")) == {("TRUNCATED", OTHER, 2)}
@@ -411,7 +411,7 @@ def test_a_damaged_file_qualifies_and_is_left_as_it_is(ledger: Ledger, content: 
     for verdict in (ledger.verify(), ledger.verify(since="last")):
         assert verdict.status == "qualified"
         assert verdict.earlier == 0
-        assert "remove it; verifying begins it anew" in verdict.check("rollback").reason
+        assert "remove it; verifying creates it again" in verdict.check("rollback").reason
     assert path_of(ledger).read_bytes() == content
     path_of(ledger).unlink()
     assert ledger.verify().status == "verified"

@@ -1,21 +1,22 @@
-"""Group commit: appends that wait at the same time share one durable commit.
+"""Appending: the way from a prepared draft to a durable record.
 
-The first caller to come becomes the leader: it takes every request that is waiting, writes them in one
-transaction, and wakes their callers. Requests that come meanwhile wait; the first of them leads next. A lone
-caller therefore pays for nothing but its own commit, and there is no thread in the background.
+Group commit (`GroupCommit`): appends that wait at the same time share one durable commit. The first caller becomes
+the leader. It takes every waiting request, writes them in one transaction and wakes their callers. Later requests
+wait; the first of them leads the next commit. So a lone caller pays only for its own commit, and there is no
+background thread.
 
-A request that is refused (its key exists, its head moved) fails its own caller only. A commit that fails, fails
-every request in it: none of them was recorded.
+One commit (`Appender`) does these steps, always in this order:
 
-Appending: what happens between a prepared draft and a durable record.
+1. lock the keys of all signers, so that no rotation can happen meanwhile;
+2. begin the transaction and lock the chains;
+3. record our keys in the `keys` chain, if they seal here for the first time;
+4. check each request: everything that can refuse it comes before its first insert;
+5. seal and insert its records;
+6. update the heads, commit, and only then give every caller its result.
 
-Requests that wait at the same time are written in one commit (see `commit`). Within it, each request is sealed
-and inserted after the other, in this order, always: the signers' keys are held still, the chains are locked, what
-became of our keys is recorded, the request is checked, sealed, inserted. Everything that can refuse a request
-happens before its first insertion, so that a refusal leaves nothing behind and harms no other request.
-
-A store may ask for the same work again where another writer came first; so what became of each request is told to
-its caller only once the transaction is durable.
+A refused request (its key exists, its head moved) fails its own caller only and leaves nothing behind. A failed
+commit fails every request in it: none of them was recorded. A store may repeat steps 3 to 5 when another writer came
+first; this is why results are handed out in step 6.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from aver.clock import now
 from aver.errors import AverError, BadInput, Exists, HeadMoved, IntegrityError, Refused, Unavailable
 from aver.fast_dataclass import dataclass
 from aver.keys import KeyStore, Ring
+from aver.ledger.debug_log import log_debug
 from aver.ledger.head import Head
 from aver.ledger.keys_chain import KEYS_CHAIN, KeyEvent, build_key_draft, event_keys, unrecorded_events
 from aver.ledger.stores.forks import register_for_forks
@@ -45,13 +47,13 @@ __all__ = ["GROUP_MAX", "AnySigner", "AppendRequest", "Appender", "GroupCommit",
 
 
 GROUP_MAX = 256
-"""Most requests in one commit, so that the first of them does not wait for ever."""
+"""Most requests in one commit. A limit, so that the first request does not wait for ever."""
 
 Result = TypeVar("Result")
 
 
 class WriteRequest(Generic[Result]):
-    """Something to be written, and then its result or the reason why not."""
+    """A request to write something; later it holds the result or the failure."""
 
     __slots__ = ("_woken", "failure", "leads", "result")
 
@@ -98,16 +100,16 @@ class GroupCommit(Generic[AnyRequest]):
         self._guard.release()
 
     def after_fork_in_child(self) -> None:
-        """Whoever waited or led is a thread of the parent."""
-        self._reset()
+        self._reset()  # All waiting and leading threads belong to the parent.
 
     def submit(self, request: AnyRequest) -> None:
-        """Return when the request was written; raise if it was not."""
+        """Return when the request is written; raise its failure if it was not written."""
         with self._guard:
             self._waiting.append(request)
             lead = not self._led
             self._led = True
         if not lead:
+            # A leader wakes us either because our request is written, or to make us the next leader.
             request.wait()
             lead = request.leads
         if lead:
@@ -121,14 +123,17 @@ class GroupCommit(Generic[AnyRequest]):
             del self._waiting[:GROUP_MAX]
         try:
             self._write(batch)
-        except Exception as failure:  # noqa: BLE001 - every caller in the batch must hear of it
+        except Exception as failure:  # noqa: BLE001 - every caller in the batch must get it
+            log_debug("a commit of %d requests failed: %s", len(batch), failure)
             for request in batch:
                 request.refuse(failure)
         except BaseException:
+            # KeyboardInterrupt or SystemExit belongs to the leader's thread; the others learn that it happened.
             for request in batch:
                 request.refuse(Unavailable("the commit was interrupted", advice="look the record up by its key"))
             raise
         finally:
+            # Under the guard: a request that comes now must find either a leader or none, never a gap.
             with self._guard:
                 successor = self._waiting[0] if self._waiting else None
                 self._led = successor is not None
@@ -143,33 +148,39 @@ AnySigner = Signer | HoldableSigner
 
 
 class AppendRequest(WriteRequest[list[Sealed]]):
-    """Drafts that go to the end of one chain together."""
+    """Drafts to append to one chain together."""
 
-    __slots__ = ("after", "chain", "drafts", "one", "signer")
+    __slots__ = ("after", "chain", "drafts", "refuse_existing", "signer")
 
     def __init__(
-        self, chain: str, drafts: Sequence[PreparedDraft], signer: AnySigner, after: Head | None, *, one: bool
+        self,
+        chain: str,
+        drafts: Sequence[PreparedDraft],
+        signer: AnySigner,
+        after: Head | None,
+        *,
+        refuse_existing: bool,
     ) -> None:
         super().__init__()
         self.chain = chain
         self.drafts = drafts
         self.signer = signer
         self.after = after
-        self.one = one
-        """A single append: a key that was used before refuses it, instead of standing in its place."""
+        self.refuse_existing = refuse_existing
+        """Refuse the request if a draft's key was used before. Otherwise the existing record takes its place."""
 
 
 @dataclass(slots=True)
 class _BatchResult:
-    """What became of a batch, to be told once it is durable."""
+    """The results of a batch, kept back until it is durable."""
 
     results: list[tuple[AppendRequest, list[Sealed] | BaseException]] = field(default_factory=list)
     recorded: set[tuple[object, str]] = field(default_factory=set)
-    """Signers of which it is now known that the `keys` chain has recorded them."""
+    """(ring stamp, fingerprint) of signers that the `keys` chain is now known to have recorded."""
 
 
 class Appender:
-    """Writes for one tenant of one store."""
+    """Appends for one tenant of one store."""
 
     def __init__(self, store: Store, keys: KeyStore, tenant: str) -> None:
         self._store = store
@@ -189,58 +200,65 @@ class Appender:
     def transaction(
         self, signer: AnySigner, chains: Collection[str]
     ) -> Iterator[tuple[Transaction, Callable[[str, PreparedDraft], Sealed]]]:
-        """One durable transaction for records that are sealed now and for whatever else is written to these chains.
+        """Open one durable transaction to seal records and to write other rows of these chains with them.
 
         Yields the transaction and a function that appends a prepared draft to a chain within it.
         """
         expected = ExpectedWrites(self._tenant, frozenset({KEYS_CHAIN, *chains}))
-        with hold_signer(signer) as held, self._store.transaction(expected) as transaction:
+        with hold_signer(signer) as locked, self._store.transaction(expected) as transaction:
             rows: dict[str, ChainRow] = {}
-            self._record_keys(transaction, held, rows, self._unrecorded_events(transaction, held))
+            self._record_keys(transaction, locked, rows, self._unrecorded_events(transaction, locked))
 
             def append(chain: str, draft: PreparedDraft) -> Sealed:
-                return self._write_request(
-                    transaction, AppendRequest(chain, [draft], held, None, one=True), held, rows
-                )[0]
+                request = AppendRequest(chain, [draft], locked, None, refuse_existing=True)
+                return self._write_request(transaction, request, locked, rows)[0]
 
             yield transaction, append
             for row in rows.values():
                 transaction.update_head(row)
 
     def _write_batch(self, batch: Sequence[AppendRequest]) -> None:
-        """Write a batch in one durable commit. Keys are held still first, then the chains are locked, always so."""
-        with ExitStack() as holds:
-            held: dict[int, Signer] = {}
+        """Write a batch in one durable commit: the steps of the module's docstring."""
+        with ExitStack() as key_locks:
+            # 1. Keys before chains: every writer takes locks in this order, so two writers cannot wait in a circle.
+            signers: dict[int, Signer] = {}
             for request in batch:
                 try:
-                    if id(request.signer) not in held:
-                        held[id(request.signer)] = holds.enter_context(hold_signer(request.signer))
+                    if id(request.signer) not in signers:
+                        signers[id(request.signer)] = key_locks.enter_context(hold_signer(request.signer))
                 except (AverError, OSError) as error:
+                    log_debug("chain %s: the signer cannot be used: %s", request.chain, error)
                     request.refuse(error)
-            todo = [(request, held[id(request.signer)]) for request in batch if request.failure is None]
+            todo = [(request, signers[id(request.signer)]) for request in batch if request.failure is None]
             if not todo:
                 return
+            # The stamp changes with the ring: what was learned about recorded keys is valid for one stamp only.
             stamp = self._keys.ring_stamp()
             expected = self._expected_writes(todo, stamp)
+            # 2. to 5.
             try:
                 outcome = self._store.write(
                     lambda transaction: self._seal_batch(transaction, todo, stamp, expected), expected
                 )
             except _KeysNotRecorded:
+                # Chains are locked in one order for all writers, so `keys` cannot be added to a transaction late.
+                log_debug("a key seals here for the first time; the batch is written again with the keys chain locked")
                 wider = replace(expected, chains=expected.chains | {KEYS_CHAIN})
                 outcome = self._store.write(
                     lambda transaction: self._seal_batch(transaction, todo, stamp, wider), wider
                 )
+            # 6. The transaction is durable now.
             for request, result in outcome.results:
                 if isinstance(result, list):
                     request.succeed(result)
                 else:
                     request.refuse(result)
             if outcome.recorded:
-                self._recorded_keys = outcome.recorded | {one for one in self._recorded_keys if one[0] == stamp}
+                self._recorded_keys = outcome.recorded | {known for known in self._recorded_keys if known[0] == stamp}
 
     def _expected_writes(self, todo: Sequence[tuple[AppendRequest, Signer]], stamp: object) -> ExpectedWrites:
-        known = {fingerprint for at, fingerprint in self._recorded_keys if at == stamp}
+        """Tell the store what the batch will touch; the keys of all key events only if a signer may be new here."""
+        known = {fingerprint for known_at, fingerprint in self._recorded_keys if known_at == stamp}
         new = any(_fingerprint_or_none(signer) not in known for _, signer in todo)
         return ExpectedWrites(
             self._tenant,
@@ -256,11 +274,12 @@ class Appender:
         stamp: object,
         expected: ExpectedWrites,
     ) -> _BatchResult:
-        """Seal and insert every request, or learn why not."""
+        """Seal and insert every request. Returns for each its records or its refusal."""
         outcome = _BatchResult()
         rows: dict[str, ChainRow] = {}
         for request, signer in todo:
             try:
+                # 3. Record the keys first, so that no record comes before the key that signed it.
                 known = stamp, _fingerprint(signer)
                 if known not in self._recorded_keys and known not in outcome.recorded:
                     events = self._unrecorded_events(transaction, signer)
@@ -270,6 +289,7 @@ class Appender:
                     outcome.recorded.add(known)
                 outcome.results.append((request, self._write_request(transaction, request, signer, rows)))
             except AverError as refusal:
+                log_debug("chain %s: an append was refused: %s", request.chain, refusal)
                 outcome.results.append((request, refusal))
             except _SignerError as failed:
                 outcome.results.append((request, failed.__cause__ or failed))
@@ -281,10 +301,11 @@ class Appender:
         self, transaction: Transaction, request: AppendRequest, signer: Signer, chains: dict[str, ChainRow]
     ) -> list[Sealed]:
         """Seal and insert one request. Everything that can refuse it happens before the first insert."""
+        # 4. Check the request. `chains` has the head rows that this transaction has already moved.
         row = chains.get(request.chain) or transaction.chain(self._tenant, request.chain)
         count, head, frozen = (row.count, row.head, row.frozen) if row else (0, None, False)
         if frozen:
-            raise Refused("FROZEN", f"{request.chain} was imported and does not grow here")
+            raise Refused("FROZEN", f"{request.chain} was imported; records cannot be added to it here")
         if request.after is not None and (request.after.count, request.after.hash) != (count, head):
             raise HeadMoved(request.after, Head(self._store.ledger_id, self._tenant, request.chain, count, head))
         blobs = {blob.digest: blob for draft in request.drafts for blob in draft.blobs}
@@ -298,17 +319,20 @@ class Appender:
         used = self._find_used_keys(transaction, keys) if keys else {}
         new: list[tuple[Sealed, tuple[Any, ...]]] = []
         for draft in request.drafts:
-            before = used.get(draft.key)
-            if before is not None:
-                if request.one:
-                    raise Exists(str(draft.key), before)
-                results.append(_mark_existing(before))
+            existing = used.get(draft.key)
+            if existing is not None:
+                if request.refuse_existing:
+                    raise Exists(str(draft.key), existing)
+                seal = (existing.canonical, existing.hash, existing.signature, existing.signature_pq)
+                stamp = (existing.signed_at, existing.signed_by)
+                results.append(Sealed(*seal, *stamp, chain=existing.chain, existed=True))
                 continue
             if draft.id in taken:
                 raise Refused(
                     "ID_TAKEN", f"a record with the id {draft.id} is already in the ledger", advice=_NEW_ID_ADVICE
                 )
             taken.add(draft.id)
+            # 5. Seal. A signer may still fail here, but nothing of this request has been inserted yet.
             sealed = _seal_draft(draft, signer, at=now(), sequence=count, previous_hash=head, chain=identity)
             sealed.chain = request.chain
             count, head = count + 1, sealed.hash
@@ -326,7 +350,7 @@ class Appender:
         return results
 
     def _unrecorded_events(self, transaction: Transaction, signer: Signer) -> list[KeyEvent]:
-        """What the `keys` chain has yet to record before `signer` seals here."""
+        """The events of our keys that the `keys` chain must record before `signer` seals here."""
         ring = self._keys.ring()
         recorded = transaction.find_by_keys(self._tenant, event_keys(ring))
         return unrecorded_events(ring, signer.fingerprint, recorded.__contains__)
@@ -334,7 +358,7 @@ class Appender:
     def _record_keys(
         self, transaction: Transaction, signer: Signer, rows: dict[str, ChainRow], events: Sequence[KeyEvent]
     ) -> None:
-        """Before a key of our ring seals here for the first time, what became of our keys goes into `keys`."""
+        """Append key events to the `keys` chain, with the heads of all other chains at this moment."""
         if not events:
             return
         ledger = self._store.ledger_id
@@ -343,12 +367,11 @@ class Appender:
         for event in events:
             draft, blobs = build_key_draft(event, heads)
             prepared = prepare_draft(draft, key=event.key, blobs=blobs)
-            self._write_request(
-                transaction, AppendRequest(KEYS_CHAIN, [prepared], signer, None, one=True), signer, rows
-            )
+            request = AppendRequest(KEYS_CHAIN, [prepared], signer, None, refuse_existing=True)
+            self._write_request(transaction, request, signer, rows)
 
     def _find_used_keys(self, transaction: Transaction, keys: Sequence[str]) -> dict[str | None, Sealed]:
-        """The records that these idempotency keys stand for."""
+        """The existing records with these idempotency keys, each verified."""
         ring: Ring | None = None
         used: dict[str | None, Sealed] = {}
         for key, found in transaction.find_by_keys(self._tenant, keys).items():
@@ -361,11 +384,11 @@ _NEW_ID_ADVICE = "leave the id out to get a new one; give a key to seal somethin
 
 
 class _KeysNotRecorded(Exception):
-    """A key seals here for the first time: the transaction must begin again with the `keys` chain locked, too."""
+    """A key seals here for the first time: begin the transaction again with the `keys` chain locked, too."""
 
 
 class _SignerError(Exception):
-    """What a signer raised; it is not the store's failure, and fails its own request only."""
+    """Wraps an exception of a signer: it is not the store's failure, and fails its own request only."""
 
 
 def _fingerprint(signer: Signer) -> str:
@@ -379,7 +402,7 @@ def _fingerprint_or_none(signer: Signer) -> str | None:
     try:
         return _fingerprint(signer)
     except _SignerError:
-        return None  # Told to whoever asked for its signature.
+        return None  # `_seal_batch` asks again and fails the request.
 
 
 def _seal_draft(draft: PreparedDraft, signer: Signer, **place: Any) -> Sealed:
@@ -389,13 +412,12 @@ def _seal_draft(draft: PreparedDraft, signer: Signer, **place: Any) -> Sealed:
         raise _SignerError from error
 
 
-def _mark_existing(sealed: Sealed) -> Sealed:
-    seal = (sealed.canonical, sealed.hash, sealed.signature, sealed.signature_pq, sealed.signed_at, sealed.signed_by)
-    return Sealed(*seal, chain=sealed.chain, existed=True)
-
-
 def verify_lookup(chain: str, row: RecordRow, column: str, value: str, ring: Ring) -> Sealed:
-    """The record that a column led to, provided that it says the same and that its seal holds."""
+    """Return the record found by a column, if its seal is valid and its signed content has the same value.
+
+    Columns are not signed: an attacker who can write to the store could point a key at another record. Raises
+    `IntegrityError`.
+    """
     sealed = row.sealed
     sealed.chain = chain
     judge = ChainJudge(Rules(ring), chain=chain, start=None)
@@ -403,7 +425,7 @@ def verify_lookup(chain: str, row: RecordRow, column: str, value: str, ring: Rin
     broken = next((finding for finding in judge.tally.findings if finding.status == "failed"), None)
     if broken is not None or content is None or _signed_value(sealed, content, column) != value:
         code = "COLUMN_MISMATCH" if broken is None else broken.code
-        words = f"its {column} is not {value}, under which it is stored" if broken is None else broken.words
+        words = f"it is stored under the {column} {value}, but says another" if broken is None else broken.words
         raise IntegrityError(
             code, f"chain {chain}, sequence {row.sequence}: {words}", evidence=sealed, advice="run: aver verify"
         )
@@ -411,7 +433,7 @@ def verify_lookup(chain: str, row: RecordRow, column: str, value: str, ring: Rin
 
 
 def _signed_value(sealed: Sealed, content: dict[str, Any], column: str) -> Any:
-    """What the signed bytes say of what a store searches by."""
+    """The value of a search column according to the signed bytes."""
     if column == "hash":
         return content_hash(sealed.canonical)
     return content.get("id") if column == "id" else (read_block(content) or {}).get("key")

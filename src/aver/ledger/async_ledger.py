@@ -1,7 +1,7 @@
-"""The ledger for asyncio: the same names, awaited.
+"""The ledger for asyncio: the same methods, as coroutines.
 
-Every call runs on a thread of the ledger's own, so that the loop never waits for a disk. Appends that are awaited
-at the same time share commits, because they wait for each other on those threads.
+Every call runs on a thread of the ledger's own pool, so that the event loop never waits for a disk. Appends that are
+awaited at the same time share commits, because their threads wait at the same time (see `append.GroupCommit`).
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from aver.verdict import Verdict
 __all__ = ["AsyncLedger", "open_ledger_async"]
 
 THREADS = 64
-"""How many calls may be under way at once; so also how many lone appends can share one commit."""
+"""Most calls at the same time; so also the most single appends that can share one commit."""
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
 
 class AsyncLedger:
-    """Open one with `async with aver.open_ledger_async() as ledger`."""
+    """Use it as `async with aver.open_ledger_async() as ledger`. `Ledger` documents the methods."""
 
-    def __init__(self, open_it: Callable[[], Ledger]) -> None:
-        self._open = open_it
+    def __init__(self, open_ledger: Callable[[], Ledger]) -> None:
+        self._open = open_ledger
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="aver-ledger")
         self._ledger: Ledger | None = None
 
@@ -52,7 +52,7 @@ class AsyncLedger:
 
     @property
     def ledger(self) -> Ledger:
-        """The ledger behind it, for calls that may block."""
+        """The synchronous ledger, for calls that may block."""
         if self._ledger is None:
             raise RuntimeError("open it first: async with aver.open_ledger_async() as ledger")
         return self._ledger
@@ -67,7 +67,7 @@ class AsyncLedger:
         return await self._call(self.ledger.close_chain, chain)
 
     async def sweep(self) -> list[Sealed]:
-        """Record in `meta` where all chains are that changed since."""
+        """Record in `meta` the heads of all chains that changed since they were last recorded."""
         return await self._call(self.ledger.sweep)
 
     async def head(self, chain: str) -> Head:
@@ -96,11 +96,8 @@ class AsyncLedger:
 
     async def _iterate(self, begin: Callable[[], Iterator[Sealed]]) -> AsyncIterator[Sealed]:
         records = await self._call(begin)
-
-        def some() -> list[Sealed]:
-            return list(islice(records, SLICE))
-
-        while batch := await self._call(some):
+        # A slice at a time: one call to a thread for every record would cost more than reading it.
+        while batch := await self._call(lambda: list(islice(records, SLICE))):
             for record in batch:
                 yield record
 
@@ -111,5 +108,5 @@ class AsyncLedger:
 
 
 def open_ledger_async(*args: Any, **options: Any) -> AsyncLedger:
-    """The arguments of `open_ledger`; use the result with `async with`."""
+    """Takes the arguments of `open_ledger`. Use the result with `async with`."""
     return AsyncLedger(partial(open_ledger, *args, **options))

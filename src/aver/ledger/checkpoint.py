@@ -1,12 +1,12 @@
-"""Checkpoints: a signed statement of heads, to be kept where the ledger's owner cannot change it.
+"""Checkpoints: signed statements of heads, to be kept where the ledger's owner cannot change them.
 
-A checkpoint is a statement of purpose `checkpoint` over
+A checkpoint is a statement with the purpose `checkpoint` over
 
     {v: 1, ledger, tenant, at, heads: {<chain>: {count, hash}}}
 
-with every chain; or, where it continues a history of checkpoints (see `history`), over those that changed, and with
-`since`, the time of the checkpoint before it. Whoever keeps one can later hold the ledger, a bundle of it, or any
-copy, to what it was then. Of several, each is checker to.
+It lists every chain. A checkpoint that continues a history (see `checkpoint_files`) lists only the chains that changed,
+and has `since`, the time of the checkpoint before it. The keeper of a checkpoint can later compare the ledger, a bundle
+of it, or any copy with it. Given several checkpoints, Aver compares with each of them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ CHECK = "checkpoint"
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A statement that says what a checkpoint says. `where` is the file it came from, and the line in it."""
+    """A statement read as a checkpoint. `where` names its file and line in messages."""
 
     statement: Statement
     at: str
@@ -62,7 +62,7 @@ class Checkpoint:
 
     @classmethod
     def from_statement(cls, statement: Statement, where: str = "the checkpoint") -> Checkpoint:
-        """`BadInput` where it is a statement of another sort, or not one that Aver makes."""
+        """Read a statement. Raises `BadInput` if it has another purpose or a form that Aver does not write."""
         content = statement.content
         if statement.purpose != PURPOSE or content.get("v") != VERSION:
             raise BadInput(f"{where} is a statement, but not a checkpoint", advice="aver checkpoint makes one")
@@ -79,33 +79,33 @@ class Checkpoint:
 def _parse_heads(listed: dict[str, Any], place: dict[str, str], where: str) -> Iterable[Head]:
     for chain, head in listed.items():
         if not isinstance(head, dict) or head.keys() != {"count", "hash"}:
-            raise BadInput(f"{where}: its head of {ascii(chain)[:80]} is not one")
+            raise BadInput(f"{where}: its head of {ascii(chain)[:80]} is not valid")
         yield Head.from_dict({**place, "chain": chain, **head})
 
 
 def make_checkpoint(ledger: Ledger, heads: Iterable[Head] | None = None, *, since: str | None = None) -> Statement:
-    """State, under our signature, where every chain is now; or, after an earlier checkpoint, where these are."""
+    """Sign a checkpoint of all chains; or only of `heads`, after an earlier checkpoint made at `since`."""
     listed = {
         head.chain: {"count": head.count, "hash": head.hash} for head in (ledger.heads() if heads is None else heads)
     }
     content = {"v": VERSION, "ledger": ledger.id, "tenant": ledger.tenant, "at": now(), "heads": listed}
     if since is not None:
         content["since"] = since
-    with hold_signer(ledger.signer()) as checker:
-        if not isinstance(checker, SeedSigner):
+    with hold_signer(ledger.signer()) as signer:
+        if not isinstance(signer, SeedSigner):
             raise BadInput("this ledger's signer signs capsules only, not statements")
-        return sign_statement(PURPOSE, content, (checker,))
+        return sign_statement(PURPOSE, content, (signer,))
 
 
 def extend_with_checkpoints(verdict: Verdict, ledger: Ledger, checkpoints: Sequence[Checkpoint], ring: Ring) -> Verdict:
-    """A verdict on a whole ledger, with what checkpoints add to it."""
+    """A verdict on a whole ledger, extended by a comparison with checkpoints."""
     tally = Tally(records=verdict.records, earlier=verdict.earlier)
     check_ledger_checkpoints(ledger, checkpoints, ring, tally)
     return extend_verdict(verdict, tally)
 
 
 def extend_verdict(verdict: Verdict, tally: Tally) -> Verdict:
-    """A verdict with the check `checkpoint` added."""
+    """A verdict with the check `checkpoint`, from a tally, added."""
     added = conclude(verdict.subject, tally, level=verdict.level, expected=(CHECK,))
     return replace(
         verdict,
@@ -117,7 +117,7 @@ def extend_verdict(verdict: Verdict, tally: Tally) -> Verdict:
 
 
 def check_ledger_checkpoints(ledger: Ledger, checkpoints: Sequence[Checkpoint], ring: Ring, tally: Tally) -> None:
-    """Hold a ledger to checkpoints, to each of them."""
+    """Compare a ledger with each of these checkpoints."""
     checker = HeadChecker.for_ledger(ledger, tally, check=CHECK)
     own = None if ring.closed else _own_keys(ledger, ring)
     check_against_checkpoints(checker, checkpoints, ring, tally, of=(ledger.id, ledger.tenant), own_keys=own)
@@ -132,47 +132,54 @@ def check_against_checkpoints(
     of: tuple[str, str],
     own_keys: Collection[str] | None,
 ) -> None:
-    """Hold the chains of a ledger and tenant to checkpoints, newest first. `own_keys`: whose word counts there."""
+    """Compare the chains of a ledger and tenant (`of`) with checkpoints, newest first.
+
+    `own_keys` are the keys that may speak for this ledger; another known key gives a warning. None allows all.
+    """
     check_missing_links(checkpoints, tally)
     compared: set[Head] = set()
     chains: set[str] = set()
     grown = used = 0
-    for one in sorted(checkpoints, key=lambda checkpoint: checkpoint.at, reverse=True):
-        if (one.ledger, one.tenant) != of:
-            words = f"{one.where} is of ledger {one.ledger}, tenant {one.tenant}; this is another"
+    for checkpoint in sorted(checkpoints, key=lambda checkpoint: checkpoint.at, reverse=True):
+        if (checkpoint.ledger, checkpoint.tenant) != of:
+            words = f"{checkpoint.where} is of ledger {checkpoint.ledger}, tenant {checkpoint.tenant}; this is another"
             tally.add(Finding(CHECK, "failed", "CHAIN_IDENTITY", words))
-        elif check_signatures(one, ring, tally, own_keys=own_keys):
+        elif check_signatures(checkpoint, ring, tally, own_keys=own_keys):
             used += 1
-            words = f"the checkpoint of {one.at}"
-            grown += checker.check([head for head in one.heads if head.chain not in chains], words)
-            checker.check([head for head in one.heads if head.chain in chains and head not in compared], words)
-            chains.update(head.chain for head in one.heads)
-            compared.update(one.heads)
+            words = f"the checkpoint of {checkpoint.at}"
+            # A chain counts as grown by its newest head only; older heads of it are compared, but not counted.
+            grown += checker.check([head for head in checkpoint.heads if head.chain not in chains], words)
+            checker.check([head for head in checkpoint.heads if head.chain in chains and head not in compared], words)
+            chains.update(head.chain for head in checkpoint.heads)
+            compared.update(checkpoint.heads)
     if used:
-        newest = max(one.at for one in checkpoints if (one.ledger, one.tenant) == of)
+        newest = max(checkpoint.at for checkpoint in checkpoints if (checkpoint.ledger, checkpoint.tenant) == of)
         which = f"the checkpoint of {newest}" if used == 1 else f"{used} checkpoints, the newest of {newest}"
-        tally.notes[CHECK] = f"{len(chains)} chains checker to {which}, {grown} grown since"
+        tally.notes[CHECK] = f"{len(chains)} chains compared with {which}, {grown} grown since"
 
 
 def select_checkpoints(checkpoints: Sequence[Checkpoint], ledger: str, tenant: str) -> list[Checkpoint]:
-    """Those that are not about another tenant of the ledger; where all are, all, so that this can be told."""
-    own = [one for one in checkpoints if one.tenant == tenant or one.ledger != ledger]
+    """Leave out checkpoints of the ledger's other tenants. If all are of others, keep all, so that the check fails."""
+    own = [checkpoint for checkpoint in checkpoints if checkpoint.tenant == tenant or checkpoint.ledger != ledger]
     return own or list(checkpoints)
 
 
 def check_missing_links(checkpoints: Sequence[Checkpoint], tally: Tally) -> None:
-    """A checkpoint that lists only what changed is not all there is to know without the one before it."""
-    here = {(one.ledger, one.tenant, one.at) for one in checkpoints}
-    for one in checkpoints:
-        if one.since is not None and (one.ledger, one.tenant, one.since) not in here:
-            words = f"the checkpoint of {one.since}, which the one of {one.at} continues, is not here"
+    """Report every checkpoint that lists only changes and whose predecessor is not here."""
+    here = {(checkpoint.ledger, checkpoint.tenant, checkpoint.at) for checkpoint in checkpoints}
+    for later in checkpoints:
+        if later.since is not None and (later.ledger, later.tenant, later.since) not in here:
+            words = f"the checkpoint of {later.since}, which the one of {later.at} continues, is not here"
             tally.skip(CHECK, words, matters=True)
 
 
 def check_signatures(
     checkpoint: Checkpoint, ring: Ring, tally: Tally, *, own_keys: Collection[str] | None = None
 ) -> bool:
-    """Check who signed a checkpoint. False if it is nobody's word; unknown is said, and its heads still compared."""
+    """Check the signatures of a checkpoint. Returns False if its heads must not be used.
+
+    An unknown signer is reported, but the heads are still compared: a difference is worth knowing.
+    """
     outcomes = {result.by: result.outcome for result in check_statement(checkpoint.statement, ring)}
     where, place = checkpoint.where, Place(source=checkpoint.where)
     if not outcomes:
@@ -180,7 +187,7 @@ def check_signatures(
         return False
     for by, outcome in outcomes.items():
         if outcome == "invalid" or (outcome == "unknown" and ring.closed):
-            words = f"the signature of {where} is not {by}'s"
+            words = f"the signature of {where} was not made by {by}"
             tally.add(Finding(CHECK, "failed", "SIG_INVALID", words, place))
             return False
         if outcome != "valid":
@@ -201,7 +208,7 @@ def check_signatures(
 
 
 def _own_keys(ledger: Ledger, ring: Ring) -> set[str]:
-    """Whose checkpoints speak for this ledger: keys of our ring, and those its `keys` chain has recorded."""
+    """The keys whose checkpoints speak for this ledger: our ring, and the keys that its `keys` chain records."""
     own = {entry.fingerprint for entry in ring.entries}
     try:
         return own | recorded_keys(only_valid(ring, ledger.read(KEYS_CHAIN)))

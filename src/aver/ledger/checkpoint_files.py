@@ -1,13 +1,13 @@
-"""Checkpoints in files: one or many, and a history of them that only grows, for a git repository.
+"""Checkpoints in files, and a history of checkpoints in a git repository.
 
-A file of checkpoints is one statement as JSON, or one on each line. A repository keeps a history for each ledger and
-tenant in
+A file of checkpoints is one statement as JSON, or one statement on each line. A repository keeps a history for each
+ledger and tenant in
 
     checkpoints/<ledger>.<tenant>.jsonl
 
-to which `append_checkpoint` adds lines and nothing else. Its first line lists every chain, each further one those that
-changed since the line before it, whose time it names as `since`; so the file grows with what happens, and a line that
-is taken out is missed. Files beside it whose names begin with the same ledger belong to the history too.
+`append_checkpoint` only adds lines to it. The first line lists every chain. Each later line lists the chains that
+changed, and names the time of the line before it as `since`. So the file stays small, and the verifier notices a line
+that was removed. Other files in the directory whose names begin with the same ledger id belong to the history, too.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ DIRECTORY = "checkpoints"
 SUFFIX = ".jsonl"
 
 FILE_MAX = 64 * 1024 * 1024
-"""Bytes of one file of checkpoints: years of a small ledger, and little enough to be read at once."""
+"""Largest file of checkpoints, in bytes: years of a small ledger, and small enough to be read at once."""
 
 FILES_MAX = 1000
-"""Files of one ledger in a repository."""
+"""Most files of one ledger in a repository."""
 
 
 def to_checkpoint_line(statement: Statement) -> bytes:
-    """A checkpoint as one line of a file. Files of them may be joined as they are."""
+    """A checkpoint as one line of a file. Such files may be concatenated."""
     return json.dumps(statement.to_dict(), separators=(",", ":")).encode("ascii") + b"\n"
 
 
@@ -55,12 +55,14 @@ def to_checkpoint_line(statement: Statement) -> bytes:
 
 
 def read_checkpoints(path: Path, ledger: str) -> list[Checkpoint]:
-    """All checkpoints in a file; or those of a ledger in a repository, or in its directory of checkpoints.
+    """Read all checkpoints of a file, or the checkpoints of a ledger in a repository or its `checkpoints` directory.
 
-    Where a repository knows only other ledgers, theirs are given, so that being another can be told.
+    If a repository has checkpoints of other ledgers only, some of theirs are returned, and the comparison then fails
+    with a clear message. Raises `NotFound` if there are none.
     """
     if not path.is_dir():
-        return list(_read_file(path))
+        with open_file(path) as file:
+            return list(_parse_checkpoints(file.read(FILE_MAX + 1), str(path)))
     inner = path / DIRECTORY
     directory = inner if inner.is_dir() and not inner.is_symlink() else path
     try:
@@ -70,22 +72,14 @@ def read_checkpoints(path: Path, ledger: str) -> list[Checkpoint]:
     own = [name for name in names if name.startswith(f"{ledger}.")] or names[:1]
     if len(own) > FILES_MAX:
         raise BadInput(f"{directory} has {len(own)} files of one ledger", advice="join some of them")
-    found = [one for name in own for one in _read_file_inside(directory, name)]
+    found: list[Checkpoint] = []
+    for name in own:
+        with open_inside(directory, name) as file:
+            raw = file.read(FILE_MAX + 1)
+        found.extend(_parse_checkpoints(raw, name))
     if not found:
         raise NotFound(f"there are no checkpoints in {directory}", advice="aver checkpoint --git DIR makes them")
     return found
-
-
-def _read_file(path: Path) -> Iterator[Checkpoint]:
-    with open_file(path) as file:
-        raw = file.read(FILE_MAX + 1)
-    yield from _parse_checkpoints(raw, str(path))
-
-
-def _read_file_inside(directory: Path, name: str) -> Iterator[Checkpoint]:
-    with open_inside(directory, name) as file:
-        raw = file.read(FILE_MAX + 1)
-    yield from _parse_checkpoints(raw, name)
 
 
 def _parse_checkpoints(raw: bytes, where: str) -> Iterator[Checkpoint]:
@@ -100,7 +94,7 @@ def _parse_checkpoints(raw: bytes, where: str) -> Iterator[Checkpoint]:
 
 
 def _split_documents(raw: bytes, where: str) -> Iterator[tuple[str, bytes]]:
-    """The JSON documents of a file: one on each line, or the file as a whole where its first line is not one."""
+    """The JSON documents of a file: one on each line; or the whole file, if its first line is no document."""
     lines = [(number, line) for number, line in enumerate(raw.split(b"\n"), 1) if line.strip()]
     if len(lines) < 2 or not lines[0][1].rstrip().endswith(b"}"):
         yield where, raw
@@ -113,17 +107,16 @@ def _split_documents(raw: bytes, where: str) -> Iterator[tuple[str, bytes]]:
 
 
 def history_path(repository: Path, ledger: Ledger) -> Path:
-    """Where a repository keeps the checkpoints of a ledger and tenant."""
-    if not _LEDGER_ID(ledger.id):
-        raise BadInput(f"the ledger's id {ascii(ledger.id)[:80]} is not one that Aver gives")
+    """The file in which a repository keeps the checkpoints of a ledger and tenant."""
+    if not _LEDGER_ID(ledger.id):  # It comes from the ledger's file, and becomes part of a path here.
+        raise BadInput(f"the ledger's id {ascii(ledger.id)[:80]} is not one that Aver makes")
     return repository / DIRECTORY / f"{ledger.id}.{ledger.tenant}{SUFFIX}"
 
 
 def append_checkpoint(repository: Path, ledger: Ledger) -> Checkpoint | None:
-    """Add a checkpoint to the history of a ledger; None if nothing changed since the last one.
+    """Add a checkpoint to the history of a ledger. Returns None if nothing changed since the last checkpoint.
 
-    The ledger is held to that history first: `IntegrityError` if it does not contain it any more, and nothing is
-    written.
+    Aver compares the ledger with that history first. If they differ, this raises `IntegrityError` and writes nothing.
     """
     if not os.path.lexists(repository / ".git"):
         raise BadInput(f"{repository} is not a git repository", advice="git init it, or use --out FILE")
@@ -134,12 +127,13 @@ def append_checkpoint(repository: Path, ledger: Ledger) -> Checkpoint | None:
                 raw = file.read(FILE_MAX + 1)
         except NotFound:
             raw = b""
-        before = list(_parse_checkpoints(raw, path.name)) if raw else []
-        latest = _check_history(ledger, before)
+        history = list(_parse_checkpoints(raw, path.name)) if raw else []
+        latest = _check_history(ledger, history)
         changed = [head for head in ledger.heads() if head.count and latest.get(head.chain) != head]
         if not changed:
             return None
-        statement = make_checkpoint(ledger, changed, since=before[-1].at if before else None)
+        statement = make_checkpoint(ledger, changed, since=history[-1].at if history else None)
+        # Somebody may have edited the file by hand and left the last line without its end.
         whole = raw + (b"\n" if raw and not raw.endswith(b"\n") else b"") + to_checkpoint_line(statement)
         if len(whole) > FILE_MAX:
             spare = f"{path.stem}.1{SUFFIX}"
@@ -148,14 +142,14 @@ def append_checkpoint(repository: Path, ledger: Ledger) -> Checkpoint | None:
     return Checkpoint.from_statement(statement)
 
 
-def _check_history(ledger: Ledger, before: Sequence[Checkpoint]) -> dict[str, Head]:
-    """The latest head of every chain in a history, which must be ours, and which the ledger must still contain."""
+def _check_history(ledger: Ledger, history: Sequence[Checkpoint]) -> dict[str, Head]:
+    """Compare the ledger with the latest head of every chain in a history of checkpoints. Returns these heads."""
     tally = Tally()
-    for one in before:
-        if (one.ledger, one.tenant) != (ledger.id, ledger.tenant):
-            raise BadInput(f"{one.where} is of another ledger or tenant", advice="move it elsewhere")
-        check_signatures(one, ledger.keys.ring(), tally)
-    latest = {head.chain: head for one in before for head in one.heads}
+    for checkpoint in history:
+        if (checkpoint.ledger, checkpoint.tenant) != (ledger.id, ledger.tenant):
+            raise BadInput(f"{checkpoint.where} is of another ledger or tenant", advice="move it elsewhere")
+        check_signatures(checkpoint, ledger.keys.ring(), tally)
+    latest = {head.chain: head for checkpoint in history for head in checkpoint.heads}
     HeadChecker.for_ledger(ledger, tally, check=CHECK).check(latest.values(), "the history of checkpoints")
     failed = [finding for finding in tally.findings if finding.status == "failed"]
     if failed:
@@ -166,7 +160,7 @@ def _check_history(ledger: Ledger, before: Sequence[Checkpoint]) -> dict[str, He
 
 @contextmanager
 def _lock_directory(directory: Path) -> Iterator[None]:
-    """Keep others from adding to histories in this directory meanwhile: both would write what the other lacks."""
+    """Lock a directory of histories: two processes that replace a file at once would lose a line."""
     try:
         directory.mkdir(exist_ok=True)
         handle = os.open(directory, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -182,7 +176,7 @@ def _lock_directory(directory: Path) -> Iterator[None]:
 _LEDGER_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
 
 
-# --- judging checkpoints by themselves
+# --- judging checkpoints without their ledger
 
 _PURPOSE_FIELD = re.compile(rb'"purpose"\s*:\s*"checkpoint"')
 
@@ -193,20 +187,20 @@ def _is_checkpoint_file(subject: Subject) -> bool:
 
 
 def _judge_checkpoints(subject: Subject, terms: VerifyOptions) -> Verdict:
-    """The verdict on checkpoints without their ledger: are they signed, complete, and of one mind?"""
+    """The verdict on checkpoints without their ledger: are they signed and complete, and do they agree?"""
     tally = Tally()
     found: list[Checkpoint] = []
     try:
         with open_file(subject.path or Path()) as file:
-            for one in _parse_checkpoints(file.read(FILE_MAX + 1), subject.name):
+            for checkpoint in _parse_checkpoints(file.read(FILE_MAX + 1), subject.name):
                 tally.count_done("schema")
-                found.append(one)
+                found.append(checkpoint)
     except BadInput as error:
         tally.add(Finding("schema", "failed", "SCHEMA_INVALID", error.message, Place(source=subject.name)))
     tally.records = len(found)
-    for one in found:
+    for checkpoint in found:
         tally.count_done(CHECK)
-        check_signatures(one, terms.ring, tally)
+        check_signatures(checkpoint, terms.ring, tally)
     check_missing_links(found, tally)
     _check_consistency(found, tally)
     noun = "checkpoint" if len(found) == 1 else f"{len(found)} checkpoints"
@@ -214,29 +208,31 @@ def _judge_checkpoints(subject: Subject, terms: VerifyOptions) -> Verdict:
 
 
 def _check_consistency(checkpoints: Sequence[Checkpoint], tally: Tally) -> None:
-    """Checkpoints of one ledger must not contradict each other: no chain shrinks, none has two records at one place.
+    """Report checkpoints that contradict each other: a chain that shrinks, or two records at one place.
 
-    Files may have been joined in any order, and clocks may go back: only what is later by both has shrunk.
+    Files may have been concatenated in any order, and clocks may go back. So a chain counts as shrunk only if the
+    shorter head comes later both in the file and by its time.
     """
     longest: dict[tuple[str, str, str], tuple[Head, str]] = {}
     by_place: dict[tuple[str, str, str, int], Head] = {}
-    for one in checkpoints:
-        for head in one.heads:
+    for checkpoint in checkpoints:
+        for head in checkpoint.heads:
             chain = (head.ledger, head.tenant, head.chain)
-            before, at = longest.get(chain, (head, one.at))
+            before, before_at = longest.get(chain, (head, checkpoint.at))
             same_place = by_place.setdefault((*chain, head.count), head)
             if same_place != head:
-                _add_contradiction(one, head, same_place, "ROLLBACK", tally)
-            elif head.count < before.count and one.at > at:
-                _add_contradiction(one, head, before, "TRUNCATED", tally)
+                _add_contradiction(checkpoint, head, same_place, "ROLLBACK", tally)
+            elif head.count < before.count and checkpoint.at > before_at:
+                _add_contradiction(checkpoint, head, before, "TRUNCATED", tally)
             if head.count >= before.count:
-                longest[chain] = head, one.at
+                longest[chain] = head, checkpoint.at
 
 
-def _add_contradiction(one: Checkpoint, head: Head, before: Head, code: str, tally: Tally) -> None:
-    words = f"the checkpoint of {one.at} contradicts one before it"
+def _add_contradiction(checkpoint: Checkpoint, head: Head, before: Head, code: str, tally: Tally) -> None:
+    words = f"the checkpoint of {checkpoint.at} contradicts an earlier one"
     proof = {"remembered": before.to_dict(), "actual": head.to_dict()}
-    tally.add(Finding(CHECK, "failed", code, words, Place(head.chain, max(head.count - 1, 0), one.where), proof))
+    place = Place(head.chain, max(head.count - 1, 0), checkpoint.where)
+    tally.add(Finding(CHECK, "failed", code, words, place, proof))
 
 
 JUDGES = (Judge("checkpoints", _is_checkpoint_file, _judge_checkpoints),)

@@ -1,6 +1,8 @@
 """A head: which chain, how many records, and the hash of the last one.
 
-One type for appending, resuming, meta entries, rotation and what a verifier remembers.
+Appends, verification, meta entries, key rotations and checkpoints all use this one type. As JSON:
+
+    {"ledger": "<id>", "tenant": "default", "chain": "demo.run", "count": 3, "hash": "<64 hex digits>"}
 """
 
 from __future__ import annotations
@@ -38,6 +40,7 @@ class Head:
 
     @classmethod
     def from_dict(cls, data: Any) -> Head:
+        """Read a head from JSON of unknown origin. Raises `BadInput` unless it has exactly this form."""
         if not isinstance(data, Mapping) or data.keys() != {"ledger", "tenant", "chain", "count", "hash"}:
             raise BadInput("a head has exactly the keys ledger, tenant, chain, count and hash")
         if not all(isinstance(data[key], str) for key in ("ledger", "tenant", "chain")):

@@ -1,15 +1,15 @@
-"""The `keys` chain: when each of our keys came, and how far the one before it was good.
+"""The `keys` chain: when each of our keys came into use, and up to which records the key before it was valid.
 
-A key's first record in a ledger is preceded by `key.create` or `key.rotate` in the chain `keys`, sealed in the
-same transaction; so are the rotations before it that this ledger has not seen, and `key.retire` for keys that ended
-without a successor. A rotation carries the statement signed by the old and the new key, and the heads of all
-chains at that moment: a record that the old key signed beyond them is `KEY_RETIRED`, whatever time it claims.
+Before a key seals its first record in a ledger, the same transaction seals `key.create` or `key.rotate` in the chain
+`keys`. It also seals earlier rotations that this ledger has not recorded, and `key.retire` for keys that ended without
+a successor. A rotation carries a statement signed by the old and the new key, and the heads of all chains at that
+moment. A later record that the old key signed is `KEY_RETIRED`, even if it claims an earlier time.
 
-`outcome.result`:
+The `outcome.result` of a record:
 
     identity, purpose, epoch, algorithm, fingerprint, public_key, public_key_pq   the key
     replaces    fingerprint of the key before it (key.rotate)
-    heads       {chain: {count, hash}} at that moment (key.rotate, key.retire), as a blob where there are many
+    heads       {chain: {count, hash}} at that moment (key.rotate, key.retire), as a blob if there are many
 """
 
 from __future__ import annotations
@@ -46,26 +46,26 @@ __all__ = [
 KEYS_CHAIN = "keys"
 
 HEADS_INLINE = 100
-"""More heads than this go into a blob."""
+"""Most heads inside a record; more heads go into a blob."""
 
 
 class KeyEvent(NamedTuple):
-    """Something to record about a key of our ring: that it came, or that it ended."""
+    """An event to record about a key of our ring: it came into use, or it ended."""
 
     entry: RingEntry
     kind: str
 
     @property
     def key(self) -> str:
-        """The idempotency key under which it is recorded."""
+        """The idempotency key of its record."""
         return f"{'retire' if self.kind == 'key.retire' else 'key'}:{self.entry.fingerprint}"
 
 
 def unrecorded_events(ring: Ring, signer: str, is_recorded: Callable[[str], bool]) -> list[KeyEvent]:
-    """What a ledger has yet to record, in order, before `signer` seals in it.
+    """The events, in order, that a ledger must record before `signer` seals in it.
 
-    Only of identities that seal here: the signer's own, and those that the ledger has recorded before. A ring serves
-    all tenants; their `keys` chains must not tell them of each other's agents.
+    They are about identities that seal here only: the signer's own, and those that the ledger has recorded before. All
+    tenants share one ring, and their `keys` chains must not show them each other's agents.
     """
     own = ring.entry(signer)
     found = []
@@ -78,7 +78,7 @@ def unrecorded_events(ring: Ring, signer: str, is_recorded: Callable[[str], bool
 
 
 def event_keys(ring: Ring) -> list[str]:
-    """The idempotency keys of all that could be recorded about the keys of a ring."""
+    """The idempotency keys of all events that could be recorded about the keys of a ring."""
     identities = dict.fromkeys(entry.identity for entry in ring.entries)
     return [event.key for identity in identities for event in _build_events(ring.entries_of(identity))]
 
@@ -92,7 +92,7 @@ def _build_events(entries: Sequence[RingEntry]) -> Iterator[KeyEvent]:
 
 
 def build_key_draft(event: KeyEvent, heads: Sequence[Head]) -> tuple[Capsule, list[Blob]]:
-    """The record of what happened to a key, and the blobs that go with it."""
+    """Draft the record of a key event. Returns it with its blobs."""
     entry = event.entry
     statement = entry.statement if event.kind == "key.rotate" else None
     result: dict[str, Any] = {
@@ -127,7 +127,7 @@ def build_key_draft(event: KeyEvent, heads: Sequence[Head]) -> tuple[Capsule, li
 
 
 def recorded_keys(records: Iterable[Sealed]) -> set[str]:
-    """The fingerprints of the keys whose coming the `keys` chain records."""
+    """The fingerprints of the keys that came into use according to the `keys` chain."""
     found = set()
     for sealed in records:
         try:
@@ -139,24 +139,24 @@ def recorded_keys(records: Iterable[Sealed]) -> set[str]:
 
 
 class KeyEnd(NamedTuple):
-    """The end of a key as the `keys` chain records it."""
+    """The end of a key, from the `keys` chain."""
 
     fingerprint: str
     sequence: int
-    """Its place in the `keys` chain."""
+    """The place of the record in the `keys` chain."""
     heads: Mapping[str, tuple[int, str]]
     """Count and hash of every chain at that moment."""
 
 
 def key_ends(ring: Ring, records: Iterable[Sealed], blob: Callable[[str], bytes]) -> list[KeyEnd]:
-    """Every end of a key that the `keys` chain records, in order. The records must have been verified."""
+    """Every end of a key that the `keys` chain records, in order. The caller must have verified the records."""
     records = list(records)
-    handed_over = dict(filter(None, (_read_rotation(ring, sealed) for sealed in records)))
+    successors = dict(filter(None, (_read_rotation(ring, sealed) for sealed in records)))
     ends = []
     for sealed in records:
         try:
             content = sealed.to_dict()
-            retired = _retired_key(ring, sealed, handed_over)
+            retired = _retired_key(ring, sealed, successors)
             if retired is None:
                 continue
             heads = content["outcome"]["result"]["heads"]
@@ -170,10 +170,9 @@ def key_ends(ring: Ring, records: Iterable[Sealed], blob: Callable[[str], bytes]
 
 
 def retirements(ring: Ring, ends: Iterable[KeyEnd]) -> dict[str, Retirement]:
-    """Which keys were retired, and until where they were good: by our ring, and by the `keys` chain.
+    """The retired keys and up to which records each was valid, from our ring and the `keys` chain.
 
-    Of several records about one key the first counts: whoever holds an old key may add to the chain, but cannot come
-    first.
+    Of several records about one key, the first counts: the holder of an old key may add a record, but not before it.
     """
     found = {entry.fingerprint: Retirement(entry.retired_at) for entry in ring.entries if entry.retired_at is not None}
     for retired, sequence, heads in ends:
@@ -186,7 +185,7 @@ def retirements(ring: Ring, ends: Iterable[KeyEnd]) -> dict[str, Retirement]:
 
 
 def heads_at_ends(ends: Iterable[KeyEnd]) -> dict[str, tuple[int, str]]:
-    """Count and hash of every chain when a key last ended: what lies before can no longer be signed anew."""
+    """Count and hash of every chain when a key last ended. Records before them cannot be signed anew."""
     latest: dict[str, tuple[int, str]] = {}
     for end in ends:
         latest.update(end.heads)
@@ -196,30 +195,32 @@ def heads_at_ends(ends: Iterable[KeyEnd]) -> dict[str, tuple[int, str]]:
 _UNREADABLE = (AverError, AttributeError, KeyError, IndexError, TypeError, ValueError)
 
 
-def _retired_key(ring: Ring, sealed: Sealed, handed_over: Mapping[str, str]) -> str | None:
-    """The fingerprint of the key that a record rightly retires: one that a later key of the same line has sealed.
+def _retired_key(ring: Ring, sealed: Sealed, successors: Mapping[str, str]) -> str | None:
+    """The fingerprint of the key that a record rightly retires; None if it retires none.
 
-    Nobody else tells until where a key was good: not the key itself, and not another party whose key we know.
+    Only a later key of the same identity may say up to where a key was valid: not the key itself, and not another
+    party whose key we know.
     """
     if sealed.kind == "key.retire":
         entry = ring.entry(sealed.to_dict()["outcome"]["result"]["fingerprint"])
         ended = entry is not None and entry.retired_at is not None and ring.entry(sealed.signed_by) is not None
         return entry.fingerprint if entry is not None and ended and sealed.signed_by != entry.fingerprint else None
-    handing = _read_rotation(ring, sealed)
-    if handing is None:
+    rotation = _read_rotation(ring, sealed)
+    if rotation is None:
         return None
-    old, heir = handing
+    old, successor = rotation
+    # A ledger may record several rotations at once, all sealed by the newest key: follow the successors to it.
     seen: set[str] = set()
-    while heir != sealed.signed_by:
-        seen.add(heir)
-        heir = handed_over.get(heir, "")
-        if not heir or heir in seen:
+    while successor != sealed.signed_by:
+        seen.add(successor)
+        successor = successors.get(successor, "")
+        if not successor or successor in seen:  # Forged records may form a circle.
             return None
     return old
 
 
 def _read_rotation(ring: Ring, sealed: Sealed) -> tuple[str, str] | None:
-    """Which key a rotation record retires in favour of which, if its statement holds under both."""
+    """(old key, new key) of a rotation record, if both keys have signed its statement; otherwise None."""
     try:
         if sealed.kind != "key.rotate":
             return None

@@ -4,9 +4,9 @@
         sealed = ledger.append("demo.first-run", Capsule(type="tool", ...))
         verdict = ledger.verify()
 
-`append` returns only when the record is durable, or raises; any number of threads, tasks and processes may call
-it at once. Nothing of another tenant can be read or written through a ledger. Reading gives what is stored, whether
-or not it is intact; `verify` tells.
+`append` returns only when the record is durable, or raises. Any number of threads, tasks and processes may call it at
+once. A `Ledger` reads and writes the records of its own tenant only. Reading returns what is stored, intact or not;
+`verify` finds damage.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ SLICE = 1000
 """How many records are read in one short transaction."""
 
 SLICE_BYTES = 16 * 1024 * 1024
-"""After so many bytes no more are read in that transaction: what is read is in memory until it was taken."""
+"""Bytes after which a transaction reads no further: all that it has read is in memory at once."""
 
 ROWS_MAX = 2**63 - 1
-"""The largest row or sequence number that a store can hold."""
+"""The largest row or sequence number that a store can keep."""
 
 _HEX64 = re.compile(r"[0-9a-f]{64}").fullmatch
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
@@ -66,7 +66,7 @@ class Ledger:
 
     @property
     def id(self) -> str:
-        """The ledger's own random id, from its creation on."""
+        """The ledger's random id, which it gets when it is created."""
         return self.store.ledger_id
 
     def __enter__(self) -> Self:
@@ -92,10 +92,10 @@ class Ledger:
         after: Head | None = None,
         blobs: Sequence[Blob] = (),
     ) -> Sealed:
-        """Seal a draft at the end of a chain, durably.
+        """Seal a draft at the end of a chain, and return when it is durable.
 
-        `key` is an idempotency key, unique in the tenant: if it was used before, `Exists` carries that record.
-        `after` is the head the caller has seen: `HeadMoved` if the chain has moved on.
+        `key` is an idempotency key, unique in the tenant. If it was used before, this raises `Exists` with that record.
+        `after` is the head that the caller has seen. If the chain has moved on, this raises `HeadMoved`.
         """
         self._check_name(chain)
         request = AppendRequest(
@@ -103,7 +103,7 @@ class Ledger:
             [prepare_draft(draft, key=key, blobs=blobs)],
             signer or self.signer(),
             self._check_own_head(chain, after),
-            one=True,
+            refuse_existing=True,
         )
         return self._appender.submit(request)[0]
 
@@ -119,12 +119,12 @@ class Ledger:
     ) -> list[Sealed]:
         """Seal drafts at the end of a chain in one durable commit: all of them or none.
 
-        Where a key was used before, the record of that key stands in its place, with `existed` set.
+        For a key that was used before, the result has the existing record, with `existed` set.
         """
         self._check_name(chain)
         drafts = list(drafts)
         if keys is not None and len(keys) != len(drafts):
-            raise BadInput(f"{len(drafts)} drafts came with {len(keys)} keys")
+            raise BadInput(f"{len(drafts)} drafts were given with {len(keys)} keys")
         prepared = [
             prepare_draft(draft, key=key, blobs=blobs if index == 0 else ())
             for index, (draft, key) in enumerate(zip(drafts, keys or [None] * len(drafts), strict=True))
@@ -132,22 +132,24 @@ class Ledger:
         if not prepared:
             return []
         return self._appender.submit(
-            AppendRequest(chain, prepared, signer or self.signer(), self._check_own_head(chain, after), one=False)
+            AppendRequest(
+                chain, prepared, signer or self.signer(), self._check_own_head(chain, after), refuse_existing=False
+            )
         )
 
     def append_reserved(self, chain: str, draft: Capsule, *, key: str | None, after: Head | None = None) -> Sealed:
-        """Append to `meta` or `keys`, which only the ledger itself writes."""
-        request = AppendRequest(chain, [prepare_draft(draft, key=key)], self.signer(), after, one=True)
+        """Append to `meta` or `keys`, which only the ledger itself may write."""
+        request = AppendRequest(chain, [prepare_draft(draft, key=key)], self.signer(), after, refuse_existing=True)
         return self._appender.submit(request)[0]
 
     def close_chain(self, chain: str) -> Sealed:
-        """Record in `meta` where a chain ended, so that cutting or deleting it later is found."""
+        """Record in `meta` where a chain ends now, so that `verify` finds it cut or deleted later."""
         from aver.ledger.meta_chain import close_chain
 
         return close_chain(self, check_chain_name(chain))
 
     def sweep(self) -> list[Sealed]:
-        """The same for all chains that changed since they were last recorded. Call it now and then, beside appends."""
+        """Record in `meta` the heads of all chains that changed since they were last recorded. Call it now and then."""
         from aver.ledger.meta_chain import sweep
 
         return sweep(self)
@@ -155,16 +157,16 @@ class Ledger:
     def transaction(
         self, *chains: str
     ) -> AbstractContextManager[tuple[Transaction, Callable[[str, PreparedDraft], Sealed]]]:
-        """One durable transaction in which the ledger's own signer seals, and more is written with it to `chains`."""
+        """Open one durable transaction: the ledger's signer seals in it, and the caller may write to `chains`."""
         return self._appender.transaction(self.signer(), chains)
 
     def record_keys(self) -> None:
-        """Put what became of our keys into the `keys` chain, if it is not there yet. Appending does this too."""
+        """Record new and ended keys in the `keys` chain. Appending does this, too."""
         with self.transaction():
-            pass  # That is what comes first in every transaction that seals.
+            pass  # Every transaction begins with this step.
 
     def signer(self) -> AnySigner:
-        """Whoever signs here unless an append names another."""
+        """The signer of every append that names no other; made at the first call."""
         if self._signer is None:
             self._signer = self.keys.signer("ledger", post_quantum=self.config.post_quantum)
         return self._signer
@@ -175,13 +177,13 @@ class Ledger:
 
     def _check_own_head(self, chain: str, head: Head | None) -> Head | None:
         if head is not None and (head.ledger, head.tenant, head.chain) != (self.id, self.tenant, chain):
-            raise BadInput(f"the head given as after= is of {head.chain!r} in another place, not of {chain!r} here")
+            raise BadInput(f"after= is the head of {head.chain!r} in another ledger or chain, not of {chain!r} here")
         return head
 
     # --- reading
 
     def head(self, chain: str) -> Head:
-        """The head of a chain; of one without records, count 0 and no hash."""
+        """The head of a chain; for a chain without records, count 0 and no hash."""
         row = self.store.chain(self.tenant, check_chain_name(chain))
         return self._head_from_row(row) if row else Head(self.id, self.tenant, chain, 0, None)
 
@@ -192,7 +194,10 @@ class Ledger:
         return [row.name for row in self.store.chains(self.tenant)]
 
     def read(self, chain: str, start: int = 0, stop: int | None = None) -> Iterator[Sealed]:
-        """The records of a chain in order, as stored, from `start` up to `stop` or the head at the time of asking."""
+        """The records of a chain in order, as stored, from `start` up to `stop` or the present head.
+
+        Raises `NotFound` if there is no such chain.
+        """
         row = self.store.chain(self.tenant, check_chain_name(chain))
         if row is None:
             raise NotFound(f"there is no chain {chain} in this ledger", advice="aver log lists the chains")
@@ -213,12 +218,15 @@ class Ledger:
             for sealed in batch:
                 sealed.chain = row.name
             yield from batch
-            # A head row may claim any number of records: what is not there is passed over at once.
+            # A forged head row may claim any number of records: skip a gap in one query, not slice by slice.
             found = end if batch else self.store.next_sequence(row, end)
             start = stop if found is None else found
 
     def get(self, reference: str) -> Sealed | None:
-        """The record of a hash, an id, a `capsule://` URI or an idempotency key."""
+        """Find a record by hash, id, `capsule://` URI or idempotency key; None if there is none.
+
+        Raises `IntegrityError` if the record that was found does not verify.
+        """
         if reference.startswith("capsule://"):
             return self._get_by_uri(reference)
         if _HEX64(reference):
@@ -242,13 +250,13 @@ class Ledger:
         stop: int | None = None,
         limit: int | None = None,
     ) -> Iterator[Sealed]:
-        """Records that match, oldest first. Times are compared with the time of sealing.
+        """Records that match, oldest first. `since` and `until` are compared with the time of sealing.
 
-        `start` and `stop` are places in a record's own chain: given with `chain`, they search a part of it.
+        `start` and `stop` are sequence numbers in a record's own chain; use them with `chain`.
         """
         names = (chain, type, kind, session, since, until)
         if start > ROWS_MAX or any(has_surrogate(name) for name in names if name is not None):
-            return  # Nothing that is stored can match.
+            return  # No stored record can match.
         search = Search(*names, start=max(start, 0) or None, stop=None if stop is None else min(stop, ROWS_MAX))
         newest = 0
         remaining = limit
@@ -264,16 +272,16 @@ class Ledger:
             remaining = None if remaining is None else remaining - len(page)
 
     def blob(self, digest: str) -> bytes:
-        """The bytes of a blob. They are checked against the digest on the way."""
+        """The bytes of a blob, checked against the digest. Raises `NotFound` or `IntegrityError`."""
         found = self.store.blob(self.tenant, digest) if _HEX64(digest) else None
         if found is None:
             raise NotFound(f"there is no blob {digest} in this ledger")
         if found.digest != digest:
-            raise IntegrityError("ARTIFACT_HASH_MISMATCH", f"the blob stored as {digest} is {found.digest}")
+            raise IntegrityError("ARTIFACT_HASH_MISMATCH", f"the blob stored as {digest} has the digest {found.digest}")
         return found.data
 
     def ring(self, keys: Iterable[PublicKey | str] = ()) -> Ring:
-        """The keys to verify with: exactly those given, or else our ring and the known keys."""
+        """The keys to verify with: exactly the given keys, or else our ring and the known keys."""
         given = [key if isinstance(key, PublicKey) else PublicKey(key) for key in keys]
         return Ring.pinned(given) if given else self.keys.ring()
 
@@ -286,8 +294,11 @@ class Ledger:
         keys: Iterable[PublicKey | str] = (),
         require_pq: bool = False,
     ) -> Verdict:
-        """Verify one chain, or all of the tenant's. With `since`, only what came after a head that is trusted, or
-        after what was verified here before (`"last"`)."""
+        """Verify one chain, or all chains of the tenant.
+
+        With `since`, read only the records after a head that the caller trusts, or (`"last"`) after the records that
+        were verified on this machine before.
+        """
         from aver.ledger.verify import verify_ledger
 
         return verify_ledger(self, chain, level=level, since=since, ring=self.ring(keys), require_pq=require_pq)
@@ -324,8 +335,8 @@ def open_ledger(
 ) -> Ledger:
     """Open the ledger at `url` (default: `AVER_LEDGER`, the settings, or `AVER_HOME/ledger.db`).
 
-    What is not there is made, unless `create` is False. Records are signed by `signer`, or by the key of
-    the identity `ledger` in `AVER_HOME`, which is made at the first append.
+    Creates the ledger if there is none, unless `create` is False. `signer` signs the records; the default is the key
+    of the identity `ledger` in `AVER_HOME`, which is created at the first append.
     """
     config = load_config(home=home, ledger=None if url is None else str(url), tenant=tenant)
     if create and not is_on_server(config.ledger) and path_from_url(config.ledger).parent == config.home:
@@ -336,7 +347,7 @@ def open_ledger(
 
 
 def list_tenants(url: str | Path | None = None, *, home: Path | None = None) -> list[str]:
-    """The tenants of a ledger: for whoever runs it, not for a tenant."""
+    """The tenants of a ledger, for the person who runs it. A tenant must not see this list."""
     config = load_config(home=home, ledger=None if url is None else str(url))
     store = open_store(config.ledger, create=False, timeout=config.lock_timeout)
     try:

@@ -1,12 +1,16 @@
-"""Finding what a name means in a ledger: a chain, a record, or the beginning of a chain's name or session id.
+"""Look up a name that a person typed: which chain or record of a ledger does it mean?
 
-In this order: a `capsule://` URI, a chain's name, a record's hash or id, an idempotency key, and then the beginning
-of a chain's name or of a session id, if it is the beginning of one only. A session and its subagents
-(`<tool>.<session>` and `<tool>.<session>.<agent>`) are one in this, and so are the decisions about it
-(`gate.<session>`): the session itself is meant.
+A name is tried in this order:
 
-What is found is a place, from the columns that the ledger searches by. Whether the record there is the one that was
-asked for, its bytes tell: verify it.
+1. a `capsule://` URI;
+2. a chain's name;
+3. a record's hash or id, or an idempotency key;
+4. the beginning of a chain's name or of a session id, if only one session begins so.
+
+A session and its subagents (`<tool>.<session>` and `<tool>.<session>.<agent>`) count as one, and so do the decisions
+about it (`gate.<session>`): the name then means the session's own chain.
+
+The result is a place, found through unsigned columns. The caller must verify the record there.
 """
 
 from __future__ import annotations
@@ -27,15 +31,15 @@ _HEX64 = re.compile(r"[0-9a-f]{64}").fullmatch
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
 
 DECISION_DOMAIN = "gate"
-"""The domain of chains that say what was decided about a session, and are called like it."""
+"""The domain of the chains with a session's decisions: `gate.<session>`."""
 
 NAMED_MAX = 5
-"""How many of several chains a message names."""
+"""How many of several matching chains an error message names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A chain, or with `sequence` one record in it; `fragment` is the part of it that a URI pointed at."""
+    """A chain, or with `sequence` one record in it; `fragment` is the part of the record that a URI names."""
 
     chain: str
     sequence: int | None = None
@@ -43,14 +47,16 @@ class Location:
 
 
 def locate(ledger: Ledger, name: str) -> Location:
-    """The place that a name stands for; `NotFound` if there is none, `BadInput` if there are several."""
-    if name.startswith("capsule://"):
+    """The place that a name means. Raises `NotFound` if there is none, `BadInput` if there are several."""
+    if name.startswith("capsule://"):  # 1.
         return _find_by_uri(ledger, name)
     if not name.isprintable():
         raise _not_found_error(name)
     chains = ledger.chains()
-    if name in chains or name == META_CHAIN:  # That there is no meta chain is for its verdict to tell.
+    # 2. `meta` may be missing: the caller gets its verdict, which says so, instead of "not found".
+    if name in chains or name == META_CHAIN:
         return Location(name)
+    # 3. and 4.
     if _HEX64(name):
         found = _find_by_column(ledger, "hash", name)
     else:
@@ -80,13 +86,18 @@ def _find_by_column(ledger: Ledger, column: LookupColumn, value: str) -> Locatio
         return None
     chain, row = found
     if type(row.sequence) is not int:
-        words = f"chain {chain}: the record with the {column} {value} is stored at no place"
+        words = f"chain {chain}: the record with the {column} {value} has no sequence number"
         raise IntegrityError("COLUMN_MISMATCH", words, evidence=row.sealed, advice="run: aver verify")
     return Location(chain, row.sequence)
 
 
 def _find_by_prefix(chains: list[str], beginning: str) -> str:
-    matches = [] if not beginning else [name for name in chains if _matches_prefix(name, beginning)]
+    """The chain whose name or session id begins so. Raises `NotFound`, or `BadInput` if several sessions match."""
+    matches = [
+        name
+        for name in chains
+        if beginning and (name.startswith(beginning) or split_chain_name(name)[1].startswith(beginning))
+    ]
     matches = [name for name in matches if split_chain_name(name)[0] != DECISION_DOMAIN] or matches
     if not matches:
         raise _not_found_error(beginning)
@@ -94,12 +105,10 @@ def _find_by_prefix(chains: list[str], beginning: str) -> str:
     if all(name == shortest or name.startswith(f"{shortest}.") for name in matches):
         return shortest
     listed = ", ".join(matches[:NAMED_MAX]) + (", ..." if len(matches) > NAMED_MAX else "")
-    raise BadInput(f"{ascii(beginning)[:80]} is the beginning of {len(matches)} chains: {listed}", advice="give more")
+    raise BadInput(
+        f"{ascii(beginning)[:80]} is the beginning of {len(matches)} chains: {listed}", advice="be more specific"
+    )
 
 
 def _not_found_error(name: str) -> NotFound:
     return NotFound(f"no chain, session, record or hash in this ledger is called {ascii(name)[:80]}")
-
-
-def _matches_prefix(chain: str, beginning: str) -> bool:
-    return chain.startswith(beginning) or split_chain_name(chain)[1].startswith(beginning)

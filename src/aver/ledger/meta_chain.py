@@ -1,19 +1,20 @@
-"""The `meta` chain: a chain of heads, so that no chain can lose its tail or vanish unnoticed.
+"""The `meta` chain: a chain of heads, so that a verifier finds every chain that was cut or deleted.
 
-Closing a chain adds one entry whose `outcome.result` is that of the public agent-capsule tool:
+An entry has one of these forms as its `outcome.result`. Closing a chain adds the entry of the public agent-capsule
+tool:
 
     {kind: "conversation_seal", tool: <domain>, session_id: <id>, head_hash, capsule_count}
 
-A sweep adds one `checkpoint` entry for all chains that changed since their last entry:
+A sweep adds a `checkpoint` entry for all chains that changed since their last entry:
 
     {kind: "checkpoint", heads: {<chain>: {count, hash}}}
 
-Importing a chain adds one that says so; without it, nothing in the ledger may call itself imported:
+Importing a chain adds an entry that says so. Without it, no chain of the ledger may call itself imported:
 
     {kind: "chain_import", chain, origin, head_hash, capsule_count}
 
-The latest entry per chain counts. A chain that is longer than its entry has grown since, which is normal. Entries
-before the latest are held to, too: one that was recorded after a chain had been cut takes nothing back.
+The latest entry of a chain counts. A chain that is longer than its entry has grown since, which is normal. The verifier
+also uses earlier entries: a sweep that was made after a chain had been cut does not hide the cut.
 """
 
 from __future__ import annotations
@@ -46,19 +47,22 @@ __all__ = [
 ]
 
 HEADS_MAX = 1_000_000
-"""Most chains that a foreign meta chain may record and be held to: a limit to memory, far above any honest one."""
+"""Most chains of a foreign meta chain that are compared. It limits memory, and is far above any honest ledger."""
 
 HEADS_PER_ENTRY = 1000
-"""Chains named in one `checkpoint` entry; a sweep over more makes several entries."""
+"""Most chains in one `checkpoint` entry. A sweep over more chains makes several entries."""
 
 
 def close_chain(ledger: Ledger, chain: str) -> Sealed:
-    """Record where a chain ended. Closing it twice at the same place records it once."""
+    """Record the head of a chain. Closing it twice at the same head records it once.
+
+    Raises `NotFound` if the chain has no records, `BadInput` for `meta` itself.
+    """
     head = ledger.head(chain)
     if head.count == 0:
         raise NotFound(f"there is no chain {chain} to close")
     if chain == META_CHAIN:
-        raise BadInput("the meta chain is not closed; checkpoints hold its head")
+        raise BadInput("the meta chain cannot be closed; checkpoints record its head")
     tool, session = split_chain_name(chain)
     result = {
         "kind": "conversation_seal",
@@ -80,14 +84,14 @@ def close_chain(ledger: Ledger, chain: str) -> Sealed:
 
 
 def build_import_entry(chain: str, origin: str, count: int, head: str) -> Capsule:
-    """The record of an import, to be sealed in the same transaction."""
+    """Draft the entry for an imported chain. The caller seals it in the same transaction as the chain's records."""
     result = {"kind": "chain_import", "chain": chain, "origin": origin, "head_hash": head, "capsule_count": count}
     summary = f"imported {origin} as {chain}: {count} capsules, head {head[:12]}"
     return of_kind(_build_entry(f"chain imported: {origin}", summary, result, {}), "chain.import")
 
 
 def read_imports(records: Iterable[Sealed]) -> dict[str, str]:
-    """The chains that entries of `meta` say were imported, and their names where they came from."""
+    """The imported chains according to entries of `meta`: {name here: name where they came from}."""
     found = {}
     for record in records:
         try:
@@ -102,8 +106,8 @@ def read_imports(records: Iterable[Sealed]) -> dict[str, str]:
 def sweep(ledger: Ledger) -> list[Sealed]:
     """Record the heads of all chains that changed since they were last recorded.
 
-    A chain that no longer contains what was recorded of it is left as recorded, and named by an `IntegrityError` once
-    the others are recorded.
+    A chain that contradicts its last entry is not recorded anew. After all others are recorded, this raises an
+    `IntegrityError` that names it.
     """
     recorded = {head.chain: head for head in read_meta_heads(ledger)}
     changed = [head for head in ledger.heads() if head.chain != META_CHAIN and recorded.get(head.chain) != head]
@@ -128,7 +132,7 @@ def _build_checkpoint_entries(changed: list[Head]) -> Iterator[Capsule]:
 
 
 def read_meta_heads(ledger: Ledger) -> list[Head]:
-    """The latest recorded head of every chain, as the signed content of the `meta` chain gives them."""
+    """The latest recorded head of every chain, from the signed content of the `meta` chain."""
     latest: dict[str, Head] = {}
     try:
         records = ledger.read(META_CHAIN)
@@ -138,12 +142,12 @@ def read_meta_heads(ledger: Ledger) -> list[Head]:
         try:
             collect_heads(record.to_dict(), latest, ledger=ledger.id, tenant=ledger.tenant)
         except AverError:
-            continue  # A damaged entry is reported where the meta chain itself is judged.
+            continue  # The judge of the meta chain reports a damaged entry.
     return list(latest.values())
 
 
 def collect_heads(content: Any, latest: dict[str, Head], *, ledger: str, tenant: str) -> None:
-    """Note the heads that one entry of a `meta` chain records, ours or the public tool's, by `<tool>.<session>`."""
+    """Add the heads of one `meta` entry, Aver's or the public tool's, to `latest`. A malformed entry adds none."""
     try:
         for chain, count, digest in _parse_heads(content["outcome"]["result"]):
             head = {"ledger": ledger, "tenant": tenant, "chain": chain, "count": count, "hash": digest}
@@ -153,7 +157,7 @@ def collect_heads(content: Any, latest: dict[str, Head], *, ledger: str, tenant:
 
 
 def find_external_chains(content: Any) -> Iterator[str]:
-    """The chain of an entry by the public tool that says it is kept in a database at another place than usual."""
+    """The chain of a public tool's entry, if that tool keeps it in a database outside its usual directory."""
     try:
         result = content["outcome"]["result"]
         database = PurePath(result["db"])
@@ -165,7 +169,7 @@ def find_external_chains(content: Any) -> Iterator[str]:
 
 
 def check_meta(ledger: Ledger, tally: Tally, *, start: int = 0, stop: int | None = None) -> None:
-    """Hold every chain to its entries, or to those from `start` up to `stop`."""
+    """Compare every chain with its entries in `meta`, or with the entries from `start` up to `stop`."""
     try:
         latest, broken = _read_recorded_heads(ledger, start, stop)
     except Unavailable as error:
@@ -180,9 +184,9 @@ def check_meta(ledger: Ledger, tally: Tally, *, start: int = 0, stop: int | None
     named = {finding.place.chain for finding in tally.findings[before:]}
     unnamed = [head for chain, head in broken.items() if chain not in named]
     check_heads(ledger, unnamed, tally, check="meta", remembered="an earlier entry of the meta chain")
-    note = f"{len(latest)} chains held to it, {grown} grown since"
+    note = f"{len(latest)} chains compared with their recorded heads, {grown} grown since"
     if start:
-        note = f"{note}; entries before sequence {start} were held to earlier"
+        note = f"{note}; entries before sequence {start} were compared earlier"
     else:
         outside = {head.chain for head in ledger.heads()} - latest.keys() - RESERVED_CHAINS
         note = f"{note}, {len(outside)} not recorded yet"
@@ -190,9 +194,10 @@ def check_meta(ledger: Ledger, tally: Tally, *, start: int = 0, stop: int | None
 
 
 def _read_recorded_heads(ledger: Ledger, start: int, stop: int | None) -> tuple[dict[str, Head], dict[str, Head]]:
-    """The latest entry of every chain, and of each that contradicts an earlier one, the first of those.
+    """The latest recorded head of every chain, and the first earlier head that a chain contradicts.
 
-    Whoever cuts a chain may wait for the next sweep to record it as it is then; the entry before it still tells.
+    An attacker may cut a chain and wait for the next sweep to record the shorter chain. The entry before that sweep
+    still shows the cut.
     """
     rows = {row.name: row for row in ledger.store.chains(ledger.tenant)}
     latest: dict[str, Head] = {}
@@ -202,14 +207,15 @@ def _read_recorded_heads(ledger: Ledger, start: int, stop: int | None) -> tuple[
     except NotFound:
         return latest, broken
     for record in records:
-        noted: dict[str, Head] = {}
+        recorded: dict[str, Head] = {}
         try:
-            collect_heads(record.to_dict(), noted, ledger=ledger.id, tenant=ledger.tenant)
+            collect_heads(record.to_dict(), recorded, ledger=ledger.id, tenant=ledger.tenant)
         except AverError:
-            continue  # A damaged entry is reported where the meta chain itself is judged.
-        for chain, head in noted.items():
+            continue  # The judge of the meta chain reports a damaged entry.
+        for chain, head in recorded.items():
             earlier = latest.get(chain, head)
             row = rows.get(chain)
+            # One lookup per superseded entry; the first contradiction of a chain is enough.
             if earlier != head and chain not in broken and row is not None and _is_contradicted(ledger, row, earlier):
                 broken[chain] = earlier
             latest[chain] = head
@@ -220,10 +226,11 @@ def _is_contradicted(ledger: Ledger, row: ChainRow, head: Head) -> bool:
     try:
         return head.count > 0 and ledger.store.hash_at(row, head.count - 1) != head.hash
     except Unavailable:
-        return False  # That a record cannot be read is reported where its chain is judged.
+        return False  # The judge of the chain reports a record that cannot be read.
 
 
 def _parse_heads(result: Any) -> Iterator[tuple[str, int, str]]:
+    """(chain, count, hash) from an entry's result. Raises `KeyError` and others if it is malformed."""
     if result.get("kind") == "conversation_seal":
         tool, session = result["tool"], result["session_id"]
         chain = tool if tool == session and tool in RESERVED_CHAINS else f"{tool}.{session}"

@@ -1,11 +1,15 @@
-"""Remembered heads: what makes cutting, deleting and rolling back visible.
+"""Compare chains with remembered heads, to find cut, deleted and rolled-back chains.
 
-A chain that lost its tail is still a perfect chain. Only someone who remembers how long it was can tell. Four
-memories are compared in the same way: the `meta` chain, a signed checkpoint that was kept elsewhere, `seen.json`, where
-this machine notes the newest meta head it has verified, and what it has verified of every chain (see `verified`).
+A chain without its last records is still a valid chain. Only a remembered length shows the loss. Aver compares four
+memories in the same way:
 
-A chain that is longer than remembered has grown, which is normal. One that is shorter is `TRUNCATED`, one that is
-gone `CHAIN_MISSING`, and one with another record at the remembered place `ROLLBACK`, with both heads as proof.
+* the `meta` chain of the ledger itself;
+* signed checkpoints that were kept elsewhere (`checkpoint`);
+* `AVER_HOME/seen.json`, a list of the newest `meta` head of every ledger that this machine has verified;
+* the heads of all chains that this machine has verified (`verified_heads`).
+
+A chain that is longer than remembered has grown, which is normal. A shorter chain is `TRUNCATED`, a chain that is gone
+is `CHAIN_MISSING`, and another record at the remembered place is `ROLLBACK`. The finding has both heads as proof.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ import orjson
 from aver.capsule.json_reader import read_json
 from aver.config import replace_file
 from aver.errors import AverError, BadInput, NotFound, Unavailable
+from aver.ledger.debug_log import log_debug
 from aver.ledger.foreign.seal_checks import open_file
 from aver.ledger.head import Head
 from aver.verdict import Finding, Place, Tally
@@ -41,20 +46,20 @@ META_CHAIN = "meta"
 SEEN_FILE = "seen.json"
 
 SEEN_BYTES = 8 * 1024 * 1024
-"""More than `SEEN_MAX` heads take."""
+"""Largest `seen.json` that is read: more than `SEEN_MAX` heads need."""
 
 SEEN_MAX = 10_000
-"""Ledgers and tenants remembered; beyond that, those that were verified longest ago are forgotten."""
+"""Most ledgers and tenants in `seen.json`. The ones verified longest ago are dropped first."""
 
 _LEDGER_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
 
 
 HashAt = Callable[[str, int], str | None]
-"""The hash of the record at a place of a chain; None if there is none."""
+"""Returns the hash of the record at a sequence number of a chain; None if there is none."""
 
 
 class HeadChecker:
-    """Chains as they are, to be held to what is remembered of them. Of one chain one finding is enough."""
+    """Compares the present chains with remembered heads. It reports at most one finding for a chain."""
 
     def __init__(self, heads: Mapping[str, Head], hash_at: HashAt, tally: Tally, *, check: str) -> None:
         self._heads = heads
@@ -70,7 +75,7 @@ class HeadChecker:
         return cls(heads, lambda chain, place: ledger.store.hash_at(rows[chain], place), tally, check=check)
 
     def check(self, heads: Iterable[Head], remembered: str) -> int:
-        """Hold the chains to heads that `remembered` knows. Returns how many of them have grown since."""
+        """Compare the chains with heads that `remembered` (a name for messages) has. Returns how many have grown."""
         grown = 0
         for head in heads:
             if head.chain in self._failed:
@@ -82,42 +87,45 @@ class HeadChecker:
                 words = f"the remembered record of {head.chain} cannot be read: {error.message}"
                 self._tally.skip(self._check, words, matters=True)
                 continue
-            one = Tally()
-            grown += check_head(head, actual, there, one, check=self._check, remembered=remembered)
-            self._tally.merge(one)
-            if one.findings:
+            result = Tally()
+            grown += check_head(head, actual, there, result, check=self._check, remembered=remembered)
+            self._tally.merge(result)
+            if result.findings:
                 self._failed.add(head.chain)
         return grown
 
 
 def check_heads(ledger: Ledger, heads: Iterable[Head], tally: Tally, *, check: str, remembered: str) -> int:
-    """Hold the ledger's chains to remembered heads. Returns how many of them have grown since."""
+    """Compare the ledger's chains with remembered heads. Returns how many of them have grown since."""
     return HeadChecker.for_ledger(ledger, tally, check=check).check(heads, remembered)
 
 
 def check_head(
     head: Head, actual: Head | None, there: str | None, tally: Tally, *, check: str, remembered: str
 ) -> bool:
-    """Hold one chain to a remembered head; `there` is the hash it has at that place. Tells whether it has grown."""
+    """Compare one chain with a remembered head. `there` is the hash that the chain has at the head's place.
+
+    Adds a finding where they differ. Returns whether the chain has grown since.
+    """
     tally.count_done(check)
     if head.count == 0:
         return False
     if actual is None:
-        words = f"{remembered} knows this chain with {head.count} records; it is not here"
+        words = f"{remembered} has this chain with {head.count} records; it is not here"
         tally.add(Finding(check, "failed", "CHAIN_MISSING", words, Place(head.chain), head.to_dict()))
         return False
     proof = {"remembered": head.to_dict(), "actual": actual.to_dict()}
     if actual.count < head.count:
-        words = f"{remembered} knows {head.count} records; {actual.count} are here"
+        words = f"{remembered} has {head.count} records of this chain; {actual.count} are here"
         tally.add(Finding(check, "failed", "TRUNCATED", words, Place(head.chain, actual.count), proof))
     elif there != head.hash:
-        words = f"{remembered} knows another record at this place"
+        words = f"{remembered} has another record at this place"
         tally.add(Finding(check, "failed", "ROLLBACK", words, Place(head.chain, head.count - 1), proof))
     return actual.count > head.count and there == head.hash
 
 
 def check_seen_head(ledger: Ledger, tally: Tally) -> None:
-    """Hold the `meta` chain to the newest head of it that was verified here."""
+    """Compare the `meta` chain with the newest head of it that this machine has verified."""
     try:
         head = _read_seen_heads(_seen_path(ledger)).get(_ledger_and_tenant(ledger))
     except (BadInput, Unavailable) as error:
@@ -129,16 +137,16 @@ def check_seen_head(ledger: Ledger, tally: Tally) -> None:
     before = len(tally.findings)
     check_heads(ledger, [head], tally, check="rollback", remembered="the last verification on this machine")
     for index, finding in enumerate(tally.findings[before:], before):
-        # A meta chain never shrinks or forks in honest use: whatever differs is an older or another copy.
+        # A meta chain never shrinks or forks in honest use. Any difference means an older or another copy.
         tally.findings[index] = Finding(
             finding.check, finding.status, "ROLLBACK", finding.words, finding.place, finding.proof
         )
 
 
 def save_seen_head(ledger: Ledger, head: Head) -> None:
-    """Note a head of the `meta` chain that was verified, if there is a home to note it in.
+    """Save a verified head of the `meta` chain in `seen.json`, if `AVER_HOME` exists.
 
-    Another verification may have ended in the meantime: what it has seen further on, stays.
+    A parallel verification may have saved a longer head meanwhile; the longer one is kept.
     """
     path = _seen_path(ledger)
     if head.count == 0 or not path.parent.is_dir() or not _LEDGER_ID(head.ledger):
@@ -148,20 +156,22 @@ def save_seen_head(ledger: Ledger, head: Head) -> None:
         before = seen.get(_ledger_and_tenant(ledger))
         if before is not None and before.count >= head.count:
             return
+        # Remove and add, so that the newest entry is the last one and survives the cut below.
         seen.pop(_ledger_and_tenant(ledger), None)
         seen[_ledger_and_tenant(ledger)] = head
         listed = [kept.to_dict() for kept in seen.values()][-SEEN_MAX:]
         replace_file(path, orjson.dumps(listed, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
-    except AverError:
-        return  # The verdict stands; what could not be noted is not checked next time, and said to be so.
+    except AverError as error:
+        # The verdict is not affected. The next verification reports that it had nothing to compare with.
+        log_debug("cannot save the verified meta head in %s: %s", path, error)
 
 
 def seen_tenants(ledger: Ledger) -> list[str]:
-    """The tenants of this ledger whose `meta` chains were verified here: also those that are not in it any more."""
+    """The tenants of this ledger whose `meta` chains were verified here, also if they are no longer in it."""
     try:
         return sorted(tenant for name, tenant in _read_seen_heads(_seen_path(ledger)) if name == ledger.id)
     except AverError:
-        return []  # That it cannot be read is said where it is needed.
+        return []  # `check_seen_head` reports that the file cannot be read.
 
 
 def _ledger_and_tenant(ledger: Ledger) -> tuple[str, str]:
@@ -179,9 +189,9 @@ def _read_seen_heads(path: Path) -> dict[tuple[str, str], Head]:
     except NotFound:
         return {}
     if len(raw) > SEEN_BYTES:
-        raise BadInput(f"{path} is larger than {SEEN_BYTES} bytes", advice="remove it; verifying begins it anew")
+        raise BadInput(f"{path} is larger than {SEEN_BYTES} bytes", advice="remove it; verifying creates it again")
     listed: Any = read_json(raw)
     if not isinstance(listed, list):
-        raise BadInput(f"{path} must hold a list of heads")
+        raise BadInput(f"{path} must contain a list of heads")
     heads = [Head.from_dict(item) for item in listed]
     return {(head.ledger, head.tenant): head for head in heads}

@@ -1,19 +1,18 @@
-"""What was verified here before: the head of every chain, so that verifying can go on from there.
+"""The heads that this machine has verified, so that the next verification can resume there.
 
-After a verification that did not fail, at signature level and by our own keys and those we know, this machine notes
-where each chain was, in `AVER_HOME/verified/<ledger>.<tenant>.json` (0600, replaced all at once):
+After a verification at signature level that did not fail, with our own and the known keys, this machine saves the head
+of every chain in `AVER_HOME/verified/<ledger>.<tenant>.json` (mode 0600, replaced atomically):
 
     {v: 1, ledger, tenant, whole_at, entries, keys: [<public key>],
      chains: {<chain>: {count, hash, at, trusted, post_quantum}}}
 
-Every later verification holds the chains to these heads: one that is shorter, gone or different since is found. And
-one that is asked to (`since="last"`) reads only what came after them, under these rules:
+Every later verification compares the chains with these heads, and so finds chains that are shorter, gone or different.
+With `since="last"` it reads only the records after them, under these rules:
 
-* a chain is noted, and gone on from, only if nothing about it was doubtful (`trusted`);
-* all keys that were accepted then are accepted still: what was verified with a key that was forgotten since is
-  verified anew;
-* if ML-DSA-65 signatures are required, they were required then;
-* once a verification has failed, nothing that it was about is trusted until it was verified from its beginning.
+1. a chain is resumed only if nothing about it was doubtful (`trusted`);
+2. all keys that were accepted then are still accepted; after a key was forgotten, all records are read again;
+3. if ML-DSA-65 signatures are required now, they were required then;
+4. after a failed verification, its chains are not trusted until they were verified from their beginning.
 """
 
 from __future__ import annotations
@@ -33,6 +32,7 @@ from aver.config import replace_file
 from aver.errors import AverError, BadInput, NotFound, Unavailable
 from aver.fast_dataclass import dataclass
 from aver.keys import Ring
+from aver.ledger.debug_log import log_debug
 from aver.ledger.foreign.seal_checks import open_inside
 from aver.ledger.head import Head
 from aver.ledger.meta_chain import check_meta
@@ -59,14 +59,14 @@ DIRECTORY = "verified"
 VERSION = 1
 
 CHAINS_MAX = 40_000
-"""Chains remembered of one tenant: what a JSON document may hold whatever their names. Beyond that, those that were
-verified longest ago are forgotten, and verified from their beginning the next time."""
+"""Most chains saved for one tenant: with the longest names, the JSON document is still small enough to be read.
+The chains verified longest ago are dropped first; the next verification reads them from their beginning."""
 
 FILES_MAX = 10_000
-"""Tenants of ledgers remembered; beyond that, those that were verified longest ago are forgotten."""
+"""Most files in the directory. The ones written longest ago are removed first."""
 
 RECORD_CHECKS = tuple(check for check in CHECKS if check not in ("store", "meta"))
-"""The checks of records, which there may be none of that are new."""
+"""The checks of single records. A resumed verification skips them if there is no new record."""
 
 _LEDGER_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
 _PUBLIC_KEY = re.compile(r"[0-9a-f]{64}").fullmatch
@@ -76,20 +76,20 @@ _HEAD_KEYS = {"count", "hash", "at", "trusted", "post_quantum"}
 
 @dataclass(frozen=True, slots=True)
 class VerifiedHead:
-    """Where a chain was when its newest record was verified, at `at`."""
+    """The head of a chain when its newest record was verified; `at` is the time of that verification."""
 
     count: int
     hash: str
     at: str
     trusted: bool
-    """Nothing about the chain was doubtful: verifying may go on from here."""
+    """Nothing about the chain was doubtful: a verification may resume here."""
     post_quantum: bool
-    """Every record up to here was held to having an ML-DSA-65 signature."""
+    """An ML-DSA-65 signature was required of every record up to here."""
 
 
 @dataclass(frozen=True, slots=True)
 class VerifiedChains:
-    """What is known of one tenant's chains from verifying them before."""
+    """The verified heads of one tenant's chains."""
 
     heads: Mapping[str, VerifiedHead] = field(default_factory=dict)
     keys: frozenset[str] = frozenset()
@@ -97,21 +97,23 @@ class VerifiedChains:
     whole_at: str | None = None
     """When all chains were last verified from their beginning."""
     entries: int = 0
-    """How many entries of `meta` all chains were held to, and `heads` has all those chains."""
+    """How many entries of `meta` all chains were compared with; 0 unless `heads` has all chains."""
 
     def resumable_heads(self, rows: Iterable[ChainRow], ring: Ring, *, require_pq: bool) -> dict[str, VerifiedHead]:
-        """The heads that a verification with these keys may go on from. Chains that are shorter now have none."""
-        if not self.keys <= _accepted_keys(ring):
+        """The heads from which a verification with these keys may resume. Chains that are shorter now have none."""
+        if not self.keys <= _accepted_keys(ring):  # Rule 2.
+            log_debug("a key that was accepted earlier is not accepted now: every record is read again")
             return {}
         found = {}
         for row in rows:
             head = self.heads.get(row.name)
+            # Rules 1 and 3.
             if head is not None and head.trusted and (head.post_quantum or not require_pq) and head.count <= row.count:
                 found[row.name] = head
         return found
 
     def distrust(self, chains: Iterable[str | None]) -> VerifiedChains:
-        """The same with nothing to go on from in these chains; in none at all where one of them is None."""
+        """A copy in which these chains cannot be resumed. None among them stands for all chains."""
         doubted = set(chains)
         heads = {
             name: replace(head, trusted=False) if None in doubted or name in doubted else head
@@ -131,12 +133,13 @@ def update_verified(
     ring: Ring,
     require_pq: bool,
 ) -> VerifiedChains:
-    """What is known after a verification of one chain, or of all, that went on from `resumed` where there was one."""
-    if verdict.status == "failed":
+    """The heads to save after a verification of one chain (`chain`) or of all, which resumed at `resumed`."""
+    if verdict.status == "failed":  # Rule 4. If `chain` is None, all chains were verified, and none is trusted.
         return before.distrust({chain, *tally.doubtful})
     if verdict.level != "signature":
         return before
     rows, at, keys = list(rows), now(), _accepted_keys(ring)
+    # A doubt about no chain in particular (None), or a check that should have been carried out, concerns them all.
     certain = None not in tally.doubtful and not any(matters for _, matters in tally.skipped.values())
     heads: dict[str, VerifiedHead] = {}
     if chain is not None:
@@ -145,20 +148,22 @@ def update_verified(
         if row.head is None:
             continue
         if row.name in tally.doubtful:
-            # A stranger's file may have our ledger's id: what nobody known has signed is not held against ours.
+            # A stranger's file may claim our ledger's id. Do not save its heads: our own ledger would seem to have
+            # been rolled back.
             if row.name in before.heads:
                 heads[row.name] = replace(before.heads[row.name], trusted=False)
             continue
-        went_on = resumed.get(row.name)
-        held_to_pq = require_pq and (went_on is None or went_on.post_quantum)
-        if went_on is not None and went_on.count == row.count:
-            heads[row.name] = replace(went_on, trusted=certain)
+        resumed_at = resumed.get(row.name)
+        all_pq = require_pq and (resumed_at is None or resumed_at.post_quantum)
+        if resumed_at is not None and resumed_at.count == row.count:
+            heads[row.name] = replace(resumed_at, trusted=certain)
         else:
-            heads[row.name] = VerifiedHead(row.count, row.head, at, certain, held_to_pq)
+            heads[row.name] = VerifiedHead(row.count, row.head, at, certain, all_pq)
     if chain is not None:
         return replace(before, heads=heads, keys=keys)
-    all_noted = all(row.head is None or (row.name in heads and row.name not in tally.doubtful) for row in rows)
-    entries = sum(row.count for row in rows if row.name == META_CHAIN) if all_noted else 0
+    # Entries of `meta` may be skipped next time only if every chain that they name is compared through `heads`.
+    all_saved = all(row.head is None or (row.name in heads and row.name not in tally.doubtful) for row in rows)
+    entries = sum(row.count for row in rows if row.name == META_CHAIN) if all_saved else 0
     return VerifiedChains(heads, keys, before.whole_at if resumed else at, entries)
 
 
@@ -170,7 +175,7 @@ def check_remembered_heads(
     resumed: Mapping[str, VerifiedHead],
     tally: Tally,
 ) -> None:
-    """Hold chains to all that is remembered of them: by `meta`, in `seen.json`, and from verifying them before."""
+    """Compare chains with the heads in `meta`, in `seen.json`, and from earlier verifications on this machine."""
     if chain in (None, META_CHAIN):
         entries = sum(row.count for row in rows if row.name == META_CHAIN)
         start = min(known.entries, entries) if chain is None and resumed else 0
@@ -182,20 +187,20 @@ def check_remembered_heads(
         _check_verified_heads(ledger, known, chain, tally)
     if chain == META_CHAIN:
         others = sum(name != META_CHAIN for name in ledger.chains())
-        tally.skip("chains", f"the records of {others} other chains were not verified: --deep does", matters=False)
+        tally.skip("chains", f"the records of {others} other chains were not verified; use --deep", matters=False)
     if resumed and not tally.records:
         for check in RECORD_CHECKS:
-            tally.skip(check, "nothing is new", matters=False)
+            tally.skip(check, "there are no new records", matters=False)
     if resumed:
         tally.earlier = sum(head.count for head in resumed.values())
         last = max(head.at for head in resumed.values())
-        whole = f"the ledger was last read whole at {known.whole_at}" if known.whole_at else "it was never read whole"
+        whole = f"all records were last read at {known.whole_at}" if known.whole_at else "all were never read in one go"
         words = f"{tally.earlier} records were verified earlier, until {last}, and not read again; {whole}"
         tally.skip("earlier", words, matters=False)
 
 
 def save_meta_head(ledger: Ledger, rows: Iterable[ChainRow], tally: Tally, verdict: Verdict) -> None:
-    """Note the head of `meta`, if it was verified without a doubt."""
+    """Save the head of `meta` in `seen.json`, if nothing about it was doubtful."""
     meta = next((row for row in rows if row.name == META_CHAIN), None)
     certain = verdict.level == "signature" and verdict.status != "failed" and META_CHAIN not in tally.doubtful
     if meta is not None and certain:
@@ -203,7 +208,8 @@ def save_meta_head(ledger: Ledger, rows: Iterable[ChainRow], tally: Tally, verdi
 
 
 def _check_verified_heads(ledger: Ledger, verified: VerifiedChains, chain: str | None, tally: Tally) -> None:
-    """Hold the chains, or one of them, to where they were when they were verified here."""
+    """Compare the chains, or one of them, with the heads that this machine verified earlier."""
+    # `check_seen_head` may have reported the meta chain already.
     already = {finding.place.chain for finding in tally.findings if finding.check == "rollback"}
     heads = [
         Head(ledger.id, ledger.tenant, name, head.count, head.hash)
@@ -214,14 +220,16 @@ def _check_verified_heads(ledger: Ledger, verified: VerifiedChains, chain: str |
         return
     grown = check_heads(ledger, heads, tally, check="rollback", remembered="the last verification on this machine")
     last = max(head.at for name, head in verified.heads.items() if chain in (None, name))
-    tally.notes["rollback"] = f"{len(heads)} chains held to what was verified here until {last}, {grown} grown since"
+    tally.notes["rollback"] = (
+        f"{len(heads)} chains compared with what was verified here until {last}, {grown} grown since"
+    )
 
 
 # --- the file
 
 
 def load_verified(ledger: Ledger) -> VerifiedChains:
-    """What was noted of the ledger's chains; nothing, if nothing was. `BadInput` if the file is not one of ours."""
+    """Read the saved heads of the ledger; none if there is no file. Raises `BadInput` if the file is not valid."""
     name = _file_name(ledger)
     if name is None:
         return VerifiedChains()
@@ -234,11 +242,11 @@ def load_verified(ledger: Ledger) -> VerifiedChains:
         return _from_document(read_json(raw), ledger)
     except BadInput as error:
         path = ledger.config.home / DIRECTORY / name
-        raise BadInput(f"{path}: {error.message}", advice="remove it; verifying begins it anew") from error
+        raise BadInput(f"{path}: {error.message}", advice="remove it; verifying creates it again") from error
 
 
 def try_load_verified(ledger: Ledger, tally: Tally) -> VerifiedChains:
-    """The same for a verification, which goes on without a file that cannot be read, and says so."""
+    """Like `load_verified`, but report an unreadable file as a skipped check and continue without it."""
     try:
         return load_verified(ledger)
     except (BadInput, Unavailable) as error:
@@ -247,28 +255,30 @@ def try_load_verified(ledger: Ledger, tally: Tally) -> VerifiedChains:
 
 
 def save_verified(ledger: Ledger, verified: VerifiedChains) -> None:
-    """Note what is known now, if there is a home to note it in. What another process has noted further on, stays."""
+    """Save verified heads, if `AVER_HOME` exists. Longer heads that another process has saved meanwhile are kept."""
     name, home = _file_name(ledger), ledger.config.home
     if name is None or not home.is_dir():
         return
     try:
-        noted = load_verified(ledger)
-        if noted == verified or (not verified.heads and not noted.heads):
+        saved = load_verified(ledger)
+        if saved == verified or (not verified.heads and not saved.heads):
             return
-        heads = {chain: _later_head(noted.heads.get(chain), head) for chain, head in verified.heads.items()}
+        heads = {chain: _later_head(saved.heads.get(chain), head) for chain, head in verified.heads.items()}
         kept = dict(sorted(heads.items(), key=lambda item: item[1].at)[-CHAINS_MAX:])
+        # A dropped chain must be compared through `meta` again, so all entries of `meta` must be read.
         entries = verified.entries if len(kept) == len(heads) else 0
         document = _to_document(replace(verified, heads=kept, entries=entries), ledger)
         directory = home / DIRECTORY
         directory.mkdir(mode=0o700, exist_ok=True)
         _remove_oldest_files(directory, name)
         replace_file(directory / name, orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE))
-    except (AverError, OSError):
-        return  # The verdict stands; what could not be noted is read again next time.
+    except (AverError, OSError) as error:
+        # The verdict is not affected. The next verification reads more records.
+        log_debug("cannot save the verified heads in %s: %s", home / DIRECTORY / name, error)
 
 
 def verified_tenants(home: Path, ledger_id: str) -> list[str]:
-    """The tenants of a ledger that were verified here: also those that are not in it any more."""
+    """The tenants of a ledger that were verified here, also if they are no longer in it."""
     if not _LEDGER_ID(ledger_id):
         return []
     prefix, suffix = f"{ledger_id}.", ".json"
@@ -281,15 +291,15 @@ def verified_tenants(home: Path, ledger_id: str) -> list[str]:
 
 
 def _file_name(ledger: Ledger) -> str | None:
-    """A ledger's id comes from its file, which may be anyone's: only one like ours becomes part of a path."""
+    """The name of a ledger's file; None if its id, which comes from an untrusted file, is no id that Aver makes."""
     return f"{ledger.id}.{ledger.tenant}.json" if _LEDGER_ID(ledger.id) else None
 
 
-def _later_head(noted: VerifiedHead | None, head: VerifiedHead) -> VerifiedHead:
-    """The later of two notes, trusted if both are. They agree as far as both go, or one of them would have failed."""
-    if noted is None or noted.count <= head.count:
+def _later_head(saved: VerifiedHead | None, head: VerifiedHead) -> VerifiedHead:
+    """The longer of two verified heads of a chain, trusted if both are. They agree, or one verdict had failed."""
+    if saved is None or saved.count <= head.count:
         return head
-    return replace(noted, trusted=noted.trusted and head.trusted)
+    return replace(saved, trusted=saved.trusted and head.trusted)
 
 
 def _remove_oldest_files(directory: Path, name: str) -> None:
@@ -329,26 +339,26 @@ def _to_document(verified: VerifiedChains, ledger: Ledger) -> dict[str, Any]:
 
 def _from_document(document: Any, ledger: Ledger) -> VerifiedChains:
     if not isinstance(document, dict) or document.keys() != _DOCUMENT_KEYS or document["v"] != VERSION:
-        raise BadInput("it does not hold what was verified")
+        raise BadInput("it is not a file of verified heads")
     if (document["ledger"], document["tenant"]) != (ledger.id, ledger.tenant):
         raise BadInput("it is about another ledger or tenant")
     whole_at, entries = document["whole_at"], document["entries"]
     keys, chains = document["keys"], document["chains"]
     if not (whole_at is None or isinstance(whole_at, str)) or type(entries) is not int or not isinstance(chains, dict):
-        raise BadInput("it does not hold what was verified")
+        raise BadInput("it is not a file of verified heads")
     if not isinstance(keys, list) or not all(isinstance(key, str) and _PUBLIC_KEY(key) for key in keys):
         raise BadInput("its keys are not public keys")
-    heads = {name: _parse_head(name, one, ledger) for name, one in chains.items()}
+    heads = {name: _parse_head(name, head, ledger) for name, head in chains.items()}
     return VerifiedChains(heads, frozenset(keys), whole_at, max(entries, 0))
 
 
 def _parse_head(name: str, data: Any, ledger: Ledger) -> VerifiedHead:
     if not isinstance(data, dict) or data.keys() != _HEAD_KEYS:
-        raise BadInput(f"its head of {name!r} is not one")
+        raise BadInput(f"its head of {name!r} is not valid")
     head = Head.from_dict(
         {"ledger": ledger.id, "tenant": ledger.tenant, "chain": name, "count": data["count"], "hash": data["hash"]}
     )
     flags = data["trusted"], data["post_quantum"]
     if head.hash is None or not isinstance(data["at"], str) or not all(type(flag) is bool for flag in flags):
-        raise BadInput(f"its head of {name!r} is not one")
+        raise BadInput(f"its head of {name!r} is not valid")
     return VerifiedHead(head.count, head.hash, data["at"], *flags)

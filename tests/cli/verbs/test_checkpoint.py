@@ -38,7 +38,7 @@ def test_closing_and_sweeping(sealed: Aver) -> None:
     assert "swept: 1 new record in meta" in ran.out
     kinds = [record["kind"] for record in sealed("log", "meta", "--json").json["records"]]
     assert kinds == ["chain.close", "checkpoint"]
-    assert "2 chains held to it" in sealed("verify").out
+    assert "2 chains compared with their recorded heads" in sealed("verify").out
 
 
 def test_a_file_that_is_there_stays_and_nothing_is_recorded(sealed: Aver) -> None:
