@@ -194,7 +194,7 @@ def check_remembered_heads(
     if resumed:
         tally.earlier = sum(head.count for head in resumed.values())
         last = max(head.at for head in resumed.values())
-        whole = f"all records were last read at {known.whole_at}" if known.whole_at else "all were never read in one go"
+        whole = f"the ledger was last read whole at {known.whole_at}" if known.whole_at else "it was never read whole"
         words = f"{tally.earlier} records were verified earlier, until {last}, and not read again; {whole}"
         tally.skip("earlier", words, matters=False)
 
