@@ -273,7 +273,8 @@ def test_the_chains_of_a_large_ledger_fit(ledger: Ledger) -> None:
     assert 256 * 1024 < len(statement_bytes("checkpoint", content)) <= STATEMENT_MAX_BY_PURPOSE["checkpoint"]
     with pytest.raises(BadInput, match="at most"):
         statement_bytes("approval", content)
-    again = Checkpoint.from_statement(Statement.from_dict(json.loads(json.dumps({**statement.to_dict(), "content": content}))))
+    document = json.loads(json.dumps({**statement.to_dict(), "content": content}))
+    again = Checkpoint.from_statement(Statement.from_dict(document))
     assert len(again.heads) == 60_000
 
 
