@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from aver.agents.registry import BUILT_IN, ENTRY_POINT_GROUP, load_adapter, load_adapters
+from aver.agents.registry import AGENTS, ENTRY_POINT_GROUP, load_adapter, load_adapters
 from aver.errors import NotFound
 from support.agents.jsonl_tool import ADAPTER as TICKER
 
 
-@pytest.mark.parametrize("tool", BUILT_IN)
+@pytest.mark.parametrize("tool", AGENTS)
 def test_ours_are_called_as_they_are_listed(tool: str) -> None:
     assert load_adapter(tool).tool == tool
 
@@ -38,16 +38,16 @@ def brought(packages: Path, name: str, program: str) -> None:
 
 
 def test_a_package_brings_a_tool(packages: Path) -> None:
-    brought(packages, "brings_ticker", "from jsonl_tool import ADAPTER\n")
+    brought(packages, "brings_ticker", "from support.agents.jsonl_tool import ADAPTER\n")
     assert load_adapter("ticker") is TICKER
-    assert [adapter.tool for adapter in load_adapters()] == [*BUILT_IN, "ticker"]
+    assert [adapter.tool for adapter in load_adapters()] == [*AGENTS, "ticker"]
 
 
 def test_one_that_cannot_be_used_is_told_of_and_harms_nobody(packages: Path) -> None:
     brought(packages, "brings_trouble", "raise RuntimeError('no')\n")
     brought(packages, "brings_thief", "from aver.agents.claude_code.transcripts import ADAPTER\n")
     told: list[str] = []
-    assert [adapter.tool for adapter in load_adapters(told.append)] == list(BUILT_IN)
+    assert [adapter.tool for adapter in load_adapters(told.append)] == list(AGENTS)
     assert sorted(words.split(" is ")[0].split(" cannot")[0] for words in told) == [
         "the adapter brings_thief",
         "the adapter brings_trouble",

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from aver import open_ledger
+from aver.agents.registry import AGENTS, load_hook
 from aver.errors import BadInput, Unavailable
 from aver.gate.approvals import approve, recent_requests
 from aver.hooks import failures, run
-from aver.hooks.run import TOOLS, answer_event, load_hook
+from aver.hooks.run import answer_event
 from aver.hooks.selftest import canary_payload, success_message
 from support.approvals import enrolled, somebody
 from support.hook_calls import SESSION, chains, fire, said, sealed, settings
@@ -58,11 +59,11 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_no_other_tool_is_known() -> None:
     with pytest.raises(BadInput, match="known are claude-code, codex, cursor, cline"):
-        answer_event("emacs", "PreToolUse", b"{}")
+        load_hook("emacs")
 
 
 @pytest.mark.parametrize("raw", [b"", b"nonsense", b"[]", b'"text"', b"null", b"{" * 5000, b"\xff\xfe", b'{"a": NaN'])
-@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("tool", AGENTS)
 def test_a_payload_that_cannot_be_read_is_denied_and_never_recorded_silently(tool: str, raw: bytes) -> None:
     asks, tells = EVENTS[tool]
     reply = fire(tool, asks, raw)
@@ -76,13 +77,13 @@ def test_a_payload_that_cannot_be_read_is_denied_and_never_recorded_silently(too
 def test_a_payload_beyond_the_limit_is_not_read_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "PAYLOAD_MAX", 1000)
     source = io.BytesIO(json.dumps(payload(padding="x" * 2000)).encode())
-    reply = answer_event("claude-code", "PreToolUse", source)
+    reply = answer_event(load_hook("claude-code"), "PreToolUse", source, agents=AGENTS)
     assert denies("claude-code", reply)
     assert "more than 1000 bytes" in reply.err
     assert source.tell() == 1001
 
 
-@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("tool", AGENTS)
 def test_settings_that_cannot_be_used_deny_what_is_asked_and_let_the_rest_go_on(tool: str, aver_home: Path) -> None:
     settings(aver_home, "hooks = 7\n")
     asks, tells = EVENTS[tool]
@@ -104,7 +105,7 @@ def test_a_ledger_that_cannot_be_used_denies_unless_it_is_said_otherwise(aver_ho
     assert "goes on by its own rules" in reply.err
 
 
-@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("tool", AGENTS)
 @pytest.mark.usefixtures("broken")
 def test_a_crash_blocks_nobody_by_accident(tool: str) -> None:
     asks, tells = EVENTS[tool]
@@ -118,13 +119,13 @@ def test_a_crash_blocks_nobody_by_accident(tool: str) -> None:
 
 
 @pytest.mark.parametrize("where", ["aver.gate.ask.ask_gate", "aver.ledger.ledger.Ledger.append", "read"])
-@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("tool", AGENTS)
 def test_a_crash_that_an_agent_could_provoke_lets_nothing_through(
     tool: str, where: str, aver_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if where == "read":
-        broken = run.load_hook(tool)._replace(read=defect)  # type: ignore[arg-type]
-        monkeypatch.setattr(run, "load_hook", lambda _: broken)
+        broken = load_hook(tool)._replace(read=defect)  # type: ignore[arg-type]
+        monkeypatch.setattr("support.hook_calls.load_hook", lambda _: broken)
     else:
         monkeypatch.setattr(where, defect)
     asks, tells = EVENTS[tool]
@@ -138,7 +139,7 @@ def test_a_crash_that_an_agent_could_provoke_lets_nothing_through(
     assert "goes on by its own rules" in reply.err
 
 
-@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("tool", AGENTS)
 @pytest.mark.usefixtures("broken")
 def test_a_crash_denies_where_that_is_wanted(tool: str, aver_home: Path) -> None:
     settings(aver_home, '[hooks]\non_failure = "closed"\n')
@@ -210,7 +211,7 @@ def test_a_failure_to_make_good_what_was_missed_is_a_failure(aver_home: Path, mo
 # --- canaries
 
 
-@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("tool", AGENTS)
 def test_a_canary_goes_through_and_leaves_no_trace(
     tool: str, aver_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -240,7 +241,7 @@ def test_an_agent_cannot_make_its_call_a_canary() -> None:
 
 
 def test_events_that_ask_are_those_that_the_documentation_names() -> None:
-    assert {tool: sorted(load_hook(tool).gating) for tool in TOOLS} == {
+    assert {tool: sorted(load_hook(tool).gating) for tool in AGENTS} == {
         "claude-code": ["PreToolUse"],
         "codex": ["PreToolUse"],
         "cursor": ["beforeMCPExecution", "beforeReadFile", "beforeShellExecution", "preToolUse"],
@@ -264,7 +265,7 @@ def test_what_a_person_approved_is_allowed_to_whoever_asks_again_once(tmp_path: 
 
 
 def test_the_chain_of_all_this_verifies(tmp_path: Path) -> None:
-    for tool in TOOLS:
+    for tool in AGENTS:
         for event in (*EVENTS[tool], "SessionEnd"):
             fire(tool, event, payload(cwd=str(tmp_path)))
     with open_ledger() as ledger:
@@ -346,7 +347,7 @@ def test_a_home_that_leads_nowhere_denies(home: str, tmp_path: Path, monkeypatch
 
 
 @pytest.mark.parametrize("error", [OSError(24, "Too many open files"), MemoryError(), KeyboardInterrupt("time is up")])
-@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("tool", AGENTS)
 def test_a_machine_that_has_nothing_left_denies_unless_it_is_said_otherwise(
     tool: str, error: BaseException, aver_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -373,7 +374,7 @@ def test_a_crash_while_a_payload_is_read_is_answered_by_the_settings(
     assert denies("claude-code", fire("claude-code", "PreToolUse", payload()))
 
 
-@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("tool", AGENTS)
 def test_words_that_no_json_can_hold_do_not_undo_a_denial(tool: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any, **__: Any) -> None:
         raise Unavailable("cannot read \udcff")
@@ -414,7 +415,7 @@ def test_no_path_that_an_agent_names_makes_a_hook_crash(
     assert said(reply), "it was judged"
 
 
-@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("tool", AGENTS)
 def test_a_workspace_that_no_system_has_is_denied(tool: str) -> None:
     roots = {"cwd": "/\x00", "workspace_roots": ["/\x00"], "workspaceRoots": ["/\x00"]}
     reply = fire(tool, EVENTS[tool][0], payload(**roots))

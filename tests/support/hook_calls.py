@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from aver import open_ledger
+from aver.agents.registry import AGENTS, load_hook
 from aver.hooks.contract import HookReply
 from aver.hooks.run import answer_event
 
@@ -17,7 +18,7 @@ SESSION = "5f0c4a2e-2d7b-4a52-9c1e-0d8a6f1b7c33"
 def fire(tool: str, event: str, payload: Any) -> HookReply:
     """What a hook answers to a payload: an object, or bytes as they are."""
     raw = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
-    return answer_event(tool, event, io.BytesIO(raw))
+    return answer_event(load_hook(tool), event, io.BytesIO(raw), agents=AGENTS)
 
 
 def said(reply: HookReply) -> Any:

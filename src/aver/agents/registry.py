@@ -1,62 +1,105 @@
-"""Which tools there are: our own adapters, and those that installed packages bring in the group `aver.ingest`.
+"""The registry of coding agents: one line for each, and what callers ask for by an agent's name.
 
-A module is imported when its tool is asked for. A package's adapter that cannot be loaded, or has the name of one of
-ours, is left out and told of.
+Rooms below `agents` never import it. `cli` asks the registry for the parts of an agent and hands them to `ingest`,
+`hooks` and `install`.
+
+Installed packages can bring adapters of their own for transcripts, in the entry-point group `aver.ingest`. Aver leaves
+out an adapter that cannot be loaded or has the name of a built-in agent, and reports it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING
 
-from aver.errors import NotFound
-from aver.ingest.contract import Adapter
+from aver.errors import BadInput, NotFound
 
-__all__ = ["BUILT_IN", "ENTRY_POINT_GROUP", "load_adapter", "load_adapters"]
+if TYPE_CHECKING:
+    from aver.agents.agent import Agent
+    from aver.hooks.contract import Hook
+    from aver.ingest.contract import Adapter
+    from aver.install.client import Client
+
+__all__ = [
+    *("AGENTS", "ENTRY_POINT_GROUP", "client_names", "load_adapter", "load_adapters", "load_agent", "load_client"),
+    "load_hook",
+]
+
+AGENTS = {
+    "claude-code": "aver.agents.claude_code",
+    "codex": "aver.agents.codex",
+    "cursor": "aver.agents.cursor",
+    "cline": "aver.agents.cline",
+}
+"""The package that holds the `AGENT` of each name."""
 
 ENTRY_POINT_GROUP = "aver.ingest"
-
-BUILT_IN = {
-    "claude-code": "aver.agents.claude_code.transcripts",
-    "codex": "aver.agents.codex.rollouts",
-    "cursor": "aver.agents.cursor.conversations",
-    "cline": "aver.agents.cline.tasks",
-}
-"""Modules with an `ADAPTER`, by tool."""
 
 _matches_tool_name = re.compile(r"[a-z0-9-]{1,32}").fullmatch
 
 
-def load_adapters(told: Callable[[str], None] = lambda _: None) -> list[Adapter]:
-    """All of them. `told` hears of those that cannot be used."""
-    return [*map(_load_built_in, BUILT_IN), *_load_installed(entry_points(group=ENTRY_POINT_GROUP), told)]
+def load_agent(name: str) -> Agent:
+    """Load a built-in agent. Raises `NotFound` for a name that is not in `AGENTS`."""
+    if name not in AGENTS:
+        raise NotFound(f"Aver knows no coding agent {name!r}", advice=f"known are {', '.join(AGENTS)}")
+    agent: Agent = import_module(AGENTS[name]).AGENT
+    return agent
 
 
-def load_adapter(tool: str) -> Adapter:
-    """The adapter of a tool; `NotFound` where there is none."""
-    if tool in BUILT_IN:
-        return _load_built_in(tool)
-    for adapter in _load_installed(entry_points(group=ENTRY_POINT_GROUP), lambda _: None):
-        if adapter.tool == tool:
+def load_hook(name: str) -> Hook:
+    """Load an agent's hook. Raises `BadInput` where there is no such agent."""
+    if name not in AGENTS:
+        raise BadInput(f"{name!r} has no hooks that Aver knows", advice=f"known are {', '.join(AGENTS)}")
+    return load_agent(name).load_hook()
+
+
+# --- transcripts
+
+
+def load_adapters(report: Callable[[str], None] = lambda _: None) -> list[Adapter]:
+    """Load the adapters of all agents and of installed packages. `report` gets a line for each that is left out."""
+    return [*(load_agent(name).load_adapter() for name in AGENTS), *_load_installed(report)]
+
+
+def load_adapter(name: str) -> Adapter:
+    """Load the adapter for an agent's transcripts. Raises `NotFound` where there is none."""
+    if name in AGENTS:
+        return load_agent(name).load_adapter()
+    for adapter in _load_installed(lambda _: None):
+        if adapter.tool == name:
             return adapter
-    raise NotFound(f"there is no adapter for {tool}", advice=f"there are {', '.join(BUILT_IN)}")
+    raise NotFound(f"there is no adapter for {name}", advice=f"there are {', '.join(AGENTS)}")
 
 
-def _load_built_in(tool: str) -> Adapter:
-    found: Adapter = import_module(BUILT_IN[tool]).ADAPTER
-    return found
+def _load_installed(report: Callable[[str], None]) -> Iterator[Adapter]:
+    from importlib.metadata import entry_points
 
+    from aver.ingest.contract import Adapter
 
-def _load_installed(entries: Iterable[EntryPoint], told: Callable[[str], None]) -> Iterable[Adapter]:
-    for entry in entries:
+    for entry in entry_points(group=ENTRY_POINT_GROUP):
         try:
             adapter = entry.load()
-        except Exception as error:  # noqa: BLE001 - somebody else's code
-            told(f"the adapter {entry.name} cannot be loaded: {error}")
+        except Exception as error:  # noqa: BLE001 - the package may raise anything
+            report(f"the adapter {entry.name} cannot be loaded: {error}")
             continue
-        if not isinstance(adapter, Adapter) or not _matches_tool_name(adapter.tool) or adapter.tool in BUILT_IN:
-            told(f"the adapter {entry.name} is left out: it is none, or has the name of one of Aver's")
+        if not isinstance(adapter, Adapter) or not _matches_tool_name(adapter.tool) or adapter.tool in AGENTS:
+            report(f"the adapter {entry.name} is left out: it is none, or has the name of one of Aver's")
             continue
         yield adapter
+
+
+# --- settings
+
+
+def client_names() -> tuple[str, ...]:
+    """The names of all clients that Aver can be installed into: the agents, and VS Code."""
+    return (*AGENTS, "vscode")
+
+
+def load_client(name: str) -> Client:
+    """Load the description of a client's settings. Raises `NotFound` where there is no such client."""
+    from aver.install.vscode import VSCODE
+
+    return VSCODE if name == VSCODE.name else load_agent(name).load_client()

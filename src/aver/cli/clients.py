@@ -8,16 +8,15 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from aver.agents.registry import client_names, load_client
 from aver.cli.options import Usage, add_json
 from aver.cli.terminal import Screen, print_json, to_one_line
 
 if TYPE_CHECKING:
-    from aver.install.clients import UserEnvironment
-    from aver.install.mcp_server import InstallOutcome
+    from aver.files.user_dirs import UserEnvironment
+    from aver.install.client import InstallOutcome
 
-__all__ = ["CLIENT_NAMES", "PARTS", "add_client_options", "add_project", "build_user_environment", "change_clients"]
-
-CLIENT_NAMES = ("claude-code", "codex", "cursor", "cline", "vscode")
+__all__ = ["PARTS", "add_client_options", "add_project", "build_user_environment", "change_clients"]
 
 PARTS = ("mcp", "hooks")
 """What is put into a client: the MCP server, and the hooks."""
@@ -31,7 +30,8 @@ _MARKS = {
 
 def add_client_options(parser: argparse.ArgumentParser) -> None:
     """What `install` and `uninstall` take."""
-    parser.add_argument("clients", nargs="+", choices=CLIENT_NAMES, metavar="CLIENT", help=", ".join(CLIENT_NAMES))
+    names = client_names()
+    parser.add_argument("clients", nargs="+", choices=names, metavar="CLIENT", help=", ".join(names))
     add_project(parser)
     parser.add_argument("--only", choices=PARTS, help="only the MCP server, or only the hooks (default: both)")
     parser.add_argument("--dry-run", action="store_true", help="change nothing, only say what would be done")
@@ -53,7 +53,7 @@ def change_clients(
     done: list[InstallOutcome] = []
     for client in dict.fromkeys(given.clients):
         for part in works if given.only is None else [given.only]:
-            for outcome in works[part](client, around, dry_run=given.dry_run):
+            for outcome in works[part](load_client(client), around, dry_run=given.dry_run):
                 done.append(outcome)
                 if not given.json:
                     _print_outcome(outcome, screen, dry_run=given.dry_run)
@@ -76,7 +76,7 @@ def _outcomes_to_dicts(done: Iterable[InstallOutcome]) -> Iterable[dict[str, Any
 def build_user_environment(project: str | None) -> UserEnvironment:
     """Whose settings they are: of the user, or of a project."""
     from aver.errors import NotFound
-    from aver.install.clients import UserEnvironment
+    from aver.files.user_dirs import UserEnvironment
 
     if project is not None and not os.path.isdir(project):
         raise NotFound(f"the project {project} is not a directory")

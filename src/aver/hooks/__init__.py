@@ -1,9 +1,8 @@
-"""What coding agents tell and ask through their hooks, as it happens.
+"""The engine behind `aver hook`: what coding agents report and ask through their hooks, as it happens.
 
-contract     what a hook's payload says, and the answer to it
-running      one hook from its payload to its answer, whatever goes wrong on the way
-asking       a tool call becomes the question that the gate is asked
-failures     what could not be recorded is remembered, and sealed as soon as that works again
-canary       a payload that tries a hook out and leaves no trace
-claude_code, codex, cursor, cline    one tool each: its payloads and its answers
+contract    what a payload says, and the answer to it: each agent describes its hooks by this
+run         one hook from its payload to its answer, also where something fails
+action      a tool call becomes the action that the gate judges
+failures    remembers failures of hooks, and seals them as soon as that works again
+selftest    a payload that tries a hook out and leaves no trace
 """

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic, sleep
@@ -65,7 +65,7 @@ def _clean_text(words: str) -> str:
     return words[:REASON_MAX].encode("utf-8", "backslashreplace").decode()
 
 
-def seal_failures(ledger: Ledger) -> int:
+def seal_failures(ledger: Ledger, agents: Collection[str]) -> int:
     """Seal what is remembered, each in the chain of its session, and forget it. Gives how many there were; none where
     another is at it."""
     path = ledger.config.home / FILE_NAME
@@ -75,7 +75,7 @@ def seal_failures(ledger: Ledger) -> int:
     except OSError:
         return 0
     with suppress(BlockingIOError), _open_locked(path, 0) as handle:
-        failures = list(_parse_failures(handle))
+        failures = [one for one in _parse_failures(handle) if one["tool"] in agents]
         for failure in failures:
             _seal_failure(ledger, failure)
         os.ftruncate(handle, 0)
@@ -111,7 +111,6 @@ def _seal_failure(ledger: Ledger, failure: dict[str, Any]) -> None:
 
 
 def _parse_failures(handle: int) -> Iterator[dict[str, Any]]:
-    from aver.hooks.run import TOOLS
     from aver.ingest.tolerant_json import parse_json
 
     os.lseek(handle, 0, os.SEEK_SET)
@@ -119,8 +118,7 @@ def _parse_failures(handle: int) -> Iterator[dict[str, Any]]:
         failure = parse_json(line)
         if not isinstance(failure, dict) or not all(isinstance(failure.get(name), str) for name in _REQUIRED_FIELDS):
             continue
-        if failure["tool"] in TOOLS:
-            yield failure
+        yield failure
 
 
 _REQUIRED_FIELDS = ("id", "at", "tool", "event", "session", "why")

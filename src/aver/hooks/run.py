@@ -1,6 +1,6 @@
 """One hook, from its payload to its answer, whatever goes wrong on the way.
 
-    reply = answer("claude-code", "PreToolUse", sys.stdin.buffer)
+    reply = answer_event(registry.load_hook("claude-code"), "PreToolUse", sys.stdin.buffer)
 
 Where Aver cannot do its work, the person is told on stderr, the failure is remembered and sealed as soon as that works,
 and the tool gets an answer all the same:
@@ -24,9 +24,8 @@ on_pass = "allow"        or "leave": the tool then asks as it would without Aver
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, cast
 
 from aver.config import Config, home_dir, load_config
@@ -38,35 +37,28 @@ if TYPE_CHECKING:
     from aver.gate.ask import GateAnswer
     from aver.ledger import Ledger
 
-__all__ = ["PAYLOAD_MAX", "TOOLS", "HookSettings", "answer_event", "load_hook", "read_hook_settings"]
+__all__ = ["PAYLOAD_MAX", "HookSettings", "answer_event", "read_hook_settings"]
 
 
 PAYLOAD_MAX = 64 * 1024 * 1024
 """Bytes of a payload, which holds what a tool read or wrote. A larger one is not looked into."""
 
-TOOLS = {"claude-code": "claude_code", "codex": "codex", "cursor": "cursor", "cline": "cline"}
-"""The module of each tool."""
 
+def answer_event(hook: Hook, event: str, payload: bytes | BinaryIO, *, agents: Collection[str]) -> HookReply:
+    """Do what an event asks for, and return the answer. Never raises.
 
-def load_hook(tool: str) -> Hook:
-    """A tool's hooks; `BadInput` where there is no such tool."""
-    if tool not in TOOLS:
-        raise BadInput(f"{tool!r} has no hooks that Aver knows", advice=f"known are {', '.join(TOOLS)}")
-    found: Hook = import_module(f"aver.agents.{TOOLS[tool]}.hooks").HOOK
-    return found
-
-
-def answer_event(tool: str, event: str, payload: bytes | BinaryIO) -> HookReply:
-    """Do what an event asks for, and give the answer. Only an unknown tool raises."""
-    return _HookRun(load_hook(tool), event).answered(payload)
+    `agents` are the names of all known agents: Aver seals earlier failures of their hooks now, and drops others.
+    """
+    return _HookRun(hook, event, agents).answered(payload)
 
 
 class _HookRun:
     """One event while it is dealt with: what is known of it so far, for whoever must tell that it failed."""
 
-    def __init__(self, hook: Hook, event: str) -> None:
+    def __init__(self, hook: Hook, event: str, agents: Collection[str]) -> None:
         self._hook = hook
         self._event = event
+        self._agents = agents
         self._raw = b""
         self._settings: HookSettings | None = None
         self._forbidden = False
@@ -104,7 +96,7 @@ class _HookRun:
         with _open_ledger(config, canary) as ledger:
             ruling = self._ask_gate(ledger, reading, canary, self._settings)
             _seal_events(ledger, self._hook.tool, reading)
-            trouble = _seal_earlier_failures(ledger)
+            trouble = _seal_earlier_failures(ledger, self._agents)
         reply = self._hook.done(self._event) if ruling is None else self._build_reply(ruling)
         return reply._replace(err=success_message(canary) if canary else trouble)
 
@@ -247,13 +239,13 @@ def _seal_events(ledger: Ledger, tool: str, reading: ParsedPayload) -> None:
             ledger.close_chain(chain)
 
 
-def _seal_earlier_failures(ledger: Ledger) -> str:
+def _seal_earlier_failures(ledger: Ledger, agents: Collection[str]) -> str:
     """Seal what was not recorded before. Gives what is to be told if that fails: this event is dealt with all the same,
     and what was decided about it holds."""
     from aver.hooks.failures import seal_failures
 
     try:
-        seal_failures(ledger)
+        seal_failures(ledger, agents)
     except Exception as error:  # noqa: BLE001 - whatever lies in that file must not undo a denial
         return f"aver: earlier failures of hooks could not be sealed: {_error_text(error)}"
     return ""

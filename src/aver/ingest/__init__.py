@@ -6,5 +6,4 @@ drafting     a deed becomes the draft of a capsule: one mapping for all tools
 sealing      deeds go into the ledger, each once
 sessions     what was done in each session, in numbers; telling, rulings: what its capsules and the gate's say
 story, page  one session in the order in which it happened, and as a page
-claude_code, codex, cursor, cline    one adapter each
 """

@@ -1,184 +1,178 @@
-"""Putting Aver's hooks into a client, taking them out, and telling how things stand.
+"""Put Aver's hooks into a client, take them out, and tell their state.
 
-What is somebody else's is never touched: other hooks stay beside ours, a file or a setting that is not ours and stands
-where ours would stays, and that is said.
+Aver never touches what belongs to others. Other hooks stay beside Aver's. A file or setting of the user that stands
+where Aver's would stand stays, and the outcome says so.
 
-Hooks that stand in lists of a settings file, one list for each event: Claude Code's, Codex's, Cursor's.
+`HookList` is the common form of hooks: a settings file with one list of items per event, as Claude Code, Codex and
+Cursor have it:
+
+    {"hooks": {"PreToolUse": [{"matcher": "*", "hooks": [{"type": "command", "command": "aver hook ..."}]}]}}
+
+Cursor's items have the command directly: `{"command": "aver hook cursor ..."}`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 from aver.errors import AverError
+from aver.fast_dataclass import dataclass
 from aver.files.user_dirs import UserEnvironment
-from aver.install import cline_hook_files, codex_notify
-from aver.install.commands import hook_command
-from aver.install.hook_places import HookFiles, HookList, HookPlace, hook_places
-from aver.install.mcp_server import InstallOutcome, InstallState
-from aver.install.settings_file import EditResult, EntryPath, SettingsFile, put_item, read_entry, remove_items
+from aver.install.client import Client, InstallOutcome, InstallState, hook_places
+from aver.install.commands import hook_command, is_hook_command
+from aver.install.edit import SettingsFormat
+from aver.install.settings_file import EditResult, SettingsFile, put_item, read_entry, remove_items
 from aver.install.undo import UndoLog
 
-__all__ = [
-    "commands_in_lists",
-    "install_hooks",
-    "installed_commands",
-    "put_in_lists",
-    "read_hooks_state",
-    "read_lists_state",
-    "remove_from_lists",
-    "uninstall_hooks",
-]
+__all__ = ["HOOKS_PART", "HOOK_SECONDS", "HookList", "install_hooks", "installed_commands", "read_hooks_state"]
+__all__ += ["uninstall_hooks"]
+
+HOOKS_PART = "hooks"
+
+HOOK_SECONDS = 60
+"""The time limit that Aver asks clients for. A hook takes a fraction of a second, unless it waits for a lock."""
+
+_MATCH_ALL = (None, "", "*", ".*")
 
 
-def install_hooks(client: str, around: UserEnvironment, *, dry_run: bool = False) -> list[InstallOutcome]:
-    """Put Aver's hooks into a client. `dry_run` only tells what would be done."""
+def install_hooks(client: Client, around: UserEnvironment, *, dry_run: bool = False) -> list[InstallOutcome]:
+    """Put Aver's hooks into the client's first place and take them out of the others. `dry_run` changes nothing."""
     memory = UndoLog()
     places = hook_places(client, around)
     if not places:
         return []
     wanted, *former = places
     with nullcontext() if dry_run else memory.held():
-        gone = [_remove_hooks(place, around, memory, dry_run=dry_run) for place in former]
-        done = _put_hooks(wanted, around, memory, dry_run=dry_run)
-    return [*(one for one in gone if one.done == "removed"), done]
+        removed = [place.remove(around, memory, dry_run=dry_run) for place in former]
+        outcome = wanted.put(around, memory, dry_run=dry_run)
+    return [*(one for one in removed if one.done == "removed"), outcome]
 
 
-def uninstall_hooks(client: str, around: UserEnvironment, *, dry_run: bool = False) -> list[InstallOutcome]:
-    """Take Aver's hooks out of a client."""
+def uninstall_hooks(client: Client, around: UserEnvironment, *, dry_run: bool = False) -> list[InstallOutcome]:
+    """Take Aver's hooks out of all places of the client."""
     memory = UndoLog()
     with nullcontext() if dry_run else memory.held():
-        done = [_remove_hooks(place, around, memory, dry_run=dry_run) for place in hook_places(client, around)]
+        done = [place.remove(around, memory, dry_run=dry_run) for place in hook_places(client, around)]
     return [*done[:1], *(one for one in done[1:] if one.done == "removed")]
 
 
-def read_hooks_state(client: str, around: UserEnvironment) -> list[InstallState]:
-    """How things stand with a client's hooks. Nothing is changed, and whatever is wrong is told."""
-    found = [_read_place_state(place, around) for place in hook_places(client, around)]
+def read_hooks_state(client: Client, around: UserEnvironment) -> list[InstallState]:
+    """Tell the state of a client's hooks: that of the first place, and of others that still have hooks of Aver."""
+    found = [place.read_state(around) for place in hook_places(client, around)]
     return [*found[:1], *(one for one in found[1:] if one.state in ("installed", "outdated"))]
 
 
-def installed_commands(client: str, around: UserEnvironment) -> Iterator[tuple[str, list[str]]]:
-    """The events for which Aver stands in a client's hooks, and the words that the client runs for each."""
+def installed_commands(client: Client, around: UserEnvironment) -> Iterator[tuple[str, list[str]]]:
+    """Yield each event that has a hook of Aver, with the words that the client runs for it."""
     for place in hook_places(client, around):
-        if isinstance(place, HookList):
-            yield from commands_in_lists(place)
-        elif isinstance(place, HookFiles):
-            yield from cline_hook_files.hook_file_commands(place)
-        else:
-            yield from codex_notify.notify_commands(place)
+        yield from place.installed_commands()
 
 
-def _put_hooks(place: HookPlace, around: UserEnvironment, memory: UndoLog, *, dry_run: bool) -> InstallOutcome:
-    if isinstance(place, HookList):
-        return put_in_lists(place, around, memory, dry_run=dry_run)
-    if isinstance(place, HookFiles):
-        return cline_hook_files.put_hook_files(place, around, memory, dry_run=dry_run)
-    return codex_notify.put_notify(place, around, memory, dry_run=dry_run)
+def _find_no_limits(place: HookList, found: Mapping[str, int]) -> Iterable[str]:
+    return ()
 
 
-def _remove_hooks(place: HookPlace, around: UserEnvironment, memory: UndoLog, *, dry_run: bool) -> InstallOutcome:
-    if isinstance(place, HookList):
-        return remove_from_lists(place, around, memory, dry_run=dry_run)
-    if isinstance(place, HookFiles):
-        return cline_hook_files.remove_hook_files(place, around, memory, dry_run=dry_run)
-    return codex_notify.remove_notify(place, around, memory, dry_run=dry_run)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookList:
+    """Hooks as items of lists in a settings file: one list for each event, under `hooks`."""
+
+    client: str
+    path: Path
+    form: SettingsFormat
+    events: tuple[str, ...]
+    build_item: Callable[[str, str], dict[str, Any]]
+    """Builds the item for an event and a command."""
+    blank: str = ""
+    """The text that a new file begins with."""
+    find_limits: Callable[[HookList, Mapping[str, int]], Iterable[str]] = _find_no_limits
+    """Yields reasons why the client does not run installed hooks. Gets the position of Aver's item, by event."""
+
+    def put(self, around: UserEnvironment, memory: UndoLog, *, dry_run: bool) -> InstallOutcome:
+        """Put an item under each event, after the items of others."""
+        results: set[EditResult] = set()
+        for event in self.events:
+            command = hook_command(self.client, event, around.environment)
+            ours = [item for item in self._items(event) if self.is_ours(item)]
+            # The user may have changed an item that starts the right command, such as its timeout: keep that.
+            is_right = len(ours) == 1 and _item_commands(ours[0]) == [command]
+            item = ours[0] if is_right else self.build_item(event, command)
+            path = ("hooks", event)
+            results.add(put_item(self._file(), path, item, self.is_ours, memory, blank=self.blank, dry_run=dry_run))
+        done: EditResult = "unchanged"
+        if results != {"unchanged"}:
+            done = "installed" if results == {"installed"} else "updated"
+        return InstallOutcome(self.client, self.path, done, HOOKS_PART)
+
+    def remove(self, around: UserEnvironment, memory: UndoLog, *, dry_run: bool) -> InstallOutcome:
+        """Take Aver's items out. The last list that Aver made goes first: then white space comes back as it was."""
+        results = [
+            remove_items(self._file(), ("hooks", event), self.is_ours, memory, blank=self.blank, dry_run=dry_run)
+            for event in reversed(self.events)
+        ]
+        return InstallOutcome(self.client, self.path, "removed" if "removed" in results else "absent", HOOKS_PART)
+
+    def read_state(self, around: UserEnvironment) -> InstallState:
+        """Tell the state, and for installed hooks what keeps the client from running or obeying them."""
+        try:
+            found = {event: self._items(event) for event in self.events}
+        except AverError as error:
+            return InstallState(self.client, self.path, "unreadable", error.message, HOOKS_PART)
+        ours = {event: [item for item in items if self.is_ours(item)] for event, items in found.items()}
+        if not any(ours.values()):
+            return InstallState(self.client, self.path, "absent", part=HOOKS_PART)
+        wanted = {event: hook_command(self.client, event, around.environment) for event in self.events}
+        outdated = [event for event, items in ours.items() if list(map(_item_commands, items)) != [[wanted[event]]]]
+        if outdated:
+            why = f"these start another Aver, or none: {', '.join(outdated)}; run aver install {self.client}"
+            return InstallState(self.client, self.path, "outdated", why, HOOKS_PART)
+        positions = {event: items.index(ours[event][0]) for event, items in found.items()}
+        limits = [*self.find_limits(self, positions)]
+        limits += [f"{event} {why}" for event, [item] in ours.items() for why in _find_restrictions(item)]
+        return InstallState(self.client, self.path, "installed", "; ".join(limits), HOOKS_PART)
+
+    def installed_commands(self) -> Iterator[tuple[str, list[str]]]:
+        """Yield the commands of Aver's items. The client gives each to a shell."""
+        for event in self.events:
+            for item in self._items(event):
+                if self.is_ours(item):
+                    yield from ((event, ["/bin/sh", "-c", command]) for command in _item_commands(item))
+
+    def is_ours(self, item: Any) -> bool:
+        """Whether an item starts Aver and nothing else."""
+        commands = _item_commands(item)
+        return bool(commands) and all(is_hook_command(command, self.client) for command in commands)
+
+    def _items(self, event: str) -> list[Any]:
+        found = read_entry(self._file(), ("hooks", event))
+        return found if isinstance(found, list) else []
+
+    def _file(self) -> SettingsFile:
+        return SettingsFile(self.path, self.form)
 
 
-def _read_place_state(place: HookPlace, around: UserEnvironment) -> InstallState:
-    if isinstance(place, HookList):
-        return read_lists_state(place, around)
-    if isinstance(place, HookFiles):
-        return cline_hook_files.read_files_state(place, around)
-    return codex_notify.read_notify_state(place, around)
+def _item_commands(item: Any) -> list[Any]:
+    """The commands in an item of anyone: its own, or those of the group that it is."""
+    if not isinstance(item, dict):
+        return []
+    inner = item.get("hooks")
+    holders = inner if isinstance(inner, list) else [item]
+    return [holder.get("command") for holder in holders if isinstance(holder, dict)]
 
 
-PART = "hooks"
-
-
-def put_in_lists(place: HookList, around: UserEnvironment, memory: UndoLog, *, dry_run: bool) -> InstallOutcome:
-    """Have Aver stand under each event, beside what stands there."""
-    results: list[EditResult] = []
-    for event in place.events:
-        command = hook_command(place.client, event, around.environment)
-        ours = [one for one in _event_items(place, event) if place.is_ours(one)]
-        # What its owner changed about an item that starts the right command, such as its timeout, stays.
-        item = ours[0] if len(ours) == 1 and place.commands(ours[0]) == [command] else place.made(event, command)
-        results.append(
-            put_item(
-                _settings_file(place),
-                _entry_path(event),
-                item,
-                place.is_ours,
-                memory,
-                blank=place.blank,
-                dry_run=dry_run,
-            )
-        )
-    done: EditResult = "unchanged"
-    if set(results) != {"unchanged"}:
-        done = "installed" if set(results) == {"installed"} else "updated"
-    return InstallOutcome(place.client, place.path, done, PART)
-
-
-def remove_from_lists(place: HookList, around: UserEnvironment, memory: UndoLog, *, dry_run: bool) -> InstallOutcome:
-    """Have Aver stand under no event. The last that was put in is taken out first: so bytes come back as they were."""
-    results = [
-        remove_items(
-            _settings_file(place), _entry_path(event), place.is_ours, memory, blank=place.blank, dry_run=dry_run
-        )
-        for event in reversed(place.events)
-    ]
-    return InstallOutcome(place.client, place.path, "removed" if "removed" in results else "absent", PART)
-
-
-def read_lists_state(place: HookList, around: UserEnvironment) -> InstallState:
-    """How things stand there."""
-    try:
-        found = {event: [one for one in _event_items(place, event) if place.is_ours(one)] for event in place.events}
-    except AverError as error:
-        return InstallState(place.client, place.path, "unreadable", error.message, PART)
-    present = [event for event, items in found.items() if items]
-    if not present:
-        return InstallState(place.client, place.path, "absent", part=PART)
-    wanted = {event: hook_command(place.client, event, around.environment) for event in place.events}
-    off = [event for event, items in found.items() if [place.commands(one) for one in items] != [[wanted[event]]]]
-    if off:
-        why = f"another Aver is started, or none, for {', '.join(off)}; install it anew"
-        return InstallState(place.client, place.path, "outdated", why, PART)
-    return InstallState(place.client, place.path, "installed", _describe_limits(place), PART)
-
-
-def _describe_limits(place: HookList) -> str:
-    """What keeps the client from running hooks that stand in its settings as they should."""
-    from aver.install.hook_limits import find_limits
-
-    found: dict[str, tuple[int, Any]] = {}
-    for event in place.events:
-        items = _event_items(place, event)
-        at = list(map(place.is_ours, items)).index(True)
-        found[event] = at, items[at]
-    return "; ".join(find_limits(place, found))
-
-
-def commands_in_lists(place: HookList) -> Iterator[tuple[str, list[str]]]:
-    """What the client runs for each event for which Aver stands there."""
-    for event in place.events:
-        for item in _event_items(place, event):
-            if place.is_ours(item):
-                yield from ((event, ["/bin/sh", "-c", command]) for command in place.commands(item))
-
-
-def _event_items(place: HookList, event: str) -> list[Any]:
-    found = read_entry(_settings_file(place), _entry_path(event))
-    return found if isinstance(found, list) else []
-
-
-def _settings_file(place: HookList) -> SettingsFile:
-    return SettingsFile(place.path, place.form)
-
-
-def _entry_path(event: str) -> EntryPath:
-    return ("hooks", event)
+def _find_restrictions(item: Any) -> Iterator[str]:
+    """Yield what is wrong with an item that starts the right command."""
+    if item.get("matcher") not in _MATCH_ALL:
+        yield f"runs only for {item['matcher']!r}, not for every tool"
+    inner = item.get("hooks")
+    for hook in inner if isinstance(inner, list) else [item]:
+        if not isinstance(hook, dict):
+            continue
+        if hook.get("if"):
+            yield f"runs only where {hook['if']!r} holds"
+        if hook.get("async"):
+            yield "is not waited for: it can deny nothing"
+        if hook.get("type", "command") != "command":
+            yield f"is a {hook['type']!r}, and no command is run"

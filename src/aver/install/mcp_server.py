@@ -5,19 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from aver.errors import AverError
-from aver.install.clients import ServerPlace, UserEnvironment, server_places
+from aver.files.user_dirs import UserEnvironment
+from aver.install.client import Client, InstallOutcome, InstallState, ServerPlace, server_places
 from aver.install.commands import aver_command
-from aver.install.settings_file import EditResult, EntryPath, SettingsFile, put_entry, read_entry, remove_entry
+from aver.install.settings_file import EntryPath, SettingsFile, put_entry, read_entry, remove_entry
 from aver.install.undo import UndoLog
 
 __all__ = [
-    "InstallOutcome",
-    "InstallState",
     "build_server_entry",
     "install_server",
     "read_server_state",
@@ -28,30 +25,7 @@ SERVER_NAME = "aver"
 """What the server is called in clients' settings."""
 
 
-@dataclass(frozen=True, slots=True)
-class InstallOutcome:
-    """What was done to one file."""
-
-    client: str
-    path: Path
-    done: EditResult
-    part: str = "mcp"
-    """What it is about: `mcp`, the server, or `hooks`."""
-    why: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class InstallState:
-    """How things stand in one file: `installed`, `outdated`, `foreign`, `absent` or `unreadable`, and why."""
-
-    client: str
-    path: Path
-    state: str
-    why: str = ""
-    part: str = "mcp"
-
-
-def install_server(client: str, around: UserEnvironment, *, dry_run: bool = False) -> list[InstallOutcome]:
+def install_server(client: Client, around: UserEnvironment, *, dry_run: bool = False) -> list[InstallOutcome]:
     """Put the server into a client's settings. `dry_run` only tells what would be done."""
     memory = UndoLog()
     done = []
@@ -61,22 +35,22 @@ def install_server(client: str, around: UserEnvironment, *, dry_run: bool = Fals
             result = put_entry(
                 _settings_file(place, around), _entry_path(place), entry, _is_ours, memory, dry_run=dry_run
             )
-            done.append(InstallOutcome(client, place.path, result))
+            done.append(InstallOutcome(client.name, place.path, result))
     return done
 
 
-def uninstall_server(client: str, around: UserEnvironment, *, dry_run: bool = False) -> list[InstallOutcome]:
+def uninstall_server(client: Client, around: UserEnvironment, *, dry_run: bool = False) -> list[InstallOutcome]:
     """Take the server out of a client's settings."""
     memory = UndoLog()
     done = []
     with nullcontext() if dry_run else memory.held():
         for place in server_places(client, around):
             result = remove_entry(_settings_file(place, around), _entry_path(place), _is_ours, memory, dry_run=dry_run)
-            done.append(InstallOutcome(client, place.path, result))
+            done.append(InstallOutcome(client.name, place.path, result))
     return done
 
 
-def read_server_state(client: str, around: UserEnvironment) -> list[InstallState]:
+def read_server_state(client: Client, around: UserEnvironment) -> list[InstallState]:
     """How things stand with a client. Nothing is changed, and whatever is wrong is told."""
     return [_read_place_state(place, around) for place in server_places(client, around)]
 

@@ -16,12 +16,12 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from aver.agents.codex.calls import command_line
 from aver.capsule.blobs import blob_references, move_large_texts
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError
 from aver.fast_dataclass import dataclass
 from aver.gate.effects.tools import find_tool_profile
+from aver.ingest.command_line import command_line
 from aver.ingest.times import to_utc
 from aver.ledger import Ledger
 from aver.sessions.step import Step

@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from aver.fast_dataclass import dataclass
+from aver.ingest.amounts import parse_cost, parse_count
 
-__all__ = ["Consumption", "parse_cost", "parse_count", "read_consumption"]
-
-COUNT_MAX = 10**15
-"""More than anything here is counted to; a larger number is none."""
+__all__ = ["Consumption", "read_consumption"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,21 +63,6 @@ def _first_count_sum(used: Mapping[str, Any], names: tuple[tuple[str, ...], ...]
 
 def _first_cost(used: Mapping[str, Any], names: tuple[str, ...]) -> float | None:
     return next((cost for name in names if (cost := parse_cost(used.get(name))) is not None), None)
-
-
-COST_MAX = 1e9
-"""Dollars of one message. More is no price, and must not spoil a sum."""
-
-
-def parse_cost(value: Any) -> float | None:
-    """A value that is a price in dollars; None where it is none."""
-    is_price = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < COST_MAX
-    return float(value) if is_price else None
-
-
-def parse_count(value: Any) -> int | None:
-    """A value that is a count; None where it is none."""
-    return value if type(value) is int and 0 <= value < COUNT_MAX else None
 
 
 def _add_known(one: Any, two: Any) -> Any:

@@ -20,9 +20,10 @@ from aver.errors import AverError
 from aver.fast_dataclass import dataclass
 from aver.gate.effects.tools import find_tool_profile
 from aver.ingest.agent_event import SESSION_COST
+from aver.ingest.amounts import parse_cost, parse_count
 from aver.ingest.diffs import count_changed_lines
 from aver.ingest.times import to_utc
-from aver.sessions.spending import Consumption, parse_cost, parse_count, read_consumption
+from aver.sessions.spending import Consumption, read_consumption
 
 __all__ = ["Addition", "ReadBlob", "Step", "fetch_blobs", "full_text", "is_blob_reference", "read_step"]
 

@@ -86,8 +86,8 @@ def test_a_damaged_installation_denies_where_that_is_wanted(
 
 
 def test_what_is_damaged_later_denies_where_that_is_wanted(aver: Aver) -> None:
-    aver.config.mkdir(mode=0o700)
-    (aver.config / "config.toml").write_text('[hooks]\non_failure = "closed"\n')
+    aver.home.mkdir(mode=0o700)
+    (aver.home / "config.toml").write_text('[hooks]\non_failure = "closed"\n')
     (aver.directory / "orjson.py").write_text("raise RuntimeError('damaged')\n")
     ran = aver("hook", "claude-code", "PreToolUse", stdin=ASKED, PYTHONPATH=str(aver.directory))
     assert (ran.code, ran.json["hookSpecificOutput"]["permissionDecision"]) == (0, "deny")
@@ -144,12 +144,12 @@ def test_a_hook_that_is_told_to_end_still_answers_and_remembers(aver: Aver, numb
     out, err = begun.communicate(timeout=120)
     assert (begun.returncode, b'"deny"' in out) == (0, True)
     assert b"it is denied" in err
-    assert (aver.config / "hook-failures.jsonl").read_text().count("\n") == 1
+    assert (aver.home / "hook-failures.jsonl").read_text().count("\n") == 1
 
 
 def test_words_of_others_reach_the_terminal_in_one_line(aver: Aver) -> None:
-    (aver.config).mkdir(mode=0o700)
-    (aver.config / "config.toml").write_text('"\\u001b[2J\\n" = 1\n')
+    (aver.home).mkdir(mode=0o700)
+    (aver.home / "config.toml").write_text('"\\u001b[2J\\n" = 1\n')
     ran = aver("hook", "claude-code", "Stop", stdin=DONE)
     assert "\x1b" not in ran.err
     assert ran.err.count("\n") == 1
@@ -161,8 +161,8 @@ def test_a_hook_loads_little(aver: Aver, event: str, given: str) -> None:
     aver("hook", "claude-code", "SessionStart", stdin=payload())
     program = f"""if True:
         import sys
-        from aver.cli.hook import straight
-        straight(["claude-code", {event!r}])
+        from aver.cli.verbs.hook import run_hook
+        run_hook(["claude-code", {event!r}])
         print(*(name for name, one in sys.modules.items() if type(one).__name__ == "module"), file=sys.stderr)
     """
     done = subprocess.run(
@@ -180,11 +180,11 @@ def test_a_hook_loads_little(aver: Aver, event: str, given: str) -> None:
 def test_what_loads_later_is_the_module_when_it_is_used() -> None:
     program = """if True:
         import sys
-        from aver.cli.later import load_later
-        load_later("difflib", "sys")
+        from aver.cli.lazy_imports import import_lazily
+        import_lazily("difflib", "sys")
         import difflib
         held = difflib
-        assert type(sys.modules["difflib"]).__name__ == "_Later"
+        assert type(sys.modules["difflib"]).__name__ == "_LazyModule"
         from difflib import unified_diff
         assert type(sys.modules["difflib"]).__name__ == "module"
         assert held.unified_diff is unified_diff is sys.modules["difflib"].unified_diff

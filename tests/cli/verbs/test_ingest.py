@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from aver.cli.verbs.demo.sessions import CLAUDE_SESSION, write_sessions
+from aver.agents.claude_code.demo import SESSION as CLAUDE_SESSION
+from aver.agents.registry import AGENTS, load_agent
 from aver.files.user_dirs import UserEnvironment
 from support.aver_command import Aver
 
@@ -22,7 +23,8 @@ TOOLS = ("claude-code", "codex", "cursor", "cline")
 def user(aver: Aver) -> Aver:
     """The command of a user who has used all four tools."""
     home = aver.directory / "user"
-    write_sessions(UserEnvironment(home, {}))
+    for name in AGENTS:
+        load_agent(name).write_demo(UserEnvironment(home, {}))
     aver.environment["HOME"] = str(home)
     for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME"):
         aver.environment.pop(name, None)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 
-from aver.cli.clients import CLIENT_NAMES
-from aver.install.clients import CLIENTS
+from aver.agents.registry import client_names, load_client
 from support.aver_command import Aver
 
 
@@ -92,5 +91,5 @@ def test_what_cannot_be_done_is_told(aver: Aver) -> None:
     assert aver("install", "claude-code", **home).code == 5
 
 
-def test_the_command_knows_all_clients() -> None:
-    assert tuple(CLIENTS) == CLIENT_NAMES
+def test_every_client_is_described_under_its_name() -> None:
+    assert [load_client(name).name for name in client_names()] == list(client_names())

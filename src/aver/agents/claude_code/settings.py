@@ -13,7 +13,7 @@ from typing import Any, Literal
 from aver.agents.claude_code.results import Json, one_line, replace_files, string_or_empty
 from aver.fast_dataclass import dataclass
 from aver.ingest.agent_event import SESSION_COST, Permission
-from aver.sessions.spending import parse_cost
+from aver.ingest.amounts import parse_cost
 
 __all__ = ["SETTING_KINDS", "SKIPPED_KINDS", "ClaudeSettings", "SettingChange", "permission_from_mode", "read_decision"]
 

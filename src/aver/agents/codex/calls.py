@@ -8,12 +8,12 @@ write, in which order and in which form; `outcome` joins what there is. If any o
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from aver.fast_dataclass import dataclass
 from aver.ingest.attachments import digest_reference, replace_images
+from aver.ingest.command_line import command_line
 from aver.ingest.patches import BEGIN, Patch, patch_from_changes, read_patch
 from aver.ingest.tolerant_json import content_text, parse_embedded_json
 
@@ -24,7 +24,6 @@ __all__ = [
     "CodexOutcome",
     "Refusal",
     "build_outcome",
-    "command_line",
     "read_report",
 ]
 
@@ -180,18 +179,6 @@ def build_outcome(
         refusal=refusal,
         launched=launched,
     )
-
-
-def command_line(arguments: Mapping[str, Any]) -> str:
-    """The command that a call runs, as a person would write it; empty where it runs none."""
-    command = arguments.get("cmd") or arguments.get("command")
-    if isinstance(command, str):
-        return command
-    if not isinstance(command, list) or not all(isinstance(word, str) for word in command):
-        return ""
-    if len(command) == 3 and command[1] in ("-lc", "-c"):
-        return str(command[2])
-    return shlex.join(command)
 
 
 def _parse_output(output: Any, tool: str) -> _ParsedOutput:

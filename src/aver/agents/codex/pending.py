@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
-from aver.agents.codex.calls import NO_OUTPUT, SHELL_TOOLS, CallReport, CodexOutcome, build_outcome, command_line
+from aver.agents.codex.calls import NO_OUTPUT, SHELL_TOOLS, CallReport, CodexOutcome, build_outcome
 from aver.agents.codex.records import LINE_MAX, CodexLine, first_line, read_thought, read_tokens
 from aver.ingest.agent_event import AgentCall, AgentEvent, Permission, Tokens
 from aver.ingest.attachments import digest_reference, replace_images
+from aver.ingest.command_line import command_line
 from aver.ingest.diffs import format_line_counts
 from aver.ingest.patches import read_patch
 from aver.ingest.times import ms_between

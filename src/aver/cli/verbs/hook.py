@@ -90,11 +90,13 @@ def _answer_event(arguments: Sequence[str]) -> int:
     from aver.cli.lazy_imports import import_lazily
 
     import_lazily("difflib", "inspect", "ipaddress", "tempfile")
+    from aver.agents.registry import AGENTS, load_hook
     from aver.hooks.run import answer_event
 
-    tool, event, *rest = arguments
+    name, event, *rest = arguments
     given = b"" if sys.stdin is None else sys.stdin.buffer  # None where the tool has closed it.
-    reply = answer_event(tool, event, rest[0].encode("utf-8", "surrogateescape") if rest else given)
+    payload = rest[0].encode("utf-8", "surrogateescape") if rest else given
+    reply = answer_event(load_hook(name), event, payload, agents=AGENTS)
     if reply.err:
         _print_stderr(reply.err)
     try:
@@ -124,9 +126,9 @@ def _print_stderr(words: str) -> int:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from aver.hooks.run import TOOLS
+    from aver.agents.registry import AGENTS
 
-    parser.add_argument("tool", metavar="TOOL", help=", ".join(TOOLS))
+    parser.add_argument("tool", metavar="TOOL", help=", ".join(AGENTS))
     parser.add_argument("event", metavar="EVENT", help="the hook's own name for what happens, such as PreToolUse")
     parser.add_argument("payload", metavar="PAYLOAD", nargs="?", help="JSON, where the tool gives it as an argument")
 

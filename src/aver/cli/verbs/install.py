@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
+from aver.agents.registry import load_client
 from aver.cli.clients import add_client_options, change_clients
 from aver.cli.terminal import Screen, StderrScreen
 
@@ -39,8 +40,5 @@ def _next_steps(given: argparse.Namespace) -> Iterator[str]:
         yield "restart the client, or reload its MCP servers; it then offers capseal_gate, capseal_record, ..."
     if given.only == "mcp" or given.project is not None:
         return
-    if "codex" in given.clients:
-        yield "codex, if it has hooks, runs those that you trust: start it, enter /hooks, and trust those of Aver"
-    if "cline" in given.clients:
-        yield "cline in an editor, before version 4, runs hooks if they are enabled in its settings, under Features"
+    yield from filter(None, (load_client(name).after_hooks for name in dict.fromkeys(given.clients)))
     yield "aver doctor tries every hook out"

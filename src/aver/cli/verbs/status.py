@@ -6,13 +6,14 @@ import argparse
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from aver.cli.clients import CLIENT_NAMES, add_project, build_user_environment
+from aver.agents.registry import client_names, load_client
+from aver.cli.clients import add_project, build_user_environment
 from aver.cli.options import add_json
 from aver.cli.terminal import Screen, print_json, to_one_line
 
 if TYPE_CHECKING:
-    from aver.install.clients import UserEnvironment
-    from aver.install.mcp_server import InstallState
+    from aver.files.user_dirs import UserEnvironment
+    from aver.install.client import InstallState
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 
@@ -52,11 +53,10 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
 
 
 def _client_states(around: UserEnvironment) -> Iterator[InstallState]:
-    from aver.install.clients import CLIENTS
     from aver.install.hooks import read_hooks_state
     from aver.install.mcp_server import read_server_state
 
-    for client in CLIENT_NAMES:
-        if CLIENTS[client](around):  # One without settings for projects is not asked about them.
+    for client in map(load_client, client_names()):
+        if client.find_servers(around):  # Cline has no settings for a project.
             yield from read_server_state(client, around)
         yield from read_hooks_state(client, around)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from aver.agents.registry import BUILT_IN, load_adapter
-from aver.cli.verbs.demo.sessions import CLAUDE_SESSION, write_sessions
+from aver.agents.claude_code.demo import SESSION as CLAUDE_SESSION
+from aver.agents.registry import AGENTS, load_adapter, load_agent
 from aver.fast_dataclass import dataclass
 from aver.files.user_dirs import UserEnvironment
 from aver.ingest.reconcile import Reconciliation, reconcile
@@ -43,9 +43,9 @@ class IngestedSession:
 def ingest_sessions(home: Path, user: Path) -> Iterator[IngestedSession]:
     """Write one session per tool into a user's home, seal each from there, and hold it to its transcript."""
     around = UserEnvironment(user, {})
-    write_sessions(around)
     with open_ledger(home / "ledger.db", home=home) as ledger:
-        for tool in BUILT_IN:
+        for tool in AGENTS:
+            load_agent(tool).write_demo(around)
             adapter = load_adapter(tool)
             for source in adapter.locate(around):
                 follower = TranscriptFollower(ledger, adapter, source)

@@ -9,15 +9,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from aver.agents.registry import AGENTS, load_client, load_hook
 from aver.cli.clients import build_user_environment
 from aver.cli.terminal import plural
 from aver.clock import new_id
 from aver.config import Config
 from aver.errors import AverError
 from aver.hooks.failures import read_failures
-from aver.hooks.run import load_hook
 from aver.hooks.selftest import canary_payload, success_message
-from aver.install.hook_places import HOOK_CLIENTS
 from aver.install.hooks import installed_commands, read_hooks_state
 
 __all__ = ["HookFinding", "check_gate_rules", "check_unsealed_failures", "try_hooks"]
@@ -44,10 +43,10 @@ class HookFinding(NamedTuple):
 def try_hooks() -> Iterator[HookFinding]:
     """What comes of every client's hooks. Clients without any are passed over."""
     around = build_user_environment(None)
-    for client in HOOK_CLIENTS:
+    for client in AGENTS:
         try:
-            commands = list(installed_commands(client, around))
-            still_to_do = [one.why for one in read_hooks_state(client, around) if one.why]
+            commands = list(installed_commands(load_client(client), around))
+            still_to_do = [one.why for one in read_hooks_state(load_client(client), around) if one.why]
         except AverError as error:
             yield HookFinding("problem", "hooks", f"{client}: {error.message}", error.advice)
             continue

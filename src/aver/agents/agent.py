@@ -1,0 +1,46 @@
+"""An agent: all that Aver knows about one coding agent, as one value.
+
+Each folder `agents/<name>/` holds the knowledge, and its `__init__.py` lists it as `AGENT`:
+
+    transcripts   where the agent keeps its sessions and how to read them       `aver ingest`, `aver watch`
+    hook          the payloads that it sends to its hooks and the answers        `aver hook`
+    client        the places of its settings                                     `aver install`
+    demo          a short session, written as the agent itself would write it    `aver demo`
+
+To add an agent, add a folder with an `AGENT` and one line in `agents/registry.py`.
+
+`aver hook` runs before every call of a tool. So an `AGENT` holds functions that import what they return, and importing
+the folder costs almost nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from aver.fast_dataclass import dataclass
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from aver.files.user_dirs import UserEnvironment
+    from aver.hooks.contract import Hook
+    from aver.ingest.contract import Adapter
+    from aver.install.client import Client
+
+__all__ = ["Agent"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agent:
+    """One coding agent."""
+
+    name: str
+    """Its name on the command line and the domain of its chains, such as `claude-code`."""
+    title: str
+    """Its name for a person: `Claude Code`."""
+    load_adapter: Callable[[], Adapter]
+    load_hook: Callable[[], Hook]
+    load_client: Callable[[], Client]
+    write_demo: Callable[[UserEnvironment], Path]
+    """Writes the demo's session below the user's home, and returns the transcript."""

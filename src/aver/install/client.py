@@ -1,0 +1,130 @@
+"""A client: one program into whose settings Aver can be put, and the places there.
+
+`Client` is the whole of what the engine in this folder must know of a program. Each coding agent describes itself as
+one in `agents/<name>/install.py`; VS Code, which is no agent, does so in `install/vscode.py`. The engine has no table
+of clients: the caller hands it the `Client`.
+
+A client may have two parts of Aver:
+
+    mcp      the MCP server, as an entry among the client's own MCP servers     ServerPlace
+    hooks    commands that the client runs before and after what its agent does  HookPlace
+
+Hooks are for the user alone. In a project's settings they would run for everyone who opens the project.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from aver.errors import BadInput
+from aver.fast_dataclass import dataclass
+from aver.files.user_dirs import UserEnvironment
+from aver.install.edit import SettingsFormat
+
+if TYPE_CHECKING:
+    from aver.install.settings_file import EditResult
+    from aver.install.undo import UndoLog
+
+__all__ = [
+    "Client",
+    "HookPlace",
+    "InstallOutcome",
+    "InstallState",
+    "ServerPlace",
+    "hook_places",
+    "server_places",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class InstallOutcome:
+    """What Aver did to one file or directory of a client."""
+
+    client: str
+    path: Path
+    done: EditResult
+    part: str = "mcp"
+    """`mcp` or `hooks`."""
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class InstallState:
+    """The state of one part in one place: `installed`, `outdated`, `foreign`, `absent` or `unreadable`, and why."""
+
+    client: str
+    path: Path
+    state: str
+    why: str = ""
+    part: str = "mcp"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerPlace:
+    """One file in which a client looks for MCP servers."""
+
+    client: str
+    path: Path
+    form: SettingsFormat
+    servers: tuple[str, ...]
+    """The path of the table that holds the servers by their names."""
+    names_type: bool = False
+    """Whether an entry needs `type = "stdio"`."""
+    shared: bool = False
+    """Whether the file belongs to a project, so that people on other machines get it too."""
+    workspace: str = ""
+    """The client's placeholder for the open folder; empty where the client starts servers in that folder."""
+
+
+class HookPlace(Protocol):
+    """One place in which a client looks for hooks, and how Aver puts its own there.
+
+    `install.hooks.HookList` is one for settings with a list per event; a client that keeps hooks in another way has a
+    class of its own in its folder.
+    """
+
+    def put(self, around: UserEnvironment, memory: UndoLog, *, dry_run: bool) -> InstallOutcome:
+        """Put Aver's hooks there, beside those of others."""
+
+    def remove(self, around: UserEnvironment, memory: UndoLog, *, dry_run: bool) -> InstallOutcome:
+        """Take Aver's hooks out, and nothing else."""
+
+    def read_state(self, around: UserEnvironment) -> InstallState:
+        """Tell the state. Changes nothing; a file that cannot be read is the state `unreadable`."""
+
+    def installed_commands(self) -> Iterator[tuple[str, list[str]]]:
+        """Yield each event that has a hook of Aver there, with the words that the client runs for it."""
+
+
+def _find_no_hooks(around: UserEnvironment) -> Iterable[HookPlace]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Client:
+    """One program that Aver can be put into."""
+
+    name: str
+    """The name on the command line, such as `claude-code`."""
+    find_servers: Callable[[UserEnvironment], list[ServerPlace]]
+    """The files for the user, or for `around.project`; empty where projects have no settings."""
+    find_hooks: Callable[[UserEnvironment], Iterable[HookPlace]] = _find_no_hooks
+    """The places of hooks for the user. Hooks go into the first; earlier versions of the client used the others."""
+    after_hooks: str = ""
+    """What the user must still do in the client before it runs the hooks."""
+
+
+def server_places(client: Client, around: UserEnvironment) -> list[ServerPlace]:
+    """List the files of the user or of the project. Raises `BadInput` where the client has none for a project."""
+    found = client.find_servers(around)
+    if not found:
+        raise BadInput(f"{client.name} has no settings for a project", advice="leave out --project")
+    return [replace(place, shared=around.project is not None) for place in found]
+
+
+def hook_places(client: Client, around: UserEnvironment) -> list[HookPlace]:
+    """List the places of a client's hooks: none for a project."""
+    return [] if around.project is not None else list(client.find_hooks(around))
