@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from aver.gate.shell.understand import CommandAnalysis, understand
+from aver.gate.shell.model import CommandAnalysis
+from aver.gate.shell.understand import understand
 
 CORPUS = Path(__file__).parents[1] / "gate" / "shell" / "corpus.txt"
 WORKSPACE = "/work/shop"

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from aver.gate.action import ACTION_TYPES, Action, Facts
 from aver.gate.effects.effects import PATHS_MAX, Effects, find_effects
+from aver.gate.effects.findings import EFFECTS, UNCLEAR
 from aver.gate.effects.tools import find_tool_profile, mcp_server
-from aver.gate.shell.model import EFFECTS, UNCLEAR
 from support.strategies import json_objects
 
 NOW = "2026-01-05T09:00:00+00:00"

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from aver.gate.action import ACTION_TYPES, Action, Facts
 from aver.gate.decide import Gate, decide
 from aver.gate.decision import DECISIONS
+from aver.gate.effects.findings import EFFECTS
 from aver.gate.effects.routine_commands import ROUTINE_EFFECTS
 from aver.gate.policy.bundle import load_policy_bundle
 from aver.gate.policy.query import ask_policy
 from aver.gate.policy.question import PolicyQuestion, Target, flatten_arguments
-from aver.gate.shell.model import EFFECTS
 from support import shell_corpus
 
 NOW = Facts(now="2026-01-05T09:00:00+00:00")

@@ -17,7 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from aver.gate.shell.understand import CommandAnalysis, ResolvedCommand, understand
+from aver.gate.shell.model import CommandAnalysis, ResolvedCommand
+from aver.gate.shell.understand import understand
 
 BASH = shutil.which("bash")
 pytestmark = pytest.mark.skipif(BASH is None, reason="there is no bash here")

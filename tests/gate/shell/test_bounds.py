@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aver.gate.shell.model import COMMAND_MAX, COMMANDS_MAX, NESTING_MAX, WORDS_MAX
+from aver.gate.effects.findings import EFFECTS, UNCLEAR
+from aver.gate.shell.model import COMMAND_MAX, COMMANDS_MAX, NESTING_MAX, WORDS_MAX, CommandAnalysis
 from aver.gate.shell.parser.cross_check import SYNTAX_MAX
-from aver.gate.shell.understand import EFFECTS, UNCLEAR, CommandAnalysis, understand
+from aver.gate.shell.understand import understand
 from support.shell_corpus import cases, in_shop
 
 TOKENS = [

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from aver.gate.shell.understand import EFFECTS, UNCLEAR
+from aver.gate.effects.findings import EFFECTS, UNCLEAR
 from support.shell_corpus import MORE, ORDINARY, READS, Case, cases, in_shop, told
 
 CASES = cases()

@@ -36,6 +36,7 @@ from aver.gate.effects.arguments import (
     find_argument_texts,
     normalise_keys,
 )
+from aver.gate.effects.findings import Effect, EffectReport, UnclearPart
 from aver.gate.effects.paths import UNKNOWN_LOCATION, PathLocation, build_path_roots, locate_path
 from aver.gate.effects.routine_commands import mark_routine_effects
 from aver.gate.effects.tools import (
@@ -47,8 +48,7 @@ from aver.gate.effects.tools import (
     normalise_name,
 )
 from aver.gate.shell.invocation import parse_host
-from aver.gate.shell.model import CommandAnalysis, Effect, UnclearPart
-from aver.gate.shell.report import EffectReport
+from aver.gate.shell.model import CommandAnalysis
 
 __all__ = ["Effects", "find_effects"]
 
@@ -151,9 +151,9 @@ def find_effects(
     else:
         looked.rest(uses)
     if facts.annotations.get("destructiveHint") is True:
-        looked.report.effect("delete", (action.tool,))
+        looked.report.add_effect("delete", (action.tool,))
     if facts.annotations.get("openWorldHint") is True:
-        looked.report.effect("network", (action.tool,))
+        looked.report.add_effect("network", (action.tool,))
     return looked.conclude(server)
 
 
@@ -183,7 +183,7 @@ class _EffectFinder:
         values: list[ArgumentText] = []
         for value in find_argument_texts(self._arguments):
             if value is None:
-                self.report.unclear("too-much", "its arguments are too many, or too deep inside each other")
+                self.report.add_unclear("too-much", "its arguments are too many, or too deep inside each other")
             else:
                 values.append(value)
         return values
@@ -196,7 +196,7 @@ class _EffectFinder:
             return workspace
         place = locate_path(_text_or_empty(given[0]), workspace, self._ground)
         if len(given) > 1 or place.where == "unknown":
-            self.report.unclear("unknown-target", "which directory this stands in is not said in one text")
+            self.report.add_unclear("unknown-target", "which directory this stands in is not said in one text")
             return None
         return place.path
 
@@ -206,10 +206,10 @@ class _EffectFinder:
 
     def conclude(self, server: str) -> Effects:
         own = [effect for one in self._understood for effect in one.effects]
-        self._add_link_targets((*self.report.conclude().effects, *own))
+        self._add_link_targets((*self.report.effects, *own))
         self._check_diff_coverage()
-        found = self.report.conclude()
-        effects, unclear, programs = found.effects, found.unclear, found.programs
+        effects, unclear = self.report.effects, self.report.unclear
+        programs: tuple[str, ...] = ()
         for one in self._understood:
             effects = tuple(dict.fromkeys((*effects, *mark_routine_effects(one, self._action.workspace))))
             unclear = tuple(dict.fromkeys((*unclear, *one.unclear)))
@@ -221,12 +221,12 @@ class _EffectFinder:
         for effect in effects if self._links else ():
             leads_to = self._links.get(effect.target)
             if leads_to is not None and effect.where and effect.name in _FILE_EFFECTS:
-                self.report.path(effect.name, locate_path(leads_to, None, self._ground), effect.words)
+                self.report.add_path(effect.name, locate_path(leads_to, None, self._ground), effect.words)
 
     def add_profile(self, use: ToolProfile) -> None:
         """A tool, or a type of action, of which is known what it does."""
         for effect in use.always:
-            self.report.effect(effect, (self._action.tool or self._action.type,))
+            self.report.add_effect(effect, (self._action.tool or self._action.type,))
         if use.takes_command:
             self._check_command_options()
             self._analyse_commands()
@@ -235,15 +235,15 @@ class _EffectFinder:
         if use.on_paths:
             self._add_path_effects(use)
         if use.takes_url and self._can_send_data():
-            self.report.effect("egress", (self._action.tool or self._action.type,))
+            self.report.add_effect("egress", (self._action.tool or self._action.type,))
 
     def unknown(self) -> None:
         """A tool of which nothing is known: whatever its arguments name, it may do anything to."""
-        self.report.effect("unknown", (self._action.tool or self._action.type,))
+        self.report.add_effect("unknown", (self._action.tool or self._action.type,))
         for path in self._limit_items(self._find_paths()):
             place = locate_path(path, self._cwd, self._ground)
-            self.report.path("unknown", place, (path,))
-            self.report.path("read", place, (path,))
+            self.report.add_path("unknown", place, (path,))
+            self.report.add_path("read", place, (path,))
         self._add_hosts(self._find_urls())
         if self._argument_values(COMMAND_ARGUMENTS):
             self._analyse_commands()
@@ -263,7 +263,7 @@ class _EffectFinder:
         if not is_trusted:
             self.unknown()
             if annotations.get("readOnlyHint") is False:
-                self.report.effect("write", (self._action.tool,))
+                self.report.add_effect("write", (self._action.tool,))
             return
         reads_only = annotations.get("readOnlyHint") is True
         use = ToolProfile(("read",) if reads_only else ("read", "write"))
@@ -273,7 +273,7 @@ class _EffectFinder:
         if annotations.get("openWorldHint") is not False:
             names += ["network"] if reads_only else ["network", "egress"]
         for name in names:
-            self.report.effect(name, (self._action.tool,))
+            self.report.add_effect(name, (self._action.tool,))
         for path in self._limit_items(self._find_paths()):
             self._add_path(path, use)
         self._add_hosts(self._find_urls())
@@ -285,13 +285,15 @@ class _EffectFinder:
         for key, value in self._arguments.items():
             name = normalise_name(str(key))
             if name in _ESCALATION_ARGUMENTS and value:
-                self.report.effect("privilege", (self._action.tool,))
+                self.report.add_effect("privilege", (self._action.tool,))
             elif (
                 value
                 and name not in COMMAND_ARGUMENTS | DIRECTORY_ARGUMENTS | HARMLESS_ARGUMENTS
                 and not _is_harmless(name, value)
             ):
-                self.report.unclear("unknown-option", f"what {str(key)[:80]!r} changes about a command is not known")
+                self.report.add_unclear(
+                    "unknown-option", f"what {str(key)[:80]!r} changes about a command is not known"
+                )
 
     def _analyse_commands(self) -> None:
         if self._understood:
@@ -302,8 +304,8 @@ class _EffectFinder:
         one = None if self._takes_several else read_single_command(self._arguments)
         texts = read_command_list(self._arguments) if self._takes_several else None if one is None else [one]
         if texts is None:
-            self.report.effect("execute", (self._action.tool,))
-            self.report.unclear("dynamic-code", "which command runs is not said in one text or list of texts")
+            self.report.add_effect("execute", (self._action.tool,))
+            self.report.add_unclear("dynamic-code", "which command runs is not said in one text or list of texts")
             return
         self._command = "\n".join(texts)
         cwd = self._find_directory(DIRECTORY_ARGUMENTS) or ""
@@ -357,8 +359,8 @@ class _EffectFinder:
             self._add_path(self._cwd or "", use)
         else:
             for effect in use.on_paths:
-                self.report.path(effect, UNKNOWN_LOCATION, (self._action.tool or self._action.type,))
-            self.report.unclear("unknown-target", "it names no file", (self._action.tool or self._action.type,))
+                self.report.add_path(effect, UNKNOWN_LOCATION, (self._action.tool or self._action.type,))
+            self.report.add_unclear("unknown-target", "it names no file", (self._action.tool or self._action.type,))
 
     def _expand_braces(self, pattern: str) -> list[str]:
         """The patterns that the braces in a pattern stand for."""
@@ -368,7 +370,7 @@ class _EffectFinder:
 
         found = expand_braces(pattern)
         if found is None:
-            self.report.unclear("too-much", f"what {pattern[:80]!r} stands for cannot be told")
+            self.report.add_unclear("too-much", f"what {pattern[:80]!r} stands for cannot be told")
         return found or []
 
     def _narrow_profile(self, use: ToolProfile) -> ToolProfile:
@@ -397,7 +399,7 @@ class _EffectFinder:
 
         for part in read_diff_files(text):
             if isinstance(part, DiffProblem):
-                self.report.unclear(part.code, part.words)
+                self.report.add_unclear(part.code, part.words)
             else:
                 self._shown.add(self._add_path(part.path, ToolProfile((part.effect,))).path)
 
@@ -405,7 +407,7 @@ class _EffectFinder:
         """A diff is what an action is judged by, so it must show all that the action changes."""
         for path in self._changed if (self._action.diff or "").strip() else ():
             if path not in self._shown:
-                self.report.unclear("unknown-target", f"the diff does not show what happens to {path[:80]!r}")
+                self.report.add_unclear("unknown-target", f"the diff does not show what happens to {path[:80]!r}")
 
     def _add_named_path(self, path: str, use: ToolProfile) -> None:
         """A path that is named outside of the diff."""
@@ -416,15 +418,15 @@ class _EffectFinder:
     def _add_path(self, path: str, use: ToolProfile) -> PathLocation:
         place = locate_path(path, self._cwd, self._ground)
         for effect in use.on_paths:
-            self.report.path(effect, place, (path[:200],))
+            self.report.add_path(effect, place, (path[:200],))
         if place.where == "unknown":
-            self.report.unclear("unknown-target", f"where {path[:80]!r} lies is not known")
+            self.report.add_unclear("unknown-target", f"where {path[:80]!r} lies is not known")
         return place
 
     def _limit_items(self, items: Iterable[_Item]) -> Iterator[_Item]:
         for count, item in enumerate(items):
             if count >= PATHS_MAX:
-                self.report.unclear("too-much", f"more than {PATHS_MAX} paths")
+                self.report.add_unclear("too-much", f"more than {PATHS_MAX} paths")
                 return
             yield item
 

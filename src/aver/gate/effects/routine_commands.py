@@ -18,8 +18,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from aver.gate.effects.findings import Effect
 from aver.gate.effects.paths import build_path_roots, locate_path
-from aver.gate.shell.model import CommandAnalysis, Effect, ResolvedCommand, Word
+from aver.gate.shell.model import CommandAnalysis, ResolvedCommand, Word
 
 __all__ = ["ROUTINE_EFFECTS", "mark_routine_effects"]
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, get_args
 
 from aver.fast_dataclass import dataclass
+from aver.gate.effects.findings import EFFECTS
 from aver.gate.effects.guarded_names import GUARDED_CLASSES
 from aver.gate.effects.paths import PathZone
 from aver.gate.effects.routine_commands import ROUTINE_EFFECTS
@@ -18,7 +19,6 @@ from aver.gate.policy.bundle import PolicyBundle
 from aver.gate.policy.query import ask_policy
 from aver.gate.policy.question import PolicyQuestion, Target
 from aver.gate.policy.rules import ParsedRules
-from aver.gate.shell.model import EFFECTS
 
 __all__ = ["LintWarning", "lint_policy", "lint_rule"]
 

@@ -1,8 +1,8 @@
-"""Variables set before a command that change what it does: the libraries it loads, the programs it calls.
+"""Assignments of variables that change what a program does: the libraries it loads, the programs it starts.
 
 `FOO=1 make` is ordinary; `LD_PRELOAD=x.so make`, `PAGER='sh -c …' git log` and `GIT_SSH_COMMAND=… git fetch` run code
-that the command does not name. There are too many such variables to list them all, so their family names are listed,
-and what is ordinary among them is let through by value.
+that the command does not name. There are too many such variables to list them one by one. Aver lists families of names,
+and then lets harmless names and harmless values through.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ _HARMLESS_NAMES = r"""
     |DISPLAY|NO_PROXY|XDG_SESSION_TYPE|RUBY_VERSION|JAVA_VERSION|(?:OPENAI|ANTHROPIC)_(?:API_KEY|MODEL)
     """
 _HARMLESS_PROGRAMS = frozenset(("", "cat", "true", ":", "false", "/bin/true", "/bin/cat", "never", "0", "1"))
-"""Values of EDITOR and PAGER that show or do nothing."""
+"""Values of EDITOR, PAGER and similar variables that run nothing of interest."""
 _HARMLESS_NODE_OPTIONS = (
     r"(?:\s*--(?:max-old-space-size=[0-9]+|no-warnings|trace-warnings|experimental-vm-modules|enable-source-maps"
     r"|openssl-legacy-provider|unhandled-rejections=\w+|experimental-specifier-resolution=\w+))*\s*"
 )
 _HARMLESS_LESS = r"[-\sacefFgGiIJmMnNqQrRsSuUwWXx0-9]*"
-"""Options of less that neither run nor write anything: not `+!` and not `-o`."""
+"""Options of less that run and write nothing. It leaves out `+!` and `-o`."""
 _COMPILER_NAMES = r"(?:gcc|g\+\+|cc|c\+\+|clang|clang\+\+|ar|ld|lld|as)(?:-[0-9.]+)?"
 _SEARCH_PATHS = frozenset(("PYTHONPATH", "NODE_PATH", "GOPATH", "RUBYLIB", "PERL5LIB", "CLASSPATH"))
 _AGENT_NAMES = r"(?:AVER|CLAUDE|CODEX|CURSOR|CLINE)_.*"
@@ -64,7 +64,7 @@ _DESTINATION_NAMES = r".*(?:PROXY|BASE_URL|ENDPOINT(?:_URL)?|REGISTRY|INDEX_URL)
 
 @lru_cache(maxsize=8)
 def _compile_pattern(pattern: str) -> re.Pattern[str]:
-    """Compiled when the first variable is set: most commands set none, and the patterns are large."""
+    """Compile at first use: the patterns are large, and most commands set no variable."""
     return re.compile(pattern, re.VERBOSE | re.IGNORECASE)
 
 
@@ -73,35 +73,37 @@ def _matches(pattern: str, name: str) -> bool:
 
 
 def judge_assignment(call: Invocation, name: str, value: Word) -> None:
-    """Judge an assignment. Whether programs will see it is not asked: `set -a` and what was exported before decide."""
+    """Report an assignment to a risky variable.
+
+    Aver assumes that programs see the variable. Whether it is exported may depend on `set -a` and earlier commands.
+    """
     if not _matches(_RISKY_NAMES, name) or _matches(_HARMLESS_NAMES, name):
         return
     if _is_harmless_value(call, name, value):
         return
-    cited = (f"{name}={value.shown}" if not value.text.startswith(name) else value.shown,)
+    cited = (f"{name}={value.short_text}" if not value.text.startswith(name) else value.short_text,)
     if _matches(_AGENT_NAMES, name):
-        call.report.effect("agent-config", cited)
+        call.report.add_effect("agent-config", cited)
     elif _matches(_DESTINATION_NAMES, name):
-        call.report.effect("egress", cited)
+        call.report.add_effect("egress", cited)
     else:
-        call.report.effect("execute", cited)
-    call.report.unclear("environment", f"{name} changes what programs do", cited)
+        call.report.add_effect("execute", cited)
+    call.report.add_unclear("environment", f"{name} changes what programs do", cited)
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a variable's name says that its value should not be seen."""
-    from aver.capsule.masking.named_values import (
-        is_sensitive_name,  # With its patterns: only commands with variables pay for it.
-    )
+    """Whether a variable's name says that its value is secret."""
+    # Imported here because of its patterns: only commands with variables pay for them.
+    from aver.capsule.masking.named_values import is_sensitive_name
 
     return is_sensitive_name(name)
 
 
 def judge_subscript(call: Invocation, word: Word) -> None:
-    """A text such as `a[$(rm x)]`: where the shell takes it for a number or for a name, it runs what is in it."""
+    """Report a text such as `a[$(rm x)]`: a shell that reads it as a number or a name runs the substitution."""
     inside = [value.partition("[")[2] for value in word.values]
     if any(mark in text for text in inside for mark in ("$(", "`", "${")):
-        call.unclear("dynamic-code", "the shell may run what stands in the brackets", word)
+        call.report_unclear("dynamic-code", "the shell may run what stands in the brackets", word)
 
 
 def _is_harmless_value(call: Invocation, name: str, value: Word) -> bool:
@@ -126,5 +128,7 @@ def _is_harmless_value(call: Invocation, name: str, value: Word) -> bool:
 
 
 def _are_all_in(call: Invocation, directories: str, *where: str) -> bool:
-    found = [locate_path(path, cwd, call.ground) for path in directories.split(":") if path for cwd in call.state.cwds]
+    found = [
+        locate_path(path, cwd, call.path_roots) for path in directories.split(":") if path for cwd in call.state.cwds
+    ]
     return all(place.where in where for place in found)

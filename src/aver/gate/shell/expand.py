@@ -1,13 +1,11 @@
-"""From words as they were written to words as a program gets them, as far as that can be told without running anything.
+"""Expansion of words: from a word as written to the words that a program gets, without running anything.
 
-Braces multiply words. A variable stands for a value only where the script itself set it, once, to something known; the
-home and the current directory are known; every other expansion is unknown. What is unknown is never guessed: such a
-word has no values, only what it surely begins with.
+Braces multiply words. Aver knows three kinds of variables: HOME, PWD, and reliable variables of the script itself.
+Every other expansion is unknown. Aver never guesses: an unknown word has no values, only the prefix that it surely has.
 
-Which variables of a script can be relied on: those that it sets in one place only, to something plain.
-
-Whatever else could set a variable makes all of them unreliable: `read`, `eval`, arithmetic, `${x:=…}`. That is looked
-for in the script as it was read, so that quoting such a word hides nothing.
+A variable is reliable if the script sets it in exactly one place. Some commands can set any variable: `read`, `eval`,
+arithmetic, `${x:=…}`. If the script has one of them, no variable is reliable. Aver looks for these commands in the
+parsed script, so quoting their names does not hide them.
 """
 
 from __future__ import annotations
@@ -48,37 +46,38 @@ __all__ = [
 
 
 _FIRST_MARKER = 0xE000
-"""Private characters stand for the parts of a word that braces do not look into."""
+"""While braces are expanded, a character of Unicode's private area stands for each part that braces do not touch:
+quoted text and expansions. The part with index 0 is U+E000, and so on."""
 _SEQUENCE = re.compile(r"(-?[0-9]{1,6}|[a-zA-Z])\.\.(-?[0-9]{1,6}|[a-zA-Z])(?:\.\.(-?[0-9]{1,6}))?")
 _SPLIT_OR_GLOB = re.compile(r"[\s*?\[]")
 PROCESS_PIPE_PATH = "/dev/fd/63"
-"""What `<(…)` becomes: the name of an open pipe."""
+"""The word that `<(…)` becomes: the name of an open pipe."""
 
 
 def expand_word(raw: RawWord, state: ShellState, home: str) -> list[Word]:
-    """The words that a word becomes: one, unless there are braces in it."""
+    """Return the words that a word becomes: usually one, several with braces, none if it expands to nothing."""
     parts = raw.parts
     if len(parts) == 1 and parts[0].kind == "text":
         text = parts[0].text
         return [Word(raw.source, (text,), text)]
     has_braces = any(part.kind == "bare" and "{" in part.text for part in parts)
     rows = _expand_part_braces(parts) if has_braces else [parts]
-    if rows is None:
+    if rows is None:  # too many choices, or braces that shells read differently
         return [Word(raw.source)]
     words = [_join_parts(raw.source, row, state, home) for row in rows]
     if any(part.quoted for part in parts):
         return words
-    # What becomes empty without having been quoted is no word at all.
+    # The shell drops a word that is empty after expansion and has no quotes.
     return [word for word in words if word.values != ("",)]
 
 
 def expand_to_text(raw: RawWord, state: ShellState, home: str) -> str | None:
-    """The one text that a word is, or None where that is not known: for here-documents and here-strings."""
+    """Return the text of a here-document or here-string, or None if it is not known."""
     return _join_parts(raw.source, raw.parts, state, home).value
 
 
 def list_word_scripts(raw: RawWord) -> Iterator[tuple[Script, bool]]:
-    """The scripts that run while a word is worked out, and whether each is a process substitution."""
+    """Yield the scripts that run while a word is expanded, and whether each is a process substitution."""
     for part in raw.parts:
         if part.script is not None:
             yield part.script, part.kind == "process"
@@ -103,6 +102,7 @@ def _join_parts(source: str, parts: tuple[WordPart, ...], state: ShellState, hom
             from_input |= known.from_input
             addition = known.values
         if not addition or len(values) * len(addition) > CHOICES_MAX:
+            # Unknown from here on. The parts so far still give the prefix.
             return Word(source, prefix=commonprefix(values), is_pattern=is_pattern)
         values = [before + after for before, after in product(values, addition)] if addition != ("",) else values
     return Word(source, tuple(values), commonprefix(values), is_pattern, from_input)
@@ -113,7 +113,7 @@ _PIPE = Word("", (PROCESS_PIPE_PATH,), PROCESS_PIPE_PATH, from_input=True)
 
 
 def _expansion_value(part: WordPart, state: ShellState, home: str) -> Word:
-    """What comes in the place of an expansion."""
+    """Return what an expansion becomes, as a word without text."""
     if part.kind == "process":
         return _PIPE
     if part.kind == "command":
@@ -125,6 +125,7 @@ def _expansion_value(part: WordPart, state: ShellState, home: str) -> Word:
         if part.text == "HOME":
             return Word("", (home or "~",))
         return _current_directory(state) if part.text == "PWD" else _UNKNOWN
+    # Without quotes the shell splits the value at blanks and expands patterns in it. Aver does not follow that.
     if not part.quoted and not known.is_pattern and any(_SPLIT_OR_GLOB.search(value) for value in known.values):
         return _UNKNOWN
     return known
@@ -145,22 +146,30 @@ def _is_pwd_script(script: Script | None) -> bool:
 
 
 def _expand_part_braces(parts: tuple[WordPart, ...]) -> list[tuple[WordPart, ...]] | None:
-    """The rows of parts that a row with braces becomes; None where they are too many."""
+    """Return the rows of parts that a row with braces becomes; None if Aver cannot tell.
+
+    1. Put a marker character in the place of every part that braces do not touch.
+    2. Expand the braces of the marked text.
+    3. Put the parts back in the place of their markers.
+    """
     if len(parts) > CHOICES_MAX or sum(part.text.count("{") for part in parts) > CHOICES_MAX:
         return None
+    # 1. A text that has private characters of its own would be taken for markers: refuse it.
     marked = "".join(
         part.text if _is_unquoted_literal(part) else chr(_FIRST_MARKER + index) for index, part in enumerate(parts)
     )
     if sum("\ue000" <= char <= "\uf8ff" for char in marked) != sum(not _is_unquoted_literal(part) for part in parts):
         return None
+    # 2. A dollar sign may join with what a brace puts after it.
     expanded = expand_braces(marked) if "$" not in marked else None  # `{a,b$}c` is `ac b$c`
     if expanded is None or any(_extends_variable_name(text, parts) for text in expanded):
         return None
+    # 3.
     return [_restore_parts(text, parts) for text in expanded]
 
 
 def _extends_variable_name(text: str, parts: tuple[WordPart, ...]) -> bool:
-    """Whether braces put a letter behind a variable's name: `$x{a,b}` is `$xa $xb`."""
+    """Whether braces put a letter after a variable's name: `$x{a,b}` becomes `$xa $xb`."""
     return any(
         "\ue000" <= before <= "\uf8ff"
         and parts[ord(before) - _FIRST_MARKER].kind == "variable"
@@ -174,7 +183,10 @@ def _is_unquoted_literal(part: WordPart) -> bool:
 
 
 def expand_braces(text: str) -> list[str] | None:
-    """Every text that the braces in a text stand for, from left to right. Braces that choose nothing are letters."""
+    """Return every text that the braces in a text stand for, from left to right; None if they are too many.
+
+    Braces without a choice, as in `{a}`, are ordinary characters.
+    """
     found, waiting = list[str](), [text]
     steps = 0
     while waiting:
@@ -188,26 +200,28 @@ def expand_braces(text: str) -> list[str] | None:
             if choices is None:
                 return None
             waiting += [current[:start] + choice + current[end:] for choice in reversed(choices)]
+        # Nested groups can take many steps for few results, so both are limited.
         if len(found) + len(waiting) > CHOICES_MAX or steps > 4 * CHOICES_MAX:
             return None
     return found
 
 
 def _find_first_group(text: str) -> tuple[int, int, list[str] | None] | None:
-    """The first braces that choose: where they are, and between what (None: bash may see it otherwise).
+    """Return the start, the end and the choices of the first group of braces; None if there is no group.
 
-    A closing brace counts only after a choice.
+    The choices are None if shells may read the group differently. A closing brace counts only after a comma or `..`.
     """
     for start, char in enumerate(text):
         if char != "{":
             continue
+        # `commas` holds the places after which a choice begins: the opening brace and each comma of this level.
         level, commas, choosing = 0, [start], False
         for at in range(start + 1, len(text)):
             if text[at] == "}" and level == 0 and choosing:
                 choices = _list_choices(text, commas, at)
                 if choices != []:
                     return start, at + 1, choices
-                break
+                break  # no sequence after all, such as `{a..}`: look for the next opening brace
             if text[at] == "," and level == 0:
                 commas.append(at)
                 choosing = True
@@ -222,6 +236,7 @@ def _find_first_group(text: str) -> tuple[int, int, list[str] | None] | None:
 
 def _list_choices(text: str, commas: list[int], end: int) -> list[str] | None:
     inside = text[commas[0] + 1 : end]
+    # `{}` and `{},a}` are read differently by different versions.
     if len(commas) > 1:
         if "{}" in text or inside.startswith("}"):
             return None
@@ -237,6 +252,7 @@ def _list_choices(text: str, commas: list[int], end: int) -> list[str] | None:
     numbers = range(first, last + 1, step) if first <= last else range(first, last - 1, -step)
     if is_letters:
         return [chr(number) for number in numbers]
+    # `{01..10}` pads with zeros.
     width = max(len(sequence[1]), len(sequence[2])) if any(sequence[i].lstrip("-")[:1] == "0" for i in (1, 2)) else 0
     return [str(number).zfill(width) for number in numbers[: CHOICES_MAX + 1]]
 
@@ -251,7 +267,7 @@ def _restore_parts(text: str, parts: tuple[WordPart, ...]) -> tuple[WordPart, ..
     return tuple(row) or (WordPart("text", ""),)
 
 
-_SETTING_COMMANDS = frozenset(
+_ASSIGNING_COMMANDS = frozenset(
     (
         *("read", "mapfile", "readarray", "getopts", "let", "unset", "eval", "source", ".", "trap", "wait", "declare"),
         *("typeset", "local", "readonly", "export", "coproc", "vared", "zparseopts", "setopt"),
@@ -259,11 +275,11 @@ _SETTING_COMMANDS = frozenset(
 )
 _EXPORTED_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?==)")
 _ASSIGNING_EXPANSION = re.compile(r"\(\(|\$\{[^}]*=|\$\[")
-"""Arithmetic, and expansions that assign. These are marks, which cannot be quoted."""
+"""Arithmetic and assigning expansions. A search in the text finds them all: quoting them takes their meaning away."""
 
 
 def find_reliable_variables(script: Script, text: str) -> frozenset[str]:
-    """The variables that can be relied on in a script whose text this is."""
+    """Return the variables of a script that are set in exactly one place. `text` is the text of the script."""
     if _ASSIGNING_EXPANSION.search(text):
         return frozenset()
     counts: Counter[str] = Counter()
@@ -271,24 +287,21 @@ def find_reliable_variables(script: Script, text: str) -> frozenset[str]:
         if isinstance(node, Loop) and node.variable:
             counts[node.variable] += 1
         elif isinstance(node, SimpleCommand):
-            words = [_literal_text(word) for word in node.words]
+            words = ["".join(part.text for part in word.parts if part.kind in ("text", "bare")) for word in node.words]
             if words[:1] == ["export"]:
                 counts.update(_EXPORTED_NAME.findall("\n".join(words)))
-            elif not _SETTING_COMMANDS.isdisjoint(words) or (
+            elif not _ASSIGNING_COMMANDS.isdisjoint(words) or (
                 "printf" in words and any(word[:2] == "-v" for word in words)
             ):
                 return frozenset()
             counts.update(assignment.name for assignment in node.assignments)
+            # Count `x+=…` and arrays twice: then they are never set exactly once.
             counts.update(assignment.name for assignment in node.assignments if not assignment.is_whole)
     return frozenset(name for name, count in counts.items() if count == 1)
 
 
-def _literal_text(word: RawWord) -> str:
-    return "".join(part.text for part in word.parts if part.kind in ("text", "bare"))
-
-
 def _iterate_nodes(script: Script) -> Iterator[CommandNode]:
-    """Every command of a script, those in its words too."""
+    """Yield every command of a script, including those in the substitutions of its words."""
     waiting: list[CommandNode] = list(script.items)
     while waiting:
         node = waiting.pop()

@@ -1,4 +1,8 @@
-"""One program about to run with its arguments, and what can be said about that: the hand that handlers write with."""
+"""The invocation of one program: its words, its place in the script, and methods that report findings about it.
+
+Handlers and verbs get an `Invocation` and call its `report_…` methods. If the program starts another program or a
+script, they call its `judge_…` methods.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from aver.fast_dataclass import dataclass
 from aver.gate.effects.paths import UNKNOWN_LOCATION, PathRoots, has_root_inside, locate_path
-from aver.gate.shell.model import Word
-from aver.gate.shell.report import EffectReport
+from aver.gate.shell.model import CommandReport, Word
 from aver.gate.shell.state import ShellState, StatesAfter
 
 if TYPE_CHECKING:
@@ -24,13 +27,13 @@ _HOST = re.compile(r"[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\]")
 
 @dataclass(frozen=True, slots=True)
 class StandardInput:
-    """What a program reads from its standard input.
+    """The standard input of a program, by kind.
 
-    `text`     known: `text` itself
+    `text`     the known text in `text`
     `listing`  names of files below `roots`, as `find` prints them
-    `decoded`  what something encoded was decoded to
-    `network`  what another machine sent
-    `file`     a file
+    `decoded`  the output of a decoder, such as `base64 -d`
+    `network`  data that another machine sent
+    `file`     the contents of a file, which `text` names
     `other`    anything else
     """
 
@@ -38,12 +41,15 @@ class StandardInput:
     text: str = ""
     roots: tuple[Word, ...] = ()
     names: tuple[str, ...] = ("*",)
-    """Patterns, one of which the name of each file fits."""
+    """Patterns for the names in a listing. Each name matches at least one."""
 
 
 @dataclass(slots=True)
 class Invocation:
-    """A program, its arguments, and where it runs. `program` is set once its name is known."""
+    """A program, its arguments, and where it runs.
+
+    `program` is empty until `programs.lookup` has resolved the name.
+    """
 
     program: str
     words: tuple[Word, ...]
@@ -51,73 +57,76 @@ class Invocation:
     """The word that names the program."""
     state: ShellState
     walk: ScriptWalk
-    input: StandardInput | None = None
-    """None where it is whatever the shell itself reads from."""
+    stdin: StandardInput | None = None
+    """None if the program shares the standard input of the shell."""
     via: tuple[str, ...] = ()
     inside: tuple[str, ...] = ()
     assignments: tuple[str, ...] = ()
     redirects: tuple[str, ...] = ()
 
     @property
-    def report(self) -> EffectReport:
+    def report(self) -> CommandReport:
         return self.walk.report
 
     @property
-    def ground(self) -> PathRoots:
-        return self.walk.ground
+    def path_roots(self) -> PathRoots:
+        return self.walk.path_roots
 
     def quote_words(self, *words: Word | None) -> tuple[str, ...]:
-        """What a finding quotes: the program and the words that matter."""
-        return (self.name.shown, *(word.shown for word in words if word is not None and word is not self.name))
+        """Return the words that a finding quotes: the program and the given words."""
+        return (
+            self.name.short_text,
+            *(word.short_text for word in words if word is not None and word is not self.name),
+        )
 
     # --- findings
 
     def report_effect(self, effect: str, *words: Word | None, target: str = "") -> None:
-        self.report.effect(effect, self.quote_words(*words), target)
+        self.report.add_effect(effect, self.quote_words(*words), target)
 
-    def unclear(self, code: str, why: str, *words: Word | None) -> None:
-        self.report.unclear(code, why, self.quote_words(*words))
+    def report_unclear(self, code: str, why: str, *words: Word | None) -> None:
+        self.report.add_unclear(code, why, self.quote_words(*words))
 
     def report_path(self, effect: str, word: Word, *because: Word) -> None:
-        """A path is read, written or deleted, in whichever directory this may run."""
+        """Report that a path is read, written or deleted, for every directory that this may run in."""
         cited = self.quote_words(*because, word)
         if not word.is_known:
-            self.report.path(effect, UNKNOWN_LOCATION, cited)
+            self.report.add_path(effect, UNKNOWN_LOCATION, cited)
             why = "comes from what another program prints" if word.from_input else "depends on what cannot be seen"
-            self.unclear("unknown-target", f"which file {self.program} {effect}s {why}", *because, word)
+            self.report_unclear("unknown-target", f"which file {self.program} {effect}s {why}", *because, word)
             return
         for value in word.values:
             for cwd in self.state.cwds:
-                place = locate_path(value, cwd, self.ground)
-                self.report.path(effect, place, cited)
+                place = locate_path(value, cwd, self.path_roots)
+                self.report.add_path(effect, place, cited)
                 if place.where == "unknown" and place.matters:
-                    self.unclear("unknown-target", f"where {value[:80]!r} lies is not known", *because, word)
+                    self.report_unclear("unknown-target", f"where {value[:80]!r} lies is not known", *because, word)
 
     def report_current_directory(self, effect: str) -> None:
-        """The current directory is read or changed."""
+        """Report that the current directory is read or changed."""
         for cwd in self.state.cwds:
             if cwd is None:
-                self.report.path(effect, UNKNOWN_LOCATION, self.quote_words())
-                self.unclear("unknown-target", "the current directory is not known")
+                self.report.add_path(effect, UNKNOWN_LOCATION, self.quote_words())
+                self.report_unclear("unknown-target", "the current directory is not known")
             else:
-                self.report.path(effect, locate_path(cwd, cwd, self.ground), self.quote_words())
+                self.report.add_path(effect, locate_path(cwd, cwd, self.path_roots), self.quote_words())
 
     def report_unpacking(self, word: Word | None) -> None:
-        """What an archive or a patch holds is written below a directory; None for the current one.
+        """Report that the contents of an archive or a patch are written below a directory; None for the current one.
 
-        Names come from what was not looked into. Where guarded files lie below, they may be among them.
+        Aver does not see the names in an archive. If guarded files may lie below the directory, that is unclear.
         """
         if word is None:
             self.report_current_directory("write")
         else:
             self.report_path("write", word)
         values = word.values if word is not None else (".",)
-        places = [locate_path(value, cwd, self.ground) for value in values for cwd in self.state.cwds]
-        if not places or any(has_root_inside(place, self.ground) or place.where != "workspace" for place in places):
-            self.unclear("unknown-target", "which files are written is said by what was not looked into", word)
+        places = [locate_path(value, cwd, self.path_roots) for value in values for cwd in self.state.cwds]
+        if not places or any(has_root_inside(place, self.path_roots) or place.where != "workspace" for place in places):
+            self.report_unclear("unknown-target", "which files are written is said by what was not looked into", word)
 
     def report_copying(self, target: Word, sources: Iterable[Word]) -> None:
-        """Files are written to a place; if that is a directory, under their own names."""
+        """Report a copy to a target. If the target is a directory, the copies keep the names of their sources."""
         self.report_path("write", target)
         for source in sources:
             for value in source.values:
@@ -126,22 +135,25 @@ class Invocation:
                     self.report_guarded_path("write", f"{directory}/{name}", target, source)
 
     def report_guarded_path(self, effect: str, path: str, *because: Word) -> None:
-        """A path that may be touched, and is worth telling only if it is a guarded one."""
+        """Report a path that may be touched, but only if it is guarded."""
         for cwd in self.state.cwds:
-            place = locate_path(path, cwd, self.ground)
+            place = locate_path(path, cwd, self.path_roots)
             if place.classes_for(effect) - {"system"}:
-                self.report.path(effect, place, self.quote_words(*because))
+                self.report.add_path(effect, place, self.quote_words(*because))
 
     def report_host(self, word: Word, effect: str = "network") -> None:
-        """Another machine is talked to, which a URL, `user@host:path` or a host name says."""
+        """Report that the program talks to the host in a URL, in `user@host:path` or in a host name."""
         cited = self.quote_words(word)
         if not word.is_known:
             host = parse_host(word.prefix)
+            # The host is certain only if the known prefix goes beyond it: `https://host/$x`, but not `https://ho$x`.
             whole = host and "/" in word.prefix.partition("//")[2]
             self.report.add_host(effect, host if whole and host else "", cited)
             if not whole:
-                self.unclear("unknown-target", "which machine this talks to depends on what cannot be seen", word)
-            # What is put into an address is sent.
+                self.report_unclear(
+                    "unknown-target", "which machine this talks to depends on what cannot be seen", word
+                )
+            # An unknown part of an address carries data away.
             self.report.add_host("egress", host if whole and host else "", cited)
             return
         for value in word.values:
@@ -151,50 +163,50 @@ class Invocation:
                 self.report.add_host(effect, parse_host(value) or value, cited)
 
     def report_executed_file(self, word: Word, *because: Word) -> None:
-        """A file is run, of which nothing is known but its name."""
+        """Report that a file is run. Aver knows only its name."""
         cited = self.quote_words(*because, word)
         if not word.is_known:
-            self.report.path("execute", UNKNOWN_LOCATION, cited)
+            self.report.add_path("execute", UNKNOWN_LOCATION, cited)
         for value in word.values:
             for cwd in self.state.cwds:
-                self.report.path("execute", locate_path(value, cwd, self.ground), cited)
+                self.report.add_path("execute", locate_path(value, cwd, self.path_roots), cited)
         if word.is_known:
-            self.unclear("script", f"what {word.shown} does was not looked into", *because, word)
+            self.report_unclear("script", f"what {word.short_text} does was not looked into", *because, word)
         else:
-            self.unclear("dynamic-program", "which program runs depends on what cannot be seen", *because, word)
+            self.report_unclear("dynamic-program", "which program runs depends on what cannot be seen", *because, word)
 
     def is_in_workspace(self, word: Word) -> bool:
-        """Whether a path surely lies in the workspace."""
+        """Whether a path lies in the workspace for every value and every possible directory."""
         return word.is_known and all(
-            locate_path(value, cwd, self.ground).where == "workspace"
+            locate_path(value, cwd, self.path_roots).where == "workspace"
             for value in word.values
             for cwd in self.state.cwds
         )
 
-    # --- what runs in turn
+    # --- programs and scripts that this one starts
 
-    def runs(self, words: Iterable[Word], how: str | None = None, *, keeps_input: bool = True) -> StatesAfter:
-        """Other words are a command of their own."""
-        inner = replace(self, via=(*self.via, how or self.program), input=self.input if keeps_input else None)
+    def judge_words(self, words: Iterable[Word], how: str | None = None, *, keeps_input: bool = True) -> StatesAfter:
+        """Judge words as a command that this program starts. `how` names the way; by default the program."""
+        inner = replace(self, via=(*self.via, how or self.program), stdin=self.stdin if keeps_input else None)
         return self.walk.judge_words(tuple(words), inner)
 
     def judge_script(self, text: str, how: str) -> None:
-        """A text is a shell script."""
+        """Judge a text that this program runs as a shell script."""
         self.walk.judge_script(text, replace(self, via=(*self.via, how)))
 
     def judge_script_word(self, word: Word | None, how: str) -> None:
-        """A word is a shell script."""
+        """Judge a word that this program runs as a shell script."""
         if word is None:
             return
         if not word.is_known:
             self.report_effect("execute", word)
-            self.unclear("dynamic-code", "runs text that depends on what cannot be seen", word)
+            self.report_unclear("dynamic-code", "runs text that depends on what cannot be seen", word)
         for value in word.values:
             self.judge_script(value, how)
 
 
 def parse_host(text: str) -> str | None:
-    """The host in a URL, in `user@host:path`, or in a bare name; None where there is none."""
+    """Return the host in a URL, in `user@host:path` or in a bare name; None if there is none."""
     if _SCHEME.match(text):
         from urllib.parse import urlsplit
 

@@ -1,104 +1,54 @@
-"""What is understood of a command: its simple commands, what they do to what, and what could not be understood."""
+"""The values that the shell reader works with: limits, expanded words, resolved commands, and the final analysis."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from aver.fast_dataclass import dataclass
-from aver.gate.effects.paths import PathZone
+from aver.gate.effects.findings import Effect, EffectReport, UnclearPart
+from aver.gate.effects.paths import PathRoots
 
-__all__ = [
-    "COMMAND_MAX",
-    "EFFECTS",
-    "UNCLEAR",
-    "CommandAnalysis",
-    "Effect",
-    "ResolvedCommand",
-    "UnclearPart",
-    "Word",
-]
+__all__ = ["COMMAND_MAX", "CommandAnalysis", "CommandReport", "ResolvedCommand", "Word"]
 
 COMMAND_MAX = 1024 * 1024
-"""Characters of a command. A longer one is data in disguise, and is not looked at."""
+"""Characters of a command. Longer commands are reported as unclear without parsing."""
 
 NESTING_MAX = 24
-"""Substitutions, subshells, loops and scripts in scripts inside each other. People stop at four."""
+"""Levels of substitutions, subshells, loops and inner scripts. Commands written by people have about four."""
 
 WORDS_MAX = 4096
-"""Words of a command and of the scripts in it, and parts of quoted words. What is longer is a program."""
+"""Words of a command and of its inner scripts, plus the parts of quoted words."""
 
 COMMANDS_MAX = 400
-"""Simple commands in one command, those in scripts given to `sh -c` and its like included."""
+"""Simple commands in one command, including those in scripts that `sh -c` and similar programs get."""
 
 CHOICES_MAX = 64
-"""Words that braces, and values that a variable in a loop, may stand for."""
-
-FINDINGS_MAX = 1000
-"""Effects listed of one command. One that has more is unclear."""
+"""Words that one brace expansion may produce, and values that one loop variable may have."""
 
 SHORT_TEXT_MAX = 120
 """Characters of a word that a finding repeats."""
 
-EFFECTS = {
-    "read": "reads a file",
-    "write": "creates or changes a file",
-    "delete": "removes a file, or changes that were not committed",
-    "execute": "runs code that is not a known program with known options",
-    "network": "talks to another machine",
-    "privilege": "acts as another user, or with more rights",
-    "install": "fetches and installs software",
-    "git-history": "changes or drops what git has recorded, here or elsewhere",
-    "process": "signals or ends processes",
-    "secret": "sees what should stay secret",
-    "system": "changes the operating system",
-    "persist": "leaves behind something that will run later by itself",
-    "egress": "sends data to another machine",
-    "agent-config": "changes what steers or stops an agent",
-    "unknown": "may be anything: a tool of which nothing is known",
-}
-
-UNCLEAR = {
-    "no-parser": "the parser is not installed",
-    "too-much": "longer, deeper or more than the limits",
-    "characters": "has characters that look like others, like nothing, or that shells read differently",
-    "syntax": "cannot be read as a shell reads it",
-    "readers-differ": "two parsers see different commands in it",
-    "dynamic-program": "which program runs depends on what cannot be seen",
-    "unknown-program": "a program that is not in the tables",
-    "unknown-option": "an option that is not in the tables, of a program whose options matter",
-    "unknown-target": "what it acts on depends on what cannot be seen",
-    "code": "code in another language, which is not looked into",
-    "script": "runs a file whose contents are not looked into",
-    "piped-code": "runs what another program prints",
-    "encoded": "runs what was encoded",
-    "dynamic-code": "runs text that depends on what cannot be seen",
-    "environment": "a variable that changes what programs do",
-    "remote": "runs on another machine",
-    "container": "runs inside a container",
-    "shell": "changes how the shell reads what follows",
-}
-"""Why something is unclear, by code."""
-
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word of a command after the shell is done with it, as far as that can be told.
+    """One word of a command after expansion, as far as Aver can know it without running anything.
 
-    `values` are the texts that it may be: one for a literal word, several for a variable of a loop, none where it is
-    not known. Then `prefix` is what it surely begins with.
+    `values` lists the texts that the word may have: one for a literal word, several for a loop variable, none if the
+    word is unknown. An unknown word may still have a `prefix`: the text that it surely begins with.
     """
 
     text: str
+    """The word as written."""
     values: tuple[str, ...] = ()
     prefix: str = ""
     is_pattern: bool = False
-    """The value is a pattern for file names: `src/*.py`."""
+    """The values are patterns for file names: `src/*.py`."""
     from_input: bool = False
-    """It comes from what another program prints, as with `xargs`."""
+    """The word comes from the output of another program, as with `xargs`."""
 
     @property
     def value(self) -> str | None:
-        """The text, where it is known for certain."""
+        """The text, if there is exactly one possible text."""
         return self.values[0] if len(self.values) == 1 else None
 
     @property
@@ -106,71 +56,36 @@ class Word:
         return bool(self.values)
 
     @property
-    def shown(self) -> str:
+    def short_text(self) -> str:
         return self.text if len(self.text) <= SHORT_TEXT_MAX else self.text[: SHORT_TEXT_MAX - 1] + "…"
 
-    def after(self, count: int) -> Word:
-        """The word without its first characters, such as those of an option that its value follows."""
+    def drop_first(self, count: int) -> Word:
+        """Return the word without its first characters: the value in `-ofile` or `--output=file`."""
         return Word(
             self.text, tuple(v[count:] for v in self.values), self.prefix[count:], self.is_pattern, self.from_input
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
-    """Something that a command does: which of `EFFECTS`, to what, and the words that say so."""
-
-    name: str
-    target: str = ""
-    """A path or a host. Empty where there is none or it is not known."""
-    where: PathZone | Literal[""] = ""
-    """Where a path lies; empty for what is no path."""
-    classes: frozenset[str] = frozenset()
-    """Of guarded things, those that count for this effect."""
-    words: tuple[str, ...] = ()
-    is_host: bool = False
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "effect": self.name,
-            "target": self.target,
-            "where": self.where,
-            "classes": sorted(self.classes),
-            "words": list(self.words),
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class UnclearPart:
-    """Something that could not be understood: which of `UNCLEAR`, why in words, and the words it was found in."""
-
-    code: str
-    why: str
-    words: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"code": self.code, "why": self.why, "words": list(self.words)}
-
-
-@dataclass(frozen=True, slots=True)
 class ResolvedCommand:
-    """A simple command: the program that runs in the end, its arguments, and how it came to run."""
+    """A simple command: the program that runs in the end, its arguments, and the way that led to it."""
 
     program: str | None
-    """Without its directory; None where it is not known."""
+    """The name without its directory; None if it is not known."""
     arguments: tuple[Word, ...]
     via: tuple[str, ...] = ()
-    """What started it: `sudo`, `xargs`, `sh -c`."""
+    """The programs that start it: `sudo`, `xargs`, `sh -c`."""
     inside: tuple[str, ...] = ()
-    """Where it stands: `pipeline`, `substitution`, `subshell`, `loop`, `branch`, `function`, `background`, `sh -c`."""
+    """The constructs around it: `pipeline`, `substitution`, `subshell`, `loop`, `branch`, `function`, `background`,
+    `sh -c`."""
     assignments: tuple[str, ...] = ()
     redirects: tuple[str, ...] = ()
-    """Both as written, of the whole command that it stands in."""
+    """Both as written. They belong to the whole command that this one is part of."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandAnalysis:
-    """All that is understood of a command. Where `unclear` is not empty, what it does may be more than is listed."""
+    """All that Aver knows about a command. If `unclear` is not empty, the command may do more than is listed."""
 
     commands: tuple[ResolvedCommand, ...]
     effects: tuple[Effect, ...]
@@ -191,7 +106,7 @@ class CommandAnalysis:
 
     @property
     def programs(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(simple.program for simple in self.commands if simple.program))
+        return tuple(dict.fromkeys(command.program for command in self.commands if command.program))
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -199,3 +114,32 @@ class CommandAnalysis:
             "effects": [effect.to_dict() for effect in self.effects],
             "unclear": [unclear.to_dict() for unclear in self.unclear],
         }
+
+
+class CommandReport(EffectReport):
+    """An effect report that also collects the simple commands, and counts what was read.
+
+    One report serves a command and all scripts inside it. Its counters therefore hold for all of them together, so
+    that scripts in scripts cannot multiply the limits.
+    """
+
+    __slots__ = ("_commands", "syntax_read", "words_read")
+
+    def __init__(self, path_roots: PathRoots) -> None:
+        super().__init__(path_roots)
+        self._commands: list[ResolvedCommand] = []
+        self.words_read = 0
+        """Words that the first parser has read."""
+        self.syntax_read = 0
+        """Characters that the second parser has read."""
+
+    def add_command(self, command: ResolvedCommand) -> bool:
+        """Add a simple command. Returns False, and reports the command as unclear, if there are too many."""
+        if len(self._commands) >= COMMANDS_MAX:
+            self.add_unclear("too-much", f"more than {COMMANDS_MAX} commands")
+            return False
+        self._commands.append(command)
+        return True
+
+    def conclude(self) -> CommandAnalysis:
+        return CommandAnalysis(tuple(self._commands), self.effects, self.unclear)

@@ -1,4 +1,8 @@
-"""What a program prints, where that can be told: it may be a script for the next one, or names of files."""
+"""Prediction of a program's output, which is the standard input of the next program in a pipeline.
+
+The output matters in two cases: the next program runs it as a script (`echo ls | sh`), or takes it as file names
+(`find . | xargs rm`). Everything else is `other`.
+"""
 
 from __future__ import annotations
 
@@ -24,15 +28,17 @@ _OTHER_INPUT = StandardInput("other")
 _CURRENT_DIRECTORY = Word(".", (".",), ".")
 
 
-def predict_output(words: Sequence[Word], feed: StandardInput | None) -> StandardInput:
-    """What the next program in a pipeline reads."""
+def predict_output(words: Sequence[Word], stdin: StandardInput | None) -> StandardInput:
+    """Return what a program with these words prints, if `stdin` is its own standard input."""
     if not words or words[0].value is None:
         return _OTHER_INPUT
     program, arguments = words[0].value.rpartition("/")[2], words[1:]
     if program in ("echo", "printf"):
         return _echo_output(program, arguments)
-    if program in _FILTERS and feed is not None and (feed.kind != "text" or (program == "cat" and not arguments)):
-        return feed if not _list_operands(arguments)[program.endswith("grep") :] else _OTHER_INPUT
+    # A filter without file operands prints a part of its input. Of a known text, only a bare `cat` keeps all of it.
+    if program in _FILTERS and stdin is not None and (stdin.kind != "text" or (program == "cat" and not arguments)):
+        # The first operand of grep is its pattern, not a file.
+        return stdin if not _list_operands(arguments)[program.endswith("grep") :] else _OTHER_INPUT
     if program in _DECODERS:
         return StandardInput("decoded")
     if program in _FETCHERS:
@@ -52,7 +58,7 @@ def _echo_output(program: str, arguments: Sequence[Word]) -> StandardInput:
         if texts[:1] == ["-n"]:
             texts = texts[1:]
         if (texts and re.fullmatch(r"-[neE]+", texts[0])) or any("\\" in text for text in texts):
-            return StandardInput("decoded")
+            return StandardInput("decoded")  # whether echo interprets backslashes depends on the shell
         return StandardInput("text", " ".join(texts))
     if texts[:1] and texts[0] in ("%s", "%s\\n", "%s\n") and len(texts) == 2:
         return StandardInput("text", texts[1])
@@ -81,7 +87,10 @@ def _is_file_listing(program: str, arguments: Sequence[Word]) -> bool:
 
 
 def find_name_patterns(expression: Sequence[Word]) -> tuple[str, ...]:
-    """The names that files have which `find` finds: the one it was given, or any, and those that it was given."""
+    """Return patterns for the names of the files that `find` prints.
+
+    One `-name` without `-o` or `!` limits the names to its pattern. In all other cases a file may have any name.
+    """
     values = [word.value for word in expression]
     named = [after for before, after in pairwise(values) if before in ("-name", "-iname") and after]
     if len(named) == 1 and not {"-o", "-or", "!", "-not", ",", None} & set(values):
@@ -90,7 +99,7 @@ def find_name_patterns(expression: Sequence[Word]) -> tuple[str, ...]:
 
 
 def _listing_roots(program: str, arguments: Sequence[Word]) -> tuple[Word, ...]:
-    """Where the files lie that are listed."""
+    """Return the directories that the listed files lie in."""
     if program == "find":
         roots: list[Word] = []
         for word in arguments:
@@ -100,6 +109,6 @@ def _listing_roots(program: str, arguments: Sequence[Word]) -> tuple[Word, ...]:
         return tuple(roots) or (_CURRENT_DIRECTORY,)
     operands = _list_operands(arguments)
     if program in ("ls", "git"):
-        # Names beside each other are relative to where we are, whole paths are not.
+        # These print names relative to the current directory, unless an operand is an absolute path.
         return (_CURRENT_DIRECTORY, *(word for word in operands if word.prefix.startswith(("/", "~", ".."))))
     return tuple(operands[1:]) or (_CURRENT_DIRECTORY,)

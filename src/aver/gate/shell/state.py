@@ -1,4 +1,4 @@
-"""What is known at one point of a script, and how that changes."""
+"""The state of a shell at one point of a script: possible directories and known variables."""
 
 from __future__ import annotations
 
@@ -12,46 +12,46 @@ from aver.gate.shell.model import Word
 __all__ = ["ShellState", "StatesAfter", "change_directory", "merge_states"]
 
 CWDS_MAX = 8
-"""Directories that a script may be in at one point. Beyond that it is anywhere."""
+"""Directories that a script may be in at one point. With more, the directory counts as unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShellState:
-    """The directories that a script may be in, and what its variables hold."""
+    """The directories that a script may be in, and the values of its variables."""
 
     cwds: tuple[str | None, ...]
-    """None stands for a directory that is not known."""
+    """None stands for an unknown directory."""
     variables: Mapping[str, Word] = field(default_factory=dict)
 
 
 StatesAfter = tuple[ShellState | None, ShellState | None]
-"""The state after success and after failure; None where it does not come to that."""
+"""The state after success and the state after failure. None means that this end is never reached."""
 
 
-def merge_states(one: ShellState | None, other: ShellState | None) -> ShellState | None:
-    """What holds whichever of two ways was taken."""
-    if one is None or other is None or one is other:
-        return one or other
-    cwds = tuple(dict.fromkeys((*one.cwds, *other.cwds)))
-    if one.variables is other.variables:
-        variables = one.variables
+def merge_states(left: ShellState | None, right: ShellState | None) -> ShellState | None:
+    """Return what holds after either of two ways: all directories of both, only the variables they agree on."""
+    if left is None or right is None or left is right:
+        return left or right
+    cwds = tuple(dict.fromkeys((*left.cwds, *right.cwds)))
+    if left.variables is right.variables:
+        variables = left.variables
     else:
-        variables = {name: word for name, word in one.variables.items() if other.variables.get(name) == word}
+        variables = {name: word for name, word in left.variables.items() if right.variables.get(name) == word}
     return ShellState(cwds if len(cwds) <= CWDS_MAX else (None,), variables)
 
 
-def change_directory(state: ShellState, target: Word | None, ground: PathRoots) -> StatesAfter:
-    """The states after `cd`: in the directory, or where it was before if that failed."""
+def change_directory(state: ShellState, target: Word | None, path_roots: PathRoots) -> StatesAfter:
+    """Return the states after `cd`: the new directory on success, the old one on failure."""
     if target is None:
-        values: tuple[str, ...] = ("~",)
+        values: tuple[str, ...] = ("~",)  # `cd` alone goes home
     elif target.is_known and not target.is_pattern and "-" not in target.values:
         values = target.values
-    else:
+    else:  # `cd -`, a pattern or an unknown word
         return replace(state, cwds=(None,)), state
     cwds: list[str | None] = []
     for value in values:
         for cwd in state.cwds:
-            place = locate_path(value, cwd, ground)
+            place = locate_path(value, cwd, path_roots)
             cwds.append(place.path if place.where != "unknown" else None)
     unique = tuple(dict.fromkeys(cwds))
     return replace(state, cwds=unique if len(unique) <= CWDS_MAX else (None,)), state

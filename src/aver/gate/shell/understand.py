@@ -1,4 +1,4 @@
-"""What a shell command does, found out without running it.
+"""Finds out what a shell command does, without running it.
 
     >>> understood = understand("git log --oneline | head -5", cwd="/work", workspace="/work")
     >>> sorted(understood.classes), understood.is_clear
@@ -7,13 +7,14 @@
     >>> sorted(understood.classes), understood.hosts, [unclear.code for unclear in understood.unclear]
     (['execute', 'network'], ('example.org',), ['piped-code'])
 
-The command is read as bash reads it, and by a second parser, tree-sitter, which must not see a command that the first
-did not. Each simple command is taken apart down to the program that runs in the end (through `sudo`, `xargs`,
-`find -exec`, `sh -c` and the like), and judged by tables of programs and their options. What this promises:
+Two parsers read the command: Aver's own parser, which follows bash, and tree-sitter. If tree-sitter sees a command that
+Aver's parser did not see, the whole command is unclear. Aver then follows each simple command to the program that runs
+in the end (through `sudo`, `xargs`, `find -exec`, `sh -c` and similar programs), and judges it by tables of programs
+and their options. Promises:
 
-* Nothing is run, and the disk is not touched: the answer depends on the arguments alone.
-* Whatever is not understood is listed as unclear, never left out. An unknown program, option, word or shape is.
-* It ends, in time linear in the command, for any text whatever; beyond the limits in `model` the answer is "unclear".
+* Aver runs nothing and does not touch the disk. The result depends on the arguments alone.
+* Everything that Aver does not understand is listed as unclear: an unknown program, option, word or construct.
+* The analysis ends for every text, in time linear in its length. Beyond the limits in `model` the result is "unclear".
 
 Without tree-sitter (`aver[policy]`) every command is unclear.
 """
@@ -25,47 +26,39 @@ import unicodedata
 from collections.abc import Mapping
 
 from aver.gate.effects.paths import build_path_roots
-from aver.gate.shell.model import (
-    COMMAND_MAX,
-    EFFECTS,
-    UNCLEAR,
-    CommandAnalysis,
-    Effect,
-    ResolvedCommand,
-    UnclearPart,
-    Word,
-)
-from aver.gate.shell.report import EffectReport
+from aver.gate.shell.model import COMMAND_MAX, CommandAnalysis, CommandReport
 from aver.gate.shell.state import ShellState
 
-__all__ = ["EFFECTS", "UNCLEAR", "CommandAnalysis", "Effect", "ResolvedCommand", "UnclearPart", "Word", "understand"]
+__all__ = ["understand"]
 
 _CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _ZERO_WIDTH_JOINER = "\u200d"
 
 
 def understand(command: str, *, cwd: str, workspace: str, env: Mapping[str, str] | None = None) -> CommandAnalysis:
-    """What a command does, run in `cwd`; both directories are absolute, or else not known.
+    """Return what a command does when it runs in `cwd`.
 
-    `env` is what is known of the environment: of it, HOME, AVER_HOME and AVER_LEDGER count.
+    A directory that is not absolute counts as unknown. `env` holds the known part of the environment; only HOME,
+    AVER_HOME, AVER_LEDGER and AVER_POLICY are used.
     """
-    from aver.gate.shell.walk import ScriptWalk  # With all the tables: only who reads a command pays for them.
+    # The walk imports all tables. A decision without a command does not pay for them.
+    from aver.gate.shell.walk import ScriptWalk
 
-    ground = build_path_roots(workspace, env)
-    report = EffectReport(ground)
+    path_roots = build_path_roots(workspace, env)
+    report = CommandReport(path_roots)
     if len(command) > COMMAND_MAX:
-        report.unclear("too-much", f"longer than {COMMAND_MAX} characters")
+        report.add_unclear("too-much", f"longer than {COMMAND_MAX} characters")
         return report.conclude()
     _check_characters(command, report)
     if command.strip():
-        ScriptWalk(command, ground, report).whole(ShellState((cwd if cwd.startswith("/") else None,)))
+        ScriptWalk(command, path_roots, report).walk_text(ShellState((cwd if cwd.startswith("/") else None,)))
     return report.conclude()
 
 
-def _check_characters(command: str, report: EffectReport) -> None:
-    """Characters that show nothing, look like others, or that a shell and a reader take differently."""
+def _check_characters(command: str, report: CommandReport) -> None:
+    """Report characters that a person cannot see, or that shells read differently."""
     if found := _CONTROL_CHARACTER.search(command):
-        report.unclear("characters", f"has the control character {found[0]!r}")
+        report.add_unclear("characters", f"has the control character {found[0]!r}")
     if command.isascii():
         return
     for index, char in enumerate(command):
@@ -74,12 +67,12 @@ def _check_characters(command: str, report: EffectReport) -> None:
         category = unicodedata.category(char)
         if category in ("Cc", "Cf", "Co", "Cs", "Cn", "Zs", "Zl", "Zp") and not _is_emoji_joiner(command, index):
             name = unicodedata.name(char, f"U+{ord(char):04X}")
-            report.unclear("characters", f"has a character that does not show: {name}")
+            report.add_unclear("characters", f"has a character that does not show: {name}")
             return
 
 
 def _is_emoji_joiner(command: str, index: int) -> bool:
-    """Whether the joiner between two pictures makes them one, as it is meant to."""
+    """Whether a zero-width joiner stands between two non-ASCII characters, as it does inside an emoji."""
     around = command[index - 1 : index] + command[index + 1 : index + 2]
     return (
         command[index] == _ZERO_WIDTH_JOINER

@@ -1,8 +1,12 @@
-"""Walking through a script: what runs, where, with which input, and in which directories it may stand by then.
+"""The walk through a script: which programs run, in which directory, and with which standard input.
 
-No command is run, so both ways of every branch are walked. A directory is followed through `cd`: after `cd a && b` it
-is `a`; after `cd a; b` it may also be the one before, because `cd` may have failed. Where that becomes too much, the
-directory is unknown, and so is every relative path from there on.
+Aver runs no command, so it cannot know which branch a script takes. It walks both. It follows the directory through
+`cd`: in `cd a && b`, `b` runs in `a`. In `cd a; b`, `b` may also run in the old directory, because `cd` may fail. If
+there are too many possible directories, the directory is unknown, and so is every relative path after it.
+
+The state travels through the walk as a value, never as an attribute. A walk method takes the state before a node, and
+returns two states: one after success, one after failure. A subshell, a pipeline stage or a background job gets the
+state, and its own changes to it are dropped.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ from aver.gate.shell.expand import (
     list_word_variables,
 )
 from aver.gate.shell.invocation import Invocation, StandardInput
-from aver.gate.shell.model import NESTING_MAX, Word
+from aver.gate.shell.model import NESTING_MAX, CommandReport, Word
 from aver.gate.shell.parser.cross_check import require_agreement
 from aver.gate.shell.parser.grammar import ScriptReader
 from aver.gate.shell.parser.syntax import (
@@ -42,7 +46,6 @@ from aver.gate.shell.parser.syntax import (
 from aver.gate.shell.parser.words import UnreadableCommand
 from aver.gate.shell.pipes import predict_output
 from aver.gate.shell.programs.lookup import is_known_program, judge_invocation
-from aver.gate.shell.report import EffectReport
 from aver.gate.shell.state import ShellState, StatesAfter, merge_states
 
 __all__ = ["ScriptWalk"]
@@ -53,108 +56,120 @@ _INPUT_OPERATORS = frozenset(("<", "<<", "<<-", "<<<", "<>"))
 
 
 class ScriptWalk:
-    """A walk through one text. Scripts inside it that are texts of their own get walks of their own."""
+    """A walk through one script text. The text of `sh -c`, `eval` and similar gets a walk of its own.
 
-    __slots__ = ("_calling", "_read", "_set_once", "functions", "ground", "report", "text")
+    All walks of one command share one report. Functions and variables belong to one walk.
+    """
 
-    def __init__(self, text: str, ground: PathRoots, report: EffectReport) -> None:
+    __slots__ = ("_active_functions", "_reliable", "_script", "functions", "path_roots", "report", "text")
+
+    def __init__(self, text: str, path_roots: PathRoots, report: CommandReport) -> None:
         self.text = text
-        self.ground = ground
+        self.path_roots = path_roots
         self.report = report
         self.functions: dict[str, CommandNode] = {}
-        self._calling: set[str] = set()
-        self._set_once: frozenset[str] | None = None
-        self._read = Script(())
+        """Functions that the script has defined so far, by name."""
+        self._active_functions: set[str] = set()
+        """Functions whose body is being walked. A call to one of them is recursion."""
+        self._reliable: frozenset[str] | None = None
+        """Variables whose value Aver may rely on; None until the first assignment asks for them."""
+        self._script = Script(())
 
-    def whole(self, state: ShellState, inside: tuple[str, ...] = (), feed: StandardInput | None = None) -> None:
-        """Read the text and walk through it. What cannot be read is unclear, what the second parser sees too."""
+    def walk_text(self, state: ShellState, inside: tuple[str, ...] = (), stdin: StandardInput | None = None) -> None:
+        """Read the text and walk through it. A text that one of the two parsers cannot read is reported as unclear."""
         reader = ScriptReader(self.text)
+        # The limit on words counts all scripts of the command together.
         reader.words_read = self.report.words_read
         try:
-            script = reader.whole()
+            script = reader.read_script()
         except UnreadableCommand as error:
-            self.report.unclear(error.code, error.message)
+            self.report.add_unclear(error.code, error.message)
             return
         finally:
             self.report.words_read = reader.words_read
+        # The parsers may disagree. The walk goes on nevertheless, so that the report still lists the effects it can
+        # see.
         try:
             require_agreement(reader, self.report)
         except UnreadableCommand as error:
-            self.report.unclear(error.code, error.message)
-        self._read = script
-        self._walk_script(script, state, inside, feed)
+            self.report.add_unclear(error.code, error.message)
+        self._script = script
+        self._walk_script(script, state, inside, stdin)
 
-    # --- what handlers call
+    # --- called by handlers of programs
 
     def judge_words(self, words: tuple[Word, ...], call: Invocation) -> StatesAfter:
-        """Words are a command. They have been expanded."""
+        """Judge expanded words as a command that runs in the same place as `call`."""
         if not words:
             return call.state, call.state
-        inherited = (call.state, call.walk, call.input, call.via, call.inside, call.assignments, call.redirects)
+        inherited = (call.state, call.walk, call.stdin, call.via, call.inside, call.assignments, call.redirects)
         call = Invocation("", words[1:], words[0], *inherited)
         if len(call.via) + len(call.inside) > NESTING_MAX:
-            call.unclear("too-much", f"started through more than {NESTING_MAX} others")
+            call.report_unclear("too-much", f"started through more than {NESTING_MAX} others")
             return call.state, call.state
         return judge_invocation(call)
 
     def judge_script(self, text: str, call: Invocation) -> None:
-        """A text is a script of its own, such as that of `sh -c`."""
-        ScriptWalk(text, self.ground, self.report).whole(
-            ShellState(call.state.cwds), (*call.inside, *call.via), call.input
+        """Judge a text as a script of its own, as for `sh -c`. It inherits the directory, but no variables."""
+        ScriptWalk(text, self.path_roots, self.report).walk_text(
+            ShellState(call.state.cwds), (*call.inside, *call.via), call.stdin
         )
 
     def judge_function_call(self, call: Invocation) -> StatesAfter:
-        """A function of this script is called."""
-        if call.program in self._calling:
+        """Judge a call of a function of this script by walking its body in the caller's directory."""
+        if call.program in self._active_functions:
             call.report_effect("process")
-            call.unclear("too-much", f"the function {call.program} calls itself")
+            call.report_unclear("too-much", f"the function {call.program} calls itself")
             return call.state, call.state
-        self._calling.add(call.program)
+        self._active_functions.add(call.program)
         body = self.functions[call.program]
         inside = (*call.inside, *call.via, "function")
-        outcome = self._walk_node(body, ShellState(call.state.cwds), inside, call.input)
-        self._calling.discard(call.program)
+        outcome = self._walk_node(body, ShellState(call.state.cwds), inside, call.stdin)
+        self._active_functions.discard(call.program)
         return outcome
 
     # --- lists
 
     def _walk_script(
-        self, script: Script, state: ShellState, inside: tuple[str, ...], feed: StandardInput | None = None
+        self, script: Script, state: ShellState, inside: tuple[str, ...], stdin: StandardInput | None = None
     ) -> StatesAfter:
         outcome: StatesAfter = (state, state)
         for index, item in enumerate(script.items):
             if index in script.background:
-                self._walk_node(item, state, (*inside, "background"), feed)
+                # A background job runs in a subshell: its `cd` does not change the state here.
+                self._walk_node(item, state, (*inside, "background"), stdin)
                 outcome = (state, state)
             else:
-                outcome = self._walk_node(item, state, inside, feed)
+                outcome = self._walk_node(item, state, inside, stdin)
+            # After `;` the next command runs in either case. After `exit` neither state exists; walk on all the same.
             state = merge_states(*outcome) or state
         return outcome
 
     def _walk_node(
-        self, node: CommandNode, state: ShellState, inside: tuple[str, ...], feed: StandardInput | None = None
+        self, node: CommandNode, state: ShellState, inside: tuple[str, ...], stdin: StandardInput | None = None
     ) -> StatesAfter:
         if len(inside) > NESTING_MAX:
-            self.report.unclear("too-much", f"nested deeper than {NESTING_MAX} levels")
+            self.report.add_unclear("too-much", f"nested deeper than {NESTING_MAX} levels")
             return state, state
         match node:
             case SimpleCommand():
-                return self._walk_simple_command(node, state, inside, feed)
+                return self._walk_simple_command(node, state, inside, stdin)
             case Pipeline():
-                return self._walk_pipeline(node, state, inside, feed)
+                return self._walk_pipeline(node, state, inside, stdin)
             case AndOr():
-                return self._walk_and_or(node, state, inside, feed)
+                return self._walk_and_or(node, state, inside, stdin)
             case Group():
-                return self._walk_group(node, state, inside, feed)
+                return self._walk_group(node, state, inside, stdin)
             case Branches():
-                return self._walk_branches(node, state, inside, feed)
+                return self._walk_branches(node, state, inside, stdin)
             case Loop():
-                return self._walk_loop(node, state, inside, feed)
+                return self._walk_loop(node, state, inside, stdin)
             case FunctionDefinition():
+                # Walk the body at its definition too, so that a function that nobody calls hides nothing.
                 self.functions[node.name] = node.body
-                self._calling.add(node.name)
+                self._active_functions.add(node.name)
                 self._walk_node(node.body, ShellState(state.cwds), (*inside, "function"))
-                self._calling.discard(node.name)
+                self._active_functions.discard(node.name)
                 return state, state
             case TestCommand():
                 self._walk_test(node, state, inside)
@@ -164,22 +179,24 @@ class ScriptWalk:
         call = Invocation("[[", (), Word("[["), state, self)
         for word in self._expand_words(node.words, state, inside):
             judge_subscript(call, word)
+        # A shell without `[[` would run a name after `&&` or `(`, and would write to a file after `>`.
         for name in node.openings:
             if is_known_program(name):
-                call.unclear("shell", f"a shell that does not know this test would run {name}")
+                call.report_unclear("shell", f"a shell that does not know this test would run {name}")
         for raw in node.compared:
-            for word in expand_word(raw, state, self.ground.home):
+            for word in expand_word(raw, state, self.path_roots.home):
                 for value in word.values:
                     call.report_guarded_path("write", value, word)
         self._judge_redirects(node.redirects, state, inside)
 
     def _walk_and_or(
-        self, node: AndOr, state: ShellState, inside: tuple[str, ...], feed: StandardInput | None
+        self, node: AndOr, state: ShellState, inside: tuple[str, ...], stdin: StandardInput | None
     ) -> StatesAfter:
-        good, bad = self._walk_node(node.first, state, inside, feed)
+        good, bad = self._walk_node(node.first, state, inside, stdin)
         for operator, item in node.rest:
             begin = good if operator == "&&" else bad
-            next_good, next_bad = self._walk_node(item, begin or state, inside, feed)
+            # An item that is never reached (`exit && b`) is walked for its effects, but its states do not count.
+            next_good, next_bad = self._walk_node(item, begin or state, inside, stdin)
             if begin is None:
                 continue
             if operator == "&&":
@@ -189,72 +206,78 @@ class ScriptWalk:
         return good, bad
 
     def _walk_pipeline(
-        self, node: Pipeline, state: ShellState, inside: tuple[str, ...], feed: StandardInput | None
+        self, node: Pipeline, state: ShellState, inside: tuple[str, ...], stdin: StandardInput | None
     ) -> StatesAfter:
         inside = (*inside, "pipeline")
         after: ShellState | None = state
         for index, stage in enumerate(node.stages):
-            outcome = self._walk_node(stage, state, inside, feed)
+            # Every stage starts from the state before the pipeline, because it runs in a subshell.
+            outcome = self._walk_node(stage, state, inside, stdin)
             if index + 1 < len(node.stages):
-                feed = self._predict_stage_output(stage, state, feed)
+                stdin = self._predict_stage_output(stage, state, stdin)
             after = merge_states(*outcome)
-        # Some shells run the last stage themselves, so that a `cd` in it stays.
+        # Some shells run the last stage without a subshell, so its `cd` may count.
         whole = merge_states(state, after)
         return whole, whole
 
-    def _predict_stage_output(self, stage: CommandNode, state: ShellState, feed: StandardInput | None) -> StandardInput:
+    def _predict_stage_output(
+        self, stage: CommandNode, state: ShellState, stdin: StandardInput | None
+    ) -> StandardInput:
         if not isinstance(stage, SimpleCommand):
             return StandardInput("other")
-        words = [word for raw in stage.words for word in expand_word(raw, state, self.ground.home)]
-        return predict_output(words, self._find_input(stage.redirects, state) or feed)
+        words = [word for raw in stage.words for word in expand_word(raw, state, self.path_roots.home)]
+        return predict_output(words, self._find_input(stage.redirects, state) or stdin)
 
     def _walk_group(
-        self, node: Group, state: ShellState, inside: tuple[str, ...], feed: StandardInput | None
+        self, node: Group, state: ShellState, inside: tuple[str, ...], stdin: StandardInput | None
     ) -> StatesAfter:
-        feed = self._judge_redirects(node.redirects, state, inside) or feed
+        stdin = self._judge_redirects(node.redirects, state, inside) or stdin
         if node.kind == "braces":
-            return self._walk_script(node.body, state, (*inside, "braces"), feed)
-        self._walk_script(node.body, state, (*inside, "subshell"), feed)
+            return self._walk_script(node.body, state, (*inside, "braces"), stdin)
+        self._walk_script(node.body, state, (*inside, "subshell"), stdin)
         return state, state
 
     def _walk_branches(
-        self, node: Branches, state: ShellState, inside: tuple[str, ...], feed: StandardInput | None
+        self, node: Branches, state: ShellState, inside: tuple[str, ...], stdin: StandardInput | None
     ) -> StatesAfter:
         self._expand_words(node.words, state, inside)
-        feed = self._judge_redirects(node.redirects, state, inside) or feed
+        stdin = self._judge_redirects(node.redirects, state, inside) or stdin
         ends: list[ShellState | None] = []
+        # Conditions run one after the other. Each body may follow, and so may none of them.
         for condition in node.conditions:
-            state = merge_states(*self._walk_script(condition, state, (*inside, "branch"), feed)) or state
+            state = merge_states(*self._walk_script(condition, state, (*inside, "branch"), stdin)) or state
         for body in node.bodies:
-            ends.append(merge_states(*self._walk_script(body, state, (*inside, "branch"), feed)))
+            ends.append(merge_states(*self._walk_script(body, state, (*inside, "branch"), stdin)))
         whole: ShellState | None = state
         for end in ends:
             whole = merge_states(whole, end)
         return whole, whole
 
     def _walk_loop(
-        self, node: Loop, state: ShellState, inside: tuple[str, ...], feed: StandardInput | None
+        self, node: Loop, state: ShellState, inside: tuple[str, ...], stdin: StandardInput | None
     ) -> StatesAfter:
-        feed = self._judge_redirects(node.redirects, state, inside) or feed
+        stdin = self._judge_redirects(node.redirects, state, inside) or stdin
         if node.variable:
             state = self._set_loop_variable(node, state, inside)
         inside = (*inside, "loop")
-        end = self._walk_loop_round(node, state, inside, feed)
+        end = self._walk_loop_round(node, state, inside, stdin)
         if end is not None and end.cwds != state.cwds:
-            # The next round begins where this one ended, and so on.
-            end = self._walk_loop_round(node, replace(state, cwds=(None,)), inside, feed)
+            # The loop changes directory, and each round starts where the last one ended. Walk once more with an
+            # unknown directory instead of following every round.
+            end = self._walk_loop_round(node, replace(state, cwds=(None,)), inside, stdin)
         whole = merge_states(state, end)
         return whole, whole
 
     def _walk_loop_round(
-        self, node: Loop, state: ShellState, inside: tuple[str, ...], feed: StandardInput | None
+        self, node: Loop, state: ShellState, inside: tuple[str, ...], stdin: StandardInput | None
     ) -> ShellState | None:
         if node.condition is not None:
-            state = merge_states(*self._walk_script(node.condition, state, inside, feed)) or state
-        return merge_states(*self._walk_script(node.body, state, inside, feed))
+            state = merge_states(*self._walk_script(node.condition, state, inside, stdin)) or state
+        return merge_states(*self._walk_script(node.body, state, inside, stdin))
 
     def _set_loop_variable(self, node: Loop, state: ShellState, inside: tuple[str, ...]) -> ShellState:
         words = self._expand_words(node.words, state, inside) if node.words is not None else [Word("$@")]
+        # One unknown word makes the variable unknown.
         known = all(word.is_known for word in words) and len(words) > 0
         values = tuple(dict.fromkeys(value for word in words for value in word.values)) if known else ()
         pattern = any(word.is_pattern for word in words)
@@ -264,20 +287,22 @@ class ScriptWalk:
     # --- simple commands
 
     def _walk_simple_command(
-        self, node: SimpleCommand, state: ShellState, inside: tuple[str, ...], feed: StandardInput | None
+        self, node: SimpleCommand, state: ShellState, inside: tuple[str, ...], stdin: StandardInput | None
     ) -> StatesAfter:
         words = self._expand_words(node.words, state, inside)
         assigned = [(given.name, self._expand_assignment(given, state, inside)) for given in node.assignments]
-        feed = self._judge_redirects(node.redirects, state, inside) or feed
-        call = Invocation("", (), Word(""), state, self, feed, (), inside)
-        call.assignments = tuple(f"{name}={value.shown}" for name, value in assigned)
+        stdin = self._judge_redirects(node.redirects, state, inside) or stdin
+        call = Invocation("", (), Word(""), state, self, stdin, (), inside)
+        # A finding quotes assignments and redirections as written.
+        call.assignments = tuple(f"{name}={value.short_text}" for name, value in assigned)
         call.redirects = tuple(f"{r.descriptor}{r.operator}{r.target.source}" for r in node.redirects)
         for name, value in assigned:
-            if name != "IFS" or not words or words[0].value != "read":  # `IFS= read -r line` is how lines are read
+            if name != "IFS" or not words or words[0].value != "read":  # `IFS= read -r line` is ordinary
                 judge_assignment(call, name, value)
                 judge_subscript(call, value)
         if words:
             return self.judge_words(tuple(words), call)
+        # Without a program, assignments change the shell itself. Before a program they hold for that program alone.
         for name, value in assigned:
             state = self._set_variable(state, name, value)
         return state, state
@@ -287,12 +312,12 @@ class ScriptWalk:
         return words[0] if len(words) == 1 and given.is_whole else Word(given.value.source)
 
     def _expand_words(self, raws: Iterable[RawWord], state: ShellState, inside: tuple[str, ...]) -> list[Word]:
-        """Words expanded; what runs in them is walked, what they reveal is noted."""
+        """Expand words. Also walk the substitutions in them, and report secret variables that they use."""
         words: list[Word] = []
         for raw in raws:
-            if len(raw.parts) > 1 or raw.parts[0].kind != "text":
+            if len(raw.parts) > 1 or raw.parts[0].kind != "text":  # a literal word has nothing to walk
                 self._walk_substitutions(raw, state, inside)
-            words += expand_word(raw, state, self.ground.home)
+            words += expand_word(raw, state, self.path_roots.home)
         return words
 
     def _walk_substitutions(self, raw: RawWord, state: ShellState, inside: tuple[str, ...]) -> None:
@@ -300,15 +325,15 @@ class ScriptWalk:
             self._walk_script(script, state, (*inside, "substitution"), StandardInput("other") if is_process else None)
         for name in list_word_variables(raw):
             if is_secret_name(name):
-                self.report.effect("secret", (f"${name}",), f"${name}")
+                self.report.add_effect("secret", (f"${name}",), f"${name}")
 
     def _set_variable(self, state: ShellState, name: str, word: Word) -> ShellState:
-        """The state in which a variable holds a word, if that can be relied on."""
-        if self._set_once is None:
-            self._set_once = find_reliable_variables(self._read, self.text)
+        """Return the state after an assignment. An unreliable variable becomes unknown."""
+        if self._reliable is None:
+            self._reliable = find_reliable_variables(self._script, self.text)
         variables = dict(state.variables)
         variables.pop(name, None)
-        if word.is_known and name in self._set_once:
+        if word.is_known and name in self._reliable:
             variables[name] = word
         return replace(state, variables=variables)
 
@@ -317,22 +342,23 @@ class ScriptWalk:
     def _judge_redirects(
         self, redirects: tuple[Redirect, ...], state: ShellState, inside: tuple[str, ...]
     ) -> StandardInput | None:
-        """Judge redirections. Returns what the command will read, where one of them says so."""
+        """Judge redirections. Returns the standard input that they set, or None."""
         for redirect in redirects:
             for raw in (redirect.target, redirect.body):
                 if raw is not None:
                     self._walk_substitutions(raw, state, inside)
-            if redirect.operator not in ("<<", "<<-", "<<<"):
-                for word in expand_word(redirect.target, state, self.ground.home):
+            if redirect.operator not in ("<<", "<<-", "<<<"):  # those have a text, not a file
+                for word in expand_word(redirect.target, state, self.path_roots.home):
                     self._judge_redirect(redirect, word, state)
         return self._find_input(redirects, state) if redirects else None
 
     def _judge_redirect(self, redirect: Redirect, word: Word, state: ShellState) -> None:
         operator = redirect.operator
         if operator in (">&", "<&") and word.value is not None and _DESCRIPTOR.fullmatch(word.value):
-            return
+            return  # `2>&1` copies a descriptor
         name = Word(f"{redirect.descriptor}{operator}")
         call = Invocation("the shell", (), name, state, self)
+        # bash opens a connection for `/dev/tcp/HOST/PORT`.
         if socket := _SOCKET.match(word.prefix):
             self.report.add_host("network", socket[1], call.quote_words(word))
             self.report.add_host("egress", socket[1], call.quote_words(word))
@@ -344,13 +370,13 @@ class ScriptWalk:
 
     def _find_input(self, redirects: tuple[Redirect, ...], state: ShellState) -> StandardInput | None:
         found: StandardInput | None = None
-        for redirect in redirects:
+        for redirect in redirects:  # the last one wins
             if redirect.operator in _INPUT_OPERATORS and redirect.descriptor in ("", "0"):
                 raw = redirect.body or redirect.target
                 if redirect.operator in ("<", "<>"):
                     is_pipe = any(part.kind == "process" for part in raw.parts)
                     found = StandardInput("other" if is_pipe else "file", raw.source)
                 else:
-                    text = expand_to_text(raw, state, self.ground.home)
+                    text = expand_to_text(raw, state, self.path_roots.home)
                     found = StandardInput("other") if text is None else StandardInput("text", text)
         return found

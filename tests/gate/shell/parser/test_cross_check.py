@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 
 from aver.gate.effects.paths import PathRoots
+from aver.gate.shell.model import CommandReport
 from aver.gate.shell.parser.cross_check import require_agreement
 from aver.gate.shell.parser.grammar import ScriptReader
 from aver.gate.shell.parser.words import UnreadableCommand
-from aver.gate.shell.report import EffectReport
 from aver.gate.shell.understand import understand
 from support.shell_corpus import READS, cases, in_shop
 
 
 def read(text: str) -> ScriptReader:
     reader = ScriptReader(text)
-    reader.whole()
+    reader.read_script()
     return reader
 
 
@@ -34,10 +34,10 @@ def read(text: str) -> ScriptReader:
 )
 def test_a_command_that_was_missed_is_noticed(text: str) -> None:
     reader = read(text)
-    require_agreement(reader, EffectReport(PathRoots()))
+    require_agreement(reader, CommandReport(PathRoots()))
     reader.starts.remove(text.index("rm"))
     with pytest.raises(UnreadableCommand) as caught:
-        require_agreement(reader, EffectReport(PathRoots()))
+        require_agreement(reader, CommandReport(PathRoots()))
     assert caught.value.code == "readers-differ"
 
 
@@ -46,7 +46,7 @@ def test_text_that_was_hidden_wrongly_is_not_noticed_by_itself() -> None:
     reader = read("ls; rm x")
     reader.hidden.append((2, 8, " "))
     reader.starts.remove(4)
-    require_agreement(reader, EffectReport(PathRoots()))
+    require_agreement(reader, CommandReport(PathRoots()))
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_text_that_was_hidden_wrongly_is_not_noticed_by_itself() -> None:
     ],
 )
 def test_what_tree_sitter_alone_misreads_is_read(text: str) -> None:
-    require_agreement(read(text), EffectReport(PathRoots()))
+    require_agreement(read(text), CommandReport(PathRoots()))
 
 
 def test_both_read_all_ordinary_commands() -> None:
@@ -72,7 +72,7 @@ def test_both_read_all_ordinary_commands() -> None:
 
 
 def test_its_objection_does_not_hide_what_the_first_reader_saw(monkeypatch: pytest.MonkeyPatch) -> None:
-    def objects(reader: ScriptReader, report: EffectReport) -> None:
+    def objects(reader: ScriptReader, report: CommandReport) -> None:
         raise UnreadableCommand("readers-differ", "for the test")
 
     monkeypatch.setattr("aver.gate.shell.walk.require_agreement", objects)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aver.gate.shell.understand import CommandAnalysis
+from aver.gate.shell.model import CommandAnalysis
 from support.shell_corpus import in_shop
 
 PLAIN = [

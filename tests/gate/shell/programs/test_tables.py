@@ -7,24 +7,24 @@ from types import ModuleType
 
 import pytest
 
-from aver.gate.shell.model import EFFECTS, UNCLEAR, Word
+from aver.gate.effects.findings import EFFECTS, UNCLEAR
+from aver.gate.shell.model import Word
 from aver.gate.shell.programs.handlers import HANDLERS, find_handler
 from aver.gate.shell.programs.handlers.languages import INTERPRETERS
 from aver.gate.shell.programs.spec import ProgramSpec, parse_spec, read_arguments, split_table
 from aver.gate.shell.programs.tables import (
     ROWS,
     WITH_SUBCOMMANDS,
-    changing,
+    files,
     git,
     network,
     packages,
-    reading,
     system,
     tools,
 )
 from aver.gate.shell.programs.verbs import VERBS
 
-TABLES = [reading, changing, network, git, tools, packages, system]
+TABLES = [files, network, git, tools, packages, system]
 
 
 def words(text: str) -> list[Word]:

@@ -1,1 +1,1 @@
-"""From the text of a command to its syntax tree, checked against a second parser."""
+"""The parser of shell commands: it turns text into a syntax tree, and has a second parser check the result."""

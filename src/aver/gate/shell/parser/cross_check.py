@@ -1,13 +1,17 @@
-"""The second reader: tree-sitter's grammar of bash looks at the same text.
+"""The second parser: tree-sitter's grammar of bash reads the same text, and must not find another command.
 
-A parser that misses a command lets it through, so no single parser is trusted to miss none. Whatever tree-sitter takes
-for a command must be one that the first reader found at the same place; else the command is unclear. The other way
-round needs no check: a command that only the first reader found is judged all the same.
+A parser that misses a command lets it through. Aver therefore does not trust a single parser. Each command that
+tree-sitter sees must start where Aver's own parser found one. If not, the command is unclear. The opposite needs no
+check: Aver judges every command that its own parser found.
 
-The first reader decides what is data (the text of here-documents, quoted strings, comments, what stands in backticks
-and is read on its own), and that is blanked out here, character by character, so that places stay the same. Of
-tree-sitter's own reading, only where commands begin is used: its grammar misses backticks in here-documents, takes
-`[ a > file ]` for a comparison, and splits words at continued lines.
+Aver's parser decides which stretches are data: here-documents, quoted strings, comments, and backticks (which it reads
+as scripts of their own). This module replaces data by filler of the same length, so that offsets stay the same:
+
+    echo 'rm x' # ls        is shown to tree-sitter as
+    echo 'xxxx'
+
+Of tree-sitter's result only the starts of commands are used. Its grammar misses backticks in here-documents, reads
+`[ a > file ]` as a comparison, and splits words at continued lines.
 """
 
 from __future__ import annotations
@@ -16,9 +20,9 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from aver.gate.shell.model import CommandReport
 from aver.gate.shell.parser.grammar import ScriptReader
 from aver.gate.shell.parser.words import UnreadableCommand
-from aver.gate.shell.report import EffectReport
 
 if TYPE_CHECKING:
     from tree_sitter import Parser
@@ -26,15 +30,15 @@ if TYPE_CHECKING:
 __all__ = ["SYNTAX_MAX", "require_agreement"]
 
 SYNTAX_MAX = 4096
-"""Characters that are not data, in all scripts of a command. On hostile text tree-sitter takes quadratic time: 0.3 s
-for so many."""
+"""Characters besides data, in all scripts of a command together. On hostile text tree-sitter needs quadratic time; this
+many take 0.3 s."""
 
 _UNPRINTABLE = re.compile(r"[^\x20-\x7e\n\t]")
 
 
 @lru_cache(maxsize=1)
 def _load_parser() -> Parser | None:
-    """Imported when the first command is read, and once: a hook pays for it only if there is a command."""
+    """Load tree-sitter at the first command. A hook without a command does not pay for it."""
     try:
         import tree_sitter_bash
         from tree_sitter import Language, Parser
@@ -43,12 +47,16 @@ def _load_parser() -> Parser | None:
     return Parser(Language(tree_sitter_bash.language()))
 
 
-def require_agreement(reader: ScriptReader, report: EffectReport) -> None:
-    """Refuse a text that was read, if tree-sitter cannot read it or sees a command where none was found."""
+def require_agreement(reader: ScriptReader, report: CommandReport) -> None:
+    """Compare tree-sitter's reading with that of `reader`, which has read the text.
+
+    Raises `UnreadableCommand` if tree-sitter is missing, cannot read the text, or sees another command.
+    """
     parser = _load_parser()
     if parser is None:
         raise UnreadableCommand("no-parser", "the shell parser is not installed: pip install 'aver[policy]'")
     shadow, syntax = _blank_out_data(reader)
+    # Count over all scripts of the command, so that many small scripts cannot get around the limit.
     report.syntax_read += syntax
     if report.syntax_read > SYNTAX_MAX:
         raise UnreadableCommand("too-much", f"more than {SYNTAX_MAX} characters besides quoted text and here-documents")
@@ -56,26 +64,28 @@ def require_agreement(reader: ScriptReader, report: EffectReport) -> None:
     if root.has_error:
         raise UnreadableCommand("syntax", "one of two parsers cannot read it")
     found = frozenset(reader.starts)
-    walk = [root]
-    while walk:
-        node = walk.pop()
+    waiting = [root]  # a stack instead of recursion: the text decides how deep the tree is
+    while waiting:
+        node = waiting.pop()
         if node.type == "command_name":
+            # The shadow is ASCII, so a byte offset is a character offset.
             if node.start_byte not in found:
                 seen = shadow[node.start_byte : node.end_byte].decode("ascii")
                 raise UnreadableCommand("readers-differ", f"one of two parsers sees a command {seen[:40]!r} in it")
         else:
-            walk += node.named_children
+            waiting += node.named_children
 
 
 def _blank_out_data(reader: ScriptReader) -> tuple[bytes, int]:
-    """The text with what is data blanked out, and how many characters are left."""
+    """Return the text with data replaced by filler, and the number of characters that are not data."""
+    # One ASCII letter for each other character keeps the offsets.
     text = _UNPRINTABLE.sub("u", reader.text)
     if not reader.hidden:
         return text.encode("ascii"), len(text)
     pieces: list[str] = []
     at = kept = 0
     for start, end, blank in sorted(reader.hidden):
-        if start < at:  # inside one that is blanked already
+        if start < at:  # inside a stretch that is replaced already
             continue
         pieces += (text[at:start], blank * (end - start))
         kept += start - at

@@ -1,7 +1,7 @@
-"""Reading a script as bash reads it: lists, pipelines and compound commands.
+"""The reader of scripts: lists, pipelines and compound commands, as bash reads them.
 
-One pass from left to right, in time linear in the text. Whatever does not fit the grammar is `Unreadable`; nothing is
-skipped to make the rest fit, because what a parser skips is where a command hides.
+The reader makes one pass from left to right, in time linear in the text. It raises `UnreadableCommand` for everything
+that does not fit the grammar. It skips nothing to make the rest fit: a command could hide in a skipped part.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ _AT_END = frozenset(("",))
 
 
 class ScriptReader(SimpleCommandReader):
-    """Reads one text. `starts` and `hidden` are for the second parser, which looks at the same text."""
+    """Reads one script text. It notes `starts` and `hidden` for the second parser, which reads the same text."""
 
     __slots__ = ()
 
-    def whole(self) -> Script:
+    def read_script(self) -> Script:
         script = self._read_list(_AT_END)
         if self.pending:
             raise UnreadableCommand("syntax", "a here-document has no text")
@@ -62,7 +62,7 @@ class ScriptReader(SimpleCommandReader):
     def read_nested_script(self, text: str) -> Script:
         inner = ScriptReader(text, depth=self.depth)
         inner.words_read = self.words_read
-        script = inner.whole()
+        script = inner.read_script()
         self.words_read = inner.words_read
         return script
 
@@ -76,7 +76,7 @@ class ScriptReader(SimpleCommandReader):
     # --- lists
 
     def _read_list(self, stop: frozenset[str]) -> Script:
-        """Commands up to one of the words or marks in `stop`, which is not passed."""
+        """Read commands up to one of the keywords or operators in `stop`. Leaves `at` before it."""
         items: list[CommandNode] = []
         background: set[int] = set()
         while not self._is_at_stop(stop):
@@ -93,7 +93,7 @@ class ScriptReader(SimpleCommandReader):
         return Script(tuple(items), frozenset(background))
 
     def _is_at_stop(self, stop: frozenset[str]) -> bool:
-        """Whether the list ends here: passes blanks, newlines and comments first."""
+        """Pass blanks, newlines and comments. Returns whether the list ends there."""
         self.skip_newlines()
         if self.at >= self.end:
             if "" not in stop:
@@ -129,12 +129,14 @@ class ScriptReader(SimpleCommandReader):
         while (keyword := _KEYWORD.match(self.text, self.at)) and keyword[0] in ("!", "time"):
             self.at = keyword.end()
             self.skip_blanks()
+            # tree-sitter reads `time` and `!` differently, so they are blanked for it.
             if keyword[0] == "time" and self.text.startswith("-p ", self.at):
                 self.at += 3
                 self.skip_blanks()
             self.hidden.append((keyword.start(), self.at, " "))
         stages = [self._read_command()]
         self.skip_blanks()
+        # `|&` also pipes the error output.
         while self.peek() == "|" and not self.text.startswith("||", self.at):
             self.at += 2 if self.text.startswith("|&", self.at) else 1
             self.skip_newlines()
@@ -150,19 +152,19 @@ class ScriptReader(SimpleCommandReader):
             if self.text.startswith("((", self.at):
                 return self._read_arithmetic_command()
             self.at += 1
-            return Group("subshell", self._read_list_past(")"), self.redirects())
+            return Group("subshell", self._read_list_past(")"), self.read_redirects())
         keyword = _KEYWORD.match(self.text, self.at)
         if keyword is None or keyword[0] not in RESERVED_WORDS:
-            return self.simple()
+            return self.read_simple_command()
         self.at = keyword.end()
         match keyword[0]:
             case "{":
-                return Group("braces", self._read_list_past("}"), self.redirects())
+                return Group("braces", self._read_list_past("}"), self.read_redirects())
             case "if":
                 return self._read_if()
             case "while" | "until":
                 condition = self._read_list_past("do")
-                return Loop(condition, self._read_list_past("done"), redirects=self.redirects())
+                return Loop(condition, self._read_list_past("done"), redirects=self.read_redirects())
             case "for" | "select":
                 return self._read_for()
             case "case":
@@ -174,7 +176,7 @@ class ScriptReader(SimpleCommandReader):
         raise UnreadableCommand("syntax", f"{keyword[0]!r} where a command should begin")
 
     def _read_list_past(self, stop: str) -> Script:
-        """Commands up to a word or mark, which is passed."""
+        """Read commands up to and including a keyword or operator."""
         script = self._read_nested_list(frozenset((stop,)))
         self.at += len(stop)
         return script
@@ -191,7 +193,7 @@ class ScriptReader(SimpleCommandReader):
                 continue
             if keyword[0] == "else":
                 bodies.append(self._read_list_past("fi"))
-            return Branches(tuple(conditions), tuple(bodies), redirects=self.redirects())
+            return Branches(tuple(conditions), tuple(bodies), redirects=self.read_redirects())
 
     def _read_for(self) -> CommandNode:
         self.skip_blanks()
@@ -199,7 +201,7 @@ class ScriptReader(SimpleCommandReader):
             self._skip_counting_header()
             self._skip_separator()
             self._expect("do")
-            return Loop(None, self._read_list_past("done"), redirects=self.redirects())
+            return Loop(None, self._read_list_past("done"), redirects=self.read_redirects())
         variable = _VARIABLE.match(self.text, self.at)
         if variable is None:
             raise UnreadableCommand("syntax", "a loop without a variable")
@@ -211,10 +213,10 @@ class ScriptReader(SimpleCommandReader):
             words = self._read_loop_words()
         self._skip_separator()
         self._expect("do")
-        return Loop(None, self._read_list_past("done"), variable[0], words, self.redirects())
+        return Loop(None, self._read_list_past("done"), variable[0], words, self.read_redirects())
 
     def _skip_counting_header(self) -> None:
-        """`((a; b; c))`: three pieces of arithmetic, without anything that could run."""
+        """Pass `((a; b; c))`. Refuses a header with anything that could run a command."""
         close = self.text.find("))", self.at)
         if close == -1 or re.search(r"[$`\"'\\(){}\n]", self.text[self.at + 2 : close]):
             raise UnreadableCommand("syntax", "a counting loop that is not plainly one")
@@ -226,7 +228,7 @@ class ScriptReader(SimpleCommandReader):
             self.skip_blanks()
             if self.peek() in (";", "\n", "#", ""):
                 return tuple(words)
-            word = self.word()
+            word = self.read_word()
             if word is None:
                 raise UnreadableCommand("syntax", f"{self.peek()!r} in the words of a loop")
             words.append(word)
@@ -245,7 +247,7 @@ class ScriptReader(SimpleCommandReader):
 
     def _read_case(self) -> CommandNode:
         self.skip_blanks()
-        subject = self.word()
+        subject = self.read_word()
         self.skip_newlines()
         self._expect("in")
         words = [subject] if subject else []
@@ -255,7 +257,7 @@ class ScriptReader(SimpleCommandReader):
                 self.at += 1
             while self.peek() != ")":
                 self.skip_blanks()
-                pattern = self.word()
+                pattern = self.read_word()
                 if pattern is None:
                     raise UnreadableCommand("syntax", "a pattern of a case is missing")
                 words.append(pattern)
@@ -271,11 +273,11 @@ class ScriptReader(SimpleCommandReader):
                     self.at += len(mark)
                     break
         self._expect("esac")
-        return Branches((), tuple(bodies), tuple(words), self.redirects())
+        return Branches((), tuple(bodies), tuple(words), self.read_redirects())
 
     def _read_function_keyword(self) -> CommandNode:
         self.skip_blanks()
-        name = self.word()
+        name = self.read_word()
         self.skip_blanks()
         if self.text.startswith("()", self.at):
             self.at += 2
@@ -293,18 +295,20 @@ class ScriptReader(SimpleCommandReader):
         return FunctionDefinition("".join(part.text for part in name.parts), body)
 
     def _read_arithmetic_command(self) -> CommandNode:
+        """Read `((…))` as a test whose result is unknown."""
         start = self.at
         self.at += 2
         scripts = self.read_arithmetic()
         word = RawWord("((…))", (WordPart("unknown", scripts=scripts),))
         openings = tuple(_OPENING_WORD.findall(self.text[start : self.at]))
-        return TestCommand((word,), self.redirects(), openings)
+        return TestCommand((word,), self.read_redirects(), openings)
 
     def _read_test(self) -> CommandNode:
+        """Read `[[ … ]]` after its opening brackets. See `TestCommand` for `openings` and `compared`."""
         words: list[RawWord] = []
         openings: list[str] = []
         compared: list[RawWord] = []
-        before = ""
+        before = ""  # the operator before the next word
         while True:
             self.skip_blanks()
             if operator := _TEST_OPERATOR.match(self.text, self.at):
@@ -313,11 +317,11 @@ class ScriptReader(SimpleCommandReader):
             if words and words[-1].source == "=~" and (pattern := self._read_regular_expression()):
                 words.append(pattern)
                 continue
-            word = self.word()
+            word = self.read_word()
             if word is None:
                 raise UnreadableCommand("syntax", "[[ is not closed by ]]")
             if word.source == "]]":
-                return TestCommand(tuple(words), self.redirects(), tuple(openings), tuple(compared))
+                return TestCommand(tuple(words), self.read_redirects(), tuple(openings), tuple(compared))
             if before in ("<", ">"):
                 compared.append(word)
             elif before:
@@ -326,7 +330,7 @@ class ScriptReader(SimpleCommandReader):
             words.append(word)
 
     def _read_regular_expression(self) -> RawWord | None:
-        """What follows `=~`, where parentheses and bars are letters of a pattern; None if it has quotes or dollars."""
+        """Read the pattern after `=~`, where `(`, `)` and `|` are ordinary. Returns None if it has quotes or `$`."""
         found = _PATTERN_WORD.match(self.text, self.at)
         if found is None or self.text[found.end() : found.end() + 1] not in ("", " ", "\t", "\n"):
             return None

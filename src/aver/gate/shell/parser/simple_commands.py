@@ -1,4 +1,4 @@
-"""Reading simple commands as bash reads them: assignments, words, redirections and here-documents."""
+"""The reader of simple commands: assignments, words, redirections and here-documents, as bash reads them."""
 
 from __future__ import annotations
 
@@ -10,31 +10,32 @@ from aver.gate.shell.parser.words import BLANKS, PendingHeredoc, UnreadableComma
 __all__ = ["SimpleCommandReader"]
 
 JOINED_MAX = 4096
-"""Characters of a line that lines of a here-document are joined to by backslashes. Without it, joining is quadratic."""
+"""Characters of one line of a here-document after backslashes joined lines. The limit keeps the time linear."""
 
 _COMMENT = re.compile(r"#[^\n]*")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:\[[\w@*$-]*\])?\+?=", re.ASCII)
 _REDIRECT = re.compile(r"([0-9]*|\{[A-Za-z_][A-Za-z0-9_]*\})(<<<|<<-|<<|<>|<&|<|>>|>\||>&|>)|()(&>>|&>)", re.ASCII)
 _EMPTY_PARENTHESES = re.compile(r"\([ \t]*\)")
 _PLAIN_WORDS = re.compile(r"(?:[ \t]+[A-Za-z0-9_./:@%+,=~^-]+(?=[ \t\n;|&)]|$))+")
-"""The most common case, in one step. A word before `<`, `>` or `(` may be something else."""
+"""Several plain words in one match: the most common case. A word before `<`, `>` or `(` may be something else."""
 _DECLARING_COMMANDS = frozenset(("declare", "typeset", "local", "export", "readonly", "alias"))
 
 
 class SimpleCommandReader(WordReader):
-    """Reads simple commands and what stands between words. Compound commands are added by the grammar."""
+    """Reads simple commands and the text between words. The grammar adds compound commands."""
 
     __slots__ = ()
 
     def read_function(self, name: RawWord | None) -> CommandNode:
-        """A function whose name was read."""
+        """Read the body of a function whose name was read."""
         raise NotImplementedError
 
     def read_heredoc_text(self, body: str) -> RawWord:
-        """The text of a here-document in which expansions count."""
+        """Read the text of a here-document in which expansions count."""
         raise NotImplementedError
 
-    def simple(self) -> CommandNode:
+    def read_simple_command(self) -> CommandNode:
+        """Read a simple command, or a function definition that begins like one."""
         words: list[RawWord] = []
         assignments: list[Assignment] = []
         redirects: list[Redirect] = []
@@ -52,7 +53,7 @@ class SimpleCommandReader(WordReader):
                 break
             if char == "(":
                 if len(words) == 1 and not assignments and not redirects and self._skip_empty_parentheses():
-                    self.starts.pop()
+                    self.starts.pop()  # the word was the name of a function, not a program
                     return self.read_function(words[0])
                 raise UnreadableCommand("syntax", "'(' inside a command")
             if char == "&" and not text.startswith("&>", self.at):
@@ -64,10 +65,11 @@ class SimpleCommandReader(WordReader):
                 assignments.append(self._read_assignment(assignment))
             else:
                 if not words:
-                    self.starts.append(self.at)
-                word = self.word()
+                    self.starts.append(self.at)  # the first word is the program
+                word = self.read_word()
                 if word is None:
                     raise UnreadableCommand("syntax", f"{self.peek()!r} where a word should stand")
+                # `declare a=(1 2)`: an array as an argument.
                 if (
                     self.peek() == "("
                     and word.source.endswith("=")
@@ -93,10 +95,11 @@ class SimpleCommandReader(WordReader):
         self.count_words()
         if self.peek() == "(":
             return Assignment(found[1], self._read_array(), is_whole=False)
-        value = self.word() if self.peek() not in ("", " ", "\t", "\n", ";", "&", "|", ")") else None
+        value = self.read_word() if self.peek() not in ("", " ", "\t", "\n", ";", "&", "|", ")") else None
         return Assignment(found[1], value or RawWord("", (WordPart("text", ""),)), found[0] == f"{found[1]}=")
 
     def _read_array(self) -> RawWord:
+        """Read `(a b c)`. The word is unknown, but keeps its parts for the substitutions in them."""
         start = self.at
         self.at += 1
         parts: list[WordPart] = []
@@ -107,14 +110,14 @@ class SimpleCommandReader(WordReader):
                 if self.peek() not in ("", " ", "\t", "\n", ";", "&", "|", ")"):
                     raise UnreadableCommand("syntax", "something that follows an array without a blank")
                 return RawWord(self.text[start : self.at], (WordPart("unknown"), *parts))
-            word = self.word()
+            word = self.read_word()
             if word is None:
                 raise UnreadableCommand("syntax", "an array is not closed")
             parts += word.parts
 
     # --- redirections
 
-    def redirects(self) -> tuple[Redirect, ...]:
+    def read_redirects(self) -> tuple[Redirect, ...]:
         found: list[Redirect] = []
         while True:
             self.skip_blanks()
@@ -131,23 +134,23 @@ class SimpleCommandReader(WordReader):
         if operator in ("<", ">") and self.text.startswith("(", found.end()):
             if descriptor:
                 raise UnreadableCommand("syntax", "a descriptor before a process substitution")
-            return None
+            return None  # `<(…)` is a word
         start, self.at = self.at, found.end()
         target = self._read_closing_hyphen() if operator in (">&", "<&") else None
         if target is None:
             self.skip_blanks()
-            target = self.word()
+            target = self.read_word()
         if target is None:
             raise UnreadableCommand("syntax", f"nothing after {operator}")
         redirect = Redirect(operator, target, descriptor)
-        if operator == "<>":
+        if operator == "<>":  # tree-sitter does not know it: show it `<`
             self.hidden.append((found.end() - 1, found.end(), " "))
         if operator in ("<<", "<<-"):
             self._begin_heredoc(redirect, start)
         return redirect
 
     def _read_closing_hyphen(self) -> RawWord | None:
-        """`>&-`: the hyphen is of the operator, and what follows it is a word of its own."""
+        """Read the hyphen of `>&-`. It belongs to the operator, so the text after it is another word."""
         if self.peek() != "-":
             return None
         self.at += 1
@@ -160,28 +163,29 @@ class SimpleCommandReader(WordReader):
         delimiter = "".join(part.text for part in parts)
         is_literal = any(part.quoted for part in parts)
         self.pending.append(PendingHeredoc(redirect, delimiter, is_literal, redirect.operator == "<<-", self.level))
+        # tree-sitter would look for the text of the here-document, which is blanked: show it `<xxx` instead.
         self.hidden.append((start, start + 1, "<"))
         self.hidden.append((start + 1, self.at, "x"))
 
     def _read_heredoc(self, pending: PendingHeredoc) -> None:
-        """The text of a here-document, which begins here."""
+        """Read the text of a here-document, which begins here, up to and including its delimiter line."""
         if pending.level != self.level:
             raise UnreadableCommand("syntax", "a here-document and a substitution on one line")
         text, start, line = self.text, self.at, self.at
-        held = ""
+        joined = ""  # earlier lines that end in a backslash
         while True:
             if line > self.end or (line == self.end and pending.delimiter):
                 raise UnreadableCommand("syntax", f"a here-document is not closed by {pending.delimiter!r}")
             stop = text.find("\n", line)
             stop = self.end if stop == -1 else stop
-            content = held + text[line:stop]
+            content = joined + text[line:stop]
             plain = content.lstrip("\t") if pending.strips_tabs else content
             if plain == pending.delimiter:
                 break
-            # Where expansions count, a backslash joins lines before the end is looked for.
+            # If expansions count, bash joins continued lines before it looks for the delimiter.
             continued = not pending.is_literal and (len(content) - len(content.rstrip("\\"))) % 2 == 1
-            held = content[:-1] if continued else ""
-            if len(held) > JOINED_MAX:
+            joined = content[:-1] if continued else ""
+            if len(joined) > JOINED_MAX:
                 raise UnreadableCommand(
                     "too-much", f"lines of a here-document joined to more than {JOINED_MAX} characters"
                 )
@@ -206,14 +210,14 @@ class SimpleCommandReader(WordReader):
             self.at = found.end()
 
     def skip_newlines(self) -> None:
-        """Pass blanks, comments and newlines, and the here-documents that follow a line."""
+        """Pass blanks, comments and newlines. After a newline, read the here-documents of the line before it."""
         while self.at < self.end:
             char = self.text[self.at]
             if char == "\n":
                 self.at += 1
                 pending, self.pending = self.pending, []
-                for one in pending:
-                    self._read_heredoc(one)
+                for heredoc in pending:
+                    self._read_heredoc(heredoc)
             elif char == "#":
                 found = _COMMENT.match(self.text, self.at)
                 assert found is not None

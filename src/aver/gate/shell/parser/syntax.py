@@ -1,9 +1,9 @@
-"""The shape of a script: what the reader makes of a command's text, before anything is made of its meaning.
+"""The syntax tree of a script, as the reader builds it from the text of a command.
 
-A word is a row of parts, because how it was quoted decides what it becomes: `*` is a pattern, `'*'` is a star.
+A word is a row of parts, because its quoting decides what it becomes: `*` is a pattern, `'*'` is a star.
 
-Nodes are made by the hundred and thrown away, and never compared or shown: so they are plain, without the methods that
-would take longer to generate than most commands take to read.
+Nodes have no `__eq__` and no `__repr__`. Nothing compares or prints them, and generating these methods would take
+longer than reading most commands.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ PartKind = Literal["text", "bare", "variable", "command", "process", "unknown"]
 class WordPart:
     """A piece of a word.
 
-    `text`      quoted: it stands for itself
-    `bare`      unquoted: a leading tilde, braces and patterns in it have their meaning
-    `variable`  `text` is the name whose value comes here, unchanged
-    `command`   what `script` prints comes here
-    `process`   a name by which what `script` prints, or reads, can be opened
-    `unknown`   anything: arithmetic, `${name%.py}`, positional parameters
+    `text`      literal text
+    `bare`      unquoted text with a pattern or a brace in it
+    `variable`  the value of the variable that `text` names
+    `command`   the output of `script`
+    `process`   the name of a pipe from or to `script`
+    `unknown`   anything else: arithmetic, `${name%.py}`, positional parameters
     """
 
     kind: PartKind
@@ -50,12 +50,12 @@ class WordPart:
     quoted: bool = False
     script: Script | None = None
     scripts: tuple[Script, ...] = ()
-    """Commands that run while this part is worked out: `${x:-$(id)}`."""
+    """Scripts that run while an unknown part is expanded: `${x:-$(id)}`."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class RawWord:
-    """A word as it was written, and its parts."""
+    """A word as written, and its parts."""
 
     source: str
     parts: tuple[WordPart, ...]
@@ -63,9 +63,9 @@ class RawWord:
 
 @dataclass(slots=True, eq=False, repr=False)
 class Assignment:
-    """`name=value` before a command or alone. Of an array, `value` holds all its elements' parts.
+    """`name=value`, before a command or alone. For an array, `value` holds the parts of all elements.
 
-    `is_whole` says that the variable holds the value and nothing else: not so for arrays, elements and `+=`.
+    `is_whole` is false for arrays, elements and `+=`: then the variable holds more than the value.
     """
 
     name: str
@@ -75,7 +75,10 @@ class Assignment:
 
 @dataclass(slots=True, eq=False, repr=False)
 class Redirect:
-    """`operator` as written, without the descriptor. The text of a here-document, `body`, comes after its line."""
+    """A redirection: `2>file` has the operator `>` and the descriptor `2`.
+
+    `body` is the text of a here-document. The reader sets it later, when it comes to the end of the line.
+    """
 
     operator: str
     target: RawWord
@@ -85,7 +88,7 @@ class Redirect:
 
 @dataclass(slots=True, eq=False, repr=False)
 class SimpleCommand:
-    """A program and its words, with what is assigned and redirected for it."""
+    """A program with its arguments, assignments and redirections."""
 
     words: tuple[RawWord, ...]
     assignments: tuple[Assignment, ...] = ()
@@ -94,10 +97,10 @@ class SimpleCommand:
 
 @dataclass(slots=True, eq=False, repr=False)
 class TestCommand:
-    """`[[ … ]]` and `(( … ))`: they ask, and run only what stands in substitutions.
+    """`[[ … ]]` and `(( … ))`. They run only the substitutions in them.
 
-    A shell that does not know them takes them apart at `&&`, `||`, `(`, `<` and `>`. `openings` are the names that
-    would be programs then, `compared` the words that would be files.
+    A shell that does not know them splits them at `&&`, `||`, `(`, `<` and `>`. It would run the names in `openings` as
+    programs, and open the words in `compared` as files.
     """
 
     words: tuple[RawWord, ...]
@@ -115,7 +118,7 @@ class Pipeline:
 
 @dataclass(slots=True, eq=False, repr=False)
 class AndOr:
-    """`first`, then each after `&&` or `||`."""
+    """`first && second || third`: the first command, then each operator with its command."""
 
     first: CommandNode
     rest: tuple[tuple[Literal["&&", "||"], CommandNode], ...]
@@ -132,7 +135,8 @@ class Group:
 
 @dataclass(slots=True, eq=False, repr=False)
 class Branches:
-    """`if` and `case`: `conditions` run in order, then one of the bodies, or none."""
+    """`if` and `case`. The conditions run in order, then one body or none. `words` are the subject and patterns of a
+    `case`."""
 
     conditions: tuple[Script, ...]
     bodies: tuple[Script, ...]
@@ -142,7 +146,7 @@ class Branches:
 
 @dataclass(slots=True, eq=False, repr=False)
 class Loop:
-    """`for`, `select`, `while`, `until`. `words` is None where a `for` runs over the positional parameters."""
+    """`for`, `select`, `while`, `until`. `words` is None if a `for` runs over the positional parameters."""
 
     condition: Script | None
     body: Script
@@ -164,7 +168,7 @@ CommandNode = SimpleCommand | TestCommand | Pipeline | AndOr | Group | Branches 
 
 @dataclass(slots=True, eq=False, repr=False)
 class Script:
-    """Commands one after the other. `background` holds the places of those that end in `&`."""
+    """A list of commands. `background` holds the indexes of those that end in `&`."""
 
     items: tuple[CommandNode, ...]
     background: frozenset[int] = field(default=frozenset())

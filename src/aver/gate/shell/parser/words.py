@@ -1,8 +1,11 @@
-"""Reading words as bash reads them: quotes, escapes, expansions and substitutions.
+"""The reader of words: quotes, escapes, expansions and substitutions, as bash reads them.
 
-Everything that a shell may read in more than one way, or that is rarer than it is useful, is refused (`Unreadable`)
-rather than guessed: quotes inside `${…}` inside quotes, `$[…]`, `${name@P}`, arithmetic that is not plainly arithmetic.
-A refused command is not understood, and steps up.
+The reader refuses what shells read in different ways, and what is too rare to support. It raises `UnreadableCommand`
+for quotes inside `${…}` inside quotes, `$[…]`, `${name@P}`, and arithmetic that is not plainly arithmetic. A refused
+command is unclear.
+
+The reader moves one position, `at`, from left to right. A method that reads something starts at `at` and leaves `at`
+after it. Its docstring says where it expects `at` if that is not the first character.
 """
 
 from __future__ import annotations
@@ -38,7 +41,7 @@ _SHORT_ESCAPES = dict(zip("abeEfnrtv\\'\"?", "\a\b\x1b\x1b\f\n\r\t\v\\'\"?", str
 
 
 class UnreadableCommand(BadInput):
-    """A command cannot be read, or is more than the limits. `code` is one of `UNCLEAR`."""
+    """The reader refuses a command, or the command exceeds a limit. `code` is a code of `UNCLEAR`."""
 
     def __init__(self, code: str, why: str) -> None:
         super().__init__(why)
@@ -47,7 +50,7 @@ class UnreadableCommand(BadInput):
 
 @dataclass(slots=True)
 class PendingHeredoc:
-    """A here-document whose operator was read and whose text begins after the line."""
+    """A here-document whose operator was read. Its text begins after the end of the line."""
 
     redirect: Redirect
     delimiter: str
@@ -57,7 +60,10 @@ class PendingHeredoc:
 
 
 class WordReader:
-    """A place in a text, and how words are read from there. What runs inside words is read by the subclass."""
+    """A position in a text, and the methods that read words from there.
+
+    A subclass reads the scripts inside words, because they need the whole grammar.
+    """
 
     __slots__ = ("at", "depth", "end", "hidden", "level", "pending", "starts", "text", "words_read")
 
@@ -67,37 +73,38 @@ class WordReader:
         self.end = len(text)
         self.depth = depth
         self.level = 0
-        """How many substitutions of this text we are inside of: a here-document ends in the one it began in."""
+        """Substitutions around the position. A here-document must end in the substitution in which it began."""
         self.words_read = 0
         self.pending: list[PendingHeredoc] = []
         self.starts: list[int] = []
-        """Where each simple command's program stands in the text."""
+        """Offsets of the program's word of each simple command, for the second parser."""
         self.hidden: list[tuple[int, int, str]] = []
-        """Stretches that are data to the shell, and what a second parser is shown instead."""
+        """Stretches that are data to the shell: start, end, and the filler that the second parser sees instead."""
         self.enter_level()
 
-    # --- what the grammar adds
+    # --- added by the grammar
 
     def read_substitution(self) -> Script:
-        """The commands from here to the closing parenthesis of a substitution, which is passed."""
+        """Read the commands of a substitution, and its closing parenthesis."""
         raise NotImplementedError
 
     def read_nested_script(self, text: str) -> Script:
-        """A text that is a script of its own: what stands between backticks."""
+        """Read a text that is a script of its own: the text between backticks."""
         raise NotImplementedError
 
     def enter_level(self) -> None:
-        """One level further in. Whoever calls this comes back out by `depth -= 1`, unless the text is refused."""
+        """Enter one level of nesting. The caller leaves it by `depth -= 1`, unless it raises."""
         self.depth += 1
         if self.depth > NESTING_MAX:
             raise UnreadableCommand("too-much", f"nested deeper than {NESTING_MAX} levels")
 
     # --- words
 
-    def word(self) -> RawWord | None:
-        """The word that begins here, or None where none does."""
+    def read_word(self) -> RawWord | None:
+        """Read the word that begins here. Returns None if there is none."""
         text, start = self.text, self.at
         self.count_words()
+        # The common case first: a word without quotes or expansions, in one match.
         plain = _PLAIN_WORD.match(text, start)
         if plain is not None:
             stop = plain.end()
@@ -110,6 +117,7 @@ class WordReader:
             self.count_words()
             char = text[self.at]
             if char in _WORD_ENDS:
+                # `<(` and `>(` continue a word; every other `<` and `>` ends it.
                 if char not in "<>" or not text.startswith("(", self.at + 1):
                     break
                 self.at += 2
@@ -127,7 +135,7 @@ class WordReader:
                 parts.append(WordPart("command", script=self._read_backticks(quoted=False)))
             else:
                 run = _UNQUOTED_RUN.match(text, self.at)
-                assert run is not None  # every other character is of the run
+                assert run is not None  # every other character belongs to the run
                 self.at = run.end()
                 parts.append(WordPart("bare" if _PATTERN_OR_BRACE.search(run[0]) else "text", run[0]))
         if not parts:
@@ -135,7 +143,7 @@ class WordReader:
         return RawWord(text[start : self.at], tuple(parts))
 
     def read_expandable_heredoc(self) -> RawWord:
-        """The whole text as that of a here-document: expansions count, quotes do not."""
+        """Read the whole text as a here-document: expansions count, quotes do not."""
         return RawWord(self.text, tuple(self._read_expandable_text(closing=None)))
 
     def count_words(self, count: int = 1) -> None:
@@ -154,7 +162,7 @@ class WordReader:
         self.at += 2
 
     def _check_continued_line(self) -> None:
-        """A backslash at the end of a line joins it to the next one; where that would join marks, it is refused."""
+        """Refuse a continued line that may join two operators into one, such as `&` and `&`."""
         before, after = self.text[self.at - 1 : self.at], self.text[self.at + 2 : self.at + 3]
         if after in _OPERATORS and after and before not in (" ", "\t", "\n", ""):
             raise UnreadableCommand("syntax", "a continued line in the middle of a mark")
@@ -166,6 +174,7 @@ class WordReader:
         if close == -1:
             raise UnreadableCommand("syntax", "a single quote is not closed")
         inner = self.text[self.at + 1 : close]
+        # The quotes stay visible to the second parser, the text between them does not.
         self.hidden.append((self.at + 1, close, "x"))
         self.at = close + 1
         return inner
@@ -173,14 +182,18 @@ class WordReader:
     def _read_double_quoted(self) -> list[WordPart]:
         start = self.at
         parts = self._read_expandable_text(closing='"')
-        if self.at > self.end:
+        if self.at > self.end:  # how `_read_expandable_text` says that the quote is missing
             raise UnreadableCommand("syntax", "a double quote is not closed")
+        # With expansions inside, the second parser must see the text, too.
         if len(parts) == 1 and parts[0].kind == "text":
             self.hidden.append((start, self.at - 1, "x"))
         return parts or [WordPart("text", "", quoted=True)]
 
     def _read_expandable_text(self, *, closing: str | None) -> list[WordPart]:
-        """From here past `closing`, or to the end. Past the end where the closing character is missing."""
+        """Read up to and including `closing`, or up to the end of the text.
+
+        If the closing character is missing, `at` is one past the end afterwards.
+        """
         text, parts = self.text, list[WordPart]()
         literal: list[str] = []
 
@@ -197,6 +210,7 @@ class WordReader:
                 return parts
             if char == "\\" and self.at + 1 < self.end:
                 following = text[self.at + 1]
+                # Inside double quotes a backslash is special only before these characters.
                 if following in "$`\\\n" or following == closing:
                     literal.append("" if following == "\n" else following)
                 else:
@@ -222,7 +236,7 @@ class WordReader:
         return parts
 
     def _read_ansi_quoted(self) -> str:
-        """`$'…'`, from its opening quote."""
+        """Read `$'…'` from its opening quote, and decode its escapes."""
         start = at = self.at + 1
         pieces: list[bytes] = []
         while at < self.end and self.text[at] != "'":
@@ -243,11 +257,13 @@ class WordReader:
             raise UnreadableCommand("syntax", "a $' quote is not closed")
         self.hidden.append((start, at, "x"))
         self.at = at + 1
+        # Escapes name bytes, so decode at the end. A NUL ends the text, as in bash.
         return b"".join(pieces).partition(b"\0")[0].decode("utf-8", "surrogateescape")
 
     # --- expansions
 
     def _read_dollar(self, *, quoted: bool) -> list[WordPart]:
+        """Read what begins with a dollar sign. A lone dollar sign stands for itself."""
         text, at = self.text, self.at
         following = text[at + 1 : at + 2]
         if name := _NAME.match(text, at + 1):
@@ -276,7 +292,7 @@ class WordReader:
         return [WordPart("text", "$", quoted)]
 
     def _read_braced_expansion(self, quoted: bool) -> WordPart:
-        """`${…}`, from its dollar sign."""
+        """Read `${…}` from its dollar sign. Only `${name}` is a known variable; every other form is unknown."""
         self.enter_level()
         self.at += 2
         parameter = _PARAMETER.match(self.text, self.at)
@@ -315,7 +331,10 @@ class WordReader:
         return WordPart("unknown", parameter["name"], quoted, scripts=tuple(scripts))
 
     def read_arithmetic(self) -> tuple[Script, ...]:
-        """From after `((` past `))`: the commands in its substitutions. What is not plainly arithmetic is refused."""
+        """Read from after `((` up to and including `))`. Returns the scripts in its substitutions.
+
+        Refuses everything that is not plainly arithmetic: `((` may also begin a subshell in a subshell.
+        """
         scripts: list[Script] = []
         opened = 0
         self.enter_level()
@@ -342,7 +361,11 @@ class WordReader:
         raise UnreadableCommand("syntax", "something after (( that is not plainly arithmetic")
 
     def _read_backticks(self, *, quoted: bool) -> Script:
-        """`` `…` ``, from its opening backtick. A backslash before `` ` ``, `$` or itself is taken away first."""
+        """Read `` `…` `` from its opening backtick.
+
+        The shell first removes a backslash before `` ` ``, `$` or another backslash. It then reads the rest as a
+        script.
+        """
         start, at = self.at, self.at + 1
         pieces: list[str] = []
         while at < self.end and self.text[at] != "`":

@@ -1,7 +1,7 @@
-"""Which program a call runs, and what is known of it.
+"""Finds the program of an invocation, and the handler or the line that judges it.
 
-A name is looked up as bash would find it: functions of the script, then programs. A path is a known program only if it
-lies where programs lie; a file of that name elsewhere is a file of which nothing is known.
+The order is that of bash: first functions of the script, then programs. A path counts as a known program only if it
+lies in a directory of programs, such as `/usr/bin`. Of a file elsewhere Aver knows nothing, whatever its name.
 """
 
 from __future__ import annotations
@@ -25,42 +25,43 @@ _PROGRAM_DIRECTORIES = frozenset(
 )
 _WORKSPACE_TOOLS = re.compile(r"(?:^|/)(?:\.?venv[\w.-]*|env|node_modules/\.bin|vendor/bin)(?:/bin)?$")
 _WRAPPER_SCRIPTS = frozenset(("gradlew", "mvnw"))
-"""Scripts that every build of a kind has a copy of."""
+"""Scripts that Gradle and Maven put into every project."""
 _VERSIONED_NAME = re.compile(r"(python|pip|pypy|perl|ruby|php|lua|node|gcc|g\+\+|clang|clang\+\+|tclsh)-?[0-9][0-9.]*")
 _PROGRAM_NAME = re.compile(r"[A-Za-z0-9_.+@:%,\[-]+")
 
 
 def judge_invocation(call: Invocation) -> StatesAfter:
-    """Find out what a call does. Its `program` is not known yet."""
-    stays: StatesAfter = (call.state, call.state)
+    """Resolve the program of an invocation and judge it. Returns the states after it."""
+    unchanged: StatesAfter = (call.state, call.state)
     program = _resolve_program(call)
     call.program = program or ""
-    simple = ResolvedCommand(program, call.words, call.via, call.inside, call.assignments, call.redirects)
-    if not call.report.simple(simple) or program is None:
-        return stays
+    command = ResolvedCommand(program, call.words, call.via, call.inside, call.assignments, call.redirects)
+    if not call.report.add_command(command) or program is None:
+        return unchanged
     if program in call.walk.functions:
         return call.walk.judge_function_call(call)
     handler = find_handler(program)
     if handler is not None:
-        return handler(call) or stays
+        return handler(call) or unchanged
     if is_version_or_help(call):
-        return stays
+        return unchanged
     if program in WITH_SUBCOMMANDS:
         judge_subcommand(call)
     elif program in ROWS:
         apply_spec(call, parse_spec(ROWS[program]))
     else:
-        _report_unknown_program(call)
-    return stays
+        call.report_effect("execute", target=program)
+        call.report_unclear("unknown-program", f"{program} is not in the tables")
+    return unchanged
 
 
 def _resolve_program(call: Invocation) -> str | None:
-    """The name under which a program is looked up; None where the call has been judged by its name alone."""
+    """Return the name under which to look a program up; None if its name alone already decided the findings."""
     word = call.name
     name = word.value
-    if name is None or (word.is_pattern and name != "["):
+    if name is None or (word.is_pattern and name != "["):  # `[` is a program, not a pattern
         call.report_effect("execute")
-        call.unclear("dynamic-program", "which program runs depends on what cannot be seen")
+        call.report_unclear("dynamic-program", "which program runs depends on what cannot be seen")
         return None
     if "/" in name:
         return _resolve_program_path(call, word, name)
@@ -69,8 +70,9 @@ def _resolve_program(call: Invocation) -> str | None:
 
 def _resolve_program_path(call: Invocation, word: Word, path: str) -> str | None:
     base = path.rpartition("/")[2]
+    # The path must be a known place in every possible directory.
     for cwd in call.state.cwds:
-        place = locate_path(path, cwd, call.ground)
+        place = locate_path(path, cwd, call.path_roots)
         directory = place.path.rpartition("/")[0]
         if directory in _PROGRAM_DIRECTORIES:
             continue
@@ -83,13 +85,13 @@ def _resolve_program_path(call: Invocation, word: Word, path: str) -> str | None
 
 
 def _normalize_program_name(call: Invocation, name: str) -> str | None:
-    """A program's name without what does not distinguish it."""
+    """Return the listed name of a program: `python` for `python3.12`, `git` for `GIT.EXE`."""
     if name in call.walk.functions:
         return name
     if name in RESERVED_WORDS or not _PROGRAM_NAME.fullmatch(name):
         call.report_effect("execute")
         why = "is a word of the shell itself" if name in RESERVED_WORDS else "has characters that no program's name has"
-        call.unclear("characters", f"{name[:40]!r} {why}")
+        call.report_unclear("characters", f"{name[:40]!r} {why}")
         return None
     if is_known_program(name):
         return name
@@ -97,16 +99,12 @@ def _normalize_program_name(call: Invocation, name: str) -> str | None:
     if versioned := _VERSIONED_NAME.fullmatch(plain):
         plain = versioned[1]
     if plain != name and is_known_program(plain):
+        # Only file systems that ignore case run `git` for `GIT`.
         if not name.startswith(plain):
-            call.unclear("unknown-program", f"{name} is {plain} where upper case does not count")
+            call.report_unclear("unknown-program", f"{name} is {plain} where upper case does not count")
         return plain
     return name
 
 
 def is_known_program(program: str) -> bool:
     return program in HANDLERS or program in ROWS or program in WITH_SUBCOMMANDS
-
-
-def _report_unknown_program(call: Invocation) -> None:
-    call.report_effect("execute", target=call.program)
-    call.unclear("unknown-program", f"{call.program} is not in the tables")

@@ -1,28 +1,28 @@
-"""How a program reads its arguments, and what each of them means: one line of a table per program.
+"""The language of the tables: one line says how a program reads its arguments, and what each argument means.
 
-A line names programs, then says in marks what their arguments do:
+A line has the names of programs, two colons, and marks:
 
     head, tail :: -n= -c= --lines= --bytes= *read
     npm {test run}, yarn test :: +execute
 
-    -n=          an option with a value              -n=VERB      and what becomes of the value
+    -n=          an option with a value              -n=VERB      and the verb for the value
     --arg==      an option with two values
     -i?          an option with a value attached     -i?VERB
     -f!EFFECT    an option that has an effect        -f!?CODE     or makes the command unclear
-    -d:VERB      an option that changes what becomes of the operands
-    -e=~         an option that stands in for the first operand
-    1VERB 2VERB  what becomes of the first and the second operand
-    $VERB        of the last one, if there is more than one      *VERB   of all others
-    .EFFECT      without operands, this is done to the current directory; @EFFECT always; neither if `:VERB` was given
-    @unpack      files whose names are not known are written to the current directory
+    -d:VERB      an option that changes the verb of the operands
+    -e=~         an option that replaces the first operand
+    1VERB 2VERB  the verb of the first and of the second operand
+    $VERB        the verb of the last operand, if there are two or more      *VERB   the verb of all others
+    .EFFECT      without operands, the effect on the current directory; @EFFECT always; neither after `-d:VERB`
+    @unpack      the program writes files with unknown names to the current directory
     +EFFECT +?CODE   always
     posix        options end at the first operand
-    strict       an option that is not listed makes the command unclear; otherwise such options are harmless
+    strict       an option that is not listed makes the command unclear; without it such options are harmless
     onedash      long options have one hyphen
-    (-a -b)      options without value or meaning, so that `strict` and clusters know them
+    (-a -b)      options without value or meaning, so that `strict` and groups such as `-ab` know them
 
-Long options may be shortened as far as they stay unmistakable, as GNU programs allow. The verbs are those
-of `aver.gate.shell.programs.verbs`; `command` takes all the operands that are left as a command of its own.
+As GNU programs allow, a long option may be shortened as long as it stays unambiguous. `verbs` defines the verbs. The
+verb `command` judges all remaining operands as a command of its own.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ from dataclasses import field
 from functools import lru_cache
 
 from aver.fast_dataclass import dataclass
-from aver.gate.shell.model import EFFECTS, UNCLEAR, Word
+from aver.gate.effects.findings import EFFECTS, UNCLEAR
+from aver.gate.shell.model import Word
 
 __all__ = [
     "READING_VERBS",
@@ -53,20 +54,23 @@ _OPERAND_MARK = re.compile(r"([12$*.@])([a-z]+)")
 
 
 READING_VERBS = frozenset(("", "read", "tree", "skip", "sought", "filter"))
-"""What becomes of an argument of a program that does no more than look."""
+"""The verbs of a program that only reads."""
 
 
 @dataclass(frozen=True, slots=True)
 class OptionSpec:
-    """An option of a program: whether it takes a value, and what it means."""
+    """An option of a program."""
 
     name: str
     takes: str = ""
-    """`=` a value, `==` two, `?` a value only if attached, nothing none."""
+    """`=`: it takes a value. `==`: two values. `?`: a value only if attached. Empty: none."""
     verb: str = ""
+    """The verb for its value."""
     effects: tuple[str, ...] = ()
     operands: str = ""
+    """The verb that it gives to the operands."""
     is_first_operand: bool = False
+    """It replaces the first operand, as `-e` of sed replaces the script."""
 
     @property
     def matters(self) -> bool:
@@ -75,14 +79,19 @@ class OptionSpec:
 
 @dataclass(frozen=True, slots=True)
 class ProgramSpec:
-    """A line of a table, read."""
+    """A parsed line of a table."""
 
     options: Mapping[str, OptionSpec]
     first: tuple[str, ...] = ()
+    """The verbs of the first and the second operand (`1VERB 2VERB`)."""
     last: str = ""
+    """The verb of the last operand (`$VERB`)."""
     rest: str = ""
+    """The verb of all others (`*VERB`)."""
     nothing: str = ""
+    """The effect on the current directory without operands (`.EFFECT`)."""
     here: str = ""
+    """The effect on the current directory in every case (`@EFFECT`)."""
     always: tuple[str, ...] = ()
     is_posix: bool = False
     is_strict: bool = False
@@ -90,7 +99,7 @@ class ProgramSpec:
 
     @property
     def has_risky_options(self) -> bool:
-        """Whether an option that came in unseen could do more than read."""
+        """Whether an unknown word could turn out to be an option that does more than read."""
         return self.is_strict or any(
             option.effects or not {option.verb, option.operands} <= READING_VERBS for option in self.options.values()
         )
@@ -98,28 +107,28 @@ class ProgramSpec:
 
 @dataclass(slots=True)
 class ParsedArguments:
-    """A program's arguments, sorted out."""
+    """The arguments of a program, sorted into options and operands."""
 
     options: list[tuple[OptionSpec, Word | None, Word]] = field(default_factory=list)
-    """Option, its value, and the word it was given in."""
+    """Each option with its value, and the word in which it was given."""
     operands: list[Word] = field(default_factory=list)
     unlisted: list[tuple[str, Word]] = field(default_factory=list)
     doubtful: list[Word] = field(default_factory=list)
-    """Words that may turn out to be options."""
+    """Unknown words and patterns that may turn out to be options."""
 
     def without_operands(self) -> ParsedArguments:
-        """The options alone, where the operands are for someone else."""
+        """Return the options alone, for a handler that judges the operands itself."""
         return ParsedArguments(self.options, [], self.unlisted, self.doubtful)
 
-    def values(self, *names: str) -> Iterator[Word]:
+    def option_values(self, *names: str) -> Iterator[Word]:
         return (value for option, value, _ in self.options if option.name in names and value is not None)
 
-    def has(self, *names: str) -> bool:
+    def has_option(self, *names: str) -> bool:
         return any(option.name in names for option, _, _ in self.options)
 
 
 def split_table(table: str) -> dict[str, str]:
-    """The lines of a table by program, unread: only those that are needed are ever read."""
+    """Return the lines of a table by program, without parsing them. Aver parses a line when it needs it."""
     rows: dict[str, str] = {}
     for line in table.replace("\\\n", " ").splitlines():
         names, separator, marks = line.partition("::")
@@ -135,7 +144,7 @@ def split_table(table: str) -> dict[str, str]:
 
 @lru_cache(maxsize=1024)
 def parse_spec(marks: str) -> ProgramSpec:
-    """A line of a table, read. What it says wrongly is found by the tests, which read every line."""
+    """Parse the marks of a line. An invalid mark raises AssertionError; a test parses every line."""
     options: dict[str, OptionSpec] = {}
     first = ["", ""]
     found: dict[str, str] = {"$": "", "*": "", ".": "", "@": ""}
@@ -187,7 +196,7 @@ def _check_effect_names(effects: list[str]) -> None:
 
 
 def read_arguments(spec: ProgramSpec, words: Sequence[Word]) -> ParsedArguments:
-    """Sort a program's arguments into options and operands, as getopt would."""
+    """Sort arguments into options and operands, as getopt does."""
     given = ParsedArguments()
     waiting = iter(words)
     for word in waiting:
@@ -202,30 +211,30 @@ def read_arguments(spec: ProgramSpec, words: Sequence[Word]) -> ParsedArguments:
             break
         elif text.startswith("--") or (spec.has_one_dash and len(text) > 2):
             _read_long_option(spec, given, word, text, waiting)
-        elif not text[1:].isdigit():
+        elif not text[1:].isdigit():  # `-5` of head and tail means nothing here
             _read_short_options(spec, given, word, text, waiting)
         if spec.is_posix and given.operands:
             break
-    given.operands += waiting
+    given.operands += waiting  # after `--`, or after the first operand with `posix`
     return given
 
 
 def _is_option_with_pattern(word: Word) -> bool:
-    """`--include=*.py`: whichever files match, it is the same option."""
+    """Whether a pattern is the value of an option: in `--include=*.py` the option is certain."""
     return re.match(r"--?[A-Za-z][\w-]*=", word.prefix) is not None
 
 
 def _sort_uncertain_word(spec: ProgramSpec, given: ParsedArguments, word: Word) -> None:
-    """A word that is a pattern, one of several, or not known. It may be an option if it may begin with a hyphen."""
+    """Sort a word that is unknown, a pattern, or has several values. It may be an option if it may begin with `-`."""
     start = word.prefix if not word.is_known else ""
     if start.startswith("-"):
         name, equals, _ = start.partition("=")
         option = _find_option(spec, name) if equals else spec.options.get(start[:2])
         length = len(name) + 1 if equals else 2
         if option is not None and option.takes:
-            given.options.append((option, word.after(length), word))
+            given.options.append((option, word.drop_first(length), word))
         elif option is None and not spec.is_strict:
-            return
+            return  # an unlisted option is harmless
         else:
             given.doubtful.append(word)
         return
@@ -234,7 +243,7 @@ def _sort_uncertain_word(spec: ProgramSpec, given: ParsedArguments, word: Word) 
     elif word.is_known:
         may_be_option = any(value.startswith("-") for value in word.values)
     else:
-        may_be_option = not start
+        may_be_option = not start  # a known prefix that is no hyphen rules it out
     if may_be_option:
         given.doubtful.append(word)
     given.operands.append(word)
@@ -246,23 +255,24 @@ def _read_long_option(
     name, equals, _ = text.partition("=")
     length = len(name) + 1
     if spec.has_one_dash and name.startswith("--") and name not in spec.options:
-        name = name[1:]  # `--exec` is `-exec`.
+        name = name[1:]  # `--exec` means `-exec`
     option = _find_option(spec, name)
     if option is None:
+        # `-Dname=value` of java: one letter with its value attached.
         if spec.has_one_dash and not text.startswith("--"):
             option = spec.options.get(text[:2])
             if option is not None and option.takes:
-                given.options.append((option, word.after(2), word))
+                given.options.append((option, word.drop_first(2), word))
                 return
         given.unlisted.append((name, word))
     elif option.takes and equals:
-        given.options.append((option, word.after(length), word))
+        given.options.append((option, word.drop_first(length), word))
     else:
         given.options.append((option, _take_option_value(option, waiting), word))
 
 
 def _take_option_value(option: OptionSpec, waiting: Iterator[Word]) -> Word | None:
-    """The value in the next word or words."""
+    """Take the value from the next word. Of two values, return the last."""
     value: Word | None = None
     for _ in range(option.takes.count("=")):
         value = next(waiting, None)
@@ -270,7 +280,10 @@ def _take_option_value(option: OptionSpec, waiting: Iterator[Word]) -> Word | No
 
 
 def _find_option(spec: ProgramSpec, name: str) -> OptionSpec | None:
-    """An option by its name, or by the beginning of it. Of several that begin so, one that matters."""
+    """Find an option by its name or by the beginning of its name.
+
+    If several options begin so, return one with a meaning: Aver then assumes the worse.
+    """
     option = spec.options.get(name)
     if option is not None or len(name) < 3:
         return option
@@ -281,7 +294,7 @@ def _find_option(spec: ProgramSpec, name: str) -> OptionSpec | None:
 def _read_short_options(
     spec: ProgramSpec, given: ParsedArguments, word: Word, text: str, waiting: Iterator[Word]
 ) -> None:
-    """`-xvf FILE`: letters in a row, of which the last that takes a value takes what follows it."""
+    """Read a group such as `-xvf FILE`. The first letter that takes a value takes the rest of the word, or the next."""
     for at in range(1, len(text)):
         name = f"-{text[at]}"
         option = spec.options.get(name)
@@ -292,7 +305,7 @@ def _read_short_options(
         else:
             attached = at + 1 < len(text)
             if attached:
-                value: Word | None = word.after(at + 1)
+                value: Word | None = word.drop_first(at + 1)
             else:
                 value = _take_option_value(option, waiting)
             given.options.append((option, value, word))

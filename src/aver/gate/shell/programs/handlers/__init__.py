@@ -1,6 +1,8 @@
-"""Programs that need more than a line of a table: which of them, and where what is known of them is written.
+"""Handlers: functions that judge programs for which a line of a table is not enough.
 
-A module of handlers is loaded when the first of its programs is met: reading `git status` loads nothing of `tar`.
+A handler gets an `Invocation` and reports findings on it. It returns the states after the program, or None if the
+program does not change the directory. Aver imports a module of handlers when it meets the first of its programs, so
+judging `git status` does not load `tar`.
 """
 
 from __future__ import annotations
@@ -57,7 +59,7 @@ _PROGRAMS_BY_FUNCTION: Mapping[str, Mapping[str, str]] = {
         "patch": "patch",
         "openssl": "openssl",
     },
-    "finding": {
+    "search": {
         "find": "find gfind",
         "fd": "fd fdfind",
     },
@@ -65,17 +67,15 @@ _PROGRAMS_BY_FUNCTION: Mapping[str, Mapping[str, str]] = {
         "sed": "sed gsed",
         "awk": "awk gawk mawk nawk",
     },
-    "archives": {
-        "tar": "tar gtar bsdtar",
-        "unzip": "unzip unar",
-    },
     "files": {
         "copy": "cp mv install gcp gmv ginstall ditto",
         "chmod": "chmod chown chgrp",
         "dd": "dd gdd",
         "ln": "ln gln link symlink",
+        "tar": "tar gtar bsdtar",
+        "unzip": "unzip unar",
     },
-    "repository": {
+    "git": {
         "git": "git",
     },
     "transfer": {
@@ -94,7 +94,7 @@ _PROGRAMS_BY_FUNCTION: Mapping[str, Mapping[str, str]] = {
         "sqlite": "sqlite3",
     },
 }
-"""Programs, by module and function."""
+"""Programs by module and function. The names are strings, because modules are loaded late; a test checks them."""
 
 HANDLERS: Mapping[str, tuple[str, str]] = {
     program: (module, function)
@@ -105,7 +105,7 @@ HANDLERS: Mapping[str, tuple[str, str]] = {
 
 
 def find_handler(program: str) -> ProgramHandler | None:
-    """What judges a program, or None where a line of a table does."""
+    """Return the handler of a program, or None if a line of a table judges it."""
     where = HANDLERS.get(program)
     return _load_handler(*where) if where is not None else None
 

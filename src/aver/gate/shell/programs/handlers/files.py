@@ -1,16 +1,19 @@
-"""Programs that copy, move, link and change files, and who may use them."""
+"""Handlers of programs that copy, move, link, pack and unpack files, and that change permissions."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 
+from aver.gate.effects.findings import FINDINGS_MAX
 from aver.gate.effects.paths import locate_path
 from aver.gate.shell.invocation import Invocation
 from aver.gate.shell.model import Word
-from aver.gate.shell.programs.apply import apply_options
+from aver.gate.shell.programs.apply import apply_arguments, apply_options
 from aver.gate.shell.programs.spec import parse_spec, read_arguments
 
-__all__ = ["chmod", "copy", "dd", "ln"]
+__all__ = ["chmod", "copy", "dd", "ln", "tar", "unzip"]
 
 _COPY = (
     "-S= -t= -Z? -m= -o= -g= -d -D -r -R -a -f -i -n -u -v -p -T --suffix= --target-directory= --backup? --reflink?"
@@ -21,13 +24,13 @@ _WHOLE_CONTENTS = re.compile(r"[.*?]*")
 
 
 def copy(call: Invocation) -> None:
-    """`cp`, `mv`, `install`: sources, then where they go to."""
+    """Judge `cp`, `mv` and `install`: sources, then the target."""
     given = apply_options(call, parse_spec(_COPY))
-    if call.program == "install" and given.has("-d", "--directory"):
+    if call.program == "install" and given.has_option("-d", "--directory"):
         for word in given.operands:
             call.report_path("write", word)
         return
-    targets = list(given.values("-t", "--target-directory"))
+    targets = list(given.option_values("-t", "--target-directory"))
     sources = list(given.operands)
     if not targets and len(sources) > 1:
         targets = [sources.pop()]
@@ -35,8 +38,9 @@ def copy(call: Invocation) -> None:
     for source in sources:
         call.report_path("read", source)
         if call.program in ("mv", "gmv"):
-            # A file that only gets another name in the workspace is not lost.
+            # A file that gets another name inside the workspace is not lost.
             call.report_path("write" if stays else "delete", source)
+    # `cp -r dir/. target` copies contents whose names Aver does not know.
     spills = any(
         _WHOLE_CONTENTS.fullmatch(value.rstrip("/").rpartition("/")[2]) for source in sources for value in source.values
     )
@@ -50,20 +54,20 @@ def dd(call: Invocation) -> None:
     for word in call.words:
         name, equals, _ = word.prefix.partition("=")
         if name == "of" and equals:
-            call.report_path("write", word.after(3))
+            call.report_path("write", word.drop_first(3))
         elif name == "if" and equals:
-            call.report_path("read", word.after(3))
+            call.report_path("read", word.drop_first(3))
         elif not equals and not word.is_known:
-            call.unclear("unknown-target", f"{word.shown} may become of=", word)
+            call.report_unclear("unknown-target", f"{word.short_text} may become of=", word)
 
 
 def chmod(call: Invocation) -> None:
-    """`chmod`, `chown`, `chgrp`: who may use files."""
+    """Judge `chmod`, `chown` and `chgrp`."""
     given = read_arguments(parse_spec("(-R -v -c -f -h -H -L -P) --reference=read --from= --preserve-root"), call.words)
-    for value in given.values("--reference"):
+    for value in given.option_values("--reference"):
         call.report_path("read", value)
     operands = given.operands
-    if not given.has("--reference") and operands:
+    if not given.has_option("--reference") and operands:
         mode, operands = operands[0], operands[1:]
         if call.program == "chmod" and (mode.value is None or _SETUID_MODE.fullmatch(mode.value)):
             call.report_effect("privilege", mode)
@@ -72,26 +76,125 @@ def chmod(call: Invocation) -> None:
     for word in operands:
         call.report_path("write", word)
         for path in word.values:
-            if any(locate_path(path, cwd, call.ground).where == "outside" for cwd in call.state.cwds):
+            if any(locate_path(path, cwd, call.path_roots).where == "outside" for cwd in call.state.cwds):
                 call.report_effect("system", word, target=path)
 
 
 def ln(call: Invocation) -> None:
-    """A link: to what it leads is as good as read, since whoever opens the link opens that."""
+    """Judge a link. Its target counts as read, because opening the link opens the target."""
     given = read_arguments(
         parse_spec("-S= -t= --suffix= --target-directory= --backup? -s -f -n -r -v -T -L -P"), call.words
     )
     *targets, link = given.operands or [Word("")]
-    places = [*given.values("-t", "--target-directory")]
+    places = [*given.option_values("-t", "--target-directory")]
     if places or not targets:
         targets, link = list(given.operands), places[0] if places else Word(".", (".",), ".")
     call.report_path("write", link)
     for target in targets:
         is_relative = target.value is not None and not target.value.startswith(("/", "~"))
-        if not (is_relative and given.has("-s") and link.value is not None):
+        if not (is_relative and given.has_option("-s") and link.value is not None):
             call.report_path("read", target)
             continue
-        # A relative link leads from where it lies, which is the directory of the link, or the link if that is one.
+        # A relative target starts at the directory of the link. If the link names a directory, it starts there.
         for directory in (link.value, link.value.rpartition("/")[0] or ("/" if link.value.startswith("/") else ".")):
             path = f"{directory}/{target.value}"
             call.report_path("read", Word(target.text, (path,), path))
+
+
+# --- archives
+
+_TAR = (
+    "strict (-c -x -t -r -u -A -d -v -z -j -J -Z -p -k -m -h -l -n -o -O -P -S -U -w -W -a -B -G -i -M -R -s)"
+    " -f= -C= -T= -X=read -I=program -F=run -L= -N= -b= -g=edit -H= -K= -V= (--create --extract --get --list"
+    " --append --update --catenate --concatenate --diff --compare --delete --verbose --gzip --gunzip --ungzip"
+    " --bzip2 --xz --lzip --lzma --zstd --auto-compress --same-permissions --preserve-permissions"
+    " --keep-old-files --skip-old-files --overwrite --touch --dereference --no-same-owner --no-same-permissions"
+    " --same-owner --to-stdout --sparse --verify --totals --wildcards --no-wildcards --anchored --ignore-case"
+    " --exclude-vcs --exclude-vcs-ignores --numeric-owner --one-file-system --no-recursion --recursion --null"
+    " --sort? --checkpoint? --force-local --no-xattrs --xattrs --absolute-names --no-mac-metadata"
+    " --keep-newer-files --unlink-first --remove-files!delete --show-transformed-names --utc) --file="
+    " --directory= --files-from= --exclude-from=read --use-compress-program=program --info-script=run"
+    " --new-volume-script=run --to-command=run --rsh-command=program --rmt-command=program"
+    " --checkpoint-action= --exclude= --exclude-ignore= --exclude-tag= --transform= --xform="
+    " --strip-components= --mode= --owner= --group= --mtime= --format= --label= --listed-incremental=edit"
+    " --newer= --warning= --blocking-factor= --pax-option= --index-file=write --owner-map=read --group-map=read"
+    " --quoting-style= --occurrence? --add-file="
+)
+_OLD_STYLE = re.compile(r"[A-Za-z]+")
+
+
+def tar(call: Invocation) -> None:
+    call = replace(call, words=tuple(_add_hyphens(call.words)))
+    given = read_arguments(parse_spec(_TAR), call.words)
+    for value in given.option_values("--checkpoint-action"):
+        action = value.value
+        if action is None or action.startswith("exec="):
+            call.judge_script_word(value.drop_first(5) if action else value, "tar --checkpoint-action")
+    apply_arguments(call, parse_spec(_TAR), given.without_operands())
+    archives = [*given.option_values("-f", "--file")]
+    directories = [*given.option_values("-C", "--directory")]
+    for archive in archives:
+        if archive.value is not None and ":" in archive.value and not given.has_option("--force-local"):
+            call.report_host(archive)
+    local = [archive for archive in archives if archive.value != "-"]
+    if given.has_option("-x", "--extract", "--get") and not given.has_option("-O", "--to-stdout"):
+        for archive in local:
+            call.report_path("read", archive)
+        for directory in directories:
+            call.report_unpacking(directory)
+        if not directories:
+            call.report_unpacking(None)
+        if given.has_option("-P", "--absolute-names"):
+            call.report_unclear("unknown-target", "the archive itself says where it is unpacked to")
+    elif given.has_option("-t", "--list", "-x", "--extract", "--get", "-d", "--diff", "--compare"):
+        for archive in local:
+            call.report_path("read", archive)
+    else:
+        for archive in local:
+            call.report_path("write", archive)
+        _report_packed_files(call, given.operands, directories)
+    for listed in given.option_values("-T", "--files-from"):
+        call.report_path("read", listed)
+        call.report_unclear("unknown-target", f"what is packed stands in {listed.short_text}", listed)
+
+
+def _report_packed_files(call: Invocation, operands: Sequence[Word], directories: Sequence[Word]) -> None:
+    """Report the packed files. With several `-C`, each file may lie in any of the directories."""
+    if len(operands) * len(directories) > FINDINGS_MAX:
+        call.report_unclear("too-much", "more files and directories than are looked at")
+        return
+    for word in operands:
+        if not directories:
+            call.report_path("read", word)
+        for directory in directories:
+            if directory.value is None or word.value is None or word.value.startswith(("/", "~")):
+                call.report_path("read", word)
+            else:
+                joined = f"{directory.value}/{word.value}"
+                call.report_path("read", Word(word.text, (joined,), joined, word.is_pattern))
+
+
+def _add_hyphens(words: Sequence[Word]) -> list[Word]:
+    """Turn the old style `tar xzf a.tgz` into `tar -x -z -f a.tgz`. Values follow in the order of their letters."""
+    if not words or words[0].value is None or not _OLD_STYLE.fullmatch(words[0].value):
+        return list(words)
+    values = iter(words[1:])
+    spelled: list[Word] = []
+    for letter in words[0].value:
+        name = f"-{letter}"
+        spelled.append(Word(words[0].text, (name,), name))
+        option = parse_spec(_TAR).options.get(name)
+        if option is not None and option.takes and (value := next(values, None)) is not None:
+            spelled.append(value)
+    return [*spelled, *values]
+
+
+def unzip(call: Invocation) -> None:
+    given = read_arguments(
+        parse_spec("-d= -x= -P= -O= -I= (-l -v -t -Z -p -z -o -n -q -u -f -j -a -b -C -L -X)"), call.words
+    )
+    for word in given.operands[:1]:
+        call.report_path("read", word)
+    if not given.has_option("-l", "-v", "-t", "-Z", "-p", "-z"):
+        directories = list(given.option_values("-d"))
+        call.report_unpacking(directories[0] if directories else None)

@@ -1,4 +1,4 @@
-"""Interpreters of other languages. What they run is not looked into; that they run it, and from where, is."""
+"""Handlers of interpreters of other languages. Aver reports which code they run, but does not analyse the code."""
 
 from __future__ import annotations
 
@@ -102,7 +102,11 @@ def python(call: Invocation) -> None:
         _judge_python_module(call, module, rest)
         return
     apply_arguments(call, parse_spec(_PYTHON), given.without_operands())
-    if given.has("-c") or given.has("-V", "-h") or any(name in ("--version", "--help") for name, _ in given.unlisted):
+    if (
+        given.has_option("-c")
+        or given.has_option("-V", "-h")
+        or any(name in ("--version", "--help") for name, _ in given.unlisted)
+    ):
         return
     if not given.operands or given.operands[0].value == "-":
         _report_stdin_code(call)
@@ -111,7 +115,7 @@ def python(call: Invocation) -> None:
 
 
 def _split_at_module(words: tuple[Word, ...]) -> tuple[tuple[Word, ...], Word, tuple[Word, ...]] | None:
-    """Options, module and arguments of `python -m`; None if there is no `-m` before the script or the code."""
+    """Return the options, the module and the arguments of `python -m`; None if a script or `-c` comes first."""
     skip = False
     for index, word in enumerate(words):
         text = word.value
@@ -126,7 +130,7 @@ def _split_at_module(words: tuple[Word, ...]) -> tuple[tuple[Word, ...], Word, t
         elif re.fullmatch(r"-[bBdEhiIOPqsSuvVx]*[WX]", text):
             skip = True
         elif re.fullmatch(r"-m.+", text):
-            return words[:index], word.after(2), words[index + 1 :]
+            return words[:index], word.drop_first(2), words[index + 1 :]
     return None
 
 
@@ -134,41 +138,41 @@ def _judge_python_module(call: Invocation, module: Word, rest: tuple[Word, ...])
     name = module.value
     if name is None:
         call.report_effect("execute", module)
-        call.unclear("dynamic-program", "which module runs depends on what cannot be seen", module)
+        call.report_unclear("dynamic-program", "which module runs depends on what cannot be seen", module)
     elif name in _PYTHON_MODULES:
         apply_spec(replace(call, program=f"python -m {name}", words=rest), parse_spec(_PYTHON_MODULES[name]))
     else:
         program = name.replace("_", "-")
         if program in ROWS or program in WITH_SUBCOMMANDS or program == "pip":
-            call.runs((Word(module.text, (program,), program), *rest), "python -m")
+            call.judge_words((Word(module.text, (program,), program), *rest), "python -m")
         else:
             call.report_effect("execute", module, target=name)
-            call.unclear("script", f"what the module {name} does was not looked into", module)
+            call.report_unclear("script", f"what the module {name} does was not looked into", module)
 
 
 def _report_stdin_code(call: Invocation) -> None:
     call.report_effect("execute")
-    feed = call.input
-    if feed is None:
-        call.unclear("dynamic-code", f"{call.program} runs what is typed into it")
-    elif feed.kind in ("decoded", "network", "other", "listing"):
-        call.unclear(
-            "encoded" if feed.kind == "decoded" else "piped-code", f"{call.program} runs what another program prints"
+    stdin = call.stdin
+    if stdin is None:
+        call.report_unclear("dynamic-code", f"{call.program} runs what is typed into it")
+    elif stdin.kind in ("decoded", "network", "other", "listing"):
+        call.report_unclear(
+            "encoded" if stdin.kind == "decoded" else "piped-code", f"{call.program} runs what another program prints"
         )
     else:
-        call.unclear("code", f"code that {call.program} runs was not looked into")
+        call.report_unclear("code", f"code that {call.program} runs was not looked into")
 
 
 def node(call: Invocation) -> None:
     given = apply_spec(call, parse_spec(_NODE))
-    if given.has("--test"):
+    if given.has_option("--test"):
         call.report_effect("execute", target="node --test")
     elif not given.operands and not given.options and not given.unlisted:
         _report_stdin_code(call)
 
 
 def interpreter(call: Invocation) -> None:
-    """An interpreter that runs code it is given, a file, or what comes in."""
+    """Judge an interpreter that runs code from an option, from a file, or from its standard input."""
     given = apply_spec(call, parse_spec(INTERPRETERS[call.program]))
     asks = {name for name, _ in given.unlisted} & {"--version", "--help", "-V", "--v"}
     runs = any(option.is_first_operand or option.operands == "skip" for option, _, _ in given.options)
@@ -177,7 +181,7 @@ def interpreter(call: Invocation) -> None:
 
 
 def package_runner(call: Invocation) -> None:
-    """`npx`, `uvx` and the like: a tool that is there already, or else fetched and run."""
+    """Judge `npx`, `uvx` and similar programs, which run an installed tool, or fetch one and run it."""
     given = read_arguments(
         parse_spec(
             "posix (-y -q --yes --no --no-install --quiet --offline) -p= -c=run --package= --call=run --from="
@@ -186,26 +190,26 @@ def package_runner(call: Invocation) -> None:
         call.words,
     )
     for name, word in given.unlisted:
-        call.unclear("unknown-option", f"the option {name} of {call.program} is not in the tables", word)
-    for value in given.values("-c", "--call"):
+        call.report_unclear("unknown-option", f"the option {name} of {call.program} is not in the tables", word)
+    for value in given.option_values("-c", "--call"):
         call.judge_script_word(value, call.program)
-    packages = list(given.values("-p", "--package", "--from", "--with"))
+    packages = list(given.option_values("-p", "--package", "--from", "--with"))
     if not given.operands:
         return
     tool = given.operands[0]
     name = tool.value or ""
     is_known = _TOOL_NAME.fullmatch(name) is not None and name in split_table(tools.TABLE)
     if is_known and not packages and call.program not in _ALWAYS_FETCH:
-        call.runs((tool, *given.operands[1:]))
+        call.judge_words((tool, *given.operands[1:]))
         return
     call.report_effect("network", tool)
     call.report_effect("install", tool)
     call.report_effect("execute", tool)
-    call.unclear("unknown-program", f"{tool.shown} would be fetched and run", tool)
+    call.report_unclear("unknown-program", f"{tool.short_text} would be fetched and run", tool)
 
 
 def sqlite(call: Invocation) -> None:
-    """`sqlite3 FILE SQL`: reading statements read; everything else may do more."""
+    """Judge `sqlite3 FILE SQL`. Only statements that surely read are clear."""
     given = read_arguments(
         parse_spec(
             "onedash (-readonly -json -csv -header -noheader -line -column -box -table -markdown -list -html"
@@ -214,7 +218,7 @@ def sqlite(call: Invocation) -> None:
         call.words,
     )
     apply_arguments(call, parse_spec("-init=program"), given.without_operands())
-    statements = [*given.operands[1:], *given.values("-cmd")]
+    statements = [*given.operands[1:], *given.option_values("-cmd")]
     for word in given.operands[:1]:
         call.report_path("read", word)
     reads = [
@@ -224,4 +228,4 @@ def sqlite(call: Invocation) -> None:
         for word in given.operands[:1]:
             call.report_path("write", word)
         call.report_effect("execute", *statements)
-        call.unclear("code", "statements of SQL that may do more than read", *statements)
+        call.report_unclear("code", "statements of SQL that may do more than read", *statements)

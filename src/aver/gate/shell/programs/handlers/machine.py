@@ -1,19 +1,33 @@
-"""Containers, timetables, network settings, patches and keys."""
+"""Handlers of containers, `crontab`, network programs, `patch` and `openssl`."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 from aver.gate.shell.invocation import Invocation
-from aver.gate.shell.programs.apply import apply_arguments, apply_spec, judge_subcommand
-from aver.gate.shell.programs.handlers.transfer import judge_docker_run
+from aver.gate.shell.model import Word
+from aver.gate.shell.programs.apply import apply_arguments, apply_options, apply_spec, judge_subcommand
 from aver.gate.shell.programs.spec import parse_spec, read_arguments
 from aver.gate.shell.programs.tables import ROWS
 
 __all__ = ["container", "crontab", "ip", "network_probe", "openssl", "patch"]
 
 _START_SUBCOMMANDS = frozenset(("run", "create", "exec"))
+_DOCKER_RUN = (
+    "posix strict (-d -i -t -P --rm --init --detach --interactive --tty --read-only --no-healthcheck"
+    " --sig-proxy? --quiet -q --privileged!privilege --oom-kill-disable --disable-content-trust? --publish-all"
+    " --replace --no-hosts --tls-verify? --rmi) -v= -p= -e= -u= -w= -h= -l= -m= -c= -a= --volume= --mount="
+    " --tmpfs= --volumes-from=!privilege --env= --env-file=read --publish= --expose= --name= --hostname="
+    " --workdir= --user= --entrypoint= --network= --net= --ip= --dns= --add-host= --label= --label-file=read"
+    " --memory= --memory-swap= --cpus= --cpu-shares= --cpuset-cpus= --gpus= --platform= --pull="
+    " --restart=!persist --stop-signal= --stop-timeout= --shm-size= --ulimit= --log-driver= --log-opt="
+    " --health-cmd= --health-interval= --cidfile=write --isolation= --runtime=!privilege --pid=!privilege"
+    " --ipc=!privilege --uts=!privilege --userns=!privilege --cgroupns= --cap-add=!privilege --cap-drop="
+    " --device=!privilege --security-opt=!privilege --group-add= --sysctl=!privilege --cgroup-parent=!privilege"
+    " --detach-keys= --annotation= --link= --storage-opt= --pids-limit="
+)
 _PATCH = (
     "-p= -i=read -o=write -d= -r=write -B= -D= -F= -g= -V= -Y= -z= --input=read --output=write --directory="
     " --strip= --reject-file=write --dry-run --check -R -N -E -b -s -t -f -u -c -n -e!execute,?code"
@@ -34,7 +48,7 @@ _OPENSSL_NETWORK = frozenset(("s_client", "s_server", "s_time", "ocsp", "cmp", "
 
 
 def container(call: Invocation) -> None:
-    """`docker` and its kin: starting something is looked into here, the rest stands in a table."""
+    """Judge `docker` and compatible programs. Starting a container is judged here, the rest by a table."""
     call = replace(call, program="docker")
     base = parse_spec(f"posix {ROWS['docker']}")
     given = read_arguments(base, call.words)
@@ -43,31 +57,62 @@ def container(call: Invocation) -> None:
     if names[start : start + 1] and names[start] in _START_SUBCOMMANDS:
         apply_arguments(call, base, given.without_operands())
         if names[start] != "exec":
-            call.report_effect("network")  # The image may have to be fetched.
-        judge_docker_run(call, given.operands[start + 1 :])
+            call.report_effect("network")  # docker may have to fetch the image
+        _judge_container_start(call, given.operands[start + 1 :])
     elif call.words and [word.value for word in call.words] not in (["--version"], ["-v"], ["--help"]):
         judge_subcommand(call)
 
 
+def _judge_container_start(call: Invocation, words: Sequence[Word]) -> None:
+    """Judge `docker run`, `create` and `exec`: which parts of this machine the container can reach."""
+    call = replace(call, words=tuple(words))
+    given = apply_options(call, parse_spec(_DOCKER_RUN))
+    for value in given.option_values("-v", "--volume"):
+        _report_mount(call, value, value.prefix.partition(":")[0], ":ro" in value.prefix.partition(":")[2])
+    for value in given.option_values("--mount"):
+        settings = dict(part.partition("=")[::2] for part in value.prefix.split(","))
+        path = settings.get("source", settings.get("src", ""))
+        _report_mount(call, value, path, "readonly" in settings or "ro" in settings)
+    for value in given.option_values("--network", "--net"):
+        if value.value is None or value.value == "host" or value.value.startswith("container:"):
+            call.report_effect("privilege", value)
+    call.report_effect("execute", *given.operands[:1])
+    call.report_unclear("container", "what runs in the container is not looked into", *given.operands)
+
+
+def _report_mount(call: Invocation, word: Word, path: str, is_read_only: bool) -> None:
+    if not word.is_known and not path:
+        call.report_unclear("unknown-target", "what is mounted depends on what cannot be seen", word)
+        return
+    if not path.startswith(("/", ".", "~")):
+        return  # a volume that docker itself manages
+    host = Word(word.text, (path,), path)
+    if path == "/" or path.endswith(("docker.sock", "podman.sock", "containerd.sock")):
+        call.report_effect("privilege", word)
+    call.report_path("read", host)
+    if not is_read_only:
+        call.report_path("write", host)
+
+
 def crontab(call: Invocation) -> None:
     given = read_arguments(parse_spec("(-l -e -r -i) -u= -s"), call.words)
-    if given.has("-u"):
+    if given.has_option("-u"):
         call.report_effect("privilege")
-    if given.has("-l"):
+    if given.has_option("-l"):
         return
     call.report_effect("persist")
-    if given.has("-r"):
+    if given.has_option("-r"):
         call.report_effect("delete")
         return
     for word in given.operands:
         if word.value != "-":
             call.report_path("read", word)
     call.report_effect("execute")
-    call.unclear("script", "what will run by the timetable was not looked into", *given.operands)
+    call.report_unclear("script", "what will run by the timetable was not looked into", *given.operands)
 
 
 def ip(call: Invocation) -> None:
-    """`ip`: shows, unless a word says that something changes."""
+    """Judge `ip`, which only reads unless a word asks for a change."""
     changes = ("add", "del", "delete", "set", "change", "replace", "flush", "append", "exec", "up", "down")
     for word in call.words:
         if word.value is None or word.value in changes or word.value in ("netns", "-batch", "-b", "-force"):
@@ -75,7 +120,7 @@ def ip(call: Invocation) -> None:
 
 
 def network_probe(call: Invocation) -> None:
-    """`ping`, `dig` and the like: a name is asked for, and whatever is put into the name is told."""
+    """Judge `ping`, `dig` and similar programs. Looking up a name sends that name to another machine."""
     call.report_effect("network")
     for word in call.words:
         if not word.is_known or (word.value is not None and not re.match(r"[-+@0-9]", word.value)):
@@ -84,8 +129,8 @@ def network_probe(call: Invocation) -> None:
 
 def patch(call: Invocation) -> None:
     given = apply_spec(call, parse_spec(_PATCH))
-    if not given.operands and not given.has("--dry-run", "--check"):
-        directories = list(given.values("-d", "--directory"))
+    if not given.operands and not given.has_option("--dry-run", "--check"):
+        directories = list(given.option_values("-d", "--directory"))
         call.report_unpacking(directories[0] if directories else None)
 
 
@@ -94,6 +139,6 @@ def openssl(call: Invocation) -> None:
     if name in _OPENSSL_NETWORK or name is None:
         call.report_effect("network", *call.words[:1])
         call.report_effect("egress", *call.words[:1])
-        call.unclear("unknown-option", "what openssl does here is not looked into", *call.words[:1])
+        call.report_unclear("unknown-option", "what openssl does here is not looked into", *call.words[:1])
         return
     apply_spec(replace(call, words=call.words[1:]), parse_spec(_OPENSSL))

@@ -1,4 +1,4 @@
-"""The shell's own commands, and shells that are started from it."""
+"""Handlers of the shell's own commands, and of shells that a script starts."""
 
 from __future__ import annotations
 
@@ -40,11 +40,12 @@ _ASSIGNMENT_PREFIX = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:\[[^\]]*\])?\+?=")
 
 
 def shell(call: Invocation) -> None:
-    """`sh`, `bash` and the like: `-c TEXT`, a file, or whatever comes in."""
+    """Judge `sh`, `bash` and similar shells, which run `-c TEXT`, a file, or their standard input."""
     takes_text = False
     words = iter(call.words)
     for word in words:
         text = word.value
+        # A word without a known beginning may be an option; judge it as the script.
         if text is None and not word.prefix and not word.is_known:
             _judge_operand(call, word, takes_text)
             return
@@ -56,7 +57,7 @@ def shell(call: Invocation) -> None:
             if not text.startswith("--"):
                 takes_text |= "c" in text and text[0] == "-"
                 if text[-1] in "oO":
-                    next(words, None)
+                    next(words, None)  # the name of an option, as in `-o pipefail`
         elif text in ("-", "--"):
             continue
         else:
@@ -70,7 +71,7 @@ def _judge_operand(call: Invocation, word: Word, takes_text: bool) -> None:
         _judge_script_file(call, word)
     elif call.program in _OTHER_SYNTAX:
         call.report_effect("execute", word)
-        call.unclear("code", f"what {call.program} runs is not looked into", word)
+        call.report_unclear("code", f"what {call.program} runs is not looked into", word)
     else:
         call.judge_script_word(word, f"{call.program} -c")
 
@@ -79,62 +80,63 @@ def _judge_script_file(call: Invocation, word: Word) -> None:
     if word.from_input or not word.is_known:
         call.report_effect("execute", word)
         code = "piped-code" if word.from_input else "dynamic-code"
-        call.unclear(code, f"{call.program} runs what is not known", word)
+        call.report_unclear(code, f"{call.program} runs what is not known", word)
     else:
         call.report_executed_file(word)
 
 
 def _judge_stdin_script(call: Invocation) -> None:
-    """A shell without a script runs what it reads."""
-    feed = call.input
-    if feed is not None and feed.kind == "text" and call.program not in _OTHER_SYNTAX:
-        call.judge_script(feed.text, call.program)
+    """Judge a shell without a script, which runs its standard input."""
+    stdin = call.stdin
+    if stdin is not None and stdin.kind == "text" and call.program not in _OTHER_SYNTAX:
+        call.judge_script(stdin.text, call.program)
         return
     call.report_effect("execute")
-    if feed is None:
-        call.unclear("dynamic-code", f"{call.program} runs what is typed into it")
-    elif feed.kind == "file":
-        call.unclear("script", f"{call.program} runs {feed.text}, which was not looked into")
+    if stdin is None:
+        call.report_unclear("dynamic-code", f"{call.program} runs what is typed into it")
+    elif stdin.kind == "file":
+        call.report_unclear("script", f"{call.program} runs {stdin.text}, which was not looked into")
     else:
-        what = {"decoded": "what was decoded", "network": "what another machine sent"}.get(feed.kind, "what comes in")
-        call.unclear("encoded" if feed.kind == "decoded" else "piped-code", f"{call.program} runs {what}")
+        what = {"decoded": "what was decoded", "network": "what another machine sent"}.get(stdin.kind, "what comes in")
+        call.report_unclear("encoded" if stdin.kind == "decoded" else "piped-code", f"{call.program} runs {what}")
 
 
 def eval_words(call: Invocation) -> StatesAfter:
-    """`eval`: its words are one text, which runs here."""
-    stays: StatesAfter = (call.state, call.state)
+    """Judge `eval`, which runs its words as one text in this shell."""
+    unchanged: StatesAfter = (call.state, call.state)
     values = [word.value for word in call.words]
     if any(value is None for value in values):
         call.report_effect("execute", *call.words)
-        call.unclear("dynamic-code", "eval runs text that depends on what cannot be seen", *call.words)
-        return stays
+        call.report_unclear("dynamic-code", "eval runs text that depends on what cannot be seen", *call.words)
+        return unchanged
     text = " ".join(value for value in values if value is not None)
     call.judge_script(text, "eval")
-    return _forget_directory(call) if _CHANGES_DIRECTORY.search(text) else stays
+    # The inner walk does not return its directory, so after a `cd` the directory is unknown.
+    return _forget_directory(call) if _CHANGES_DIRECTORY.search(text) else unchanged
 
 
 def source(call: Invocation) -> None:
-    """`source FILE`: the file's commands run here."""
+    """Judge `source FILE`, which runs the commands of a file in this shell."""
     if not call.words:
         return
     word = call.words[0]
     if word.value is not None and _ACTIVATE_SCRIPT.fullmatch(word.value) and not word.from_input:
-        # A virtual environment of the workspace is as much its code as its tests are.
+        # A virtual environment in the workspace counts as code of the workspace.
         call.report_effect("execute", word, target=word.value)
         if not call.is_in_workspace(word):
-            call.unclear("script", f"what {word.shown} does was not looked into", word)
+            call.report_unclear("script", f"what {word.short_text} does was not looked into", word)
     else:
         _judge_script_file(call, word)
 
 
 def exec_words(call: Invocation) -> None:
-    """`exec`: the shell becomes another program, or only its files change."""
+    """Judge `exec`, which replaces the shell by another program."""
     given = read_arguments(parse_spec("posix (-c -l) -a="), call.words)
-    call.runs(given.operands)
+    call.judge_words(given.operands)
 
 
 def trap(call: Invocation) -> StatesAfter | None:
-    """`trap TEXT SIGNAL`: the text runs later, or before every command."""
+    """Judge `trap TEXT SIGNAL`. The text runs later, or before every command."""
     given = read_arguments(parse_spec("posix (-l -p -P)"), call.words)
     if len(given.operands) < 2 or given.operands[0].value in ("", "-"):
         return None
@@ -150,55 +152,55 @@ def _forget_directory(call: Invocation) -> StatesAfter:
 
 
 def variable_builtin(call: Invocation) -> None:
-    """`read`, `printf -v`, `let`, `test`: they take names of variables, and run what stands in a subscript."""
+    """Judge `read`, `printf -v`, `let`, `test`: they take names of variables, and expand subscripts in them."""
     given = read_arguments(parse_spec(_VARIABLE_BUILTIN_SPECS.get(call.program, "")), call.words)
     for word in call.words:
         judge_subscript(call, word)
     names = [*given.operands] if call.program in ("read", "getopts") else []
-    for word in (*names, *given.values("-v", "-a")):
-        for value in word.values or ("PATH",):
+    for word in (*names, *given.option_values("-v", "-a")):
+        for value in word.values or ("PATH",):  # an unknown name may be any: assume a risky one
             if value != "IFS" or call.program != "read":
                 judge_assignment(call, value, Word(word.text))
 
 
 def alias(call: Invocation) -> None:
-    """An alias makes a word mean something else from then on."""
+    """Judge `alias`, which gives a word another meaning for the rest of the script."""
     for word in call.words:
         if found := _ASSIGNMENT_PREFIX.match(word.prefix):
-            call.judge_script_word(word.after(found.end()), "alias")
-            call.unclear("shell", f"{found[1]} means something else from here on", word)
+            call.judge_script_word(word.drop_first(found.end()), "alias")
+            call.report_unclear("shell", f"{found[1]} means something else from here on", word)
         elif "=" in word.prefix:
-            call.unclear("shell", f"{word.shown} means something else from here on", word)
+            call.report_unclear("shell", f"{word.short_text} means something else from here on", word)
 
 
 def declare(call: Invocation) -> None:
-    """`export`, `declare`, `readonly`, `typeset`: variables, some for programs to see."""
+    """Judge `export`, `declare`, `readonly` and `typeset`. Without a name they print all variables."""
     shows = not call.words
     for word in call.words:
         judge_subscript(call, word)
         if word.prefix.startswith("-") and word.value is not None:
             shows |= "p" in word.value
             if "f" in word.value:
-                call.unclear("shell", "functions for other shells to run", word)
+                call.report_unclear("shell", "functions for other shells to run", word)
         elif found := _ASSIGNMENT_PREFIX.match(word.prefix):
-            judge_assignment(call, found[1], word.after(found.end()))
+            judge_assignment(call, found[1], word.drop_first(found.end()))
         elif not word.is_known and not word.prefix:
-            call.unclear("environment", "which variable is set depends on what cannot be seen", word)
+            call.report_unclear("environment", "which variable is set depends on what cannot be seen", word)
     if shows:
         call.report_effect("secret", target="environment")
 
 
 def set_options(call: Invocation) -> None:
-    """`set`: options of the shell; alone it shows every variable."""
+    """Judge `set`. Without words it prints every variable."""
     if not call.words:
         call.report_effect("secret", target="environment")
     elif call.words[0].value is not None and re.fullmatch(r"-[a-zA-Z]*k[a-zA-Z]*", call.words[0].value):
-        call.unclear("shell", "set -k makes arguments into variables", call.words[0])
+        call.report_unclear("shell", "set -k makes arguments into variables", call.words[0])
 
 
 def cd(call: Invocation) -> StatesAfter:
     given = read_arguments(parse_spec("(-L -P -e -@ -n)"), call.words)
-    return change_directory(call.state, given.operands[0] if given.operands else None, call.ground)
+    return change_directory(call.state, given.operands[0] if given.operands else None, call.path_roots)
 
 
 def popd(call: Invocation) -> StatesAfter:
@@ -206,14 +208,14 @@ def popd(call: Invocation) -> StatesAfter:
 
 
 def exit_shell(call: Invocation) -> StatesAfter:
-    """`exit`, `return`: nothing after it runs."""
+    """Judge `exit` and `return`: no state follows."""
     return None, None
 
 
 def mapfile(call: Invocation) -> None:
-    """`mapfile`: a variable gets the lines that come in; a text may run for each."""
+    """Judge `mapfile`, which reads lines into a variable. With `-C` it also runs a text."""
     for word in call.words:
         judge_subscript(call, word)
     given = read_arguments(parse_spec("-C= -c= -d= -n= -O= -s= -u= -t"), call.words)
-    for value in given.values("-C"):
+    for value in given.option_values("-C"):
         call.judge_script_word(value, call.program)

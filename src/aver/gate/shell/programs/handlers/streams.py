@@ -1,4 +1,4 @@
-"""`sed` and `awk`: small languages of their own, read as far as needed to see whether they only read."""
+"""Handlers of `sed` and `awk`. They read the scripts far enough to see whether these only read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from aver.gate.shell.programs.spec import ParsedArguments, parse_spec, read_argu
 __all__ = ["awk", "sed"]
 
 PROGRAM_MAX = 4096
-"""Characters of a script of sed or awk that are read. Matching their patterns is not linear in what is longer."""
+"""Characters of a sed or awk script that Aver reads. Matching the patterns below is not linear in the length."""
 
 _SED = (
     "strict (-n -E -r -s -u -z -b --quiet --silent --regexp-extended --separate --unbuffered --null-data"
@@ -31,15 +31,15 @@ _AWK = (
 
 def sed(call: Invocation) -> None:
     given = read_arguments(parse_spec(_SED), call.words)
-    if given.has("-i", "-I") and given.operands[:1] and given.operands[0].value == "":
-        given.operands.pop(0)  # BSD's `-i ''`
-    scripts = list(given.values("-e", "--expression"))
-    if not scripts and not given.has("-f", "--file"):
+    if given.has_option("-i", "-I") and given.operands[:1] and given.operands[0].value == "":
+        given.operands.pop(0)  # BSD writes `-i ''`
+    scripts = list(given.option_values("-e", "--expression"))
+    if not scripts and not given.has_option("-f", "--file"):
         scripts = given.operands[:1]
     apply_arguments(call, parse_spec(_SED), given)
     for script in scripts:
         if script.value is None:
-            call.unclear("dynamic-code", "a script of sed that depends on what cannot be seen", script)
+            call.report_unclear("dynamic-code", "a script of sed that depends on what cannot be seen", script)
         else:
             _judge_sed_script(call, script, script.value)
 
@@ -56,27 +56,31 @@ class _UnreadableSedScript(Exception):
 
 
 def _judge_sed_script(call: Invocation, word: Word, text: str) -> None:
-    """Every command of a sed script, of which `e`, `w`, `r` and the flags of `s` reach outside."""
+    """Judge a sed script. Only `e`, `w`, `r` and the flags of `s` run commands or open files."""
     if len(text) > PROGRAM_MAX:
         call.report_effect("execute", word)
-        call.unclear("too-much", f"a script of sed of more than {PROGRAM_MAX} characters", word)
+        call.report_unclear("too-much", f"a script of sed of more than {PROGRAM_MAX} characters", word)
         return
     try:
         for command, rest in _find_sed_commands(text):
             if command == "e":
                 call.report_effect("execute", word)
-                call.judge_script(rest, "sed") if rest else call.unclear("dynamic-code", "sed runs what it reads", word)
+                if rest:
+                    call.judge_script(rest, "sed")
+                else:
+                    call.report_unclear("dynamic-code", "sed runs what it reads", word)
             elif rest and rest not in ("/dev/stdout", "/dev/stderr", "/dev/stdin"):
                 call.report_path("write" if command in "wW" else "read", Word(word.text, (rest,), rest))
     except _UnreadableSedScript:
         call.report_effect("execute", word)
-        call.unclear("code", "a script of sed that is not read", word)
+        call.report_unclear("code", "a script of sed that is not read", word)
 
 
 def _find_sed_commands(text: str) -> Iterator[tuple[str, str]]:
-    """The commands that reach outside, each with its file or command."""
+    """Yield the commands that reach outside, each with its file or shell command. See POSIX for the grammar of sed."""
     at = 0
     while True:
+        # A command has separators, up to two addresses, and `!` before its letter.
         while at < len(text) and text[at] in " \t\n;{}":
             at += 1
         while found := _SED_ADDRESS.match(text, at):
@@ -98,6 +102,7 @@ def _find_sed_commands(text: str) -> Iterator[tuple[str, str]]:
         elif command == "#":
             at = line_end
         elif command in "aic":
+            # A text goes on after a line that ends in a backslash.
             while line_end < len(text) and text[line_end - 1] == "\\":
                 following = text.find("\n", line_end + 1)
                 line_end = len(text) if following == -1 else following
@@ -122,7 +127,7 @@ def _find_sed_commands(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _skip_sed_parts(text: str, at: int) -> int:
-    """Past `/one/two/`, whatever the mark between them is."""
+    """Return the position after `/one/two/`, with any character in the place of the slash."""
     if at >= len(text) or text[at] in "\\\n":
         raise _UnreadableSedScript
     mark, parts = text[at], 0
@@ -140,7 +145,7 @@ def _skip_sed_parts(text: str, at: int) -> int:
             in_brackets = False
         elif text[at] == mark:
             if in_brackets:
-                raise _UnreadableSedScript  # Implementations differ on whether this ends the part.
+                raise _UnreadableSedScript  # implementations differ on whether this ends the part
             parts += 1
             if parts == 2:
                 return at + 1
@@ -150,7 +155,7 @@ def _skip_sed_parts(text: str, at: int) -> int:
 
 def awk(call: Invocation) -> None:
     given = read_arguments(parse_spec(_AWK), call.words)
-    has_program = given.has("-f", "-E", "-e", "--file", "--exec", "--source")
+    has_program = given.has_option("-f", "-E", "-e", "--file", "--exec", "--source")
     program = None if has_program or not given.operands else given.operands[0]
     files = given.operands if has_program else given.operands[1:]
     apply_arguments(
@@ -175,27 +180,29 @@ _AWK_REACHES_OUT = re.compile(r"\b(?:system|getline|ARGV|ARGC|close|fflush)\b|@|
 
 
 def _judge_awk_program(call: Invocation, word: Word) -> None:
-    """A program of awk: whether it pipes, runs, or writes anywhere."""
+    """Judge an awk program: whether it pipes, runs or writes anything."""
     if word.value is None:
         call.report_effect("execute", word)
-        call.unclear("dynamic-code", "a program of awk that depends on what cannot be seen", word)
+        call.report_unclear("dynamic-code", "a program of awk that depends on what cannot be seen", word)
         return
     if len(word.value) > PROGRAM_MAX:
         call.report_effect("execute", word)
-        call.unclear("too-much", f"a program of awk of more than {PROGRAM_MAX} characters", word)
+        call.report_unclear("too-much", f"a program of awk of more than {PROGRAM_MAX} characters", word)
         return
     if "ENVIRON" in word.value or "SYMTAB" in word.value:
         call.report_effect("secret", word, target="environment")
     if _AWK_REACHES_OUT.search(word.value) or _has_pipe_or_write(word.value):
         call.report_effect("execute", word)
-        call.unclear("code", "a program of awk that reaches outside", word)
+        call.report_unclear("code", "a program of awk that reaches outside", word)
 
 
 def _has_pipe_or_write(text: str) -> bool:
-    """Whether output of an awk program goes anywhere else. Where a slash may be two things, it is taken to."""
+    """Whether an awk program pipes or writes its output. If a slash may mean two things, the answer is yes."""
+    # `before` is the token before; `prints` is true inside a `print` statement; `depth` counts its parentheses.
     at, before, prints, depth = 0, "", False, 0
     while at < len(text):
         if text[at] == "/":
+            # After a value a slash divides; elsewhere it begins a pattern.
             divides = re.match(r"[\w)\]$\"]", before[-1:]) is not None and before not in _AWK_KEYWORDS
             found = None if divides else _AWK_PATTERN.match(text, at)
             if found is not None:

@@ -1,17 +1,16 @@
-"""Programs that copy to and run on other machines, and in containers."""
+"""Handlers of programs that copy to other machines and run commands there."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 from aver.gate.shell.invocation import Invocation
 from aver.gate.shell.model import Word
 from aver.gate.shell.programs.apply import apply_options
 from aver.gate.shell.programs.spec import ParsedArguments, ProgramSpec, parse_spec
 
-__all__ = ["judge_docker_run", "rsync", "scp", "ssh"]
+__all__ = ["rsync", "scp", "ssh"]
 
 _REMOTE_PATH = re.compile(r"(?:[^/:\s]+@)?(?:\[[0-9A-Fa-f:.]+\]|[^/:\s]+):|(?:rsync|ssh|scp|sftp)://")
 _SSH = (
@@ -34,26 +33,13 @@ _RSYNC = (
     " --remove-source-files!delete --write-batch=write --only-write-batch=write --read-batch=read"
     " --early-input=read --daemon!network,?unknown-option"
 )
-_DOCKER_RUN = (
-    "posix strict (-d -i -t -P --rm --init --detach --interactive --tty --read-only --no-healthcheck"
-    " --sig-proxy? --quiet -q --privileged!privilege --oom-kill-disable --disable-content-trust? --publish-all"
-    " --replace --no-hosts --tls-verify? --rmi) -v= -p= -e= -u= -w= -h= -l= -m= -c= -a= --volume= --mount="
-    " --tmpfs= --volumes-from=!privilege --env= --env-file=read --publish= --expose= --name= --hostname="
-    " --workdir= --user= --entrypoint= --network= --net= --ip= --dns= --add-host= --label= --label-file=read"
-    " --memory= --memory-swap= --cpus= --cpu-shares= --cpuset-cpus= --gpus= --platform= --pull="
-    " --restart=!persist --stop-signal= --stop-timeout= --shm-size= --ulimit= --log-driver= --log-opt="
-    " --health-cmd= --health-interval= --cidfile=write --isolation= --runtime=!privilege --pid=!privilege"
-    " --ipc=!privilege --uts=!privilege --userns=!privilege --cgroupns= --cap-add=!privilege --cap-drop="
-    " --device=!privilege --security-opt=!privilege --group-add= --sysctl=!privilege --cgroup-parent=!privilege"
-    " --detach-keys= --annotation= --link= --storage-opt= --pids-limit="
-)
 _COMMAND_SETTINGS = ("proxycommand", "localcommand", "knownhostscommand")
 
 
 def _apply_ssh_options(call: Invocation, spec: ProgramSpec) -> ParsedArguments:
-    """Arguments sorted out and judged, but for settings of ssh and operands."""
+    """Judge the options, including the settings of `-o`. Returns all arguments."""
     given = apply_options(call, spec)
-    for value in given.values("-o"):
+    for value in given.option_values("-o"):
         _judge_ssh_setting(call, value)
     return given
 
@@ -61,9 +47,9 @@ def _apply_ssh_options(call: Invocation, spec: ProgramSpec) -> ParsedArguments:
 def _judge_ssh_setting(call: Invocation, word: Word) -> None:
     name, _, value = re.sub(r"\s*[= ]\s*", "=", word.prefix, count=1).partition("=")
     if name.lower() in _COMMAND_SETTINGS and value.lower() != "none":
-        call.judge_script_word(word.after(len(word.prefix) - len(value)), "ssh -o")
+        call.judge_script_word(word.drop_first(len(word.prefix) - len(value)), "ssh -o")
     elif not word.is_known and not name:
-        call.unclear("unknown-option", "a setting of ssh that cannot be seen", word)
+        call.report_unclear("unknown-option", "a setting of ssh that cannot be seen", word)
 
 
 def ssh(call: Invocation) -> None:
@@ -73,7 +59,7 @@ def ssh(call: Invocation) -> None:
     call.report_host(given.operands[0])
     call.report_host(given.operands[0], "egress")
     call.report_effect("execute", *given.operands[1:])
-    call.unclear("remote", "what runs on the other machine is not looked into", *given.operands[1:])
+    call.report_unclear("remote", "what runs on the other machine is not looked into", *given.operands[1:])
 
 
 def scp(call: Invocation) -> None:
@@ -81,7 +67,7 @@ def scp(call: Invocation) -> None:
     _judge_copy(call, given.operands)
     if call.program == "sftp":
         call.report_effect("network")
-        call.unclear("remote", "what sftp does there is not looked into")
+        call.report_unclear("remote", "what sftp does there is not looked into")
 
 
 def rsync(call: Invocation) -> None:
@@ -94,7 +80,7 @@ def _is_remote(word: Word) -> bool:
 
 
 def _judge_copy(call: Invocation, operands: Sequence[Word]) -> None:
-    """Sources, then where they go to."""
+    """Judge sources, then the target."""
     if not operands:
         return
     *sources, target = operands
@@ -109,34 +95,3 @@ def _judge_copy(call: Invocation, operands: Sequence[Word]) -> None:
         call.report_host(target, "egress")
     elif sources:
         call.report_path("write", target)
-
-
-def judge_docker_run(call: Invocation, words: Sequence[Word]) -> None:
-    """`docker run`, `create` and `exec`: what of this machine a container gets to touch."""
-    call = replace(call, words=tuple(words))
-    given = apply_options(call, parse_spec(_DOCKER_RUN))
-    for value in given.values("-v", "--volume"):
-        _report_mount(call, value, value.prefix.partition(":")[0], ":ro" in value.prefix.partition(":")[2])
-    for value in given.values("--mount"):
-        settings = dict(part.partition("=")[::2] for part in value.prefix.split(","))
-        path = settings.get("source", settings.get("src", ""))
-        _report_mount(call, value, path, "readonly" in settings or "ro" in settings)
-    for value in given.values("--network", "--net"):
-        if value.value is None or value.value == "host" or value.value.startswith("container:"):
-            call.report_effect("privilege", value)
-    call.report_effect("execute", *given.operands[:1])
-    call.unclear("container", "what runs in the container is not looked into", *given.operands)
-
-
-def _report_mount(call: Invocation, word: Word, path: str, is_read_only: bool) -> None:
-    if not word.is_known and not path:
-        call.unclear("unknown-target", "what is mounted depends on what cannot be seen", word)
-        return
-    if not path.startswith(("/", ".", "~")):
-        return  # a volume of the engine's own
-    host = Word(word.text, (path,), path)
-    if path == "/" or path.endswith(("docker.sock", "podman.sock", "containerd.sock")):
-        call.report_effect("privilege", word)
-    call.report_path("read", host)
-    if not is_read_only:
-        call.report_path("write", host)

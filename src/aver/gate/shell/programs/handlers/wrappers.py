@@ -1,4 +1,4 @@
-"""Programs that run another program: what they add, and which words are left for it."""
+"""Handlers of programs that start another program, such as `env`, `sudo` and `xargs`."""
 
 from __future__ import annotations
 
@@ -30,32 +30,32 @@ _PLAIN_LIST = re.compile(r"[^\"'\\]*")
 
 
 def _take_assignments(call: Invocation, operands: Sequence[Word]) -> list[Word]:
-    """Operands after the `NAME=VALUE` ones, which are judged."""
+    """Judge the leading `NAME=VALUE` operands. Returns the others."""
     rest = list(operands)
     while rest and (found := _ASSIGNMENT_PREFIX.match(rest[0].prefix)):
         word = rest.pop(0)
-        judge_assignment(call, found[1], word.after(found.end()))
+        judge_assignment(call, found[1], word.drop_first(found.end()))
     return rest
 
 
 def env(call: Invocation) -> None:
-    """`env`: shows the environment, or runs a program in a changed one."""
+    """Judge `env`, which prints the environment, or runs a program in a changed one."""
     given = apply_options(call, parse_spec(_ENV))
-    for value in given.values("-C", "--chdir"):
-        good, _ = change_directory(call.state, value, call.ground)
+    for value in given.option_values("-C", "--chdir"):
+        good, _ = change_directory(call.state, value, call.path_roots)
         call = replace(call, state=good or call.state)
-    for value in given.values("-P"):
+    for value in given.option_values("-P"):
         call.report_effect("execute", value)
-        call.unclear("environment", "programs are looked for elsewhere", value)
+        call.report_unclear("environment", "programs are looked for elsewhere", value)
     operands = given.operands[1:] if given.operands[:1] and given.operands[0].value == "-" else given.operands
     rest = _take_assignments(call, operands)
-    split = list(given.values("-S", "--split-string"))
+    split = list(given.option_values("-S", "--split-string"))
     if split:
         call.judge_script_word(split[0], "env -S")
         if rest:
-            call.unclear("dynamic-code", "env -S with words after it", *rest)
+            call.report_unclear("dynamic-code", "env -S with words after it", *rest)
     elif rest:
-        call.runs(rest)
+        call.judge_words(rest)
     else:
         call.report_effect("secret", target="environment")
 
@@ -70,30 +70,32 @@ def printenv(call: Invocation) -> None:
 
 
 def command(call: Invocation) -> StatesAfter | None:
-    """`command`, `builtin`: run a program past functions; with `-v` the first only tells where it is."""
+    """Judge `command` and `builtin`, which bypass functions. `command -v` only prints where a program is."""
     given = read_arguments(parse_spec("posix (-v -V -p)"), call.words)
-    return None if given.has("-v", "-V") else call.runs(given.operands)
+    return None if given.has_option("-v", "-V") else call.judge_words(given.operands)
 
 
 def sudo(call: Invocation) -> None:
-    """`sudo`, `doas`: another user runs the command."""
+    """Judge `sudo` and `doas`, which run a command as another user."""
     given = apply_options(call, parse_spec(ROWS[call.program]))
-    if not given.operands and given.has("-l", "-v", "-V", "-k", "-K", "--list", "--validate", "--reset-timestamp"):
+    if not given.operands and given.has_option(
+        "-l", "-v", "-V", "-k", "-K", "--list", "--validate", "--reset-timestamp"
+    ):
         return
     call.report_effect("privilege")
-    for value in given.values("-D", "--chdir"):
-        good, _ = change_directory(call.state, value, call.ground)
+    for value in given.option_values("-D", "--chdir"):
+        good, _ = change_directory(call.state, value, call.path_roots)
         call = replace(call, state=good or call.state)
-    if given.has("-e", "--edit"):
+    if given.has_option("-e", "--edit"):
         for word in given.operands:
             call.report_path("write", word)
         return
     rest = _take_assignments(call, given.operands)
     if rest:
-        call.runs(rest)
+        call.judge_words(rest)
     else:
         call.report_effect("execute")
-        call.unclear("dynamic-code", f"{call.program} starts a shell")
+        call.report_unclear("dynamic-code", f"{call.program} starts a shell")
 
 
 def su(call: Invocation) -> None:
@@ -101,31 +103,31 @@ def su(call: Invocation) -> None:
         parse_spec("(-l -m -p -P -f --login --preserve-environment) -c= -s=program -g= -G= -w= --command="), call.words
     )
     call.report_effect("privilege")
-    texts = list(given.values("-c", "--command"))
+    texts = list(given.option_values("-c", "--command"))
     for value in texts:
         call.judge_script_word(value, "su -c")
     if not texts:
         call.report_effect("execute")
-        call.unclear("dynamic-code", "su starts a shell")
+        call.report_unclear("dynamic-code", "su starts a shell")
 
 
 def busybox(call: Invocation) -> None:
-    """`busybox ls`: many programs in one."""
+    """Judge `busybox ls`: one binary that holds many programs."""
     if call.words and call.words[0].value is not None and call.words[0].value.startswith("-"):
         if call.words[0].value not in ("--list", "--list-full", "--help"):
             call.report_effect("execute", call.words[0])
-            call.unclear("unknown-option", f"an option of {call.program}", call.words[0])
+            call.report_unclear("unknown-option", f"an option of {call.program}", call.words[0])
         return
-    call.runs(call.words)
+    call.judge_words(call.words)
 
 
 def watch(call: Invocation) -> None:
-    """`watch`: hands its words to a shell, again and again."""
+    """Judge `watch`, which gives its words to a shell again and again."""
     given = read_arguments(
         parse_spec("posix (-b -c -d? -e -g -p -r -t -w -x -C) -n= -q= --interval= --differences?"), call.words
     )
-    if given.has("-x"):
-        call.runs(given.operands)
+    if given.has_option("-x"):
+        call.judge_words(given.operands)
     else:
         _judge_joined_words(call, given.operands)
 
@@ -134,32 +136,32 @@ def _judge_joined_words(call: Invocation, words: Sequence[Word]) -> None:
     values = [word.value for word in words]
     if any(value is None for value in values):
         call.report_effect("execute", *words)
-        call.unclear("dynamic-code", f"{call.program} runs text that depends on what cannot be seen", *words)
+        call.report_unclear("dynamic-code", f"{call.program} runs text that depends on what cannot be seen", *words)
     elif values:
         call.judge_script(" ".join(value for value in values if value is not None), call.program)
 
 
 def script(call: Invocation) -> None:
-    """`script`: notes down what a shell or a command shows."""
+    """Judge `script`, which records the output of a shell or a command in a file."""
     given = read_arguments(
         parse_spec("posix (-a -e -f -q -r -k -p -F) -c= -E= -I= -O= -B= -T= -t? -o= -m= --command="), call.words
     )
-    texts = list(given.values("-c", "--command"))
+    texts = list(given.option_values("-c", "--command"))
     for value in texts:
         call.judge_script_word(value, "script -c")
     for word in given.operands[:1]:
         call.report_path("write", word)
     if given.operands[1:]:
-        call.runs(given.operands[1:])
+        call.judge_words(given.operands[1:])
     elif not texts:
         call.report_effect("execute")
-        call.unclear("dynamic-code", "script starts a shell")
+        call.report_unclear("dynamic-code", "script starts a shell")
 
 
 def parallel(call: Invocation) -> None:
-    """GNU parallel: a shell runs its words for each line that comes in. Only what is written out is looked into."""
+    """Judge GNU parallel, which runs its words for each line of input. Aver judges only the words it knows."""
     call.report_effect("execute")
-    call.unclear("dynamic-code", "what parallel puts into the command is not known")
+    call.report_unclear("dynamic-code", "what parallel puts into the command is not known")
     words: list[Word] = []
     for word in call.words:
         if word.value in (":::", "::::", ":::+", "::::+"):
@@ -170,36 +172,37 @@ def parallel(call: Invocation) -> None:
 
 
 def xargs(call: Invocation) -> None:
-    """`xargs`: a program gets what comes in as further arguments."""
+    """Judge `xargs`, which gives the words of its standard input to a program."""
     given = apply_options(call, parse_spec(_XARGS))
     words = given.operands or [Word("echo", ("echo",), "echo")]
     incoming = _incoming_words(call, words)
-    marks = [mark.value or "" for mark in given.values("-I", "-J", "-i", "--replace")]
-    if given.has("-i", "--replace") and not marks:
+    marks = [mark.value or "" for mark in given.option_values("-I", "-J", "-i", "--replace")]
+    if given.has_option("-i", "--replace") and not marks:
         marks = ["{}"]
     if marks:
         mark = marks[0] or "{}"
         filled = [_fill_placeholder(word, mark, incoming) for word in words]
     else:
         filled = [*words, *incoming]
-    call.runs(filled, keeps_input=False)
+    call.judge_words(filled, keeps_input=False)
 
 
 def _incoming_words(call: Invocation, words: Sequence[Word]) -> list[Word]:
-    """The words that come in, as far as that is known."""
-    feed = call.input
-    if feed is not None and feed.kind == "text" and _PLAIN_LIST.fullmatch(feed.text):
-        return [Word(text, (text,), text) for text in feed.text.split()]
-    if feed is not None and feed.kind == "listing" and _is_read_only_program(words[0]):
-        roots = tuple(value for root in feed.roots for value in root.values)
-        if roots and all(root.is_known for root in feed.roots) and len(roots) * len(feed.names) <= CHOICES_MAX:
-            below = tuple(f"{value.rstrip('/')}/{name}" for value in roots for name in feed.names)
+    """Return the words of the standard input, as far as Aver knows them."""
+    stdin = call.stdin
+    if stdin is not None and stdin.kind == "text" and _PLAIN_LIST.fullmatch(stdin.text):
+        return [Word(text, (text,), text) for text in stdin.text.split()]
+    # Names from a listing may begin with `-`. That is harmless only for a program that reads in any case.
+    if stdin is not None and stdin.kind == "listing" and _is_read_only_program(words[0]):
+        roots = tuple(value for root in stdin.roots for value in root.values)
+        if roots and all(root.is_known for root in stdin.roots) and len(roots) * len(stdin.names) <= CHOICES_MAX:
+            below = tuple(f"{value.rstrip('/')}/{name}" for value in roots for name in stdin.names)
             return [Word("the files listed", below, is_pattern=True)]
     return [Word("what comes in", from_input=True)]
 
 
 def _is_read_only_program(word: Word) -> bool:
-    """Whether a program does nothing but read, whatever its arguments are."""
+    """Whether a program only reads, whatever its arguments are."""
     row = ROWS.get(word.value or "")
     if row is None:
         return False

@@ -1,7 +1,6 @@
-"""What programs do with their arguments. The language of the tables is told in `aver.gate.shell.programs.spec`.
+"""The tables of programs. `aver.gate.shell.programs.spec` describes their language.
 
-What is not in a table runs code of which nothing is known, and steps up. What is in a table was looked up in the
-program's own manual. A program that needs more than a line has a handler.
+Every line follows the program's own manual. `aver.gate.shell.programs` says when a program needs more than a line.
 """
 
 from __future__ import annotations
@@ -9,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from aver.gate.shell.programs.spec import split_table
-from aver.gate.shell.programs.tables import changing, git, network, packages, reading, system, tools
+from aver.gate.shell.programs.tables import files, git, network, packages, system, tools
 
 __all__ = ["ROWS", "WITH_SUBCOMMANDS"]
 
 ROWS: Mapping[str, str] = {
     name: marks
-    for table in (reading, changing, network, git, tools, packages, system)
+    for table in (files, network, git, tools, packages, system)
     for name, marks in split_table(table.TABLE).items()
 }
-"""The line of each program, and of each subcommand under `program subcommand`."""
+"""The unparsed line of each program, and of each subcommand under `program subcommand`."""
 
 WITH_SUBCOMMANDS = frozenset(name.partition(" ")[0] for name in ROWS if " " in name)

@@ -1,4 +1,4 @@
-"""Git, subcommand by subcommand. `-c`, `--config-env`, `--exec-path` and configuration are judged by a handler."""
+"""The subcommands of git. A handler judges `-c`, `--config-env`, `--exec-path` and `git config`."""
 
 from __future__ import annotations
 

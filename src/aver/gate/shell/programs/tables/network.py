@@ -1,4 +1,4 @@
-"""Programs that talk to other machines: to fetch, to send, to act there."""
+"""Programs that talk to other machines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Package managers: what they fetch, install and run."""
+"""Package managers, which fetch, install and run software."""
 
 from __future__ import annotations
 

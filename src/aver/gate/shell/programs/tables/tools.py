@@ -1,4 +1,4 @@
-"""What developers build, check and test with. Most of it runs the workspace's own code: `execute`, and clear."""
+"""Tools that build, check and test. Most of them run the workspace's own code: the effect is `execute`, and clear."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`git`: its own options, its settings, and the subcommands, which stand in a table."""
+"""Handler of `git`: its own options and settings. A table has its subcommands."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from aver.gate.shell.invocation import Invocation
 from aver.gate.shell.model import Word
 from aver.gate.shell.programs.apply import apply_options, judge_subcommand
 from aver.gate.shell.programs.spec import ParsedArguments, parse_spec, read_arguments
-from aver.gate.shell.programs.verbs.repository import is_harmless_setting
+from aver.gate.shell.programs.verbs import is_harmless_setting
 from aver.gate.shell.state import change_directory
 
 __all__ = ["git"]
@@ -43,18 +43,19 @@ def git(call: Invocation) -> None:
     given = apply_options(call, parse_spec(_GIT))
     for option, value, word in given.options:
         if option.name == "-C" and value is not None:
-            good, _ = change_directory(call.state, value, call.ground)
+            good, _ = change_directory(call.state, value, call.path_roots)
             call = replace(call, state=good or call.state)
         elif option.name == "--exec-path" and value is not None:
             call.report_effect("execute", word)
-            call.unclear("environment", "git looks for its programs elsewhere", word)
+            call.report_unclear("environment", "git looks for its programs elsewhere", word)
         elif option.name in ("--git-dir", "--work-tree") and value is not None and not call.is_in_workspace(value):
             call.report_effect("execute", word)
-            call.unclear("environment", "the settings of another repository count, and may run programs", word)
+            call.report_unclear("environment", "the settings of another repository count, and may run programs", word)
     if not given.operands:
         return
-    if any(cwd is None or locate_path(cwd, None, call.ground).where != "workspace" for cwd in call.state.cwds):
-        call.unclear("environment", "the settings of another repository count, and may run programs")
+    # Outside the workspace, git obeys the settings of another repository.
+    if any(cwd is None or locate_path(cwd, None, call.path_roots).where != "workspace" for cwd in call.state.cwds):
+        call.report_unclear("environment", "the settings of another repository count, and may run programs")
     call = replace(call, words=tuple(given.operands))
     if given.operands[0].value == "config":
         _judge_config(replace(call, words=tuple(given.operands[1:])))
@@ -63,10 +64,10 @@ def git(call: Invocation) -> None:
 
 
 def _judge_config(call: Invocation) -> None:
-    """`git config`: settings are read, or set; many name a program that git will run."""
+    """Judge `git config`. Many settings name a program that git runs."""
     given = read_arguments(parse_spec(_CONFIG), call.words)
     operands = given.operands
-    for word in given.values("-f", "--file"):
+    for word in given.option_values("-f", "--file"):
         call.report_path("read", word)
     verb = operands[0].value if operands else None
     if verb in ("get", "list"):
@@ -74,25 +75,31 @@ def _judge_config(call: Invocation) -> None:
         return
     if verb in ("set", "unset", "edit", "rename-section", "remove-section"):
         operands = operands[1:]
-    elif given.has(*_CONFIG_READ_OPTIONS) or (
-        len(operands) == 1 and not given.has(*_CONFIG_REMOVE_OPTIONS, "-e", "--edit")
+    elif given.has_option(*_CONFIG_READ_OPTIONS) or (
+        len(operands) == 1 and not given.has_option(*_CONFIG_REMOVE_OPTIONS, "-e", "--edit")
     ):
         call.report_current_directory("read")
         return
     key = operands[0].value if operands else None
     value = operands[1].value if len(operands) > 1 else None
     harmless = key is not None and is_harmless_setting(key, value)
-    if harmless and not given.has("--global", "--system", "-f", "--file"):
+    if harmless and not given.has_option("--global", "--system", "-f", "--file"):
         call.report_effect("write", *operands)
         return
     _report_settings_write(call, given)
     if not harmless:
         call.report_effect("execute", *operands)
-        call.unclear("environment", f"{key or 'a setting'} may make git run a program", *operands)
+        call.report_unclear("environment", f"{key or 'a setting'} may make git run a program", *operands)
 
 
 def _report_settings_write(call: Invocation, given: ParsedArguments) -> None:
-    files = list(given.values("-f", "--file"))
-    path = "~/.gitconfig" if given.has("--global") else "/etc/gitconfig" if given.has("--system") else ".git/config"
+    files = list(given.option_values("-f", "--file"))
+    path = (
+        "~/.gitconfig"
+        if given.has_option("--global")
+        else "/etc/gitconfig"
+        if given.has_option("--system")
+        else ".git/config"
+    )
     for word in files or [Word(path, (path,), path)]:
         call.report_path("write", word)

@@ -1,4 +1,4 @@
-"""`find` and `fd`: they look, unless they are told to delete, to write or to run."""
+"""Handlers of `find` and `fd`, which only read unless an action deletes, writes or runs."""
 
 from __future__ import annotations
 
@@ -50,11 +50,12 @@ def find(call: Invocation) -> None:
     for word in words:
         text = word.value
         if text is None or (word.is_pattern and text not in ("!", "(", ")")):
-            call.unclear("unknown-option", f"{word.shown} may become an action of find", word)
+            call.report_unclear("unknown-option", f"{word.short_text} may become an action of find", word)
         elif text in _TESTS_WITH_VALUE or text.startswith("-newer"):
             next(words, None)
         elif text == "-delete":
             found = _patterns_below(roots, chosen)
+            # Without a limiting name, everything below the roots is deleted.
             for root in [Word("{}", found, is_pattern=True)] if found and "*" not in chosen else roots:
                 call.report_path("delete", root, word)
         elif text in _EXEC_ACTIONS:
@@ -66,10 +67,10 @@ def find(call: Invocation) -> None:
             if text == "-fprintf":
                 next(words, None)
         elif text == "-files0-from":
-            call.unclear("unknown-target", "where find looks stands in a file", word)
+            call.report_unclear("unknown-target", "where find looks stands in a file", word)
             next(words, None)
         elif text not in _TESTS_WITHOUT_VALUE:
-            call.unclear("unknown-option", f"{word.shown} of find is not in the tables", word)
+            call.report_unclear("unknown-option", f"{word.short_text} of find is not in the tables", word)
 
 
 def _split_roots(words: Sequence[Word]) -> tuple[list[Word], Sequence[Word]]:
@@ -84,7 +85,7 @@ def _split_roots(words: Sequence[Word]) -> tuple[list[Word], Sequence[Word]]:
 
 
 def _take_exec_words(words: Iterator[Word]) -> list[Word]:
-    """The words of a command up to its `;` or `+`."""
+    """Take the words of a command up to its `;` or `{} +`."""
     found: list[Word] = []
     for word in words:
         if word.value == ";" or (word.value == "+" and found and found[-1].value == "{}"):
@@ -94,17 +95,17 @@ def _take_exec_words(words: Iterator[Word]) -> list[Word]:
 
 
 def _judge_exec(call: Invocation, action: Word, below: tuple[str, ...], words: Sequence[Word]) -> None:
-    """A command for each file found, which fits one of the patterns `below`."""
+    """Judge the command that runs for each found file. `below` are patterns for the paths of these files."""
     filled = [_fill_braces(word, below) for word in words]
     inner = call
     if action.value in ("-execdir", "-okdir"):
-        # It runs beside each file found: somewhere below the roots.
+        # The command runs in the directory of each file: somewhere below the roots.
         inner = replace(call, state=replace(call.state, cwds=(None,)))
-    inner.runs(filled, f"find {action.value}", keeps_input=False)
+    inner.judge_words(filled, f"find {action.value}", keeps_input=False)
 
 
 def _patterns_below(roots: Sequence[Word], names: Sequence[str] = ("*",)) -> tuple[str, ...]:
-    """Patterns for what lies below some directories; none where one of them is not known."""
+    """Return patterns for the paths below some directories; none if one of the directories is unknown."""
     if not all(root.is_known for root in roots) or len(roots) * len(names) > CHOICES_MAX:
         return ()
     return tuple(f"{value.rstrip('/')}/{name}" for root in roots for value in root.values for name in names)
@@ -123,20 +124,20 @@ def fd(call: Invocation) -> None:
         if word.value in ("-x", "-X", "--exec", "--exec-batch"):
             _judge_fd_search(call, call.words[:index])
             words = list(call.words[index + 1 :])
+            # fd adds the path at the end if the command has no placeholder.
             if not any(given.value is not None and "{" in given.value for given in words):
                 words.append(Word("{}", ("{}",), "{}"))
-            _judge_exec(call, Word("-exec", ("-exec",)), _patterns_below(_list_fd_roots(call.words[:index])), words)
+            roots = read_arguments(parse_spec(_FD), call.words[:index]).operands[1:] or [_CURRENT_DIRECTORY]
+            _judge_exec(call, Word("-exec", ("-exec",)), _patterns_below(roots), words)
             return
         if word.value is not None and word.value.startswith(("--exec=", "--exec-batch=")):
             call.report_effect("execute", word)
-            call.unclear("unknown-option", f"write {word.shown.partition('=')[0]} and its command as words", word)
+            call.report_unclear(
+                "unknown-option", f"write {word.short_text.partition('=')[0]} and its command as words", word
+            )
     _judge_fd_search(call, call.words)
 
 
 def _judge_fd_search(call: Invocation, words: Sequence[Word]) -> None:
     call = replace(call, words=tuple(words))
     apply_arguments(call, parse_spec(_FD), read_arguments(parse_spec(_FD), call.words))
-
-
-def _list_fd_roots(words: Sequence[Word]) -> list[Word]:
-    return read_arguments(parse_spec(_FD), words).operands[1:] or [_CURRENT_DIRECTORY]
