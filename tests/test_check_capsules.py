@@ -227,7 +227,7 @@ def test_a_binary_file_is_bad_input(tmp_path: Path) -> None:
 
 def test_a_pipe_does_not_hang_it(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(BadInput, match="not a plain file"):
+    with pytest.raises(BadInput, match="not a regular file"):
         verify(tmp_path / "pipe")
 
 

@@ -29,8 +29,8 @@ from aver.capsule.sealed import Sealed
 from aver.config import hide_password, home_dir, load_config
 from aver.errors import AverError, BadInput, NotFound, Unavailable
 from aver.fast_dataclass import dataclass
+from aver.files.regular import open_file
 from aver.keys import KeyStore, PublicKey, Ring
-from aver.ledger.foreign.seal_checks import open_file
 from aver.ledger.ledger import Ledger, open_ledger
 from aver.ledger.lookup import Location, locate
 from aver.ledger.verify import verify_ledger, verify_record

@@ -18,14 +18,14 @@ from __future__ import annotations
 
 import os
 import re
-import stat
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from aver.errors import BadInput, Unavailable
 from aver.fast_dataclass import dataclass
+from aver.files.atomic import make_directory
+from aver.files.regular import NotRegularFile, open_regular, read_limited
 
 __all__ = [
     "CONFIG_MAX",
@@ -34,12 +34,7 @@ __all__ = [
     "hide_password",
     "home_dir",
     "load_config",
-    "make_directory",
-    "open_replacement",
     "read_toml",
-    "replace_file",
-    "sync_directory",
-    "temporary_prefix",
 ]
 
 CONFIG_MAX = 256 * 1024
@@ -90,17 +85,6 @@ def ensure_home(home: Path | None = None) -> Path:
     return home
 
 
-def make_directory(path: Path) -> None:
-    """Make a directory that only we may enter, and those above it that are missing, so that a power cut leaves them."""
-    if path.is_dir():
-        return
-    missing = [one for one in (path, *path.parents) if not one.exists()]
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for one in missing:
-        with suppress(PermissionError):  # What we may not read, we cannot sync.
-            sync_directory(one.parent)
-
-
 def load_config(*, home: Path | None = None, ledger: str | None = None, tenant: str | None = None) -> Config:
     """Join flags (the arguments), environment, `config.toml` and defaults."""
     home = home or home_dir()
@@ -148,23 +132,18 @@ _SETTING_TYPES: Mapping[str, type | tuple[type, ...]] = {
 def read_toml(path: Path, check: Callable[[os.stat_result], None] | None = None) -> dict[str, Any] | None:
     """A settings file in TOML, or None if there is none. `check` may refuse the very file that is then read."""
     try:
-        # Without O_NONBLOCK a pipe put in the file's place would hang us.
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        with os.fdopen(handle, "rb") as file:
-            status = os.fstat(handle)
-            if not stat.S_ISREG(status.st_mode):
-                raise BadInput(f"{path} is not a plain file", advice="move it away")
+        with open_regular(path, follow=True) as file:
             if check is not None:
-                check(status)
-            raw = file.read(CONFIG_MAX + 1)
+                check(os.fstat(file.fileno()))
+            raw = read_limited(file, CONFIG_MAX, path, advice="it should hold a few settings")
     except FileNotFoundError:
         return None
+    except NotRegularFile as error:
+        raise BadInput(f"{path} is not a regular file", advice="move it away") from error
     except OSError as error:
         raise BadInput(f"cannot read {path}: {error.strerror}") from error
     import tomllib  # Here, because most homes have no such file.
 
-    if len(raw) > CONFIG_MAX:
-        raise BadInput(f"{path} is larger than {CONFIG_MAX} bytes", advice="it should hold a few settings")
     try:
         return tomllib.loads(raw.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -183,46 +162,3 @@ def _read_settings(path: Path) -> dict[str, Any]:
     if not 0 < lock_timeout < 86_400:
         raise BadInput(f"{path}: lock_timeout must lie between 0 and 86400 seconds")
     return table
-
-
-def replace_file(path: Path, data: bytes, *, mode: int = 0o600) -> None:
-    """Put `data` at `path` all at once and durably: the old bytes or the new ones, never a mixture."""
-    with open_replacement(path, mode=mode) as file:
-        file.write(data)
-
-
-@contextmanager
-def open_replacement(path: Path, *, mode: int = 0o600) -> Iterator[BinaryIO]:
-    """The same for what is written piece by piece: it takes the place of `path` when the context ends well."""
-    import tempfile  # Here, because it takes long to load and most runs write no file.
-
-    directory = path.parent
-    try:
-        handle, temporary = tempfile.mkstemp(dir=directory, prefix=temporary_prefix(path.name))
-        try:
-            with os.fdopen(handle, "wb") as file:
-                os.fchmod(file.fileno(), mode)
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
-        sync_directory(directory)
-    except OSError as error:
-        raise Unavailable(f"cannot write {path}: {error.strerror}") from error
-
-
-def temporary_prefix(name: str) -> str:
-    """How the names of files begin that a killed process may leave beside `name`."""
-    return f".{name[:64]}."
-
-
-def sync_directory(directory: Path) -> None:
-    """Make a rename, creation or removal in `directory` survive a power cut."""
-    handle = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

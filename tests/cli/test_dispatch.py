@@ -272,4 +272,4 @@ def test_a_pipe_in_the_place_of_a_file_hangs_nothing(sealed: Aver, arguments: tu
 def test_a_pipe_in_the_place_of_the_settings_hangs_nothing(sealed: Aver) -> None:
     os.mkfifo(sealed.home / "config.toml")
     ran = sealed("verify")
-    assert (ran.code, "config.toml is not a plain file" in ran.err) == (2, True)
+    assert (ran.code, "config.toml is not a regular file" in ran.err) == (2, True)

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aver.cli.options import parse_time
-from aver.cli.terminal import Screen, StyledText, clip, display_width, escape_unprintable, format_time, to_one_line
+from aver.cli.terminal import Screen, StyledText, clip, display_width, format_time
+from aver.text import escape_unprintable, to_one_line
 
 
 @given(st.text(alphabet=st.characters()))

@@ -91,15 +91,15 @@ def test_a_log_that_cannot_be_turned_over_is_closed_once(tmp_path: Path, monkeyp
     monkeypatch.setattr(log, "FILE_MAX", 300)
     writer = EventLog(tmp_path)
     writer.add([event(1), event(2)])
-    opened = log._open_plain_file
+    opened = log.open_descriptor
 
-    def refusing(folder: int | None, name: str, flags: int) -> int:
+    def refusing(name: str, flags: int, *, follow: bool, below: int | None) -> int:
         if not (tmp_path / EVENTS_FILE).exists():
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return opened(folder, name, flags)
+        return opened(name, flags, follow=follow, below=below)
 
     with monkeypatch.context() as full:
-        full.setattr(log, "_open_plain_file", refusing)
+        full.setattr(log, "open_descriptor", refusing)
         with pytest.raises(Unavailable, match="No space left"):
             writer.add([event(number) for number in range(3, 9)])
     writer.add([event(9)])

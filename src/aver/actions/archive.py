@@ -20,7 +20,8 @@ from typing import IO, BinaryIO, cast
 
 from aver.capsule.json_reader import Unreadable
 from aver.errors import BadInput, Unavailable
-from aver.ledger.foreign.seal_checks import CHUNK, check_file_name
+from aver.files.regular import CHUNK
+from aver.ledger.foreign.seal_checks import check_file_name
 
 __all__ = ["GZIP_HEADER", "Archive", "open_archive", "pack"]
 

@@ -36,7 +36,7 @@ from aver.actions.verify_files import ARCHIVE_CHECK, read_raw_lines
 from aver.actions.verify_run import RUN_CHECKS, ReceiptJudge
 from aver.capsule.json_reader import ELEMENT_MAX, read_elements, read_json
 from aver.errors import BadInput
-from aver.ledger.foreign.seal_checks import read_chunks
+from aver.files.regular import read_chunks
 from aver.verdict import CHECKS, Finding, Place, Tally, Verdict, VerifyOptions, conclude
 
 __all__ = ["capseal_leaf", "capseal_root", "capseal_row", "is_capseal", "judge_capseal"]

@@ -47,11 +47,11 @@ from aver.capsule.json_document import dump_document
 from aver.capsule.json_reader import read_json
 from aver.capsule.sealed import Sealed
 from aver.capsule.signing import hold_signer
-from aver.config import open_replacement, replace_file
 from aver.errors import AverError, BadInput, HeadMoved, IntegrityError, Refused, Unavailable
+from aver.files.atomic import open_replacement, replace_file
+from aver.files.regular import open_inside, read_chunks
 from aver.keys import SeedSigner, Statement, sign_statement
 from aver.ledger import Ledger
-from aver.ledger.foreign.seal_checks import open_inside, read_chunks
 
 __all__ = ["finalize_run", "has_missing_files", "pack_run", "sync_actions_file", "write_run_files"]
 

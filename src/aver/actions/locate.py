@@ -16,8 +16,8 @@ from aver.actions.run_state import RecordedRun
 from aver.actions.verify_files import open_run_directory, read_raw_lines
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput, NotFound
+from aver.files.regular import open_file
 from aver.ledger import Ledger
-from aver.ledger.foreign.seal_checks import open_file
 
 __all__ = ["LoadedRun", "load_run_from_ledger", "load_run_from_path"]
 

@@ -7,7 +7,6 @@ written again. A whole line that says something else than the ledger is no accid
 
 from __future__ import annotations
 
-import fcntl
 import os
 import tempfile
 from collections.abc import Callable, Iterator
@@ -19,9 +18,10 @@ from aver.actions.encodings import ACTION_LINE_MAX, read_action_line
 from aver.actions.run_files import ACTIONS_FILE, RUN_FILE
 from aver.capsule.json_document import dump_document
 from aver.capsule.json_reader import read_json
-from aver.config import sync_directory, temporary_prefix
 from aver.errors import BadInput, IntegrityError, NotFound, Unavailable
-from aver.ledger.foreign.seal_checks import open_inside
+from aver.files.atomic import sync_directory, temporary_prefix
+from aver.files.locks import lock, open_lock_file, unlock
+from aver.files.regular import open_inside, read_limited
 
 __all__ = ["ActionsFile", "RunIdentity", "claim_directory", "read_run_identity"]
 
@@ -52,11 +52,9 @@ def read_run_identity(directory: Path) -> RunIdentity | None:
     """Which run a directory holds; None where it says nothing about that."""
     try:
         with open_inside(directory, RUN_FILE) as file:
-            raw = file.read(RUN_FILE_MAX + 1)
+            raw = read_limited(file, RUN_FILE_MAX, directory / RUN_FILE)
     except NotFound:
         return None
-    if len(raw) > RUN_FILE_MAX:
-        raise BadInput(f"{directory / RUN_FILE} is larger than {RUN_FILE_MAX} bytes")
     try:
         return RunIdentity.from_dict(read_json(raw))
     except BadInput as error:
@@ -103,7 +101,7 @@ class ActionsFile:
         self._count = self._size = 0
         """How many lines, and bytes, of the file are known to be the ledger's."""
         try:
-            self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            self._handle = open_lock_file(path)
         except OSError as error:
             raise Unavailable(f"cannot open {path}: {error.strerror}") from error
 
@@ -120,7 +118,7 @@ class ActionsFile:
         if self._handle < 0:
             raise Unavailable(f"{self._path} is closed here", advice="open the run again")
         try:
-            fcntl.flock(self._handle, fcntl.LOCK_EX)
+            lock(self._handle)
             try:
                 if os.fstat(self._handle).st_size != self._size:
                     self._repair(lines, learn)
@@ -128,7 +126,7 @@ class ActionsFile:
                 if durably:
                     os.fsync(self._handle)
             finally:
-                fcntl.flock(self._handle, fcntl.LOCK_UN)
+                unlock(self._handle)
         except OSError as error:
             raise Unavailable(f"cannot write {self._path}: {error.strerror}") from error
 

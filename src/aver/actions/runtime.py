@@ -33,8 +33,8 @@ from aver.actions.run_directory import ActionsFile, RunIdentity, claim_directory
 from aver.actions.run_files import ACTIONS_FILE
 from aver.actions.run_state import RecordedRun
 from aver.capsule.masking.mask import mask
-from aver.config import make_directory
 from aver.errors import AverError, BadInput, Exists, HeadMoved, IntegrityError, NotFound, Refused, Unavailable
+from aver.files.atomic import make_directory
 from aver.gate.action import Action
 from aver.ledger import Ledger, open_ledger
 from aver.verdict import Verdict

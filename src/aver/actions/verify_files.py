@@ -42,10 +42,10 @@ from aver.capsule.json_document import dump_document
 from aver.capsule.json_reader import Unreadable, read_json
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError, BadInput, IntegrityError, NotFound
+from aver.files.regular import CHUNK, open_inside
 from aver.keys import Ring, Statement, check_statement
 from aver.ledger import Head, Ledger
 from aver.ledger.foreign.capsule_files import retirements_by_time
-from aver.ledger.foreign.seal_checks import CHUNK, open_inside
 from aver.ledger.verify import verify_ledger
 from aver.verdict import CHECKS, Finding, Place, Rules, Tally, Verdict, VerifyOptions, conclude, worst_status
 

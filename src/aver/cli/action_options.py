@@ -99,7 +99,7 @@ def read_diff_text(source: str) -> str:
     if source == STANDARD_INPUT:
         raw = sys.stdin.buffer.read(DIFF_MAX + 1)
     else:
-        from aver.ledger.foreign.seal_checks import open_file
+        from aver.files.regular import open_file
 
         with open_file(Path(source)) as file:
             raw = file.read(DIFF_MAX + 1)

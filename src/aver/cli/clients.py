@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from aver.agents.registry import client_names, load_client
 from aver.cli.options import Usage, add_json
-from aver.cli.terminal import Screen, print_json, to_one_line
+from aver.cli.terminal import Screen, print_json
+from aver.text import to_one_line
 
 if TYPE_CHECKING:
     from aver.files.user_dirs import UserEnvironment

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from aver.config import sync_directory
 from aver.errors import BadInput, NotFound, Unavailable
+from aver.files.atomic import sync_directory
 
 __all__ = ["check_new_path", "read_json_file", "write_new_file"]
 
@@ -18,7 +18,7 @@ DOCUMENT_MAX = 16 * 1024 * 1024
 def read_json_file(path: Path) -> Any:
     """The JSON in a plain file, read strictly."""
     from aver.capsule.json_reader import read_json
-    from aver.ledger.foreign.seal_checks import open_file
+    from aver.files.regular import open_file
 
     with open_file(path) as file:
         raw = file.read(DOCUMENT_MAX + 1)

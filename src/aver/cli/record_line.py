@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from aver.cli.terminal import Screen, StyledText, clip, format_time, to_one_line
+from aver.cli.terminal import Screen, StyledText, clip, format_time
 from aver.errors import AverError
 from aver.fast_dataclass import dataclass
+from aver.text import to_one_line
 
 if TYPE_CHECKING:
     from aver.capsule import Sealed

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from typing import Any, TextIO
 
 from aver.fast_dataclass import dataclass
+from aver.text import escape_unprintable, to_one_line
 
 __all__ = [
     "Progress",
@@ -27,11 +28,8 @@ __all__ = [
     "StyledText",
     "clip",
     "display_width",
-    "escape_unprintable",
     "format_time",
-    "plural",
     "print_json",
-    "to_one_line",
 ]
 
 DEFAULT_WIDTH = 100
@@ -51,27 +49,6 @@ _STATUS_MARKS = {
     "blocked": ("■", "#", "bad"),
 }
 _STYLE_CODES = {"good": "32", "bad": "31;1", "warn": "33", "dim": "2", "strong": "1", "added": "32", "removed": "31"}
-
-
-def escape_unprintable(text: str) -> str:
-    """The text with every character that is not printable written as an escape."""
-    return text if text.isprintable() else "".join(map(_escape_character, text))
-
-
-def _escape_character(character: str) -> str:
-    if character.isprintable():
-        return character
-    if unicodedata.category(character) == "Zs":
-        return " "
-    code = ord(character)
-    if code < 0x100:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-
-def to_one_line(text: str) -> str:
-    """Any text as one line: white space becomes single spaces, the rest is escaped."""
-    return escape_unprintable(" ".join(text.split()))
 
 
 def display_width(text: str) -> int:
@@ -110,10 +87,6 @@ def format_time(moment: Any) -> str:
     """A record's time to the second. It is UTC, as records are."""
     text = to_one_line(str(moment or ""))
     return f"{text[:10]} {text[11:19]}" if len(text) >= 19 and text[10] == "T" else (text or "no time")
-
-
-def plural(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def print_json(value: dict[str, Any]) -> None:

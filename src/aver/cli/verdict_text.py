@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from aver.cli.terminal import LinePart, Screen, StyledText, plural
+from aver.cli.terminal import LinePart, Screen, StyledText
+from aver.text import plural
 
 if TYPE_CHECKING:
     from aver.verdict import Finding, Verdict

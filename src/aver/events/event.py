@@ -23,6 +23,7 @@ from aver.capsule.masking.mask import mask
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError, BadInput
 from aver.gate.decision_record import DECISION_KIND as DECISION
+from aver.text import clip_text
 
 __all__ = ["LINE_MAX", "LiveEvent", "decision_word", "event_from_record", "read_event"]
 
@@ -108,4 +109,4 @@ def _to_one_line(text: str) -> str:
     plain = _COLOUR.sub(" ", text[: 4 * SUMMARY_MAX])
     line = " ".join("".join(one if one.isprintable() else " " for one in plain).split())
     line = str(mask(line).value)
-    return line if len(line) <= SUMMARY_MAX else f"{line[: SUMMARY_MAX - 1]}…"
+    return clip_text(line, SUMMARY_MAX)

@@ -13,9 +13,7 @@ starts again, or works beside another, doubles nothing.
 
 from __future__ import annotations
 
-import fcntl
 import os
-import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +22,8 @@ from aver.actions.run_capsules import gate_chain, run_chain
 from aver.actions.run_directory import read_run_identity
 from aver.errors import AverError, BadInput, NotFound, Unavailable
 from aver.events.event import LINE_MAX, LiveEvent, event_from_record, read_event
+from aver.files.locks import lock_directory
+from aver.files.regular import open_descriptor, open_regular
 from aver.ledger import Ledger
 
 __all__ = ["EVENTS_FILE", "OLDER_EVENTS_FILE", "EventFollower", "EventLog", "EventProjection", "rebuild_log"]
@@ -87,12 +87,8 @@ class EventLog:
     @contextmanager
     def _lock_directory(self) -> Iterator[int]:
         try:
-            folder = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
-            try:
-                fcntl.flock(folder, fcntl.LOCK_EX)
+            with lock_directory(self.directory) as folder:
                 yield folder
-            finally:
-                os.close(folder)  # That lets go of the lock, too.
         except OSError as error:
             raise Unavailable(f"cannot use {self.directory / EVENTS_FILE}: {error.strerror}") from error
 
@@ -129,7 +125,7 @@ class EventFollower:
 
     def _open(self) -> bool:
         try:
-            self._handle = _open_plain_file(None, str(self._path), os.O_RDONLY)
+            self._handle = open_descriptor(self._path, follow=False)
         except FileNotFoundError:
             return False
         except OSError as error:
@@ -145,13 +141,13 @@ class EventFollower:
 
 def _append_lines(folder: int, lines: list[bytes]) -> tuple[int, int]:
     """Append lines to the newest file. Returns which that is, and where it ends."""
-    handle = _open_plain_file(folder, EVENTS_FILE, os.O_RDWR | os.O_CREAT)
+    handle = open_descriptor(EVENTS_FILE, os.O_RDWR | os.O_CREAT, follow=False, below=folder)
     try:
         size = _cut_torn_line(handle)
         for line in lines:
             if size and size + len(line) > FILE_MAX:
                 os.rename(EVENTS_FILE, OLDER_EVENTS_FILE, src_dir_fd=folder, dst_dir_fd=folder)
-                fresh = _open_plain_file(folder, EVENTS_FILE, os.O_RDWR | os.O_CREAT)
+                fresh = open_descriptor(EVENTS_FILE, os.O_RDWR | os.O_CREAT, follow=False, below=folder)
                 os.close(handle)
                 handle, size = fresh, 0
             _write_whole_line(handle, line, size)
@@ -194,10 +190,10 @@ def _cut_torn_line(handle: int) -> int:
 
 def _read_lines(folder: int, name: str, start: int = 0) -> list[bytes]:
     try:
-        handle = _open_plain_file(folder, name, os.O_RDONLY)
+        file = open_regular(name, follow=False, below=folder)
     except FileNotFoundError:
         return []
-    with os.fdopen(handle, "rb") as file:
+    with file:
         file.seek(start)
         *lines, _ = file.read(2 * FILE_MAX).split(b"\n")
     return lines
@@ -217,15 +213,6 @@ def _exists(folder: int, name: str) -> bool:
     except FileNotFoundError:
         return False
     return True
-
-
-def _open_plain_file(folder: int | None, name: str, flags: int) -> int:
-    """Open a plain file: not through a link that a repository brought, and not a pipe that would hold us up."""
-    handle = os.open(name, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600, dir_fd=folder)
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        os.close(handle)
-        raise OSError(22, "it is not a plain file")
-    return handle
 
 
 class EventProjection:

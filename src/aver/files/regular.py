@@ -1,47 +1,193 @@
-"""Files of other tools, opened such that nothing that was put in their place can hang us or be read without end."""
+"""Open regular files, and nothing else, without surprises.
+
+Aver reads files that other programs and other people wrote. A path may lead to a pipe that blocks its reader for
+ever, to a device that never ends, or through a symbolic link to a file elsewhere. Every opening here keeps four rules:
+
+1. Opening never blocks: `O_NONBLOCK`, so that a pipe without a writer cannot hang Aver.
+2. The open file itself is checked, not its name: a name may lead to another file a moment later.
+3. The caller says whether a symbolic link is followed. Below a directory that someone else made, no link is.
+4. The caller reads with a limit: `read_limited`.
+
+There are three levels, so that each caller can answer in its own words:
+
+    open_descriptor, open_regular       raise `OSError`; `NotRegularFile` for a pipe, a directory or a device
+    open_file, open_inside              raise `NotFound`, `BadInput` or `Unavailable`
+    open_if_regular, read_if_regular    return None where there is no regular file
+"""
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
+from collections.abc import Iterator
 from io import FileIO
 from pathlib import Path
+from typing import BinaryIO
 
-from aver.errors import Unavailable
+from aver.errors import BadInput, NotFound, Unavailable
 
-__all__ = ["open_if_regular", "read_if_regular"]
+__all__ = [
+    "CHUNK",
+    "NotRegularFile",
+    "is_file_name",
+    "open_descriptor",
+    "open_error",
+    "open_file",
+    "open_if_regular",
+    "open_inside",
+    "open_regular",
+    "open_without_blocking",
+    "read_chunks",
+    "read_if_regular",
+    "read_limited",
+]
 
-_NONBLOCKING_FLAGS = (
-    os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-)
-"""A pipe put in the file's place must not hang us. Windows knows none of these flags, and has no such pipes."""
+CHUNK = 256 * 1024
+"""Bytes that `read_chunks` reads at a time."""
+
+FILE_NAME_MAX = 240
+"""Longest file name below a directory of others, in bytes: every file system takes it, with room for a suffix."""
+
+NEW_FILE_MODE = 0o600
+"""Mode of a file that `O_CREAT` makes: only its owner may read it."""
+
+
+class NotRegularFile(OSError):
+    """The path leads to a pipe, a directory, a socket or a device."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        super().__init__(errno.EINVAL, "it is not a regular file", os.fspath(path))
+
+
+# --- with the system's own errors
+
+
+def open_without_blocking(
+    path: str | os.PathLike[str], flags: int = os.O_RDONLY, *, follow: bool, below: int | None = None
+) -> int:
+    """Open anything at a path and return its descriptor. Use `open_descriptor`, unless pipes and devices are wanted.
+
+    `flags` are those of `os.open`. With `below`, the path starts at that open directory.
+    """
+    flags |= os.O_CLOEXEC | os.O_NONBLOCK
+    return os.open(path, flags if follow else flags | os.O_NOFOLLOW, NEW_FILE_MODE, dir_fd=below)
+
+
+def open_descriptor(
+    path: str | os.PathLike[str], flags: int = os.O_RDONLY, *, follow: bool, below: int | None = None
+) -> int:
+    """Open a regular file and return its descriptor, which the caller closes. `NotRegularFile` for anything else."""
+    handle = open_without_blocking(path, flags, follow=follow, below=below)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise NotRegularFile(path)
+    return handle
+
+
+def open_regular(path: str | os.PathLike[str], *, follow: bool, below: int | None = None) -> BinaryIO:
+    """Open a regular file for reading. Raises `OSError`, and `NotRegularFile` for anything else."""
+    return os.fdopen(open_descriptor(path, follow=follow, below=below), "rb")
+
+
+# --- with Aver's errors
+
+
+def open_file(path: Path) -> BinaryIO:
+    """Open a regular file that the caller named, behind links if need be.
+
+    Raises `NotFound`, `BadInput` for something that is not a regular file, or `Unavailable`.
+    """
+    try:
+        return open_regular(path, follow=True)
+    except OSError as error:
+        raise open_error(path, error) from error
+
+
+def open_inside(directory: Path, *names: str) -> BinaryIO:
+    """Open a regular file in a directory that someone else made; the names before the last are directories in it.
+
+    Each name is one plain name and no link is followed, so nothing outside the directory is ever read.
+    """
+    for name in names:
+        if not is_file_name(name):
+            raise BadInput(f"{ascii(name)[:80]} is not a name that a file may have here")
+    path = directory.joinpath(*names)
+    try:
+        at = os.open(directory, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
+        for name in names[:-1]:
+            outer = at
+            try:
+                at = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=outer)
+            finally:
+                os.close(outer)
+        try:
+            return open_regular(names[-1], follow=False, below=at)
+        finally:
+            os.close(at)
+    except OSError as error:
+        raise open_error(path, error) from error
+
+
+def open_error(path: Path, error: OSError) -> BadInput | Unavailable:
+    """Turn the system's error from opening a file into one of Aver's."""
+    if error.errno in (errno.ENOENT, errno.ENOTDIR):
+        return NotFound(f"there is no {path}")
+    # ELOOP: a link where none is followed. ENXIO: a socket, or a pipe that is opened for writing.
+    if isinstance(error, NotRegularFile) or error.errno in (errno.ELOOP, errno.ENXIO):
+        return BadInput(f"{path} is not a regular file")
+    return Unavailable(f"cannot read {path}: {error.strerror}")
+
+
+def is_file_name(name: object) -> bool:
+    """Whether it is one plain file name and nothing else: no separator, no `..`, not hidden, printable."""
+    return (
+        isinstance(name, str)
+        and name.isprintable()
+        and name[:1] not in ("", ".")
+        and "/" not in name
+        and "\\" not in name
+        and len(name.encode("utf-8")) <= FILE_NAME_MAX
+    )
+
+
+# --- where there may be no file
 
 
 def open_if_regular(path: Path) -> FileIO | None:
-    """The file, without a buffer; None where there is none, or it is a pipe, a directory or a device."""
+    """Open a file without a buffer, behind links. None where there is none, or it is not a regular file.
+
+    Raises `Unavailable` where the file is there and cannot be opened.
+    """
     try:
-        handle = os.open(path, _NONBLOCKING_FLAGS)
-    except (FileNotFoundError, NotADirectoryError):
+        return os.fdopen(open_descriptor(path, follow=True), "rb", buffering=0)
+    except (FileNotFoundError, NotADirectoryError, NotRegularFile):
         return None
     except OSError as error:
         raise Unavailable(f"cannot read {path}: {error.strerror}") from error
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        os.close(handle)
-        return None
-    return os.fdopen(handle, "rb", buffering=0)
 
 
-def read_if_regular(path: Path, most: int) -> bytes | None:
-    """What a file holds; None where there is none, or it holds more than `most` bytes."""
+def read_if_regular(path: Path, limit: int) -> bytes | None:
+    """Read a whole file, behind links. None where there is no regular file, or it has more than `limit` bytes."""
     file = open_if_regular(path)
     if file is None:
         return None
     with file:
-        if os.fstat(file.fileno()).st_size > most:
-            return None
-        pieces = list(iter(lambda: file.read(PIECE_SIZE), b""))
-        return b"".join(pieces)
+        return file.readall() if os.fstat(file.fileno()).st_size <= limit else None
 
 
-PIECE_SIZE = 1024 * 1024
-"""Bytes read at a time."""
+# --- reading
+
+
+def read_limited(file: BinaryIO, limit: int, name: object, *, advice: str = "") -> bytes:
+    """Read the rest of a file. `BadInput`, which calls the file `name`, if that is more than `limit` bytes."""
+    raw = file.read(limit + 1)
+    if len(raw) > limit:
+        raise BadInput(f"{name} is larger than {limit} bytes", advice=advice)
+    return raw
+
+
+def read_chunks(file: BinaryIO) -> Iterator[bytes]:
+    """The rest of a file in pieces of at most `CHUNK` bytes."""
+    while chunk := file.read(CHUNK):
+        yield chunk

@@ -8,11 +8,11 @@ now, if that is a plain file of the workspace: what an agent may not read must n
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from aver.errors import BadInput
+from aver.files.regular import open_regular
 from aver.gate.action import TEXT_MAX, Action
 from aver.gate.effects.paths import build_path_roots, locate_path
 from aver.gate.effects.tools import find_tool_profile, mcp_server, normalise_name
@@ -157,13 +157,9 @@ def _read_current(path: str, workspace: str) -> str | None:
         place = locate_path(real, None, build_path_roots(root, {}))
         if place.where != "workspace" or place.classes:
             return None
-        # Without O_NONBLOCK a pipe put in the file's place would hang us.
-        handle = os.open(real, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
+        file = open_regular(real, follow=False)
     except (OSError, ValueError):  # We may not read it, or no system has a file of this name.
         return None
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        os.close(handle)
-        return None
-    with os.fdopen(handle, "rb") as file:
+    with file:
         raw = file.read(BEFORE_MAX + 1)
     return None if len(raw) > BEFORE_MAX else raw.decode("utf-8", "replace")

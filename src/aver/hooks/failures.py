@@ -8,16 +8,16 @@ Remembering never fails, and waits for nobody long: what cannot even be remember
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 from aver.clock import new_id, now
 from aver.config import ensure_home
+from aver.files.locks import lock
+from aver.files.regular import open_descriptor
 
 if TYPE_CHECKING:
     from aver.ledger import Ledger
@@ -86,7 +86,7 @@ def seal_failures(ledger: Ledger, agents: Collection[str]) -> int:
 def read_failures(home: Path) -> list[dict[str, Any]]:
     """The failures that are not sealed yet, the oldest first. `OSError` where something else lies in their place."""
     try:
-        handle = os.open(home / FILE_NAME, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        handle = open_descriptor(home / FILE_NAME, follow=False)
     except FileNotFoundError:
         return []
     try:
@@ -127,19 +127,9 @@ _REQUIRED_FIELDS = ("id", "at", "tool", "event", "session", "why")
 @contextmanager
 def _open_locked(path: Path, more: int, patience: float = 0.0) -> Iterator[int]:
     """The file, which nobody else of us has while this lasts; `BlockingIOError` where another does not let go of it."""
-    handle = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | more, 0o600)
+    handle = open_descriptor(path, os.O_RDWR | more, follow=False)
     try:
-        _lock(handle, monotonic() + patience)
+        lock(handle, timeout=patience)
         yield handle
     finally:
         os.close(handle)
-
-
-def _lock(handle: int, until: float) -> None:
-    while True:
-        try:
-            return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if monotonic() > until:
-                raise
-            sleep(0.02)

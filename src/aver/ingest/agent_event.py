@@ -23,7 +23,6 @@ __all__ = [
     "Prompt",
     "Tokens",
     "build_unknown_event",
-    "pluralize",
 ]
 
 EventKind = Literal["prompt", "call", "answer", "session", "note", "unknown"]
@@ -152,11 +151,6 @@ def build_unknown_event(place: str, sort: str, record: Any, *, key: str, at: str
         environment={"unknown_record": named},
         places=(place,),
     )
-
-
-def pluralize(number: int, noun: str) -> str:
-    """For a summary: `1 line`, `2 lines`."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 RECORD_KIND_MAX = 80

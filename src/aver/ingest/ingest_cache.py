@@ -15,8 +15,9 @@ from typing import Any
 
 from aver.capsule.json_document import dump_document
 from aver.capsule.json_reader import read_json
-from aver.config import ensure_home, replace_file
+from aver.config import ensure_home
 from aver.errors import AverError
+from aver.files.atomic import replace_file
 from aver.ingest.contract import Source
 from aver.ledger import Ledger
 

@@ -15,8 +15,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from aver.config import open_replacement, sync_directory
 from aver.errors import BadInput, Refused, Unavailable
+from aver.files.atomic import open_replacement, sync_directory
+from aver.files.regular import open_regular, read_limited
 
 __all__ = ["NEW_MODE", "FileEdit", "change_file", "read_settings_file", "remove_empty_directories", "resolve_target"]
 
@@ -79,23 +80,16 @@ def change_file(
 
 def _read_file(path: Path) -> tuple[bytes, os.stat_result] | None:
     try:
-        # Without O_NONBLOCK a pipe put in the file's place would hang us.
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        file = open_regular(path, follow=False)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise BadInput(f"cannot read {path}: {error.strerror}") from error
-    status = os.fstat(handle)
-    if not stat.S_ISREG(status.st_mode):
-        os.close(handle)
-        raise BadInput(f"{path} is not a plain file")
-    with os.fdopen(handle, "rb") as file:
+    with file:
+        status = os.fstat(file.fileno())
         if status.st_nlink > 1:
             raise Refused("LINK", f"{path} has other names, which would not follow", advice="make it a file of its own")
-        raw = file.read(FILE_MAX + 1)
-    if len(raw) > FILE_MAX:
-        raise BadInput(f"{path} is larger than {FILE_MAX} bytes")
-    return raw, status
+        return read_limited(file, FILE_MAX, path), status
 
 
 def _replace_file(

@@ -19,8 +19,9 @@ from typing import Any
 
 from aver.capsule.json_document import dump_document
 from aver.capsule.json_reader import read_json
-from aver.config import ensure_home, home_dir, replace_file
+from aver.config import ensure_home, home_dir
 from aver.errors import BadInput
+from aver.files.atomic import replace_file
 from aver.install.file_edit import FileEdit, read_settings_file
 from aver.ledger.stores.sqlite.write_lock import WriteLock
 

@@ -21,6 +21,7 @@ from typing import Any
 
 from aver.capsule.json_document import check_object, check_version, parse_document, text_field
 from aver.errors import BadInput, NotFound, Unavailable
+from aver.files.regular import open_without_blocking
 from aver.keys import algorithms, private_files
 from aver.keys.known_keys import known_key_paths, known_keys_from_document
 from aver.keys.public_key import PublicKey
@@ -174,7 +175,7 @@ def _check_list(value: Any, where: str) -> list[Any]:
 def _read_bounded(path: Path, *, limit: int) -> bytes:
     """A file from outside: anyone may have written it, so only its size matters here."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        handle = open_without_blocking(path, follow=True)
         with os.fdopen(handle, "rb") as file:
             raw = file.read(limit + 1) or b""
     except FileNotFoundError as error:

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from aver.capsule.json_document import dump_document, parse_document, text_field
-from aver.config import replace_file
 from aver.errors import BadInput, Refused
+from aver.files.atomic import replace_file
 from aver.keys import private_files
 from aver.keys.public_key import FINGERPRINT_PATTERN, PublicKey
 

@@ -12,12 +12,12 @@ from __future__ import annotations
 import errno
 import os
 import re
-import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from aver.config import sync_directory
 from aver.errors import BadInput, IntegrityError, Refused, Unavailable
+from aver.files.atomic import sync_directory
+from aver.files.regular import NotRegularFile, open_regular, read_limited
 from aver.keys.algorithms import SEED_BYTES
 from aver.keys.identity import identity_from_slug, slug
 from aver.keys.passphrase import ENCRYPTED_SEEDS_MAX, Seeds, decrypt_seeds, encrypt_seeds
@@ -205,28 +205,23 @@ def read_public_file(path: Path, *, limit: int) -> bytes | None:
 
 def _read_guarded(path: Path, *, limit: int, forbidden: int, owners: tuple[int, ...], cure: str) -> bytes | None:
     try:
-        # Without O_NONBLOCK a pipe put in the file's place would hang us.
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+        file = open_regular(path, follow=False)
     except FileNotFoundError:
         return None
+    except NotRegularFile as error:
+        raise _unsafe_file_error(f"{path} is not a regular file", "move it away") from error
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise _unsafe_file_error(f"{path} is a symbolic link", "put the file itself there") from error
         raise Unavailable(f"cannot read {path}: {error.strerror}") from error
-    status = os.fstat(handle)
-    if not stat.S_ISREG(status.st_mode):
-        os.close(handle)  # A directory cannot even be opened as a file.
-        raise _unsafe_file_error(f"{path} is not a regular file", "move it away")
-    with os.fdopen(handle, "rb") as file:
+    with file:
+        status = os.fstat(file.fileno())
         if status.st_uid not in owners:
             raise _unsafe_file_error(f"{path} belongs to another user", "run as its owner, or use a store of your own")
         if status.st_mode & forbidden:
             others = "read or written" if forbidden == _OTHERS_ANY else "written"
             raise _unsafe_file_error(f"{path} can be {others} by others", f"run: chmod {cure} {path}")
-        data = file.read(limit + 1)
-    if len(data) > limit:
-        raise BadInput(f"{path} is larger than {limit} bytes")
-    return data
+        return read_limited(file, limit, path)
 
 
 def write_private_file(path: Path, data: bytes) -> None:

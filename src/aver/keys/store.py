@@ -26,9 +26,10 @@ from typing import Any
 
 from aver import clock
 from aver.capsule.json_document import dump_document
-from aver.config import ensure_home, make_directory, replace_file
+from aver.config import ensure_home
 from aver.errors import NotFound, Refused, Unavailable
 from aver.fast_dataclass import dataclass
+from aver.files.atomic import make_directory, replace_file
 from aver.keys import private_files
 from aver.keys.exchange import build_key_export
 from aver.keys.identity import LEDGER, check_identity, default_purpose

@@ -13,25 +13,23 @@ starts with locks of its own. Waiting is always bounded; a process that dies let
 
 from __future__ import annotations
 
-import fcntl
 import os
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from weakref import WeakSet, WeakValueDictionary
 
 from aver.errors import Refused, Unavailable
+from aver.files.locks import Pace, is_same_file, open_lock_file, try_lock, unlock, wait_until
 
-__all__ = ["GATE_NAME", "LOCK_NAME", "StoreLock", "get_store_lock", "is_same_file"]
+__all__ = ["GATE_NAME", "LOCK_NAME", "StoreLock", "get_store_lock"]
 
 LOCK_NAME = ".lock"
 GATE_NAME = ".gate"
 
-FIRST_PAUSE = 0.0005
-LONGEST_PAUSE = 0.02
-"""Seconds between two tries. Signing takes well under a millisecond, so most waits end at the first."""
+PACE = Pace(pause=0.0005, longest=0.02)
+"""Signing takes well under a millisecond, so most waits end after the first pause."""
 
 
 class StoreLock:
@@ -80,7 +78,7 @@ class StoreLock:
         with self._mutex:
             self._signers -= 1
             if self._signers == 0 and self._shared is not None:
-                fcntl.flock(self._shared[0], fcntl.LOCK_UN)
+                unlock(self._shared[0])
 
     @contextmanager
     def shared(self, timeout: float) -> Iterator[None]:
@@ -109,8 +107,8 @@ class StoreLock:
                     yield
 
     def _lock_exclusively(self, gate: int, lock: int, timeout: float) -> None:
-        self._wait_until(lambda: _try_flock(gate, fcntl.LOCK_EX), timeout, self._gate_path, "keys are being changed")
-        self._wait_until(lambda: _try_flock(lock, fcntl.LOCK_EX), timeout, self._lock_path, "a key is held for signing")
+        self._wait_until(lambda: try_lock(gate), timeout, self._gate_path, "keys are being changed")
+        self._wait_until(lambda: try_lock(lock), timeout, self._lock_path, "a key is held for signing")
 
     @contextmanager
     def _open_own(self, path: Path) -> Iterator[int]:
@@ -123,7 +121,7 @@ class StoreLock:
             if handle in self._exclusive:
                 self._exclusive.discard(handle)
                 # A child forked meanwhile may share the open file; closing alone would not unlock it then.
-                fcntl.flock(handle, fcntl.LOCK_UN)
+                unlock(handle)
                 os.close(handle)
 
     def _try_share(self) -> bool:
@@ -136,29 +134,24 @@ class StoreLock:
                 os.close(lock)
                 os.close(gate)
                 return False
-            if not _try_flock(gate, fcntl.LOCK_SH):
+            if not try_lock(gate, shared=True):
                 return False
             try:
-                if self._signers == 0 and not _try_flock(lock, fcntl.LOCK_SH):
+                if self._signers == 0 and not try_lock(lock, shared=True):
                     return False
                 self._signers += 1
                 return True
             finally:
-                fcntl.flock(gate, fcntl.LOCK_UN)
+                unlock(gate)
 
     @staticmethod
     def _wait_until(attempt: Callable[[], bool], timeout: float, path: Path, reason: str) -> None:
         """Try until it works. Nothing is locked between two tries, so others can finish."""
-        deadline = time.monotonic() + timeout
-        pause = FIRST_PAUSE
-        while not attempt():
-            if time.monotonic() >= deadline:
-                raise Unavailable(
-                    f"could not lock {path} within {timeout:g} seconds: {reason}",
-                    advice="try again; if it stays so, find the process that has this file open",
-                )
-            time.sleep(pause)
-            pause = min(2 * pause, LONGEST_PAUSE)
+        if not wait_until(attempt, timeout, PACE):
+            raise Unavailable(
+                f"could not lock {path} within {timeout:g} seconds: {reason}",
+                advice="try again; if it stays so, find the process that has this file open",
+            )
 
 
 def get_store_lock(directory: Path) -> StoreLock:
@@ -171,26 +164,9 @@ def get_store_lock(directory: Path) -> StoreLock:
         return lock
 
 
-def is_same_file(path: Path, handle: int) -> bool:
-    """Whether an open file is still the one at a path. If not, a lock on it keeps out nobody who comes later."""
-    try:
-        there, here = os.lstat(path), os.fstat(handle)
-    except OSError:
-        return False  # Opening it again will tell what is wrong.
-    return there.st_ino == here.st_ino and there.st_dev == here.st_dev
-
-
-def _try_flock(handle: int, operation: int) -> bool:
-    try:
-        fcntl.flock(handle, operation | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
 def _open_lock_file(path: Path) -> int:
     try:
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        return open_lock_file(path)
     except OSError as error:
         raise Unavailable(f"cannot open the lock {path}: {error.strerror}") from error
 

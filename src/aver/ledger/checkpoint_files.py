@@ -12,21 +12,20 @@ that was removed. Other files in the directory whose names begin with the same l
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aver.capsule.json_reader import read_json
-from aver.config import replace_file
 from aver.errors import BadInput, IntegrityError, NotFound, Unavailable
+from aver.files.atomic import replace_file
+from aver.files.locks import lock_directory
+from aver.files.regular import open_file, open_inside
 from aver.keys import Statement
 from aver.ledger.checkpoint import CHECK, Checkpoint, check_missing_links, check_signatures, make_checkpoint
-from aver.ledger.foreign.seal_checks import open_file, open_inside
 from aver.ledger.head import Head
 from aver.ledger.seen_heads import HeadChecker
 from aver.verdict import Finding, Judge, Place, Subject, Tally, Verdict, VerifyOptions, conclude
@@ -121,7 +120,12 @@ def append_checkpoint(repository: Path, ledger: Ledger) -> Checkpoint | None:
     if not os.path.lexists(repository / ".git"):
         raise BadInput(f"{repository} is not a git repository", advice="git init it, or use --out FILE")
     path = history_path(repository, ledger)
-    with _lock_directory(path.parent):
+    try:
+        path.parent.mkdir(exist_ok=True)
+    except OSError as error:
+        raise Unavailable(f"cannot use the directory {path.parent}: {error.strerror}") from error
+    # Two writers at once would each write a history that lacks the line of the other.
+    with lock_directory(path.parent):
         try:
             with open_inside(path.parent, path.name) as file:
                 raw = file.read(FILE_MAX + 1)
@@ -156,21 +160,6 @@ def _check_history(ledger: Ledger, history: Sequence[Checkpoint]) -> dict[str, H
         words = f"nothing was written: {failed[0]}"
         raise IntegrityError(failed[0].code, words, evidence=tuple(failed), advice="run: aver verify --checkpoint DIR")
     return latest
-
-
-@contextmanager
-def _lock_directory(directory: Path) -> Iterator[None]:
-    """Lock a directory of histories: two processes that replace a file at once would lose a line."""
-    try:
-        directory.mkdir(exist_ok=True)
-        handle = os.open(directory, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except OSError as error:
-        raise Unavailable(f"cannot use the directory {directory}: {error.strerror}") from error
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
 
 
 _LEDGER_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput
+from aver.files.regular import open_file
 from aver.ledger import checkpoint_files
 from aver.ledger.bundle.layout import INDEX, ChainClaim, read_chain_file
 from aver.ledger.bundle.verify import judge_bundle, judge_chain_file
 from aver.ledger.foreign import databases
-from aver.ledger.foreign.seal_checks import open_file
 from aver.ledger.ledger import list_tenants, open_ledger
 from aver.ledger.stores.sqlite import schema
 from aver.ledger.verify import verify_ledger

@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from aver.capsule.json_reader import read_json
-from aver.config import replace_file
 from aver.errors import AverError, BadInput, NotFound, Unavailable
+from aver.files.atomic import replace_file
+from aver.files.regular import open_file
 from aver.ledger.debug_log import log_debug
-from aver.ledger.foreign.seal_checks import open_file
 from aver.ledger.head import Head
 from aver.verdict import Finding, Place, Tally
 

@@ -28,12 +28,12 @@ import orjson
 from aver.capsule.aver_block import is_tenant_name
 from aver.capsule.json_reader import ELEMENT_MAX, read_json
 from aver.clock import now
-from aver.config import replace_file
 from aver.errors import AverError, BadInput, NotFound, Unavailable
 from aver.fast_dataclass import dataclass
+from aver.files.atomic import replace_file
+from aver.files.regular import open_inside
 from aver.keys import Ring
 from aver.ledger.debug_log import log_debug
-from aver.ledger.foreign.seal_checks import open_inside
 from aver.ledger.head import Head
 from aver.ledger.meta_chain import check_meta
 from aver.ledger.seen_heads import META_CHAIN, check_heads, check_seen_head, save_seen_head

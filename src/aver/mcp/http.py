@@ -11,7 +11,6 @@ import hmac
 import os
 import secrets
 import socket
-import stat
 from collections.abc import Awaitable, Callable, MutableMapping
 from pathlib import Path
 from typing import Any
@@ -21,8 +20,10 @@ from mcp.server.lowlevel import Server
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.responses import PlainTextResponse
 
-from aver.config import ensure_home, replace_file
+from aver.config import ensure_home
 from aver.errors import BadInput, Unavailable
+from aver.files.atomic import replace_file
+from aver.files.regular import open_regular
 
 __all__ = ["HOST", "PATH", "TOKEN_FILE", "bind_socket", "read_token", "serve_http"]
 
@@ -46,18 +47,17 @@ def read_token(path: Path | None = None) -> tuple[str, Path]:
     """The token that clients must show, and where it is kept. Made at the first use, readable by its owner alone."""
     path = path or ensure_home() / TOKEN_FILE
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        file = open_regular(path, follow=False)
     except FileNotFoundError:
         token = secrets.token_urlsafe(32)
         replace_file(path, f"{token}\n".encode("ascii"))
         return token, path
     except OSError as error:
         raise BadInput(f"cannot read the token in {path}: {error.strerror}") from error
-    status = os.fstat(handle)
-    if not stat.S_ISREG(status.st_mode) or status.st_mode & 0o077 or status.st_uid != os.geteuid():
-        os.close(handle)
-        raise BadInput(f"{path} is not ours alone to read", advice=f"chmod 600 {path}, or remove it")
-    with os.fdopen(handle, "rb") as file:
+    with file:
+        status = os.fstat(file.fileno())
+        if status.st_mode & 0o077 or status.st_uid != os.geteuid():
+            raise BadInput(f"{path} is not ours alone to read", advice=f"chmod 600 {path}, or remove it")
         text = file.read(TOKEN_MAX + 2).decode("ascii", "replace").strip()
     if not TOKEN_MIN <= len(text) <= TOKEN_MAX or not text.isprintable() or " " in text or not text.isascii():
         raise BadInput(f"{path} holds no token of {TOKEN_MIN} to {TOKEN_MAX} characters", advice="remove it")

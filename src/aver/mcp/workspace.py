@@ -16,7 +16,6 @@ has touched it for `RESUME_WITHIN`, the session's next action begins a new run.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import re
@@ -28,8 +27,10 @@ from pathlib import Path
 from aver import clock
 from aver.capsule.json_document import dump_document
 from aver.capsule.json_reader import read_json
-from aver.config import make_directory
 from aver.errors import AverError, BadInput, Refused, Unavailable
+from aver.files.atomic import make_directory
+from aver.files.locks import lock, open_lock_file, try_lock
+from aver.files.regular import open_descriptor
 
 __all__ = ["RESUME_WITHIN", "SessionSlot", "Workspace"]
 
@@ -115,7 +116,7 @@ class SessionSlot:
     def known(self) -> str | None:
         """The run that the session was in last, if it was in one. Looking leaves no traces."""
         try:
-            handle = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+            handle = open_descriptor(self._path, follow=False)
         except OSError:
             return None
         try:
@@ -134,9 +135,9 @@ class SessionSlot:
     @contextmanager
     def _lock_file(self) -> Iterator[int]:
         try:
-            handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+            handle = open_lock_file(self._path)
             try:
-                fcntl.flock(handle, fcntl.LOCK_EX)
+                lock(handle)
                 yield handle
             finally:
                 os.close(handle)
@@ -156,12 +157,10 @@ def _read_pointer(raw: bytes) -> str | None:
 
 def _try_lease(path: Path) -> int | None:
     try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+        handle = open_lock_file(path)
     except OSError as error:
         raise Unavailable(f"cannot use {path}: {error.strerror}") from error
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    if not try_lock(handle):
         os.close(handle)
         return None
     return handle

@@ -18,7 +18,6 @@ from typing import Any
 from aver import __version__
 from aver.clock import now
 from aver.html import CONTENT_SECURITY_POLICY, PAGE_SCRIPT, PAGE_STYLE
-from aver.ingest.agent_event import pluralize
 from aver.ingest.diffs import classify_diff_lines
 from aver.sessions.decisions import SealedDecision
 from aver.sessions.labels import (
@@ -35,6 +34,7 @@ from aver.sessions.labels import (
 from aver.sessions.sessions import SessionTotals
 from aver.sessions.step import ReadBlob, Step, fetch_blobs, full_text
 from aver.sessions.story import StoryEntry
+from aver.text import escape_unprintable, plural
 from aver.verdict import Verdict, explain_code
 
 __all__ = ["render_page"]
@@ -63,7 +63,6 @@ _STATUS_MARKS = {
     "partial": ("!", "succeeded in part"),
 }
 _STATUS_BY_DECISION = {"pass": "success", "human_approved": "success", "human_review": "pending"}
-_KEPT_CHARACTERS = frozenset("\n\t")
 
 
 def render_page(session: SessionTotals, beats: Iterator[StoryEntry], verdict: Verdict, blob: ReadBlob) -> Iterator[str]:
@@ -76,15 +75,7 @@ def render_page(session: SessionTotals, beats: Iterator[StoryEntry], verdict: Ve
 
 def _escape_text(text: Any) -> str:
     """Any text, as text: on the page and in an attribute."""
-    said = str(text)
-    if not said.isprintable():
-        said = "".join(one if one.isprintable() or one in _KEPT_CHARACTERS else _escape_character(one) for one in said)
-    return escape(said, quote=True)
-
-
-def _escape_character(character: str) -> str:
-    code = ord(character)
-    return "" if character == "\r" else f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+    return escape(escape_unprintable(str(text).replace("\r", ""), keep="\n\t"), quote=True)
 
 
 # --- what stands around the story
@@ -110,7 +101,7 @@ def _render_head(session: SessionTotals, verdict: Verdict) -> Iterator[str]:
 <h1 dir="auto">{_escape_text(title)}</h1>
 <p class="meta">{tool} · session <code>{name}</code> · {_time_span(session)}</p>
 <ul class="totals" aria-label="What it comes to">{totals}</ul>
-<p><a class="badge {verdict.status}" href="#verdict">{verdict.status}: {pluralize(verdict.records, "record")}</a></p>
+<p><a class="badge {verdict.status}" href="#verdict">{verdict.status}: {plural(verdict.records, "record")}</a></p>
 {_render_first_bad(verdict)}
 <div class="tools" hidden role="group" aria-label="What is shown">
 {_FILTER_BUTTONS}
@@ -156,7 +147,7 @@ def _render_verdict(session: SessionTotals, verdict: Verdict) -> Iterator[str]:
     yield f"""<section id="verdict" aria-labelledby="verdict-title">
 <h2 id="verdict-title">Verdict: <span class="badge {verdict.status}">{verdict.status}</span></h2>
 <p>{_escape_text(verdict.subject)}:
-{pluralize(verdict.records, "record")} in {pluralize(verdict.chains, "chain")}, verified when this page was made,
+{plural(verdict.records, "record")} in {plural(verdict.chains, "chain")}, verified when this page was made,
 {_time_tag(now())} UTC, by aver {_escape_text(__version__)}.</p>
 """
     if verdict.first_bad is not None:

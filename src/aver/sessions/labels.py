@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from aver.ingest.agent_event import pluralize
 from aver.sessions.sessions import SessionTotals
 from aver.sessions.spending import Consumption
 from aver.sessions.step import Step, is_blob_reference
+from aver.text import plural
 
 __all__ = [
     "LabelledText",
@@ -37,9 +37,9 @@ _EMPTY_VALUES: tuple[Any, ...] = (None, "", [], {})
 
 def total_labels(session: SessionTotals) -> Iterator[str]:
     """What a session comes to: only what there is."""
-    yield pluralize(session.actions, "action")
+    yield plural(session.actions, "action")
     if session.edits:
-        yield f"{pluralize(session.edits, 'edit')} (+{session.lines_added}/-{session.lines_removed})"
+        yield f"{plural(session.edits, 'edit')} (+{session.lines_added}/-{session.lines_removed})"
     for number, noun in (
         (session.commands, "command"),
         (session.failures, "failure"),
@@ -49,13 +49,13 @@ def total_labels(session: SessionTotals) -> Iterator[str]:
         (session.unreadable, "unreadable record"),
     ):
         if number:
-            yield pluralize(number, noun)
+            yield plural(number, noun)
     if tokens := _tokens_label(session.tokens_in, session.tokens_out):
         yield f"tokens: {tokens}"
     if session.cost_usd is not None:
         yield format_money(session.cost_usd)
     yield from session.models
-    yield pluralize(session.records, "record")
+    yield plural(session.records, "record")
     if session.imported:
         yield "imported"
 

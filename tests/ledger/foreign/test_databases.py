@@ -359,7 +359,7 @@ def test_a_pipe_beside_a_database_is_refused_not_waited_for(
     os.mkfifo(f"{path}{ending}")
     link = tmp_path / "link.db"
     link.symlink_to(path)
-    with pytest.raises(BadInput, match=f"s1.db{ending} is not a plain file"):
+    with pytest.raises(BadInput, match=f"s1.db{ending} is not a regular file"):
         verify(link if linked else path, keys=[tool.public])
     assert first_bad(verify(home, keys=[tool.public])) == ("SCHEMA_INVALID", "claude-code.s1", 0)
 
@@ -367,7 +367,7 @@ def test_a_pipe_beside_a_database_is_refused_not_waited_for(
 def test_a_link_beside_a_database_is_refused(tool: AgentCapsules, tmp_path: Path) -> None:
     path = write_database(tmp_path / "s1.db", {None: tool.session("claude-code", "s1", 2).entries})
     (tmp_path / "s1.db-wal").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(BadInput, match="not a plain file"):
+    with pytest.raises(BadInput, match="not a regular file"):
         verify(path, keys=[tool.public])
 
 

@@ -19,10 +19,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from aver.fast_dataclass import dataclass
-from aver.ingest.agent_event import Permission, pluralize
+from aver.ingest.agent_event import Permission
 from aver.ingest.attachments import digest_reference, replace_attachments
 from aver.ingest.diffs import diff_from_hunks, format_line_counts, unified_diff
 from aver.ingest.tolerant_json import content_text
+from aver.text import plural, summary_line
 
 __all__ = [
     "AGENT_TOOLS",
@@ -253,9 +254,7 @@ def _read_file_result(given: _SuccessfulCall) -> ClaudeOutcome | None:
     if not isinstance(file, dict):
         count = len(_NUMBERED_LINE.findall(given.text))
         return (
-            ClaudeOutcome(
-                ok=True, result={"content": given.text, "lines": count}, note=f" ({pluralize(count, 'line')})"
-            )
+            ClaudeOutcome(ok=True, result={"content": given.text, "lines": count}, note=f" ({plural(count, 'line')})")
             if count
             else None
         )
@@ -270,14 +269,14 @@ def _read_file_result(given: _SuccessfulCall) -> ClaudeOutcome | None:
     result: dict[str, Any] = {"content": content, "lines": lines}
     named = {"start_line": "startLine", "total_lines": "totalLines"}
     result |= {name: file[theirs] for name, theirs in named.items() if count_or_none(file.get(theirs)) is not None}
-    return ClaudeOutcome(ok=True, result=result, note=f" ({pluralize(lines, 'line')})")
+    return ClaudeOutcome(ok=True, result=result, note=f" ({plural(lines, 'line')})")
 
 
 def _read_search_result(given: _SuccessfulCall) -> ClaudeOutcome | None:
     if not isinstance(given.data, dict):
         return None
     files, lines = count_or_none(given.data.get("numFiles")), count_or_none(given.data.get("numLines"))
-    note = f" ({pluralize(lines, 'line')})" if lines else "" if files is None else f" ({pluralize(files, 'file')})"
+    note = f" ({plural(lines, 'line')})" if lines else "" if files is None else f" ({plural(files, 'file')})"
     return ClaudeOutcome(
         ok=True, result=replace_files(given.data), note=note, duration_ms=count_or_none(given.data.get("durationMs"))
     )
@@ -297,7 +296,7 @@ def _read_web_search_result(given: _SuccessfulCall) -> ClaudeOutcome | None:
         "titles": [string_or_empty(link.get("title")) for link in links],
     }
     return ClaudeOutcome(
-        ok=True, result=result | ({"text": said} if said else {}), note=f" ({pluralize(len(links), 'result')})"
+        ok=True, result=result | ({"text": said} if said else {}), note=f" ({plural(len(links), 'result')})"
     )
 
 
@@ -340,10 +339,10 @@ def _summarize_subagent(name: str, data: Json) -> str:
         edits, added, removed = (
             count_or_none(stats.get(key)) or 0 for key in ("editFileCount", "linesAdded", "linesRemoved")
         )
-        parts = [pluralize(edits, "edit"), f"+{added}/-{removed}"]
+        parts = [plural(edits, "edit"), f"+{added}/-{removed}"]
     calls = count_or_none(data.get("totalToolUseCount"))
     if calls is not None:
-        parts.append(pluralize(calls, "tool call"))
+        parts.append(plural(calls, "tool call"))
     return f" [{one_line(name)}: {', '.join(parts)}]" if parts else f" [{one_line(name)}]"
 
 
@@ -408,8 +407,7 @@ def count_or_none(value: Any) -> int | None:
 
 
 def one_line(text: str) -> str:
-    line = " ".join(text[: 4 * LINE_MAX].split())
-    return line if len(line) <= LINE_MAX else f"{line[: LINE_MAX - 1]}…"
+    return summary_line(text, LINE_MAX, window=4 * LINE_MAX)
 
 
 def replace_files(value: Any) -> Any:

@@ -17,6 +17,7 @@ from aver.ingest.attachments import replace_images
 from aver.ingest.diffs import diff_from_insertion, unified_diff
 from aver.ingest.patches import read_patch
 from aver.ingest.tolerant_json import parse_embedded_json
+from aver.text import summary_line
 
 __all__ = ["finish_call", "one_line", "start_call"]
 
@@ -136,5 +137,4 @@ def _item_name(one: Any) -> str:
 
 
 def one_line(text: str) -> str:
-    line = " ".join(text[: 4 * LINE_MAX].split())
-    return line if len(line) <= LINE_MAX else f"{line[: LINE_MAX - 1]}…"
+    return summary_line(text, LINE_MAX, window=4 * LINE_MAX)

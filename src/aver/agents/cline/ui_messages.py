@@ -15,12 +15,12 @@ from typing import Any
 
 from aver.agents.cline.api_calls import ApiCall, CallQuery
 from aver.fast_dataclass import dataclass
-from aver.ingest.agent_event import pluralize
 from aver.ingest.attachments import replace_images
 from aver.ingest.diffs import format_line_counts, unified_diff
 from aver.ingest.patches import read_patch
 from aver.ingest.search_replace import diff_from_blocks, parse_blocks
 from aver.ingest.tolerant_json import parse_embedded_json
+from aver.text import plural, summary_line
 
 __all__ = [
     "OUTPUT_MESSAGES",
@@ -210,7 +210,7 @@ def build_summary(shown: ShownCall | None, call: ApiCall | None, diff: str | Non
     if diff is not None:
         return f"{told} {format_line_counts(diff)}"
     if name in ("read_file", "readFile") and isinstance(result, str):
-        return f"{told} ({pluralize(len(result.splitlines()), 'line')})"
+        return f"{told} ({plural(len(result.splitlines()), 'line')})"
     return told + _summarize_subagents(result) if shown and shown.sort == "use_subagents" else told
 
 
@@ -229,5 +229,4 @@ def _first_string(values: Mapping[str, Any], *names: str) -> str:
 
 
 def _one_line(text: str) -> str:
-    line = " ".join(text[: 2 * LINE_MAX].split())
-    return line if len(line) <= LINE_MAX else f"{line[: LINE_MAX - 1]}…"
+    return summary_line(text, LINE_MAX, window=2 * LINE_MAX)

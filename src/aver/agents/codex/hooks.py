@@ -19,13 +19,13 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from aver.clock import now
+from aver.files.regular import open_regular
 from aver.hooks.contract import (
     Hook,
     HookDecision,
@@ -227,16 +227,11 @@ def _find_lines(path: Path, identifier: str) -> Iterator[bytes]:
     if not identifier or not path.is_absolute():
         return
     try:
-        # Without O_NONBLOCK a pipe put in the file's place would hang us.
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        file = open_regular(path, follow=True)
     except (OSError, ValueError):
         return
-    status = os.fstat(handle)
-    if not stat.S_ISREG(status.st_mode):
-        os.close(handle)
-        return
-    with os.fdopen(handle, "rb") as file:
-        file.seek(max(0, status.st_size - TAIL_MAX))
+    with file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL_MAX))
         tail = file.read(TAIL_MAX)
     name = identifier.encode("utf-8", "surrogatepass")
     yield from (line for line in tail.split(b"\n") if name in line)

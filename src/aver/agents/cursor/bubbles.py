@@ -23,11 +23,12 @@ from typing import Any
 from aver.agents.cursor import calls
 from aver.agents.cursor.database import composer_key
 from aver.agents.cursor.edits import CONTENT_PREFIX, EDIT_TOOLS, build_diff, find_content_keys, find_path
-from aver.ingest.agent_event import AgentCall, AgentEvent, Prompt, Tokens, build_unknown_event, pluralize
+from aver.ingest.agent_event import AgentCall, AgentEvent, Prompt, Tokens, build_unknown_event
 from aver.ingest.attachments import replace_attachments
 from aver.ingest.contract import RawRecord, Source
 from aver.ingest.times import to_utc, utc_from_ms
 from aver.ingest.tolerant_json import parse_embedded_json, parse_json
+from aver.text import plural
 
 __all__ = ["AUTHORSHIP_PLACE", "BLOB_PREFIX", "BubbleParser", "conversation_info", "find_references"]
 
@@ -133,8 +134,7 @@ class BubbleParser:
             yield AgentEvent(
                 what="session",
                 key=f"authorship:{raw.sha256[:32]}",
-                summary=f"authorship, by lines: {counts}; "
-                f"in {pluralize(files if isinstance(files, int) else 0, 'file')}",
+                summary=f"authorship, by lines: {counts}; in {plural(files if isinstance(files, int) else 0, 'file')}",
                 result=record,
                 environment={"authorship_from": AUTHORSHIP_PLACE},
                 places=(raw.place,),

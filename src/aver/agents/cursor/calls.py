@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from aver.agents.cursor.edits import EDIT_TOOLS, find_patch
-from aver.ingest.agent_event import Permission, pluralize
+from aver.ingest.agent_event import Permission
 from aver.ingest.diffs import format_line_counts
+from aver.text import plural, summary_line
 
 __all__ = [
     "build_summary",
@@ -145,7 +146,7 @@ def build_summary(name: str, arguments: Mapping[str, Any], path: str, diff: str 
     if diff is not None:
         return f"{told} {format_line_counts(diff)}"
     lines = _count_lines_read(result) if "read" in tool else None
-    return told if lines is None else f"{told} ({pluralize(lines, 'line')})"
+    return told if lines is None else f"{told} ({plural(lines, 'line')})"
 
 
 def call_provenance(call: Mapping[str, Any]) -> dict[str, Any]:
@@ -197,5 +198,4 @@ def _string_at(values: Any, name: str) -> str:
 
 
 def _one_line(text: str) -> str:
-    line = " ".join(text[: 2 * SUMMARY_ARGUMENT_MAX].split())
-    return line if len(line) <= SUMMARY_ARGUMENT_MAX else f"{line[: SUMMARY_ARGUMENT_MAX - 1]}…"
+    return summary_line(text, SUMMARY_ARGUMENT_MAX, window=2 * SUMMARY_ARGUMENT_MAX)

@@ -12,7 +12,6 @@ index, so that what else is in the file is not read. A file that is gone, locked
 from __future__ import annotations
 
 import hashlib
-import os
 import sqlite3
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -21,7 +20,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import orjson
 
-from aver.errors import Unavailable
+from aver.files.regular import open_if_regular
 from aver.ingest.contract import RECORD_MAX, RawRecord, record_from_bytes
 from aver.ingest.file_status import FileStatus, read_file_status
 from aver.ingest.tolerant_json import parse_json
@@ -260,18 +259,14 @@ def _is_storable(value: Any) -> bool:
 
 def _read_only_uris(path: Path) -> list[str]:
     """How to open it so that nothing is created or written: with its log, under its locks, or as it lies."""
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    except (FileNotFoundError, NotADirectoryError):
+    file = open_if_regular(path)
+    if file is None:
         return []
-    except OSError as error:
-        raise Unavailable(f"cannot read {path}: {error.strerror}") from error
     try:
-        header = os.read(handle, 20)
-    except OSError:  # A directory.
+        with file:
+            header = file.read(20)
+    except OSError:
         return []
-    finally:
-        os.close(handle)
     if not header.startswith(MAGIC):
         return []
     base = path.resolve().as_uri()

@@ -14,7 +14,7 @@ from typing import Any
 from aver import clock
 from aver.cli.options import Parser, Usage, add_json, add_ledger, add_tenant, parse_count
 from aver.cli.passphrase import ask_passphrase, has_terminal
-from aver.cli.terminal import LinePart, Screen, StderrScreen, StyledText, format_time, plural, print_json
+from aver.cli.terminal import LinePart, Screen, StderrScreen, StyledText, format_time, print_json
 from aver.errors import AverError, BadInput, NotFound, Refused
 from aver.gate.approvals import (
     GLANCE_LINES,
@@ -40,7 +40,7 @@ from aver.gate.approvals import (
 from aver.gate.approvals.request_records import approvals_chain, summarise_action
 from aver.gate.approvals.rules import SYSTEM_FILE, approvals_to_toml
 from aver.ledger import Ledger, open_ledger
-from aver.text import escape_invisible
+from aver.text import escape_invisible, plural
 
 __all__ = ["ACTIONS", "EXAMPLES", "add_arguments", "run"]
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from aver.cli.files import check_new_path, write_new_file
 from aver.cli.options import Usage, add_json, add_ledger, add_tenant
-from aver.cli.terminal import Screen, StderrScreen, plural, print_json
+from aver.cli.terminal import Screen, StderrScreen, print_json
 from aver.errors import NotFound
+from aver.text import plural
 
 if TYPE_CHECKING:
     from aver.ledger import Ledger

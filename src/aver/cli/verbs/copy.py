@@ -6,8 +6,9 @@ import argparse
 from typing import TYPE_CHECKING
 
 from aver.cli.options import add_json, add_ledger, add_tenant
-from aver.cli.terminal import Progress, Screen, plural, print_json
+from aver.cli.terminal import Progress, Screen, print_json
 from aver.cli.verdict_text import exit_code, print_verdict
+from aver.text import plural
 
 if TYPE_CHECKING:
     from aver.config import Config

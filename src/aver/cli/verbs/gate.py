@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from aver.cli.action_options import STANDARD_INPUT, action_from_options, add_action_options
 from aver.cli.options import Parser, Usage, add_json, add_ledger, add_tenant, parse_count
-from aver.cli.terminal import Progress, Screen, StderrScreen, StyledText, plural, print_json
+from aver.cli.terminal import Progress, Screen, StderrScreen, StyledText, print_json
+from aver.text import plural
 
 if TYPE_CHECKING:
     from aver.gate.action import Action

@@ -116,7 +116,7 @@ def _write_answer(answer: str) -> None:
 
 def _print_stderr(words: str) -> int:
     try:
-        from aver.cli.terminal import to_one_line
+        from aver.text import to_one_line
 
         sys.stderr.write(to_one_line(words) + "\n")
         sys.stderr.flush()

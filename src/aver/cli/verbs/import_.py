@@ -7,8 +7,9 @@ import argparse
 from pathlib import Path
 
 from aver.cli.options import add_json, add_ledger, add_tenant
-from aver.cli.terminal import LinePart, Screen, StderrScreen, StyledText, plural, print_json
+from aver.cli.terminal import LinePart, Screen, StderrScreen, StyledText, print_json
 from aver.cli.verdict_text import exit_code, status_parts
+from aver.text import plural
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aver.cli.options import Usage, add_json, add_ledger, add_tenant
-from aver.cli.terminal import Progress, Screen, StderrScreen, StyledText, plural, print_json, to_one_line
+from aver.cli.terminal import Progress, Screen, StderrScreen, StyledText, print_json
+from aver.text import plural, to_one_line
 
 if TYPE_CHECKING:
     from aver.files.user_dirs import UserEnvironment

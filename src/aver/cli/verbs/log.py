@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from aver.cli.options import Usage, add_json, add_ledger, add_tenant, parse_count, parse_time
 from aver.cli.record_line import RecordLine, print_record_line, to_record_line
-from aver.cli.terminal import Screen, StderrScreen, StyledText, format_time, plural, print_json
+from aver.cli.terminal import Screen, StderrScreen, StyledText, format_time, print_json
+from aver.text import plural
 
 if TYPE_CHECKING:
     from aver.capsule import Sealed

@@ -15,7 +15,7 @@ from typing import Any
 from aver import clock
 from aver.cli.action_options import action_from_options, add_action_options
 from aver.cli.options import Parser, add_json
-from aver.cli.terminal import LinePart, Screen, StderrScreen, StyledText, plural, print_json
+from aver.cli.terminal import LinePart, Screen, StderrScreen, StyledText, print_json
 from aver.config import Config, load_config
 from aver.errors import AverError
 from aver.gate.action import Action, Facts
@@ -36,6 +36,7 @@ from aver.gate.policy.lint import LintWarning, lint_policy
 from aver.gate.policy.rules import RuleProblem, read_policy_rules
 from aver.gate.policy.starter_files import install_starter
 from aver.gate.settings import read_gate_settings
+from aver.text import plural
 
 __all__ = ["ACTIONS", "EXAMPLES", "add_arguments", "run"]
 

@@ -22,9 +22,10 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from aver.cli.options import Usage, add_json, add_ledger, add_tenant
-from aver.cli.terminal import Screen, StderrScreen, StyledText, plural, print_json
+from aver.cli.terminal import Screen, StderrScreen, StyledText, print_json
 from aver.errors import AverError, BadInput, NotFound
 from aver.fast_dataclass import dataclass
+from aver.text import plural
 
 if TYPE_CHECKING:
     from aver.capsule import Sealed
@@ -216,7 +217,7 @@ class InputDraft:
 @contextmanager
 def open_draft_file(source: str) -> Iterator[DraftFile]:
     """The drafts in a plain file, or on stdin for `-`."""
-    from aver.ledger.foreign.seal_checks import open_file
+    from aver.files.regular import open_file
 
     with tempfile.SpooledTemporaryFile(SPOOL_MAX) as copy:
         if source == "-":

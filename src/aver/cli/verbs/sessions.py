@@ -7,19 +7,9 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from aver.cli.options import add_json, add_ledger, add_tenant, parse_count, parse_time
-from aver.cli.terminal import (
-    LinePart,
-    Progress,
-    Screen,
-    StderrScreen,
-    StyledText,
-    clip,
-    format_time,
-    plural,
-    print_json,
-    to_one_line,
-)
+from aver.cli.terminal import LinePart, Progress, Screen, StderrScreen, StyledText, clip, format_time, print_json
 from aver.cli.verdict_text import STATUS_STYLES, exit_code
+from aver.text import plural, to_one_line
 
 if TYPE_CHECKING:
     from aver.ledger import Ledger

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from aver.agents.registry import client_names, load_client
 from aver.cli.clients import add_project, build_user_environment
 from aver.cli.options import add_json
-from aver.cli.terminal import Screen, print_json, to_one_line
+from aver.cli.terminal import Screen, print_json
+from aver.text import to_one_line
 
 if TYPE_CHECKING:
     from aver.files.user_dirs import UserEnvironment

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from aver.cli.options import add_ledger, add_tenant
 from aver.cli.sigterm import Terminated, raise_on_sigterm
-from aver.cli.terminal import Screen, StderrScreen, StyledText, plural, to_one_line
+from aver.cli.terminal import Screen, StderrScreen, StyledText
+from aver.text import plural, to_one_line
 
 if TYPE_CHECKING:
     from aver.ingest.watch import TranscriptUpdate

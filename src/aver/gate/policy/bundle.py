@@ -14,7 +14,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from functools import cache
@@ -26,6 +25,7 @@ import orjson
 from aver.capsule.canonical import canonical_bytes
 from aver.errors import BadInput, NotFound, Refused, Unavailable
 from aver.fast_dataclass import dataclass
+from aver.files.regular import NotRegularFile, open_regular
 from aver.gate.policy.engine import SCHEMA_FILE, PolicyRule, load_cedar
 
 if TYPE_CHECKING:
@@ -165,12 +165,11 @@ def read_policy_files(directory: Path) -> dict[str, str]:
 
 def _read_policy_file(path: Path) -> str:
     try:
-        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK)) as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                raise BadInput(f"{path} is not a plain file", advice="move it away")
-            _check_owner(path, status)
+        with open_regular(path, follow=False) as file:
+            _check_owner(path, os.fstat(file.fileno()))
             data = file.read(FILE_BYTES_MAX + 1)
+    except NotRegularFile as error:
+        raise BadInput(f"{path} is not a regular file", advice="move it away") from error
     except OSError as error:
         words = "it is a symbolic link" if error.errno == errno.ELOOP else error.strerror
         raise Unavailable(f"cannot read the policy {path}: {words}") from error

@@ -7,8 +7,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from aver.config import make_directory, sync_directory, temporary_prefix
 from aver.errors import BadInput, Unavailable
+from aver.files.atomic import make_directory, sync_directory, temporary_prefix
 from aver.gate.policy.bundle import STARTER_DIRECTORY
 
 __all__ = ["install_starter"]

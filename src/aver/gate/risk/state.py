@@ -25,8 +25,9 @@ import orjson
 
 from aver.capsule.canonical import canonical_json
 from aver.capsule.json_reader import read_json
-from aver.config import ensure_home, home_dir, replace_file
+from aver.config import ensure_home, home_dir
 from aver.errors import AverError, BadInput, Refused, Unavailable
+from aver.files.atomic import replace_file
 from aver.gate.risk.model import PRIORS, RiskLevel, RiskState
 from aver.keys.private_files import read_public_file
 from aver.ledger.stores.sqlite.write_lock import WriteLock

@@ -13,12 +13,12 @@ from pathlib import Path
 
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput, NotFound
+from aver.files.regular import open_inside
 from aver.keys import Ring
 from aver.ledger.bundle.layout import META, BundleIndex, bundle_directory, read_chain_file, read_index
 from aver.ledger.bundle.verify import find_owner
 from aver.ledger.checkpoint import CHECK, Checkpoint, check_against_checkpoints, extend_verdict, select_checkpoints
 from aver.ledger.checkpoint_files import read_checkpoints
-from aver.ledger.foreign.seal_checks import open_inside
 from aver.ledger.head import Head
 from aver.ledger.seen_heads import META_CHAIN, HeadChecker
 from aver.verdict import Tally, Verdict

@@ -24,9 +24,9 @@ from aver.capsule.aver_block import check_chain_name, split_chain_name
 from aver.capsule.blobs import blob_references
 from aver.capsule.json_reader import Unreadable
 from aver.capsule.sealed import SEAL_KEYS, Sealed, content_hash
-from aver.config import open_replacement, replace_file, sync_directory, temporary_prefix
 from aver.errors import AverError, BadInput, IntegrityError, NotFound, Unavailable
 from aver.fast_dataclass import dataclass
+from aver.files.atomic import open_replacement, replace_file, sync_directory, temporary_prefix
 from aver.keys import LEDGER, PublicKey, SeedSigner
 from aver.ledger.bundle.layout import BLOBS, INDEX, META, SUFFIX, BundleIndex, read_index
 from aver.ledger.ledger import Ledger

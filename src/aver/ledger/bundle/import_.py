@@ -18,10 +18,11 @@ from aver.capsule.aver_block import RESERVED_CHAINS, chain_name, check_chain_nam
 from aver.capsule.blobs import BLOB_MAX, Blob
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput, IntegrityError, NotFound, Refused
+from aver.files.regular import open_inside
 from aver.ledger.bundle.layout import BLOBS, INDEX, META, ChainClaim, bundle_directory, read_chain_file, read_index
 from aver.ledger.bundle.store_chain import ImportedChain, ImportResult, PlannedImport, mark_existing, store_chains
 from aver.ledger.bundle.verify import BundleJudge
-from aver.ledger.foreign.seal_checks import open_inside, unreadable_code
+from aver.ledger.foreign.seal_checks import unreadable_code
 from aver.ledger.ledger import Ledger
 from aver.ledger.seen_heads import META_CHAIN
 from aver.verdict import CHECKS, Verdict, VerifyOptions, conclude

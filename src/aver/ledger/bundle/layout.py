@@ -29,7 +29,8 @@ from aver.capsule.json_reader import ELEMENT_MAX, Unreadable, read_elements, rea
 from aver.capsule.sealed import SEAL_KEYS, Sealed
 from aver.errors import BadInput, NotFound
 from aver.fast_dataclass import dataclass
-from aver.ledger.foreign.seal_checks import check_file_name, check_seal_fields, open_inside, read_chunks
+from aver.files.regular import open_inside, read_chunks
+from aver.ledger.foreign.seal_checks import check_file_name, check_seal_fields
 
 __all__ = [
     "BLOBS",

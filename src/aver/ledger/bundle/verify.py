@@ -34,8 +34,9 @@ from aver.capsule.json_reader import ELEMENT_MAX
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError, BadInput, NotFound
 from aver.fast_dataclass import dataclass
+from aver.files.regular import open_file, open_inside, read_chunks
 from aver.ledger.bundle.layout import BLOBS, INDEX, META, BundleIndex, ChainClaim, read_chain_file, read_index
-from aver.ledger.foreign.seal_checks import open_file, open_inside, read_chunks, unreadable_code
+from aver.ledger.foreign.seal_checks import unreadable_code
 from aver.ledger.head import Head
 from aver.ledger.keys_chain import KEYS_CHAIN, key_ends, retirements
 from aver.ledger.meta_chain import HEADS_MAX, collect_heads, find_external_chains, read_imports

@@ -17,8 +17,9 @@ from typing import Any, BinaryIO
 from aver.capsule.json_reader import ELEMENT_MAX, Unreadable, read_element_texts
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput
+from aver.files.regular import open_file, read_chunks
 from aver.keys import Ring
-from aver.ledger.foreign.seal_checks import check_seal_fields, open_file, read_chunks, unreadable_code
+from aver.ledger.foreign.seal_checks import check_seal_fields, unreadable_code
 from aver.ledger.keys_chain import retirements
 from aver.verdict import ChainJudge, Judge, Retirement, Subject, Verdict, VerifyOptions, conclude
 

@@ -20,9 +20,9 @@ from aver.capsule.aver_block import chain_name, check_chain_name
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput, IntegrityError, NotFound
 from aver.fast_dataclass import dataclass
+from aver.files.regular import open_file
 from aver.ledger.bundle.store_chain import ImportResult, PlannedImport, mark_existing, store_chains
 from aver.ledger.foreign.databases import JUDGES, SQLITE_MAGIC, read_foreign_records
-from aver.ledger.foreign.seal_checks import open_file
 from aver.ledger.head import Head
 from aver.ledger.ledger import Ledger
 from aver.ledger.seen_heads import META_CHAIN

@@ -1,73 +1,26 @@
-"""Files from outside: opened without surprises, and records from them taken only if a seal could look like that.
+"""Checks on records and databases from outside, before a verifier looks at them.
 
-Only plain files are opened, so that a pipe or device cannot hang a verification. Inside a directory that someone
-else made, no link is followed and a name is one plain name, so that nothing outside it is ever read.
+A record is taken only if a seal can look like its seal. A database is opened only if the files beside it, which SQLite
+opens unasked, are regular files. `aver.files.regular` opens the files themselves.
 """
 
 from __future__ import annotations
 
-import errno
-import os
 import stat
-from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
 
 from aver.capsule.json_reader import DuplicateKey, Unreadable
 from aver.capsule.sealed import SEAL_KEYS, Sealed
-from aver.errors import BadInput, NotFound, Unavailable
+from aver.errors import BadInput
+from aver.files.regular import is_file_name, open_error
 
-__all__ = [
-    "CHUNK",
-    "check_companions",
-    "check_file_name",
-    "check_seal_fields",
-    "open_file",
-    "open_inside",
-    "read_chunks",
-    "unreadable_code",
-]
-
-CHUNK = 256 * 1024
-"""Bytes read from a file at a time."""
-
-FILE_NAME_MAX = 240
-"""Longest name of a file in a bundle, in bytes: what every file system takes, with room for a suffix."""
+__all__ = ["check_companions", "check_file_name", "check_seal_fields", "unreadable_code"]
 
 SEAL_TEXT_MAX = 16 * 1024
 """Longest field of a seal. An ML-DSA-65 signature, the longest there is, has 6,618 hex digits."""
 
 SQLITE_COMPANIONS = ("-journal", "-wal", "-shm")
 """What SQLite opens beside a database, by the ending of its name."""
-
-_READ_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
-
-
-def open_file(path: Path) -> BinaryIO:
-    """Open a plain file that the caller named."""
-    try:
-        return _require_regular(os.open(path, _READ_FLAGS), path)
-    except OSError as error:
-        raise _open_error(path, error) from error
-
-
-def open_inside(directory: Path, *names: str) -> BinaryIO:
-    """Open a plain file in a directory that someone else made; the names before the last are directories in it."""
-    path = directory.joinpath(*(check_file_name(name) for name in names))
-    try:
-        at = os.open(directory, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
-        for name in names[:-1]:
-            outer = at
-            try:
-                at = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=outer)
-            finally:
-                os.close(outer)
-        try:
-            return _require_regular(os.open(names[-1], _READ_FLAGS | os.O_NOFOLLOW, dir_fd=at), path)
-        finally:
-            os.close(at)
-    except OSError as error:
-        raise _open_error(path, error) from error
 
 
 def check_companions(database: Path) -> set[str]:
@@ -84,30 +37,18 @@ def check_companions(database: Path) -> set[str]:
         except FileNotFoundError:
             continue
         except OSError as error:
-            raise _open_error(companion, error) from error
+            raise open_error(companion, error) from error
         if not stat.S_ISREG(mode):
-            raise BadInput(f"{companion} is not a plain file", advice="remove it, or copy the database elsewhere")
+            raise BadInput(f"{companion} is not a regular file", advice="remove it, or copy the database elsewhere")
         found.add(ending)
     return found
 
 
 def check_file_name(name: object) -> str:
-    """A name that is one plain file name and nothing else: no separator, no `..`, not hidden, printable."""
-    if (
-        not isinstance(name, str)
-        or not name.isprintable()
-        or name[:1] in ("", ".")
-        or "/" in name
-        or "\\" in name
-        or len(name.encode("utf-8")) > FILE_NAME_MAX
-    ):
+    """Return a name that `is_file_name` allows; `Unreadable` for any other."""
+    if not isinstance(name, str) or not is_file_name(name):
         raise Unreadable(f"{ascii(name)[:80]} is not a name that a file may have here")
     return name
-
-
-def read_chunks(file: BinaryIO) -> Iterator[bytes]:
-    while chunk := file.read(CHUNK):
-        yield chunk
 
 
 def check_seal_fields(sealed: Sealed) -> Sealed:
@@ -124,18 +65,3 @@ def check_seal_fields(sealed: Sealed) -> Sealed:
 def unreadable_code(error: BadInput) -> str:
     """The code under which a record that cannot be read is reported."""
     return "DUPLICATE_KEY" if isinstance(error, DuplicateKey) else "SCHEMA_INVALID"
-
-
-def _require_regular(handle: int, path: Path) -> BinaryIO:
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        os.close(handle)
-        raise BadInput(f"{path} is not a plain file")
-    return os.fdopen(handle, "rb")
-
-
-def _open_error(path: Path, error: OSError) -> BadInput | Unavailable:
-    if error.errno in (errno.ENOENT, errno.ENOTDIR):
-        return NotFound(f"there is no {path}")
-    if error.errno in (errno.ELOOP, errno.ENXIO):
-        return BadInput(f"{path} is not a plain file")
-    return Unavailable(f"cannot read {path}: {error.strerror}")

@@ -206,7 +206,7 @@ def test_a_pipe_in_the_place_of_a_file_does_not_hang(name: str, repository: Path
     path.unlink(missing_ok=True)
     os.mkfifo(path)
     if name in ("shallow", "commondir"):
-        with pytest.raises(BadInput, match="not a plain file"):
+        with pytest.raises(BadInput, match="not a regular file"):
             everything(repository)
     else:
         everything(repository)
@@ -217,7 +217,7 @@ def test_a_pipe_in_the_place_of_a_ref_is_refused(name: str, repository: Path) ->
     path = repository / ".git" / name
     path.unlink(missing_ok=True)
     os.mkfifo(path)
-    with pytest.raises(BadInput, match="not a plain file"):
+    with pytest.raises(BadInput, match="not a regular file"):
         open_repository(repository)
 
 

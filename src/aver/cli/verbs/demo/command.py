@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 from aver.cli.files import check_new_path
 from aver.cli.options import add_json
 from aver.cli.record_line import RecordLine, to_record_line
-from aver.cli.terminal import LinePart, Screen, StderrScreen, StyledText, plural, print_json
+from aver.cli.terminal import LinePart, Screen, StderrScreen, StyledText, print_json
 from aver.cli.verdict_text import status_parts
 from aver.fast_dataclass import dataclass
+from aver.text import plural
 
 if TYPE_CHECKING:
     from aver.cli.verbs.demo.gate import GateStep

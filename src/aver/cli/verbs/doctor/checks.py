@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import platform
 import shutil
 import sqlite3
 import stat
-import time
 from collections.abc import Callable, Generator, Iterator
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import PackageNotFoundError, version
@@ -16,10 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from aver import __version__
-from aver.cli.terminal import plural
 from aver.config import Config, hide_password, load_config
 from aver.errors import AverError, NotFound
 from aver.fast_dataclass import dataclass
+from aver.files.locks import Pace, try_lock, wait_until
+from aver.files.regular import open_descriptor
+from aver.text import plural
 
 if TYPE_CHECKING:
     from aver.ledger import Ledger
@@ -272,7 +272,7 @@ def _check_lock(path: Path) -> Iterator[DoctorReport]:
     """Try the ledger's lock, without making its file."""
     lock = path.with_name(path.name + ".lock")
     try:
-        handle = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
+        handle = open_descriptor(lock, os.O_RDWR, follow=True)
     except FileNotFoundError:
         yield DoctorReport("ok", "lock", "not in use yet")
         return
@@ -280,25 +280,13 @@ def _check_lock(path: Path) -> Iterator[DoctorReport]:
         yield DoctorReport("problem", "lock", f"cannot open {lock}: {error.strerror}", "check its owner and mode")
         return
     try:
-        if _can_lock_within(handle, LOCK_SECONDS):
+        if wait_until(lambda: try_lock(handle), LOCK_SECONDS, Pace(0.05, 0.05)):
             yield DoctorReport("ok", "lock", "can be taken: nobody is writing")
         else:
             words = f"another process has held {lock} for {LOCK_SECONDS:g} seconds"
             yield DoctorReport("warning", "lock", words, f"see who it is: fuser {lock}")
     finally:
         os.close(handle)
-
-
-def _can_lock_within(handle: int, seconds: float) -> bool:
-    deadline = time.monotonic() + seconds
-    while True:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return True
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(0.05)
 
 
 def _check_clock(newest: str) -> DoctorReport:

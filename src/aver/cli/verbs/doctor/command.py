@@ -6,7 +6,8 @@ import argparse
 from dataclasses import asdict
 
 from aver.cli.options import add_json, add_ledger
-from aver.cli.terminal import Screen, plural, print_json
+from aver.cli.terminal import Screen, print_json
+from aver.text import plural
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 

@@ -11,13 +11,13 @@ from typing import Literal, NamedTuple
 
 from aver.agents.registry import AGENTS, load_client, load_hook
 from aver.cli.clients import build_user_environment
-from aver.cli.terminal import plural
 from aver.clock import new_id
 from aver.config import Config
 from aver.errors import AverError
 from aver.hooks.failures import read_failures
 from aver.hooks.selftest import canary_payload, success_message
 from aver.install.hooks import installed_commands, read_hooks_state
+from aver.text import plural
 
 __all__ = ["HookFinding", "check_gate_rules", "check_unsealed_failures", "try_hooks"]
 

@@ -20,7 +20,8 @@ from aver.capsule.model import (
     ToolCall,
     Trigger,
 )
-from aver.cli.terminal import Screen, StyledText, display_width, escape_unprintable
+from aver.cli.terminal import Screen, StyledText, display_width
+from aver.text import escape_unprintable
 
 __all__ = ["print_fields", "print_sections", "print_value"]
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from aver.cli.options import Usage, add_json, add_ledger, add_tenant
 from aver.cli.record_line import type_and_kind
-from aver.cli.terminal import Screen, StderrScreen, StyledText, escape_unprintable, format_time, print_json, to_one_line
+from aver.cli.terminal import Screen, StderrScreen, StyledText, format_time, print_json
 from aver.cli.verbs.show.capsule_view import print_fields, print_sections, print_value
 from aver.cli.verdict_text import exit_code, status_parts
 from aver.errors import BadInput
+from aver.text import escape_unprintable, to_one_line
 
 if TYPE_CHECKING:
     from aver.capsule import Sealed

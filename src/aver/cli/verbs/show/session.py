@@ -10,7 +10,7 @@ from pathlib import Path
 
 from aver.check import ResolvedTarget, verify
 from aver.cli.options import Usage
-from aver.cli.terminal import Screen, print_json, to_one_line
+from aver.cli.terminal import Screen, print_json
 from aver.cli.verbs.sessions import verify_session
 from aver.cli.verbs.show.story import print_story, story_to_dict
 from aver.cli.verdict_text import exit_code, print_verdict
@@ -27,6 +27,7 @@ from aver.sessions.sessions import (
 )
 from aver.sessions.step import ReadBlob, read_step
 from aver.sessions.story import StoryEntry, read_story, story_from_records
+from aver.text import to_one_line
 from aver.verdict import Verdict
 
 __all__ = ["show_session"]

@@ -12,7 +12,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from aver.cli import terminal
-from aver.cli.terminal import Screen, StyledText, format_time, plural, to_one_line
+from aver.cli.terminal import Screen, StyledText, format_time
 from aver.ingest.diffs import classify_diff_lines
 from aver.sessions.labels import (
     LabelledText,
@@ -26,6 +26,7 @@ from aver.sessions.labels import (
     total_labels,
 )
 from aver.sessions.step import fetch_blobs, full_text
+from aver.text import plural, to_one_line
 
 if TYPE_CHECKING:
     from aver.sessions.decisions import SealedDecision

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aver.config import replace_file
 from aver.errors import BadInput, NotFound
+from aver.files.atomic import replace_file
 
 if TYPE_CHECKING:
     from aver.verdict import Verdict
@@ -143,7 +143,7 @@ def write_metrics(path: Path, metrics: Metrics) -> None:
 
 
 def _read_existing(path: Path) -> bytes:
-    from aver.ledger.foreign.seal_checks import open_file
+    from aver.files.regular import open_file
 
     try:
         with open_file(path) as file:

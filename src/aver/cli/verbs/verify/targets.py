@@ -140,8 +140,8 @@ def resolve_ledger(thing: str | None, given: argparse.Namespace) -> tuple[bool, 
 
 def _find_ledger_url(thing: str) -> str | None:
     """The ledger that X itself is; None if it is something else. A ledger is verified with all its tenants."""
+    from aver.files.regular import open_file
     from aver.ledger import list_tenants
-    from aver.ledger.foreign.seal_checks import open_file
 
     if "://" in thing:
         return None if thing.startswith("capsule://") else thing

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from aver.errors import BadInput, NotFound
 from aver.fast_dataclass import dataclass
+from aver.files.regular import open_file
 from aver.gate.risk.state import find_workspace_root
-from aver.ledger.foreign.seal_checks import open_file
 
 __all__ = ["Repository", "open_repository"]
 

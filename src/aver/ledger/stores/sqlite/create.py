@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from aver.config import sync_directory
 from aver.errors import IntegrityError, Unavailable
+from aver.files.atomic import sync_directory
 from aver.ledger.stores.sqlite import schema
 
 __all__ = ["create_ledger_file", "has_journal", "refuse_journal", "to_unavailable"]

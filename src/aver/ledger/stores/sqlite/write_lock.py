@@ -15,7 +15,6 @@ a limited time, so a waiter asks again and again, rarely once the wait is long.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 from collections.abc import Iterator
@@ -23,18 +22,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from aver.errors import Unavailable
-from aver.keys.store_lock import is_same_file
+from aver.files.locks import Pace, is_same_file, open_lock_file, try_lock, unlock, wait_until
 
 __all__ = ["WriteLock"]
 
 TURN = 0.002
 """Seconds for which a writer may come back without queueing: a handful of commits."""
 
-PAUSE = 0.00005
-"""Seconds between two attempts while the lock is merely busy; a commit takes some ten times as long."""
-
-BACKOFF_AFTER, PAUSE_MAX = 0.1, 0.005
-"""After so many seconds something unusual holds the lock, and attempts become rarer, up to this pause."""
+PACE = Pace(pause=0.00005, longest=0.005, steady=0.1)
+"""A commit takes some ten times as long as the first pause. A wait of more than 0.1 seconds is unusual, and attempts
+become rarer then."""
 
 
 class WriteLock:
@@ -57,18 +54,18 @@ class WriteLock:
         try:
             yield
         finally:
-            fcntl.flock(lock, fcntl.LOCK_UN)
+            unlock(lock)
 
     def _acquire(self) -> int:
         gate, lock = self._open_files()
         now = time.monotonic()
-        if now > self._turn_ends or not _try_lock(lock):
+        if now > self._turn_ends or not try_lock(lock):
             self._wait_for_lock(gate, now)
             try:
                 self._wait_for_lock(lock, now)
                 self._turn_ends = time.monotonic() + TURN
             finally:
-                fcntl.flock(gate, fcntl.LOCK_UN)
+                unlock(gate)
         return lock
 
     def close(self) -> None:
@@ -85,32 +82,19 @@ class WriteLock:
         return self._files
 
     def _wait_for_lock(self, file: int, began: float) -> None:
-        pause = PAUSE
-        while not _try_lock(file):
-            waited = time.monotonic() - began
-            if waited > self._timeout:
-                raise Unavailable(
-                    f"another process has held the ledger's lock {self._path} for {self._timeout:g} seconds",
-                    advice=f"see who holds it with: fuser {self._path}",
-                )
-            if waited > BACKOFF_AFTER:
-                pause = min(pause * 2, PAUSE_MAX)
-            time.sleep(pause)
+        # The gate and the lock together may take `timeout` seconds.
+        if not wait_until(lambda: try_lock(file), began + self._timeout - time.monotonic(), PACE):
+            raise Unavailable(
+                f"another process has held the ledger's lock {self._path} for {self._timeout:g} seconds",
+                advice=f"see who holds it with: fuser {self._path}",
+            )
 
 
 def _open_lock_file(path: Path) -> int:
     try:
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        return open_lock_file(path)
     except OSError as error:
         raise Unavailable(
             f"cannot open the ledger's lock {path}: {error.strerror}",
             advice="check that you may write to its directory",
         ) from error
-
-
-def _try_lock(file: int) -> bool:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
