@@ -43,8 +43,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def asked(aver: Aver, prepared: Path) -> Aver:
     """The same home, copied."""
-    shutil.copytree(prepared, aver.config)
-    aver.config.chmod(0o700)
+    shutil.copytree(prepared, aver.home)
+    aver.home.chmod(0o700)
     return aver
 
 
@@ -316,7 +316,7 @@ def test_with_a_key_in_ssh_agent(aver: Aver, tmp_path: Path) -> None:
         ran = aver("keys", "new", "person:ada", "--ssh-agent", "ada", "--json", **environment)
         assert ran.json["key"]["purpose"] == "approve"
         assert aver("approvals", "enrol", "person:ada", **environment).code == 0
-        with open_ledger(home=aver.config) as ledger:
+        with open_ledger(home=aver.home) as ledger:
             request = ask(ledger)
             ran = aver("approvals", "approve", request.id, **environment)
             assert (ran.code, "--yes" in ran.err) == (2, True)
@@ -324,7 +324,7 @@ def test_with_a_key_in_ssh_agent(aver: Aver, tmp_path: Path) -> None:
             assert (ran.code, ran.json["state"], ran.json["escalation"]) == (0, "approved", None)
             consume(ledger, request, request.digest)
         assert "in ssh-agent" in aver("approvals", "approvers").out
-        with open_ledger(home=aver.config) as ledger:
+        with open_ledger(home=aver.home) as ledger:
             request = ask(ledger, gate_id="g2")
         ran = aver("approvals", "approve", request.id, "--yes", SSH_AUTH_SOCK="")
         assert ran.code == 3

@@ -128,7 +128,7 @@ def test_every_hook_that_is_installed_is_tried_out(aver: Aver) -> None:
     [(status, words)] = hooks(aver)
     assert status == "ok"
     assert "PreToolUse, PostToolUse, TaskStart" in words
-    assert not (aver.config / "ledger.db").exists(), "a canary leaves no trace"
+    assert not (aver.home / "ledger.db").exists(), "a canary leaves no trace"
 
 
 def test_failures_of_hooks_that_are_not_sealed_are_told(aver: Aver) -> None:
@@ -137,8 +137,8 @@ def test_failures_of_hooks_that_are_not_sealed_are_told(aver: Aver) -> None:
     assert (status, "1 failure of hooks" in words, "codex Stop" in words) == ("warning", True, True)
     aver("hook", "codex", "Stop", stdin='{"session_id": "s"}')
     assert hooks(aver) == []
-    (aver.config / "hook-failures.jsonl").unlink()
-    (aver.config / "hook-failures.jsonl").mkdir()
+    (aver.home / "hook-failures.jsonl").unlink()
+    (aver.home / "hook-failures.jsonl").mkdir()
     [(status, words)] = hooks(aver)
     assert (status, "cannot be remembered" in words) == ("problem", True)
 
@@ -147,8 +147,8 @@ def test_rules_that_cannot_be_used_deny_all_that_hooks_ask(aver: Aver) -> None:
     rules = aver.directory / "rules"
     rules.mkdir()
     (rules / "a.cedar").write_text("permit(")
-    aver.config.mkdir(mode=0o700)
-    (aver.config / "config.toml").write_text(f'[gate]\npolicy = "{rules}"\n')
+    aver.home.mkdir(mode=0o700)
+    (aver.home / "config.toml").write_text(f'[gate]\npolicy = "{rules}"\n')
     assert hooks(aver) == [], "nobody asks"
     aver("install", "cline", "--only", "hooks", HOME=str(aver.directory))
     [(works, _), (status, words)] = hooks(aver)

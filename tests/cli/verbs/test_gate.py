@@ -84,7 +84,7 @@ def test_what_cannot_be_asked_is_bad_input_and_seals_nothing(aver: Aver, argumen
     ran = aver("gate", "check", *arguments)
     assert ran.code == 2, ran.err
     assert "internal" not in ran.err
-    assert not (aver.config / "ledger.db").exists()
+    assert not (aver.home / "ledger.db").exists()
 
 
 @pytest.mark.parametrize(

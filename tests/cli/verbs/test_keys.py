@@ -24,7 +24,7 @@ def test_a_new_key(aver: Aver) -> None:
     key = ran.json["key"]
     assert (key["identity"], key["purpose"], key["algorithm"]) == ("agent:builder", "seal", "ed25519+ml-dsa-65")
     assert key["fingerprint"] in aver("keys", "show").out
-    private = aver.config / "keys" / "agent-builder.0.key"
+    private = aver.home / "keys" / "agent-builder.0.key"
     assert stat.S_IMODE(private.stat().st_mode) == 0o600
 
 
@@ -42,7 +42,7 @@ def test_a_persons_key_is_kept_under_a_passphrase(aver: Aver) -> None:
     _, err = child.communicate()
     os.close(reader)
     assert child.returncode == 0, err
-    assert (aver.config / "keys" / "person-ada.0.sealed.json").exists()
+    assert (aver.home / "keys" / "person-ada.0.sealed.json").exists()
     ran = aver("keys", "rotate", "person:ada", "--passphrase-fd", "0", stdin="wrong\n")
     assert ran.code != 0
     assert "Traceback" not in ran.err
@@ -84,7 +84,7 @@ def test_rotation_without_a_ledger_makes_none(aver: Aver) -> None:
     ran = aver("keys", "rotate", "--pq", "--json")
     assert ran.json["recorded"] is False
     assert ran.json["new"]["algorithm"] == "ed25519+ml-dsa-65"
-    assert not (aver.config / "ledger.db").exists()
+    assert not (aver.home / "ledger.db").exists()
 
 
 def test_export_import_and_trust(sealed: Aver) -> None:

@@ -45,8 +45,8 @@ def rules(aver: Aver) -> Path:
 
 
 def in_force(aver: Aver, directory: Path | str) -> None:
-    aver.config.mkdir(mode=0o700, exist_ok=True)
-    (aver.config / "config.toml").write_text(f'[gate]\npolicy = "{directory}"\n')
+    aver.home.mkdir(mode=0o700, exist_ok=True)
+    (aver.home / "config.toml").write_text(f'[gate]\npolicy = "{directory}"\n')
 
 
 # --- show
@@ -134,7 +134,7 @@ def test_doubts_are_warnings_unless_one_is_strict(aver: Aver, rules: Path) -> No
 def test_rules_in_force_belong_into_the_home(aver: Aver, rules: Path) -> None:
     """Where the gate protects them; elsewhere an agent may be allowed to write."""
     in_force(aver, rules)
-    assert f"{rules} lies outside {aver.config}" in aver("policy", "check").out
+    assert f"{rules} lies outside {aver.home}" in aver("policy", "check").out
     assert "lies outside" not in aver("policy", "check", rules).out
     aver("policy", "init")
     in_force(aver, "policy")
@@ -195,9 +195,9 @@ def test_a_case_that_is_not_understood_exits_with_2(aver: Aver, rules: Path) -> 
 
 
 def test_cases_do_not_depend_on_where_they_are_run(aver: Aver) -> None:
-    in_force(aver, aver.config / "policy")
+    in_force(aver, aver.home / "policy")
     assert aver("policy", "init").code == 0
-    (aver.config / "config.toml").write_text('[gate]\npolicy = "policy"\npass_below = 0.0\n')
+    (aver.home / "config.toml").write_text('[gate]\npolicy = "policy"\npass_below = 0.0\n')
     assert aver("policy", "test").code == 0
 
 
@@ -273,7 +273,7 @@ def test_labels_workspace_and_caller_count(aver: Aver, rules: Path) -> None:
 
 
 def test_avers_own_home_is_known(aver: Aver) -> None:
-    code, found = explain(aver, "--tool", "Write", "--arg", f"file_path={aver.config}/config.toml")
+    code, found = explain(aver, "--tool", "Write", "--arg", f"file_path={aver.home}/config.toml")
     assert (code, found["decision"], found["rules"][0]["id"]) == (5, "skip", "own-files")  # type: ignore[index]
 
 
@@ -317,8 +317,8 @@ def test_hostile_bytes_stay_escaped(aver: Aver) -> None:
 def test_the_starter_rules_become_ones_own(aver: Aver) -> None:
     ran = aver("policy", "init")
     assert ran.code == 0
-    assert f'write into {aver.config}/config.toml:\n\n[gate]\npolicy = "policy"\n' in ran.out
-    own = aver.config / "policy"
+    assert f'write into {aver.home}/config.toml:\n\n[gate]\npolicy = "policy"\n' in ran.out
+    own = aver.home / "policy"
     assert load_policy_bundle(own).digest == load_policy_bundle().digest
     assert {path.name for path in own.iterdir()} == {path.name for path in STARTER_DIRECTORY.iterdir()} - {
         PARSED_STARTER.name
@@ -344,7 +344,7 @@ def test_an_optional_rule_is_put_in_force_by_moving_it(aver: Aver) -> None:
     aver("policy", "init")
     in_force(aver, "policy")
     assert explain(aver, "--command", "pytest")[0] == 0
-    own = aver.config / "policy"
+    own = aver.home / "policy"
     os.rename(own / "optional" / "ask-before-builds.cedar", own / "ask-before-builds.cedar")
     code, found = explain(aver, "--command", "pytest")
     assert (code, found["rules"][0]["id"]) == (5, "ask-before-builds")  # type: ignore[index]

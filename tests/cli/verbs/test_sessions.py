@@ -15,7 +15,7 @@ from support.aver_command import Aver
 @pytest.fixture
 def worked(aver: Aver, tmp_path: Path) -> Aver:
     """With a session of Claude Code and two of Codex."""
-    with open_ledger(home=aver.config) as ledger:
+    with open_ledger(home=aver.home) as ledger:
         sample.rich(ledger, tmp_path / "t")
         for day in (1, 2):
             deeds = [sample.prompt(f"task {day}", at=f"2026-05-0{day}T09:00:00Z")]
@@ -96,7 +96,7 @@ def test_tampering_is_seen_also_in_a_subagents_chain(worked: Aver, part: str) ->
 
 def test_hostile_titles_reach_no_terminal(aver: Aver, tmp_path: Path) -> None:
     evil = "\x1b]0;owned\x07\x1b[2J\u202e\r\ntool  session"
-    with open_ledger(home=aver.config) as ledger:
+    with open_ledger(home=aver.home) as ledger:
         sample.seal(ledger, tmp_path / "t", [sample.prompt(evil, title=evil)])
     code, shown = aver.on_terminal("sessions", NO_COLOR="1", columns=150)
     assert code == 0
@@ -162,4 +162,4 @@ def test_what_is_neither_bundle_nor_database_is_not_imported(aver: Aver, tmp_pat
     (tmp_path / "x.db").write_bytes(b"SQLite format 3\x00" + bytes(200))
     for path in ("x.db", "nowhere", "."):
         assert aver("import", path).code == 2
-    assert not aver.config.exists()
+    assert not aver.home.exists()

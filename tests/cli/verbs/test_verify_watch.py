@@ -73,13 +73,13 @@ def ended(child: subprocess.Popen[bytes]) -> tuple[int, str]:
 
 
 def edit_the_newest(aver: Aver) -> None:
-    with tampering(aver.config / "ledger.db") as file:
+    with tampering(aver.home / "ledger.db") as file:
         file.execute("UPDATE records SET signature = '' WHERE record = (SELECT max(record) FROM records)")
 
 
 def cut_the_tail(aver: Aver) -> tuple[object, ...]:
     """Take the last record out and put the head row right. Gives what was there."""
-    with tampering(aver.config / "ledger.db") as file:
+    with tampering(aver.home / "ledger.db") as file:
         row: tuple[object, ...] = file.execute("SELECT * FROM records WHERE type = 'agent'").fetchone()
         (last,) = file.execute("SELECT hash FROM records WHERE type = 'chat'").fetchone()
         file.execute("DELETE FROM records WHERE type = 'agent'")
@@ -88,7 +88,7 @@ def cut_the_tail(aver: Aver) -> tuple[object, ...]:
 
 
 def put_the_tail_back(aver: Aver, row: tuple[object, ...]) -> None:
-    with tampering(aver.config / "ledger.db") as file:
+    with tampering(aver.home / "ledger.db") as file:
         file.execute(f"INSERT INTO records VALUES ({', '.join('?' * len(row))})", row)
         (last,) = file.execute("SELECT hash FROM records WHERE type = 'agent'").fetchone()
         file.execute("UPDATE chains SET count = 3, head = ? WHERE name = 'notes.today'", (last,))
