@@ -189,7 +189,7 @@ def test_a_killed_process_loses_nothing_it_was_told(tmp_path: Path, aver_home: P
 SEALER = """
 import os, sys
 from aver import AgentRuntime
-import aver.actions.sealing as sealing
+import aver.actions.finalize as finalize
 run = AgentRuntime(sys.argv[1])
 step = int(sys.argv[2])
 count = 0
@@ -201,8 +201,8 @@ def counted(function):
             os.kill(os.getpid(), 9)
         return function(*given, **named)
     return wrapper
-for name in ("replacing", "replace_file", "sign_statement", "pack_run"):
-    setattr(sealing, name, counted(getattr(sealing, name)))
+for name in ("open_replacement", "replace_file", "sign_statement", "pack_run"):
+    setattr(finalize, name, counted(getattr(finalize, name)))
 type(run._ledger).close_chain = counted(type(run._ledger).close_chain)
 run.finalize()
 """

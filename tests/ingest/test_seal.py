@@ -422,9 +422,8 @@ import os, sys
 sys.path.insert(0, sys.argv[4])
 from pathlib import Path
 from support.agents.jsonl_tool import ADAPTER, source_at
-from aver.ingest.sealing import Follower
+from aver.ingest.seal import TranscriptFollower
 from aver.ledger import open_ledger
-import aver.ingest.sealing as sealing
 ledger = open_ledger(sys.argv[1], home=Path(sys.argv[2]))
 commits = 0
 whole = ledger.append_many
@@ -436,7 +435,7 @@ def append_many(*given, **named):
         os.kill(os.getpid(), 9)
     return found
 ledger.append_many = append_many
-Follower(ledger, ADAPTER, source_at(Path(sys.argv[3]))).step()
+TranscriptFollower(ledger, ADAPTER, source_at(Path(sys.argv[3]))).step()
 """
 
 

@@ -116,7 +116,7 @@ opened, ledgers = [], []
 atexit.register(lambda: print("closed:", [ledger.store._connections.is_closed for ledger in ledgers]))
 
 import aver
-from aver.ledger.audit import process
+from aver.recording import process
 
 def opening(real=process.open_ledger):
     opened.append(os.getpid())
@@ -175,13 +175,13 @@ def test_a_default_ledger_that_cannot_be_opened(aver_home: Path) -> None:
 
 FORKED_WITH_NOTES = """
 import os, aver
-from aver.ledger.audit.recorder import recorder_of, dropped_count
+from aver.recording.recorder import dropped_count, get_recorder
 
 @aver.audit(chain="demo.audit")
 def work(): pass
 
 work()
-recorder_of(None).lose_unmade("demo.audit", "record", "words")
+get_recorder(None).note_undrafted_loss("demo.audit", "record", "words")
 child = os.fork()
 if child == 0:
     assert dropped_count() == 0

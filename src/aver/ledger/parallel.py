@@ -68,6 +68,9 @@ def judge_slices(ledger: Ledger, rules: Rules, slices: Iterator[Slice], total: i
             worker.stop()
 
 
+_WORKER_PROGRAM = "from aver.ledger.parallel import run_worker; run_worker()"
+
+
 class _Worker:
     """One worker process; without it, the work is done here."""
 
@@ -77,7 +80,13 @@ class _Worker:
         self._process: subprocess.Popen[bytes] | None = None
         try:
             self._process = subprocess.Popen(
-                [sys.executable, *_python_flags(), "-P", "-c", "from aver.ledger.parallel import work; work()"],
+                [
+                    sys.executable,
+                    *_python_flags(),
+                    "-P",
+                    "-c",
+                    "from aver.ledger.parallel import run_worker; run_worker()",
+                ],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,

@@ -496,9 +496,9 @@ def test_a_title_that_comes_later_is_told(around: UserEnvironment, store: Store)
 
 BYTES_READ = f"""{peaks.PEAK}
 import pathlib, sys
-from aver.ingest.cursor import ADAPTER
-from aver.surroundings import Surroundings
-around = Surroundings(pathlib.Path(sys.argv[1]), {{}}, platform="linux")
+from aver.agents.cursor.conversations import ADAPTER
+from aver.files.user_dirs import UserEnvironment
+around = UserEnvironment(pathlib.Path(sys.argv[1]), {{}}, platform="linux")
 def read():
     counts = pathlib.Path("/proc/self/io")
     return int(counts.read_text().split()[1]) if counts.exists() else 0

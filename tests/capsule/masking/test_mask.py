@@ -528,14 +528,14 @@ PATTERNS = {
         if isinstance(value, re.Pattern)
     },
 }
-WHOLE_MATCHES = {"secret_names._PLACEHOLDER", "secret_names._LOOKUP", "secret_names._IDENTIFIER", "secret_names._PATH"}
+WHOLE_MATCHES = {"named_values._PLACEHOLDER", "named_values._LOOKUP", "named_values._IDENTIFIER", "named_values._PATH"}
 """Tried once on a value that is consumed, and only as a whole: one run to the end and back."""
 
 
 @pytest.mark.parametrize("name", sorted(set(PATTERNS) - WHOLE_MATCHES))
 def test_no_pattern_tries_a_place_more_than_so_often(name: str) -> None:
     pattern = PATTERNS[name]
-    if name in ("mask._MARK", "secret_names._SEPARATORS"):
+    if name in ("mask._MARK", "named_values._SEPARATORS"):
         return  # one run each
     assert steps(_parser.parse(pattern.pattern, pattern.flags)) <= STEPS_MAX
 

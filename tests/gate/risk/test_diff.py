@@ -368,10 +368,10 @@ GIANTS = {
     "a name": "'--- \"a/' + '\\\\' * 100_000_000",
 }
 MEASURE = """
-from aver.gate.risk.features import measured_diff
+from aver.gate.risk.features import measure_diff
 text = {text}
 before = peak_kb()
-unclear = measured_diff(text).features.unclear
+unclear = measure_diff(text).features.unclear
 print(unclear, (peak_kb() - before) // 1024)
 """
 

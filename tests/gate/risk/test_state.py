@@ -180,9 +180,9 @@ def test_a_failed_change_leaves_what_was_there(workspace: Path) -> None:
 WRITER = """
 import sys
 from aver.gate.risk.estimate import learn_outcome
-from aver.gate.risk.state import change_state
+from aver.gate.risk.state import update_state
 for _ in range(int(sys.argv[2])):
-    change_state(sys.argv[1], lambda state: learn_outcome(state, {"added": 3}, "survived"))
+    update_state(sys.argv[1], lambda state: learn_outcome(state, {"added": 3}, "survived"))
 """
 
 
