@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from measuring import Line, in_turns, timed
 
+from aver.agents.registry import load_known_agents
 from aver.gate.action import Action, Facts
 from aver.gate.decide import Gate, decide
 from aver.gate.policy.bundle import load_policy_bundle
@@ -47,7 +48,8 @@ def actions() -> dict[str, Action]:
 
 
 def bench_decide(rounds: int) -> list[Line]:
-    gate, facts = Gate(bundle=load_policy_bundle()), Facts(now="2026-01-05T09:00:00+00:00")
+    gate = Gate(bundle=load_policy_bundle(), known=load_known_agents())
+    facts = Facts(now="2026-01-05T09:00:00+00:00")
     asked = actions()
     works = [timed(_deciding(action, facts, gate), DECISIONS) for action in asked.values()]
     for work in works:

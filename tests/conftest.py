@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from aver import Ledger, open_ledger
+from aver.agents.registry import provide_known_agents
 
 if TYPE_CHECKING:
     from support.postgres_servers import Server
@@ -27,6 +28,8 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large],
 )
 settings.load_profile("aver")
+
+provide_known_agents()  # As `aver` and `cli` do: some tests make a `Gate` when they are imported.
 
 
 @pytest.fixture(autouse=True)

@@ -37,6 +37,8 @@ _HOMES = {
         *("NotFound", "NotRecorded", "Refused", "Unavailable"),
     ),
 }
+_HOMES_WITH_GATE = ("aver.actions.runtime", "aver.check", "aver.gate.ask")
+"""Modules whose public names ask the gate, or make its decisions again."""
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
@@ -163,6 +165,9 @@ def __getattr__(name: str) -> Any:
     home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module 'aver' has no attribute {name!r}")
+    if home in _HOMES_WITH_GATE:
+        # The gate's room lies below the agents': here, where the rooms are put together, it gets what they know.
+        import_module("aver.agents.registry").provide_known_agents()
     value = globals()[name] = getattr(import_module(home), name)
     return value
 

@@ -5,6 +5,7 @@ Each folder `agents/<name>/` holds the knowledge, and its `__init__.py` lists it
     transcripts   where the agent keeps its sessions and how to read them       `aver ingest`, `aver watch`
     hook          the payloads that it sends to its hooks and the answers        `aver hook`
     client        the places of its settings                                     `aver install`
+    names         the names of its tools and of the files that steer it          the gate
     demo          a short session, written as the agent itself would write it    `aver demo`
 
 To add an agent, add a folder with an `AGENT` and one line in `agents/registry.py`.
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from aver.files.user_dirs import UserEnvironment
+    from aver.gate.effects.known_agents import AgentNames
     from aver.hooks.contract import Hook
     from aver.ingest.contract import Adapter
     from aver.install.client import Client
@@ -42,5 +44,6 @@ class Agent:
     load_adapter: Callable[[], Adapter]
     load_hook: Callable[[], Hook]
     load_client: Callable[[], Client]
+    load_names: Callable[[], AgentNames]
     write_demo: Callable[[UserEnvironment], Path]
     """Writes the demo's session below the user's home, and returns the transcript."""

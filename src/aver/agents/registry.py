@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -18,13 +19,14 @@ from aver.errors import BadInput, NotFound
 
 if TYPE_CHECKING:
     from aver.agents.agent import Agent
+    from aver.gate.effects.known_agents import KnownAgents
     from aver.hooks.contract import Hook
     from aver.ingest.contract import Adapter
     from aver.install.client import Client
 
 __all__ = [
     *("AGENTS", "ENTRY_POINT_GROUP", "client_names", "load_adapter", "load_adapters", "load_agent", "load_client"),
-    "load_hook",
+    *("load_hook", "load_known_agents", "provide_known_agents"),
 ]
 
 AGENTS = {
@@ -53,6 +55,29 @@ def load_hook(name: str) -> Hook:
     if name not in AGENTS:
         raise BadInput(f"{name!r} has no hooks that Aver knows", advice=f"known are {', '.join(AGENTS)}")
     return load_agent(name).load_hook()
+
+
+@lru_cache(maxsize=1)
+def _join_names(names: tuple[str, ...]) -> KnownAgents:
+    from aver.agents.other_names import OTHER_NAMES
+    from aver.gate.effects.known_agents import build_known_agents
+
+    return build_known_agents([*(load_agent(name).load_names() for name in names), OTHER_NAMES])
+
+
+def load_known_agents() -> KnownAgents:
+    """Join the names of all agents' tools and files to the one value that the gate looks them up in."""
+    return _join_names(tuple(AGENTS))
+
+
+def provide_known_agents() -> None:
+    """Have the gate in this process look names up in `load_known_agents()`, where its caller gives no other value.
+
+    The programs that put the rooms together call this: `aver` for its public names, and `cli`.
+    """
+    from aver.gate.effects.known_agents import set_default_known_agents
+
+    set_default_known_agents(load_known_agents)
 
 
 # --- transcripts

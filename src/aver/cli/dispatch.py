@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
+from aver.agents.registry import provide_known_agents
 from aver.cli.main import VERBS
 from aver.cli.options import Parser, Usage, has_json_option
 from aver.cli.terminal import Screen, StderrScreen, print_json
@@ -58,6 +59,7 @@ def _run_verb(arguments: Sequence[str]) -> int:
     parser = Parser(prog=f"aver {verb}", summary=VERBS[verb][1], examples=module.EXAMPLES)
     module.add_arguments(parser)
     given = parser.parse_args(list(arguments[1:]))
+    provide_known_agents()
     return int(module.run(given, Screen()))
 
 

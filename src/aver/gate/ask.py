@@ -171,9 +171,10 @@ def _resolve_links(action: Action, facts: Facts, gate: Gate) -> dict[str, str]:
     """Where the paths of an action lead, as far as that is elsewhere than they say."""
     if not os.path.isabs(action.workspace):
         return {}
-    ground = build_path_roots(action.workspace, facts.environment)
+    ground = build_path_roots(action.workspace, facts.environment, gate.known)
     links: dict[str, str] = {}
-    for target in dict.fromkeys(effect.target for effect in find_effects(action, facts, trusted=gate.trusted).effects):
+    found = find_effects(action, facts, trusted=gate.trusted, known=gate.known)
+    for target in dict.fromkeys(effect.target for effect in found.effects):
         if not os.path.isabs(target):
             continue
         try:

@@ -25,6 +25,7 @@ from aver.fast_dataclass import dataclass
 from aver.gate.action import Action, Facts
 from aver.gate.decision import Decision, DecisionWord, Estimate, PolicyAnswer, Thresholds
 from aver.gate.effects.effects import Effects, find_effects
+from aver.gate.effects.known_agents import KnownAgents, default_known_agents
 from aver.gate.policy.bundle import PolicyBundle
 from aver.gate.policy.query import ask_policy
 from aver.gate.policy.question import PolicyQuestion, Target, flatten_arguments
@@ -55,6 +56,8 @@ class Gate:
     trusted: frozenset[str] = frozenset()
     """MCP servers whose word about their own tools is taken."""
     history: FixHistory | None = None
+    known: KnownAgents = field(default_factory=default_known_agents)
+    """The names of coding agents' tools, and of the files that steer them."""
 
 
 def decide(action: Action, facts: Facts, gate: Gate, *, gate_id: str | None = None) -> Decision:
@@ -67,7 +70,7 @@ def decide(action: Action, facts: Facts, gate: Gate, *, gate_id: str | None = No
     if gate.bundle is None:
         return build_refusal(digest, gate, gate_id, f"there are no rules to decide by: {gate.trouble}")
     try:
-        effects = find_effects(action, facts, trusted=gate.trusted)
+        effects = find_effects(action, facts, trusted=gate.trusted, known=gate.known)
         found = _estimate_risk(action, facts, effects, gate)
         question = build_policy_question(action, facts, effects, found, gate)
         decision = _combine_answers(question, ask_policy(gate.bundle, question), found, facts, gate, digest, gate_id)

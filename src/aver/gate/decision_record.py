@@ -11,6 +11,7 @@ Every decision is sealed as `gate.decision`, also one that refuses. `outcome.res
     facts        what the gate knew besides
     features     the numbers that the risk was computed from, with `score`, `low`, `high` and `model`
     effects      the classes of what the action does, or null where that was not found out
+    effects_version    of the tables and readers that said so; old decisions have none
     policy       {outcome, rules, bundle, reasons, errors}, or null where none was asked
     thresholds   {pass_below, skip_above}
     max_retries, groups, trusted    the other settings it was decided by
@@ -45,6 +46,7 @@ from aver.fast_dataclass import dataclass
 from aver.gate.action import Action, Facts
 from aver.gate.decide import Gate, decide
 from aver.gate.decision import Decision, Thresholds
+from aver.gate.effects.known_agents import KnownAgents, default_known_agents
 from aver.gate.policy.bundle import PolicyBundle, build_policy_bundle
 from aver.gate.risk.state import state_from_dict
 from aver.gate.session import next_session_state
@@ -122,6 +124,7 @@ def build_decision_draft(action: Action, facts: Facts, gate: Gate, decision: Dec
         "interval": None if decision.interval is None else list(decision.interval),
         "observations": decision.observations,
         "model": None if found is None else found.model,
+        "effects_version": gate.known.effects_version,
         "effects": None if decision.effects is None else sorted(decision.effects.classes),
         "policy": None if policy is None else {**asdict(policy), **_policy_lists(policy)},
         "thresholds": asdict(decision.thresholds),
@@ -196,8 +199,14 @@ class ReplayResult:
     words: str
 
 
-def replay_decision(content: Mapping[str, Any], blob: Callable[[str], bytes]) -> ReplayResult:
-    """Decide again from a verified record's content. What the record holds is not believed, only used."""
+def replay_decision(
+    content: Mapping[str, Any], blob: Callable[[str], bytes], known: KnownAgents | None = None
+) -> ReplayResult:
+    """Decide again from a verified record's content. What the record holds is not believed, only used.
+
+    `known` are the names of agents' tools and files to decide by, where they are not the default ones.
+    """
+    known = known or default_known_agents()
     try:
         result = content["outcome"]["result"]
         if (unrepeatable := _check_repeatable(result)) is not None:
@@ -212,10 +221,12 @@ def replay_decision(content: Mapping[str, Any], blob: Callable[[str], bytes]) ->
         if not is_masked and action.digest != result["digest"]:
             return ReplayResult("other", "the digest is not that of the action in it")
         facts = facts_from_dict(result["facts"])
-        gate = _gate_from_record(result, basis)
+        gate = _gate_from_record(result, basis, known)
         named = result["policy"] and result["policy"]["bundle"]
         if named is not None and (gate.bundle is None or gate.bundle.digest != named):
             return ReplayResult("other", "the policy in it is not the one that it names")
+        if result.get("effects_version", known.effects_version) != known.effects_version:
+            return ReplayResult("unrepeatable", "another version of Aver's tables of effects decided it")
         decision = decide(action, facts, gate, gate_id=str(result["gate_id"]))
         if is_masked:
             return _compare_masked(decision, result)
@@ -292,7 +303,7 @@ class _RecordedFixes:
         return int(next(self._answers, 0))
 
 
-def _gate_from_record(result: Mapping[str, Any], basis: Mapping[str, bytes | None]) -> Gate:
+def _gate_from_record(result: Mapping[str, Any], basis: Mapping[str, bytes | None], known: KnownAgents) -> Gate:
     rules, state = basis["rules"], basis["state"]
     if rules is None or state is None:
         raise BadInput("the rules or the state are not here")
@@ -304,6 +315,7 @@ def _gate_from_record(result: Mapping[str, Any], basis: Mapping[str, bytes | Non
         groups={group: frozenset(members) for group, members in result["groups"].items()},
         trusted=frozenset(result["trusted"]),
         history=_RecordedFixes(result["fixes"]),
+        known=known,
     )
 
 

@@ -14,8 +14,9 @@ from typing import Any
 from aver.errors import BadInput
 from aver.files.regular import open_regular
 from aver.gate.action import TEXT_MAX, Action
+from aver.gate.effects.known_agents import default_known_agents
 from aver.gate.effects.paths import build_path_roots, locate_path
-from aver.gate.effects.tools import find_tool_profile, mcp_server, normalise_name
+from aver.gate.effects.tools import ToolProfile, mcp_server, normalise_name
 from aver.ingest.diffs import diff_from_insertion, unified_diff
 
 __all__ = [
@@ -46,11 +47,11 @@ def build_action(
     if "\0" in workspace or "\0" in cwd:
         raise BadInput("it would happen in a directory that no system can have")
     given = dict(arguments)
-    use = find_tool_profile(tool)
+    use = default_known_agents().find_profile(tool)
     if use is not None and use.takes_command and cwd and cwd != workspace:
         given.setdefault("cwd", cwd)
     return Action(
-        type=_action_type(tool, diff),
+        type=_action_type(use, diff),
         tool=tool[:TEXT_MAX],
         arguments=given,
         diff=diff or None,
@@ -61,8 +62,7 @@ def build_action(
     )
 
 
-def _action_type(tool: str, diff: str | None) -> str:
-    use = find_tool_profile(tool)
+def _action_type(use: ToolProfile | None, diff: str | None) -> str:
     if diff:
         return "code_edit"
     if use is None:

@@ -20,7 +20,7 @@ from aver.capsule.blobs import blob_references, move_large_texts
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError
 from aver.fast_dataclass import dataclass
-from aver.gate.effects.tools import find_tool_profile
+from aver.gate.effects.known_agents import default_known_agents
 from aver.ingest.command_line import command_line
 from aver.ingest.times import to_utc
 from aver.ledger import Ledger
@@ -127,7 +127,7 @@ def _decision_from_record(record: Sealed) -> SealedDecision | None:
 def _match_key(tool: str, arguments: Any) -> tuple[str, str]:
     """What a call and the decision about it have in common."""
     given = _replace_blobs(arguments) if isinstance(arguments, dict) else {}
-    use = find_tool_profile(tool)
+    use = default_known_agents().find_profile(tool)
     if use is not None and use.takes_command and (command := command_line(given)):
         return "a command", command
     if use is not None and use.takes_patch and (patch := _patch_text(given)):

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import field
-from functools import lru_cache
 from typing import Any, Literal
 
 from aver.capsule.aver_block import read_block
@@ -18,7 +17,7 @@ from aver.capsule.blobs import TEXT_MEDIA, blob_references
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError
 from aver.fast_dataclass import dataclass
-from aver.gate.effects.tools import find_tool_profile
+from aver.gate.effects.known_agents import default_known_agents
 from aver.ingest.agent_event import SESSION_COST
 from aver.ingest.amounts import parse_cost, parse_count
 from aver.ingest.diffs import count_changed_lines
@@ -233,9 +232,8 @@ def full_text(step: Step, name: str, blob: ReadBlob) -> str:
         return text
 
 
-@lru_cache(maxsize=256)
 def _takes_command(tool: str) -> bool:
-    use = find_tool_profile(tool)
+    use = default_known_agents().find_profile(tool)
     return use is not None and use.takes_command
 
 

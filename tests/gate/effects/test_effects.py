@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aver.agents.registry import load_known_agents
 from aver.gate.action import ACTION_TYPES, Action, Facts
 from aver.gate.effects.effects import PATHS_MAX, Effects, find_effects
 from aver.gate.effects.findings import EFFECTS, UNCLEAR
-from aver.gate.effects.tools import find_tool_profile, mcp_server
+from aver.gate.effects.tools import mcp_server
 from support.strategies import json_objects
 
 NOW = "2026-01-05T09:00:00+00:00"
@@ -105,7 +106,7 @@ def test_a_known_tool_does_what_it_does(found: Effects, classes: set[str]) -> No
 
 @pytest.mark.parametrize("name", ["Bash", "bash", "BASH", "write_file", "WriteFile", "write-file", "writeFile"])
 def test_names_are_compared_without_their_dress(name: str) -> None:
-    assert find_tool_profile(name) is not None
+    assert load_known_agents().find_profile(name) is not None
 
 
 def test_paths_are_placed() -> None:
@@ -403,6 +404,8 @@ def test_tools_that_run_nothing_load_no_parser() -> None:
         "import sys\n"
         "from aver.gate.action import Action, Facts\n"
         "from aver.gate.effects.effects import find_effects\n"
+        "from aver.agents.registry import provide_known_agents\n"
+        "provide_known_agents()\n"
         "action = Action(type='tool_call', tool='Read', arguments={'file_path': '/w/a'}, workspace='/w')\n"
         "assert find_effects(action, Facts(now='2026-01-05T09:00:00+00:00')).classes == {'read'}\n"
         "assert 'tree_sitter' not in sys.modules\n"

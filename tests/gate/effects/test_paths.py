@@ -9,11 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aver.agents.registry import load_known_agents
 from aver.gate.effects.guarded_names import (
     GUARDED_CLASSES,
-    GUARDED_DIRECTORIES,
-    GUARDED_FILES,
-    GUARDED_PAIRS,
     GUARDED_PATTERNS,
     GUARDED_SUFFIXES,
 )
@@ -205,12 +203,13 @@ def test_the_ground_comes_from_the_environment_that_is_given() -> None:
 
 
 def test_every_class_is_used_and_every_name_is_in_lower_case() -> None:
-    tables = (GUARDED_DIRECTORIES, GUARDED_FILES, GUARDED_PAIRS, GUARDED_PATTERNS, GUARDED_SUFFIXES)
+    known = load_known_agents()
+    tables = (known.directories, known.files, known.pairs, GUARDED_PATTERNS, GUARDED_SUFFIXES)
     used = {kind for table in tables for kinds in table.values() for kind in kinds}
     assert used | {"system", "device", "root"} == set(GUARDED_CLASSES)
     assert [name for table in tables for name in table if name != name.lower() or name.split() != [name]] == []
-    assert [name for name in GUARDED_PAIRS if name.count("/") != 1] == []
-    assert [name for table in (GUARDED_DIRECTORIES, GUARDED_FILES) for name in table if "/" in name] == []
+    assert [name for name in known.pairs if name.count("/") != 1] == []
+    assert [name for table in (known.directories, known.files) for name in table if "/" in name] == []
 
 
 names = st.sampled_from(["a", "b", "..", ".", "", ".env", "src", "*", "~"]) | st.text(

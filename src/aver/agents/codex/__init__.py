@@ -9,6 +9,7 @@ from aver.agents.agent import Agent
 
 if TYPE_CHECKING:
     from aver.files.user_dirs import UserEnvironment
+    from aver.gate.effects.known_agents import AgentNames
     from aver.hooks.contract import Hook
     from aver.ingest.contract import Adapter
     from aver.install.client import Client
@@ -34,6 +35,12 @@ def _load_client() -> Client:
     return CLIENT
 
 
+def _load_names() -> AgentNames:
+    from aver.agents.codex.names import NAMES
+
+    return NAMES
+
+
 def _write_demo(around: UserEnvironment) -> Path:
     from aver.agents.codex.demo import write_demo
 
@@ -46,5 +53,6 @@ AGENT = Agent(
     load_adapter=_load_adapter,
     load_hook=_load_hook,
     load_client=_load_client,
+    load_names=_load_names,
     write_demo=_write_demo,
 )

@@ -90,8 +90,10 @@ def _answer_event(arguments: Sequence[str]) -> int:
     from aver.cli.lazy_imports import import_lazily
 
     import_lazily("difflib", "inspect", "ipaddress", "tempfile")
-    from aver.agents.registry import AGENTS, load_hook
+    from aver.agents.registry import AGENTS, load_hook, provide_known_agents
     from aver.hooks.run import answer_event
+
+    provide_known_agents()
 
     name, event, *rest = arguments
     given = b"" if sys.stdin is None else sys.stdin.buffer  # None where the tool has closed it.

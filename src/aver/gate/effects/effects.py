@@ -37,16 +37,10 @@ from aver.gate.effects.arguments import (
     normalise_keys,
 )
 from aver.gate.effects.findings import Effect, EffectReport, UnclearPart
+from aver.gate.effects.known_agents import KnownAgents, default_known_agents
 from aver.gate.effects.paths import UNKNOWN_LOCATION, PathLocation, build_path_roots, locate_path
 from aver.gate.effects.routine_commands import mark_routine_effects
-from aver.gate.effects.tools import (
-    ToolProfile,
-    find_tool_profile,
-    is_mcp_caller,
-    is_tool_of_server,
-    mcp_server,
-    normalise_name,
-)
+from aver.gate.effects.tools import ToolProfile, mcp_server, normalise_name
 from aver.gate.shell.invocation import parse_host
 from aver.gate.shell.model import CommandAnalysis
 
@@ -130,13 +124,16 @@ def find_effects(
     facts: Facts,
     *,
     trusted: frozenset[str] = frozenset(),
+    known: KnownAgents | None = None,
 ) -> Effects:
-    """What an action does. `trusted` are MCP servers whose word is taken."""
-    looked = _EffectFinder(action, facts)
+    """What an action does. `trusted` are MCP servers whose word is taken; `known` are the names of agents' tools and
+    files, where they are not the default ones."""
+    known = known or default_known_agents()
+    looked = _EffectFinder(action, facts, known)
     server = mcp_server(action.tool)
-    if is_mcp_caller(action.tool):
+    if known.is_mcp_caller(action.tool):
         server = _text_or_empty(action.arguments.get("server_name"))
-    by_type, by_tool = _PROFILE_BY_TYPE.get(action.type), find_tool_profile(action.tool) if action.tool else None
+    by_type, by_tool = _PROFILE_BY_TYPE.get(action.type), known.find_profile(action.tool) if action.tool else None
     if action.diff is not None:
         looked.diff(action.diff)
     if by_type is not None and by_tool is not None and by_tool.works_here and by_tool.on_paths == by_type.on_paths:
@@ -145,7 +142,7 @@ def find_effects(
     for use in uses:
         looked.add_profile(use)
     if server:
-        looked.add_mcp_tool(server in trusted and is_tool_of_server(action.tool, server), facts.annotations)
+        looked.add_mcp_tool(server in trusted and known.is_tool_of_server(action.tool, server), facts.annotations)
     elif by_tool is None and (action.tool or by_type is None or facts.annotations):
         looked.unknown()
     else:
@@ -160,16 +157,17 @@ def find_effects(
 class _EffectFinder:
     """What is found while an action is looked at."""
 
-    def __init__(self, action: Action, facts: Facts) -> None:
+    def __init__(self, action: Action, facts: Facts, known: KnownAgents) -> None:
         self._action = action
+        self._known = known
         self._env = facts.environment
         self._links = facts.links
         self._arguments = action.arguments
-        self._ground = build_path_roots(action.workspace, self._env)
+        self._ground = build_path_roots(action.workspace, self._env, known)
         self.report = EffectReport(self._ground)
         self._values = self._collect_texts()
         self._cwd = self._find_directory(_CWD_ARGUMENTS)
-        use = find_tool_profile(action.tool)
+        use = known.find_profile(action.tool)
         self._takes_several = use is not None and use.takes_several
         self._understood: list[CommandAnalysis] = []
         """Of each command."""
@@ -210,8 +208,9 @@ class _EffectFinder:
         self._check_diff_coverage()
         effects, unclear = self.report.effects, self.report.unclear
         programs: tuple[str, ...] = ()
+        routine_roots = build_path_roots(self._action.workspace, None, self._known)
         for one in self._understood:
-            effects = tuple(dict.fromkeys((*effects, *mark_routine_effects(one, self._action.workspace))))
+            effects = tuple(dict.fromkeys((*effects, *mark_routine_effects(one, routine_roots))))
             unclear = tuple(dict.fromkeys((*unclear, *one.unclear)))
             programs = tuple(dict.fromkeys((*programs, *one.programs)))
         return Effects(effects, unclear, programs, self._command, server)
@@ -310,7 +309,9 @@ class _EffectFinder:
         self._command = "\n".join(texts)
         cwd = self._find_directory(DIRECTORY_ARGUMENTS) or ""
         workspace = self._action.workspace
-        self._understood = [understand(text, cwd=cwd, workspace=workspace, env=self._env) for text in texts]
+        self._understood = [
+            understand(text, cwd=cwd, workspace=workspace, env=self._env, known=self._known) for text in texts
+        ]
 
     # --- hosts
 

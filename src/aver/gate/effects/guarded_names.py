@@ -1,4 +1,4 @@
-"""Names of files and directories that are more than files: secrets, hooks, agents' settings, what runs at start-up.
+"""Names of files and directories that are more than files: secrets, hooks, what runs at start-up.
 
 A name is looked up in lower case (some file systems do not tell the cases apart), anywhere in a path where it is a
 directory, at its end where it is a file. The classes:
@@ -13,6 +13,9 @@ directory, at its end where it is a file. The classes:
     system        what belongs to the operating system
     device        what is no file at all
     root          the workspace itself, the home, or everything: only of what is deleted
+
+The names of the files that steer a coding agent are data about that agent, in `agents/<name>/names.py`. The gate gets
+them, together with these, as one `known_agents.KnownAgents`.
 """
 
 from __future__ import annotations
@@ -51,10 +54,6 @@ GUARDED_DIRECTORIES = _index_by_name(
         "hooks": ".husky .githooks .git-hooks",
         "ci": ".circleci .buildkite .teamcity .woodpecker .ci .semaphore .tekton .gitlab-ci",
         "aver": ".aver",
-        "agent-config": """
-            .claude .cursor .codex .cline .clinerules .roo .windsurf .continue .gemini .aider .goose .capseal .amp
-            .kiro .augment .junie .opencode .qwen .zed .trae
-        """,
         "startup": ".vscode .idea .direnv autostart launchagents launchdaemons startupitems",
     }
 )
@@ -66,8 +65,7 @@ GUARDED_PAIRS = _index_by_name(
             .docker/config.json .config/gcloud .config/gh .config/hub .config/op .config/rclone .config/google-chrome
             .config/chromium .config/doctl .config/heroku .config/netlify .config/stripe .config/sops .config/age
             google/chrome .cargo/credentials .cargo/credentials.toml .gem/credentials .m2/settings.xml
-            .codex/auth.json .claude/.credentials.json .terraform.d/credentials.tfrc.json ssl/private
-            .vault-token/token .config/containers .gemini/oauth_creds.json run/secrets
+            .terraform.d/credentials.tfrc.json ssl/private .vault-token/token .config/containers run/secrets
         """,
         "startup": """
             .m2/settings.xml .config/fish .config/autostart .config/systemd .config/git .config/nvim .config/zsh
@@ -79,9 +77,6 @@ GUARDED_PAIRS = _index_by_name(
         "hooks": ".git/hooks .git/config .git/info info/attributes",
         "ci": ".github/workflows .github/actions .github/dependabot.yml .gitlab/ci",
         "aver": ".config/aver",
-        "agent-config": """
-            .vscode/mcp.json .github/copilot-instructions.md .config/claude .config/opencode .config/goose
-        """,
     }
 )
 """Two names that follow each other."""
@@ -97,7 +92,7 @@ GUARDED_FILES = _index_by_name(
             serviceaccount.json client_secret.json master.key shadow shadow- gshadow sudoers master.passwd
             terraform.tfvars terraform.tfstate terraform.tfstate.backup .bash_history .zsh_history .history
             .sh_history .python_history .psql_history .mysql_history .node_repl_history .sqlite_history .lesshst
-            fish_history .claude.json logins.json key4.db cookies.sqlite wp-config.php .databrickscfg .snowsql .oci
+            fish_history logins.json key4.db cookies.sqlite wp-config.php .databrickscfg .snowsql .oci
             .ngrok2 auth.json token.json tokens.json .dev.vars
         """,
         "startup": """
@@ -108,12 +103,6 @@ GUARDED_FILES = _index_by_name(
             .wgetrc .curlrc .pythonrc .pythonrc.py .irbrc .pryrc .gdbinit .lldbinit .rprofile .octaverc .sqliterc
             .psqlrc .mailcap .hgrc .ackrc .ripgreprc sitecustomize.py usercustomize.py crontab rc.local ld.so.preload
             environment bash.bashrc zshrc zshenv .mise.toml mise.toml .tool-versions
-        """,
-        "agent-config": """
-            .claude.json claude.md claude.local.md agents.md agent.md gemini.md .cursorrules .clinerules
-            .windsurfrules .roorules .goosehints .mcp.json mcp.json .aider.conf.yml .aider.model.settings.yml
-            .roomodes copilot-instructions.md claude_desktop_config.json managed-settings.json .claudeignore
-            .cursorignore .aiderignore
         """,
         "hooks": """
             .pre-commit-config.yaml .pre-commit-config.yml lefthook.yml lefthook.yaml .lefthook.yml .overcommit.yml

@@ -22,20 +22,14 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
+from dataclasses import field
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Literal
 
 from aver.fast_dataclass import dataclass
-from aver.gate.effects.guarded_names import (
-    GUARDED_DIRECTORIES,
-    GUARDED_FILES,
-    GUARDED_PAIRS,
-    GUARDED_PATTERNS,
-    GUARDED_SUFFIXES,
-    PUBLIC_FILES,
-    SYSTEM_ROOTS,
-)
+from aver.gate.effects.guarded_names import GUARDED_PATTERNS, GUARDED_SUFFIXES, PUBLIC_FILES, SYSTEM_ROOTS
+from aver.gate.effects.known_agents import KnownAgents, default_known_agents
 
 __all__ = [
     *(
@@ -92,6 +86,8 @@ class PathRoots:
     home: str = ""
     own: tuple[str, ...] = ()
     """Aver's own directories and files: its home, the ledger."""
+    known: KnownAgents = field(default_factory=default_known_agents)
+    """The names of guarded files and directories, those of coding agents among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +111,9 @@ class PathLocation:
 UNKNOWN_LOCATION = PathLocation("", "unknown")
 
 
-def build_path_roots(workspace: str, environment: Mapping[str, str] | None) -> PathRoots:
+def build_path_roots(
+    workspace: str, environment: Mapping[str, str] | None, known: KnownAgents | None = None
+) -> PathRoots:
     """The ground for a workspace, with what an environment tells of the home and of Aver's own places."""
     environment = environment or {}
     home = environment.get("HOME", "")
@@ -123,15 +121,16 @@ def build_path_roots(workspace: str, environment: Mapping[str, str] | None) -> P
     ledger = environment.get("AVER_LEDGER", "")
     if ledger.startswith("sqlite:///"):
         own.append(ledger.removeprefix("sqlite://"))
-    return _normalise_roots(workspace, home, tuple(own))
+    return _normalise_roots(workspace, home, tuple(own), known or default_known_agents())
 
 
 @lru_cache(maxsize=64)
-def _normalise_roots(workspace: str, home: str, own: tuple[str, ...]) -> PathRoots:
+def _normalise_roots(workspace: str, home: str, own: tuple[str, ...], known: KnownAgents) -> PathRoots:
     return PathRoots(
         workspace=_normalise_path(workspace) if workspace.startswith("/") else "",
         home=_normalise_path(home) if home.startswith("/") else "",
         own=tuple(_normalise_path(path) for path in own if path.startswith("/")),
+        known=known,
     )
 
 
@@ -145,7 +144,7 @@ def locate_path(path: str, cwd: str | None, ground: PathRoots) -> PathLocation:
         return UNKNOWN_LOCATION
     whole = _make_absolute(path, cwd, ground)
     if whole is None:
-        return PathLocation(path, "unknown", _name_classes(f"/{path}"))
+        return PathLocation(path, "unknown", _name_classes(f"/{path}", ground.known))
     while door := _PROC_LINK.match(whole):
         if door[1] == "cwd":
             return PathLocation(whole, "unknown", frozenset({"system"}))
@@ -154,13 +153,13 @@ def locate_path(path: str, cwd: str | None, ground: PathRoots) -> PathLocation:
     if ground.workspace and _is_at_or_below(whole, ground.workspace):
         where = "workspace"
         inner = whole[len(ground.workspace) :] if ground.workspace != "/" else whole
-        classes = _name_classes(inner or "/") | _aver_classes(whole, ground)
+        classes = _name_classes(inner or "/", ground.known) | _aver_classes(whole, ground)
         if _SYSTEM_WORKSPACE.match(f"{ground.workspace}/"):
-            classes |= _name_classes(whole) | _system_classes(whole, where)
+            classes |= _name_classes(whole, ground.known) | _system_classes(whole, where)
     else:
         if any(_is_at_or_below(whole, directory) for directory in _TEMPORARY_DIRECTORIES):
             where = "temporary"
-        classes = _name_classes(whole) | _aver_classes(whole, ground) | _system_classes(whole, where)
+        classes = _name_classes(whole, ground.known) | _aver_classes(whole, ground) | _system_classes(whole, where)
     if "\\" in path or _URL_START.match(path) or (has_glob(whole) and _can_match_parent(whole)):
         where = "unknown"
     return PathLocation(whole, where, classes)
@@ -234,18 +233,18 @@ def _system_classes(path: str, where: PathZone) -> frozenset[str]:
 
 
 @lru_cache(maxsize=4096)
-def _name_classes(path: str) -> frozenset[str]:
+def _name_classes(path: str, known: KnownAgents) -> frozenset[str]:
     """The classes that a path has by the names in it."""
     found: set[str] = set()
     names = [name for name in _fold_spelling(path).split("/") if name]
     for index, name in enumerate(names):
         last = index == len(names) - 1
-        for candidate in _possible_names(name):
-            found.update(GUARDED_DIRECTORIES.get(candidate, ()))
+        for candidate in _possible_names(name, known):
+            found.update(known.directories.get(candidate, ()))
             if index:
-                found.update(GUARDED_PAIRS.get(f"{names[index - 1]}/{candidate}", ()))
+                found.update(known.pairs.get(f"{names[index - 1]}/{candidate}", ()))
         if last:
-            found.update(_file_classes(name))
+            found.update(_file_classes(name, known))
     if names and (names[-1] in PUBLIC_FILES or names[-1].endswith(".pub")):
         found.discard("secret")
     if "hooks" in found and "git" in found and names[-1].endswith(".sample"):
@@ -261,11 +260,11 @@ def _fold_spelling(path: str) -> str:
     return "/".join(name.partition(":")[0].rstrip(". ") or name for name in folded.replace("\\", "/").split("/"))
 
 
-def _possible_names(name: str) -> Iterator[str]:
+def _possible_names(name: str, known: KnownAgents) -> Iterator[str]:
     """The name, and where it is a pattern, the guarded directories that it may match."""
     yield name
     if _is_specific_pattern(name):
-        yield from (known for known in GUARDED_DIRECTORIES if fnmatchcase(known, name))
+        yield from (directory for directory in known.directories if fnmatchcase(directory, name))
 
 
 def _is_specific_pattern(name: str) -> bool:
@@ -273,8 +272,8 @@ def _is_specific_pattern(name: str) -> bool:
     return has_glob(name) and name[0] not in "*?[" and len(name) <= PATTERN_MAX
 
 
-def _file_classes(name: str) -> set[str]:
-    found = set(GUARDED_FILES.get(name, ()))
+def _file_classes(name: str, known: KnownAgents) -> set[str]:
+    found = set(known.files.get(name, ()))
     if name.startswith(".env.") or _can_match_guarded_pattern(name):
         found.update(
             kind for pattern, kinds in GUARDED_PATTERNS.items() if fnmatchcase(name, pattern) for kind in kinds
@@ -283,7 +282,7 @@ def _file_classes(name: str) -> set[str]:
     if dot and stem:
         found.update(GUARDED_SUFFIXES.get(ending, ()))
     if _is_specific_pattern(name):
-        found.update(kind for known, kinds in GUARDED_FILES.items() if fnmatchcase(known, name) for kind in kinds)
+        found.update(kind for file, kinds in known.files.items() if fnmatchcase(file, name) for kind in kinds)
     elif has_glob(name) and len(name) > PATTERN_MAX:
         found.add("secret")
     return found

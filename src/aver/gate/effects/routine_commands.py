@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from aver.gate.effects.findings import Effect
-from aver.gate.effects.paths import build_path_roots, locate_path
+from aver.gate.effects.paths import PathRoots, locate_path
 from aver.gate.shell.model import CommandAnalysis, ResolvedCommand, Word
 
 __all__ = ["ROUTINE_EFFECTS", "mark_routine_effects"]
@@ -158,26 +158,26 @@ _PATH_SEPARATORS = re.compile(r"[\s=:,;@|\"'{}()\[\]<>]+")
 """What stands between paths in one argument."""
 
 
-def mark_routine_effects(understood: CommandAnalysis, workspace: str) -> tuple[Effect, ...]:
+def mark_routine_effects(understood: CommandAnalysis, roots: PathRoots) -> tuple[Effect, ...]:
     """The effects of a command, with those that are daily work under their own names."""
     if not understood.classes & {"write", "execute"}:
         return understood.effects
-    named = [_classify_effect(effect, understood.commands, workspace) for effect in understood.effects]
+    named = [_classify_effect(effect, understood.commands, roots) for effect in understood.effects]
     hooks = [
         Effect("build", words=one.words) for one in named if one.name == "arrange" and one.words[0] in _HOOK_RUNNERS
     ]
     return tuple(dict.fromkeys((*named, *hooks)))
 
 
-def _classify_effect(effect: Effect, commands: Iterable[ResolvedCommand], workspace: str) -> Effect:
+def _classify_effect(effect: Effect, commands: Iterable[ResolvedCommand], roots: PathRoots) -> Effect:
     if effect.name == "write" and effect.words and not effect.classes:
         tool = effect.words[0].rpartition("/")[2]
         if tool in _ARRANGE_PLACES and effect.where in _ARRANGE_PLACES[tool]:
             return replace(effect, name="arrange")
-        if tool in _FORMATTERS and effect.where == "workspace" and _is_tool_contained(tool, commands, workspace):
+        if tool in _FORMATTERS and effect.where == "workspace" and _is_tool_contained(tool, commands, roots):
             return replace(effect, name="build")
     runs = effect.name == "execute" and not effect.where
-    if runs and (_is_venv_activation(effect) or _is_build(effect.target, commands, workspace)):
+    if runs and (_is_venv_activation(effect) or _is_build(effect.target, commands, roots)):
         return replace(effect, name="build")
     return effect
 
@@ -187,20 +187,20 @@ def _is_venv_activation(effect: Effect) -> bool:
     return effect.words[:1] in (("source",), (".",)) and _VENV_ACTIVATE.search(effect.target) is not None
 
 
-def _is_build(tool: str, commands: Iterable[ResolvedCommand], workspace: str) -> bool:
+def _is_build(tool: str, commands: Iterable[ResolvedCommand], roots: PathRoots) -> bool:
     """Whether a tool, by its name or by where it lies in the workspace, does no more than known tasks in a command."""
     if tool.startswith("/"):
         # What it is told to do is an effect of its own.
         base = tool.rpartition("/")[2]
         return base in _WORKSPACE_TOOLS or _PYTHON.fullmatch(base) is not None
-    if not _is_tool_contained(tool, commands, workspace):
+    if not _is_tool_contained(tool, commands, roots):
         return False
     return tool in _BUILD_TOOLS or all(_is_known_task_call(call) for call in _find_calls(tool, commands))
 
 
-def _is_tool_contained(tool: str, commands: Iterable[ResolvedCommand], workspace: str) -> bool:
+def _is_tool_contained(tool: str, commands: Iterable[ResolvedCommand], roots: PathRoots) -> bool:
     calls = _find_calls(tool, commands)
-    return bool(calls) and all(_is_call_contained(call, workspace) for call in calls)
+    return bool(calls) and all(_is_call_contained(call, roots) for call in calls)
 
 
 def _find_calls(tool: str, commands: Iterable[ResolvedCommand]) -> list[ResolvedCommand]:
@@ -208,12 +208,12 @@ def _find_calls(tool: str, commands: Iterable[ResolvedCommand]) -> list[Resolved
     return [command for command in commands if command.program == program]
 
 
-def _is_call_contained(call: ResolvedCommand, workspace: str) -> bool:
+def _is_call_contained(call: ResolvedCommand, roots: PathRoots) -> bool:
     """Whether every argument can be seen, none leads out of the workspace, and none makes the tool do more."""
     more = _RISKY_OPTIONS.get(call.program or "", ())
     return all(
         word.is_known
-        and not any(_has_risky_option(value, more) or _has_outside_path(value, workspace) for value in word.values)
+        and not any(_has_risky_option(value, more) or _has_outside_path(value, roots) for value in word.values)
         for word in call.arguments
     )
 
@@ -224,22 +224,20 @@ def _has_risky_option(value: str, options: tuple[str, ...]) -> bool:
     return value.startswith(tuple(option for option in options if len(option) > 2))
 
 
-def _has_outside_path(value: str, workspace: str) -> bool:
+def _has_outside_path(value: str, roots: PathRoots) -> bool:
     """Whether anything in an argument leads out of the workspace, or to something guarded."""
     attached = (value[2:],) if value.startswith("-") and not value.startswith("--") else ()
     return any(
-        _is_outside_or_guarded(piece, workspace)
-        for text in (value, *attached)
-        for piece in _PATH_SEPARATORS.split(text)
+        _is_outside_or_guarded(piece, roots) for text in (value, *attached) for piece in _PATH_SEPARATORS.split(text)
     )
 
 
-def _is_outside_or_guarded(piece: str, workspace: str) -> bool:
+def _is_outside_or_guarded(piece: str, roots: PathRoots) -> bool:
     if "/" not in piece and "." not in piece and not piece.startswith("~"):
         return False
     if ".." in piece.split("/") or piece.startswith("~"):
         return True
-    place = locate_path(piece, workspace or None, build_path_roots(workspace, None))
+    place = locate_path(piece, roots.workspace or None, roots)
     return place.where != "workspace" or bool(place.classes)
 
 

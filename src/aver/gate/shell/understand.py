@@ -25,6 +25,7 @@ import re
 import unicodedata
 from collections.abc import Mapping
 
+from aver.gate.effects.known_agents import KnownAgents
 from aver.gate.effects.paths import build_path_roots
 from aver.gate.shell.model import COMMAND_MAX, CommandAnalysis, CommandReport
 from aver.gate.shell.state import ShellState
@@ -35,16 +36,23 @@ _CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _ZERO_WIDTH_JOINER = "\u200d"
 
 
-def understand(command: str, *, cwd: str, workspace: str, env: Mapping[str, str] | None = None) -> CommandAnalysis:
+def understand(
+    command: str,
+    *,
+    cwd: str,
+    workspace: str,
+    env: Mapping[str, str] | None = None,
+    known: KnownAgents | None = None,
+) -> CommandAnalysis:
     """Return what a command does when it runs in `cwd`.
 
     A directory that is not absolute counts as unknown. `env` holds the known part of the environment; only HOME,
-    AVER_HOME, AVER_LEDGER and AVER_POLICY are used.
+    AVER_HOME, AVER_LEDGER and AVER_POLICY are used. `known` are the names of agents' files; by default the process's.
     """
     # The walk imports all tables. A decision without a command does not pay for them.
     from aver.gate.shell.walk import ScriptWalk
 
-    path_roots = build_path_roots(workspace, env)
+    path_roots = build_path_roots(workspace, env, known)
     report = CommandReport(path_roots)
     if len(command) > COMMAND_MAX:
         report.add_unclear("too-much", f"longer than {COMMAND_MAX} characters")

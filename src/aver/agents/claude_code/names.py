@@ -1,0 +1,43 @@
+"""The names of Claude Code's tools, and of the files that steer it: data for the gate."""
+
+from __future__ import annotations
+
+from aver.gate.effects.known_agents import AgentNames
+from aver.gate.effects.tools import (
+    EDITS,
+    FETCHES,
+    GLOBS,
+    NO_EFFECTS,
+    READS,
+    READS_WORKSPACE,
+    RUNS,
+    SEARCHES,
+    SIGNALS,
+    WRITES,
+)
+
+__all__ = ["NAMES"]
+
+NAMES = AgentNames(
+    tools={
+        RUNS: "Bash",
+        READS: "Read NotebookRead",
+        GLOBS: "Glob",
+        READS_WORKSPACE: "LS Grep",
+        EDITS: "Edit MultiEdit NotebookEdit",
+        WRITES: "Write",
+        FETCHES: "WebFetch",
+        SEARCHES: "WebSearch",
+        NO_EFFECTS: """
+            Task Agent TodoWrite TodoRead EnterPlanMode ExitPlanMode AskUserQuestion BashOutput TaskOutput ToolSearch
+            TaskCreate TaskList TaskGet TaskUpdate
+        """,
+        SIGNALS: "KillShell KillBash TaskStop",
+    },
+    directories={"agent-config": ".claude"},
+    pairs={"secret": ".claude/.credentials.json", "agent-config": ".config/claude"},
+    files={
+        "secret": ".claude.json",
+        "agent-config": ".claude.json claude.md claude.local.md .mcp.json managed-settings.json .claudeignore",
+    },
+)
