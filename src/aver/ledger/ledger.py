@@ -30,9 +30,8 @@ from aver.errors import BadInput, IntegrityError, NotFound
 from aver.keys import KeyStore, PublicKey, Ring
 from aver.ledger.append import AnySigner, Appender, AppendRequest, verify_lookup
 from aver.ledger.head import Head
-from aver.ledger.stores.conditions import Search
 from aver.ledger.stores.protocol import LookupColumn, Store, Transaction
-from aver.ledger.stores.rows import ChainRow
+from aver.ledger.stores.rows import ChainRow, Search
 from aver.ledger.stores.urls import is_on_server, open_store, path_from_url
 
 if TYPE_CHECKING:

@@ -1,11 +1,11 @@
-"""Copying a ledger into another store, verbatim: from a file to a server, back, or to another of the same kind.
+"""Copy a ledger into another store, verbatim: from a file to a server, back, or between two of a kind.
 
-The copy has the same id, chains, records, seals, blobs and columns; nothing is sealed anew. Records go over in the
-order in which they were written, some hundred in a transaction, so that whatever breaks off leaves a shorter copy.
-Doing it again goes on from there, and never writes anything twice. What is there already must be the beginning of what
-is copied: a copy that has records of its own, or belongs to another ledger, is refused.
+The copy has the same id, chains, records, seals, blobs and columns; nothing is sealed anew. Records are copied in the
+order in which they were written, some hundred in a transaction. An interrupted copy is therefore a shorter copy. The
+next run continues there and writes nothing twice. An existing copy must be a beginning of the original: a copy with
+records of its own, or of another ledger, is refused.
 
-The bound is fixed first. What is appended to the original meanwhile is left for the next time.
+The end is fixed at the start. Records that are appended to the original meanwhile are left for the next run.
 """
 
 from __future__ import annotations
@@ -19,14 +19,13 @@ from aver.capsule.blobs import Blob, blob_reference_dicts
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError, BadInput, IntegrityError, Refused
 from aver.fast_dataclass import dataclass
-from aver.ledger.stores.conditions import Search
 from aver.ledger.stores.protocol import ExpectedWrites, Store, Transaction
-from aver.ledger.stores.rows import ChainRow, RecordRow
+from aver.ledger.stores.rows import ChainRow, RecordRow, Search
 
 __all__ = ["CopyResult", "copy_ledger"]
 
 BATCH_SIZE = 200
-"""Records in one transaction: even the largest, 200 of 256 KiB, take 50 MiB."""
+"""Records in one transaction: 200 of the largest size, 256 KiB, take 50 MiB of memory."""
 
 _BLOB_REFERENCE = b'"blob":{'
 
@@ -35,7 +34,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class CopyResult:
-    """What was copied now, of how much there is."""
+    """What the ledger has, and how many of its records this run copied."""
 
     tenants: tuple[str, ...]
     chains: int
@@ -45,20 +44,23 @@ class CopyResult:
 
 @dataclass(slots=True)
 class _CopyPlan:
-    """One tenant's chains: as they are in the original, and how far the copy has come."""
+    """The chains of one tenant in the original, and how many records of each the copy already has."""
 
     tenant: str
     wanted: dict[str, ChainRow]
     done: dict[str, int] = field(default_factory=dict)
     unfrozen: set[str] = field(default_factory=set)
     missing: int = 0
-    """How many records have yet to be copied."""
+    """How many records are still to be copied."""
 
 
 def copy_ledger(
     source: Store, target: Store, *, tenants: Iterable[str] | None = None, progress: Progress | None = None
 ) -> CopyResult:
-    """Copy all tenants' chains, or those of some. The target must have been made with the source's facts."""
+    """Copy the chains of all tenants, or of some. The target must have been created with the source's facts.
+
+    Raises `Refused` if the target is no beginning of the source, `IntegrityError` if the source is damaged.
+    """
     if target.ledger_id != source.ledger_id:
         raise Refused(
             "OTHER_LEDGER",
@@ -85,45 +87,50 @@ def copy_ledger(
 
 
 def _select_tenants(source: Store, tenants: Iterable[str] | None) -> list[str]:
-    there = source.tenants()
-    for name in there:
+    existing = source.tenants()
+    for name in existing:
         if not is_tenant_name(name):
-            raise _damage_error(source, f"rows belong to {ascii(name)[:80]}, which is no tenant")
+            raise _damage_error(source, f"rows belong to {ascii(name)[:80]}, which is no tenant name")
     if tenants is None:
-        return there
+        return existing
     chosen = list(dict.fromkeys(tenants))
     for name in chosen:
-        if name not in there:
+        if name not in existing:
             raise BadInput(f"{source.name} has no tenant {name}", advice="aver doctor lists the tenants")
     return chosen
 
 
 def _plan_copy(source: Store, target: Store, tenant: str) -> _CopyPlan:
-    """How far the copy has come. `Refused` if it is not a beginning of the original."""
+    """Compare the copy with the original. Raises `Refused` if it is not a beginning of it."""
     plan = _CopyPlan(tenant, {row.name: row for row in source.chains(tenant)})
-    for there in target.chains(tenant):
-        row = plan.wanted.get(there.name)
-        if row is None or there.count > row.count or (there.frozen and (there.count, row.frozen) != (row.count, True)):
-            raise _diverged_error(target, there)
-        if there.count and source.hash_at(row, there.count - 1) != there.head:
-            raise _diverged_error(target, there)
-        plan.done[there.name] = there.count
-        if row.frozen and not there.frozen:
-            plan.unfrozen.add(there.name)
+    for copy in target.chains(tenant):
+        row = plan.wanted.get(copy.name)
+        if row is None or copy.count > row.count or (copy.frozen and (copy.count, row.frozen) != (row.count, True)):
+            raise _diverged_error(target, copy)
+        # Equal hashes at one place mean equal records before it, too: every record has the hash of the one before.
+        if copy.count and source.hash_at(row, copy.count - 1) != copy.head:
+            raise _diverged_error(target, copy)
+        plan.done[copy.name] = copy.count
+        if row.frozen and not copy.frozen:
+            plan.unfrozen.add(copy.name)
     plan.unfrozen |= {name for name, row in plan.wanted.items() if row.frozen and name not in plan.done}
     plan.missing = sum(row.count - plan.done.get(name, 0) for name, row in plan.wanted.items())
     return plan
 
 
 def _read_batches(source: Store, plan: _CopyPlan) -> Iterator[list[tuple[str, RecordRow]]]:
-    """The records that are missing, with their chains' names, in the order in which they were written."""
+    """The missing records with their chains' names, in the order in which they were written."""
     newest = _find_start(source, plan)
     while newest is not None and plan.missing:
         page = source.read_page(plan.tenant, Search(), newer_than=newest, limit=BATCH_SIZE)
         if not page:
             break
         newest = page[-1][0]
-        wanted = [(name, row) for _, name, row in page if _is_missing(plan, name, row)]
+        wanted = [
+            (name, row)
+            for _, name, row in page
+            if name in plan.wanted and plan.done.get(name, 0) <= row.sequence < plan.wanted[name].count
+        ]
         if wanted:
             yield wanted
     if plan.missing:
@@ -132,6 +139,7 @@ def _read_batches(source: Store, plan: _CopyPlan) -> Iterator[list[tuple[str, Re
 
 
 def _find_start(source: Store, plan: _CopyPlan) -> int | None:
+    """The row number before the oldest missing record; None if the copy is complete."""
     numbers = []
     for name, row in plan.wanted.items():
         done = plan.done.get(name, 0)
@@ -141,10 +149,6 @@ def _find_start(source: Store, plan: _CopyPlan) -> int | None:
                 raise _gap_error(source, name, done)
             numbers.append(number - 1)
     return min(numbers, default=None)
-
-
-def _is_missing(plan: _CopyPlan, name: str, row: RecordRow) -> bool:
-    return name in plan.wanted and plan.done.get(name, 0) <= row.sequence < plan.wanted[name].count
 
 
 def _build_write(
@@ -167,18 +171,18 @@ def _build_write(
 def _open_chain(transaction: Transaction, plan: _CopyPlan, name: str) -> ChainRow:
     chain = transaction.chain(plan.tenant, name) or transaction.add_chain(plan.tenant, name)
     if chain.count != plan.done.get(name, 0):
-        raise Refused("DIVERGED", f"somebody else writes to the chain {name} of the copy")
+        raise Refused("DIVERGED", f"another process writes to the chain {name} of the copy")
     return chain
 
 
 def _copy_record(transaction: Transaction, source: Store, chain: ChainRow, row: RecordRow) -> None:
     if not all(value is None or isinstance(value, str) for value in row.columns) or row.columns[0] is None:
-        words = f"chain {chain.name}, sequence {row.sequence}: a column does not hold text"
+        words = f"chain {chain.name}, sequence {row.sequence}: a column does not contain text"
         raise _damage_error(source, words)
     for digest in _blob_digests(row.sealed):
         if not transaction.has_blob(chain.tenant, digest):
             blob = source.blob(chain.tenant, digest)
-            if blob is not None:  # One that is missing there is missing here, and a verdict says so.
+            if blob is not None:  # A blob that the original lacks, the copy lacks too; the verifier reports it.
                 transaction.add_blobs(chain.tenant, [(digest, Blob(blob.data, blob.media))])
     transaction.add_records(chain, [(row.sealed, row.columns)])
 
@@ -193,7 +197,7 @@ def _blob_digests(sealed: Sealed) -> set[str]:
 
 
 def _finish_chains(target: Store, plan: _CopyPlan) -> None:
-    """Chains without records, and the freezing of imported ones, which comes when they are whole."""
+    """Create chains without records, and freeze imported chains, which is possible only when they are complete."""
     empty = [name for name, row in plan.wanted.items() if not row.count and name not in plan.done]
     for name in sorted({*empty, *plan.unfrozen}):
 
@@ -208,7 +212,7 @@ def _finish_chains(target: Store, plan: _CopyPlan) -> None:
 def _diverged_error(target: Store, chain: ChainRow) -> Refused:
     return Refused(
         "DIVERGED",
-        f"the chain {chain.name} in {target.name} is not a beginning of the one that is copied",
+        f"the chain {chain.name} in {target.name} is not a beginning of the original chain",
         advice="somebody has written to the copy: copy to a new database or file, and find out which is right",
     )
 
@@ -216,7 +220,7 @@ def _diverged_error(target: Store, chain: ChainRow) -> Refused:
 def _gap_error(source: Store, chain: str, sequence: int) -> IntegrityError:
     return IntegrityError(
         "SEQUENCE_GAP",
-        f"chain {chain} of {source.name} has no record {sequence}; what lies before it was copied",
+        f"chain {chain} of {source.name} has no record {sequence}; the records before it were copied",
         evidence=(chain, sequence),
         advice="see: aver verify",
     )

@@ -1,8 +1,8 @@
-"""Forking a process that has ledgers open.
+"""Make it safe to fork a process that has ledgers open.
 
-SQLite must not be carried over a fork: the child would take the parent's locks for its own, not lock at all, and the
-parent's closing could throw away what the child has committed. So before a fork every open ledger finishes what it
-is doing and closes its connections; afterwards parent and child each open their own when they need them.
+An SQLite connection must not cross a fork. The child would treat the parent's locks as its own and not lock at all, and
+the parent could discard the child's commits when it closes. So before a fork, every open ledger finishes its work and
+closes its connections. Afterwards parent and child each open their own connections when they need them.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ __all__ = ["Forkable", "register_for_forks"]
 
 
 class Forkable(Protocol):
-    """Something whose state must not be in the middle of anything when the process forks."""
+    """An object whose state must be consistent when the process forks."""
 
     def before_fork(self) -> None:
-        """Come to rest, and stay so until one of the other two is called."""
+        """Finish all work, and start no new work until one of the other two methods is called."""
 
     def after_fork_in_parent(self) -> None: ...
 
@@ -26,11 +26,12 @@ class Forkable(Protocol):
 
 
 _REGISTERED: WeakSet[Forkable] = WeakSet()
+# Strong references: an object that was paused must live until it is resumed.
 _paused: list[Forkable] = []
 
 
 def register_for_forks(thing: Forkable) -> None:
-    """Call `thing` around every fork, for as long as it lives."""
+    """Call the three methods of `thing` around every fork, as long as it lives."""
     _REGISTERED.add(thing)
 
 
@@ -41,7 +42,7 @@ def _pause_all() -> None:
 
 
 def _resume_in_parent() -> None:
-    while _paused:
+    while _paused:  # In the reverse order, as locks are released.
         _paused.pop().after_fork_in_parent()
 
 

@@ -1,10 +1,9 @@
-"""What a ledger needs of a store, and of a write transaction in it.
+"""The protocol of a store and of a write transaction in it.
 
-Two stores have it: the embedded one in a file (`sqlite`) and the shared one on a server (`postgres`). The rest of the
-room knows only this. A store keeps rows and gives them back as they are; what they mean, and whether they hold, is
-the business of others.
+Two stores implement it: a file (`sqlite`) and a server (`postgres`). The other modules of the ledger use only this
+protocol. A store keeps rows and returns them as they are stored. It does not judge them; the verifier does.
 
-All of a store's methods raise `Unavailable` when it cannot be read or written. Any number of threads may use one.
+All methods of a store raise `Unavailable` when it cannot be read or written. Any number of threads may share a store.
 """
 
 from __future__ import annotations
@@ -17,99 +16,98 @@ from aver.capsule.blobs import Blob
 from aver.capsule.draft import PreparedDraft
 from aver.capsule.sealed import Sealed
 from aver.fast_dataclass import dataclass
-from aver.ledger.stores.conditions import Search
-from aver.ledger.stores.rows import ChainRow, RecordRow
+from aver.ledger.stores.rows import ChainRow, RecordRow, Search
 
 __all__ = ["ExpectedWrites", "FoundRecord", "LookupColumn", "Store", "Transaction"]
 
 LookupColumn = Literal["hash", "id", "key"]
-"""What one record can be looked up by."""
+"""The columns by which one record can be looked up."""
 
 FoundRecord = tuple[str, RecordRow]
-"""A record that was looked up, with its chain's name."""
+"""The chain's name and the record that a lookup found."""
 
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedWrites:
-    """What a transaction is going to touch, told before it begins.
+    """The chains, ids and keys that a transaction will touch, named before it begins.
 
-    A store that locks chain by chain locks these in one order that is the same for all, so that writers cannot block
-    each other for ever; and one across a network looks up ids and keys at once. Nothing else hangs on it.
+    A store that locks single chains locks these in one fixed order, so that writers cannot deadlock. A store across a
+    network looks up all ids and keys in one round trip. The result of the transaction does not depend on it.
     """
 
     tenant: str
     chains: frozenset[str]
     drafts: Sequence[PreparedDraft] = ()
     keys: Sequence[str] = ()
-    """Idempotency keys besides those of the drafts."""
+    """Idempotency keys in addition to those of the drafts."""
 
 
 class Transaction(Protocol):
-    """One durable transaction: all of it is written, or nothing. It sees what it has written itself."""
+    """One durable transaction: all of it is written, or nothing. Its lookups see its own writes."""
 
     def chain(self, tenant: str, name: str) -> ChainRow | None:
-        """The head row of a chain, which no one else moves until the transaction ends."""
+        """The head row of a chain. It is locked until the transaction ends."""
 
     def chains(self, tenant: str) -> list[ChainRow]: ...
 
     def add_chain(self, tenant: str, name: str) -> ChainRow: ...
 
     def find_by_keys(self, tenant: str, keys: Sequence[str]) -> dict[str, FoundRecord]:
-        """The records that these idempotency keys stand for, by key; without those that are free."""
+        """The existing records with these idempotency keys, by key."""
 
     def taken_ids(self, tenant: str, ids: Sequence[str]) -> set[str]:
-        """Those of these record ids that the tenant has already."""
+        """The record ids among these that the tenant already has."""
 
     def has_blob(self, tenant: str, digest: str) -> bool: ...
 
     def add_blobs(self, tenant: str, blobs: Iterable[tuple[str, Blob]]) -> None:
-        """Add blobs by digest; one that is there already stays as it is."""
+        """Add blobs by digest. An existing blob is not changed."""
 
     def add_records(self, chain: ChainRow, records: Iterable[tuple[Sealed, tuple[Any, ...]]]) -> None:
-        """Add records, with their columns, at the chain's end. The head row follows with `advance`."""
+        """Add records, with their columns, at the chain's end. Call `update_head` for the chain afterwards."""
 
     def update_head(self, chain: ChainRow) -> None:
-        """Let the head row say what `chain` says: how many records there are, and the hash of the last."""
+        """Store the count and head of `chain` in its head row."""
 
     def freeze(self, chain: ChainRow, origin: str) -> None:
-        """Close an imported chain for good."""
+        """Mark a chain as imported. No record can be added to it any more."""
 
 
 class Store(Protocol):
-    """One ledger's rows, of all its tenants."""
+    """The rows of one ledger, of all its tenants."""
 
     @property
     def name(self) -> str:
-        """What messages and verdicts call it. Holds no password."""
+        """The store's name in messages and verdicts. It contains no password."""
 
     @property
     def url(self) -> str:
-        """What opens it again, in another process. May hold a password: tell it to nobody."""
+        """The URL to open it again in another process. It may contain a password: never print it."""
 
     @property
     def ledger_id(self) -> str: ...
 
     def facts(self) -> dict[str, str]:
-        """What the ledger says of itself: its `id`, and when it was made."""
+        """The ledger's `id` and `created_at`."""
 
     @property
     def essential_indexes(self) -> frozenset[str]:
-        """The indexes that a verification reads by, as `altered` names them."""
+        """The indexes that a verification reads through, with the names that `schema_differences` uses."""
 
     def close(self) -> None: ...
 
     # --- writing
 
     def write(self, work: Callable[[Transaction], Result], expected: ExpectedWrites) -> Result:
-        """Do work in one durable transaction; when this returns, what it wrote is on disk.
+        """Run `work` in one durable transaction. When this returns, everything that it wrote is on disk.
 
-        Work may be done again from its beginning, in a new transaction, where another writer came first.
+        If another writer came first, the store may run `work` again from its beginning in a new transaction.
         """
 
     def transaction(self, expected: ExpectedWrites | None = None) -> AbstractContextManager[Transaction]:
-        """The same for work that can be done only once. Where another writer came first, it fails."""
+        """Open one durable transaction, for work that cannot be repeated. It fails if another writer came first."""
 
     # --- reading
 
@@ -121,10 +119,10 @@ class Store(Protocol):
     def tenants(self) -> list[str]: ...
 
     def read_rows(self, chain: ChainRow, start: int, stop: int) -> AbstractContextManager[Iterator[RecordRow]]:
-        """The records of a chain from `start` up to `stop`, as they are stored."""
+        """The records of a chain from `start` up to `stop`, as stored."""
 
     def next_sequence(self, chain: ChainRow, start: int) -> int | None:
-        """Where the first record from `start` on lies; None if there is none."""
+        """The sequence number of the first record at or after `start`; None if there is none."""
 
     def hash_at(self, chain: ChainRow, sequence: int) -> str | None:
         """The stored hash of one record; None if there is no such record."""
@@ -133,12 +131,12 @@ class Store(Protocol):
         """The row number of one record; None if there is no such record."""
 
     def find_first(self, tenant: str, column: LookupColumn, value: str) -> FoundRecord | None:
-        """The oldest record of a tenant whose column has a value."""
+        """The oldest record of a tenant with this value in a column."""
 
     def read_page(
         self, tenant: str, search: Search, *, newer_than: int, limit: int
     ) -> list[tuple[int, str, RecordRow]]:
-        """The oldest records that match beyond a row number: row number (to go on from), chain and record."""
+        """The oldest matching records after a row number, each as (row number, chain, record)."""
 
     def blob(self, tenant: str, digest: str) -> Blob | None: ...
 
@@ -151,13 +149,13 @@ class Store(Protocol):
         """How many records belong to no chain."""
 
     def find_repeated(self, tenant: str) -> list[tuple[str, str, int]]:
-        """Ids and idempotency keys that occur more than once: column, chain and sequence of each later one."""
+        """Ids and idempotency keys that occur more than once: (column, chain, sequence) of each repetition."""
 
     def schema_differences(self) -> list[str]:
-        """Tables, indexes and whatever else is not as Aver makes it, each as `<kind> <name>`."""
+        """Tables, indexes and other objects that differ from those that Aver makes, each as `<kind> <name>`."""
 
     def find_damage(self) -> list[str]:
-        """What the store itself finds wrong with how its rows are kept."""
+        """Damage that the database's own checks find."""
 
     def limitations(self) -> list[str]:
-        """What a verdict on the whole ledger must say besides: what could not be checked here, and why."""
+        """Checks that could not be carried out here, and why. The verdict on the whole ledger names them."""

@@ -1,7 +1,7 @@
-"""Which store a ledger URL names, and how it is opened.
+"""Open the store that a ledger URL names.
 
 sqlite:///PATH, or PATH                     a file
-postgresql://USER@HOST:PORT/DATABASE?...    a server, as PostgreSQL's own programs understand it; also postgres://
+postgresql://USER@HOST:PORT/DATABASE?...    a server, in the form of PostgreSQL's own programs; also postgres://
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ _URL_ADVICE = "use sqlite:///path/to/ledger.db or postgresql://host/database"
 
 
 def is_on_server(url: str) -> bool:
-    """Whether a ledger URL names a PostgreSQL server."""
+    """Return whether a ledger URL names a PostgreSQL server."""
     return url.startswith(_SERVER_SCHEMES)
 
 
 def path_from_url(url: str) -> Path:
-    """The file that a ledger URL, or a plain path, names."""
+    """The file that a ledger URL or a plain path names. Raises `BadInput`."""
     path = Path(url.removeprefix("sqlite:///"))
     if not path.name or "\0" in url or has_surrogate(url):
         raise BadInput(f"{url!r} does not name a file", advice=_URL_ADVICE)
     if not url.startswith("sqlite:///") and "://" in url:
-        raise BadInput(f"{url.partition('://')[0]}:// is not a ledger this Aver opens", advice=_URL_ADVICE)
+        raise BadInput(f"Aver cannot open {url.partition('://')[0]}:// ledgers", advice=_URL_ADVICE)
     return path
 
 
 def open_store(url: str, *, create: bool, timeout: float, facts: Mapping[str, str] | None = None) -> Store:
-    """Open the store that a URL names, making it first if `create` and there is none.
+    """Open the store that a URL names. Creates it if `create` and there is none.
 
-    `facts` is what a store that is made says of itself, where it is to be a copy of another.
+    `facts` are the id and creation time of a new store that becomes a copy of another.
     """
     if is_on_server(url):
         return open_server(url, create=create, timeout=timeout, facts=facts)
@@ -51,7 +51,7 @@ def open_store(url: str, *, create: bool, timeout: float, facts: Mapping[str, st
 
 
 def open_server(url: str, *, create: bool, timeout: float, facts: Mapping[str, str] | None = None) -> PostgresStore:
-    """The same where the URL is known to name a server."""
+    """Like `open_store`, for the URL of a server."""
     with _require_psycopg():
         from aver.ledger.stores.postgres import PostgresStore
 
@@ -59,7 +59,7 @@ def open_server(url: str, *, create: bool, timeout: float, facts: Mapping[str, s
 
 
 def server_sql(what: Literal["setup", "roles"]) -> str:
-    """The SQL with which its owner prepares a database: all of it, or the roles alone."""
+    """The SQL with which the owner of a database prepares it: everything, or only the roles."""
     with _require_psycopg():
         from aver.ledger.stores.postgres.roles import roles_sql, setup_sql
 
@@ -68,6 +68,7 @@ def server_sql(what: Literal["setup", "roles"]) -> str:
 
 @contextmanager
 def _require_psycopg() -> Iterator[None]:
+    """Turn a failed import of psycopg into `BadInput` with advice."""
     try:
         yield
     except ImportError as error:

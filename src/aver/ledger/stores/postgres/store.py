@@ -24,7 +24,6 @@ from psycopg.errors import InsufficientPrivilege
 from aver.capsule.blobs import Blob
 from aver.clock import new_id, now
 from aver.errors import BadInput, IntegrityError, NotFound, Unavailable
-from aver.ledger.stores.conditions import Search, sql_conditions
 from aver.ledger.stores.forks import register_for_forks
 from aver.ledger.stores.postgres import schema
 from aver.ledger.stores.postgres.address import Address, WriteConflict, parse_address
@@ -44,7 +43,7 @@ from aver.ledger.stores.postgres.transaction import (
     to_column,
 )
 from aver.ledger.stores.protocol import ExpectedWrites, LookupColumn
-from aver.ledger.stores.rows import ChainRow, RecordRow
+from aver.ledger.stores.rows import ChainRow, RecordRow, Search, sql_conditions
 
 __all__ = ["PostgresStore", "check_server", "prepare_tables"]
 

@@ -1,11 +1,11 @@
-"""The connections to a ledger's SQLite file: one that writes, any number that read.
+"""The connections to a ledger's SQLite file: one that writes, and any number that read.
 
-Durable means durable: write-ahead log, `synchronous=FULL`, and a write transaction ends after the log was synced. Every
-write transaction and every checkpoint of the log runs under the one lock beside the file (see `lock`), then under
-`BEGIN IMMEDIATE`. Only the writing connection checkpoints: when it commits, and when it is closed, which is done
-under the lock too.
+A commit is durable: with a write-ahead log and `synchronous=FULL`, a write transaction ends after the log was synced.
+Every write transaction and every checkpoint of the log runs under the one lock beside the file (see `write_lock`), and
+then under `BEGIN IMMEDIATE`. Only the writing connection checkpoints the log: when it commits, and when it is closed,
+which also happens under the lock.
 
-Readers never wait for writers. Each read is a short transaction on a read-only connection of its own.
+Readers never wait for writers. Each read is a short transaction on its own read-only connection.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ from aver.ledger.stores.sqlite.write_lock import WriteLock
 __all__ = ["ROW_MAX", "Connections"]
 
 LOG_PAGES = 1000
-"""Length of the write-ahead log from which a commit also moves it into the main file."""
+"""When the write-ahead log is this long, a commit also moves it into the main file."""
 
 WRITER_CACHE_KIB = 16 * 1024
-"""Memory for pages of the writing connection: the indexes by hash and id are hit at random."""
+"""Page cache of the writing connection. It is large because inserts hit the indexes by hash and id at random."""
 
 VALUE_MAX = BLOB_MAX + 1024 * 1024
-"""Bytes of one value that is written: the largest blob and its row."""
+"""Largest value that is written, in bytes: the largest blob and the rest of its row."""
 
 ROW_MAX = 2 * ELEMENT_MAX
-"""Bytes of one value that is read, but for blobs: the largest capsule, and the rest of its row. A file that was
-tampered with must not make more of them."""
+"""Largest value that is read, except blobs: the largest capsule and the rest of its row. A tampered file must not fill
+the memory."""
 
 LOCK_SUFFIX = ".lock"
 
 _SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
-"""What `sqlite3` raises. The second, where a message about a damaged schema quotes bytes that are not text."""
+"""What `sqlite3` raises. It raises the second if its message about a damaged schema quotes bytes that are not text."""
 
 _FILE_ERRORS = frozenset((sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN))
-"""What SQLite reports where the way in which it has opened a file may be at fault."""
+"""Errors that may come from how SQLite has opened the file, and may go away with a new connection."""
 
 
 class Connections:
@@ -55,7 +55,7 @@ class Connections:
 
     def __init__(self, path: Path, *, timeout: float) -> None:
         self._path = path
-        # Where a link leads: whoever opens the same file by another name must meet the same lock.
+        # Resolve links: a process that opens the same file by another name must use the same lock file.
         self.file = path.resolve()
         self.is_closed = False
         self._lock = WriteLock(self.file.with_name(self.file.name + LOCK_SUFFIX), timeout=timeout)
@@ -71,7 +71,7 @@ class Connections:
         self._reading = 0
 
     def hold_lock(self) -> AbstractContextManager[None]:
-        """The lock beside the file, under which alone anything is written to it."""
+        """Take the lock beside the file. Nothing may be written to the file without it."""
         return self._lock.hold()
 
     def _connect(self, uri: str) -> sqlite3.Connection:
@@ -89,10 +89,10 @@ class Connections:
         return connection
 
     def _connect_reader(self) -> tuple[sqlite3.Connection, bool]:
-        """A connection to read by, and whether it will still tell the truth later.
+        """Open a connection for reading. Also returns whether it may be kept for later reads.
 
-        Where the directory does not let SQLite make its index and there is no log to miss, the file is read as it
-        lies; such a connection does not see what is written meanwhile.
+        In a read-only directory SQLite cannot create the index of its log. If there is no log, the file can be read as
+        immutable; but such a connection never sees later writes, so it is used once only.
         """
         base = self.file.as_uri()
         try:
@@ -104,13 +104,14 @@ class Connections:
 
     @contextmanager
     def read_transaction(self) -> Iterator[sqlite3.Connection]:
-        """A connection that sees one state of the ledger for as long as the context lasts."""
+        """Yield a connection that sees one state of the ledger until the context ends."""
         with self._readers:
+            # Counted first: a fork waits until this is 0.
             self._reading += 1
             connection = self._idle.pop() if self._idle else None
-        lasting = finished = False
+        reusable = finished = False
         try:
-            connection, lasting = (connection, True) if connection else self._connect_reader()
+            connection, reusable = (connection, True) if connection else self._connect_reader()
             connection.execute("BEGIN")
             yield connection
             connection.execute("COMMIT")
@@ -121,14 +122,16 @@ class Connections:
             with self._readers:
                 self._reading -= 1
                 self._readers.notify_all()
-                if finished and lasting and not self.is_closed and connection is not None:
+                # After an error the connection may still be in its transaction: close it instead.
+                if finished and reusable and not self.is_closed and connection is not None:
                     self._idle.append(connection)
                 elif connection is not None:
                     connection.close()
 
     @contextmanager
     def write_transaction(self) -> Iterator[sqlite3.Connection]:
-        """A connection within one durable transaction. When the context ends without an error, it is on disk."""
+        """Yield a connection inside one durable transaction. If the context ends without an error, it is on disk."""
+        # The mutex orders the threads of this process, the lock file all processes; SQLite's own lock comes last.
         with self._mutex, self._lock.hold():
             try:
                 connection = self._writer or self._open_writer()
@@ -137,6 +140,7 @@ class Connections:
                     yield connection
                     connection.execute("COMMIT")
                 except BaseException:
+                    # SQLite may have rolled back by itself: after a full disk, or INSERT OR ROLLBACK.
                     if connection.in_transaction:
                         connection.execute("ROLLBACK")
                     raise
@@ -146,25 +150,28 @@ class Connections:
                 raise to_unavailable(self._path, error) from error
 
     def _drop_writer(self) -> None:
-        """Let the next transaction open its own connection: where a file could not be opened for writing for once,
-        SQLite opens it for reading only, and stays with that."""
+        """Make the next transaction open a new connection.
+
+        If SQLite once fails to open a file for writing, it opens it read-only, and keeps it so for this connection.
+        """
         writer, self._writer = self._writer, None
         if writer is not None:
             with suppress(sqlite3.Error):
                 writer.close()
 
     def _open_writer(self) -> sqlite3.Connection:
+        """Open the writing connection; the caller has the lock. Raises `IntegrityError` for a tampered file."""
         if not os.access(self._path, os.W_OK):
             raise Unavailable(f"the ledger {self._path} may only be read", advice="check its owner and mode")
         refuse_journal(self.file)
         connection = self._connect(f"{self.file.as_uri()}?mode=rw")
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, VALUE_MAX)
-        if strange := schema.find_foreign_triggers(connection):
+        if foreign := schema.find_foreign_triggers(connection):
             connection.close()
             raise IntegrityError(
                 "SCHEMA_INVALID",
-                f"{self._path} was tampered with: the trigger {ascii(strange[0])[:80]} would run at every append",
-                evidence=strange,
+                f"{self._path} was tampered with: the trigger {ascii(foreign[0])[:80]} would run at every append",
+                evidence=foreign,
                 advice="nothing was recorded; restore the file from a copy",
             )
         connection.execute("PRAGMA journal_mode = WAL")
@@ -175,7 +182,7 @@ class Connections:
         return connection
 
     def close(self) -> None:
-        """Close every connection, moving the log into the main file while no one else writes."""
+        """Close every connection. SQLite then moves the log into the main file; the lock keeps other writers out."""
         if self.is_closed:
             return
         self.is_closed = True
@@ -198,7 +205,8 @@ class Connections:
                 writer.close()
 
     def before_fork(self) -> None:
-        """Wait for what is under way, then close every connection; see `forks`."""
+        """Wait for running transactions, then close every connection; see `forks`."""
+        # Both locks stay taken until after the fork, so that no thread opens a connection meanwhile.
         self._mutex.acquire()
         self._readers.acquire()
         self._readers.wait_for(lambda: self._reading == 0, self._timeout)
@@ -207,7 +215,7 @@ class Connections:
             try:
                 self._close_writer()
             except Unavailable:
-                return  # The lock is held elsewhere for longer than anyone here would wait: better to fork.
+                return  # Another process keeps the lock for longer than the timeout. Fork anyway.
 
     def after_fork_in_parent(self) -> None:
         self._readers.release()

@@ -1,7 +1,7 @@
-"""Making a ledger's file whole, and what may not lie beside it.
+"""Create a ledger's file atomically, and refuse a rollback journal beside it.
 
-A ledger has its write-ahead log from its creation on, and so needs no rollback journal: one that lies beside it was put
-there, or is another program's, and would take the ledger back as soon as someone writes.
+A ledger uses a write-ahead log from its creation on, and so never has a rollback journal. A journal beside it comes
+from an attacker or another program. SQLite would roll the ledger back to it at the next write.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from aver.ledger.stores.sqlite import schema
 __all__ = ["create_ledger_file", "has_journal", "refuse_journal", "to_unavailable"]
 
 UNFINISHED_SUFFIX = ".new"
-"""How the name of a ledger in the making ends."""
+"""Suffix of the temporary file in which a ledger is created."""
 
 
 def create_ledger_file(file: Path, facts: Mapping[str, str]) -> None:
-    """Make an empty ledger, unless there is one: no one ever sees half of it. The ledger's lock must be held."""
+    """Create an empty ledger, unless it exists. No other process ever sees a part of it. The caller has the lock."""
     if file.exists():
         return
     temporary = file.with_name(f".{file.name}.{os.getpid()}{UNFINISHED_SUFFIX}")
@@ -37,12 +37,13 @@ def create_ledger_file(file: Path, facts: Mapping[str, str]) -> None:
             connection.execute("PRAGMA synchronous = FULL")
             schema.create_tables(connection)
             connection.executemany("INSERT INTO ledger VALUES (?, ?)", list(facts.items()))
+            # WAL last: closing then leaves no log beside the temporary file, and the mode stays in the file.
             if connection.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):
                 raise sqlite3.OperationalError("it cannot have a write-ahead log here")
         finally:
             connection.close()
         os.replace(temporary, file)
-        sync_directory(file.parent)
+        sync_directory(file.parent)  # Without this, a power loss could undo the rename.
     except (OSError, sqlite3.Error) as error:
         raise to_unavailable(file, error) from error
     finally:
@@ -51,7 +52,7 @@ def create_ledger_file(file: Path, facts: Mapping[str, str]) -> None:
 
 
 def _remove_unfinished(file: Path) -> None:
-    """Remove what was left behind where making the ledger was cut short."""
+    """Remove the temporary files of creations that were interrupted."""
     begins = f".{file.name}."
     for name in os.listdir(file.parent):
         if name.startswith(begins) and UNFINISHED_SUFFIX in name.removeprefix(begins):
@@ -59,23 +60,23 @@ def _remove_unfinished(file: Path) -> None:
 
 
 def refuse_journal(file: Path) -> None:
-    """Refuse a ledger with a rollback journal beside it: a reader would not see what a writer would make of it.
+    """Raise `IntegrityError` if a rollback journal lies beside the ledger: a writer would apply it, a reader not.
 
-    The ledger's lock must be held: a copy that another program made may have no log yet, and then the first to write
-    to it has such a journal for a moment.
+    The caller must have the ledger's lock. A copy that another program made may not be in WAL mode; its first writer
+    then has such a journal for a moment.
     """
     if has_journal(file):
         journal = _journal_path(file)
         raise IntegrityError(
             "STORE_DAMAGED",
-            f"{journal} would take the ledger back to an older state; Aver does not leave such files",
+            f"{journal} would take the ledger back to an older state; Aver never writes such a file",
             evidence=str(journal),
             advice="find out who put it there, and move it away",
         )
 
 
 def has_journal(file: Path) -> bool:
-    """Whether a rollback journal with something in it lies beside a ledger."""
+    """Return whether a rollback journal that is not empty lies beside the ledger."""
     try:
         return _journal_path(file).stat().st_size > 0
     except FileNotFoundError:
@@ -89,13 +90,13 @@ def _journal_path(file: Path) -> Path:
 
 
 def to_unavailable(path: Path, error: Exception) -> Unavailable:
-    """What SQLite says, in words that tell what to do."""
+    """The error with advice. It may be SQLite's or the system's, so its words are what they have in common."""
     text = str(error)
     advice: Mapping[str, str] = {
         "full": "free some space; nothing was recorded",
         "readonly": "check the owner and mode of the file and its directory",
         "unable to open": "check the path and that you may read it",
-        "locked": "another program holds the file; close it",
+        "locked": "another program has locked the file; close it",
         "malformed": "the file is damaged: restore it from a copy, or export what can still be read",
     }
     next_step = next((words for mark, words in advice.items() if mark in text), "nothing was recorded")

@@ -1,12 +1,11 @@
-"""The ledger's tables in SQLite, and how an older file becomes a newer one.
+"""The ledger's tables in SQLite, and the migrations of older files.
 
-`canonical` holds the exact bytes that were hashed. The other columns of `records` are copies to search by; a
-verdict holds them to the bytes. The triggers keep honest programs from harming the ledger by mistake; they prove
-nothing, because whoever can write the file can drop them. The one on insertion rolls the whole transaction back
-instead of the statement: being able to undo one statement would cost each insertion more than the insertion itself.
+`canonical` has the exact bytes that were hashed. The other columns of `records` are copies to search by; the verifier
+compares them with these bytes. The triggers protect the ledger from mistakes of honest programs. They prove nothing,
+because an attacker who can write the file can drop them. The trigger on insertion rolls back the whole transaction,
+not the statement: to be able to undo one statement would cost more than the insertion itself.
 
-`PRAGMA user_version` is the schema's version: the number of migrations that were applied. A file from a newer Aver
-is refused, not guessed at.
+`PRAGMA user_version` is the schema's version, the number of applied migrations. Aver refuses a file of a newer version.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ __all__ = [
 ]
 
 APPLICATION_ID = 0x41764572
-"""`AvEr`: how `file` and Aver itself tell a ledger from another SQLite database."""
+"""`AvEr`: by this number `file` and Aver recognise a ledger among SQLite databases."""
 
 PAGE_SIZE = 8192
 
@@ -101,20 +100,20 @@ BEGIN SELECT RAISE(ABORT, 'a ledger keeps its name'); END;
 """
 
 MIGRATIONS: tuple[str, ...] = (_MIGRATION_1,)
-"""Each brings a ledger from the version of its index to the next. What has been released is never edited."""
+"""The migration at index N brings a ledger from version N to N + 1. A released migration is never edited."""
 
 VERSION = len(MIGRATIONS)
 
 
 def create_tables(connection: sqlite3.Connection) -> None:
-    """Make the tables in an empty database, all or none."""
+    """Create all tables in an empty database, in one transaction."""
     connection.execute("BEGIN IMMEDIATE")
     migrate(connection, 0)
     connection.execute("COMMIT")
 
 
 def migrate(connection: sqlite3.Connection, version: int) -> None:
-    """Bring the tables from a version to the newest, within the transaction that is open."""
+    """Bring the tables from `version` to the newest version, in the open transaction."""
     for migration in MIGRATIONS[version:]:
         for statement in _split_statements(migration):
             connection.execute(statement)
@@ -122,10 +121,10 @@ def migrate(connection: sqlite3.Connection, version: int) -> None:
 
 
 def find_differences(connection: sqlite3.Connection) -> list[str]:
-    """Which tables and indexes of a ledger are not those that this Aver makes. A missing trigger is no matter.
+    """The tables and indexes of a ledger that differ from those that this Aver makes. A trigger may be missing.
 
-    Who can write the file can put a view in the place of a table, or an index over other columns, and so show one
-    thing to a verifier and another to a reader.
+    An attacker who can write the file could replace a table by a view, or an index by one over other columns, and so
+    show the verifier other rows than a reader.
     """
     with sqlite3.connect(":memory:") as fresh:
         migrate(fresh, 0)
@@ -137,7 +136,7 @@ def find_differences(connection: sqlite3.Connection) -> list[str]:
 
 
 def find_foreign_triggers(connection: sqlite3.Connection) -> list[str]:
-    """Triggers that no Aver made: programs that run while a record is added, and could undo it unseen."""
+    """Triggers that Aver did not make. They run while a record is added, and could undo it silently."""
     triggers = [
         (name, sql or "") for (kind, name), sql in _read_objects(connection).items() if kind.lower() == "trigger"
     ]
@@ -151,11 +150,11 @@ def _read_objects(connection: sqlite3.Connection) -> dict[tuple[str, str], str |
 
 
 _SQLITE_INTERNAL = frozenset({("table", "sqlite_stat1"), ("table", "sqlite_stat4"), ("table", "sqlite_sequence")})
-"""Tables that SQLite makes for itself. By their kind too: a trigger of such a name is none of them."""
+"""Tables that SQLite makes for itself, as (kind, name): a trigger of such a name is not one of them."""
 
 
 def _split_statements(script: str) -> Iterator[str]:
-    """`executescript` would commit first; so the script is cut where SQLite says that a statement is complete."""
+    """Split a script where SQLite says that a statement is complete. (`executescript` would commit first.)"""
     statement = ""
     for line in script.splitlines(keepends=True):
         statement += line

@@ -1,6 +1,7 @@
-"""The ledger's store in one SQLite file: opening it, and all that is read.
+"""The ledger's store in one SQLite file: opening and reading it.
 
-How the file is read and written, and what makes that durable, is in `connections`; what is written, in `transaction`.
+`connections` opens the file and makes commits durable; `transaction` writes and parses rows. `protocol.Store`
+documents the methods.
 """
 
 from __future__ import annotations
@@ -14,31 +15,28 @@ from typing import TypeVar
 from aver.capsule.blobs import Blob
 from aver.clock import new_id, now
 from aver.errors import BadInput, IntegrityError, NotFound, Unavailable
+from aver.ledger.debug_log import log_debug
 from aver.ledger.foreign.seal_checks import check_companions
-from aver.ledger.stores.conditions import Search, sql_conditions
 from aver.ledger.stores.protocol import ExpectedWrites, LookupColumn
-from aver.ledger.stores.rows import (
+from aver.ledger.stores.rows import SEAL_COLUMNS, SEARCH_COLUMNS, ChainRow, RecordRow, Search, sql_conditions
+from aver.ledger.stores.sqlite import schema
+from aver.ledger.stores.sqlite.connections import Connections
+from aver.ledger.stores.sqlite.create import create_ledger_file, has_journal, refuse_journal
+from aver.ledger.stores.sqlite.transaction import (
     CHAIN_COLUMNS,
-    SEAL_COLUMNS,
-    SEARCH_COLUMNS,
     TENANT_COLUMN,
-    ChainRow,
-    RecordRow,
+    SqliteTransaction,
     find_chain_row,
     parse_chain_row,
     parse_record_row,
     to_bytes,
     to_text,
 )
-from aver.ledger.stores.sqlite import schema
-from aver.ledger.stores.sqlite.connections import Connections
-from aver.ledger.stores.sqlite.create import create_ledger_file, has_journal, refuse_journal
-from aver.ledger.stores.sqlite.transaction import SqliteTransaction
 
 __all__ = ["SqliteStore"]
 
 REPEATED_MAX = 100
-"""Records that stand twice which a verdict names; one is enough for it to fail."""
+"""Most repeated records that a verdict names; one is enough for it to fail."""
 
 Result = TypeVar("Result")
 
@@ -60,9 +58,9 @@ class SqliteStore:
 
     @classmethod
     def open(cls, path: Path, *, create: bool, timeout: float, facts: Mapping[str, str] | None = None) -> SqliteStore:
-        """Open a ledger file, making it first if `create` and there is none. Never makes one otherwise."""
+        """Open a ledger file. Creates it only if `create` and there is none; otherwise raises `NotFound`."""
         store = cls(path, timeout=timeout)
-        file, locked = store._connections.file, store._connections.hold_lock
+        file, hold_lock = store._connections.file, store._connections.hold_lock
         try:
             exists, is_file = path.exists(), path.is_file()
         except OSError as error:
@@ -73,19 +71,21 @@ class SqliteStore:
             directory = file.parent
             if not directory.is_dir():
                 raise NotFound(f"there is no directory {directory}", advice="make it, or choose another --ledger")
-            with locked():
+            log_debug("creating the ledger %s", file)
+            with hold_lock():
                 create_ledger_file(file, facts or {"id": new_id(), "created_at": now()})
         elif not is_file:
             raise BadInput(f"{path} is not a file")
         check_companions(path)
+        # Look without the lock first: readers must not wait for writers in the normal case.
         if has_journal(file):
-            with locked():
+            with hold_lock():
                 refuse_journal(file)
         store._check_schema(migrate=create)
         return store
 
     def close(self) -> None:
-        """Close every connection, moving the log into the main file while no one else writes."""
+        """Close every connection."""
         self._connections.close()
 
     @property
@@ -102,11 +102,12 @@ class SqliteStore:
         return found
 
     def _check_schema(self, *, migrate: bool) -> None:
+        """Refuse a file that is not a ledger, is of a newer Aver, or was tampered with; migrate an older one."""
         try:
             with self._reading() as connection:
                 application = connection.execute("PRAGMA application_id").fetchone()[0]
                 version = connection.execute("PRAGMA user_version").fetchone()[0]
-                strange = _find_non_table(connection)
+                foreign = _find_non_table(connection)
         except Unavailable as error:
             self.close()
             if isinstance(error.__cause__, sqlite3.OperationalError):
@@ -124,15 +125,16 @@ class SqliteStore:
                 f"{self.path} was written by a newer Aver (schema {version}, this one knows {schema.VERSION})",
                 advice="upgrade Aver",
             )
-        if strange:
+        if foreign:
             self.close()
             raise IntegrityError(
                 "SCHEMA_INVALID",
-                f"{self.path} was tampered with: {strange} is not a table of the ledger",
-                evidence=strange,
+                f"{self.path} was tampered with: {foreign} is not a table of the ledger",
+                evidence=foreign,
                 advice="restore the file from a copy",
             )
         if version < schema.VERSION and migrate:
+            log_debug("migrating %s from schema %d to %d", self.path, version, schema.VERSION)
             with self.transaction() as transaction:
                 transaction.migrate()
 
@@ -183,7 +185,7 @@ class SqliteStore:
 
     def hash_at(self, chain: ChainRow, sequence: int) -> str | None:
         if sequence >= 2**63:
-            return None  # further than SQLite counts
+            return None  # SQLite's integers end here.
         with self._reading() as connection:
             row = connection.execute(
                 "SELECT hash FROM records WHERE chain = ? AND sequence = ?", (chain.number, sequence)
@@ -203,6 +205,7 @@ class SqliteStore:
 
     def has_record_beyond(self, chain: ChainRow) -> bool:
         with self._reading() as connection:
+            # The stored count may be of any type; like `parse_chain_row`, take an invalid one as 0.
             row = connection.execute(
                 "SELECT 1 FROM records JOIN chains USING (chain) WHERE chain = ? AND (sequence < 0 OR sequence >="
                 " CASE WHEN typeof(chains.count) = 'integer' THEN max(chains.count, 0) ELSE 0 END) LIMIT 1",
@@ -244,7 +247,7 @@ class SqliteStore:
                 return None
             number, kind, media = row
             if kind in ("blob", "text"):
-                # Not by a query: that would keep it in memory twice.
+                # A query would keep the blob in memory twice.
                 with connection.blobopen("blobs", "data", number, readonly=True) as stored:
                     return Blob(stored.read(), str(media))
             (value,) = connection.execute("SELECT data FROM blobs WHERE rowid = ?", (number,)).fetchone()
@@ -269,26 +272,25 @@ class SqliteStore:
         return found[:REPEATED_MAX]
 
     def schema_differences(self) -> list[str]:
-        """Tables and indexes that are not those that Aver makes."""
         with self._reading() as connection:
             return schema.find_differences(connection)
 
     def find_damage(self) -> list[str]:
-        """What SQLite finds wrong with the file: pages that are damaged, tables and indexes that disagree."""
+        """Damaged pages, and indexes that disagree with their tables, as SQLite's integrity check finds them."""
         with self._reading() as connection:
             rows = [to_text(row[0]) for row in connection.execute("PRAGMA integrity_check(20)")]
             gone = connection.execute(
                 "SELECT count(*) FROM records WHERE tenant NOT IN (SELECT tenant FROM chains)"
             ).fetchone()[0]
-        left = [f"{gone} records are left of tenants that have no chain any more"] if gone else []
-        return left if rows == ["ok"] else [*rows, *left]
+        orphans = [f"{gone} records are left of tenants that have no chain any more"] if gone else []
+        return orphans if rows == ["ok"] else [*rows, *orphans]
 
     def limitations(self) -> list[str]:
         return []
 
 
 def _find_non_table(connection: sqlite3.Connection) -> str | None:
-    """Something in the place of a table that is none, or a program hidden in the file; None if there is nothing."""
+    """A view, virtual table or generated column, which could compute other values than were stored; None if none."""
     row = connection.execute(
         "SELECT type || ' ' || name FROM sqlite_schema WHERE type = 'view' OR sql LIKE 'CREATE VIRTUAL%'"
         " OR (type = 'table' AND sql LIKE '%GENERATED ALWAYS%') LIMIT 1"

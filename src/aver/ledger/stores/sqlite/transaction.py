@@ -1,4 +1,9 @@
-"""What may be done inside a write transaction of the embedded ledger."""
+"""Rows of an SQLite ledger: reading them safely, and writing them in a transaction.
+
+SQLite keeps any type in any column, and an attacker who can write the file can put anything there. The functions here
+convert each value to the type that it should have. So the verifier can judge it, and one bad row never keeps other rows
+from being read.
+"""
 
 from __future__ import annotations
 
@@ -8,26 +13,69 @@ from typing import Any
 
 from aver.capsule.blobs import Blob
 from aver.capsule.sealed import Sealed
-from aver.ledger.stores.rows import (
-    CHAIN_COLUMNS,
-    SEAL_COLUMNS,
-    SEARCH_COLUMNS,
-    ChainRow,
-    RecordRow,
-    find_chain_row,
-    parse_chain_row,
-    parse_record_row,
-)
+from aver.ledger.stores.rows import SEAL_COLUMNS, SEARCH_COLUMNS, ChainRow, RecordRow
 from aver.ledger.stores.sqlite import schema
 
-__all__ = ["SqliteTransaction"]
+__all__ = [
+    "CHAIN_COLUMNS",
+    "TENANT_COLUMN",
+    "SqliteTransaction",
+    "find_chain_row",
+    "parse_chain_row",
+    "parse_record_row",
+    "to_bytes",
+    "to_text",
+]
 
 VALUES_PER_QUERY = 500
-"""How many ids or keys are looked up at once; SQLite takes at least 999 values in one statement."""
+"""How many ids or keys one statement looks up; every SQLite takes at least 999 values."""
+
+_ALL_TEXT = {str}
+_KEY_COLUMN = SEARCH_COLUMNS.split(", ").index("key")
+
+# Text is read as bytes, because it may not be UTF-8. A value that is not text is quoted: no lookup by name finds such a
+# row, so it must not look like a normal name. And a name of any length must not fill the memory.
+_SAFE_NAME = "CASE typeof({0}) WHEN 'text' THEN substr(CAST({0} AS BLOB), 1, 300) ELSE quote(substr({0}, 1, 80)) END"
+TENANT_COLUMN = _SAFE_NAME.format("tenant")
+CHAIN_COLUMNS = (
+    f"chain, {TENANT_COLUMN}, {_SAFE_NAME.format('name')}, count, CAST(head AS BLOB), frozen, CAST(origin AS BLOB)"
+)
+
+
+def find_chain_row(connection: sqlite3.Connection, tenant: str, name: str) -> ChainRow | None:
+    """The head row of a chain; None if there is none."""
+    row = connection.execute(
+        f"SELECT {CHAIN_COLUMNS} FROM chains WHERE tenant = ? AND name = ?", (tenant, name)
+    ).fetchone()
+    return None if row is None else parse_chain_row(row)
+
+
+def parse_chain_row(row: Sequence[Any]) -> ChainRow:
+    """Read a row of `CHAIN_COLUMNS`. An invalid count becomes 0, and the verifier finds the records beyond it."""
+    number, tenant, name, count, head, frozen, origin = row
+    count = count if type(count) is int and count >= 0 else 0
+    head, origin = (None if value is None else to_text(value) for value in (head, origin))
+    return ChainRow(number, to_text(tenant), to_text(name), count, head, bool(frozen), origin)
+
+
+def parse_record_row(row: Sequence[Any]) -> RecordRow:
+    """Read a row of sequence, `SEARCH_COLUMNS`, `SEAL_COLUMNS` and perhaps tenant. The seal becomes text."""
+    seal = row[8:13]
+    if set(map(type, seal)) != _ALL_TEXT:
+        seal = tuple(str(value) for value in seal)
+    return RecordRow(row[0], Sealed(to_bytes(row[7]), *seal), tuple(row[1:7]), *row[13:])
+
+
+def to_text(value: Any) -> str:
+    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
+
+
+def to_bytes(value: Any) -> bytes:
+    return value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
 
 
 class SqliteTransaction:
-    """Get one from `SqliteStore.writing`; it ends with that context."""
+    """A write transaction. `SqliteStore.transaction` makes it and ends it. `Transaction` documents the methods."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -82,10 +130,12 @@ class SqliteTransaction:
     def add_records(self, chain: ChainRow, records: Iterable[tuple[Sealed, tuple[Any, ...]]]) -> None:
         rows = []
         for sealed, columns in records:
+            # The place comes from the chain's row, not from the record: a gap is impossible.
             seal = (sealed.canonical, sealed.hash, sealed.signature, sealed.signature_pq)
             rows.append((chain.number, chain.count, chain.tenant, *columns, *seal, sealed.signed_at, sealed.signed_by))
             chain.count += 1
             chain.head = sealed.hash
+        # OR ROLLBACK: a conflict ends the whole transaction. Undoing one statement would make every insert slower.
         self._connection.executemany(
             f"INSERT OR ROLLBACK INTO records (chain, sequence, tenant, {SEARCH_COLUMNS}, {SEAL_COLUMNS})"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -101,11 +151,8 @@ class SqliteTransaction:
         self._connection.execute("UPDATE chains SET frozen = 1, origin = ? WHERE chain = ?", (origin, chain.number))
 
 
-_KEY_COLUMN = SEARCH_COLUMNS.split(", ").index("key")
-
-
 def _split_values(values: Sequence[str]) -> Iterator[tuple[Sequence[str], str]]:
-    """So many values as one statement takes, and the marks that stand for them in it."""
+    """Split values into as many as one statement takes, each part with its placeholders."""
     for start in range(0, len(values), VALUES_PER_QUERY):
         part = values[start : start + VALUES_PER_QUERY]
         yield part, ", ".join("?" * len(part))
