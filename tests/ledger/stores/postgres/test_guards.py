@@ -180,7 +180,7 @@ def test_one_that_comes_later_is_noticed_by_what_it_did(
     """
     for statement in PROGRAMS[name]:
         owner.execute(statement)
-    with pytest.raises(IntegrityError, match="kept 0 of") as caught:
+    with pytest.raises(IntegrityError, match="stored 0 of") as caught:
         filled.append_many(CHAIN, [Capsule(type="tool") for _ in range(count)])
     assert caught.value.code == "SCHEMA_INVALID"
 

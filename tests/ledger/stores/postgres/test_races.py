@@ -200,7 +200,7 @@ def test_waiting_for_a_chain_is_bounded_and_others_are_free(
     (aver_home / "config.toml").write_text("lock_timeout = 0.3\n")
     with owner.transaction(), open_ledger() as impatient:
         owner.execute("SELECT FROM aver.chains WHERE name = 'demo.held' FOR UPDATE")
-        with pytest.raises(Unavailable, match=r"held a chain .* for 0\.3 seconds"):
+        with pytest.raises(Unavailable, match=r"locked a chain .* for 0\.3 seconds"):
             impatient.append("demo.held", Capsule(type="tool"))
         assert impatient.append("demo.free", Capsule(type="tool")).sequence == 1
         assert impatient.head("demo.held").count == 1  # reading waits for nobody

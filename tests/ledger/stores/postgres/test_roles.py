@@ -153,7 +153,7 @@ def test_writer_and_reader_are_as_they_should_be(writer: Ledger, logins: dict[st
 
 def test_an_owner_and_a_superuser_are_named(writer: Ledger, logins: dict[str, str], owner: psycopg.Connection) -> None:
     assert problems(owner.info.dsn and writer.store.url.replace("ann_writes", "postgres")) == [
-        "postgres is a superuser: no guard holds it"
+        "postgres is a superuser: no guard restricts it"
     ]
     owner.execute("GRANT postgres TO ann_writes WITH INHERIT FALSE")
     assert problems(logins["writer"]) == ["ann_writes owns the ledger's tables: it can change anything in them"]

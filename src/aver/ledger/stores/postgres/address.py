@@ -1,4 +1,4 @@
-"""Where a PostgreSQL ledger is: its URL understood, named without its password, and its errors in plain words."""
+"""The address of a PostgreSQL ledger: parse its URL, name it without its password, and explain the server's errors."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ __all__ = ["Address", "WriteConflict", "parse_address"]
 _DEFAULTS = {
     "application_name": "aver",
     "connect_timeout": "10",
-    # A server that vanished without a word is noticed after half a minute, not after two hours.
+    # Notice a server that disappeared without closing the connection after half a minute, not after two hours.
     "keepalives_idle": "15",
     "keepalives_interval": "5",
     "keepalives_count": "3",
 }
-"""What a URL may set otherwise."""
+"""Defaults that a URL may override."""
 
 _SECRETS = ("password", "sslpassword")
 
@@ -38,7 +38,7 @@ _ADVICE: Mapping[str, str] = {
     "57P03": "the server is starting or stopping; try again",
     "XX": "the server's data is damaged: see its log, and restore it from a copy",
 }
-"""The next step, by the beginning of the error's code."""
+"""Advice by the beginning of the SQLSTATE code."""
 
 _CONNECT_ERROR_CODES: Mapping[str, str] = {
     "too many": "53300",
@@ -46,33 +46,33 @@ _CONNECT_ERROR_CODES: Mapping[str, str] = {
     "starting up": "57P03",
     "shutting down": "57P03",
 }
-"""Whoever is turned away while connecting gets words and no code."""
+"""A refused connection gives a message but no code; these words of the message stand for codes."""
 
 
 class WriteConflict(Unavailable):
-    """Nothing was written, because another writer came first or the connection was lost; it may work the next time."""
+    """Nothing was written: another writer came first, or the connection was lost. Another attempt may succeed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A ledger's place. `options` are those of libpq, with the password; `name` is fit to be shown."""
+    """A ledger's address. `options` are libpq's and include the password; `name` may be shown."""
 
     url: str
     name: str
     options: Mapping[str, Any]
 
     def to_unavailable(self, error: psycopg.Error) -> Unavailable:
-        """What PostgreSQL says, in words that tell what to do."""
-        said = self.error_text(error)
-        words = f"the ledger {self.name} cannot be used: {said}"
-        code = error.sqlstate or next((code for mark, code in _CONNECT_ERROR_CODES.items() if mark in said), _NO_ANSWER)
+        """PostgreSQL's error as `Unavailable`, with advice."""
+        text = self.error_text(error)
+        words = f"the ledger {self.name} cannot be used: {text}"
+        code = error.sqlstate or next((code for mark, code in _CONNECT_ERROR_CODES.items() if mark in text), _NO_ANSWER)
         advice = next((advice for start, advice in _ADVICE.items() if code.startswith(start)), "nothing was recorded")
         return Unavailable(words, advice=advice)
 
     def error_text(self, error: psycopg.Error) -> str:
-        """The error's first sentence, without details, which may quote records, and without any password."""
+        """The error's primary message. Its details could quote records, so they are left out, as are passwords."""
         while isinstance(error.__context__, psycopg.Error):
-            error = error.__context__  # What came first: the rest is how psycopg put things away.
+            error = error.__context__  # The first error is the cause; the later ones come from psycopg's cleanup.
         text = " ".join((error.diag.message_primary or str(error) or type(error).__name__).split())
         for secret in (self.options.get(name) for name in _SECRETS):
             if secret:
@@ -81,7 +81,7 @@ class Address:
 
 
 def parse_address(url: str) -> Address:
-    """Understand a URL as PostgreSQL's own programs do. Its own complaints may quote a password; ours do not."""
+    """Parse a URL as PostgreSQL's own programs do. Raises `BadInput`, whose text never contains the password."""
     problem = BadInput(
         f"{hide_password(url)!r} is not a URL that PostgreSQL understands",
         advice="use postgresql://user@host:5432/database; write other characters in it as %XX",
@@ -96,7 +96,7 @@ def parse_address(url: str) -> Address:
 
 
 def _has_unescaped_password(url: str) -> bool:
-    """Whether a `/`, `?` or `#` before the `@` would make a part of the password look like a database, and be shown."""
+    """Return whether a `/`, `?` or `#` in the password would make a part of it look like a database name."""
     authority, _, rest = re.sub("[?#]", "/", url.partition("://")[2]).partition("/")
     return ":" in authority and "@" not in authority and "@" in rest
 

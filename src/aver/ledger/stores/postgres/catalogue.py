@@ -1,9 +1,8 @@
-"""Whether the tables are those that Aver makes: PostgreSQL's own catalogue, held to what it should say.
+"""Check that the tables are those that Aver makes, by comparing PostgreSQL's catalogue with the expected objects.
 
-Whoever owns a database can put something else in the place of a table or an index: a rule, a policy that hides rows, a
-table that inherits from ours, an index over other columns, a trigger that writes something else than was said. Each
-could show one thing to a verifier and another to a reader. Owners may tune what changes no result: storage, fill
-factors, autovacuum, tablespaces, statistics.
+The owner of a database can replace or add objects: a rule, a policy that hides rows, a table that inherits from ours,
+an index over other columns, a trigger that stores other values. Each could show the verifier other rows than a reader.
+Owners may tune everything that changes no result: storage, fill factors, autovacuum, tablespaces, statistics.
 """
 
 from __future__ import annotations
@@ -123,7 +122,10 @@ FROM pg_proc JOIN pg_language ON pg_language.oid = prolang WHERE pronamespace = 
 
 
 def find_differences(connection: Connection[TupleRow]) -> list[str]:
-    """What is not as this Aver makes it, each as `<kind> <name>`. A missing guard is no matter here: see `doctor`."""
+    """Objects that differ from those that this Aver makes, each as `<kind> <name>`.
+
+    A missing guard is not a difference, because it hides no row; `aver doctor` reports it.
+    """
     found: dict[str, str] = {}
     for kind, name, text in connection.execute(_ACTUAL_QUERY):
         found[f"{kind} {name}"] = text
@@ -133,7 +135,7 @@ def find_differences(connection: Connection[TupleRow]) -> list[str]:
 
 
 def find_foreign_programs(connection: Connection[TupleRow]) -> list[str]:
-    """Triggers and rules that no Aver made: programs that run while a record is added, and could undo it unseen."""
+    """Triggers and rules that Aver did not make. They run while a record is added, and could undo it silently."""
     found = connection.execute(
         """SELECT 'trigger', tgname, pg_get_triggerdef(pg_trigger.oid)
            FROM pg_trigger JOIN pg_class ON tgrelid = pg_class.oid
@@ -146,8 +148,8 @@ def find_foreign_programs(connection: Connection[TupleRow]) -> list[str]:
 
 
 def find_missing_guards(connection: Connection[TupleRow]) -> list[str]:
-    """The guards that are not there, or are turned off."""
+    """The guards that are missing or turned off."""
     query = """SELECT tgname FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid
                WHERE relnamespace = to_regnamespace('aver') AND tgenabled IN ('O', 'A')"""
-    at_work = {row[0] for row in connection.execute(query)}
-    return sorted(_TRIGGERS.keys() - at_work)
+    active = {row[0] for row in connection.execute(query)}
+    return sorted(_TRIGGERS.keys() - active)

@@ -1,4 +1,4 @@
-"""What `aver doctor` looks at on a server: its settings, the connected role, the guards, and how full it is."""
+"""The checks of `aver doctor` on a server: its settings, the connected role, the guards, connections and clock."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from aver.ledger.stores.postgres.roles import READER, WRITER, excess_rights, mis
 __all__ = ["HealthRemark", "check_health"]
 
 CONNECTIONS_WARNING = 0.8
-"""Of the connections that a server takes; beyond that, a new writer may soon be turned away."""
+"""Warn when more than this share of the server's connections is in use: it may soon refuse a new writer."""
 
 CLOCK_SLACK = 60.0
-"""Seconds by which two machines' clocks may differ before one of them must be wrong."""
+"""Warn when the clocks of server and client differ by more seconds than this."""
 
 LAG_WARNING = 60.0
-"""Seconds that a replica may be behind its primary."""
+"""Warn when a replica is more seconds behind its primary than this."""
 
 _REVOKE_ADVICE = "have the owner run: aver doctor --roles-sql | psql"
 
@@ -41,7 +41,7 @@ SELECT current_setting('server_version'), current_database()::text, pg_database_
 
 @dataclass(frozen=True, slots=True)
 class HealthRemark:
-    """One thing that was looked at."""
+    """The result of one check."""
 
     status: Literal["ok", "warning", "problem"]
     subject: str
@@ -50,7 +50,7 @@ class HealthRemark:
 
 
 def check_health(connection: Connection[TupleRow]) -> Iterator[HealthRemark]:
-    """Everything that can be told without changing anything."""
+    """Run all checks. They change nothing on the server."""
     yield from _check_server(connection)
     yield from _check_settings(connection)
     yield from _check_replica(connection)
@@ -115,9 +115,9 @@ def _check_replica(connection: Connection[TupleRow]) -> Iterator[HealthRemark]:
 
 
 def _check_role(connection: Connection[TupleRow]) -> Iterator[HealthRemark]:
-    mighty = unrestricted_reason(connection)
-    if mighty is not None:
-        yield HealthRemark("problem", "role", mighty, f"append as a member of {WRITER}, read as one of {READER}")
+    unrestricted = unrestricted_reason(connection)
+    if unrestricted is not None:
+        yield HealthRemark("problem", "role", unrestricted, f"append as a member of {WRITER}, read as one of {READER}")
     else:
         may_write, lacking = missing_rights(connection)
         for what in lacking:
@@ -126,7 +126,8 @@ def _check_role(connection: Connection[TupleRow]) -> Iterator[HealthRemark]:
             )
         if not lacking:
             able = "may add records, and cannot change them" if may_write else "may read, and cannot write"
-            yield HealthRemark("ok", "role", f"{_read_user(connection)} {able}")
+            user = connection.execute("SELECT current_user::text").fetchone()
+            yield HealthRemark("ok", "role", f"{'' if user is None else user[0]} {able}")
     for words in excess_rights(connection):
         yield HealthRemark("problem", "role", words, _REVOKE_ADVICE)
 
@@ -146,9 +147,4 @@ def _check_guards(connection: Connection[TupleRow]) -> Iterator[HealthRemark]:
 
 def _read_setting(connection: Connection[TupleRow], name: str) -> str:
     row = connection.execute("SELECT current_setting(%s)", (name,)).fetchone()
-    return "" if row is None else str(row[0])
-
-
-def _read_user(connection: Connection[TupleRow]) -> str:
-    row = connection.execute("SELECT current_user::text").fetchone()
     return "" if row is None else str(row[0])

@@ -1,12 +1,10 @@
-"""Connections to the server: a pool of them, replaced when they die, never carried over a fork.
+"""A pool of connections to the server. It replaces dead connections, and no connection crosses a fork.
 
-The pool is `psycopg_pool`'s. It opens a connection when one is needed and keeps it for the next; one that was lost is
-replaced, for as long as `lock_timeout` lets a caller wait. Every connection looks names up in PostgreSQL's own schema
-alone, so that nothing that somebody else made is mistaken for ours, and fails rather than being shown a part of a
-table.
+The pool is `psycopg_pool`'s. It opens a connection when one is needed and keeps it for the next caller. It replaces a
+lost connection, as long as `lock_timeout` lets the caller wait. Every connection resolves names in PostgreSQL's own
+schema only, so that no other object is mistaken for ours. It fails if row security would hide a part of a table.
 
-Whoever waits for an answer waits a limited time: a server behind a line that swallows everything would otherwise hold
-its clients for ever.
+Every wait for an answer is limited: without a limit, a network that drops all packets would block its clients for ever.
 """
 
 from __future__ import annotations
@@ -24,16 +22,17 @@ from psycopg.rows import TupleRow
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from aver.errors import Unavailable
+from aver.ledger.debug_log import log_debug
 from aver.ledger.stores.postgres.address import Address
 
 __all__ = ["Pool", "PoolConnection"]
 
 POOL_MAX = 8
-"""Connections of one process to one ledger. One of them writes; the others serve threads that read meanwhile."""
+"""Most connections of one process to one ledger. One of them writes; the others serve threads that read."""
 
 GETCONN_TIMEOUT, RECONNECT_TIMEOUT = 0.5, 0.1
-"""Seconds after which whoever waits asks for a connection anew, and after which the pool gives up making one. Left to
-itself it would double its pauses, and find a server that was away for a minute a minute late."""
+"""Seconds after which a waiting caller asks the pool again, and after which the pool gives up one connection attempt.
+With its own pauses, which double each time, the pool would notice a server that is back only minutes later."""
 
 _SESSION = """
 SELECT set_config('search_path', 'pg_catalog, pg_temp', false),
@@ -41,48 +40,51 @@ SELECT set_config('search_path', 'pg_catalog, pg_temp', false),
        set_config('default_transaction_isolation', 'read committed', false)
 """
 
-# What the pool says about connections that failed is told by the error that a caller gets.
+# The caller gets failed connections as an error; without this handler, the pool's warnings would go to stderr, too.
 logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())
 
 Result = TypeVar("Result")
 
 
 class PoolConnection(psycopg.Connection[TupleRow]):
-    """A connection that waits for answers `patience` seconds at most; None is for ever."""
+    """A connection that waits at most `patience` seconds for an answer; None means for ever."""
 
     patience: float | None = None
     may_write = False
-    """Whether it was made sure that no foreign program runs when a record is added."""
+    """Whether Aver has checked that no foreign trigger or rule runs when a record is added."""
 
     def wait(self, gen: PQGen[Result], interval: float = 0.1, timeout: float | None = None) -> Result:
         return super().wait(gen, interval, timeout=self.patience if timeout is None else timeout)
 
 
 class _Connector:
-    """Makes connections for the pool, and remembers why the last one could not be made."""
+    """Opens connections for the pool, and keeps the error of the last attempt."""
 
     def __init__(self, address: Address) -> None:
         self._address = address
         self.failure: psycopg.Error | None = None
         self.spare: PoolConnection | None = None
-        """One that was made before there was a pool."""
+        """The connection that was opened before the pool existed."""
 
     def connect(self, conninfo: str = "", **options: Any) -> PoolConnection:
         spare, self.spare = self.spare, None
         if spare is not None:
             return spare
         try:
-            made = PoolConnection.connect(conninfo, autocommit=True, client_encoding="UTF8", **self._address.options)
-            made.execute(_SESSION)
+            connection = PoolConnection.connect(
+                conninfo, autocommit=True, client_encoding="UTF8", **self._address.options
+            )
+            connection.execute(_SESSION)
         except psycopg.Error as error:
             self.failure = error
+            log_debug("cannot connect to %s: %s", self._address.name, self._address.error_text(error))
             raise
         self.failure = None
-        return made
+        return connection
 
 
 class Pool:
-    """The connections of one process. `timeout` is how long a caller waits for one, or for an answer to a read."""
+    """The connections of one process. A caller waits up to `timeout` seconds for a connection."""
 
     def __init__(self, address: Address, *, timeout: float) -> None:
         self._address = address
@@ -97,7 +99,7 @@ class Pool:
         self._connector = _Connector(self._address)
 
     def connect_first(self) -> PoolConnection:
-        """The first connection, made at once; why it cannot be made is told. The pool takes it over."""
+        """Open the first connection at once, to raise the reason if that fails. The pool takes it over later."""
         try:
             connection = self._connector.connect()
         except psycopg.Error as error:
@@ -107,11 +109,11 @@ class Pool:
 
     @contextmanager
     def connection(self, *, patience: float | None = None, within: float | None = None) -> Iterator[PoolConnection]:
-        """A connection, not in a transaction; it is closed if it is not so when it is given back."""
+        """Lend a connection that is not in a transaction. If it is in one when it comes back, it is closed."""
         within = self._timeout if within is None else within
         with self._changed:
             pool = self._open_pool()
-            self._used += 1
+            self._used += 1  # A fork waits until this is 0.
         try:
             connection = self._get_connection(pool, within)
             connection.patience = patience
@@ -172,7 +174,8 @@ class Pool:
             spare.close()
 
     def before_fork(self) -> None:
-        """Wait for what is under way, then close every connection; see `forks`."""
+        """Wait for borrowed connections, then close every connection; see `forks`."""
+        # Taken until after the fork, so that no thread borrows a connection meanwhile.
         self._changed.acquire()
         deadline = time.monotonic() + self._timeout
         self._changed.wait_for(lambda: self._used == 0, deadline - time.monotonic())

@@ -1,8 +1,8 @@
-"""Who may do what on the server: a writer that cannot change what it wrote, and a reader that cannot write.
+"""The database roles: a writer that cannot change what it wrote, and a reader that cannot write.
 
-`aver_writer` and `aver_reader` are groups, made once by the owner of the tables; whoever logs in is made a member of
-one of them. The writer reads everything, adds rows, and moves head rows. It cannot change or delete a record, empty a
-table, turn a guard off or alter anything; nor choose the numbers that the server gives to rows.
+`aver_writer` and `aver_reader` are group roles, made once by the owner of the tables. Every login role becomes a member
+of one of them. The writer reads everything, adds rows, and updates head rows. It cannot change or delete a record,
+empty a table, turn off a guard, alter an object, or choose the numbers that the server gives to rows.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _UPDATABLE_COLUMNS = ("count", "head", "frozen", "origin")
 
 
 def roles_sql() -> str:
-    """What makes the two roles and gives them their rights, and no others. It may be run again."""
+    """The SQL that creates the two roles and gives them exactly their rights. It may be run again."""
     return f"""\
 DO $$ BEGIN
     IF to_regrole('{WRITER}') IS NULL THEN CREATE ROLE {WRITER} NOLOGIN; END IF;
@@ -38,12 +38,12 @@ GRANT INSERT ({INSERT_COLUMNS}) ON aver.records TO {WRITER};
 
 
 def setup_sql() -> str:
-    """What makes an empty ledger's tables and its roles, for whoever owns the database to run with `psql`."""
+    """The SQL that creates the tables and the roles, to be run with `psql` by the owner of the database."""
     return f"BEGIN;\n{tables_sql()}\n{roles_sql()}COMMIT;\n"
 
 
 def unrestricted_reason(connection: Connection[TupleRow]) -> str | None:
-    """Why the connected role is bound by nothing; None if it is bound."""
+    """Why no right or guard restricts the connected role; None if it is restricted."""
     row = connection.execute(
         """SELECT current_user::text, rolsuper, pg_has_role(current_user, nspowner, 'MEMBER'), rolcreaterole
            FROM pg_roles, pg_namespace WHERE rolname = current_user AND nspname = 'aver'"""
@@ -52,15 +52,15 @@ def unrestricted_reason(connection: Connection[TupleRow]) -> str | None:
         return None
     user, is_superuser, is_owner, makes_roles = row
     if is_superuser:
-        return f"{user} is a superuser: no guard holds it"
+        return f"{user} is a superuser: no guard restricts it"
     if is_owner:
         return f"{user} owns the ledger's tables: it can change anything in them"
     return f"{user} may make roles, and so give itself any right" if makes_roles else None
 
 
 def excess_rights(connection: Connection[TupleRow]) -> list[str]:
-    """Rights on the ledger that nobody but its owner should have: `<role> may <what>`, the connected role first."""
-    held = connection.execute(
+    """Rights that only the owner should have, as `<role> may <right>`; those of the connected role come first."""
+    granted = connection.execute(
         """WITH ours AS (SELECT c.oid, relname, relacl, relowner FROM pg_class AS c
                          WHERE relnamespace = to_regnamespace('aver') AND relkind = 'r'),
            granted AS (
@@ -76,7 +76,7 @@ def excess_rights(connection: Connection[TupleRow]) -> list[str]:
     )
     return [
         f"{role} may {right} {table}{'' if column is None else f'.{column}'}"
-        for role, right, table, column in held
+        for role, right, table, column in granted
         if not _is_allowed(right, table, column)
     ]
 
@@ -90,7 +90,7 @@ def _is_allowed(right: str, table: str, column: str | None) -> bool:
 
 
 def missing_rights(connection: Connection[TupleRow]) -> tuple[bool, list[str]]:
-    """Whether the connected role may write; and what it lacks, of what that takes."""
+    """Return whether the connected role may write, and the rights that it lacks for reading or writing."""
     row = connection.execute(
         f"""SELECT {", ".join(f"has_table_privilege('aver.{table}', 'SELECT')" for table in TABLES)},
             has_column_privilege('aver.records', 'canonical', 'INSERT'),

@@ -1,11 +1,11 @@
-"""The ledger's tables in PostgreSQL, and how an older database becomes a newer one.
+"""The ledger's tables in PostgreSQL, and the migrations of older databases.
 
-They are those of the file (see `stores.sqlite.schema`), in a schema of their own, `aver`. All text is compared byte by
-byte (`COLLATE "C"`), so that order and uniqueness depend on no locale. The guards keep honest programs from harming
-the ledger by mistake: whoever owns the tables can take them away, so they prove nothing.
+The tables are those of SQLite (see `stores.sqlite.schema`), in the schema `aver`. All text is compared byte by byte
+(`COLLATE "C"`), so that order and uniqueness depend on no locale. The guards (triggers) protect the ledger from
+mistakes of honest programs. They prove nothing, because the owner of the tables can remove them.
 
-`aver.schema_version` has one row per migration that was applied. A database from a newer Aver is refused, not guessed
-at. Whoever makes or migrates the tables holds an advisory lock meanwhile; the others find it done.
+`aver.schema_version` has one row for each applied migration. Aver refuses a database of a newer version. A process that
+creates or migrates the tables has an advisory lock meanwhile; the others wait and then find the work done.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = [
 TABLES = ("schema_version", "ledger", "chains", "records", "blobs")
 
 SETUP_LOCK = 0x41764572
-"""The advisory lock of whoever makes or changes tables: `AvEr`."""
+"""The number of the advisory lock for creating and migrating tables: `AvEr`."""
 
 REFUSE = """
 BEGIN
@@ -123,25 +123,26 @@ CREATE TRIGGER versions_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON aver.schema_
 """
 
 MIGRATIONS: tuple[str, ...] = (_MIGRATION_1,)
-"""Each brings a ledger from the version of its index to the next. What has been released is never edited."""
+"""The migration at index N brings a ledger from version N to N + 1. A released migration is never edited."""
 
 VERSION = len(MIGRATIONS)
 
 
 def read_version(connection: Connection[Any]) -> int:
-    """The version of the tables that are there; 0 if there are none."""
-    # From the catalogue's own tables: to_regclass may answer from memory, from before we waited for the lock.
-    there = "SELECT FROM pg_tables WHERE schemaname = 'aver' AND tablename = 'schema_version'"
-    if connection.execute(there).fetchone() is None:
+    """The version of the existing tables; 0 if there are none."""
+    # Ask the catalogue's tables: to_regclass may answer from a cache that is older than our wait for the lock.
+    exists = "SELECT FROM pg_tables WHERE schemaname = 'aver' AND tablename = 'schema_version'"
+    if connection.execute(exists).fetchone() is None:
         return 0
     row = connection.execute("SELECT coalesce(max(version), 0) FROM aver.schema_version").fetchone()
     return 0 if row is None else int(row[0])
 
 
 def migrate(connection: Connection[Any]) -> None:
-    """Bring the tables to the newest version, or make them: all of it or nothing."""
+    """Create the tables or bring them to the newest version, in one transaction."""
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (SETUP_LOCK,))
+        # Only now: another process may have migrated them while we waited.
         version = read_version(connection)
         if connection.execute("SELECT FROM pg_namespace WHERE nspname = 'aver'").fetchone() is None:
             connection.execute("CREATE SCHEMA aver")
@@ -151,7 +152,7 @@ def migrate(connection: Connection[Any]) -> None:
 
 
 def tables_sql() -> str:
-    """What `migrate` does to an empty database, for whoever would rather run it with `psql`."""
+    """The statements of `migrate` for an empty database, to be run with `psql`."""
     applied = "".join(
         f"{migration.rstrip()}\n\nINSERT INTO aver.schema_version (version) VALUES ({number});\n"
         for number, migration in enumerate(MIGRATIONS, 1)

@@ -1,8 +1,8 @@
-"""Whether tables and indexes agree, as far as PostgreSQL lets one look without its owner's rights.
+"""Check that tables and indexes agree, as far as this is possible without the owner's rights.
 
-A verification reads by index; others may read the table. A row that is in the one and not in the other is seen by some
-and not by all. So every index is summed up twice within one snapshot, once as the index has it and once as the table
-has it. Where the extension amcheck is installed and may be used, PostgreSQL's own check of the index pages is added.
+The verifier reads through indexes; other programs may read the table. A row that only one of them has is seen by some
+readers only. So Aver computes a checksum over every index twice in one snapshot: once from the index, once from the
+table. If the extension amcheck is installed and may be used, PostgreSQL's own check of the index pages is added.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _INDEX_SUMS = {
     " WHERE key IS NOT NULL",
     "blobs_by_digest": "SELECT count(*), sum(hash_record_extended(ROW (tenant, digest), 0)) FROM aver.blobs",
 }
-"""A sum over exactly the columns of each index, so that it can be read from the index alone."""
+"""A checksum over exactly the columns of each index, so that PostgreSQL can compute it from the index alone."""
 
 _BY_TABLE = frozenset({"enable_seqscan"})
 _BY_INDEX = frozenset({"enable_indexscan", "enable_indexonlyscan"})
@@ -42,8 +42,12 @@ WHERE extname = 'amcheck'
 
 
 def find_disagreements(connection: Connection[TupleRow]) -> list[str]:
-    """What is wrong, in words; nothing if all indexes hold what their tables hold."""
-    found = [f"index {index} and its table disagree" for index in _INDEX_SUMS if _has_disagreement(connection, index)]
+    """A message for every index that does not match its table, and for damaged pages."""
+    found = []
+    for index in _INDEX_SUMS:
+        with _snapshot(connection):
+            if _sum_index(connection, index, _BY_INDEX) != _sum_index(connection, index, _BY_TABLE):
+                found.append(f"index {index} and its table disagree")
     found += _run_amcheck(connection)
     failures = _fetch_one(
         connection, "SELECT checksum_failures FROM pg_stat_database WHERE datname = current_database()"
@@ -54,7 +58,7 @@ def find_disagreements(connection: Connection[TupleRow]) -> list[str]:
 
 
 def list_unchecked(connection: Connection[TupleRow]) -> list[str]:
-    """What `disagreements` cannot look at here, and why."""
+    """What `find_disagreements` cannot check here, and why."""
     found = [
         f"index {index} could not be read by itself" for index in _INDEX_SUMS if not _is_read_alone(connection, index)
     ]
@@ -68,13 +72,8 @@ def list_unchecked(connection: Connection[TupleRow]) -> list[str]:
     return found
 
 
-def _has_disagreement(connection: Connection[TupleRow], index: str) -> bool:
-    with _snapshot(connection):
-        return _sum_index(connection, index, _BY_INDEX) != _sum_index(connection, index, _BY_TABLE)
-
-
 def _is_read_alone(connection: Connection[TupleRow], index: str) -> bool:
-    """Whether the server reads the index itself when it is told to; if not, comparing it shows nothing."""
+    """Return whether the server really reads the index when it is told to. If not, a comparison shows nothing."""
     with _snapshot(connection):
         _limit_scans(connection, _BY_INDEX)
         plan = connection.execute(f"EXPLAIN (FORMAT JSON) {_INDEX_SUMS[index]}").fetchone()
@@ -94,7 +93,7 @@ def _sum_index(connection: Connection[TupleRow], index: str, ways: frozenset[str
 
 
 def _limit_scans(connection: Connection[TupleRow], ways: frozenset[str]) -> None:
-    """Let the planner read tables in these ways alone, until the transaction ends."""
+    """Allow the planner only these kinds of scans until the transaction ends."""
     for each in _SCAN_SETTINGS:
         connection.execute("SELECT set_config(%s, %s, true)", (each, "on" if each in ways else "off"))
 

@@ -1,14 +1,15 @@
 """The ledger's store on a PostgreSQL server, for many writers on many machines.
 
-Durable means durable: every write transaction runs with `synchronous_commit` on, and an append returns after the
-server has acknowledged its commit. Where the answer to a commit is lost, Aver waits until that transaction has ended,
-looks for the record, and so learns whether it was written: it is never written twice, and never said not to be written
-when it was. Writers wait for each other only where they write to the same chain.
+A commit is durable: every write transaction runs with `synchronous_commit` on, and an append returns after the server
+has acknowledged its commit. If the answer to a commit is lost, Aver waits until that transaction has ended and looks
+for its record. So a record is never written twice, and never reported as not written when it was. Writers wait for each
+other only when they write to the same chain.
 
-Every read is one statement. What is read in several is only ever added to, so it makes no difference that others write
-meanwhile. Writing goes to the primary alone; a replica can be read, and says that it is one.
+Every read is one statement. Data that is read in several statements is only ever added to, so concurrent writes do no
+harm. Only the primary accepts writes; a replica can be read, and the verdict says that it is one.
 
-Opening a ledger on a server: is this a server that will do, are the tables there, are they ours, which version.
+Opening checks the server (`check_server`), then its tables and their version (`prepare_tables`).
+`protocol.Store` documents the methods.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from psycopg.errors import InsufficientPrivilege
 from aver.capsule.blobs import Blob
 from aver.clock import new_id, now
 from aver.errors import BadInput, IntegrityError, NotFound, Unavailable
+from aver.ledger.debug_log import log_debug
 from aver.ledger.stores.forks import register_for_forks
 from aver.ledger.stores.postgres import schema
 from aver.ledger.stores.postgres.address import Address, WriteConflict, parse_address
@@ -49,13 +51,13 @@ __all__ = ["PostgresStore", "check_server", "prepare_tables"]
 
 
 ROWS_AT_ONCE = 200
-"""Records fetched in one statement: even the largest, 200 of 256 KiB, take 50 MiB."""
+"""Records fetched in one statement: 200 of the largest size, 256 KiB, take 50 MiB of memory."""
 
 REPEATED_MAX = 100
-"""Records that stand twice which a verdict names; one is enough for it to fail."""
+"""Most repeated records that a verdict names; one is enough for it to fail."""
 
 PAUSE = 0.05
-"""Seconds between two attempts to reach a server that has just been lost."""
+"""Seconds between two attempts to reach a server after its connection was lost."""
 
 SEQUENCE_MAX = 2**63 - 1
 
@@ -81,7 +83,7 @@ class PostgresStore:
 
     @classmethod
     def open(cls, url: str, *, create: bool, timeout: float, facts: Mapping[str, str] | None = None) -> PostgresStore:
-        """Open a ledger, making its tables first if `create` and there are none. Never makes any otherwise."""
+        """Open a ledger. Creates its tables only if `create` and there are none; otherwise raises `NotFound`."""
         store = cls(parse_address(url), timeout=timeout)
         try:
             connection = store._pool.connect_first()
@@ -122,16 +124,18 @@ class PostgresStore:
     # --- writing
 
     def write(self, work: Callable[[PostgresTransaction], Result], expected: ExpectedWrites) -> Result:
-        # So that one answer that never came leaves time for another try.
+        # A lost answer takes up to two timeouts (`_was_committed`); this leaves time for another attempt.
         deadline = time.monotonic() + 3 * self._timeout
         ids: IdCheck = "assumed new"
         while True:
             try:
                 with self._transaction(expected, ids) as transaction:
                     return work(transaction)
-            except WriteConflict:
+            except WriteConflict as conflict:
+                # Nothing was written. The conflict may be a repeated id, so look the ids up this time.
                 if time.monotonic() > deadline:
                     raise
+                log_debug("%s: the transaction is repeated: %s", self.name, conflict)
                 time.sleep(PAUSE)
                 ids = "looked up"
 
@@ -140,7 +144,7 @@ class PostgresStore:
 
     @contextmanager
     def _transaction(self, expected: ExpectedWrites | None, ids: IdCheck) -> Iterator[PostgresTransaction]:
-        """One durable transaction. When the context ends without an error, what was written is on disk."""
+        """One durable transaction. If the context ends without an error, everything written is on disk."""
         if self.is_replica:
             raise Unavailable(
                 f"the ledger {self.name} may only be read: it is a replica",
@@ -158,44 +162,50 @@ class PostgresStore:
                     transaction.roll_back()
                     raise
             except psycopg.Error as error:
+                # Before COMMIT was sent, or with an answer of the server, it is certain that nothing was written.
                 if not (transaction.is_committing and _is_lost(connection)):
                     raise self._not_written_error(error, connection) from error
                 failure = error
             else:
                 return
+        # Here the answer to COMMIT was lost. Only the server knows whether it committed.
+        log_debug("%s: the answer to a commit was lost; looking for its record", self.name)
         if not self._was_committed(transaction.commit_proof):
             raise self._not_written_error(failure, None) from failure
 
     def _refuse_foreign_programs(self, connection: PoolConnection) -> None:
-        """Once for each connection: see that nothing but Aver's guards runs when a record is added."""
+        """Raise `IntegrityError` if a trigger or rule that is not Aver's would run. Checked once per connection."""
         if not connection.may_write:
-            if strange := find_foreign_programs(connection):
+            if foreign := find_foreign_programs(connection):
                 raise IntegrityError(
                     "SCHEMA_INVALID",
-                    f"{self.name} was tampered with: the {ascii(strange[0])[1:81]} would run at every append",
-                    evidence=strange,
+                    f"{self.name} was tampered with: the {ascii(foreign[0])[1:81]} would run at every append",
+                    evidence=foreign,
                     advice="nothing was recorded; restore the database from a copy",
                 )
             connection.may_write = True
 
     def _not_written_error(self, error: psycopg.Error, connection: PoolConnection | None) -> Exception:
+        """The exception for a transaction that wrote nothing: `WriteConflict` if it makes sense to repeat it."""
         if connection is None or _is_lost(connection) or error.sqlstate in _RETRYABLE_CODES:
             words = f"the ledger {self.name} cannot be used: {self._address.error_text(error)}"
             return WriteConflict(words, advice="nothing was recorded; try again")
         if error.sqlstate == _LOCK_TIMEOUT_CODE:
-            words = f"another writer has held a chain of the ledger {self.name} for {self._timeout:g} seconds"
-            return Unavailable(words, advice="nothing was recorded; pg_stat_activity on the server tells who it is")
+            words = f"another writer has locked a chain of the ledger {self.name} for {self._timeout:g} seconds"
+            return Unavailable(words, advice="nothing was recorded; pg_stat_activity on the server shows who it is")
         return self._address.to_unavailable(error)
 
     def _was_committed(self, proof: CommitProof | None) -> bool:
-        """Whether a transaction whose commit was not answered was committed.
+        """Find out whether a transaction was committed whose commit was not answered.
 
-        It held the lock on its chain. Whoever gets that lock now knows that it has ended, one way or the other.
+        That transaction had the lock on its chain. When we get this lock, it has ended, one way or the other, and the
+        presence of its first record decides. Raises `Unavailable` if the server cannot be asked.
         """
         deadline = time.monotonic() + 2 * self._timeout
         while proof is not None and time.monotonic() < deadline:
             try:
                 with self._pool.connection(patience=2 * self._timeout) as connection:
+                    # COMMIT may never have arrived; its backend would then keep the lock until its own timeout.
                     connection.execute(_TERMINATE_BACKEND, (proof.backend, proof.began))
                     transaction = PostgresTransaction(connection, timeout=self._timeout)
                     try:
@@ -203,10 +213,11 @@ class PostgresStore:
                         return transaction.has_committed(proof)
                     finally:
                         transaction.roll_back()
-            except (psycopg.Error, Unavailable):
+            except (psycopg.Error, Unavailable) as error:
+                log_debug("%s: cannot ask about the lost commit yet: %s", self.name, error)
                 time.sleep(PAUSE)
         raise Unavailable(
-            f"the connection to {self.name} was lost while it committed, and it is not known whether that was recorded",
+            f"the connection to {self.name} was lost during a commit, and Aver cannot tell whether it was recorded",
             advice="look the record up by its key or id before you try again",
         )
 
@@ -216,14 +227,14 @@ class PostgresStore:
         """The rows of one statement."""
         return self._run_read(lambda connection: connection.execute(query, values, binary=True).fetchall(), patience)
 
-    def _run_read(self, look: Callable[[PoolConnection], Result], patience: float | None = None) -> Result:
-        """What is seen through a connection. One that turns out to be dead is replaced."""
+    def _run_read(self, read: Callable[[PoolConnection], Result], patience: float | None = None) -> Result:
+        """The result of `read`. If the connection turns out to be dead, try again with another one."""
         deadline = time.monotonic() + self._timeout
         while True:
             try:
                 with self._pool.connection(patience=patience or 2 * self._timeout) as connection:
                     try:
-                        return look(connection)
+                        return read(connection)
                     except psycopg.Error:
                         if not _is_lost(connection) or time.monotonic() > deadline:
                             raise
@@ -255,6 +266,7 @@ class PostgresStore:
         while start < stop:
             found = self._fetch(f"{query} ORDER BY sequence LIMIT {ROWS_AT_ONCE}", (chain.number, start, stop))
             yield from map(parse_record_row, found)
+            # A short page is the last one; otherwise go on after the last record, which may not be `start + 199`.
             if len(found) < ROWS_AT_ONCE:
                 return
             start = found[-1][0] + 1
@@ -276,7 +288,7 @@ class PostgresStore:
 
     def _value_at(self, column: str, chain: ChainRow, sequence: int) -> Any:
         if sequence > SEQUENCE_MAX:
-            return None  # further than PostgreSQL counts
+            return None  # PostgreSQL's bigint ends here.
         query = f"SELECT {column} FROM aver.records WHERE chain = %s AND sequence = %s"
         rows = self._fetch(query, (chain.number, sequence))
         return rows[0][0] if rows else None
@@ -349,24 +361,25 @@ class PostgresStore:
         return [*replica, *self._run_read(list_unchecked, TABLE_SCAN_TIMEOUT)]
 
     def check_health(self) -> list[HealthRemark]:
-        """What `aver doctor` says of the server."""
+        """The remarks of `aver doctor` about the server."""
         return self._run_read(lambda connection: list(check_health(connection)), TABLE_SCAN_TIMEOUT)
 
     def _scan(self, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """The rows of a statement that reads whole tables, and takes as long as that takes."""
+        """The rows of a statement that reads whole tables, without the usual time limit."""
         return self._fetch(query, values, patience=TABLE_SCAN_TIMEOUT)
 
 
 TABLE_SCAN_TIMEOUT = 6 * 60 * 60.0
-"""Seconds for a statement that reads whole tables: more than any should take."""
+"""Seconds for a statement that reads whole tables: more than it should ever need."""
 
 _LOCK_TIMEOUT_CODE = "55P03"
 _RETRYABLE_CODES = frozenset({"23505", "40001", "40P01"})
-"""Another writer used the same key or id first, or waited for us while we waited for it."""
+"""Unique violation (another writer used the same key or id first), serialization failure, deadlock."""
 
 _TERMINATE_BACKEND = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
 _TERMINATE_BACKEND += " WHERE pid = %s AND xact_start = %s AND state LIKE 'idle in transaction%%'"
-"""End a transaction whose client is gone, unless it is at work: then it ends by itself."""
+"""End a transaction whose client is gone, unless it is executing a statement: then it ends by itself. The start time
+makes sure that the process id was not given to another client meanwhile."""
 
 
 def _is_lost(connection: PoolConnection) -> bool:
@@ -374,7 +387,7 @@ def _is_lost(connection: PoolConnection) -> bool:
 
 
 OLDEST_VERSION = 140000
-"""PostgreSQL 14: the oldest whose makers still mend it, as this is written."""
+"""PostgreSQL 14: the oldest version with security updates at the time of writing."""
 
 _SERVER_QUERY = """
 SELECT current_setting('server_version_num')::integer, current_setting('server_version'),
@@ -388,29 +401,29 @@ FROM pg_class WHERE relnamespace = to_regnamespace('aver') AND relname = ANY (%s
 
 
 def check_server(connection: PoolConnection, name: str) -> bool:
-    """Refuse a server that will not do. Tells whether it is a replica."""
+    """Raise `BadInput` for a server that Aver cannot use. Returns whether it is a replica."""
     number, version, encoding, is_replica = connection.execute(_SERVER_QUERY).fetchone() or (0, "?", "?", False)
     if number < OLDEST_VERSION:
         raise BadInput(f"{name} is PostgreSQL {version}", advice=f"use PostgreSQL {OLDEST_VERSION // 10000} or newer")
     if encoding != "UTF8":
         raise BadInput(
-            f"{name} is a database in {encoding}, which cannot hold every text",
+            f"{name} is a database in {encoding}, which cannot store every text",
             advice="create one WITH ENCODING 'UTF8' TEMPLATE template0",
         )
     return bool(is_replica)
 
 
 def prepare_tables(connection: PoolConnection, name: str, *, create: bool, facts: Mapping[str, str] | None) -> None:
-    """See that the ledger's tables are there and named; make or migrate them if `create`.
+    """Check that the ledger's tables exist and have an id; create or migrate them if `create`.
 
-    `facts` is what a new ledger says of itself, where it is to be a copy of another.
+    `facts` are the id and creation time of a new ledger that becomes a copy of another.
     """
-    strange = connection.execute(_NON_TABLE_QUERY, (list(schema.TABLES),)).fetchone()
-    if strange is not None:
+    foreign = connection.execute(_NON_TABLE_QUERY, (list(schema.TABLES),)).fetchone()
+    if foreign is not None:
         raise IntegrityError(
             "SCHEMA_INVALID",
-            f"{name} was tampered with: {strange[0]} is not a table of the ledger",
-            evidence=strange[0],
+            f"{name} was tampered with: {foreign[0]} is not a table of the ledger",
+            evidence=foreign[0],
             advice="restore the database from a copy",
         )
     version = schema.read_version(connection)
@@ -420,6 +433,7 @@ def prepare_tables(connection: PoolConnection, name: str, *, create: bool, facts
             advice="upgrade Aver",
         )
     if version < schema.VERSION and create:
+        log_debug("%s: migrating from schema %d to %d", name, version, schema.VERSION)
         _migrate_tables(connection, name, version)
         version = schema.VERSION
     if version == 0:
@@ -444,12 +458,12 @@ def _migrate_tables(connection: PoolConnection, name: str, version: int) -> None
 
 
 def _ensure_ledger_id(connection: PoolConnection, facts: Mapping[str, str] | None, *, create: bool) -> bool:
-    """Whether the ledger has its id. Whoever comes first gives it one, for ever."""
+    """Return whether the ledger has its id. With `create`, the first caller gives it one, for ever."""
     query = "SELECT value FROM aver.ledger WHERE name = 'id'"
     if connection.execute(query).fetchone() is None and create:
         given = facts or {"id": new_id(), "created_at": now()}
         with connection.transaction():
-            # One row decides between several who try; the others' facts are not mixed with it.
+            # Of several processes that try at once, the one that inserts this row wins; only its facts are stored.
             first = connection.execute(
                 "INSERT INTO aver.ledger VALUES ('id', %s) ON CONFLICT DO NOTHING", (given["id"],)
             )

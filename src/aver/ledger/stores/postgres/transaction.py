@@ -1,23 +1,22 @@
-"""Rows of the ledger's tables in PostgreSQL, and the text of what is asked of them.
+"""Rows of the ledger's tables in PostgreSQL, and one write transaction.
 
-The server holds columns to their types, so what is read has them. Results come in binary form: `canonical` is then the
-very bytes, without a detour through hexadecimal digits.
+**Rows.** The server enforces the types of columns. Results come in binary form, so `canonical` arrives as its exact
+bytes, without a detour through hexadecimal digits.
 
-Text in a column: PostgreSQL's `text` holds any character but U+0000.
+**Text in a column.** PostgreSQL's `text` accepts every character except U+0000. The search columns are copies; in them
+U+0000 is written as U+0001 U+0001, and U+0001 as U+0001 U+0002. So every text has one stored form and every form one
+text, and forms sort as their texts do: a search finds the same records as in SQLite. The signed bytes in `canonical`
+are stored unchanged.
 
-What is signed stands in `canonical`, as bytes, and is not touched by this. The columns to search by are copies, and in
-them U+0000 is written U+0001 U+0001, and U+0001 is written U+0001 U+0002. So every text has one form and every form one
-text, and forms sort as their texts do: a search finds here what it finds in a file.
+**Locks.** Under READ COMMITTED every statement sees what was committed before it began. So a lookup after a chain was
+locked is up to date. A transaction takes its locks in one fixed order, so that two writers never wait for each other:
 
-One write transaction in PostgreSQL: chains locked in one order, rows gathered and sent together.
+1. chains that exist: their head rows, ordered by name;
+2. chains that do not exist yet: one advisory lock each, ordered by number;
+3. if one of these was created meanwhile: release everything and begin again with 1.
 
-Under READ COMMITTED every statement sees what was committed before it began; so what is looked up after a chain was
-locked is up to date. Chains that exist are locked by their head rows, by name. Those that do not exist are locked
-after them, by an advisory lock each; should one have come into being meanwhile, all is let go and locked anew, because
-to wait for its row now, out of order, could make two writers wait for each other.
-
-What is added is sent when the transaction commits: blobs by digest, then records, then head rows, in two round trips
-for a lone record and three for many. So no other order of waiting arises between writers either.
+**Sending.** New rows are sent when the transaction commits: blobs ordered by digest, then records, then head rows. This
+takes two round trips for a single record and three for many, and adds no other order of waiting between writers.
 """
 
 from __future__ import annotations
@@ -37,6 +36,7 @@ from aver.capsule.blobs import Blob
 from aver.capsule.sealed import Sealed
 from aver.errors import IntegrityError, Unavailable
 from aver.fast_dataclass import dataclass
+from aver.ledger.debug_log import log_debug
 from aver.ledger.stores.postgres.pool import PoolConnection
 from aver.ledger.stores.protocol import ExpectedWrites
 from aver.ledger.stores.rows import SEAL_COLUMNS, SEARCH_COLUMNS, ChainRow, RecordRow
@@ -62,19 +62,19 @@ INSERT_COLUMNS = f"chain, sequence, tenant, {SEARCH_COLUMNS}, {SEAL_COLUMNS}"
 
 
 def parse_chain_row(row: Sequence[Any]) -> ChainRow:
-    """A head row as it is stored. A count that is none counts no records: those that are there then lie beyond it."""
+    """Read a row of `CHAIN_COLUMNS`. A negative count becomes 0, and the verifier finds the records beyond it."""
     number, tenant, name, count, head, frozen, origin = row
     return ChainRow(number, tenant, name, max(count, 0), head, frozen, None if origin is None else from_column(origin))
 
 
 def parse_record_row(row: Sequence[Any]) -> RecordRow:
-    """A record as it is stored, from `RECORD`."""
+    """Read a row of `RECORD_COLUMNS`."""
     columns = tuple(None if value is None else from_column(value) for value in row[1:7])
     return RecordRow(row[0], Sealed(row[7], *map(from_column, row[8:13])), columns, row[13])
 
 
 def record_values(chain: ChainRow, sealed: Sealed, columns: Sequence[str | None]) -> tuple[Any, ...]:
-    """A record as it goes into the columns of `COPIED`."""
+    """A record as the values of `INSERT_COLUMNS`."""
     seal = (sealed.hash, sealed.signature, sealed.signature_pq, sealed.signed_at, sealed.signed_by)
     stored = (None if value is None else to_column(value) for value in columns)
     return (chain.number, chain.count, chain.tenant, *stored, sealed.canonical, *map(to_column, seal))
@@ -86,18 +86,18 @@ _TO_ESCAPE = re.compile("[\0\1]")
 _ESCAPED = re.compile("\1[\1\2]")
 
 INVALID_MARK = "\udcff"
-"""Put before what Aver would never have written: half a character, which no signed text can have."""
+"""Marks a stored text that Aver would not have written: a lone surrogate, which no signed text can contain."""
 
 
 def to_column(text: str) -> str:
-    """The form in which a text is stored."""
+    """A text in the form in which it is stored."""
     if "\0" not in text and "\1" not in text:
         return text
     return _TO_ESCAPE.sub(lambda found: _ESCAPES[found[0]], text)
 
 
 def from_column(stored: str) -> str:
-    """The text that was stored; unlike any, if this is the form of none."""
+    """The text of a stored form. An invalid form gets `INVALID_MARK`, so that it equals no signed text."""
     if "\1" not in stored:
         return stored
     text = _ESCAPED.sub(lambda found: _UNESCAPES[found[0]], stored)
@@ -105,10 +105,10 @@ def from_column(stored: str) -> str:
 
 
 BUFFER_MAX = 16 * 1024 * 1024
-"""Bytes of rows that are gathered before they are sent, so that a large import does not fill the memory."""
+"""Bytes of rows that are buffered before they are sent early, so that a large import does not fill the memory."""
 
 DURABLE = ("on", "remote_apply")
-"""Values of `synchronous_commit` under which a commit that was acknowledged survives a crash of the server."""
+"""Values of `synchronous_commit` under which an acknowledged commit survives a crash of the server."""
 
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 _PREPARE = f"""
@@ -132,16 +132,16 @@ _INSERT = f"INSERT INTO aver.records ({INSERT_COLUMNS}) VALUES ({_INSERT_VALUES}
 _INSERT_BLOB = "INSERT INTO aver.blobs (tenant, digest, media, data) VALUES (%s, %s, %s, %b) ON CONFLICT DO NOTHING"
 _ADVANCE = "UPDATE aver.chains SET count = %s, head = %s WHERE chain = %s"
 IdCheck = Literal["looked up", "assumed new"]
-"""How a transaction learns whether the ids of its drafts are free. Nearly all are made at random a moment before: to
-assume so saves a statement while chains are locked, and the server refuses the whole transaction where it is not so."""
+"""How a transaction checks that the ids of its drafts are free. Nearly all ids are random and new. Assuming this saves
+a statement while chains are locked; if it is wrong, the unique index refuses the whole transaction."""
 
 _KEY_COLUMN = 3
-"""Where among a record's columns its idempotency key is."""
+"""The index of the idempotency key in `SEARCH_COLUMNS`."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommitProof:
-    """By what a transaction can be told to have been committed, when the answer to its commit was lost."""
+    """What to look for on the server, to learn whether a transaction was committed: its first record and backend."""
 
     tenant: str
     chain: str
@@ -152,7 +152,10 @@ class CommitProof:
 
 
 class PostgresTransaction:
-    """Get one from `PostgresStore.writing`; it ends with that context. It raises PostgreSQL's own errors."""
+    """A write transaction. `PostgresStore.transaction` makes it and ends it. It raises psycopg's errors.
+
+    `Transaction` documents the methods.
+    """
 
     def __init__(self, connection: PoolConnection, *, timeout: float, ids: IdCheck = "looked up") -> None:
         self._connection = connection
@@ -165,7 +168,7 @@ class PostgresTransaction:
         self._moved: dict[int, ChainRow] = {}
         self._clear_buffers()
         self.is_committing = False
-        """Whether the commit may have been sent. From then on, only the server knows."""
+        """Whether COMMIT may have been sent. From then on, only the server knows whether it happened."""
 
     def _clear_buffers(self) -> None:
         self._records: list[tuple[Any, ...]] = []
@@ -177,11 +180,14 @@ class PostgresTransaction:
     # --- beginning and ending
 
     def begin(self, expected: ExpectedWrites | None) -> None:
-        """Begin, with the chains that are expected locked and their keys and ids looked up."""
+        """Begin, lock the expected chains, and look up the expected keys and ids."""
         while not self._try_begin(expected):
+            # 3. Release everything.
+            log_debug("a chain was created meanwhile; the transaction begins again")
             self._connection.execute("ROLLBACK")
 
     def _try_begin(self, expected: ExpectedWrites | None) -> bool:
+        """Begin once, in one round trip. Returns False if a chain was created while we waited for its lock."""
         limit = max(int(self._timeout * 1000), 1)
         limits = str(limit), str(2 * limit), str(2 * limit)
         run = self._connection.execute
@@ -192,10 +198,11 @@ class PostgresTransaction:
                 tenant, names = expected.tenant, sorted(expected.chains)
                 ids = [draft.id for draft in expected.drafts]
                 keys = [*expected.keys, *(draft.key for draft in expected.drafts if draft.key is not None)]
+                # 1. Lock head rows. The lookups come after it in the pipeline, so they are up to date.
                 locked = run(_LOCK, (tenant, names), prepare=True, binary=True)
                 known = run(_BY_KEYS, (tenant, keys), prepare=True, binary=True) if keys else None
-                asks = bool(ids) and not self._assumes_new_ids
-                taken = run(_TAKEN_IDS, (tenant, ids), prepare=True, binary=True) if asks else None
+                look_up_ids = bool(ids) and not self._assumes_new_ids
+                taken = run(_TAKEN_IDS, (tenant, ids), prepare=True, binary=True) if look_up_ids else None
         backend, began, self._has_standby, durable, *_ = prepared.fetchone() or (0, None, False, None)
         if durable not in DURABLE:
             raise Unavailable(f"the server keeps synchronous_commit at {durable}, so that nothing would be durable")
@@ -210,34 +217,36 @@ class PostgresTransaction:
         return not new or self._lock_new_chains(tenant, new)
 
     def _lock_new_chains(self, tenant: str, names: Sequence[str]) -> bool:
-        """Lock chains that do not exist yet. False if one exists by now."""
+        """2. Lock chains that do not exist yet. Returns False if one exists by now."""
         self._connection.execute(_LOCK_NEW, (sorted(_advisory_lock_id(tenant, name) for name in names),))
         return self._connection.execute(_FIND_EXISTING, (tenant, list(names))).fetchone() is None
 
     def commit(self) -> None:
-        """Send what was gathered, and commit."""
-        alone = len(self._records) == 1 and not self._blobs
-        if not alone:
+        """Send the buffered rows and the new heads, and commit."""
+        single = len(self._records) == 1 and not self._blobs
+        if not single:
             self._send_buffers()
-        kept: list[tuple[int, Cursor[TupleRow]]] = []
+        sent_rows: list[tuple[int, Cursor[TupleRow]]] = []
         with self._connection.pipeline():
-            if alone:
-                kept.append((1, self._connection.execute(_INSERT, self._records[0], prepare=True)))
+            # A single record travels with the head and COMMIT in one round trip.
+            if single:
+                sent_rows.append((1, self._connection.execute(_INSERT, self._records[0], prepare=True)))
             for row in self._moved.values():
                 moved = row.count, row.head, row.number
-                kept.append((1, self._connection.execute(_ADVANCE, moved, prepare=True)))
+                sent_rows.append((1, self._connection.execute(_ADVANCE, moved, prepare=True)))
             if self._has_standby:
-                # A server that gives up waiting for its standby would call that done.
+                # If the timeout struck while the server waits for its standby, it would report the commit as done.
                 self._connection.execute("SET LOCAL statement_timeout = 0")
             self.is_committing = True
             committed = self._connection.execute("COMMIT")
         if committed.statusmessage != "COMMIT":
             raise psycopg.InternalError(f"the server answered COMMIT with {committed.statusmessage}")
-        for sent, cursor in kept:
+        # After COMMIT: the pipeline has no results before. A foreign trigger that dropped rows is found here.
+        for sent, cursor in sent_rows:
             _check_row_count(sent, cursor)
 
     def roll_back(self) -> None:
-        """Roll back, or at least let the connection go."""
+        """Roll back; if that fails, close the connection, and the server rolls back."""
         try:
             if self._connection.pgconn.transaction_status != psycopg.pq.TransactionStatus.IDLE:
                 self._connection.execute("ROLLBACK")
@@ -246,14 +255,14 @@ class PostgresTransaction:
 
     @property
     def commit_proof(self) -> CommitProof | None:
-        """How to tell later whether this was committed; None if it added no record."""
+        """What to look for later, to learn whether this was committed; None if it added no record."""
         if self._first is None or self._backend is None:
             return None
         chain, sequence, digest = self._first
         return CommitProof(chain.tenant, chain.name, sequence, digest, *self._backend)
 
     def has_committed(self, proof: CommitProof) -> bool:
-        """Whether the record of a proof is there. Its chain must have been locked: then the other one has ended."""
+        """Return whether the record of a proof exists. This transaction has its chain locked: the other has ended."""
         row = self._connection.execute(
             "SELECT 1 FROM aver.records JOIN aver.chains USING (chain)"
             " WHERE chains.tenant = %s AND chains.name = %s AND sequence = %s AND hash = %s",
@@ -265,6 +274,7 @@ class PostgresTransaction:
 
     def chain(self, tenant: str, name: str) -> ChainRow | None:
         if (tenant, name) not in self._chains:
+            # A chain that was not expected. Its lock comes out of order; the server resolves a deadlock by an error.
             found = self._connection.execute(_LOCK, (tenant, [name]), binary=True).fetchall()
             if not found:
                 self._lock_new_chains(tenant, [name])
@@ -337,6 +347,7 @@ class PostgresTransaction:
 
     def add_records(self, chain: ChainRow, records: Iterable[tuple[Sealed, tuple[Any, ...]]]) -> None:
         for sealed, columns in records:
+            # Remember the first record as proof of the commit, and ids and keys for lookups before they are sent.
             self._first = self._first or (chain, chain.count, sealed.hash)
             self._records.append(record_values(chain, sealed, columns))
             self._ids[chain.tenant, columns[0]] = True
@@ -347,6 +358,7 @@ class PostgresTransaction:
             self._count_buffered(len(sealed.canonical))
 
     def update_head(self, chain: ChainRow) -> None:
+        # Copies: the caller goes on changing its own row.
         self._moved[chain.number] = self._chains[chain.tenant, chain.name] = replace(chain)
 
     def freeze(self, chain: ChainRow, origin: str) -> None:
@@ -363,11 +375,11 @@ class PostgresTransaction:
             self._send_buffers()
 
     def _send_buffers(self) -> None:
-        """Send blobs and records; what was known of ids and keys is then asked of the server again."""
+        """Send blobs and records, and forget the cached ids and keys: the server now has them."""
         if self._blobs:
-            rows = [
-                (*place, to_column(blob.media), blob.data) for place, blob in sorted(self._blobs.items(), key=_blob_key)
-            ]
+            # Sorted: two writers that add the same blobs wait for each other in one order.
+            blobs = sorted(self._blobs.items(), key=lambda item: item[0])
+            rows = [(*place, to_column(blob.media), blob.data) for place, blob in blobs]
             with self._connection.cursor() as cursor:
                 cursor.executemany(_INSERT_BLOB, rows)
         if self._records:
@@ -380,21 +392,17 @@ class PostgresTransaction:
         self._clear_buffers()
 
 
-def _blob_key(item: tuple[tuple[str, str], Blob]) -> tuple[str, str]:
-    return item[0]
-
-
 def _check_row_count(sent: int, cursor: Cursor[TupleRow]) -> None:
-    """A server that says it did what it was asked, and did less, has a program in it that is not ours."""
+    """Raise `IntegrityError` if the server stored fewer rows than were sent: a foreign trigger must have run."""
     if cursor.rowcount != sent:
         raise IntegrityError(
             "SCHEMA_INVALID",
-            f"the server kept {cursor.rowcount} of {sent} rows that were sent to it, without a word",
+            f"the server stored {cursor.rowcount} of {sent} rows that were sent to it, and reported no error",
             evidence=cursor.statusmessage,
             advice="look for foreign triggers and rules: aver verify",
         )
 
 
 def _advisory_lock_id(tenant: str, name: str) -> int:
-    """The number of the advisory lock for a chain that is to come into being."""
+    """The number of the advisory lock for a chain that does not exist yet."""
     return int.from_bytes(sha256(f"aver\n{tenant}\n{name}".encode()).digest()[:8], "big", signed=True)
