@@ -175,7 +175,7 @@ def _is_checkpoint_file(subject: Subject) -> bool:
     return named and _PURPOSE_FIELD.search(subject.beginning) is not None
 
 
-def _judge_checkpoints(subject: Subject, terms: VerifyOptions) -> Verdict:
+def _judge_checkpoints(subject: Subject, options: VerifyOptions) -> Verdict:
     """The verdict on checkpoints without their ledger: are they signed and complete, and do they agree?"""
     tally = Tally()
     found: list[Checkpoint] = []
@@ -189,11 +189,11 @@ def _judge_checkpoints(subject: Subject, terms: VerifyOptions) -> Verdict:
     tally.records = len(found)
     for checkpoint in found:
         tally.count_done(CHECK)
-        check_signatures(checkpoint, terms.ring, tally)
+        check_signatures(checkpoint, options.ring, tally)
     check_missing_links(found, tally)
     _check_consistency(found, tally)
     noun = "checkpoint" if len(found) == 1 else f"{len(found)} checkpoints"
-    return conclude(f"{noun} in {subject.name}", tally, level=terms.level, expected=("schema", CHECK))
+    return conclude(f"{noun} in {subject.name}", tally, level=options.level, expected=("schema", CHECK))
 
 
 def _check_consistency(checkpoints: Sequence[Checkpoint], tally: Tally) -> None:

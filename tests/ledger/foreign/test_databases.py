@@ -175,7 +175,7 @@ def test_a_whole_directory_is_held_to_its_meta_chain(tool: AgentCapsules, tmp_pa
     tool.session("cline", "s3", 1, finish=False)
     verdict = verify(tool.write_home(tmp_path / "ac"), keys=[tool.public])
     assert (verdict.status, verdict.chains, verdict.records) == ("verified", 4, 6 + 2 + 1 + 3)
-    assert verdict.check("meta").reason == "2 chains held to it, 1 grown since, 1 not in it"
+    assert verdict.check("meta").reason == "2 chains compared with their recorded heads, 1 grown since, 1 not recorded"
 
 
 META_TAMPERED: list[tuple[str, Callable[[Path], None], tuple[str, str | None, int | None]]] = [
@@ -218,7 +218,7 @@ def test_sessions_kept_elsewhere_are_said_to_be_unchecked(tool: AgentCapsules, t
     tool.chains.remove(away)
     verdict = verify(tool.write_home(tmp_path / "ac"), keys=[tool.public])
     assert verdict.status == "qualified"
-    assert "elsewhere" in verdict.check("meta").reason
+    assert "outside this directory" in verdict.check("meta").reason
 
 
 def test_records_of_one_database_can_be_shown(tool: AgentCapsules, tmp_path: Path) -> None:

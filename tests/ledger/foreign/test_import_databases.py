@@ -9,8 +9,8 @@ import pytest
 
 from aver import Ledger, PublicKey
 from aver.errors import BadInput, IntegrityError, NotFound, Refused
-from aver.ledger.bundle import import_bundle, import_databases
-from aver.ledger.foreign.import_databases import is_foreign_database
+from aver.ledger.bundle import import_bundle
+from aver.ledger.foreign.import_databases import import_databases, is_foreign_database
 from support.agent_capsules import AgentCapsules, write_database
 
 pytestmark = pytest.mark.both_stores
@@ -39,7 +39,10 @@ def test_all_that_a_machine_keeps(public_tool: AgentCapsules, other: Ledger, tmp
     """Records with 12 keys and with 13, two keys, several entries for one session, one that grew after the last."""
     home = public_tool.write_home(tmp_path / "theirs")
     done = import_databases(other, home)
-    assert done.verdict.check("meta").reason == "3 chains held to it, 1 grown since, 1 not in it"
+    assert (
+        done.verdict.check("meta").reason
+        == "3 chains compared with their recorded heads, 1 grown since, 1 not recorded"
+    )
     names = names_of(done)
     assert names.pop("meta").endswith("-meta")
     assert names == {

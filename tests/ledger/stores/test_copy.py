@@ -172,7 +172,7 @@ def test_broken_off_anywhere_it_goes_on(ends: Ends, source: Ledger, monkeypatch:
         except Interrupted:
             for row in to_store.chains("default"):
                 assert row.count == 0 or from_store.hash_at(row_of(from_store, row.name), row.count - 1) == row.head
-    monkeypatch.roll_back()
+    monkeypatch.undo()
     assert rounds > 5
     for tenant in ("default", "red"):
         assert contents(ends.target, tenant) == contents(ends.source, tenant)

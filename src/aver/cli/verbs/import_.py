@@ -31,9 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
     from aver.ledger import open_ledger
-    from aver.ledger.bundle import import_bundle, import_databases
+    from aver.ledger.bundle import import_bundle
     from aver.ledger.bundle.layout import bundle_directory
-    from aver.ledger.foreign.import_databases import is_foreign_database
+    from aver.ledger.foreign.import_databases import import_databases, is_foreign_database
 
     path = Path(given.path).expanduser()
     foreign = is_foreign_database(path)

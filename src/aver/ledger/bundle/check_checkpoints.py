@@ -1,8 +1,8 @@
-"""Holding a bundle to checkpoints: is everything in it that was there when they were made?
+"""Compare a bundle with checkpoints: does it contain everything that existed when they were made?
 
-What counts are the hashes of the records that are here, which the bundle's own verdict has held to their content. A
-chain that a checkpoint knows and the bundle lacks is `CHAIN_MISSING`. Where the index calls the bundle a part, nobody
-signed that: what is lacking is not checked, and the verdict is qualified.
+The comparison uses the hashes of the bundle's records; the verdict on the bundle has checked them against the content.
+A chain that a checkpoint has and the bundle lacks is `CHAIN_MISSING`. If the index calls the bundle a part, missing
+chains are not checked; but the index is unsigned, so the verdict is then qualified.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ UNKNOWN_OWNER = "of nobody who is named"
 
 
 def check_bundle_checkpoints(path: Path, sources: Sequence[Path], ring: Ring, verdict: Verdict) -> Verdict:
-    """The verdict on a bundle, with what checkpoints in files or repositories add to it."""
+    """The verdict on a bundle, extended by a comparison with the checkpoints in files or repositories."""
     directory = bundle_directory(path)
     try:
         index = read_index(directory)
@@ -37,30 +37,32 @@ def check_bundle_checkpoints(path: Path, sources: Sequence[Path], ring: Ring, ve
     except NotFound:
         raise
     except BadInput:
-        return verdict  # Failed already, for what is wrong with its index.
+        return verdict  # It has failed already, because of the index.
     of = owner.ledger or UNKNOWN_OWNER, owner.tenant or UNKNOWN_OWNER
-    found = [one for source in sources for one in read_checkpoints(source, of[0])]
+    found = [checkpoint for source in sources for checkpoint in read_checkpoints(source, of[0])]
     checkpoints = select_checkpoints(found, *of)
     heads, hashes = _read_heads(directory, index, checkpoints, of)
     tally = Tally(records=verdict.records)
     if index.part:
         checkpoints = list(_limit_to_part(checkpoints, heads, tally))
-    held = HeadChecker(heads, lambda chain, place: hashes.get((chain, place)), tally, check=CHECK)
-    check_against_checkpoints(held, checkpoints, ring, tally, of=of, own_keys=None)
+    checker = HeadChecker(heads, lambda chain, place: hashes.get((chain, place)), tally, check=CHECK)
+    check_against_checkpoints(checker, checkpoints, ring, tally, of=of, own_keys=None)
     return extend_verdict(verdict, tally)
 
 
 def _read_heads(
     directory: Path, index: BundleIndex, checkpoints: Sequence[Checkpoint], of: tuple[str, str]
 ) -> tuple[dict[str, Head], dict[tuple[str, int], str]]:
-    """The head of every chain that is here, and the hashes at the places that checkpoints know."""
+    """The heads of the bundle's chains, and the hashes at the places that the checkpoints name."""
     wanted: dict[str, set[int]] = {}
-    for one in checkpoints:
-        for head in one.heads:
+    for checkpoint in checkpoints:
+        for head in checkpoint.heads:
             wanted.setdefault(head.chain, set()).add(head.count - 1)
     heads: dict[str, Head] = {}
     hashes: dict[tuple[str, int], str] = {}
-    for chain, file_name in _chain_files(index):
+    files = {} if index.meta is None else {META_CHAIN: META}
+    files.update((claim.id, claim.file) for claim in index.chains)
+    for chain, file_name in files.items():
         if chain not in wanted:
             continue
         count, last = 0, None
@@ -73,23 +75,16 @@ def _read_heads(
                             hashes[chain, count] = item.hash
                     count += isinstance(item, Sealed | BadInput)
         except BadInput:
-            continue  # Reported where the chain itself is judged; not being here is what it comes to.
+            continue  # Reported elsewhere; here the chain counts as missing.
         heads[chain] = Head(*of, chain, count, last)
     return heads, hashes
 
 
-def _chain_files(index: BundleIndex) -> Iterator[tuple[str, str]]:
-    if index.meta is not None:
-        yield META_CHAIN, META
-    for claim in index.chains:
-        yield claim.id, claim.file
-
-
 def _limit_to_part(checkpoints: Sequence[Checkpoint], here: Mapping[str, Head], tally: Tally) -> Iterator[Checkpoint]:
-    """The same checkpoints without the chains that a part of a ledger does not have."""
-    missing = {head.chain for one in checkpoints for head in one.heads} - here.keys()
+    """The checkpoints without the chains that this part of a ledger does not have."""
+    missing = {head.chain for checkpoint in checkpoints for head in checkpoint.heads} - here.keys()
     if missing:
-        words = f"{len(missing)} chains that checkpoints know are not in this part"
+        words = f"{len(missing)} chains of the checkpoints are not in this part of the ledger"
         tally.skip(CHECK, words, matters=True)
-    for one in checkpoints:
-        yield replace(one, heads=tuple(head for head in one.heads if head.chain in here))
+    for checkpoint in checkpoints:
+        yield replace(checkpoint, heads=tuple(head for head in checkpoint.heads if head.chain in here))

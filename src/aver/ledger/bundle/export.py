@@ -1,11 +1,16 @@
-"""Writing a bundle.
+"""Export chains as a bundle.
 
-A directory that has an `index.json` without `unfinished` is a whole bundle: the index is replaced by one that says
-`unfinished` before anything else is touched, and the real one is put in place last. So a crash at any moment leaves
-nothing that passes as a bundle, and the next export takes over what the broken one left.
+An export does these steps, in this order:
 
-Records are copied as they are, intact or not: a bundle of a damaged ledger shows the damage. Only public keys whose
-records are here are included. Summaries carry no local path and no e-mail address.
+1. write an `index.json` that says `unfinished`;
+2. write the chains and their blobs;
+3. remove the files of an earlier export that are no longer needed;
+4. replace the index by the complete one.
+
+A crash at any moment leaves a directory that does not pass as a bundle, and the next export replaces it.
+
+Records are copied as they are, intact or not: a bundle of a damaged ledger shows the damage. The index has only the
+public keys that signed its records, and the ledger's own. Summaries contain no local path and no e-mail address.
 """
 
 from __future__ import annotations
@@ -36,10 +41,10 @@ from aver.ledger.stores.rows import ChainRow
 __all__ = ["ExportResult", "export_bundle"]
 
 TITLE_MAX = 90
-"""Characters of a chain's title."""
+"""Longest title of a chain, in characters."""
 
 TITLE_SCAN_MAX = 4096
-"""Characters of a request that are looked at for a title."""
+"""Characters of a request in which the title is searched."""
 
 _E_MAIL = re.compile(r"[\w.%+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}")
 _HOME = re.compile(r"(?:/home|/Users|[A-Za-z]:\\Users)[/\\][^/\\\s]+")
@@ -49,7 +54,7 @@ _BLOB_REFERENCE = b'"blob":{'
 
 @dataclass(frozen=True, slots=True)
 class ExportResult:
-    """What an export wrote. `fingerprint` is of the key that seals this ledger now; empty where there is none."""
+    """The result of an export. `fingerprint` is of the key that seals this ledger now; empty if there is none."""
 
     path: Path
     chains: int
@@ -60,7 +65,7 @@ class ExportResult:
 
 @dataclass(slots=True)
 class _ExportedChain:
-    """What is learned about a chain while it is written."""
+    """Facts about a chain, collected while it is written."""
 
     genesis_hash: str | None = None
     head_hash: str | None = None
@@ -71,7 +76,7 @@ class _ExportedChain:
     signers: set[str] = field(default_factory=set)
     blobs: set[str] = field(default_factory=set)
 
-    def take(self, record: Sealed) -> None:
+    def add_record(self, record: Sealed) -> None:
         if self.genesis_hash is None:
             self.genesis_hash, self.started_at = record.hash, record.signed_at
         self.head_hash, self.ended_at = record.hash, record.signed_at
@@ -92,29 +97,42 @@ def export_bundle(
     with_meta: bool = False,
     blobs: bool = True,
 ) -> ExportResult:
-    """Write chains as a bundle into the directory `out`, which is new, empty, or an earlier bundle of this ledger.
+    """Write chains as a bundle into the directory `out`, which must be new, empty, or an earlier bundle of this ledger.
 
-    Without `chains` it is the whole ledger, with its meta chain. Some chains only come without it, unless `with_meta`.
+    Without `chains` this exports the whole ledger with its meta chain. With `chains`, the meta chain is added only if
+    `with_meta`.
     """
     rows = _select_chains(ledger, chains, with_meta)
     for row in rows:
-        check_chain_name(row.name)  # Before it becomes the name of a file: whoever can write the ledger's could set it.
+        check_chain_name(row.name)  # It becomes a file name, and a tampered ledger could contain any name.
     out = Path(out)
     before = _prepare_directory(out, ledger)
     files = {META if row.name == META_CHAIN else f"{row.name}{SUFFIX}": row for row in rows}
     old = set() if before is None else {*(claim.file for claim in before.chains), META, *before.files}
-    _write_index(out, _unfinished_index(ledger, [*files, *old]))
+    # 1. It names the files, so that the next export knows what an interrupted one may have left.
+    unfinished = {
+        "unfinished": True,
+        "generated_at": _current_time(),
+        "ledger": ledger.id,
+        "tenant": ledger.tenant,
+        "files": sorted({*files, *old}),
+        "chains": [],
+    }
+    _write_index(out, unfinished)
+    # 2.
     summaries, meta, signers, digests = [], None, set(), set()
     for name, row in files.items():
-        learned = _write_chain(ledger, row, out / name)
-        signers |= learned.signers
-        digests |= learned.blobs
+        exported = _write_chain(ledger, row, out / name)
+        signers |= exported.signers
+        digests |= exported.blobs
         if row.name == META_CHAIN:
-            meta = {"length": row.count, "head_hash": row.head, "all_hashes_ok": learned.all_hashes_ok}
+            meta = {"length": row.count, "head_hash": row.head, "all_hashes_ok": exported.all_hashes_ok}
         else:
-            summaries.append(_build_summary(row, learned))
+            summaries.append(_build_summary(row, exported))
     written = _write_blobs(ledger, out, digests) if blobs else set()
+    # 3.
     _remove_stale(out, old - files.keys(), {*files, *old}, written)
+    # 4.
     summaries.sort(key=lambda summary: (summary["ended_at"] or "", summary["length"]), reverse=True)
     key = _sealing_key(ledger)
     capsules = sum(summary["length"] for summary in summaries)
@@ -152,7 +170,7 @@ def _select_chains(ledger: Ledger, chains: Iterable[str] | None, with_meta: bool
 
 
 def _prepare_directory(out: Path, ledger: Ledger) -> BundleIndex | None:
-    """Make the directory, or see that it may be written to. Returns the index of a bundle to be replaced."""
+    """Create the directory, or check that it may be replaced. Returns the index of an earlier bundle in it."""
     try:
         out.mkdir(mode=0o700, parents=True, exist_ok=True)
         empty = all(name.startswith(temporary_prefix(INDEX)) for name in os.listdir(out))
@@ -167,32 +185,33 @@ def _prepare_directory(out: Path, ledger: Ledger) -> BundleIndex | None:
     except (NotFound, Unreadable):
         raise BadInput(f"{out} is not empty and is not a bundle", advice="name a new or empty directory") from None
     if (index.ledger, index.tenant) != (ledger.id, ledger.tenant):
-        raise BadInput(f"{out} holds a bundle of another ledger", advice="name a new or empty directory")
+        raise BadInput(f"{out} contains a bundle of another ledger", advice="name a new or empty directory")
     if (out / BLOBS).is_symlink():
         raise BadInput(f"{out / BLOBS} is a link", advice="remove it")
     return index
 
 
 def _write_chain(ledger: Ledger, row: ChainRow, path: Path) -> _ExportedChain:
-    """One line of JSON: the capsules, then what was learned from them."""
-    learned = _ExportedChain()
+    """Write a chain's file, one line of JSON: the capsules, then the summary."""
+    exported = _ExportedChain()
     with open_replacement(path) as file:
         file.write(b'{"capsules":[')
         for number, record in enumerate(ledger.read(row.name, 0, row.count)):
-            learned.take(record)
+            exported.add_record(record)
             file.write(b"," if number else b"")
             _write_capsule(file, row, record)
         if row.name == META_CHAIN:
             rest = {
                 "length": row.count,
                 "head_hash": row.head,
-                "genesis_hash": learned.genesis_hash,
-                "all_hashes_ok": learned.all_hashes_ok,
+                "genesis_hash": exported.genesis_hash,
+                "all_hashes_ok": exported.all_hashes_ok,
             }
         else:
-            rest = {**_build_summary(row, learned), "db_path": ""}
+            rest = {**_build_summary(row, exported), "db_path": ""}
+        # Join the array and the rest to one object: leave out the rest's opening brace.
         file.write(b"]," + orjson.dumps(rest)[1:] + b"\n")
-    return learned
+    return exported
 
 
 def _write_capsule(file: BinaryIO, row: ChainRow, record: Sealed) -> None:
@@ -208,25 +227,25 @@ def _write_capsule(file: BinaryIO, row: ChainRow, record: Sealed) -> None:
     file.write(orjson.dumps({**{key: getattr(record, key) for key in SEAL_KEYS}, "canonical": canonical}))
 
 
-def _build_summary(row: ChainRow, learned: _ExportedChain) -> dict[str, Any]:
-    """Count and head are those that the ledger goes by, so that a chain that lost records does not hide it."""
+def _build_summary(row: ChainRow, exported: _ExportedChain) -> dict[str, Any]:
+    """The summary of a chain. Count and head come from the head row, so that lost records show as a difference."""
     summary = {
         "id": row.name,
         "tool": split_chain_name(row.name)[0],
-        "title": learned.title or row.name,
+        "title": exported.title or row.name,
         "length": row.count,
         "head_hash": row.head,
-        "genesis_hash": learned.genesis_hash,
-        "all_hashes_ok": learned.all_hashes_ok,
-        "signed_by": sorted(learned.signers),
-        "started_at": learned.started_at,
-        "ended_at": learned.ended_at,
+        "genesis_hash": exported.genesis_hash,
+        "all_hashes_ok": exported.all_hashes_ok,
+        "signed_by": sorted(exported.signers),
+        "started_at": exported.started_at,
+        "ended_at": exported.ended_at,
     }
     return {**summary, "origin": row.origin or row.name} if row.frozen else summary
 
 
 def _read_title(record: Sealed) -> str:
-    """The first line of a request, without the addresses and home directories that may stand in it."""
+    """The first line of the request, without e-mail addresses and home directories."""
     try:
         request = record.to_dict()["trigger"]["request"]
         text = request[:TITLE_SCAN_MAX].strip()
@@ -244,7 +263,7 @@ def _blob_digests(record: Sealed) -> Iterable[str]:
 
 
 def _write_blobs(ledger: Ledger, out: Path, digests: set[str]) -> set[str]:
-    """Those blobs that are here; a verification names the ones that are not."""
+    """Write the blobs that the ledger has; the verifier reports missing ones. Returns their digests."""
     written = set()
     for digest in sorted(digests):
         blob = ledger.store.blob(ledger.tenant, digest)
@@ -257,7 +276,10 @@ def _write_blobs(ledger: Ledger, out: Path, digests: set[str]) -> set[str]:
 
 
 def _remove_stale(out: Path, stale: set[str], files: set[str], blobs: set[str]) -> None:
-    """Remove what earlier exports left: chains and blobs that they name themselves, and files they did not finish."""
+    """Remove the chains and blobs of an earlier export that are not in this one, and its temporary files.
+
+    Only files that Aver's own index names, or whose names Aver makes, are removed.
+    """
     beginnings = tuple(temporary_prefix(name) for name in {INDEX, *files})
     try:
         for name in os.listdir(out):
@@ -268,18 +290,7 @@ def _remove_stale(out: Path, stale: set[str], files: set[str], blobs: set[str]) 
                 (out / BLOBS / name).unlink()
         sync_directory(out)
     except OSError as error:
-        raise Unavailable(f"cannot remove what an earlier export left in {out}: {error.strerror}") from error
-
-
-def _unfinished_index(ledger: Ledger, files: Iterable[str]) -> dict[str, Any]:
-    return {
-        "unfinished": True,
-        "generated_at": _current_time(),
-        "ledger": ledger.id,
-        "tenant": ledger.tenant,
-        "files": sorted(set(files)),
-        "chains": [],
-    }
+        raise Unavailable(f"cannot remove the files of an earlier export in {out}: {error.strerror}") from error
 
 
 def _write_index(out: Path, index: dict[str, Any]) -> None:
@@ -287,6 +298,7 @@ def _write_index(out: Path, index: dict[str, Any]) -> None:
 
 
 def _sealing_key(ledger: Ledger) -> PublicKey | None:
+    """The public key with which the ledger seals now; None if it has none yet."""
     signer = ledger.signer()
     if isinstance(signer, SeedSigner):
         return signer.public

@@ -1,11 +1,11 @@
-"""Taking a bundle's chains into a ledger: verbatim, frozen, and only if nothing in them fails.
+"""Import the chains of a bundle into a ledger: verbatim, frozen, and only if the bundle verifies.
 
-The bundle is verified first; what fails is refused with the verdict. Signers whose keys are not known here are no
-obstacle, but they are named; no key is registered. Each chain is stored in one transaction (see `taking`). An import
-that was interrupted is simply repeated: chains that are here already, with the same records, stay as they are.
+Aver verifies the bundle first, and refuses it if a check fails. Unknown signers do not prevent the import, but the
+result names them; no key is registered. Each chain is stored in one transaction (see `store_chain`). After an
+interrupted import, run it again: chains that are here already with the same records are left as they are.
 
-Names: an Aver chain keeps its name, `<tool>-<session>` of the public tool becomes `<tool>.<session>`, and what has no
-such name becomes `import.<id>`. A foreign `meta` or `keys` chain becomes `import.<first 16 digits of its first
+Names: an Aver chain keeps its name. `<tool>-<session>` of the public tool becomes `<tool>.<session>`. A chain without
+such a name becomes `import.<id>`. A foreign `meta` or `keys` chain becomes `import.<first 16 digits of its first
 record's hash>-meta` or `-keys`.
 """
 
@@ -31,7 +31,10 @@ __all__ = ["ImportResult", "ImportedChain", "import_bundle"]
 
 
 def import_bundle(ledger: Ledger, path: Path, *, only: Iterable[str] | None = None) -> ImportResult:
-    """Store the chains of a bundle, or `only` those with these ids."""
+    """Store the chains of a bundle, or `only` those with these ids.
+
+    Raises `IntegrityError` with the verdict if the bundle fails, `Refused` if it cannot be stored here.
+    """
     directory = bundle_directory(Path(path))
     chosen = None if only is None else frozenset(only)
     ring = ledger.keys.ring()
@@ -39,7 +42,7 @@ def import_bundle(ledger: Ledger, path: Path, *, only: Iterable[str] | None = No
     if verdict.first_bad is not None:
         raise IntegrityError(
             verdict.first_bad.code,
-            f"nothing was imported, because the bundle does not hold: {verdict.first_bad}",
+            f"nothing was imported, because the bundle does not verify: {verdict.first_bad}",
             evidence=verdict,
             advice=f"see: aver verify {directory}",
         )
@@ -52,7 +55,7 @@ def import_bundle(ledger: Ledger, path: Path, *, only: Iterable[str] | None = No
 
 
 def _judge_directory(
-    directory: Path, terms: VerifyOptions, only: Collection[str] | None
+    directory: Path, options: VerifyOptions, only: Collection[str] | None
 ) -> tuple[BundleJudge, Verdict]:
     try:
         index = read_index(directory)
@@ -65,13 +68,14 @@ def _judge_directory(
     listed = {claim.id for claim in index.chains}
     for name in only or ():
         if name not in listed:
-            raise NotFound(f"there is no chain {name} in the bundle", advice="aver verify lists what is in it")
-    bundle = BundleJudge(directory, index, terms)
+            raise NotFound(f"there is no chain {name} in the bundle", advice="aver verify lists its chains")
+    bundle = BundleJudge(directory, index, options)
     tally = bundle.judge(only)
     return bundle, conclude(f"bundle {directory.absolute().name}", tally, expected=(*CHECKS, "index"))
 
 
 def _select_chains(bundle: BundleJudge, only: Collection[str] | None) -> Iterator[tuple[ChainClaim, str]]:
+    """The chains to import, each with the name of its file. Empty chains are left out."""
     for claim in bundle.index.chains:
         if (only is None or claim.id in only) and bundle.heads[claim.id].count:
             yield claim, claim.file
@@ -86,7 +90,7 @@ def _plan_import(directory: Path, bundle: BundleJudge, claim: ChainClaim, file: 
         name=_local_name(claim, bundle),
         head=bundle.heads[claim.id],
         read=lambda: _read_items(directory, file),
-        blob=lambda digest: _read_blob(directory, digest),
+        read_blob=lambda digest: _read_blob(directory, digest),
     )
 
 
@@ -96,6 +100,7 @@ def _read_items(directory: Path, file: str) -> Iterator[Sealed | BadInput | Chai
 
 
 def _local_name(claim: ChainClaim, bundle: BundleJudge) -> str:
+    """The name of a chain here; see the module's docstring."""
     if claim.id in RESERVED_CHAINS:
         return chain_name("import", f"{str(bundle.first_hashes[claim.id])[:16]}-{claim.id}")
     try:
@@ -105,6 +110,7 @@ def _local_name(claim: ChainClaim, bundle: BundleJudge) -> str:
 
 
 def _read_blob(directory: Path, digest: str) -> bytes:
+    """Read a blob of a bundle, and check its digest and size."""
     try:
         with open_inside(directory, BLOBS, digest) as file:
             data = file.read(BLOB_MAX + 1)

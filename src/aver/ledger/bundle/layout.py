@@ -1,22 +1,22 @@
-"""What a bundle is: a directory of JSON that anyone can verify with SHA3-256 and Ed25519 alone.
+"""The format of a bundle: a directory of JSON that anyone can verify with SHA3-256 and Ed25519 alone.
 
-    index.json          what is here: keys, counts, one summary per chain, the meta chain's head
+    index.json          keys, counts, one summary per chain, the head of the meta chain
     <chain id>.json     one line: the summary, `db_path` (always "") and `capsules`
-    meta.json           the meta chain, where the whole ledger was exported
+    meta.json           the meta chain, if the whole ledger was exported
     blobs/<sha256>      large values that records refer to
 
-Each capsule is `{hash, signature, signature_pq, signed_at, signed_by, canonical}`, `canonical` being the exact text
-that was hashed. This is the shape of the public agent-capsule tool. Aver's index adds what that tool has no need of:
+Each capsule is `{hash, signature, signature_pq, signed_at, signed_by, canonical}`; `canonical` is the exact text that
+was hashed. This is the format of the public agent-capsule tool. Aver's index adds these keys:
 
     pq_keys             ML-DSA-65 public keys, by the same fingerprints as `keys`
-    ledger, tenant      whose chains these are; each chain's first record says the same, signed
-    part                true where only some chains were exported
-    origin              in a chain's summary: the name under which it was made, where it had been imported
-    blobs               how many there are, or null where they were left out
-    unfinished          true while an export is under way; with the names of the `files` that it may have written
+    ledger, tenant      the owner of the chains; each chain's first record says the same, signed
+    part                true if only some chains were exported
+    origin              in a chain's summary: its original name, if the exporting ledger had imported it
+    blobs               the number of blobs, or null if they were left out
+    unfinished          true during an export; `files` then names the files that it may have written
 
-Nothing in an index is signed. What it claims is held to the chains, and nothing is trusted for being in it: neither
-its keys nor its word that hashes are in order.
+The index is not signed. The verifier compares its claims with the chains, and trusts nothing in it: neither its keys
+nor its statement that all hashes are in order.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ BLOBS = "blobs"
 SUFFIX = ".json"
 
 INDEX_MAX = ELEMENT_MAX
-"""Bytes of an index: some 40,000 chains."""
+"""Largest index that is read, in bytes: enough for some 40,000 chains."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChainClaim:
-    """What an index, or a chain's file, says about a chain. None where it says nothing."""
+    """The unsigned claims of an index, or of a chain's file, about a chain. None means no claim."""
 
     id: str
     tool: str = ""
@@ -63,11 +63,11 @@ class ChainClaim:
     head_hash: str | None = None
     genesis_hash: str | None = None
     origin: str | None = None
-    """The name under which a chain was made, where the exporting ledger had imported it under another."""
+    """The chain's original name, if the exporting ledger had imported it under another name."""
 
     @property
     def name(self) -> str:
-        """`<tool>.<session>`: Aver's way to name a chain, also for those of the public tool."""
+        """`<tool>.<session>`, Aver's form of a chain's name, also for the public tool's `<tool>-<session>`."""
         prefix = f"{self.tool}-"
         return f"{self.tool}.{self.id.removeprefix(prefix)}" if self.tool and self.id.startswith(prefix) else self.id
 
@@ -78,7 +78,7 @@ class ChainClaim:
 
 @dataclass(frozen=True, slots=True)
 class BundleIndex:
-    """An index as far as it matters for verification."""
+    """The parts of an index that verification and import need."""
 
     chains: tuple[ChainClaim, ...]
     meta: ChainClaim | None = None
@@ -93,7 +93,7 @@ class BundleIndex:
 
 
 def bundle_directory(path: Path) -> Path:
-    """The directory of a bundle that was named by itself or by its index."""
+    """The directory of a bundle, from its own path or that of its index. Raises `NotFound`."""
     directory = path.parent if path.name == INDEX else path
     if not (directory / INDEX).is_file():
         raise NotFound(f"there is no bundle at {path}: no {INDEX}", advice="aver export makes one")
@@ -101,7 +101,7 @@ def bundle_directory(path: Path) -> Path:
 
 
 def read_index(directory: Path) -> BundleIndex:
-    """Read and check an index; `Unreadable` if it is none."""
+    """Read and check an index. Raises `Unreadable` if it is not valid."""
     with open_inside(directory, INDEX) as file:
         data = read_json(file.read(INDEX_MAX + 1))
     if not isinstance(data, dict) or not isinstance(data.get("chains"), list):
@@ -115,7 +115,9 @@ def read_index(directory: Path) -> BundleIndex:
         raise Unreadable("two chains have the same id")
     if len({claim.name for claim in chains}) != len(chains):
         raise Unreadable("two chains have the same name")
-    meta = data.get("meta")
+    meta, files = data.get("meta"), data.get("files", [])
+    if not isinstance(files, list):
+        raise Unreadable("files must be a list")
     return BundleIndex(
         chains=chains,
         meta=None
@@ -128,19 +130,19 @@ def read_index(directory: Path) -> BundleIndex:
         part=data.get("part") is True,
         blobs_left_out="blobs" in data and data["blobs"] is None,
         unfinished=data.get("unfinished") is True,
-        files=tuple(check_file_name(name) for name in _require_list(data.get("files", []), "files")),
+        files=tuple(check_file_name(name) for name in files),
     )
 
 
 def read_chain_file(file: BinaryIO) -> Iterator[Sealed | BadInput | ChainClaim]:
-    """The records of a chain's file, streamed, then what the file claims about itself.
+    """Stream the records of a chain's file, then the file's own claim about the chain.
 
-    A record that cannot be read stands in its place as the reason. Where the file itself breaks off, the last thing
-    given is the reason, and there is no claim.
+    An unreadable record is yielded as an error in its place. If the file itself breaks off, the last item is the error,
+    and there is no claim.
     """
     try:
         for text, value in read_elements(read_chunks(file), "capsules"):
-            if text:
+            if text:  # An element of `capsules`. At the end comes the rest of the document, without a text.
                 try:
                     yield _parse_sealed(value)
                 except BadInput as error:
@@ -160,7 +162,7 @@ def _parse_sealed(entry: Any) -> Sealed:
     try:
         canonical = entry["canonical"].encode("utf-8")
     except UnicodeEncodeError:
-        raise Unreadable("`canonical` holds a lone surrogate, which no bytes stand for") from None
+        raise Unreadable("`canonical` contains a lone surrogate, which has no bytes") from None
     return check_seal_fields(Sealed(canonical, *(value or "" for value in seal)))
 
 
@@ -186,15 +188,9 @@ def _require_object(value: Any, where: str) -> dict[str, Any]:
     return value
 
 
-def _require_list(value: Any, where: str) -> list[Any]:
-    if not isinstance(value, list):
-        raise Unreadable(f"{where} must be a list")
-    return value
-
-
 def _require_count(value: Any, where: str) -> int | None:
     if value is not None and (type(value) is not int or value < 0):
-        raise Unreadable(f"{where} must be a number of things")
+        raise Unreadable(f"{where} must be a count")
     return value
 
 

@@ -1,10 +1,10 @@
-"""Storing a foreign chain in a ledger: verbatim, frozen, in one transaction, whatever it was read from.
+"""Store a foreign chain in a ledger: verbatim, frozen, in one transaction. Imports of bundles and databases use it.
 
-What is taken was judged before. It is judged once more while it is read, so that what changes meanwhile is not stored
-either. Records have no idempotency keys here: somebody else's record must not stand in for one of ours.
+The importer has verified the chain before. It is judged again while it is stored, because its file may have changed
+meanwhile. The stored records have no idempotency keys: another party's record must never answer for one of ours.
 
-A chain that is here already stays as it is. Where it has grown since, what came later is not taken, because an imported
-chain is frozen; it is counted, so that whoever imports learns of it. Where both tell otherwise, all is refused.
+A chain that is already here is left as it is. If it has grown since, its new records are not stored, because an
+imported chain is frozen; the result counts them. If both have different records at one place, everything is refused.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from aver.capsule.sealed import Sealed
 from aver.errors import BadInput, IntegrityError, Refused
 from aver.fast_dataclass import dataclass
 from aver.keys import Ring
+from aver.ledger.debug_log import log_debug
 from aver.ledger.head import Head
 from aver.ledger.ledger import Ledger
 from aver.ledger.meta_chain import build_import_entry
@@ -34,12 +35,12 @@ from aver.verdict.record import COLUMNS, imported_column_values
 __all__ = ["ImportResult", "ImportedChain", "PlannedImport", "mark_existing", "store_chains"]
 
 ID_MAX = 512
-"""Characters of a foreign record's id: far more than any has, and as much as every store can keep unique."""
+"""Longest id of a foreign record: far longer than any real id, and short enough for the unique index of every store."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImportedChain:
-    """One chain: its name here, and there, and how many records it has there. `existed`: it was here already."""
+    """One chain: its name here, its original name and its length there. `existed`: it was here already."""
 
     name: str
     origin: str
@@ -51,36 +52,36 @@ class ImportedChain:
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """What an import did. `verdict` is what was found before anything was stored."""
+    """The result of an import. `verdict` is from the verification before anything was stored."""
 
     chains: tuple[ImportedChain, ...]
     verdict: Verdict
     unknown_signers: tuple[str, ...]
-    """Who signed records here without a key that is known; their signatures were not checked."""
+    """Signers whose keys are not known here. Their signatures were not checked."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedImport:
-    """A chain that is to be stored."""
+    """A chain to be stored."""
 
     id: str
-    """What it is called where it came from."""
+    """Its name where it came from."""
     origin: str
     name: str
     head: Head
     read: Callable[[], Iterable[object]]
-    """Its records in order, read afresh; among them may be what cannot be read, as an error."""
-    blob: Callable[[str], bytes]
+    """Reads its items again, in order: records, and errors for unreadable ones."""
+    read_blob: Callable[[str], bytes]
     existed: bool = False
     beyond: int = 0
 
     @property
-    def imported(self) -> ImportedChain:
+    def imported_chain(self) -> ImportedChain:
         return ImportedChain(self.name, self.id, self.head.count, self.existed, self.beyond)
 
 
 def mark_existing(ledger: Ledger, planned: PlannedImport) -> PlannedImport:
-    """The same, knowing whether it is here already, and how far; `Refused` where another chain is."""
+    """Note in a plan whether the chain is here already. Raises `Refused` if another chain has its name."""
     row = ledger.store.chain(ledger.tenant, planned.name)
     if row is None:
         return planned
@@ -88,7 +89,7 @@ def mark_existing(ledger: Ledger, planned: PlannedImport) -> PlannedImport:
     if not _has_same_records(ledger, row, planned):
         words = f"the chain {planned.name} is here already, with other records"
     elif beyond and not row.frozen:
-        words = f"the chain {planned.name} was made here, and lacks {beyond} records that were made after its last"
+        words = f"the chain {planned.name} was made here, and lacks {beyond} records that the other one has"
     else:
         return replace(planned, existed=True, beyond=beyond)
     raise Refused(
@@ -99,40 +100,39 @@ def mark_existing(ledger: Ledger, planned: PlannedImport) -> PlannedImport:
 
 
 def _has_same_records(ledger: Ledger, row: ChainRow, planned: PlannedImport) -> bool:
-    """Whether the records that both have are the same. Their links were judged, so the last of them tells."""
+    """Return whether both chains agree as far as both go. Both were verified, so one common hash proves it."""
     if row.count == planned.head.count:
         return row.head == planned.head.hash
     last = min(row.count, planned.head.count) - 1
     if last < 0:
         return True
     records = (item for item in planned.read() if isinstance(item, Sealed))
-    there = next(islice(records, last, None), None)
-    return there is not None and there.hash == ledger.store.hash_at(row, last)
+    record = next(islice(records, last, None), None)
+    return record is not None and record.hash == ledger.store.hash_at(row, last)
 
 
 def store_chains(ledger: Ledger, planned: Collection[PlannedImport]) -> tuple[ImportedChain, ...]:
-    """Store the chains that are not here yet, each in one transaction."""
-    _refuse_duplicate_names(planned)
-    for one in planned:
-        if not one.existed:
-            _store_chain(ledger, one)
-    return tuple(one.imported for one in planned)
-
-
-def _refuse_duplicate_names(planned: Collection[PlannedImport]) -> None:
+    """Store the chains that are not here yet, each in one transaction. Raises `Refused` or `IntegrityError`."""
     names: set[str] = set()
-    for plan in planned:
-        if plan.name in names:
-            raise Refused("NAME_TAKEN", f"nothing was imported: two chains would be called {plan.name} here")
-        names.add(plan.name)
+    for chain in planned:
+        if chain.name in names:
+            raise Refused("NAME_TAKEN", f"nothing was imported: two chains would be called {chain.name} here")
+        names.add(chain.name)
+    for chain in planned:
+        if chain.existed:
+            log_debug("the chain %s is here already; %d newer records are not imported", chain.name, chain.beyond)
+        else:
+            _store_chain(ledger, chain)
+    return tuple(chain.imported_chain for chain in planned)
 
 
 def _store_chain(ledger: Ledger, planned: PlannedImport) -> None:
-    """One chain, in one transaction: a crash leaves all of it or nothing."""
+    """Store one chain in one transaction: a crash leaves all of it or nothing."""
     with ledger.transaction(planned.name, META_CHAIN) as (transaction, append):
         if transaction.chain(ledger.tenant, planned.name) is not None:
-            raise Refused("NAME_TAKEN", f"the chain {planned.name} came into being meanwhile")
+            raise Refused("NAME_TAKEN", f"another process created the chain {planned.name} meanwhile")
         row = transaction.add_chain(ledger.tenant, planned.name)
+        # Signatures were verified before. Here only content and links are judged, to notice a changed file.
         judge = ChainJudge(Rules(Ring(), "content"), chain=planned.id)
         for item in planned.read():
             if isinstance(item, BadInput):
@@ -141,19 +141,21 @@ def _store_chain(ledger: Ledger, planned: PlannedImport) -> None:
                 content = judge.judge(item)
                 if content is None:
                     raise _changed_error(planned)
-                _store_record(transaction, row, item, content, planned.blob)
+                _store_record(transaction, row, item, content, planned.read_blob)
         failed = any(finding.status == "failed" for finding in judge.tally.findings)
         if failed or (row.count, row.head) != (planned.head.count, planned.head.hash):
             raise _changed_error(planned)
         transaction.update_head(row)
         transaction.freeze(row, planned.origin)
+        # In the same transaction: a frozen chain without its entry in `meta` would not count as imported.
         draft = build_import_entry(planned.name, planned.origin, planned.head.count, str(planned.head.hash))
         append(META_CHAIN, prepare_draft(draft, key=f"import:{planned.name}"))
 
 
 def _store_record(
-    transaction: Transaction, row: ChainRow, record: Sealed, content: dict[str, Any], blob: Callable[[str], bytes]
+    transaction: Transaction, row: ChainRow, record: Sealed, content: dict[str, Any], read_blob: Callable[[str], bytes]
 ) -> None:
+    """Check what the stores need of a foreign record, and add it with its blobs."""
     columns = imported_column_values(content, read_block(content))
     for name, value in zip(COLUMNS, columns, strict=True):
         if value is not None and not (isinstance(value, str) and not has_surrogate(value)):
@@ -172,8 +174,8 @@ def _store_record(
         for reference in blob_reference_dicts(content):
             digest, media = reference["digest"], reference.get("media")
             if not transaction.has_blob(row.tenant, digest):
-                kept = Blob(blob(digest), media if isinstance(media, str) and not has_surrogate(media) else "")
-                transaction.add_blobs(row.tenant, [(digest, kept)])
+                blob = Blob(read_blob(digest), media if isinstance(media, str) and not has_surrogate(media) else "")
+                transaction.add_blobs(row.tenant, [(digest, blob)])
     transaction.add_records(row, [(record, columns)])
 
 

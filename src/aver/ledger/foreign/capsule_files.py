@@ -1,10 +1,10 @@
-"""Capsules outside any ledger: one, an array, or one a line, in a file or in memory.
+"""Capsules outside any ledger: one, an array, or one on each line, in a file or in memory.
 
-Several records are one chain, in the order in which they stand. It may begin anywhere; a chain that does not begin
-at its beginning is said to be a part, and its verdict is qualified. One record alone has no neighbours to be held to.
-How long the chain once was cannot be told from its records, and no verdict here claims it.
+Several records are judged as one chain, in their order. It may begin at any sequence number; the verdict on a chain
+whose first records are missing is qualified. A single record has no neighbours to compare with. The records do not show
+how long the chain once was, and no verdict here claims to know.
 
-JSON that no other room recognises is judged here, so a damaged file of capsules fails instead of being nothing.
+JSON that no other format recognises is judged here. So a damaged file of capsules fails, instead of being unknown.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from aver.verdict import ChainJudge, Judge, Retirement, Subject, Verdict, Verify
 __all__ = ["JUDGES", "judge_values", "retirements_by_time"]
 
 LINE_MAX = ELEMENT_MAX
-"""Longest line of a file with one capsule a line."""
+"""Longest line of a file with one capsule on each line."""
 
 Item = tuple[str, Sealed | BadInput]
-"""Where a record stands, and the record or why it cannot be read."""
+"""The place of a record, for messages, and the record or the error."""
 
 
-def _judge_text(subject: Subject, terms: VerifyOptions) -> Verdict:
+def _judge_text(subject: Subject, options: VerifyOptions) -> Verdict:
     with _open_subject(subject) as file:
-        return _judge_items(subject.name, terms, _read_text(file, subject.json_opening))
+        return _judge_items(subject.name, options, _read_text(file, subject.json_opening))
 
 
-def judge_values(subject: Subject, terms: VerifyOptions) -> Verdict:
+def judge_values(subject: Subject, options: VerifyOptions) -> Verdict:
     """The verdict on a `Sealed`, a sealed dict, or a list of those."""
-    return _judge_items(subject.name, terms, _read_values(subject.value))
+    return _judge_items(subject.name, options, _read_values(subject.value))
 
 
-def _judge_items(name: str, terms: VerifyOptions, items: Iterator[Item]) -> Verdict:
-    judge = ChainJudge(terms.rules(retirements_by_time(terms.ring)), start=None, source=name)
+def _judge_items(name: str, options: VerifyOptions, items: Iterator[Item]) -> Verdict:
+    judge = ChainJudge(options.rules(retirements_by_time(options.ring)), start=None, source=name)
     refers_to_blobs = False
     first: int | None = None
     for where, item in items:
@@ -60,32 +60,32 @@ def _judge_items(name: str, terms: VerifyOptions, items: Iterator[Item]) -> Verd
         tally.skip("genesis", words, matters=True)
     if refers_to_blobs:
         tally.skip("blobs", "the large values that it refers to are not here", matters=False)
-    tally.skip("meta", "nothing here tells how many records there once were", matters=False)
+    tally.skip("meta", "nothing here shows how many records there once were", matters=False)
     tally.chains = int(tally.records > 1)
-    return conclude(name, tally, level=terms.level)
+    return conclude(name, tally, level=options.level)
 
 
 def retirements_by_time(ring: Ring) -> dict[str, Retirement]:
-    """Where no ledger says until which record a retired key was good, the time of its retirement does."""
+    """The retired keys of a ring, each limited by the time of its retirement, because no ledger gives exact heads."""
     return retirements(ring, ())
 
 
 def _read_values(value: Any) -> Iterator[Item]:
     values = value if isinstance(value, list | tuple) else [value]
-    for index, one in enumerate(values):
+    for index, item in enumerate(values):
         where = f"item {index}: " if values is value else ""
         try:
-            if isinstance(one, Mapping):
-                one = _require_seal(Sealed.from_sealed_dict(one))
-            if not isinstance(one, Sealed):
-                raise Unreadable(f"{type(one).__name__} is not a sealed capsule")
-            yield where, check_seal_fields(one)
+            if isinstance(item, Mapping):
+                item = _require_seal(Sealed.from_sealed_dict(item))
+            if not isinstance(item, Sealed):
+                raise Unreadable(f"{type(item).__name__} is not a sealed capsule")
+            yield where, check_seal_fields(item)
         except BadInput as error:
             yield where, error
 
 
 def _read_text(file: BinaryIO, opening: str) -> Iterator[Item]:
-    """Every record of a text, streamed. What cannot be read stands in its place as the reason."""
+    """Stream the records of a text. An unreadable record is yielded as an error in its place."""
     texts = _read_array(file) if opening == "[" else _read_documents(file)
     for where, text in texts:
         if isinstance(text, BadInput):
@@ -113,7 +113,7 @@ def _read_array(file: BinaryIO) -> Iterator[tuple[str, str | BadInput]]:
 
 
 def _read_documents(file: BinaryIO) -> Iterator[tuple[str, bytes | BadInput]]:
-    """One document over several lines, or one a line."""
+    """One document over several lines, or one document on each line; the first two lines show which."""
     first, second = _read_line(file), _read_line(file)
     number = 1
     while first is not None and not first.strip():
@@ -131,6 +131,7 @@ def _read_documents(file: BinaryIO) -> Iterator[tuple[str, bytes | BadInput]]:
 
 
 def _read_lines(number: int, first: bytes, second: bytes, file: BinaryIO) -> Iterator[tuple[str, bytes | BadInput]]:
+    """The lines of a file, of which the first two were already read."""
     line: bytes | None = first
     pending = [second]
     while line is not None:
@@ -141,10 +142,11 @@ def _read_lines(number: int, first: bytes, second: bytes, file: BinaryIO) -> Ite
 
 
 def _read_line(file: BinaryIO) -> bytes | None:
-    """The next line, of which no more than the limit and a little is kept; None at the end."""
+    """The next line, cut a little beyond the limit, so that it is recognised as too long; None at the end."""
     line = file.readline(LINE_MAX + 2)
     if not line:
         return None
+    # Skip the rest of an overlong line piece by piece: it must not fill the memory.
     rest = line
     while len(rest) > LINE_MAX + 1 and not rest.endswith(b"\n"):
         rest = file.readline(LINE_MAX + 2)

@@ -1,16 +1,16 @@
-"""Other tools' databases, read and never written: those of agent-capsule and of qp-capsule.
+"""Read and judge the databases of other tools, agent-capsule and qp-capsule. Aver never writes to them.
 
-agent-capsule keeps one SQLite file per session (`chains/<tool>/<session>.db`) whose table `capsules` has the signed
-text in `canonical`, and a chain of heads in `meta.db`. qp-capsule keeps one file whose table `capsules` has the content
-as JSON in `data`; the form in which it was hashed is found by its hash.
+agent-capsule keeps one SQLite file per session (`chains/<tool>/<session>.db`). Its table `capsules` has the signed text
+in `canonical`. `meta.db` has a chain of heads. qp-capsule keeps one file, whose table `capsules` has the content as
+JSON in `data`; Aver tries the possible canonical forms until one has the stored hash.
 
-What counts is the signed content. Columns that repeat it (id, type, sequence, previous_hash, session_id) are held to
-it; both tools go by them and never compare. Neither tool's file tells how many records there once were; only
-agent-capsule's `meta.db` does, for sessions that were finished.
+The signed content counts. The verifier compares the columns that repeat it (id, type, sequence, previous_hash,
+session_id) with it; both tools use these columns without comparing them. Neither tool's file shows how many records
+there once were; only agent-capsule's `meta.db` does, for finished sessions.
 
-Files are opened read-only, and nothing is created beside them unless SQLite must see a write-ahead log that is there.
-Rows are read from the table itself, never from an index, which may hold other values; a database whose indexes and
-table disagree fails, because others may read what was not verified here.
+Files are opened read-only. Nothing is created beside them, unless SQLite must read an existing write-ahead log. Rows
+are read from the table itself and never through an index, which may have other values. A database whose indexes and
+table disagree fails, because other programs may read rows that were not verified here.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ WAL_VERSION = b"\x02\x02"
 """Bytes 18 and 19 of a database whose journal is a write-ahead log."""
 
 VALUE_MAX = 2 * ELEMENT_MAX
-"""Largest value that SQLite may give: the largest capsule read, and the rest of its row."""
+"""Largest value that SQLite may return: the largest capsule and the rest of its row."""
 
 _READER_ERRORS = frozenset(
     (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
 )
-"""What SQLite reports when it is not the file that is at fault."""
+"""SQLite errors that are no evidence of damage to the file."""
 
 CHAIN_NAME_MAX = 200
-"""Characters of a foreign name that a verdict repeats."""
+"""Most characters of a foreign name that a verdict repeats."""
 
 
 @dataclass(frozen=True, slots=True)
 class _DatabaseFormat:
-    """A tool's table: the column with the content, how it becomes a record, and the columns that repeat content."""
+    """A tool's table: the column with the content, the function that reads it, and the columns that repeat content."""
 
     tool: str
     content: str
@@ -65,7 +65,7 @@ class _DatabaseFormat:
 
 @dataclass(frozen=True, slots=True)
 class ForeignRecord:
-    """A row: whose it is, the record or why it cannot be read, and what the columns say of its content."""
+    """A row: its tenant, the record or the error, and the values of the columns that repeat content."""
 
     tenant: str | None
     record: Sealed | BadInput
@@ -77,6 +77,7 @@ def _record_from_text(text: bytes, seal: list[str]) -> Sealed:
 
 
 def _record_from_document(text: bytes, seal: list[str]) -> Sealed:
+    """The record in the canonical form that has the stored hash; or, if none has, in the first form, which fails."""
     first: bytes | None = None
     for form in canonical_forms(text):
         if content_hash(form) == seal[0]:
@@ -104,7 +105,7 @@ _FORMATS = (
 
 @contextmanager
 def _open_database(path: Path) -> Iterator[tuple[sqlite3.Connection, _DatabaseFormat]]:
-    """A foreign database, open for reading, and whose it is. `BadInput` if it is nobody's that is known."""
+    """Open a foreign database for reading, and recognise its tool. Raises `BadInput` if no known tool made it."""
     try:
         with _connect(path) as connection:
             columns = _read_columns(connection)
@@ -123,6 +124,7 @@ def _open_database(path: Path) -> Iterator[tuple[sqlite3.Connection, _DatabaseFo
 
 @contextmanager
 def _connect(path: Path) -> Iterator[sqlite3.Connection]:
+    """Connect by the first candidate URI that works, with limits against a hostile file."""
     failure: sqlite3.Error | None = None
     for uri in _candidate_uris(path):
         try:
@@ -148,25 +150,25 @@ def _connect(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _candidate_uris(path: Path) -> Iterator[str]:
-    """As it lies where no log or journal lies beside it and one would be made; otherwise as SQLite reads it."""
+    """URIs to try. With `immutable`, SQLite creates no file beside the database, but does not see an existing log."""
     path = path.resolve()
     base = path.as_uri()
     with open_file(path) as file:
-        logs = file.read(20)[18:] == WAL_VERSION
+        is_wal = file.read(20)[18:] == WAL_VERSION
     if check_companions(path) & {"-wal", "-journal"}:
-        yield f"{base}?mode=ro"
+        yield f"{base}?mode=ro"  # The log or journal has a part of the content.
     else:
-        yield f"{base}?mode=ro" if not logs else f"{base}?mode=ro&immutable=1"
+        yield f"{base}?mode=ro" if not is_wal else f"{base}?mode=ro&immutable=1"
         yield f"{base}?mode=ro&immutable=1"
 
 
 def _decode_exactly(raw: bytes) -> str:
-    """Text that gives back its bytes, also where they are not UTF-8."""
+    """Decode text so that its exact bytes can be restored, even if they are not UTF-8."""
     return raw.decode("utf-8", "surrogateescape")
 
 
 def _read_columns(connection: sqlite3.Connection) -> set[str]:
-    """The columns of the plain table `capsules`; a view or virtual table could be anything."""
+    """The columns of the ordinary table `capsules`; none for a view or virtual table, which could compute anything."""
     row = connection.execute("SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = 'capsules'").fetchone()
     if row is None or not isinstance(row[0], str) or "virtual" in row[0].lower():
         return set()
@@ -186,10 +188,10 @@ def _read_rows(connection: sqlite3.Connection, tool: _DatabaseFormat) -> Iterato
 
 
 def _find_disagreement(path: Path) -> str | None:
-    """What SQLite finds wrong with the table or its indexes, first; None if nothing is."""
+    """The first problem that SQLite finds in the table or its indexes; None if there is none."""
     try:
         with _open_database(path) as (connection, _):
-            # Conditions that a schema sets for values are its maker's affair, and may be made to take for ever.
+            # CHECK constraints prove nothing here, and a hostile schema could make them run for ever.
             connection.execute("PRAGMA ignore_check_constraints = ON")
             found = connection.execute("PRAGMA integrity_check('capsules')").fetchone()
     except BadInput as error:
@@ -202,7 +204,7 @@ def _read_record(content: Any, seal: tuple[Any, ...], tool: _DatabaseFormat) -> 
         if isinstance(content, str):
             content = content.encode("utf-8", "surrogateescape")
         if not isinstance(content, bytes):
-            raise Unreadable(f"the column {tool.content} holds no text")
+            raise Unreadable(f"the column {tool.content} contains no text")
         if not all(value is None or isinstance(value, str) for value in seal):
             raise Unreadable("the parts of a seal are texts")
         return check_seal_fields(tool.read(content, [value or "" for value in seal]))
@@ -218,7 +220,7 @@ def _printable_name(tenant: Any) -> str | None:
 
 
 def read_foreign_records(path: Path) -> Iterator[ForeignRecord]:
-    """Every record in a foreign database, by tenant and in order."""
+    """Every record in a foreign database, ordered by tenant and sequence."""
     with _open_database(path) as (connection, tool):
         yield from _read_rows(connection, tool)
 
@@ -228,18 +230,20 @@ def read_foreign_records(path: Path) -> Iterator[ForeignRecord]:
 
 @dataclass(slots=True)
 class _ForeignChain:
-    """One tenant's chain in a database, while it is judged."""
+    """The state of judging one tenant's chain in a database."""
 
     name: str
     judge: ChainJudge
     wanted: int = -1
+    """The sequence number of the remembered head, whose hash is kept in `at_wanted`."""
     count: int = 0
     head: str | None = None
     at_wanted: str | None = None
     entries: dict[str, Head] = field(default_factory=dict)
     elsewhere: set[str] = field(default_factory=set)
 
-    def take(self, row: ForeignRecord) -> None:
+    def judge_row(self, row: ForeignRecord) -> None:
+        """Judge the next record, and compare its columns with its content."""
         tally = self.judge.tally
         if isinstance(row.record, BadInput):
             self.judge.unreadable(row.record.message, code=unreadable_code(row.record))
@@ -251,6 +255,7 @@ class _ForeignChain:
         content = self.judge.judge(row.record)
         if content is not None:
             tally.count_done("columns")
+            # One finding for a record is enough: compare columns only if the record itself is good.
             if _count_failures(tally) == failed_before and (wrong := _find_wrong_column(row.copies, content)):
                 place = Place(self.name, content["sequence"])
                 words = f"the column {wrong} is not what was signed"
@@ -283,15 +288,15 @@ def _find_wrong_column(copies: Mapping[str, Any], content: Mapping[str, Any]) ->
 
 
 def _judge_chains(
-    path: Path, name: str, terms: VerifyOptions, tally: Tally, wanted: Mapping[str, Head]
+    path: Path, name: str, options: VerifyOptions, tally: Tally, wanted: Mapping[str, Head]
 ) -> Iterator[_ForeignChain]:
-    """Judge the chains in a database, one after the other. One that breaks off is reported where it does."""
-    rules = terms.rules(retirements_by_time(terms.ring))
+    """Judge the chains in a database, one after the other. An unreadable rest is reported at its place."""
+    rules = options.rules(retirements_by_time(options.ring))
     chain: _ForeignChain | None = None
     tenant: str | None = None
     try:
         for row in read_foreign_records(path):
-            if terms.tenant not in (None, row.tenant):
+            if options.tenant not in (None, row.tenant):
                 continue
             if chain is None or row.tenant != tenant:
                 if chain is not None:
@@ -302,11 +307,11 @@ def _judge_chains(
                 chain = _ForeignChain(
                     label, ChainJudge(rules, chain=label), wanted=-1 if head is None else head.count - 1
                 )
-            chain.take(row)
+            chain.judge_row(row)
         wrong = _find_disagreement(path)
     except BadInput as error:
         chain = chain or _ForeignChain(name, ChainJudge(rules, chain=name))
-        chain.judge.unreadable(f"this and what follows cannot be read: {error.message}")
+        chain.judge.unreadable(f"this record and all after it cannot be read: {error.message}")
         wrong = None
     if chain is not None:
         yield _finish_chain(chain, tally)
@@ -322,28 +327,28 @@ def _finish_chain(chain: _ForeignChain, tally: Tally) -> _ForeignChain:
     return chain
 
 
-def _judge_database(subject: Subject, terms: VerifyOptions) -> Verdict:
+def _judge_database(subject: Subject, options: VerifyOptions) -> Verdict:
     tally = Tally()
     path = subject.path or Path()
-    for _ in _judge_chains(path, str(_printable_name(path.stem)), terms, tally, {}):
+    for _ in _judge_chains(path, str(_printable_name(path.stem)), options, tally, {}):
         pass
-    tally.skip("meta", "nothing here tells how many records there once were", matters=False)
-    return conclude(f"database {subject.name}", tally, level=terms.level)
+    tally.skip("meta", "nothing here shows how many records there once were", matters=False)
+    return conclude(f"database {subject.name}", tally, level=options.level)
 
 
-def _judge_directory(subject: Subject, terms: VerifyOptions) -> Verdict:
-    """Everything that agent-capsule keeps: each session's chain, held to its meta chain."""
+def _judge_directory(subject: Subject, options: VerifyOptions) -> Verdict:
+    """The verdict on a directory of agent-capsule: each session's chain, compared with its meta chain."""
     home, tally = subject.path or Path(), Tally()
     remembered: dict[str, Head] = {}
     elsewhere: set[str] = set()
     if os.path.isfile(home / "meta.db"):
-        for chain in _judge_chains(home / "meta.db", META_CHAIN, terms, tally, {}):
+        for chain in _judge_chains(home / "meta.db", META_CHAIN, options, tally, {}):
             remembered.update(chain.entries)
             elsewhere |= chain.elsewhere
     recorded, grown, outside = len(remembered), 0, 0
     for path in sorted((home / "chains").glob("*/*.db")):
         for chain in _judge_chains(
-            path, str(_printable_name(f"{path.parent.name}.{path.stem}")), terms, tally, remembered
+            path, str(_printable_name(f"{path.parent.name}.{path.stem}")), options, tally, remembered
         ):
             head = remembered.pop(chain.name, None)
             if head is None:
@@ -356,23 +361,24 @@ def _judge_directory(subject: Subject, terms: VerifyOptions) -> Verdict:
         if name not in elsewhere:
             check_head(head, None, None, tally, check="meta", remembered="the meta chain")
     if away:
-        tally.skip("meta", f"{len(away)} chains are kept in databases elsewhere", matters=True)
+        tally.skip("meta", f"{len(away)} chains are in databases outside this directory", matters=True)
     if recorded >= HEADS_MAX:
         tally.skip("meta", f"the meta chain records more than {HEADS_MAX} chains", matters=True)
     if recorded:
-        tally.notes["meta"] = f"{recorded - len(away)} chains held to it, {grown} grown since, {outside} not in it"
+        compared = f"{recorded - len(away)} chains compared with their recorded heads"
+        tally.notes["meta"] = f"{compared}, {grown} grown since, {outside} not recorded"
     else:
         tally.skip("meta", "no session was finished and recorded", matters=False)
-    return conclude(f"agent-capsule directory {home.absolute().name}", tally, level=terms.level)
+    return conclude(f"agent-capsule directory {home.absolute().name}", tally, level=options.level)
 
 
 def _read_single_chain(subject: Subject) -> Iterator[Sealed]:
-    """The records of a database that holds one chain."""
+    """The records of a database with one chain. Raises `BadInput` if it has several."""
     tenants = set()
     for row in read_foreign_records(subject.path or Path()):
         tenants.add(row.tenant)
         if len(tenants) > 1:
-            raise BadInput(f"{subject.name} holds several chains", advice="verify it as a whole, or choose a tenant")
+            raise BadInput(f"{subject.name} contains several chains", advice="verify it as a whole, or choose a tenant")
         if isinstance(row.record, BadInput):
             raise row.record
         yield row.record
@@ -381,7 +387,8 @@ def _read_single_chain(subject: Subject) -> Iterator[Sealed]:
 def _is_database(subject: Subject) -> bool:
     if subject.path is None or not subject.beginning.startswith(SQLITE_MAGIC):
         return False
-    check_companions(subject.path)  # Refused in its own words: what SQLite cannot open is not for that reason unknown.
+    # Outside the try: a pipe beside the database must be reported, not make the file look unknown.
+    check_companions(subject.path)
     try:
         with _open_database(subject.path):
             return True

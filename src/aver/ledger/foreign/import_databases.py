@@ -1,18 +1,18 @@
-"""Taking the databases of other tools into a ledger: what agent-capsule keeps on a machine, or one database of it.
+"""Import the databases of other tools into a ledger: a directory of agent-capsule, or a single database.
 
-A directory is all that agent-capsule keeps: `chains/<tool>/<session>.db` and `meta.db`. It is judged as a whole first,
-the sessions held to the latest entry of each in its meta chain, and refused where something in it fails. Then it is as
-with bundles: chains are stored verbatim and frozen, under the names that they have after the import of a bundle that
-the same tool exported. So importing both changes nothing.
+A directory of agent-capsule has `chains/<tool>/<session>.db` and `meta.db`. Aver verifies it as a whole first, compares
+each session with its latest entry in the meta chain, and refuses the directory if a check fails. Then it stores the
+chains as with bundles: verbatim and frozen, under the names that they get from a bundle of the same tool. So importing
+both a bundle and the directory stores nothing twice.
 
-The name of a single database tells the session where its directories are those of the tool; otherwise its first record
-does. A database that several sessions share has one chain for each of them.
+The session of a single database comes from its path, if it lies in the tool's directories, and otherwise from its first
+record. A database that several sessions share becomes one chain for each of them.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,14 +31,14 @@ from aver.verdict import Judge, Subject, Verdict, VerifyOptions
 __all__ = ["import_databases", "is_foreign_database"]
 
 SIGNERS_KEPT = 1000
-"""How many signers are noted by name."""
+"""Most signers that are collected by name."""
 
 META_DATABASE = "meta.db"
 
 
 @dataclass(slots=True)
 class _DatabaseChain:
-    """A chain in a database, as far as it was read."""
+    """The identity and the head of a chain in a database."""
 
     path: Path
     tenant: str | None
@@ -48,35 +48,38 @@ class _DatabaseChain:
 
 
 def is_foreign_database(path: Path) -> bool:
-    """Whether another tool's database, or all that agent-capsule keeps, lies there."""
+    """Return whether the path is another tool's database, or a directory of agent-capsule."""
     return _find_judge(path) is not None
 
 
 def import_databases(ledger: Ledger, path: Path, *, only: Iterable[str] | None = None) -> ImportResult:
-    """Store the chains of a database or of all of an agent-capsule directory, or `only` those with these names."""
+    """Store the chains of a database or of an agent-capsule directory, or `only` those with these names.
+
+    Raises `IntegrityError` with the verdict if a check fails, `Refused` if a chain cannot be stored here.
+    """
     path = Path(path)
     ring = ledger.keys.ring()
     verdict = _judge_path(path, VerifyOptions(ring, ledger.config.home))
     if verdict.first_bad is not None:
         raise IntegrityError(
             verdict.first_bad.code,
-            f"nothing was imported, because {path.name} does not hold: {verdict.first_bad}",
+            f"nothing was imported, because {path.name} does not verify: {verdict.first_bad}",
             evidence=verdict,
             advice=f"see: aver verify {path}",
         )
     signers: set[str] = set()
-    planned = [_plan_import(met) for database in _find_databases(path) for met in _read_chains(database, signers)]
+    planned = [_plan_import(chain) for database in _find_databases(path) for chain in _read_chains(database, signers)]
     if only is not None:
         planned = _select_chains(planned, frozenset(only))
-    stored = store_chains(ledger, [mark_existing(ledger, one) for one in planned])
+    stored = store_chains(ledger, [mark_existing(ledger, chain) for chain in planned])
     return ImportResult(stored, verdict, tuple(sorted(name for name in signers if not ring.lookup(name))))
 
 
-def _judge_path(path: Path, terms: VerifyOptions) -> Verdict:
+def _judge_path(path: Path, options: VerifyOptions) -> Verdict:
     judge = _find_judge(path)
     if judge is None:
         raise BadInput(f"{path} is no database of agent-capsule or qp-capsule, and no directory of agent-capsule")
-    return judge.judge(_build_subject(path), terms)
+    return judge.judge(_build_subject(path), options)
 
 
 def _find_judge(path: Path) -> Judge | None:
@@ -105,69 +108,63 @@ def _find_databases(path: Path) -> Iterator[Path]:
 
 
 def _read_chains(database: Path, signers: set[str]) -> Iterator[_DatabaseChain]:
-    met: _DatabaseChain | None = None
+    """The chains of a database. Adds their signers to `signers`."""
+    chain: _DatabaseChain | None = None
     for row in read_foreign_records(database):
         if isinstance(row.record, BadInput):
             raise row.record
-        if met is None or row.tenant != met.tenant:
-            if met is not None:
-                yield met
-            met = _DatabaseChain(database, row.tenant, row.record)
-        met.count, met.head = met.count + 1, row.record.hash
+        # Rows come ordered by tenant: another tenant begins another chain.
+        if chain is None or row.tenant != chain.tenant:
+            if chain is not None:
+                yield chain
+            chain = _DatabaseChain(database, row.tenant, row.record)
+        chain.count, chain.head = chain.count + 1, row.record.hash
         if len(signers) < SIGNERS_KEPT:
             signers.add(row.record.signed_by)
-    if met is not None:
-        yield met
+    if chain is not None:
+        yield chain
 
 
-def _plan_import(met: _DatabaseChain) -> PlannedImport:
-    tool, session = _tool_and_session(met)
+def _plan_import(chain: _DatabaseChain) -> PlannedImport:
+    tool, session = _tool_and_session(chain)
     if tool == META_CHAIN:
-        identifier, name = META_CHAIN, chain_name("import", f"{met.first.hash[:16]}-{META_CHAIN}")
+        identifier, name = META_CHAIN, chain_name("import", f"{chain.first.hash[:16]}-{META_CHAIN}")
     else:
         identifier = f"{tool}-{session}"
-        name = _local_name(tool, session)
+        try:
+            name = check_chain_name(f"{tool}.{session}")
+        except BadInput:
+            name = chain_name("import", identifier)
     return PlannedImport(
         id=identifier,
         origin=identifier,
         name=name,
-        head=Head("", "", identifier, met.count, met.head),
-        read=_build_reader(met.path, met.tenant),
-        blob=_refuse_blob,
+        head=Head("", "", identifier, chain.count, chain.head),
+        read=lambda: (row.record for row in read_foreign_records(chain.path) if row.tenant == chain.tenant),
+        read_blob=_refuse_blob,
     )
 
 
-def _tool_and_session(met: _DatabaseChain) -> tuple[str, str]:
-    """Tool and session of a chain."""
-    content = met.first.to_dict()
+def _tool_and_session(chain: _DatabaseChain) -> tuple[str, str]:
+    """Tool and session of a chain, from its tenant, its path, or its first record."""
+    content = chain.first.to_dict()
     context: Any = content.get("context")
-    told = context.get("session_id") if isinstance(context, dict) else None
+    named = context.get("session_id") if isinstance(context, dict) else None
     tool = str(content.get("domain") or "import")
-    session = told if isinstance(told, str) and told else met.path.stem
-    if met.tenant is not None:
-        return tool, met.tenant
-    if met.path.parent.parent.name == "chains":
-        return met.path.parent.name, met.path.stem
+    session = named if isinstance(named, str) and named else chain.path.stem
+    if chain.tenant is not None:
+        return tool, chain.tenant
+    if chain.path.parent.parent.name == "chains":
+        return chain.path.parent.name, chain.path.stem
     return tool, session
 
 
-def _local_name(tool: str, session: str) -> str:
-    try:
-        return check_chain_name(f"{tool}.{session}")
-    except BadInput:
-        return chain_name("import", f"{tool}-{session}")
-
-
-def _build_reader(path: Path, tenant: str | None) -> Callable[[], Iterator[Sealed | BadInput]]:
-    return lambda: (row.record for row in read_foreign_records(path) if row.tenant == tenant)
-
-
 def _refuse_blob(digest: str) -> bytes:
-    raise NotFound(f"the blob {digest} is kept nowhere: other tools have none")
+    raise NotFound(f"the blob {digest} is not here: other tools keep no blobs")
 
 
 def _select_chains(planned: list[PlannedImport], only: frozenset[str]) -> list[PlannedImport]:
     for name in only:
-        if not any(name in (one.id, one.name) for one in planned):
-            raise NotFound(f"there is no chain {name} in it", advice="aver verify tells what is in it")
-    return [one for one in planned if only & {one.id, one.name}]
+        if not any(name in (chain.id, chain.name) for chain in planned):
+            raise NotFound(f"there is no chain {name} in it", advice="aver verify lists its chains")
+    return [chain for chain in planned if only & {chain.id, chain.name}]

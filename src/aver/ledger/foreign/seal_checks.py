@@ -52,16 +52,16 @@ def check_file_name(name: object) -> str:
 
 
 def check_seal_fields(sealed: Sealed) -> Sealed:
-    """The record, unless its seal holds what no seal holds: far too much, or characters that hide or control."""
+    """Return the record. Raises `Unreadable` if a field of its seal is far too long or not printable."""
     if not isinstance(sealed.canonical, bytes):
         raise Unreadable("its canonical form is not bytes")
     for key in SEAL_KEYS:
         value = getattr(sealed, key)
         if not isinstance(value, str) or len(value) > SEAL_TEXT_MAX or not value.isprintable():
-            raise Unreadable(f"its {key} is not one that a seal may have")
+            raise Unreadable(f"its {key} cannot be part of a seal")
     return sealed
 
 
 def unreadable_code(error: BadInput) -> str:
-    """The code under which a record that cannot be read is reported."""
+    """The finding code for a record that cannot be read."""
     return "DUPLICATE_KEY" if isinstance(error, DuplicateKey) else "SCHEMA_INVALID"

@@ -90,7 +90,7 @@ def test_while_the_server_cannot_be_asked_it_is_not_known(behind: Ledger, ledger
     behind.append(CHAIN, Capsule(type="tool"))
     wire.strike("cut after")
     wire.is_down = True
-    with pytest.raises(Unavailable, match="not known") as caught:
+    with pytest.raises(Unavailable, match="cannot tell whether") as caught:
         behind.append(CHAIN, Capsule(type="tool"), key="k")
     assert "key or id" in caught.value.advice
     wire.is_down = False

@@ -184,8 +184,8 @@ def test_a_taken_id_refuses_its_own_caller_alone(ledger: Ledger) -> None:
     """The server refuses the whole transaction; done again with ids looked up, all others of the group are written."""
     taken = ledger.append("demo.a", Capsule(type="tool"))
     drafts = {name: prepare_draft(Capsule(type="tool", id=name)) for name in (new_id(), taken.id, new_id())}
-    group = [AppendRequest("demo.b", [draft], ledger.signer(), None, one=True) for draft in drafts.values()]
-    ledger._appender._write(group)
+    group = [AppendRequest("demo.b", [draft], ledger.signer(), None, refuse_existing=True) for draft in drafts.values()]
+    ledger._appender._write_batch(group)
     assert [request.failure and request.failure.code for request in group] == [None, "ID_TAKEN", None]
     written = [request.result[0].hash for request in group if request.result]
     assert [record.hash for record in ledger.read("demo.b")] == written
