@@ -31,7 +31,7 @@ from measuring import Line, table
 
 import aver
 from aver.agents.claude_code.transcripts import ADAPTER
-from aver.ingest.contract import Source
+from aver.ingest.contract import TranscriptSource
 from aver.ingest.seal import BATCH_SIZE, TranscriptFollower
 
 SESSION = "5d2e8f30-7c11-4a52-9d3b-0a1b2c3d4e5f"
@@ -85,7 +85,7 @@ def write(path: Path, start: int, count: int) -> None:
 def bench_sealing(directory: Path, records: int, rounds: int) -> list[Line]:
     path = directory / f"{SESSION}.jsonl"
     write(path, 0, records)
-    source = Source(tool="claude-code", session=SESSION, path=path)
+    source = TranscriptSource(tool="claude-code", session=SESSION, path=path)
     ours, floors, of_its_capsules = [], [], []
     for number in range(rounds):
         with aver.open_ledger(directory / f"ours{number}.db", home=directory / "home") as ledger:
@@ -131,7 +131,7 @@ def _draft(content: dict[str, Any]) -> aver.Capsule:
 def bench_growth(directory: Path, large: int) -> Line:
     """One more record, while watching, in a transcript that is short and in one that is long."""
     path = directory / f"{SESSION}.jsonl"
-    source = Source(tool="claude-code", session=SESSION, path=path)
+    source = TranscriptSource(tool="claude-code", session=SESSION, path=path)
     costs = {}
     with aver.open_ledger(directory / "growing.db", home=directory / "home") as ledger:
         follower = TranscriptFollower(ledger, ADAPTER, source)

@@ -30,6 +30,14 @@ _HOMES = {
     "aver.recording.scope": ("audit_scope", "carry", "current"),
     "aver.recording.run": ("unfinished_intents",),
     "aver.actions.action": ("AgentAction",),
+    "aver.files.user_dirs": ("UserEnvironment",),
+    "aver.ingest.agent_event": ("AgentCall", "AgentEvent", "Permission", "Prompt", "Tokens", "build_unknown_event"),
+    "aver.ingest.contract": (
+        *("Adapter", "RawRecord", "RecordReader", "TranscriptParser", "TranscriptSource", "line_key"),
+    ),
+    "aver.ingest.json_lines": ("LineReader",),
+    "aver.ingest.seal": ("TranscriptFollower",),
+    "aver.ingest.tolerant_json": ("parse_json",),
     "aver.actions.runtime": ("AgentRuntime",),
     "aver.check": ("verify", "verify_with_key"),
     "aver.errors": (
@@ -42,7 +50,10 @@ _HOMES_WITH_GATE = ("aver.actions.runtime", "aver.check", "aver.gate.ask")
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "Adapter",
     "AgentAction",
+    "AgentCall",
+    "AgentEvent",
     "AgentRuntime",
     "AsyncLedger",
     "AuditMiddleware",
@@ -65,38 +76,51 @@ __all__ = [
     "KeyStore",
     "Ledger",
     "LedgerHandler",
+    "LineReader",
     "Masked",
     "NotCanonical",
     "NotFound",
     "NotRecorded",
     "Option",
     "Outcome",
+    "Permission",
     "Place",
+    "Prompt",
     "PublicKey",
+    "RawRecord",
     "Reasoning",
+    "RecordReader",
     "Refused",
     "Ring",
     "Sealed",
     "SeedSigner",
     "Signature",
     "Signer",
+    "Tokens",
     "ToolCall",
+    "TranscriptFollower",
+    "TranscriptParser",
+    "TranscriptSource",
     "Trigger",
     "Unavailable",
+    "UserEnvironment",
     "Verdict",
     "__version__",
     "ascii_json",
     "audit",
     "audit_scope",
+    "build_unknown_event",
     "canonical_bytes",
     "carry",
     "chain_name",
     "current",
     "dropped_count",
+    "line_key",
     "mask",
     "of_kind",
     "open_ledger",
     "open_ledger_async",
+    "parse_json",
     "parse_uri",
     "resolve_fragment",
     "seal",
@@ -148,6 +172,19 @@ if TYPE_CHECKING:
         Refused,
         Unavailable,
     )
+    from aver.files.user_dirs import UserEnvironment
+    from aver.ingest.agent_event import AgentCall, AgentEvent, Permission, Prompt, Tokens, build_unknown_event
+    from aver.ingest.contract import (
+        Adapter,
+        RawRecord,
+        RecordReader,
+        TranscriptParser,
+        TranscriptSource,
+        line_key,
+    )
+    from aver.ingest.json_lines import LineReader
+    from aver.ingest.seal import TranscriptFollower
+    from aver.ingest.tolerant_json import parse_json
     from aver.keys import KeyStore, PublicKey, Ring, SeedSigner
     from aver.ledger import Head, Ledger, open_ledger
     from aver.ledger.async_ledger import AsyncLedger, open_ledger_async

@@ -16,7 +16,9 @@ from aver.verdict import load_codes
 SOURCE = Path(aver.__file__).parent
 
 PUBLIC = """
-__version__ AgentAction AgentRuntime AsyncLedger AuditMiddleware AuditedCall Authority AverError BadInput Blob Capsule
+__version__ Adapter AgentCall AgentEvent LineReader Permission Prompt RawRecord RecordReader Tokens
+TranscriptFollower TranscriptParser TranscriptSource UserEnvironment build_unknown_event line_key parse_json
+AgentAction AgentRuntime AsyncLedger AuditMiddleware AuditedCall Authority AverError BadInput Blob Capsule
 CapsuleURI Check Context Execution Exists Finding Head HeadMoved IntegrityError InvalidCapsule KeyStore Ledger
 LedgerHandler Masked NotCanonical NotFound NotRecorded Option Outcome Place PublicKey Reasoning Refused Ring Sealed
 SeedSigner Signature Signer ToolCall Trigger Unavailable Verdict ascii_json audit audit_scope canonical_bytes carry

@@ -381,7 +381,7 @@ def test_an_event_that_comes_again_and_says_otherwise_is_told_again(ledger: Ledg
 def test_a_hook_cannot_take_the_place_of_what_was_said(ledger: Ledger, tmp_path: Path, watched: bool) -> None:
     """A call that a hook tells of has the id of a record that is no call: both are kept."""
     path = write(tmp_path / "one.jsonl", {"odd": "an answer"})
-    key = next(iter(ADAPTER.turn(source_at(path)).take(next(iter(ADAPTER.read(source_at(path))()))))).key
+    key = next(iter(ADAPTER.parser(source_at(path)).feed(next(iter(ADAPTER.read(source_at(path))()))))).key
     following = follower(ledger, path) if watched else None
     seal_event(
         ledger, "ticker", "one", AgentEvent(what="call", key=key, summary="Bash", call=AgentCall(tool="Bash", id=key))
@@ -463,6 +463,6 @@ def test_the_tool_of_these_tests_is_read_from_its_beginning_alike(tmp_path: Path
     turns = [ticker.Ticker(source_at(path)) for _ in range(2)]
     readers = [ADAPTER.read(source_at(path)) for _ in range(2)]
     first, second = (
-        [deed for raw in reader() for deed in turn.take(raw)] for reader, turn in zip(readers, turns, strict=True)
+        [deed for raw in reader() for deed in turn.feed(raw)] for reader, turn in zip(readers, turns, strict=True)
     )
     assert first == second

@@ -12,7 +12,7 @@ import pytest
 
 from aver.errors import Unavailable
 from aver.files.user_dirs import UserEnvironment
-from aver.ingest.contract import Source
+from aver.ingest.contract import TranscriptSource
 from aver.ingest.ingest_cache import CACHE_NAME, IngestCache
 from aver.ingest.watch import QUIET_SECONDS, TranscriptUpdate, TranscriptWatcher, catch_up
 from aver.ledger import Ledger, open_ledger
@@ -171,7 +171,7 @@ def test_what_could_not_be_sealed_is_sealed_later(
 
 
 def test_a_tool_whose_place_cannot_be_read_stops_no_other(ledger: Ledger, around: UserEnvironment) -> None:
-    def locked(_: UserEnvironment) -> Iterator[Source]:
+    def locked(_: UserEnvironment) -> Iterator[TranscriptSource]:
         raise Unavailable("cannot read state.vscdb: Permission denied")
 
     write(transcript(around), {"say": "one"})

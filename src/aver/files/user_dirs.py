@@ -18,7 +18,7 @@ __all__ = ["UserEnvironment", "current_user_environment", "user_data_dir"]
 
 @dataclass(frozen=True, slots=True)
 class UserEnvironment:
-    """Whose settings they are: home directory, environment, and the project, if it is about one."""
+    """A user on a machine: home directory, environment variables, and the project, if settings of one are meant."""
 
     home: Path
     environment: Mapping[str, str]
@@ -27,7 +27,7 @@ class UserEnvironment:
 
 
 def current_user_environment() -> UserEnvironment:
-    """This user on this machine."""
+    """Return the user who runs this process."""
     return UserEnvironment(Path.home(), os.environ)
 
 

@@ -1,7 +1,7 @@
-"""One thing that an agent did, as its transcript or its hook tells it, whatever the tool.
+"""One thing that a coding agent did, in a form that is the same for all agents.
 
-Adapters make deeds and know nothing of capsules; `drafting` makes capsules of deeds and knows nothing of tools. What is
-not known is left out, never guessed: no time, no duration, no tokens, `Authority` unknown.
+Adapters and hooks make events and know nothing of capsules. `draft` makes capsules from events and knows nothing of
+agents. An unknown value is left out and never guessed: time, duration, tokens, permission.
 """
 
 from __future__ import annotations
@@ -26,75 +26,76 @@ __all__ = [
 ]
 
 EventKind = Literal["prompt", "call", "answer", "session", "note", "unknown"]
-"""What a deed is: what a person asked; a tool call; what the model said; a session's beginning, end or settings;
-something else that the tool recorded (a compaction, an attachment, a rollback); a record of a sort not known."""
+"""The sorts of events: a person's prompt; a tool call; an answer of the model; a session's beginning, end or settings;
+a note about anything else that the agent recorded (a compaction, an attachment, a rollback); a record of an unknown
+sort."""
 
 
 INFERRED_OUTCOME = MappingProxyType({"outcome_from": "words"})
-"""In the environment of a call: its result and diff were made of its arguments and of the words that the model got.
-Whoever saw the call itself knows more."""
+"""In the environment of a call: the adapter made its result and diff from the arguments and from the text that the
+model got. A hook that saw the call itself knows more."""
 
 
 SESSION_COST = "session_cost_usd"
-"""In the environment of a record: what the whole session has cost until then, subagents and all, by the tool's own
-account. Such totals are never added up."""
+"""In the environment of a record: the cost of the whole session so far, subagents included, as the agent states it.
+Such totals are never added up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
-    """What a person asked for, which everything until the next prompt follows from."""
+    """A person's prompt. Every event until the next prompt follows from it."""
 
     key: str
-    """Of the deed that is the prompt itself."""
+    """The key of the prompt's own event."""
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentCall:
-    """A tool call and what came of it."""
+    """A tool call and its outcome."""
 
     tool: str
-    """The tool's own name for it."""
+    """The tool's name, as the agent writes it."""
     id: str
-    """The tool's own id of the call."""
+    """The agent's own id of the call."""
     arguments: Mapping[str, Any] = field(default_factory=dict)
     result: Any = None
-    """What it gave back, in full: text, or an object such as {stdout, stderr, exit_code}. For an edit, the unified diff
-    stands in `diff` and this is what the tool said."""
+    """The whole result: text, or an object such as {stdout, stderr, exit_code}. For an edit this is the tool's message;
+    the change itself is in `diff`."""
     ok: bool | None = None
-    """Whether it worked; None where that was never learned."""
+    """Whether the call succeeded; None if that is unknown."""
     error: str | None = None
-    """Why it did not, in the tool's words."""
+    """Why it failed, in the tool's words."""
     diff: str | None = None
     """For an edit: the unified diff, `--- a/...`, `+++ b/...`, `@@`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tokens:
-    """What an API message cost. Counted once per message: on the first deed of it that is told."""
+    """The cost of one API message. It is counted once: at the first event of the message."""
 
     input: int | None = None
-    """All that went in, cached or not."""
+    """All input tokens, cached or not."""
     output: int | None = None
     cost_usd: float | None = None
     native: Mapping[str, Any] = field(default_factory=dict)
-    """The tool's own counts, by its own names."""
+    """The agent's own counts, under its own names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Permission:
-    """Who or what allowed it, as far as the transcript tells."""
+    """Who or what allowed the event, as far as it is known."""
 
     by: Literal["human_approved", "policy", "autonomous", "unknown"] = "unknown"
     reference: str | None = None
     """Under which rule or mode: `permission_mode=acceptEdits`."""
     denied: bool = False
-    """It was asked for and refused: by a person, a rule or a hook. It did not happen."""
+    """A person, a rule or a hook refused it, so it did not happen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentEvent:
-    """One thing that was done or said."""
+    """One thing that an agent or a person did or said."""
 
     what: EventKind
     key: str
@@ -102,45 +103,45 @@ class AgentEvent:
     summary: str
     """One line for a person: `Edit: src/app.py (+3/-1)`."""
     at: str | None = None
-    """When, as the transcript says it (any ISO 8601), or milliseconds since 1970 written as ISO by `times.from_ms`."""
+    """The time as the transcript has it, in any form of ISO 8601."""
     duration_ms: int | None = None
     prompt: Prompt | None = None
-    """What it follows from."""
+    """The prompt that it follows from."""
     text: str = ""
-    """What was visibly said: of an answer, all of it; of a call, what the model wrote before it."""
+    """The visible text: the whole answer, or what the model wrote before a call."""
     thinking: str = ""
-    """The model's reasoning, where it is kept."""
+    """The model's reasoning, if the agent keeps it."""
     signatures: tuple[str, ...] = ()
-    """Of reasoning: the signatures, whole."""
+    """The signatures of the reasoning, whole."""
     redacted: bool = False
-    """Reasoning took place and its text is not kept."""
+    """Whether there was reasoning whose text the agent does not keep."""
     model: str | None = None
     tokens: Tokens | None = None
     allowed: Permission = Permission()
     call: AgentCall | None = None
     status: Literal["success", "failure", "partial", "blocked", "pending"] | None = None
-    """None: as the call ended."""
+    """The status; None means that it follows from the call."""
     side_effects: tuple[str, ...] = ()
-    """Of which kinds `edited PATH`, `wrote PATH`, `deleted PATH`, `ran COMMAND`, `delegated to NAME`."""
+    """Lines of the form `edited PATH`, `wrote PATH`, `deleted PATH`, `ran COMMAND`, `delegated to NAME`."""
     result: Any = None
-    """Of what is not a call: what there is to keep besides the text."""
+    """For events that are no call: more to keep beside the text."""
     environment: Mapping[str, Any] = field(default_factory=dict)
-    """Provenance: cwd, git_branch, version, request_id, context_window, checkpoint, ... Only what is known."""
+    """Provenance: cwd, git_branch, version, request_id, context_window, checkpoint and so on, if known."""
     cause: str = ""
-    """Key of the deed that caused it (in the parent's session: the call that launched this subagent)."""
+    """The key of the event that caused it. For a subagent: the call in the parent's session that launched it."""
     agent: str = ""
-    """Of a subagent whose records stand in its parent's transcript: which. Its deeds go to a chain of its own."""
+    """The subagent's id, if its records are in the parent's transcript. Its events go to a chain of its own."""
     launched: str = ""
     """The id of the subagent that this call launched."""
     title: str | None = None
-    """A name for the session, where this record gives it one."""
+    """The session's title, if this record sets it."""
     places: tuple[str, ...] = ()
-    """`Raw.place` of every record that it rests on."""
+    """The `place` of every raw record from which the event was made."""
     ends_session: bool = False
 
 
 def build_unknown_event(place: str, sort: str, record: Any, *, key: str, at: str | None = None) -> AgentEvent:
-    """A record of a sort that the adapter does not know, or cannot read: kept as it is."""
+    """Make an event that keeps a record raw, because the adapter does not know its sort or cannot read it."""
     named = sort[:RECORD_KIND_MAX] or "unreadable"
     return AgentEvent(
         what="unknown",
@@ -154,4 +155,4 @@ def build_unknown_event(place: str, sort: str, record: Any, *, key: str, at: str
 
 
 RECORD_KIND_MAX = 80
-"""Characters of the name of a sort of record."""
+"""Longest name of a sort of record, in characters."""

@@ -1,17 +1,17 @@
-"""What an adapter is: three functions that make deeds of one tool's transcripts.
+"""The contract of an adapter: three functions that turn one agent's transcripts into events.
 
-    locate(around)    the transcripts that there are, now, on this machine
-    read(source)      a reader of one: each call gives the records that were not there at the call before
-    turn(source)      what those records say: each is taken in order, and gives the deeds that it completes
+    locate(around)    list the transcripts that exist now on this machine
+    read(source)      open a reader; each call of the reader returns the records that are new since the last call
+    parser(source)    make a parser; it is fed each record in order and returns the events that the record completes
 
-Records are kept as the bytes that stood in the transcript, so that they can be hashed as they arrived. A deed comes out
-once it is whole (a call with its result), under a key that comes from the transcript's own ids and never from the time
-of reading: reading a transcript again from its beginning gives the same deeds with the same keys.
+A record is kept as the bytes of the transcript, so that Aver can hash it as it arrived. A parser returns an event when
+it is whole, for example a call with its result. The event's key comes from ids in the transcript, never from the time
+of reading. So reading a transcript again from its beginning gives the same events with the same keys.
 
-An adapter never fails on what a transcript says. What it does not know becomes a deed that keeps the record raw
-(`deed.unknown`), a record that cannot be read does too, and a source that is gone reads as empty.
+An adapter never fails because of a transcript's content. A record of an unknown sort, or one that cannot be read,
+becomes an event that keeps the record raw (`build_unknown_event`). A source that is gone reads as empty.
 
-Others can add a tool: an entry point in the group `aver.ingest` that names an `Adapter`.
+Other packages can add an agent: an entry point in the group `aver.ingest` names an `Adapter`.
 """
 
 from __future__ import annotations
@@ -31,111 +31,113 @@ __all__ = [
     "Adapter",
     "RawRecord",
     "RecordReader",
-    "Source",
     "TranscriptParser",
+    "TranscriptSource",
     "line_key",
     "record_from_bytes",
 ]
 
 RECORD_MAX = 64 * 1024 * 1024
-"""Bytes of one record that are read. Tools write whole files and pictures into one line; what is larger is kept by its
-digest alone."""
+"""Most bytes of one record that are read. Agents write whole files and pictures into one line. Of a larger record only
+the digest is kept."""
 
 
 class RawRecord(NamedTuple):
-    """One record as it stands in a transcript: a line without its end, an element of a list, a value in a database.
-    `raw` makes one."""
+    """One record of a transcript: a line without its end, an element of a list, a value in a database."""
 
     place: str
-    """Where it stands, for a person and for reading it again: the number of a line (from 1), or the name of a value."""
+    """The number of a line (from 1), or the name of a value."""
     data: bytes
-    """Empty where it is larger than `RECORD_MAX`: then only what follows is known of it."""
+    """The record's bytes; empty if there are more than `RECORD_MAX`."""
     sha256: str
     size: int
 
 
 def record_from_bytes(place: str, data: bytes) -> RawRecord:
+    """Make a raw record and compute its digest."""
     return RawRecord(place, data, hashlib.sha256(data).hexdigest(), len(data))
 
 
 def line_key(record: RawRecord) -> str:
-    """The key of a line that has no id of its own: its number, and what it says. If another stands there, after the
-    file was replaced, it is not taken for this one."""
+    """Return a key for a line that has no id of its own: its number and its digest.
+
+    If the file is replaced and has another line at this number, that line gets another key.
+    """
     return f"at-{record.place}-{record.sha256[:16]}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class TranscriptSource:
     """One transcript."""
 
     tool: str
     session: str
     path: Path
-    """The file to watch. It may be shared with other sessions: a database."""
+    """The file to watch. Several sessions may share it, if it is a database."""
     agent: str = ""
-    """Of a subagent: which. It has a chain of its own."""
+    """The subagent's id, if this is a subagent's transcript. A subagent has a chain of its own."""
     launched_by: str = ""
-    """Of a subagent: the key of the deed that launched it, where the place of the transcript tells."""
+    """The key of the event that launched the subagent, if the transcript's path contains it."""
     appends: bool = True
-    """Whether records are only ever added at the end. If not, they may be rewritten, and are told apart by place."""
+    """Whether records are only added at the end. If not, the agent may rewrite them; they are identified by place."""
     stamp: str = ""
-    """Of a source whose file is shared with others: something that changes when this one does."""
+    """For a source that shares its file: a text that changes when this source changes."""
     hints: Mapping[str, Any] = field(default_factory=dict)
-    """What the place tells besides (a project's directory, a parent session): for the adapter alone."""
+    """More that the path contains (a project's directory, a parent session); only the adapter reads it."""
     below: str = ""
-    """The directory that tells it from other files of the same name, if there may be some in the same session."""
+    """The parent directory's name, if one session can have several files with the same name."""
 
     @property
     def file(self) -> str:
-        """How capsules name it."""
+        """The transcript's name in capsules."""
         return f"{self.below}/{self.path.name}" if self.below else self.path.name
 
 
 class RecordReader(Protocol):
-    """Reads a source from where it stopped the last time."""
+    """Reads a source; each call continues where the last one stopped."""
 
     def __call__(self) -> Iterable[RawRecord]:
-        """The records that are new. A last one that is still being written comes when it is whole."""
+        """Return the new records. A last record that is still being written comes when it is whole."""
         ...
 
     @property
     def started_anew(self) -> bool:
-        """Whether the last call found the source replaced or cut, and therefore began at its beginning again."""
+        """Whether the last call found the source replaced or cut, and began again at its beginning."""
         ...
 
     @property
     def unfinished(self) -> int:
-        """Bytes at the end that are no whole record yet, as far as the last call found."""
+        """How many bytes at the end were no whole record at the last call."""
         ...
 
 
 class TranscriptParser(Protocol):
-    """What has been read so far, and the deeds that it makes."""
+    """Turns the records of one source into events. It remembers calls whose result has not come yet."""
 
-    def take(self, raw: RawRecord) -> Iterable[AgentEvent]:
-        """The deeds that this record completes, in order. Each names the places of the records that it rests on."""
+    def feed(self, raw: RawRecord) -> Iterable[AgentEvent]:
+        """Return the events that this record completes, in order. Each names the places of its records."""
         ...
 
-    def end(self) -> Iterable[AgentEvent]:
-        """What was begun and has no end, now that the session is over: calls whose outcome was never learned."""
+    def finish(self) -> Iterable[AgentEvent]:
+        """Return the events that are still open when the session is over: calls without a known outcome."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adapter:
-    """One tool."""
+    """The adapter of one coding agent."""
 
     tool: str
-    """Its name: the domain of its chains and the beginning of its keys, such as `claude-code`."""
+    """The agent's name in chains and keys, such as `claude-code`: lower-case letters, digits and hyphens."""
     title: str
-    """Its name for a person: `Claude Code`."""
-    locate: Callable[[UserEnvironment], Iterable[Source]]
-    read: Callable[[Source], RecordReader]
-    turn: Callable[[Source], TranscriptParser]
+    """The agent's name for people: `Claude Code`."""
+    locate: Callable[[UserEnvironment], Iterable[TranscriptSource]]
+    read: Callable[[TranscriptSource], RecordReader]
+    parser: Callable[[TranscriptSource], TranscriptParser]
     places: Callable[[UserEnvironment], Iterable[Path]]
-    """The directories below which its transcripts appear, whether or not they exist: to be watched."""
+    """The directories to watch for transcripts, whether or not they exist."""
     deletes_after: Callable[[UserEnvironment], int | None] = lambda _: None
-    """After how many days the tool deletes its transcripts, if it does."""
+    """After how many days the agent deletes its transcripts; None if it keeps them."""
     rewrites: Callable[[str], bool] = lambda _: False
-    """Whether the tool goes on rewriting what stands at a place, such as the title and settings of a conversation: then
-    another value there, later, contradicts nothing."""
+    """Whether the agent keeps rewriting the record at a place, such as a conversation's title. Then a later, different
+    value there is no contradiction."""

@@ -18,7 +18,7 @@ from aver.capsule.json_reader import read_json
 from aver.config import ensure_home
 from aver.errors import AverError
 from aver.files.atomic import replace_file
-from aver.ingest.contract import Source
+from aver.ingest.contract import TranscriptSource
 from aver.ledger import Ledger
 
 __all__ = ["CACHE_NAME", "IngestCache", "source_stamp"]
@@ -29,7 +29,7 @@ CACHE_SIZE_MAX = 64 * 1024 * 1024
 """Bytes of the file. A larger one is not ours."""
 
 
-def source_stamp(source: Source) -> str:
+def source_stamp(source: TranscriptSource) -> str:
     """What changes when the transcript does; empty where there is none."""
     if source.stamp:
         return source.stamp
@@ -48,12 +48,12 @@ class IngestCache:
         self._name = f"{ledger.id}/{ledger.tenant}"
         self._read = self._load_ledgers().get(self._name, {})
 
-    def is_read(self, source: Source) -> bool:
+    def is_read(self, source: TranscriptSource) -> bool:
         """Whether the transcript was read to its end, and has not changed since."""
         stamp = source_stamp(source)
         return bool(stamp) and self._read.get(_cache_key(source)) == stamp
 
-    def note(self, source: Source, stamp: str) -> None:
+    def note(self, source: TranscriptSource, stamp: str) -> None:
         """It was read to its end, as it was when it had this stamp: taken before reading."""
         self._read[_cache_key(source)] = stamp
 
@@ -75,5 +75,5 @@ class IngestCache:
         return {}
 
 
-def _cache_key(source: Source) -> str:
+def _cache_key(source: TranscriptSource) -> str:
     return f"{Path(source.path)}|{source.session}|{source.agent}"

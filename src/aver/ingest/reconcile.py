@@ -23,7 +23,7 @@ from aver.capsule.sealed import Sealed
 from aver.errors import NotFound
 from aver.fast_dataclass import dataclass
 from aver.ingest.child_records import base_event_key, read_transcript_refs, record_key
-from aver.ingest.contract import Adapter, Source
+from aver.ingest.contract import Adapter, TranscriptSource
 from aver.ingest.draft import TRANSCRIPT, event_key, session_chain_name
 from aver.ingest.git_check import GIT_CHECK as GIT
 from aver.ingest.git_check import FileActivity, check_git
@@ -54,7 +54,9 @@ class Reconciliation(NamedTuple):
     counts: ReconcileCounts
 
 
-def reconcile(ledger: Ledger, adapter: Adapter, sources: Sequence[Source], chains: Sequence[str]) -> Reconciliation:
+def reconcile(
+    ledger: Ledger, adapter: Adapter, sources: Sequence[TranscriptSource], chains: Sequence[str]
+) -> Reconciliation:
     """Hold the chains of one session to its transcripts, and what they say of files to git."""
     total = _RunningCounts()
     sealed = [_read_record_facts(chain, record) for chain in chains for record in ledger.read(chain)]
@@ -129,23 +131,23 @@ class _CurrentTranscript(NamedTuple):
     """Bytes at its end that are no record."""
 
 
-def _read_transcript(adapter: Adapter, source: Source) -> _CurrentTranscript:
+def _read_transcript(adapter: Adapter, source: TranscriptSource) -> _CurrentTranscript:
     digests: dict[str, str] = {}
     deeds: dict[tuple[str, str], int] = {}
     digest, through = START_DIGEST, [START_DIGEST.hex()]
-    turn, reader = adapter.turn(source), adapter.read(source)
+    turn, reader = adapter.parser(source), adapter.read(source)
     for raw in reader():
         digest = next_digest(digest, raw)
         through.append(digest.hex())
         digests[raw.place] = raw.sha256
-        for deed in turn.take(raw):
+        for deed in turn.feed(raw):
             chain = session_chain_name(source.tool, source.session, deed.agent or source.agent)
             deeds.setdefault((chain, event_key(source.tool, source.session, deed.key)), len(through) - 1)
     return _CurrentTranscript(digests, through, deeds, reader.unfinished)
 
 
 def _compare_transcript(
-    source: Source, adapter: Adapter, sealed: Sequence[_RecordFacts], tally: Tally, total: _RunningCounts
+    source: TranscriptSource, adapter: Adapter, sealed: Sequence[_RecordFacts], tally: Tally, total: _RunningCounts
 ) -> None:
     """Hold what was sealed of one transcript to what it says now."""
     now = _read_transcript(adapter, source)
@@ -173,7 +175,7 @@ def _compare_transcript(
 
 
 def _find_sealed_events(
-    sealed: Iterable[_RecordFacts], source: Source, now: _CurrentTranscript
+    sealed: Iterable[_RecordFacts], source: TranscriptSource, now: _CurrentTranscript
 ) -> set[tuple[str, str]]:
     """Of what a transcript tells, what is sealed: from it, or from another that has the very same records. What rests
     on other records under the same key is something else."""
@@ -185,7 +187,9 @@ def _find_sealed_events(
     return alike | {(record.chain, record.key) for record in _select_by_file(sealed, source)}
 
 
-def _compare_record(source: Source, adapter: Adapter, record: _RecordFacts, now: _CurrentTranscript) -> Finding | None:
+def _compare_record(
+    source: TranscriptSource, adapter: Adapter, record: _RecordFacts, now: _CurrentTranscript
+) -> Finding | None:
     name = source.file
     seen = record.seen or {}
     for place, digest in _place_digests(seen.get("records")):
@@ -209,7 +213,7 @@ def _compare_record(source: Source, adapter: Adapter, record: _RecordFacts, now:
 
 
 def _compare_hooks(
-    sources: Sequence[Source], sealed: Sequence[_RecordFacts], tally: Tally, total: _RunningCounts
+    sources: Sequence[TranscriptSource], sealed: Sequence[_RecordFacts], tally: Tally, total: _RunningCounts
 ) -> None:
     """What a hook saw must have come up in the transcript: then there is a child that says so, and what it says."""
     if not sources:
@@ -246,7 +250,7 @@ def _combine_verdicts(ledger: Ledger, chains: Sequence[str], tally: Tally) -> Ve
     )
 
 
-def _select_by_file(sealed: Iterable[_RecordFacts], source: Source) -> Iterator[_RecordFacts]:
+def _select_by_file(sealed: Iterable[_RecordFacts], source: TranscriptSource) -> Iterator[_RecordFacts]:
     """The records that rest on this transcript. Those of subagents may stand in their parent's."""
     own = session_chain_name(source.tool, source.session, source.agent)
     for record in sealed:

@@ -46,7 +46,7 @@ from aver.ingest.child_records import (
     with_parent,
     with_parent_id,
 )
-from aver.ingest.contract import Adapter, RawRecord, Source
+from aver.ingest.contract import Adapter, RawRecord, TranscriptSource
 from aver.ingest.draft import TRANSCRIPT, EventDraft, draft_event, event_key, note_key, session_chain_name
 from aver.ledger import Ledger
 
@@ -112,7 +112,7 @@ def read_mark(seen: Mapping[str, Any] | None) -> ReadMark | None:
 class TranscriptFollower:
     """Follows one transcript into the ledger."""
 
-    def __init__(self, ledger: Ledger, adapter: Adapter, source: Source) -> None:
+    def __init__(self, ledger: Ledger, adapter: Adapter, source: TranscriptSource) -> None:
         self.source = source
         self.ended: bool
         """Whether the session is over, by its own account."""
@@ -132,7 +132,7 @@ class TranscriptFollower:
 
     def _reset(self) -> None:
         self.ended = False
-        self._turn = self._adapter.turn(self.source)
+        self._turn = self._adapter.parser(self.source)
         self._count, self._digest = 0, START_DIGEST
         self._digests: dict[str, str] = {}
 
@@ -150,7 +150,7 @@ class TranscriptFollower:
             self._digests[raw.place] = raw.sha256
             if self._last is not None:
                 done += self._check_last_mark()
-            for deed in self._turn.take(raw):
+            for deed in self._turn.feed(raw):
                 batch.append(self._prepare_event(deed))
                 self.ended = self.ended or deed.ends_session
                 self._forget_places(deed.places, raw)
@@ -165,7 +165,7 @@ class TranscriptFollower:
 
     def end(self) -> SealReport:
         """The session is over: seal what has no end, then as `rest`."""
-        return self._seal_batch([self._prepare_event(deed) for deed in self._turn.end()]) + self.rest()
+        return self._seal_batch([self._prepare_event(deed) for deed in self._turn.finish()]) + self.rest()
 
     def rest(self) -> SealReport:
         """Nothing more comes for a while: seal how far the transcript was read, and close its chains."""

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from aver.errors import AverError, Unavailable
 from aver.files.user_dirs import UserEnvironment
-from aver.ingest.contract import Adapter, Source
+from aver.ingest.contract import Adapter, TranscriptSource
 from aver.ingest.draft import session_chain_name
 from aver.ingest.ingest_cache import IngestCache, source_stamp
 from aver.ingest.seal import SealReport, TranscriptFollower
@@ -51,12 +51,16 @@ _SourceId = tuple[str, str, str, str]
 class TranscriptUpdate(NamedTuple):
     """What was read of one transcript."""
 
-    source: Source
+    source: TranscriptSource
     sealing: SealReport
 
 
 def catch_up(
-    ledger: Ledger, adapter: Adapter, source: Source, stamps: IngestCache, told: Callable[[int], None] = lambda _: None
+    ledger: Ledger,
+    adapter: Adapter,
+    source: TranscriptSource,
+    stamps: IngestCache,
+    told: Callable[[int], None] = lambda _: None,
 ) -> SealReport:
     """Seal a transcript to its end. One that was not touched for long is over; its open calls are sealed as such."""
     stamp = source_stamp(source)
@@ -69,7 +73,7 @@ def catch_up(
 
 def locate_sources(
     adapters: Iterable[Adapter], around: UserEnvironment, warn: Callable[[str], None]
-) -> Iterator[tuple[Adapter, Source]]:
+) -> Iterator[tuple[Adapter, TranscriptSource]]:
     """The transcripts of all tools. `warn` hears of a tool whose place cannot be read."""
     for adapter in adapters:
         try:
@@ -95,7 +99,7 @@ class TranscriptWatcher:
         self._followers: dict[_SourceId, TranscriptFollower] = {}
         self._stamps_seen: dict[_SourceId, str] = {}
         self._changed_at: dict[_SourceId, float] = {}
-        self._by_path: dict[str, list[tuple[Adapter, Source]]] = {}
+        self._by_path: dict[str, list[tuple[Adapter, TranscriptSource]]] = {}
         self._looked_at: float = 0.0
         self.stamps = IngestCache(ledger)
 
@@ -179,7 +183,7 @@ class TranscriptWatcher:
                 yield seen
         self.stamps.save()
 
-    def _seal_source(self, adapter: Adapter, source: Source) -> TranscriptUpdate:
+    def _seal_source(self, adapter: Adapter, source: TranscriptSource) -> TranscriptUpdate:
         identity = _source_id(source)
         self._stamps_seen[identity] = source_stamp(source)
         try:
@@ -192,14 +196,14 @@ class TranscriptWatcher:
         except AverError as error:
             return self._drop_follower(source, error)
 
-    def _drop_follower(self, source: Source, error: AverError) -> TranscriptUpdate:
+    def _drop_follower(self, source: TranscriptSource, error: AverError) -> TranscriptUpdate:
         """What was read and not sealed must be read again: the follower is let go, and the next look begins anew."""
         identity = _source_id(source)
         for kept in (self._followers, self._changed_at, self._stamps_seen):
             kept.pop(identity, None)
         return TranscriptUpdate(source, SealReport(notes=(f"{source.path}: {error.message}",)))
 
-    def _has_changed(self, source: Source) -> bool:
+    def _has_changed(self, source: TranscriptSource) -> bool:
         return self._stamps_seen.get(_source_id(source)) != source_stamp(source)
 
     def _is_new(self, path: str) -> bool:
@@ -212,7 +216,7 @@ class TranscriptWatcher:
         for adapter, source in locate_sources(self._adapters, self._around, self._warn):
             self._by_path.setdefault(str(source.path), []).append((adapter, source))
 
-    def _list_sources(self) -> list[tuple[Adapter, Source]]:
+    def _list_sources(self) -> list[tuple[Adapter, TranscriptSource]]:
         return [one for sources in self._by_path.values() for one in sources]
 
 
@@ -220,7 +224,7 @@ _TRANSCRIPT_SUFFIXES = (".jsonl", ".json", ".vscdb", ".db")
 """How the names of transcripts end. Other new files are found when everything is looked at."""
 
 
-def _source_id(source: Source) -> _SourceId:
+def _source_id(source: TranscriptSource) -> _SourceId:
     return source.tool, source.session, source.agent, str(source.path)
 
 

@@ -13,7 +13,7 @@ from aver.agents.claude_code.hooks import HOOK
 from aver.agents.claude_code.transcripts import ADAPTER
 from aver.capsule.aver_block import read_block
 from aver.hooks.contract import HookReply
-from aver.ingest.contract import Source, record_from_bytes
+from aver.ingest.contract import TranscriptSource, record_from_bytes
 from aver.ingest.draft import draft_event
 from support.hook_calls import SESSION, chains, fire, said, sealed, settings
 
@@ -196,11 +196,11 @@ def test_the_transcript_tells_the_same_of_a_call(workspace: Path, tool: str) -> 
             "toolUseResult": response,
         },
     ]
-    turn = ADAPTER.turn(Source(tool="claude-code", session=SESSION, path=Path("t.jsonl")))
+    turn = ADAPTER.parser(TranscriptSource(tool="claude-code", session=SESSION, path=Path("t.jsonl")))
     told = [
         deed
         for at, line in enumerate(lines)
-        for deed in turn.take(record_from_bytes(str(at), json.dumps(line).encode()))
+        for deed in turn.feed(record_from_bytes(str(at), json.dumps(line).encode()))
     ]
     [watched] = [deed for deed in told if deed.what == "call"]
     assert hooked.key == watched.key

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from aver.agents.claude_code.transcripts import ADAPTER
 from aver.files.user_dirs import UserEnvironment
 from aver.ingest.agent_event import AgentEvent
-from aver.ingest.contract import Source, record_from_bytes
+from aver.ingest.contract import TranscriptSource, record_from_bytes
 from aver.ingest.seal import TranscriptFollower
 from aver.ledger import open_ledger
 from support.agents.claude_transcripts import (
@@ -190,12 +190,12 @@ def test_reasoning_without_its_text_is_redacted_and_keeps_its_signature(tmp_path
 
 
 def test_an_answer_is_told_when_the_message_is_over(tmp_path: Path, transcript: Transcript) -> None:
-    turn = ADAPTER.turn(Source(tool="claude-code", session=SESSION, path=tmp_path))
+    turn = ADAPTER.parser(TranscriptSource(tool="claude-code", session=SESSION, path=tmp_path))
     transcript.message("msg_1", thinking("Hm."), text("It is done."), stop_reason="end_turn")
     transcript.message("msg_2", text("Nobody said why it stopped."))
     transcript.prompt("And now?")
     told = [
-        [deed.summary for deed in turn.take(record_from_bytes(str(n), line))]
+        [deed.summary for deed in turn.feed(record_from_bytes(str(n), line))]
         for n, line in enumerate(transcript.lines, 1)
     ]
     assert told == [[], ["It is done."], [], ["Nobody said why it stopped.", "prompt: And now?"]]
@@ -242,15 +242,15 @@ def test_text_between_calls_stays_with_the_call_that_follows(tmp_path: Path, tra
 def test_a_call_without_a_result_is_told_at_the_end_and_may_still_get_one(tmp_path: Path) -> None:
     transcript = Transcript()
     transcript.message("msg_1", use("t1", "Bash", command="sleep 9"))
-    turn = ADAPTER.turn(Source(tool="claude-code", session=SESSION, path=tmp_path))
-    assert list(turn.take(record_from_bytes("1", transcript.lines[0]))) == []
-    (deed,) = turn.end()
+    turn = ADAPTER.parser(TranscriptSource(tool="claude-code", session=SESSION, path=tmp_path))
+    assert list(turn.feed(record_from_bytes("1", transcript.lines[0]))) == []
+    (deed,) = turn.finish()
     assert deed.call is not None
     assert (deed.key, deed.call.ok, deed.status, deed.side_effects) == ("t1", None, "pending", ())
     assert deed.tokens is not None
-    assert list(turn.end()) == []
+    assert list(turn.finish()) == []
     transcript.result("t1", "woke up")
-    (late,) = turn.take(record_from_bytes("2", transcript.lines[1]))
+    (late,) = turn.feed(record_from_bytes("2", transcript.lines[1]))
     assert late.call is not None
     assert (late.key, late.call.ok, late.tokens) == ("t1", True, None)
 
@@ -298,11 +298,11 @@ def test_a_torn_last_line_waits_for_its_end(tmp_path: Path, transcript: Transcri
     transcript.prompt("Two")
     path = tmp_path / "s.jsonl"
     path.write_bytes(transcript.lines[0] + b"\n" + transcript.lines[1][:50])
-    source = Source(tool="claude-code", session="s", path=path)
-    turn, read = ADAPTER.turn(source), ADAPTER.read(source)
-    assert [deed.text for record in read() for deed in turn.take(record)] == ["One"]
+    source = TranscriptSource(tool="claude-code", session="s", path=path)
+    turn, read = ADAPTER.parser(source), ADAPTER.read(source)
+    assert [deed.text for record in read() for deed in turn.feed(record)] == ["One"]
     path.write_bytes(b"\n".join(transcript.lines) + b"\n")
-    assert [deed.text for record in read() for deed in turn.take(record)] == ["Two"]
+    assert [deed.text for record in read() for deed in turn.feed(record)] == ["Two"]
 
 
 def test_a_line_that_is_too_large_is_kept_by_its_digest(
@@ -414,11 +414,11 @@ def test_a_session_is_sealed_once_with_its_subagents(tmp_path: Path, layout: Lay
 def hold(lines: list[bytes]) -> list[AgentEvent]:
     """Whatever the lines are, they are read, and every deed has a key of its own."""
     for agent in ("", "a1"):
-        turn = ADAPTER.turn(Source(tool="claude-code", session=SESSION, path=Path("x"), agent=agent))
+        turn = ADAPTER.parser(TranscriptSource(tool="claude-code", session=SESSION, path=Path("x"), agent=agent))
         deeds = [
-            deed for number, line in enumerate(lines, 1) for deed in turn.take(record_from_bytes(str(number), line))
+            deed for number, line in enumerate(lines, 1) for deed in turn.feed(record_from_bytes(str(number), line))
         ]
-        deeds += turn.end()
+        deeds += turn.finish()
         assert all(deed.key for deed in deeds)
         assert len({deed.key for deed in deeds}) == len(deeds)
         assert all(deed.places for deed in deeds)

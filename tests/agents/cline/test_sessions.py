@@ -14,7 +14,7 @@ from aver.agents.cline.session_parser import SessionParser
 from aver.agents.cline.tasks import ADAPTER
 from aver.files.user_dirs import UserEnvironment
 from aver.ingest.agent_event import AgentEvent
-from aver.ingest.contract import Source, record_from_bytes
+from aver.ingest.contract import TranscriptSource, record_from_bytes
 from aver.ingest.reconcile import reconcile
 from aver.ingest.seal import TranscriptFollower as Sealer
 from aver.ledger import open_ledger
@@ -65,7 +65,7 @@ class Session:
         self.answered({"type": "tool_use", "id": call, "name": name, "input": arguments})
         self.message("user", {"type": "tool_result", "tool_use_id": call, "name": name, "content": result, **more})
 
-    def write(self) -> Source:
+    def write(self) -> TranscriptSource:
         """The files as Cline writes them, and where they are."""
         own = {"version": 1, "updated_at": "2026-07-29T10:22:00Z", "agent": "lead", "sessionId": self.name}
         whole = {**own, "messages": self.messages, "system_prompt": "You are Cline."}
@@ -403,10 +403,10 @@ messages = st.fixed_dictionaries(
 
 @given(records=st.lists(messages | anything, max_size=6))
 def test_whatever_a_session_says_it_is_read(records: list[Any]) -> None:
-    turn = SessionParser(Source(tool="cline", session="s", path=Path("s.messages.json"), appends=False))
+    turn = SessionParser(TranscriptSource(tool="cline", session="s", path=Path("s.messages.json"), appends=False))
     texts = [json.dumps(record).encode() for record in records]
     deeds = [
-        deed for index, text in enumerate(texts) for deed in turn.take(record_from_bytes(f"message:{index}", text))
+        deed for index, text in enumerate(texts) for deed in turn.feed(record_from_bytes(f"message:{index}", text))
     ]
-    deeds += turn.end()
+    deeds += turn.finish()
     assert len({deed.key for deed in deeds}) == len(deeds)

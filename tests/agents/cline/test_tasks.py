@@ -16,7 +16,7 @@ from aver.agents.cline.task_parser import OPEN_MAX
 from aver.agents.cline.tasks import ADAPTER, SERVERS
 from aver.files.user_dirs import UserEnvironment
 from aver.ingest.agent_event import AgentEvent
-from aver.ingest.contract import Source, record_from_bytes
+from aver.ingest.contract import TranscriptSource, record_from_bytes
 from aver.ledger import open_ledger
 from support.agents import cline_tasks as tasks
 from support.agents.cline_tasks import EDIT, MODEL, TASK, Task, surroundings, tasks_of, tool, whole
@@ -38,9 +38,9 @@ def native(around: UserEnvironment) -> Task:
     return Task(tasks_of(around))
 
 
-def source_of(task: Task) -> Source:
+def source_of(task: Task) -> TranscriptSource:
     path = task.write()
-    return Source(tool="cline", session=TASK, path=path, appends=False)
+    return TranscriptSource(tool="cline", session=TASK, path=path, appends=False)
 
 
 def deeds_of(task: Task) -> list[AgentEvent]:
@@ -304,7 +304,7 @@ def test_without_a_history_what_was_shown_is_told(native: Task) -> None:
     whole(native)
     path = native.write()
     path.with_name("api_conversation_history.json").unlink()
-    deeds = Follower(ADAPTER, Source(tool="cline", session=TASK, path=path, appends=False)).all()
+    deeds = Follower(ADAPTER, TranscriptSource(tool="cline", session=TASK, path=path, appends=False)).all()
     told = {deed.summary: deed for deed in calls(deeds)}
     edit = told["editedExistingFile: src/p.py (+2/-1)"]
     assert (edit.allowed.by, edit.status) == ("unknown", "pending")
@@ -323,7 +323,7 @@ def test_a_call_without_a_result_is_told_at_the_end(task: Task) -> None:
     task.call("execute_command", {"command": "make deploy"})
     follower = Follower(ADAPTER, source_of(task))
     assert calls(follower.step()) == []
-    (deed,) = follower.turn.end()
+    (deed,) = follower.turn.finish()
     assert (deed.status, deed.allowed.by, deed.side_effects) == ("pending", "unknown", ())
     assert deed.call is not None
     assert deed.call.ok is None
@@ -534,7 +534,7 @@ def test_it_is_told_as_it_happens_and_the_same_as_afterwards(task: Task, tmp_pat
     task.api += list(api)
     task.write()
     deeds += live.step()
-    deeds += live.turn.end()
+    deeds += live.turn.finish()
     after = Follower(ADAPTER, source_of(final)).all()
     assert sorted(deeds, key=lambda deed: deed.key) == sorted(after, key=lambda deed: deed.key)
     assert len(live.places) == len(set(live.places))
@@ -700,7 +700,7 @@ def test_whatever_a_task_says_it_is_read(sample: Task, data: st.DataObject) -> N
     path.write_text(json.dumps(ui))
     path.with_name("api_conversation_history.json").write_text(json.dumps(api))
     path.with_name("task_metadata.json").write_text(json.dumps(data.draw(JSON)))
-    source = Source(tool="cline", session=TASK, path=path, appends=False)
+    source = TranscriptSource(tool="cline", session=TASK, path=path, appends=False)
     deeds = Follower(ADAPTER, source).all()
     keys = [deed.key for deed in deeds]
     assert all(keys)
@@ -710,9 +710,9 @@ def test_whatever_a_task_says_it_is_read(sample: Task, data: st.DataObject) -> N
 
 @given(st.lists(st.binary(max_size=60), max_size=4), st.sampled_from(["ui", "api", "metadata", "else"]))
 def test_whatever_a_record_is_it_is_taken(data: list[bytes], sort: str) -> None:
-    turn = ADAPTER.turn(Source(tool="cline", session="s", path=Path("ui_messages.json"), appends=False))
-    deeds = [deed for number, one in enumerate(data) for deed in turn.take(record_from_bytes(f"{sort}:{number}", one))]
-    keys = [deed.key for deed in [*deeds, *turn.end()]]
+    turn = ADAPTER.parser(TranscriptSource(tool="cline", session="s", path=Path("ui_messages.json"), appends=False))
+    deeds = [deed for number, one in enumerate(data) for deed in turn.feed(record_from_bytes(f"{sort}:{number}", one))]
+    keys = [deed.key for deed in [*deeds, *turn.finish()]]
     assert all(keys)
     assert len(keys) == len(set(keys))
 
@@ -755,9 +755,9 @@ def test_calls_that_never_come_to_an_end_are_given_out(native: Task) -> None:
     for number in range(OPEN_MAX + 3):
         native.show("say", "tool", tool("readFile", f"p{number}"))
     path = native.write()
-    turn = ADAPTER.turn(Source(tool="cline", session=TASK, path=path, appends=False))
+    turn = ADAPTER.parser(TranscriptSource(tool="cline", session=TASK, path=path, appends=False))
     records = [
         record_from_bytes(f"ui:{number}", json.dumps(message).encode()) for number, message in enumerate(native.ui)
     ]
-    told = [deed for record in records for deed in turn.take(record) if deed.what == "call"]
+    told = [deed for record in records for deed in turn.feed(record) if deed.what == "call"]
     assert [deed.call.arguments["path"] for deed in told if deed.call] == ["p0", "p1", "p2"]

@@ -12,7 +12,7 @@ from aver.agents.codex.hooks import HOOK
 from aver.agents.codex.rollouts import ADAPTER
 from aver.capsule.aver_block import read_block
 from aver.hooks.contract import HookReply
-from aver.ingest.contract import Source
+from aver.ingest.contract import TranscriptSource
 from support.hook_calls import SESSION, fire, said, sealed
 
 CHAIN = f"codex.{SESSION}"
@@ -156,9 +156,9 @@ def test_a_call_is_sealed_as_the_rollout_tells_it(tmp_path: Path) -> None:
 def test_the_watcher_makes_the_same_deed(tmp_path: Path) -> None:
     [hooked] = HOOK.read("PostToolUse", told(tmp_path, *ROLLOUT)).deeds
     (tmp_path / "rollout.jsonl").write_text("".join(json.dumps(line) + "\n" for line in (*ROLLOUT, OUTPUT)))
-    source = Source(tool="codex", session=SESSION, path=tmp_path / "rollout.jsonl")
-    turn = ADAPTER.turn(source)
-    deeds = [deed for raw in ADAPTER.read(source)() for deed in turn.take(raw)] + list(turn.end())
+    source = TranscriptSource(tool="codex", session=SESSION, path=tmp_path / "rollout.jsonl")
+    turn = ADAPTER.parser(source)
+    deeds = [deed for raw in ADAPTER.read(source)() for deed in turn.feed(raw)] + list(turn.finish())
     [watched] = [deed for deed in deeds if deed.what == "call"]
     assert (hooked.key, hooked.summary, hooked.call) == (watched.key, watched.summary, watched.call)
 

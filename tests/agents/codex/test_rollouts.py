@@ -19,7 +19,7 @@ from aver.agents.registry import load_adapter
 from aver.capsule.canonical import canonical_bytes
 from aver.files.user_dirs import UserEnvironment
 from aver.ingest.agent_event import AgentCall, AgentEvent
-from aver.ingest.contract import RECORD_MAX, RawRecord, Source, TranscriptParser, record_from_bytes
+from aver.ingest.contract import RECORD_MAX, RawRecord, TranscriptParser, TranscriptSource, record_from_bytes
 from aver.ingest.draft import draft_event
 from aver.ingest.seal import TranscriptFollower
 from aver.ledger import open_ledger
@@ -29,15 +29,17 @@ from support.agents.codex_rollouts import AGENT, PARENT, SESSION, TURN, Rollout
 WRITERS = {writer.__name__: writer for writer in rollouts.ALL}
 
 
-def source_of(name: str = "") -> Source:
+def source_of(name: str = "") -> TranscriptSource:
     agent = name == "subagent"
-    return Source(tool="codex", session=PARENT if agent else SESSION, agent=AGENT if agent else "", path=Path("none"))
+    return TranscriptSource(
+        tool="codex", session=PARENT if agent else SESSION, agent=AGENT if agent else "", path=Path("none")
+    )
 
 
-def told(lines: Iterable[bytes], source: Source | None = None) -> list[AgentEvent]:
-    turn = ADAPTER.turn(source or source_of())
-    deeds = [deed for number, line in enumerate(lines, 1) for deed in turn.take(record_from_bytes(str(number), line))]
-    return [*deeds, *turn.end()]
+def told(lines: Iterable[bytes], source: TranscriptSource | None = None) -> list[AgentEvent]:
+    turn = ADAPTER.parser(source or source_of())
+    deeds = [deed for number, line in enumerate(lines, 1) for deed in turn.feed(record_from_bytes(str(number), line))]
+    return [*deeds, *turn.finish()]
 
 
 def told_by(name: str) -> dict[str, AgentEvent]:
@@ -229,7 +231,7 @@ def test_a_call_without_an_end_is_pending() -> None:
 
 
 def test_a_call_comes_out_as_soon_as_nothing_more_is_told_of_it() -> None:
-    turn = ADAPTER.turn(source_of())
+    turn = ADAPTER.parser(source_of())
     lines = (
         Rollout()
         .meta()
@@ -239,7 +241,7 @@ def test_a_call_comes_out_as_soon_as_nothing_more_is_told_of_it() -> None:
         .tokens(1, 1)
     )
     out = [
-        [deed.key for deed in turn.take(record_from_bytes(str(at), line))] for at, line in enumerate(lines.lines(), 1)
+        [deed.key for deed in turn.feed(record_from_bytes(str(at), line))] for at, line in enumerate(lines.lines(), 1)
     ]
     assert out == [[SESSION], [], [], [], ["c"]]
 
@@ -506,7 +508,7 @@ def test_a_drawn_picture_is_kept_by_its_digest_once() -> None:
 def test_a_turn_in_the_very_moment_of_a_fork_is_its_own() -> None:
     smaller = AGENT[:-1] + "1"
     r = Rollout().meta(AGENT, forked_from_id=PARENT).meta(PARENT).turn("never", smaller).asks("mine")
-    source = Source(tool="codex", session=AGENT, path=Path("f"))
+    source = TranscriptSource(tool="codex", session=AGENT, path=Path("f"))
     assert [deed.text for deed in only(told(r.lines(), source), "prompt")] == ["mine"]
 
 
@@ -541,18 +543,19 @@ def test_a_copy_of_another_threads_records_is_not_told_again() -> None:
 def test_nobody_hides_records_as_a_copy() -> None:
     old = {"turn_id": rollouts.OLD_TURN, "approval_policy": "never"}
     r = Rollout().meta(AGENT).meta(PARENT).add("turn_context", **old).asks("hidden")
-    assert only(told(r.lines(), Source(tool="codex", session=AGENT, path=Path("f"))), "prompt")
+    assert only(told(r.lines(), TranscriptSource(tool="codex", session=AGENT, path=Path("f"))), "prompt")
     forked = Rollout().meta(AGENT, forked_from_id=PARENT).turn("never", rollouts.NEW_TURN).asks("mine")
     plain = Rollout().meta(AGENT).turn("never", rollouts.NEW_TURN).asks("mine")
     for begun in (forked, plain):
         begun.meta(AGENT, forked_from_id=PARENT).meta(PARENT).add("turn_context", **old).asks("hidden")
-        deeds = told(begun.lines(), Source(tool="codex", session=AGENT, path=Path("f")))
+        deeds = told(begun.lines(), TranscriptSource(tool="codex", session=AGENT, path=Path("f")))
         assert [deed.text for deed in only(deeds, "prompt")] == ["mine", "hidden"]
 
 
 def test_keys_of_a_subagent_are_not_those_of_its_parent() -> None:
     parent = {
-        deed.key for deed in told(rollouts.subagent().lines(), Source(tool="codex", session=PARENT, path=Path("p")))
+        deed.key
+        for deed in told(rollouts.subagent().lines(), TranscriptSource(tool="codex", session=PARENT, path=Path("p")))
     }
     agent = {deed.key for deed in told(rollouts.subagent().lines(), source_of("subagent"))}
     assert parent & agent <= {"call_sub", AGENT}
@@ -657,8 +660,8 @@ def test_a_compressed_rollout_is_told_of_and_not_read(tmp_path: Path) -> None:
     packed = sessions / f"{rollouts.name_of()}.zst"
     rollouts.write(packed, [b"\x28\xb5\x2f\xfd whatever"])
     [source] = ADAPTER.locate(around(tmp_path))
-    reader, turn = ADAPTER.read(source), ADAPTER.turn(source)
-    [deed] = [deed for record in reader() for deed in turn.take(record)]
+    reader, turn = ADAPTER.read(source), ADAPTER.parser(source)
+    [deed] = [deed for record in reader() for deed in turn.feed(record)]
     assert (source.session, source.appends, list(reader())) == (SESSION, False, [])
     assert deed.summary == f"not read, because it is compressed: {packed.name}"
     assert deed.result["sha256"] == hashlib.sha256(packed.read_bytes()).hexdigest()
@@ -670,12 +673,12 @@ def test_a_torn_last_line_comes_when_it_is_whole(tmp_path: Path) -> None:
     lines = rollouts.commands().lines()
     path = tmp_path / rollouts.name_of()
     path.write_bytes(b"\n".join(lines)[:-20])
-    source = Source(tool="codex", session=SESSION, path=path)
-    reader, turn = ADAPTER.read(source), ADAPTER.turn(source)
-    deeds = [deed for record in reader() for deed in turn.take(record)]
+    source = TranscriptSource(tool="codex", session=SESSION, path=path)
+    reader, turn = ADAPTER.read(source), ADAPTER.parser(source)
+    deeds = [deed for record in reader() for deed in turn.feed(record)]
     path.write_bytes(b"\n".join(lines) + b"\n")
-    deeds += [deed for record in reader() for deed in turn.take(record)]
-    assert [*deeds, *turn.end()] == told(lines, source)
+    deeds += [deed for record in reader() for deed in turn.feed(record)]
+    assert [*deeds, *turn.finish()] == told(lines, source)
 
 
 def test_reading_again_gives_the_same(tmp_path: Path) -> None:
@@ -695,7 +698,7 @@ def test_lines_that_no_one_should_write() -> None:
     assert deeds[0].text == "\ufffd!"
     assert [deed.what for deed in deeds[1:]] == ["unknown"] * 8
     huge = RawRecord("9", b"", "ab" * 32, RECORD_MAX + 1)
-    [deed] = ADAPTER.turn(source_of()).take(huge)
+    [deed] = ADAPTER.parser(source_of()).feed(huge)
     assert deed.result == {"sha256": "ab" * 32, "size": RECORD_MAX + 1}
 
 
@@ -703,7 +706,7 @@ def test_lines_that_no_one_should_write() -> None:
 def test_all_of_it_can_be_sealed(tmp_path: Path, name: str) -> None:
     path = rollouts.write(tmp_path / rollouts.name_of(), WRITERS[name]().lines())
     bare = source_of(name)
-    source = Source(tool=bare.tool, session=bare.session, agent=bare.agent, path=path)
+    source = TranscriptSource(tool=bare.tool, session=bare.session, agent=bare.agent, path=path)
     with open_ledger(tmp_path / "ledger.db", home=tmp_path / "home") as ledger:
         follower = TranscriptFollower(ledger, ADAPTER, source)
         done = follower.step() + follower.end()
@@ -735,12 +738,12 @@ TYPES = sorted({record["type"] for writer in rollouts.ALL for record in writer()
 
 
 def hold(turn: TranscriptParser, lines: Iterable[bytes]) -> None:
-    deeds = [deed for number, line in enumerate(lines, 1) for deed in turn.take(record_from_bytes(str(number), line))]
-    deeds += turn.end()
+    deeds = [deed for number, line in enumerate(lines, 1) for deed in turn.feed(record_from_bytes(str(number), line))]
+    deeds += turn.finish()
     keys = [deed.key for deed in deeds]
     assert all(keys)
     assert len(set(keys)) == len(keys)
-    assert not list(turn.end())
+    assert not list(turn.finish())
     for deed in deeds:
         draft = draft_event("codex", SESSION, deed)
         canonical_bytes(draft.capsule.to_dict())
@@ -748,7 +751,7 @@ def hold(turn: TranscriptParser, lines: Iterable[bytes]) -> None:
 
 @given(st.lists(JSON | st.fixed_dictionaries({"type": st.sampled_from(TYPES), "payload": JSON}), max_size=6))
 def test_any_records_are_told(records: list[Any]) -> None:
-    hold(ADAPTER.turn(source_of()), [json.dumps(record).encode() for record in records])
+    hold(ADAPTER.parser(source_of()), [json.dumps(record).encode() for record in records])
 
 
 @given(st.sampled_from(sorted(WRITERS)), st.randoms(use_true_random=False), JSON)
@@ -759,7 +762,7 @@ def test_changed_records_are_told(name: str, chance: random.Random, thing: Any) 
     lines = [json.dumps(record).encode() for record in records]
     torn = chance.randrange(len(lines))
     lines[torn] = lines[torn][: chance.randrange(len(lines[torn]) + 1)]
-    hold(ADAPTER.turn(source_of(name)), lines)
+    hold(ADAPTER.parser(source_of(name)), lines)
 
 
 def _change(chance: random.Random, value: Any, thing: Any) -> None:

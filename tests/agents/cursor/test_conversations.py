@@ -20,7 +20,7 @@ from aver.agents.cursor.conversations import ADAPTER
 from aver.agents.cursor.database import list_conversations
 from aver.files.user_dirs import UserEnvironment
 from aver.ingest.agent_event import AgentEvent
-from aver.ingest.contract import Source, record_from_bytes
+from aver.ingest.contract import TranscriptSource, record_from_bytes
 from aver.ledger import open_ledger
 from support import memory_peaks as peaks
 from support.agents import cursor_stores as stores
@@ -51,7 +51,7 @@ def store(around: UserEnvironment) -> Iterable[Store]:
     opened.close()
 
 
-def only(around: UserEnvironment) -> Source:
+def only(around: UserEnvironment) -> TranscriptSource:
     (source,) = ADAPTER.locate(around)
     return source
 
@@ -101,7 +101,7 @@ def test_nothing_there_is_nothing_found(around: UserEnvironment) -> None:
     database_of(around).parent.mkdir(parents=True)
     database_of(around).write_bytes(b"not a database at all, but long enough to look like one")
     assert list(ADAPTER.locate(around)) == []
-    source = Source(tool="cursor", session="x", path=database_of(around), appends=False)
+    source = TranscriptSource(tool="cursor", session="x", path=database_of(around), appends=False)
     assert list(ADAPTER.read(source)()) == []
 
 
@@ -444,7 +444,7 @@ def test_each_bubble_is_given_once_when_it_is_final(around: UserEnvironment, sto
     store.conversation(asked("u", "go"), said("t"), done, quick, last)
     assert [deed.text for deed in follower.step()] == ["Done."]
     assert follower.step() == []
-    assert list(follower.turn.end()) == []
+    assert list(follower.turn.finish()) == []
     assert len(follower.places) == len(set(follower.places))
 
 
@@ -453,7 +453,7 @@ def test_a_call_that_never_ended_is_told_at_the_end(around: UserEnvironment, sto
     store.conversation(asked("u", "start"), hung, asked("v", "stop"), said("w", "ok"))
     follower = Follower(ADAPTER, only(around))
     assert [deed.key for deed in follower.step()][1:] == ["u", "v", "w"]
-    (deed,) = follower.turn.end()
+    (deed,) = follower.turn.finish()
     assert (deed.key, deed.status) == ("toolu_b", "pending")
     assert deed.call is not None
     assert deed.call.ok is None
@@ -505,8 +505,8 @@ def read():
 (source,) = ADAPTER.locate(around)
 before = read()
 (source,) = ADAPTER.locate(around)
-turn = ADAPTER.turn(source)
-deeds = [deed for record in ADAPTER.read(source)() for deed in turn.take(record)]
+turn = ADAPTER.parser(source)
+deeds = [deed for record in ADAPTER.read(source)() for deed in turn.feed(record)]
 print(len(deeds), read() - before, peak_kb())
 """
 
@@ -842,20 +842,20 @@ def test_whatever_a_conversation_says_it_is_read(
     store.put("composerData:odd", json.dumps(more))
     for source in ADAPTER.locate(around):
         follower = Follower(ADAPTER, source)
-        deeds = [*follower.step(), *follower.turn.end()]
+        deeds = [*follower.step(), *follower.turn.finish()]
         keys = [deed.key for deed in deeds]
         assert all(keys)
         assert len(keys) == len(set(keys))
         again = Follower(ADAPTER, source)
-        assert [*again.step(), *again.turn.end()] == deeds
+        assert [*again.step(), *again.turn.finish()] == deeds
     store.close()
 
 
 @given(st.lists(st.binary(max_size=40) | JSON.map(lambda value: json.dumps(value).encode()), max_size=6))
 def test_whatever_a_transcript_says_it_is_read(lines: list[bytes]) -> None:
-    turn = ADAPTER.turn(Source(tool="cursor", session="s", path=Path("t.jsonl")))
-    deeds = [deed for number, data in enumerate(lines, 1) for deed in turn.take(record_from_bytes(str(number), data))]
-    keys = [deed.key for deed in [*deeds, *turn.end()]]
+    turn = ADAPTER.parser(TranscriptSource(tool="cursor", session="s", path=Path("t.jsonl")))
+    deeds = [deed for number, data in enumerate(lines, 1) for deed in turn.feed(record_from_bytes(str(number), data))]
+    keys = [deed.key for deed in [*deeds, *turn.finish()]]
     assert all(keys)
     assert len(keys) == len(set(keys))
 

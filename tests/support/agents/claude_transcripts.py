@@ -12,7 +12,7 @@ from typing import Any, Literal
 from aver.agents.claude_code.transcripts import ADAPTER
 from aver.files.user_dirs import UserEnvironment
 from aver.ingest.agent_event import AgentEvent
-from aver.ingest.contract import Source
+from aver.ingest.contract import TranscriptSource
 
 SESSION = "5d2e8f30-7c11-4a52-9d3b-0a1b2c3d4e5f"
 PROJECT = "-w-shop"
@@ -162,18 +162,18 @@ def with_subagent(home: Path, layout: Layout) -> Path:
     return path
 
 
-def sources_in(home: Path, **environment: str) -> list[Source]:
+def sources_in(home: Path, **environment: str) -> list[TranscriptSource]:
     return list(ADAPTER.locate(UserEnvironment(home, environment)))
 
 
-def deeds_of(source: Source) -> list[AgentEvent]:
-    turn = ADAPTER.turn(source)
-    return [deed for raw in ADAPTER.read(source)() for deed in turn.take(raw)] + list(turn.end())
+def deeds_of(source: TranscriptSource) -> list[AgentEvent]:
+    turn = ADAPTER.parser(source)
+    return [deed for raw in ADAPTER.read(source)() for deed in turn.feed(raw)] + list(turn.finish())
 
 
 def deeds_in(transcript: Transcript, folder: Path) -> list[AgentEvent]:
     path = transcript.write(folder / f"{SESSION}.jsonl")
-    return deeds_of(Source(tool=ADAPTER.tool, session=SESSION, path=path))
+    return deeds_of(TranscriptSource(tool=ADAPTER.tool, session=SESSION, path=path))
 
 
 def calls(deeds: Iterable[AgentEvent]) -> dict[str, AgentEvent]:

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from aver.ingest.agent_event import AgentEvent
-from aver.ingest.contract import Adapter, RecordReader, Source, TranscriptParser
+from aver.ingest.contract import Adapter, RecordReader, TranscriptParser, TranscriptSource
 
 
 class Follower:
     """Reads a source on, and keeps what it says."""
 
-    def __init__(self, adapter: Adapter, source: Source) -> None:
+    def __init__(self, adapter: Adapter, source: TranscriptSource) -> None:
         self.reader: RecordReader = adapter.read(source)
-        self.turn: TranscriptParser = adapter.turn(source)
+        self.turn: TranscriptParser = adapter.parser(source)
         self.places: list[str] = []
 
     def step(self) -> list[AgentEvent]:
         deeds: list[AgentEvent] = []
         for record in self.reader():
             self.places.append(record.place)
-            deeds += self.turn.take(record)
+            deeds += self.turn.feed(record)
         return deeds
 
     def all(self) -> list[AgentEvent]:
-        return [*self.step(), *self.turn.end()]
+        return [*self.step(), *self.turn.finish()]

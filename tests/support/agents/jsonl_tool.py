@@ -15,7 +15,7 @@ from typing import Any
 
 from aver.files.user_dirs import UserEnvironment
 from aver.ingest.agent_event import AgentCall, AgentEvent, Prompt, build_unknown_event
-from aver.ingest.contract import Adapter, RawRecord, Source, line_key
+from aver.ingest.contract import Adapter, RawRecord, TranscriptSource, line_key
 from aver.ingest.json_lines import LineReader
 from aver.ingest.tolerant_json import UNREADABLE, parse_json
 
@@ -23,12 +23,12 @@ TOOL = "ticker"
 
 
 class Ticker:
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: TranscriptSource) -> None:
         self._source = source
         self._prompt: Prompt | None = None
         self._begun: dict[str, tuple[dict[str, Any], str]] = {}
 
-    def take(self, raw: RawRecord) -> Iterator[AgentEvent]:
+    def feed(self, raw: RawRecord) -> Iterator[AgentEvent]:
         record = parse_json(raw)
         if record is UNREADABLE or not isinstance(record, dict):
             yield build_unknown_event(raw.place, "", raw.data.decode("utf-8", "replace"), key=line_key(raw))
@@ -45,7 +45,7 @@ class Ticker:
         elif "junk" not in record:
             yield build_unknown_event(raw.place, next(iter(record), ""), record, key=line_key(raw))
 
-    def end(self) -> Iterator[AgentEvent]:
+    def finish(self) -> Iterator[AgentEvent]:
         for key, (begun, place) in self._begun.items():
             call = AgentCall(tool=begun["tool"], id=key, arguments=begun.get("in", {}))
             yield AgentEvent(
@@ -69,14 +69,14 @@ def deed_of(
     )
 
 
-def located(around: UserEnvironment) -> Iterable[Source]:
+def located(around: UserEnvironment) -> Iterable[TranscriptSource]:
     for path in sorted((around.home / "ticks").glob("*.jsonl")):
         yield source_at(path)
 
 
-def source_at(path: Path) -> Source:
+def source_at(path: Path) -> TranscriptSource:
     session, _, agent = path.stem.partition("~")
-    return Source(tool=TOOL, session=session, path=path, agent=agent)
+    return TranscriptSource(tool=TOOL, session=session, path=path, agent=agent)
 
 
 ADAPTER = Adapter(
@@ -84,7 +84,7 @@ ADAPTER = Adapter(
     title="Ticker",
     locate=located,
     read=lambda source: LineReader(source.path),
-    turn=Ticker,
+    parser=Ticker,
     places=lambda around: [around.home / "ticks"],
 )
 

@@ -9,7 +9,7 @@ from typing import Any
 from aver.gate.action import Action
 from aver.gate.ask import ask_gate
 from aver.ingest.agent_event import AgentCall, AgentEvent, Permission, Prompt, Tokens, build_unknown_event
-from aver.ingest.contract import Adapter, RawRecord, Source
+from aver.ingest.contract import Adapter, RawRecord, TranscriptSource
 from aver.ingest.diffs import unified_diff
 from aver.ingest.json_lines import LineReader
 from aver.ingest.seal import TranscriptFollower
@@ -29,11 +29,11 @@ class _Script:
     def __init__(self, deeds: Sequence[AgentEvent]) -> None:
         self._deeds = deeds
 
-    def take(self, raw: RawRecord) -> Iterable[AgentEvent]:
+    def feed(self, raw: RawRecord) -> Iterable[AgentEvent]:
         deed = self._deeds[int(raw.place) - 1]
         return [AgentEvent(**{**_fields(deed), "places": (raw.place,)})]
 
-    def end(self) -> Iterator[AgentEvent]:
+    def finish(self) -> Iterator[AgentEvent]:
         return iter(())
 
 
@@ -59,10 +59,12 @@ def seal(
         title=tool,
         locate=lambda around: (),
         read=lambda source: LineReader(source.path),
-        turn=lambda source: _Script(deeds),
+        parser=lambda source: _Script(deeds),
         places=lambda around: (),
     )
-    following = TranscriptFollower(ledger, adapter, Source(tool=tool, session=session, path=path, agent=agent))
+    following = TranscriptFollower(
+        ledger, adapter, TranscriptSource(tool=tool, session=session, path=path, agent=agent)
+    )
     following.step()
     following.end()
 

@@ -59,7 +59,7 @@ from aver.errors import Unavailable
 from aver.files.regular import read_if_regular
 from aver.files.user_dirs import UserEnvironment
 from aver.ingest.agent_event import INFERRED_OUTCOME, AgentCall, AgentEvent, Permission, Prompt, build_unknown_event
-from aver.ingest.contract import Adapter, RawRecord, Source, line_key
+from aver.ingest.contract import Adapter, RawRecord, TranscriptSource, line_key
 from aver.ingest.json_lines import LineReader
 from aver.ingest.times import ms_between, to_utc
 from aver.ingest.tolerant_json import UNREADABLE, parse_embedded_json, parse_json
@@ -95,11 +95,11 @@ def _home(around: UserEnvironment) -> Path:
     return Path(told) if told else around.home / ".claude"
 
 
-def locate(around: UserEnvironment) -> Iterator[Source]:
+def locate(around: UserEnvironment) -> Iterator[TranscriptSource]:
     for place in watched_dirs(around):
         for path in sorted(place.glob("*/*.jsonl")):
             if not path.name.startswith("agent-"):
-                yield Source(tool=TOOL, session=path.stem, path=path, below=_relative_dir(place, path))
+                yield TranscriptSource(tool=TOOL, session=path.stem, path=path, below=_relative_dir(place, path))
             elif (session := _read_session_id(path)) is not None:
                 yield _subagent_source(place, path, session)
         # Some are kept in directories of their own, by the workflow that they belong to.
@@ -120,10 +120,10 @@ def _read_session_id(path: Path) -> str | None:
     return (string_or_empty(record.get("sessionId")) if isinstance(record, dict) else "") or path.stem
 
 
-def _subagent_source(place: Path, path: Path, session: str) -> Source:
+def _subagent_source(place: Path, path: Path, session: str) -> TranscriptSource:
     agent = path.stem.removeprefix("agent-") if session != path.stem else ""
     below, launched_by = _relative_dir(place, path), _read_launching_call(path)
-    return Source(tool=TOOL, session=session, path=path, agent=agent, launched_by=launched_by, below=below)
+    return TranscriptSource(tool=TOOL, session=session, path=path, agent=agent, launched_by=launched_by, below=below)
 
 
 def _relative_dir(place: Path, path: Path) -> str:
@@ -170,7 +170,7 @@ _UNFINISHED_STOPS = ("", "tool_use", "pause_turn")
 class ClaudeTranscriptParser:
     """What has been read of one transcript."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: TranscriptSource) -> None:
         self._source = source
         self._settings = ClaudeSettings()
         self._lanes: dict[str, Conversation] = {"": Conversation()}
@@ -185,7 +185,7 @@ class ClaudeTranscriptParser:
         self._newest = ""
         """The id of the conversation's last record."""
 
-    def take(self, raw: RawRecord) -> Iterator[AgentEvent]:
+    def feed(self, raw: RawRecord) -> Iterator[AgentEvent]:
         record = parse_json(raw)
         if not isinstance(record, dict):
             yield self._build_unknown(self._build_origin(self._lanes[""], {}, raw), "", _fallback_content(raw, record))
@@ -209,7 +209,7 @@ class ClaudeTranscriptParser:
         else:
             yield self._build_unknown(origin, sort or "without a type", record)
 
-    def end(self) -> Iterator[AgentEvent]:
+    def finish(self) -> Iterator[AgentEvent]:
         for lane in self._lanes.values():
             yield from self._end_message(lane)
         for begun in self._begun.values():
@@ -501,7 +501,7 @@ ADAPTER = Adapter(
     title="Claude Code",
     locate=locate,
     read=lambda source: LineReader(source.path),
-    turn=ClaudeTranscriptParser,
+    parser=ClaudeTranscriptParser,
     places=watched_dirs,
     deletes_after=read_retention_days,
 )

@@ -20,7 +20,7 @@ from aver.agents.cline.sessions import MANIFEST, SYSTEM_PROMPT, session_info
 from aver.agents.cline.tools import finish_call, one_line, start_call
 from aver.ingest.agent_event import AgentCall, AgentEvent, Prompt, Tokens, build_unknown_event
 from aver.ingest.attachments import digest_reference, replace_images
-from aver.ingest.contract import RawRecord, Source
+from aver.ingest.contract import RawRecord, TranscriptSource
 from aver.ingest.diffs import format_line_counts
 from aver.ingest.times import ms_between
 from aver.ingest.tolerant_json import UNREADABLE, parse_json
@@ -62,7 +62,7 @@ class _ModelOutput:
 class SessionParser:
     """What has been read of one session."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: TranscriptSource) -> None:
         self._agent = source.agent
         self._prompt: Prompt | None = None
         self._begun: dict[str, _UnansweredCall] = {}
@@ -70,7 +70,7 @@ class SessionParser:
         self._model: str | None = None
         self._keys: dict[str, int] = {}
 
-    def take(self, raw: RawRecord) -> Iterator[AgentEvent]:
+    def feed(self, raw: RawRecord) -> Iterator[AgentEvent]:
         record = parse_json(raw)
         if raw.place == MANIFEST and isinstance(record, dict):
             yield from self._read_manifest(raw, record)
@@ -86,7 +86,7 @@ class SessionParser:
         else:
             yield self._build_unknown(raw, "message", record)
 
-    def end(self) -> Iterator[AgentEvent]:
+    def finish(self) -> Iterator[AgentEvent]:
         for begun in self._begun.values():
             yield replace(begun.deed, call=begun.call, status="pending")
         self._begun.clear()

@@ -19,7 +19,7 @@ from typing import Any
 
 from aver.files.regular import read_if_regular
 from aver.files.user_dirs import UserEnvironment
-from aver.ingest.contract import RawRecord, Source, record_from_bytes
+from aver.ingest.contract import RawRecord, TranscriptSource, record_from_bytes
 from aver.ingest.file_status import FileStatus, is_settled, read_file_status
 from aver.ingest.raw_json import split_array, split_object
 from aver.ingest.tolerant_json import parse_json
@@ -48,12 +48,12 @@ def sessions_dir(around: UserEnvironment) -> Path:
     return (Path(cline) if cline else around.home / ".cline") / "data" / "sessions"
 
 
-def locate_sessions(directory: Path, tool: str) -> Iterator[Source]:
+def locate_sessions(directory: Path, tool: str) -> Iterator[TranscriptSource]:
     for path in sorted(directory.glob(f"*/*{MESSAGES_SUFFIX}")):
         session, name = path.parent.name, path.name.removesuffix(MESSAGES_SUFFIX)
         agent = "" if name == session else name
         stamp = f"{read_file_status(path)};{read_file_status(_manifest_path(path))}"
-        yield Source(tool=tool, session=session, path=path, agent=agent, appends=False, stamp=stamp)
+        yield TranscriptSource(tool=tool, session=session, path=path, agent=agent, appends=False, stamp=stamp)
 
 
 def session_info(manifest: Mapping[str, Any]) -> dict[str, Any]:
@@ -76,7 +76,7 @@ class SessionReader:
     """A list that is rewritten has no beginning to start from again: its elements are told apart."""
     unfinished = 0
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: TranscriptSource) -> None:
         self._path = source.path
         self._is_agent = bool(source.agent)
         self._read: FileStatus | None = None

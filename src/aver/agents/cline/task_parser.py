@@ -19,7 +19,7 @@ from aver.agents.cline.results import is_before, list_or_empty, message_text, me
 from aver.agents.cline.ui_messages import OUTPUT_MESSAGES, ShownCall, read_shown_call
 from aver.ingest.agent_event import AgentEvent, Prompt, Tokens, build_unknown_event
 from aver.ingest.attachments import replace_images
-from aver.ingest.contract import RawRecord, Source
+from aver.ingest.contract import RawRecord, TranscriptSource
 from aver.ingest.tolerant_json import parse_embedded_json, parse_json
 
 __all__ = ["TaskParser"]
@@ -49,7 +49,7 @@ class _RequestUsage(NamedTuple):
 class TaskParser:
     """What of a task has been read."""
 
-    def __init__(self, _: Source) -> None:
+    def __init__(self, _: TranscriptSource) -> None:
         self._history = ApiHistory()
         self._has_history = False
         self._open: list[OpenCall] = []
@@ -63,7 +63,7 @@ class TaskParser:
         self._prompts: dict[int, Prompt | None] = {}
         self._keys: dict[str, str] = {}
 
-    def take(self, raw: RawRecord) -> Iterable[AgentEvent]:
+    def feed(self, raw: RawRecord) -> Iterable[AgentEvent]:
         sort, _, number = raw.place.partition(":")
         record = parse_json(raw)
         if sort == "metadata":
@@ -81,7 +81,7 @@ class TaskParser:
                 raw.place, "message", kept, key=self._message_key(record, raw), at=message_time(record)
             )
 
-    def end(self) -> Iterable[AgentEvent]:
+    def finish(self) -> Iterable[AgentEvent]:
         for one in self._open:
             self._match_history(one)
         shown = [self._build_shown_call(one) for one in self._open]

@@ -24,7 +24,7 @@ from aver.agents.cline.sessions import MANIFEST, MESSAGES_SUFFIX, SessionReader,
 from aver.agents.cline.task_parser import TaskParser
 from aver.files.regular import read_if_regular
 from aver.files.user_dirs import UserEnvironment, user_data_dir
-from aver.ingest.contract import Adapter, RawRecord, RecordReader, Source, TranscriptParser, record_from_bytes
+from aver.ingest.contract import Adapter, RawRecord, RecordReader, TranscriptParser, TranscriptSource, record_from_bytes
 from aver.ingest.file_status import FileStatus, is_settled, read_file_status
 from aver.ingest.raw_json import split_array
 from aver.ingest.tolerant_json import parse_embedded_json, parse_json
@@ -53,27 +53,28 @@ def watched_dirs(around: UserEnvironment) -> Iterable[Path]:
     yield sessions_dir(around)
 
 
-def locate(around: UserEnvironment) -> Iterator[Source]:
-    found: dict[str, Source] = {}
+def locate(around: UserEnvironment) -> Iterator[TranscriptSource]:
+    found: dict[str, TranscriptSource] = {}
     for directory in watched_dirs(around):
         for path in sorted(directory.glob(f"*/{UI_FILE}")):
             task = path.parent.name
             found.setdefault(
-                task, Source(tool=TOOL, session=task, path=path, appends=False, stamp=_task_stamp(path.parent))
+                task,
+                TranscriptSource(tool=TOOL, session=task, path=path, appends=False, stamp=_task_stamp(path.parent)),
             )
     yield from found.values()
     yield from locate_sessions(sessions_dir(around), TOOL)
 
 
-def open_reader(source: Source) -> RecordReader:
+def open_reader(source: TranscriptSource) -> RecordReader:
     return SessionReader(source) if _is_session(source) else TaskReader(source.path.parent)
 
 
-def create_parser(source: Source) -> TranscriptParser:
+def create_parser(source: TranscriptSource) -> TranscriptParser:
     return SessionParser(source) if _is_session(source) else TaskParser(source)
 
 
-def _is_session(source: Source) -> bool:
+def _is_session(source: TranscriptSource) -> bool:
     return source.path.name.endswith(MESSAGES_SUFFIX)
 
 
@@ -210,7 +211,7 @@ ADAPTER = Adapter(
     title="Cline",
     locate=locate,
     read=open_reader,
-    turn=create_parser,
+    parser=create_parser,
     places=watched_dirs,
     rewrites=lambda place: place in (METADATA_PLACE, MANIFEST),
 )

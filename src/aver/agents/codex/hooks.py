@@ -190,7 +190,7 @@ def _call_from_payload(payload: Mapping[str, Any], identifier: str) -> AgentEven
 def _call_from_rollout(payload: Mapping[str, Any], session: str, identifier: str) -> AgentEvent | None:
     """The deed that the rollout's lines make of the call, with the output of the payload; None where they make none."""
     from aver.agents.codex.rollouts import ADAPTER
-    from aver.ingest.contract import Source, record_from_bytes
+    from aver.ingest.contract import TranscriptSource, record_from_bytes
 
     path, response = Path(get_text(payload, "transcript_path")), payload.get("tool_response")
     lines = list(_find_lines(path, identifier))
@@ -201,9 +201,9 @@ def _call_from_rollout(payload: Mapping[str, Any], session: str, identifier: str
     if is_patch:  # Its output comes as the rollout will have it; that of a command is what the command said.
         output = {"type": "custom_tool_call_output", "call_id": identifier, "output": response}
         lines.append(_build_line("response_item", output))
-    turn = ADAPTER.turn(Source(tool=TOOL, session=session, path=path))
-    deeds = [deed for number, line in enumerate(lines) for deed in turn.take(record_from_bytes(str(number), line))]
-    for deed in (*deeds, *turn.end()):
+    turn = ADAPTER.parser(TranscriptSource(tool=TOOL, session=session, path=path))
+    deeds = [deed for number, line in enumerate(lines) for deed in turn.feed(record_from_bytes(str(number), line))]
+    for deed in (*deeds, *turn.finish()):
         if deed.key == identifier and deed.call is not None:
             result = deed.call.result if is_patch else _merge_result(deed.call.result, response)
             return replace(deed, call=replace(deed.call, result=result))

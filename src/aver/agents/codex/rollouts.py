@@ -25,7 +25,7 @@ from aver.errors import Unavailable
 from aver.files.regular import open_if_regular
 from aver.files.user_dirs import UserEnvironment
 from aver.ingest.agent_event import AgentEvent
-from aver.ingest.contract import Adapter, RawRecord, RecordReader, Source, TranscriptParser, record_from_bytes
+from aver.ingest.contract import Adapter, RawRecord, RecordReader, TranscriptParser, TranscriptSource, record_from_bytes
 from aver.ingest.json_lines import LineReader
 
 __all__ = ["ADAPTER"]
@@ -56,7 +56,7 @@ def _watched_dirs(around: UserEnvironment) -> list[Path]:
     return [home / "sessions", home / "archived_sessions"]
 
 
-def _locate(around: UserEnvironment) -> Iterator[Source]:
+def _locate(around: UserEnvironment) -> Iterator[TranscriptSource]:
     owned: set[_RolloutOwner] = set()
     names: set[str] = set()
     for path, owner in sorted(_list_rollouts(around), key=_is_misnamed):
@@ -73,7 +73,9 @@ def _locate(around: UserEnvironment) -> Iterator[Source]:
             owned.add(chosen)
             names.add(name)
             compressed = path.name.endswith(_COMPRESSED_SUFFIX)
-            yield Source(tool=TOOL, session=chosen.session, agent=chosen.agent, path=path, appends=not compressed)
+            yield TranscriptSource(
+                tool=TOOL, session=chosen.session, agent=chosen.agent, path=path, appends=not compressed
+            )
 
 
 def _is_misnamed(one: tuple[Path, _RolloutOwner]) -> bool:
@@ -141,11 +143,11 @@ def _rollout_name(path: Path) -> str:
     return path.name.removesuffix(".zst").removesuffix(".jsonl")
 
 
-def _open_reader(source: Source) -> RecordReader:
+def _open_reader(source: TranscriptSource) -> RecordReader:
     return _CompressedReader(source.path) if source.path.name.endswith(_COMPRESSED_SUFFIX) else LineReader(source.path)
 
 
-def _create_parser(source: Source) -> TranscriptParser:
+def _create_parser(source: TranscriptSource) -> TranscriptParser:
     return (
         _CompressedParser(source.path.name) if source.path.name.endswith(_COMPRESSED_SUFFIX) else RolloutParser(source)
     )
@@ -181,7 +183,7 @@ class _CompressedParser:
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def take(self, raw: RawRecord) -> Iterable[AgentEvent]:
+    def feed(self, raw: RawRecord) -> Iterable[AgentEvent]:
         return [
             AgentEvent(
                 what="note",
@@ -193,10 +195,10 @@ class _CompressedParser:
             )
         ]
 
-    def end(self) -> Iterable[AgentEvent]:
+    def finish(self) -> Iterable[AgentEvent]:
         return []
 
 
 ADAPTER = Adapter(
-    tool=TOOL, title="Codex CLI", locate=_locate, read=_open_reader, turn=_create_parser, places=_watched_dirs
+    tool=TOOL, title="Codex CLI", locate=_locate, read=_open_reader, parser=_create_parser, places=_watched_dirs
 )

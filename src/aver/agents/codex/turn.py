@@ -56,7 +56,7 @@ from aver.agents.codex.records import (
 )
 from aver.ingest.agent_event import AgentCall, AgentEvent, Permission, Prompt, Tokens, build_unknown_event
 from aver.ingest.attachments import digest_reference, replace_images
-from aver.ingest.contract import RawRecord, Source, line_key
+from aver.ingest.contract import RawRecord, TranscriptSource, line_key
 from aver.ingest.tolerant_json import UNREADABLE, parse_json
 
 __all__ = ["RolloutParser"]
@@ -74,7 +74,7 @@ for ever."""
 class RolloutParser:
     """What was read of a rollout so far."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: TranscriptSource) -> None:
         self._thread = source.agent or source.session
         self._prefix = f"{source.agent}:" if source.agent else ""
         """Keys are unique in a session, and a subagent's records have numbers and ids of their own."""
@@ -98,7 +98,7 @@ class RolloutParser:
         """Whether an output was told since anything was given out."""
         self._may_copy = self._after_other = self._copying = False
 
-    def take(self, raw: RawRecord) -> Iterable[AgentEvent]:
+    def feed(self, raw: RawRecord) -> Iterable[AgentEvent]:
         line = parse_line(raw)
         if line is None:
             return [
@@ -110,7 +110,7 @@ class RolloutParser:
             return []
         return [*self._release_held(line), *self._read_line(line)]
 
-    def end(self) -> Iterable[AgentEvent]:
+    def finish(self) -> Iterable[AgentEvent]:
         deeds = [*self._release_held(None), *self._flush_unclaimed(), *self._flush()]
         deeds += [told.deed() for told in self._waiting]
         self._waiting.clear()

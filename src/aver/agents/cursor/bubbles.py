@@ -25,7 +25,7 @@ from aver.agents.cursor.database import composer_key
 from aver.agents.cursor.edits import CONTENT_PREFIX, EDIT_TOOLS, build_diff, find_content_keys, find_path
 from aver.ingest.agent_event import AgentCall, AgentEvent, Prompt, Tokens, build_unknown_event
 from aver.ingest.attachments import replace_attachments
-from aver.ingest.contract import RawRecord, Source
+from aver.ingest.contract import RawRecord, TranscriptSource
 from aver.ingest.times import to_utc, utc_from_ms
 from aver.ingest.tolerant_json import parse_embedded_json, parse_json
 from aver.text import plural
@@ -77,7 +77,7 @@ def conversation_info(composer: Mapping[str, Any]) -> dict[str, Any]:
 class BubbleParser:
     """What of a conversation has been read."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: TranscriptSource) -> None:
         self._conversation = source.agent or source.session
         self._face: dict[str, Any] = {}
         self._prompt: Prompt | None = None
@@ -88,7 +88,7 @@ class BubbleParser:
         self._owners: dict[str, str] = {}
         self._usages: set[tuple[str, str]] = set()
 
-    def take(self, raw: RawRecord) -> Iterable[AgentEvent]:
+    def feed(self, raw: RawRecord) -> Iterable[AgentEvent]:
         if raw.place.startswith((BLOB_PREFIX, CONTENT_PREFIX)):
             self._named[raw.place] = raw
             return
@@ -101,7 +101,7 @@ class BubbleParser:
             yield from self._read_bubble(raw, record)
         self._named.clear()
 
-    def end(self) -> Iterable[AgentEvent]:
+    def finish(self) -> Iterable[AgentEvent]:
         begun = list(self._open.values())
         self._open.clear()
         return begun

@@ -32,7 +32,7 @@ from aver.agents.cursor.database import (
 )
 from aver.agents.cursor.transcript_lines import CursorLineParser
 from aver.files.user_dirs import UserEnvironment, user_data_dir
-from aver.ingest.contract import Adapter, RawRecord, RecordReader, Source, TranscriptParser, record_from_bytes
+from aver.ingest.contract import Adapter, RawRecord, RecordReader, TranscriptParser, TranscriptSource, record_from_bytes
 from aver.ingest.file_status import is_settled, read_file_status
 from aver.ingest.json_lines import LineReader
 from aver.ingest.raw_json import split_array, split_object
@@ -64,7 +64,7 @@ def watched_dirs(around: UserEnvironment) -> Iterable[Path]:
     return (_database_path(around).parent, dot / "projects", dot / "ai-tracking")
 
 
-def locate(around: UserEnvironment) -> Iterator[Source]:
+def locate(around: UserEnvironment) -> Iterator[TranscriptSource]:
     database = _database_path(around)
     status = read_file_status(database)
     place = database, 0 if status is None else status.inode
@@ -80,7 +80,7 @@ def locate(around: UserEnvironment) -> Iterator[Source]:
     now = f";{database_stamp(database)};{database_stamp(tracking)}"
     for conversation, rows in known.items():
         parent, call = launched.get(conversation, ("", ""))
-        yield Source(
+        yield TranscriptSource(
             tool=TOOL,
             session=parent or conversation,
             path=database,
@@ -93,9 +93,9 @@ def locate(around: UserEnvironment) -> Iterator[Source]:
     yield from _locate_transcripts(around.home / ".cursor" / "projects", database, set(known))
 
 
-def _locate_transcripts(projects: Path, database: Path, known: set[str]) -> Iterator[Source]:
+def _locate_transcripts(projects: Path, database: Path, known: set[str]) -> Iterator[TranscriptSource]:
     """Transcript files of conversations that the database does not have."""
-    found: dict[tuple[str, str, str], Source] = {}
+    found: dict[tuple[str, str, str], TranscriptSource] = {}
     for pattern in ("*/agent-transcripts/*/*.jsonl", "*/agent-transcripts/*.jsonl"):
         for path in sorted(projects.glob(pattern)):
             if path.stem == path.parent.name or path.parent.name == "agent-transcripts":
@@ -109,24 +109,24 @@ def _locate_transcripts(projects: Path, database: Path, known: set[str]) -> Iter
             yield source
 
 
-def _transcript_source(projects: Path, path: Path, database: Path, session: str, agent: str) -> Source:
+def _transcript_source(projects: Path, path: Path, database: Path, session: str, agent: str) -> TranscriptSource:
     project = path.relative_to(projects).parts[0]
     hints = {"database": database, "project": project}
-    return Source(tool=TOOL, session=session, path=path, agent=agent, hints=hints, below=project)
+    return TranscriptSource(tool=TOOL, session=session, path=path, agent=agent, hints=hints, below=project)
 
 
-def open_reader(source: Source) -> RecordReader:
+def open_reader(source: TranscriptSource) -> RecordReader:
     return CursorTranscriptReader(source) if source.appends else ConversationReader(source)
 
 
-def create_parser(source: Source) -> TranscriptParser:
+def create_parser(source: TranscriptSource) -> TranscriptParser:
     return CursorLineParser(source) if source.appends else BubbleParser(source)
 
 
 class CursorTranscriptReader:
     """Reads a transcript file for as long as the database does not have the conversation."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: TranscriptSource) -> None:
         self._lines = LineReader(source.path)
         self._database = source.hints.get("database")
         self._conversation = source.agent or source.session
@@ -170,7 +170,7 @@ class ConversationReader:
     """A value in a database has no beginning: what changes is told apart by its key."""
     unfinished = 0
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: TranscriptSource) -> None:
         self._path = source.path
         self._conversation = source.agent or source.session
         self._tracking = source.hints.get("tracking")
@@ -302,7 +302,7 @@ ADAPTER = Adapter(
     title="Cursor",
     locate=locate,
     read=open_reader,
-    turn=create_parser,
+    parser=create_parser,
     places=watched_dirs,
     rewrites=is_rewritten,
 )

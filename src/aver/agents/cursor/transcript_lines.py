@@ -19,7 +19,7 @@ from aver.agents.cursor import calls
 from aver.agents.cursor.edits import EDIT_TOOLS, build_diff, find_path
 from aver.ingest.agent_event import AgentCall, AgentEvent, Prompt, build_unknown_event
 from aver.ingest.attachments import replace_images
-from aver.ingest.contract import RawRecord, Source, line_key
+from aver.ingest.contract import RawRecord, TranscriptSource, line_key
 from aver.ingest.times import to_utc
 from aver.ingest.tolerant_json import UNREADABLE, content_text, parse_embedded_json, parse_json
 
@@ -31,13 +31,13 @@ _TIMESTAMP = re.compile(r"<timestamp>([^<]{1,64})</timestamp>").search
 class CursorLineParser:
     """What of a transcript has been read."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: TranscriptSource) -> None:
         self._prompt: Prompt | None = None
         self._project = source.hints.get("project")
         self._open: dict[str, AgentEvent] = {}
         self._owners: set[str] = set()
 
-    def take(self, raw: RawRecord) -> Iterable[AgentEvent]:
+    def feed(self, raw: RawRecord) -> Iterable[AgentEvent]:
         record = parse_json(raw)
         if not isinstance(record, dict):
             kept: Any = raw.data.decode("utf-8", "replace") if record is UNREADABLE else record
@@ -51,13 +51,13 @@ class CursorLineParser:
         elif record.get("role") == "assistant" and isinstance(content, str | list):
             yield from self._read_answer(raw, content)
         elif record.get("type") == "turn_ended":
-            yield from self.end()
+            yield from self.finish()
             yield self._build_turn_end(raw, record)
         else:
             sort = str(record.get("type") or record.get("role") or "unknown")
             yield build_unknown_event(raw.place, sort, record, key=line_key(raw))
 
-    def end(self) -> Iterable[AgentEvent]:
+    def finish(self) -> Iterable[AgentEvent]:
         begun = list(self._open.values())
         self._open.clear()
         return begun
@@ -67,7 +67,7 @@ class CursorLineParser:
         text = content_text(content)
         if not text:
             return
-        yield from self.end()
+        yield from self.finish()
         asked, when = _extract_query(text), _TIMESTAMP(text)
         self._prompt = Prompt(key=line_key(raw), text=asked)
         yield AgentEvent(

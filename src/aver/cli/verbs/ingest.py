@@ -13,7 +13,7 @@ from aver.text import plural, to_one_line
 
 if TYPE_CHECKING:
     from aver.files.user_dirs import UserEnvironment
-    from aver.ingest.contract import Adapter, Source
+    from aver.ingest.contract import Adapter, TranscriptSource
     from aver.ingest.seal import SealReport
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
@@ -81,7 +81,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
 def _print_report(
     given: argparse.Namespace,
     screen: Screen,
-    found: list[tuple[Adapter, Source]],
+    found: list[tuple[Adapter, TranscriptSource]],
     total: SealReport,
     told: list[dict[str, Any]],
 ) -> None:
@@ -114,7 +114,7 @@ def _sealed_text(entry: dict[str, Any]) -> str:
     return f"{plural(entry['sealed'], 'record')} sealed{more}"
 
 
-def _transcript_to_dict(source: Source, sealing: SealReport, state: str) -> dict[str, Any]:
+def _transcript_to_dict(source: TranscriptSource, sealing: SealReport, state: str) -> dict[str, Any]:
     return {
         "tool": source.tool,
         "session": source.session,
@@ -126,7 +126,7 @@ def _transcript_to_dict(source: Source, sealing: SealReport, state: str) -> dict
     }
 
 
-def _select_sources(given: argparse.Namespace, around: UserEnvironment) -> Iterator[tuple[Adapter, Source]]:
+def _select_sources(given: argparse.Namespace, around: UserEnvironment) -> Iterator[tuple[Adapter, TranscriptSource]]:
     """The transcripts that were asked for. Asked for by name, each must be there."""
     from aver.agents.registry import load_adapter, load_adapters
     from aver.errors import NotFound
@@ -149,7 +149,7 @@ def _select_sources(given: argparse.Namespace, around: UserEnvironment) -> Itera
         yield from named
 
 
-def _deletion_warnings(found: list[tuple[Adapter, Source]], around: UserEnvironment) -> Iterator[str]:
+def _deletion_warnings(found: list[tuple[Adapter, TranscriptSource]], around: UserEnvironment) -> Iterator[str]:
     """Warnings that a tool will delete transcripts of its own accord."""
     import time
 
@@ -164,14 +164,14 @@ def _deletion_warnings(found: list[tuple[Adapter, Source]], around: UserEnvironm
         yield f"{adapter.title} deletes its transcripts after {days} days{these}. What is sealed stays"
 
 
-def _file_size(source: Source) -> int:
+def _file_size(source: TranscriptSource) -> int:
     try:
         return source.path.stat().st_size
     except OSError:
         return 0
 
 
-def _modified_time(source: Source) -> float:
+def _modified_time(source: TranscriptSource) -> float:
     try:
         return source.path.stat().st_mtime
     except OSError:
