@@ -1,7 +1,9 @@
-"""Time and fresh identifiers, in the one form in which Aver writes them.
+"""The current time and new identifiers, in the forms that Aver writes.
 
-`now()` is UTC as ISO 8601 with `+00:00` and six fraction digits, or none when the microseconds are
-zero: what Python's `isoformat` gives, and so what CPS 2.4 asks for.
+A time is UTC in ISO 8601 with `+00:00`, and six fraction digits unless the microseconds are zero. Python's `isoformat`
+writes it so, and CPS 2.4 requires it:
+
+    2026-11-16T23:25:01.042137+00:00
 """
 
 from __future__ import annotations
@@ -13,13 +15,14 @@ __all__ = ["new_id", "now"]
 
 
 def now() -> str:
+    """The current time as text."""
     return datetime.now(UTC).isoformat()
 
 
 def new_id() -> str:
-    """A random UUID (version 4), lower case with hyphens. Written out because `uuid.UUID` costs five times as much."""
+    """A random UUID (version 4), lower case with hyphens. Not by `uuid.UUID`, which takes five times as long."""
     raw = bytearray(os.urandom(16))
-    raw[6] = raw[6] & 0x0F | 0x40
-    raw[8] = raw[8] & 0x3F | 0x80
+    raw[6] = raw[6] & 0x0F | 0x40  # Version 4.
+    raw[8] = raw[8] & 0x3F | 0x80  # The variant of RFC 9562.
     text = raw.hex()
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"

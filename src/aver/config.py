@@ -1,4 +1,4 @@
-"""Where Aver keeps its things, and which settings are in force.
+"""Aver's home directory and its settings.
 
 `AVER_HOME` (default `~/.aver`, mode 0700) holds:
 
@@ -7,11 +7,11 @@
     keyring.json       our public keys, by identity and epoch
     known_keys.json    other people's public keys, by fingerprint; known_keys_pq.json their post-quantum halves
     ledger.db          the ledger, with ledger.db.lock beside it
-    seen.json          the newest heads this machine has seen
+    seen.json          the newest heads that this machine has seen
     verified/          how far this machine has verified each ledger's chains
 
-Flags beat the environment, the environment beats `config.toml`, and that beats the defaults. Nothing
-here creates a directory except `ensure_home`, so that looking never leaves traces.
+A flag overrides the environment, the environment overrides `config.toml`, and `config.toml` overrides the defaults.
+Only `ensure_home` creates a directory, so commands that only read leave no traces.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 CONFIG_MAX = 256 * 1024
-"""A settings file larger than this is not one."""
+"""Largest settings file, in bytes. No real one is this big."""
 
 LEDGER_ENV = "AVER_LEDGER"
 HOME_ENV = "AVER_HOME"
@@ -46,7 +46,7 @@ HOME_ENV = "AVER_HOME"
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """The settings in force. `source` tells, per setting, where its value came from."""
+    """The settings in force. `source` says, for each setting, where its value came from."""
 
     home: Path
     ledger: str
@@ -54,27 +54,27 @@ class Config:
     post_quantum: bool
     lock_timeout: float
     approvals: Mapping[str, Any]
-    """Who may approve, as written; `aver.gate.approvals.rules` reads it."""
+    """The table `[approvals]` as written; `aver.gate.approvals.rules` reads it."""
     gate: Mapping[str, Any]
-    """What the gate decides by, as written; `aver.gate.settings` reads it."""
+    """The table `[gate]` as written; `aver.gate.settings` reads it."""
     hooks: Mapping[str, Any]
-    """What hooks do where Aver fails, as written; `aver.hooks.run` reads it."""
+    """The table `[hooks]` as written; `aver.hooks.run` reads it."""
     source: Mapping[str, str]
 
 
 def home_dir() -> Path:
-    """The home directory, whether or not it exists."""
+    """The path of the home directory, which may not exist. `BadInput` if `AVER_HOME` is not a path."""
     given = os.environ.get(HOME_ENV)
     try:
         return Path(given).expanduser().absolute() if given else Path.home() / ".aver"
-    except (OSError, RuntimeError) as error:  # Nobody has that name, or the directory that we are in is gone.
+    except (OSError, RuntimeError) as error:  # `~name` of no user, or the current directory is gone.
         raise BadInput(
             f"{HOME_ENV} leads nowhere: {error}", advice="set it to a directory, by its full path"
         ) from error
 
 
 def ensure_home(home: Path | None = None) -> Path:
-    """The home directory, made with mode 0700 if it was not there."""
+    """Return the home directory, and make it with mode 0700 if need be. Raises `Unavailable`."""
     home = home or home_dir()
     try:
         make_directory(home)
@@ -86,7 +86,7 @@ def ensure_home(home: Path | None = None) -> Path:
 
 
 def load_config(*, home: Path | None = None, ledger: str | None = None, tenant: str | None = None) -> Config:
-    """Join flags (the arguments), environment, `config.toml` and defaults."""
+    """Combine flags (the arguments), environment, `config.toml` and defaults. `BadInput` for a wrong setting."""
     home = home or home_dir()
     values: dict[str, Any] = {
         "ledger": f"sqlite:///{home / 'ledger.db'}",
@@ -114,7 +114,7 @@ _PASSWORD_OPTION = re.compile(r"([?&\s](?:ssl)?password=)[^&\s]*", re.IGNORECASE
 
 
 def hide_password(text: str) -> str:
-    """A ledger URL, or words in which one stands, fit to be shown."""
+    """Replace the password in a ledger URL, or in any text that contains one, by `***`."""
     return _PASSWORD_OPTION.sub(r"\1***", _USER_AND_PASSWORD.sub(r"\1:***@", text))
 
 
@@ -130,7 +130,10 @@ _SETTING_TYPES: Mapping[str, type | tuple[type, ...]] = {
 
 
 def read_toml(path: Path, check: Callable[[os.stat_result], None] | None = None) -> dict[str, Any] | None:
-    """A settings file in TOML, or None if there is none. `check` may refuse the very file that is then read."""
+    """Read a settings file in TOML; None if there is none. `BadInput` if it cannot be read.
+
+    `check` gets the status of the open file and may raise: so the file that it approves is the file that is read.
+    """
     try:
         with open_regular(path, follow=True) as file:
             if check is not None:

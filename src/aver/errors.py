@@ -1,12 +1,11 @@
 """The one tree of errors.
 
-Every error Aver raises on purpose is an `AverError` of one of four kinds, so that a caller can tell
-at a glance whose move it is:
+Every error that Aver raises on purpose is an `AverError` of one of four kinds. The kind says who has to act:
 
-* `BadInput`       what was given is wrong; correct it (exit code 2)
-* `Refused`        understood, and not allowed or no longer possible; carries a reason code (exit code 5)
+* `BadInput`       the input is wrong: the caller corrects it (exit code 2)
+* `Refused`        Aver understood and does not do it; carries a reason code (exit code 5)
 * `IntegrityError` evidence does not hold; carries that evidence (exit code 1)
-* `Unavailable`    something outside did not work: disk, lock, server; nothing was recorded (exit code 3)
+* `Unavailable`    disk, lock, server or signer failed; nothing was recorded (exit code 3)
 
 A message says what happened and where; `advice` says what to do next.
 """
@@ -45,7 +44,7 @@ class AverError(Exception):
 
 
 class BadInput(AverError):
-    """What was given cannot be used."""
+    """The input cannot be used."""
 
     exit_code = 2
 
@@ -77,7 +76,7 @@ class NotFound(BadInput):
 
 
 class Refused(AverError):
-    """Understood and not done. `code` is for programs."""
+    """Aver understood the request and does not carry it out. Programs compare `code`."""
 
     exit_code = 5
 
@@ -87,7 +86,7 @@ class Refused(AverError):
 
 
 class Exists(Refused):
-    """The idempotency key was used before; `record` is what it stands for."""
+    """The idempotency key was used before, for `record`."""
 
     def __init__(self, key: str, record: Any) -> None:
         super().__init__("EXISTS", f"a record with the key {key!r} is already in the ledger")
@@ -120,16 +119,16 @@ class IntegrityError(AverError):
 
 
 class Unavailable(AverError):
-    """Disk, lock, server or signer did not work. What was asked for was not done."""
+    """Disk, lock, server or signer failed. Aver did not do what the caller asked for."""
 
     exit_code = 3
 
 
 class NotRecorded(Unavailable):
-    """An audited call could not be recorded. `ran` tells whether it was made all the same; then `result` is its result.
+    """An audited call could not be recorded. `__cause__` is the error behind it.
 
-    Without `ran` the intent could not be sealed and nothing was done. With it, the outcome could not be sealed: the
-    ledger holds an intent without an outcome. `__cause__` is what went wrong.
+    Without `ran`, Aver could not seal the intent, and the call was not made. With `ran`, the call was made and returned
+    `result`, but Aver could not seal its outcome: the ledger holds an intent without an outcome.
     """
 
     def __init__(self, message: str, *, ran: bool, result: Any = None, advice: str = "") -> None:

@@ -1,8 +1,8 @@
-"""`dataclass(frozen=True, slots=True)`, and the same without `frozen`, made in a third of the time.
+"""`dataclass(frozen=True, slots=True)`, and the same without `frozen`, in a third of the time.
 
-Every command and every hook begins by making some hundred of these classes, and the standard decorator compiles six
-functions for each. Here one is compiled, `__init__`, when the first instance is made; the others are shared by all
-classes. Nothing else is different: `field`, `fields`, `replace`, `asdict`, pickling and `match` work as ever.
+Every command and every hook starts by creating some hundred dataclasses. The standard decorator compiles six functions
+for each. This one compiles `__init__` alone, when the first instance is created; all classes share the other five.
+`field`, `fields`, `replace`, `asdict`, pickling and `match` work as with the standard decorator.
 
     >>> from dataclasses import replace
     >>> @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ _set = object.__setattr__
 
 
 def _fast_dataclass(**options: bool) -> Any:
-    """A decorator. What has no slots, or asks for more than these, is left to the standard one."""
+    """The decorator. Other options than those in `_SUPPORTED_OPTIONS` are left to the standard one."""
     kw_only = options.pop("kw_only", False)
     for known, members_of in _SUPPORTED_OPTIONS:
         if options == known:
@@ -36,7 +36,7 @@ def _fast_dataclass(**options: bool) -> Any:
 
 
 def _build_class(cls: type, members_of: Callable[[type], dict[str, Any]], *, kw_only: bool) -> type:
-    cls.__doc__ = cls.__doc__ or cls.__name__  # Else the standard decorator makes one up, which takes long.
+    cls.__doc__ = cls.__doc__ or cls.__name__  # Otherwise the standard decorator writes one, which is slow.
     made: type = dataclasses.dataclass(init=False, repr=False, eq=False, slots=True, kw_only=kw_only)(cls)
     for name, member in members_of(made).items():
         if name not in cls.__dict__ or (name == "__hash__" and "__eq__" not in cls.__dict__):
@@ -79,7 +79,7 @@ _SUPPORTED_OPTIONS = (
 
 
 def _lazy_init(cls: Any, assignment: str) -> Any:
-    """Of most classes a run makes no instance."""
+    """An `__init__` that compiles the real one at its first call: most classes get no instance in a run."""
 
     def __init__(self: Any, *values: Any, **named: Any) -> None:
         cls.__init__ = _compile_init(cls, assignment)
@@ -89,13 +89,13 @@ def _lazy_init(cls: Any, assignment: str) -> Any:
 
 
 def _compile_init(cls: Any, assignment: str) -> Any:
-    """The one function that has to be written for each class: its parameters are the fields."""
+    """Compile `__init__`, the only function that differs between classes: its parameters are the fields."""
     known: dict[str, Any] = {"_missing": MISSING}
     plain, keyword, body = ["self"], list[str](), list[str]()
-    for one in fields(cls):
-        known[f"_set_{one.name}"] = getattr(cls, one.name).__set__  # The slot's own is the fastest that may set it.
-        if value := _add_parameter(one, known, keyword if one.kw_only else plain):
-            body.append(assignment.format(name=one.name, value=value))
+    for each in fields(cls):
+        known[f"_set_{each.name}"] = getattr(cls, each.name).__set__  # Sets frozen fields, too, and is fastest.
+        if value := _add_parameter(each, known, keyword if each.kw_only else plain):
+            body.append(assignment.format(name=each.name, value=value))
     if hasattr(cls, "__post_init__"):
         body.append(" self.__post_init__()")
     parameters = ", ".join([*plain, *(["*", *keyword] if keyword else [])])
@@ -106,29 +106,29 @@ def _compile_init(cls: Any, assignment: str) -> Any:
     return made
 
 
-def _add_parameter(one: Field[Any], known: dict[str, Any], parameters: list[str]) -> str:
-    """Add a field's parameter, and give the expression of its value; none where the class sets it itself."""
-    name = one.name
-    if one.default_factory is not MISSING:
-        known[f"_make_{name}"] = one.default_factory
-        if not one.init:
+def _add_parameter(each: Field[Any], known: dict[str, Any], parameters: list[str]) -> str:
+    """Add a field's parameter; return the expression of its value, empty where `__post_init__` sets it."""
+    name = each.name
+    if each.default_factory is not MISSING:
+        known[f"_make_{name}"] = each.default_factory
+        if not each.init:
             return f"_make_{name}()"
         parameters.append(f"{name}=_missing")
         return f"_make_{name}() if {name} is _missing else {name}"
-    if one.default is not MISSING:
-        known[f"_default_{name}"] = one.default
-        if not one.init:
+    if each.default is not MISSING:
+        known[f"_default_{name}"] = each.default
+        if not each.init:
             return f"_default_{name}"
         parameters.append(f"{name}=_default_{name}")
         return name
-    if not one.init:
+    if not each.init:
         return ""
     parameters.append(name)
     return name
 
 
 def _comparison_getter(cls: Any) -> Any:
-    names = [one.name for one in fields(cls) if one.compare]
+    names = [each.name for each in fields(cls) if each.compare]
     return attrgetter(*names) if names else lambda _: ()
 
 
@@ -140,7 +140,7 @@ def _build_eq(values: Any) -> Any:
 
 
 def _repr(self: Any) -> str:
-    shown = ", ".join(f"{one.name}={getattr(self, one.name)!r}" for one in fields(self) if one.repr)
+    shown = ", ".join(f"{each.name}={getattr(self, each.name)!r}" for each in fields(self) if each.repr)
     return f"{type(self).__qualname__}({shown})"
 
 
@@ -153,12 +153,12 @@ def _refuse_to_delete(self: Any, name: str) -> None:
 
 
 def _getstate(self: Any) -> list[Any]:
-    return [getattr(self, one.name) for one in fields(self)]
+    return [getattr(self, each.name) for each in fields(self)]
 
 
 def _setstate(self: Any, state: list[Any]) -> None:
-    for one, value in zip(fields(self), state, strict=True):
-        _set(self, one.name, value)
+    for each, value in zip(fields(self), state, strict=True):
+        _set(self, each.name, value)
 
 
 if TYPE_CHECKING:

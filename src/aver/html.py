@@ -1,6 +1,7 @@
-"""How the page of a session looks, and the few lines of script that fold and filter it. It reads whole without them.
+"""Style and script of the HTML page of a session. The script folds and filters; the page reads whole without it.
 
-The page allows exactly these two texts to be style and script, by their digests; so nothing in a session can be either.
+The page's Content-Security-Policy allows exactly this style and this script, by their digests. So nothing in a session
+can act as style or script.
 """
 
 from __future__ import annotations
@@ -156,4 +157,4 @@ CONTENT_SECURITY_POLICY = "; ".join(
         "form-action 'none'",
     )
 )
-"""The page's Content-Security-Policy: nothing is loaded, and nothing runs but the script above."""
+"""The page loads nothing, and no script runs but the one above."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from aver import BadInput, Capsule, CapsuleURI, NotFound, parse_uri, resolve_fragment
-from aver.capsule.uri import URI_MAX, make_fragment
+from aver.capsule.uri import URI_MAX
 from support.strategies import capsules, chain_references, fragments, hex64, json_values, uuids
 
 references = st.one_of(
@@ -18,6 +19,11 @@ references = st.one_of(
     st.builds(lambda s, c: {"sequence": s, "chain": c}, st.integers(0, 2**63 - 1), chain_references),
     st.builds(lambda i: {"id": i}, uuids),
 )
+
+
+def make_fragment(*segments: str | int) -> str:
+    """The fragment for a path of keys and indexes."""
+    return "/".join(quote(str(s).replace("~", "~0").replace("/", "~1"), safe="~!$&'()*+,;=:@") for s in segments)
 
 
 @given(references, fragments)

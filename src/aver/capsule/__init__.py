@@ -1,4 +1,4 @@
-"""The record: its model, its canonical bytes, its seal and its names. Pure: no file, no socket, no clock but `now`."""
+"""The record: its model, canonical bytes, seal and names. Pure: it opens no file and no socket."""
 
 from aver.capsule.aver_block import chain_name, check_chain_name, of_kind, read_block, read_kind
 from aver.capsule.blobs import CAPSULE_MAX, INLINE_MAX, Blob

@@ -3,7 +3,7 @@
 Every capsule that a ledger writes carries, inside the hash, `context.environment.aver`:
 
     v      1
-    kind   what sort of record this is (below)
+    kind   the kind of record: one of `KINDS`, or `protocol.<event>`
     at     when it was sealed; `signed_at` is a copy
     by     the signer's fingerprint; `signed_by` is a copy
     key    the idempotency key, where one was given
@@ -11,8 +11,8 @@ Every capsule that a ledger writes carries, inside the hash, `context.environmen
     origin the id that a chain name could not carry, where it was replaced by its digest
     chain  at sequence 0: {ledger, tenant, name}, so that a chain cannot be passed off as another
 
-A draft may set `kind`, `refs` and `origin`; the ledger sets the rest. Foreign records have no block, and that
-is not an error.
+A draft may set `kind`, `refs` and `origin`; the ledger sets the rest. Records of other programs have no block, and
+that is not an error.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ KINDS = frozenset(
         *("chain.close", "chain.import", "checkpoint"),
     )
 )
-"""What a record is about. `record` is one whose maker named no kind; `protocol.<event>` is open."""
+"""The kinds of records. `record` is the kind of a draft that named none; `protocol.<event>` is allowed, too."""
 
 _PROTOCOL_KIND = re.compile(r"protocol\.[a-z][a-z0-9_]{0,63}")
 _KIND_BY_TYPE = {"tool": "call", "chat": "turn"}
@@ -68,7 +68,7 @@ IDEMPOTENCY_KEY_MAX = 512
 
 
 def of_kind(draft: Capsule, kind: str, refs: Mapping[str, str] | None = None) -> Capsule:
-    """The draft with its kind, and the ids of the records it refers to, set."""
+    """A copy of the draft with its kind, and the ids of the records that it refers to."""
     block = {"kind": kind, **({"refs": dict(refs)} if refs else {})}
     environment = {**draft.context.environment, BLOCK_KEY: block}
     return replace(draft, context=replace(draft.context, environment=environment))
@@ -83,7 +83,7 @@ def read_block(content: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def read_kind(content: Mapping[str, Any]) -> str:
-    """The kind of a record; foreign ones are `call`, `turn` or `record` by their type."""
+    """The kind of a record. Without a block it follows from the type: `call`, `turn` or `record`."""
     block = read_block(content)
     kind = block.get("kind") if block else None
     if isinstance(kind, str):
@@ -93,7 +93,7 @@ def read_kind(content: Mapping[str, Any]) -> str:
 
 
 def check_draft_block(content: Mapping[str, Any]) -> dict[str, Any]:
-    """What a draft says in its block, checked; its kind filled in."""
+    """Check the block of a draft and return it with its kind filled in. Raises `InvalidCapsule`."""
     given = content["context"]["environment"].get(BLOCK_KEY, {})
     field = f"context.environment.{BLOCK_KEY}"
     if not isinstance(given, dict):
@@ -114,14 +114,17 @@ def check_draft_block(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_idempotency_key(key: str) -> str:
-    """An idempotency key: printable text, not too long."""
+    """Return the idempotency key; `BadInput` unless it is printable and not too long."""
     if not isinstance(key, str) or not 0 < len(key) <= IDEMPOTENCY_KEY_MAX or not key.isprintable():
         raise BadInput(f"an idempotency key must be 1 to {IDEMPOTENCY_KEY_MAX} printable characters")
     return key
 
 
 def check_chain_name(name: str) -> str:
-    """`<domain>.<id>` or a reserved word; safe as a file name and as a URI's chain-id as it stands."""
+    """Return the name; `BadInput` unless it is `<domain>.<id>` or a reserved word.
+
+    Such a name needs no quoting as a file name or as the chain id of a URI.
+    """
     if name in RESERVED_CHAINS:
         return name
     domain, dot, identifier = name.partition(".") if isinstance(name, str) else ("", "", "")
@@ -134,17 +137,19 @@ def check_chain_name(name: str) -> str:
 
 
 def is_tenant_name(name: str) -> bool:
+    """Whether it is up to 64 letters, digits, `.`, `_` and `-`, not beginning with a dot."""
     return isinstance(name, str) and _TENANT.fullmatch(name) is not None
 
 
 def check_tenant(tenant: str) -> str:
+    """Return the tenant's name; `BadInput` unless it is one."""
     if not is_tenant_name(tenant):
         raise BadInput(f"{tenant!r} is not a tenant name", advice="use up to 64 letters, digits, '.', '_' and '-'")
     return tenant
 
 
 def chain_name(domain: str, identifier: str) -> str:
-    """A chain name for any identifier: as it stands where it can, else by its digest."""
+    """A chain name for any identifier: the identifier itself where a chain name can hold it, otherwise its digest."""
     if not _CHAIN_ID.fullmatch(identifier):
         identifier = "x-" + hashlib.sha256(identifier.encode("utf-8", "surrogatepass")).hexdigest()[:32]
     return check_chain_name(f"{domain}.{identifier}")

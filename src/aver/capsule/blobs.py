@@ -1,12 +1,12 @@
-"""Large values, kept beside the record and bound into it by digest.
+"""Large values, stored beside the record and bound into it by digest.
 
-A capsule stays small enough to read: no string in it is longer than `INLINE_MAX` bytes, and the whole no longer
-than `CAPSULE_MAX`. A larger string in a free place (`arguments`, `result`, `environment`, ...) becomes
+A capsule stays small enough to read: no string in it is longer than `INLINE_MAX` bytes, and the whole is not longer
+than `CAPSULE_MAX`. A larger string in a free-form field (`arguments`, `result`, `environment`, ...) becomes
 
     {"blob": {"alg": "sha256", "digest": <64 hex>, "size": <bytes>, "media": <media type>}}
 
-A larger string in a field that CPS says is a string (`trigger.request`, `reasoning.analysis`, ...) keeps its
-beginning, says that it was cut, and the whole text is referred to in Aver's block under `whole`.
+A larger string in a field that CPS defines as a string (`trigger.request`, `reasoning.analysis`, ...) is cut, and its
+last line says so. Aver's block refers to the whole text under `whole`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ CAPSULE_MAX = 256 * 1024
 """Largest capsule, in canonical bytes."""
 
 BLOB_MAX = 256 * 1024 * 1024
-"""Largest blob. What is larger belongs into a store of its own, with its digest in the record."""
+"""Largest blob, in bytes. Keep larger data elsewhere, and its digest in the record."""
 
 EXCERPT_CHARS = 4 * 1024
 """How many characters of a cut text stay readable in the record."""
@@ -53,13 +53,13 @@ _FREE_FORM_KEYS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """Bytes that a capsule refers to. Put `reference` where the value would stand, and pass the blob to `append`."""
+    """Bytes that a capsule refers to. Put `reference` in place of the value, and pass the blob to `append`."""
 
     data: bytes
     media: str = "application/octet-stream"
 
     def check(self) -> None:
-        """`BadInput` unless it can be stored."""
+        """Raise `BadInput` unless the blob can be stored."""
         if not isinstance(self.data, bytes):
             raise BadInput(f"a blob holds bytes, not {type(self.data).__name__}", advice="encode it first")
         if len(self.data) > BLOB_MAX:
@@ -87,7 +87,7 @@ def blob_references(value: Any) -> Iterator[tuple[str, int]]:
 
 
 def blob_reference_dicts(value: Any) -> Iterator[dict[str, Any]]:
-    """Every reference to a blob in a value, as it stands there; its digest and size are of their types."""
+    """Every reference to a blob in a value, unchanged. Its digest is 64 hex digits, its size an integer."""
     stack = [value]
     while stack:
         item = stack.pop()
@@ -104,12 +104,13 @@ def blob_reference_dicts(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def move_large_texts(content: dict[str, Any]) -> tuple[dict[str, Any], list[Blob]]:
-    """The content with its large strings replaced, and the blobs that hold them."""
+    """Return the content with its large strings replaced, and the blobs that hold them."""
     blobs: list[Blob] = []
     whole: dict[str, Any] = {}
 
-    def replaced(value: Any, path: str, free: bool) -> Any:
+    def replace_large(value: Any, path: str, free: bool) -> Any:
         if type(value) is str:
+            # A character has at most four bytes, so that most strings need no encoding to be measured.
             if len(value) * 4 <= INLINE_MAX or len(data := value.encode("utf-8", "surrogatepass")) <= INLINE_MAX:
                 return value
             blob = Blob(data, TEXT_MEDIA)
@@ -120,14 +121,14 @@ def move_large_texts(content: dict[str, Any]) -> tuple[dict[str, Any], list[Blob
             return f"{value[:EXCERPT_CHARS]}\n[cut here: {len(data)} bytes in all, sha256 {blob.digest}]"
         if isinstance(value, dict):
             return {
-                key: replaced(item, f"{path}.{key}" if path else key, free or key in _FREE_FORM_KEYS)
+                key: replace_large(item, f"{path}.{key}" if path else key, free or key in _FREE_FORM_KEYS)
                 for key, item in value.items()
             }
         if isinstance(value, list | tuple):
-            return [replaced(item, f"{path}[{index}]", free) for index, item in enumerate(value)]
+            return [replace_large(item, f"{path}[{index}]", free) for index, item in enumerate(value)]
         return value
 
-    content = replaced(content, "", False)
+    content = replace_large(content, "", False)
     if whole:
         environment = content["context"]["environment"]
         block = {**environment.get(BLOCK_KEY, {}), "whole": whole}
@@ -136,9 +137,9 @@ def move_large_texts(content: dict[str, Any]) -> tuple[dict[str, Any], list[Blob
 
 
 def restore_large_texts(value: Any, blob: Callable[[str], bytes]) -> Any:
-    """A value of a free place as it was before `externalised`: with the long texts back in it.
+    """Put the long texts back into a value of a free-form field, as it was before `move_large_texts`.
 
-    What was put there as a reference is one no longer, too; so hold the result to a digest.
+    A reference that the writer itself had put there is replaced as well. So compare the result with a digest.
     """
     if isinstance(value, dict):
         reference = value.get("blob")

@@ -6,17 +6,17 @@
 The rules, in order:
 
 1. Object keys are strings, sorted by code point at every level; arrays keep their order.
-2. No white space. UTF-8. Non-ASCII characters, `/` and U+007F stand as they are.
+2. No white space. UTF-8. Non-ASCII characters, `/` and U+007F are not escaped.
 3. Strings escape `"`, `\\` and U+0000–001F: `\\b \\t \\n \\f \\r` where JSON has a short form, else `\\u00xx`
    in lower case.
-4. Integers are written exactly, whatever their size. Other numbers as Python's `repr` writes a float.
+4. Integers are written exactly, however large. Other numbers as Python's `repr` writes a float.
 5. `reasoning.confidence` and `reasoning.options[].feasibility` are floats: `1` is written `1.0`.
 6. NaN, infinities, non-string keys, lone surrogates and values that are not JSON have no canonical form:
    `NotCanonical` names the place.
 
-`json.dumps` does all this slowly and, unguarded, takes too much; `orjson` does it fast, takes even more
-and writes tiny floats and huge integers differently. So every value is walked once: the walk refuses what
-has no canonical form and tells whether the slow writer is needed.
+`json.dumps` follows these rules, but is slow and accepts more than rule 6 allows. `orjson` is fast, accepts even more,
+and writes tiny floats and huge integers differently. So Aver scans every value once (`_scan_values`). The scan refuses
+values without a canonical form and finds out whether the slow, exact writer is needed.
 """
 
 from __future__ import annotations
@@ -41,13 +41,16 @@ __all__ = [
 ]
 
 DEPTH_MAX = 200
-"""Deepest nesting written or read. orjson stops at 254; no honest record comes near."""
+"""Deepest nesting that Aver writes or reads. orjson stops at 254; no real record is nearly as deep."""
 
 NODES_MAX = 2_000_000
-"""Most values looked at in search of the one that has no canonical form."""
+"""Most values that `_locate_problem` looks at to find the one without a canonical form."""
 
 _INT_MIN, _INT_MAX = -(2**63), 2**64 - 1
+"""Integers that orjson writes; it reads and writes 64 bits, signed or unsigned."""
+
 _FLOAT_PLAIN_MIN, _FLOAT_PLAIN_END, _INFINITY = 1e-4, 1e16, float("inf")
+"""Within these limits neither Python nor orjson writes an exponent, and both write the same digits."""
 
 
 def canonical_bytes(value: Any) -> bytes:
@@ -58,7 +61,7 @@ def canonical_bytes(value: Any) -> bytes:
 
 
 def canonical_json(value: Any) -> bytes:
-    """Canonical bytes without rule 5: a document as it stands."""
+    """Canonical bytes without rule 5, for values that are not capsules. `NotCanonical` if there are none."""
     try:
         if not _scan_values((value,)):
             return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
@@ -70,10 +73,11 @@ def canonical_json(value: Any) -> bytes:
 
 
 def needs_exact_writer(values: Iterable[Any], *, depth: int) -> bool:
-    """Refuse values that have no canonical form; True if orjson would write one of them another way.
+    """Whether orjson would write one of these values in a form that is not canonical.
 
-    For those who write a larger value of which only these parts, at most `depth` levels down, are not known to be
-    plain. `TypeError` or `NotCanonical` means that `plain_bytes` of the whole will say what is wrong, if anything.
+    This is for a caller that writes a larger value of which only these parts, at most `depth` levels down, may hold
+    anything unusual. It raises `TypeError` or `NotCanonical` for a value without a canonical form. `canonical_json` of
+    the whole then names the place.
     """
     return _scan_values(values, depth)
 
@@ -84,10 +88,10 @@ def ascii_json(value: Any) -> bytes:
         if not _scan_values((value,)):
             try:
                 written = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
-                if written.isascii() and b"\x7f" not in written:  # U+007F is ASCII, and escaped all the same.
+                if written.isascii() and b"\x7f" not in written:  # U+007F is ASCII, but ASCII JSON escapes it.
                     return written
             except TypeError:
-                pass  # What orjson does not take, the exact writer takes or names.
+                pass  # The exact writer takes the value, or names the place of the problem.
         return _write_exact(value, ensure_ascii=True)
     except NotCanonical:
         raise
@@ -96,7 +100,7 @@ def ascii_json(value: Any) -> bytes:
 
 
 def coerce_float_fields(content: dict[str, Any]) -> dict[str, Any]:
-    """The content with the float-typed fields as floats. The argument is left as it is."""
+    """Rule 5: a copy of the content with the float-typed fields as floats. The argument is not changed."""
     reasoning = content.get("reasoning")
     if not isinstance(reasoning, dict):
         return content
@@ -128,10 +132,10 @@ def _to_float(number: int, path: str) -> float:
 
 
 def _scan_values(values: Iterable[Any], depth: int = 0) -> bool:
-    """Refuse what has no canonical form; True if the exact writer is needed.
+    """Rule 6: raise for values without a canonical form. Returns whether the exact writer is needed.
 
-    Keys are left to the writers: orjson takes only strings, and `_exact` asks first. A value that refers to
-    itself runs into `DEPTH_MAX` like any other that is too deep.
+    The writers check the keys: orjson takes only strings, and `_write_exact` looks at them first. A value that
+    contains itself exceeds `DEPTH_MAX` like any other value that is too deep.
     """
     if depth > DEPTH_MAX:
         raise NotCanonical(f"nested deeper than {DEPTH_MAX} levels")
@@ -169,7 +173,7 @@ def _write_exact(value: Any, *, ensure_ascii: bool) -> bytes:
 
 
 def _require_text_keys(root: Any) -> None:
-    """`json.dumps` would turn 1, True and None into keys, after sorting them as what they were."""
+    """Raise unless all keys are strings. `json.dumps` would turn 1, True and None into keys."""
     stack = [root]
     while stack:
         value = stack.pop()
@@ -182,9 +186,9 @@ def _require_text_keys(root: Any) -> None:
 
 
 def _locate_problem(root: Any, cause: Exception | None = None) -> NotCanonical:
-    """Find the first place that has no canonical form. Slow; runs only when there is one."""
-    # One iterator for each level that is open, and the step that was taken there: no path is written out but the one
-    # that is told, since keys may be long and places many.
+    """Build the error that names the first place without a canonical form. Slow; runs only when there is one."""
+    # One iterator for each open level, and the step taken there. Only the path of the problem is written out, because
+    # keys may be long and places many.
     levels: list[Iterator[tuple[str | int, Any]]] = [iter([("", root)])]
     steps: list[str | int] = []
     for _ in range(NODES_MAX):
@@ -236,7 +240,7 @@ def _value_problem(value: Any) -> str | None:
 
 
 def has_surrogate(text: str) -> bool:
-    """Whether a text holds half a character, which neither UTF-8 nor a store can carry."""
+    """Whether a text has a lone surrogate, half a character, which neither UTF-8 nor a store can hold."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

@@ -1,8 +1,8 @@
-"""A draft made ready for a chain: checked and written out, but for its place.
+"""A draft prepared for a chain: checked and written out, except for its place.
 
-All the slow and fallible work (validation, canonical form, moving large strings into blobs) happens before the
-ledger's lock is taken. What remains inside it is filling in sequence, link, time and signer, one hash and one
-signature. The bytes are exactly those of `canonical_bytes` (a property test holds this).
+The ledger does all slow work that can fail before it takes its lock: validation, canonical form, moving large strings
+into blobs. Under the lock it fills in sequence, link, time and signer, and computes one hash and one signature. The
+bytes are exactly those of `canonical_bytes`; a property test checks this.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from aver.errors import InvalidCapsule, NotCanonical
 __all__ = ["PreparedDraft", "prepare_draft"]
 
 _GAP = b"\x00"
-"""Stands in the written draft where its place will be filled in. JSON escapes this byte, so nothing else can be it."""
+"""Marks in the written draft where its place is filled in. JSON escapes this byte, so it occurs nowhere else."""
 _BLOB_MARK = b'"blob":{'
 _FREE_DEPTH = 4
-"""How deep in a capsule its free parts stand at most: `execution.tool_calls[].arguments`."""
+"""The deepest free-form field of a capsule is at this level: `execution.tool_calls[].arguments`."""
 
 
 class PreparedDraft(NamedTuple):
-    """A draft that cannot be refused any more for what it says."""
+    """A draft whose content has passed all checks."""
 
     id: str
     type: str
@@ -73,7 +73,7 @@ class PreparedDraft(NamedTuple):
 def prepare_draft(
     draft: Capsule | Mapping[str, Any], *, key: str | None = None, blobs: Sequence[Blob] = ()
 ) -> PreparedDraft:
-    """Check a draft and write out all of it that does not depend on its place."""
+    """Check a draft, and write out all of it that does not depend on its place. Raises `InvalidCapsule`."""
     for blob in blobs:
         blob.check()
     content = normalise_scores(_capsule_from_draft(draft).to_dict())
@@ -118,7 +118,7 @@ def prepare_draft(
 
 
 def _capsule_from_draft(draft: Capsule | Mapping[str, Any]) -> Capsule:
-    """A draft given as a plain dict needs a `type`; all else has its default. A key that is none is a mistake."""
+    """The capsule of a draft. A plain dict needs a `type`; unknown keys are refused, others have defaults."""
     if isinstance(draft, Capsule):
         return draft
     if not isinstance(draft, Mapping):
@@ -132,16 +132,16 @@ def _capsule_from_draft(draft: Capsule | Mapping[str, Any]) -> Capsule:
 
 
 def _write_segments(content: Mapping[str, Any]) -> tuple[bytes, ...]:
-    """The canonical text of a validated draft, parted at its gaps.
+    """The canonical text of a validated draft, split at its gaps.
 
-    A validated section consists of strings, flags, counts and scores but for its free parts; only those need the
-    walk that looks for values without a canonical form.
+    A validated section has only strings, flags, counts and scores outside its free-form fields. So only the free-form
+    fields are scanned for values without a canonical form.
     """
     try:
         if not needs_exact_writer(_free_form_values(content), depth=_FREE_DEPTH):
             return _split_at_gaps(content)
     except (TypeError, ValueError, NotCanonical):
-        pass  # What is wrong, and where, is found below.
+        pass  # `canonical_json` below names the place of the problem.
     canonical_json(content)
     exactly = {name: orjson.Fragment(canonical_json(content[name])) for name in SECTIONS}
     environment = content["context"]["environment"]
@@ -158,7 +158,7 @@ def _split_at_gaps(content: Mapping[str, Any]) -> tuple[bytes, ...]:
 
 
 def _free_form_values(content: Mapping[str, Any]) -> Iterator[Any]:
-    """What a validated capsule holds besides strings, flags, counts and scores."""
+    """The values of the free-form fields of a validated capsule."""
     yield content["context"]["environment"]
     yield content["authority"]["chain"]
     for option in content["reasoning"]["options"]:
@@ -172,5 +172,5 @@ def _free_form_values(content: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _canonical_size(text: Sequence[bytes], written_block: bytes) -> int:
-    """The canonical size, but for the few bytes that depend on the capsule's place."""
+    """The size of the canonical bytes, without the few bytes that depend on the capsule's place."""
     return sum(map(len, text)) + len(written_block)

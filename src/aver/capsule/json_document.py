@@ -1,7 +1,7 @@
-"""Reading JSON that anyone may have written: bounded, unambiguous, with an error that names the place.
+"""Small JSON documents in files: read with a limit, checked field by field, written in one form.
 
-A document is refused when it is too large, not UTF-8, not JSON, holds NaN or an infinity, or names one
-key twice. `shape` then holds an object to exactly the keys it may have.
+The strict reader refuses a document that is too large, not UTF-8, not JSON, holds NaN or an infinity, or has one key
+twice. `check_object` then checks that an object has exactly the keys that it may have. Each error names the place.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _TIME = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{6})?\+00:00", re.A
 
 
 def parse_document(raw: bytes, where: str, *, limit: int) -> Any:
-    """The JSON value in `raw`, or `BadInput` naming `where`."""
+    """Parse a document strictly. `BadInput`, which names `where`, if it cannot be read."""
     if len(raw) > limit:
         raise BadInput(f"{where} is larger than {limit} bytes")
     try:
@@ -33,14 +33,14 @@ def parse_document(raw: bytes, where: str, *, limit: int) -> Any:
 
 
 def dump_document(value: Any) -> bytes:
-    """The form in which this room writes JSON files: indented, sorted, one final line feed."""
+    """Write a document: ASCII, indented, keys sorted, with a final line feed."""
     return (json.dumps(value, indent=2, sort_keys=True, ensure_ascii=True) + "\n").encode("ascii")
 
 
 def check_object(
     value: Any, where: str, required: frozenset[str], optional: frozenset[str] = frozenset()
 ) -> dict[str, Any]:
-    """`value` as an object that has every required key and no key beyond the optional ones."""
+    """Return `value` if it is an object with every required key and no others but the optional ones."""
     if not isinstance(value, dict):
         raise BadInput(f"{where} must be an object, not {type(value).__name__}")
     for name in sorted(required):
@@ -53,25 +53,27 @@ def check_object(
 
 
 def check_version(value: Any, where: str) -> None:
-    """Every format of this room is at version 1."""
+    """Raise `BadInput` unless the version is 1, the only one there is."""
     if type(value) is not int or value != 1:
         raise BadInput(f"{where} is of a version that this Aver does not read", advice="use a newer Aver")
 
 
 def text_field(value: Any, where: str, pattern: re.Pattern[str]) -> str:
+    """Return a string that matches the whole pattern; `BadInput` for any other value."""
     if not isinstance(value, str) or pattern.fullmatch(value) is None:
         raise BadInput(f"{where} has a bad value {_abbreviate(value)}")
     return value
 
 
 def int_field(value: Any, where: str, *, low: int, high: int) -> int:
+    """Return an integer from `low` to `high`; `BadInput` for any other value, booleans included."""
     if type(value) is not int or not low <= value <= high:
         raise BadInput(f"{where} must be a whole number from {low} to {high}, not {_abbreviate(value)}")
     return value
 
 
 def time_field(value: Any, where: str) -> str:
-    """A UTC timestamp as `aver.clock.now` writes it."""
+    """Return a UTC timestamp as `aver.clock.now` writes it; `BadInput` for any other value."""
     text = text_field(value, where, _TIME)
     try:
         datetime.fromisoformat(text)

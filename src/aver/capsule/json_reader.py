@@ -1,22 +1,24 @@
-"""How large a JSON text is, found out before a single Python object is built from it.
+"""Read JSON from outside strictly, in bounded time and memory.
 
-A short text can cost much memory: every `{}` and every `""` becomes an object. So size, depth and the number of
-values are bounded in the text itself, in linear time and constant memory, and only then is it parsed.
+    read_json            one document
+    read_elements        an array, at the top or under one key, element by element from chunks of bytes
+    read_element_texts   the same without parsing the elements
+    canonical_forms      every form in which a document may have been hashed
+    split_off_keys       the same for a document without some of its keys
 
-Reading JSON that came from outside: strict, bounded, and without surprises.
+These are refused as `Unreadable`:
 
-`read_json` takes one document; `read_elements` takes an array (at the top, or under one key of a top-level
-object) element by element from chunks of bytes, so that a file of any size is read in bounded memory;
-`read_texts` does the same without parsing the elements.
+1. Bytes that are not UTF-8, or not JSON.
+2. Duplicate keys in one object, because two readers could see two different records (`DuplicateKey`).
+3. NaN, Infinity, and numbers too large for a float or with absurdly many digits.
+4. Nesting deeper than `DEPTH_MAX`.
+5. A document or element larger than `ELEMENT_MAX`, or with more values than `TOKENS_MAX`.
 
-Refused, with the place where it can be told: bytes that are not UTF-8, duplicate keys in one object (two
-readers could see two different records), NaN and Infinity, numbers with absurdly many digits, nesting deeper
-than `DEPTH_MAX`, elements larger than `ELEMENT_MAX` or with more values than `TOKENS_MAX` allows
-(`aver.capsule.json_reader`).
+A short text can cost much memory, because every `{}` and every `""` becomes a Python object. So rules 4 and 5 are
+checked on the text itself, in linear time and constant memory, before anything is parsed.
 
-`document_forms` and `read_parted` give every form in which a document may have been hashed, also with each number
-as it is written. That is how a document sealed by a program that writes numbers another way (JavaScript's `1e-7`
-for Python's `1e-07`) is hashed as it was sealed.
+Programs write one number in several ways: JavaScript writes `1e-7` where Python writes `1e-07`. `canonical_forms`
+therefore also gives the form that keeps each number as it is written. So a record of such a program can be verified.
 """
 
 from __future__ import annotations
@@ -49,12 +51,12 @@ __all__ = [
 
 
 ELEMENT_MAX = 16 * 1024 * 1024
-"""Largest single JSON element read. Aver's own capsules stop at 256 KiB; others inline whole files."""
+"""Largest JSON element that is read, in bytes. Aver's capsules have up to 256 KiB; others inline whole files."""
 
 TOKENS_MAX = 1_000_000
-"""Most commas, colons and opening brackets outside strings in one element. A value costs up to some hundred bytes of
-memory, however short it is written, so this is what bounds the memory. What is large for a good reason is so because
-of its strings: 256 KiB cannot hold so many, nor can an index or a checkpoint of `ELEMENT_MAX`."""
+"""Most commas, colons and opening brackets outside strings in one element. A value takes up to some hundred bytes of
+memory, however short its text is, so this limit bounds the memory. Real documents that are large have long strings, not
+this many values."""
 
 
 class Unreadable(BadInput):
@@ -62,12 +64,12 @@ class Unreadable(BadInput):
 
 
 def decode_bounded(data: bytes | str) -> str:
-    """The text, if it can be parsed in bounded memory."""
+    """Decode a text and check rules 1, 4 and 5: after that it can be parsed in bounded memory."""
     if is_too_large(data):
         raise Unreadable(f"larger than {ELEMENT_MAX} bytes")
     text = _decode_utf8(data)
     check_token_count(text)
-    if text.count("[") + text.count("{") > DEPTH_MAX:
+    if text.count("[") + text.count("{") > DEPTH_MAX:  # Otherwise it cannot be too deep.
         start = _SPACE(text).end()  # type: ignore[union-attr]
         if start < len(text):
             find_value_end(text, start)
@@ -94,7 +96,7 @@ def is_too_large(data: bytes | str) -> bool:
 
 def check_token_count(text: str) -> None:
     """Refuse a text with more tokens than `TOKENS_MAX`."""
-    # Counting everything is fast, and mostly enough; what stands in strings is left out only where it matters.
+    # The fast count includes strings. Only if it is too high does the slow count leave them out.
     if len(text) > TOKENS_MAX and sum(map(text.count, ",:[{")) > TOKENS_MAX and count_tokens(text) > TOKENS_MAX:
         raise _too_many_values_error()
 
@@ -104,7 +106,7 @@ def _too_many_values_error() -> Unreadable:
 
 
 def count_tokens(text: str) -> int:
-    """How many tokens there are outside strings; counted no further than the limit."""
+    """Count the tokens outside strings, no further than the limit."""
     count = at = 0
     while count <= TOKENS_MAX and (match := _TO_TOKEN(text, at)):
         count += 1
@@ -113,13 +115,13 @@ def count_tokens(text: str) -> int:
 
 
 def find_value_end(text: str, at: int) -> int | None:
-    """Where the value that begins here ends; None if the text ends before. Whether it is valid, parsing tells."""
+    """Find the end of the value that begins at `at`; None if the text ends before. Does not check its syntax."""
     if text[at] == '"':
         string = _STRING(text, at)
         return string.end() if string else None
     if text[at] not in "[{":
         end = _SCALAR(text, at).end()  # type: ignore[union-attr]
-        return end if end < len(text) else None  # A number may go on in the next chunk.
+        return end if end < len(text) else None  # The next chunk may continue the number.
     depth = opened = 0
     while match := _TO_BRACKET(text, at):
         at = match.end()
@@ -137,7 +139,7 @@ def find_value_end(text: str, at: int) -> int | None:
     return None
 
 
-# Possessive throughout: nothing is ever tried twice, so time is linear and memory constant.
+# All quantifiers are possessive: no match is tried twice, so time is linear and memory constant.
 _QUOTED = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _SPACE = re.compile(r"[ \t\r\n]*+").match
 _STRING = re.compile(_QUOTED, re.DOTALL).match
@@ -151,11 +153,11 @@ WINDOW_CHARS = 65_536
 
 
 class DuplicateKey(Unreadable):
-    """One object has the same key twice, so that it means different things to different readers."""
+    """One object has the same key twice, so two readers can see two different records."""
 
 
 def read_json(data: bytes | str) -> Any:
-    """Parse one JSON document strictly."""
+    """Parse one JSON document strictly. Raises `Unreadable`."""
     return _parse(decode_bounded(data), _STRICT_DECODER)
 
 
@@ -163,17 +165,19 @@ def read_json(data: bytes | str) -> Any:
 
 
 def canonical_forms(data: bytes | str, without: Iterable[str] = ()) -> Iterator[bytes]:
-    """Every form in which the document, less some top-level keys, may honestly have been hashed; likeliest first.
+    """Every form in which a document, without some top-level keys, may have been hashed; the likeliest first.
 
-    The same document, whatever its white space and key order: as it stands, with the float-typed fields as
-    floats (a JavaScript writer stores `1` and hashes `1.0`), and both again with each number as it is written.
-    No form has a number of another value than the one that is written: a reader would see what nobody signed.
+    1. The canonical form of the document.
+    2. The same with the float-typed fields as floats: a JavaScript writer stores `1` and hashes `1.0`.
+    3. and 4. The same two with each number as it is written.
+
+    No form changes the value of a number: otherwise a reader would see a value that was not signed.
     """
     return split_off_keys(data, without)[1]
 
 
 def split_off_keys(data: bytes | str, keys: Iterable[str]) -> tuple[dict[str, Any], Iterator[bytes]]:
-    """What stands under these top-level keys, and the `document_forms` of all the rest. There is at least one."""
+    """Return the values of these top-level keys, and the `canonical_forms` of the rest: at least one."""
     numbers = _NumberParser()
     document = _parse(decode_bounded(data), _build_decoder(numbers.parse_float, numbers.parse_int))
     if not isinstance(document, dict):
@@ -184,13 +188,13 @@ def split_off_keys(data: bytes | str, keys: Iterable[str]) -> tuple[dict[str, An
 
 
 def canonical_forms_from_dict(document: dict[str, Any]) -> Iterator[bytes]:
-    """A document as it stands, and with the float-typed fields as floats where that changes how they are written."""
+    """Forms 1 and 2 of `canonical_forms`, for a document that was parsed before."""
     yield canonical_json(document)
     try:
         coerced = coerce_float_fields(document)
     except NotCanonical:
         return
-    # An integer that no float has the value of is equal to none.
+    # An integer that no float can represent differs from its float: that form would change its value.
     if coerced is not document and coerced == document:
         yield canonical_json(coerced)
 
@@ -202,7 +206,7 @@ def _iter_forms(
         yield from canonical_forms_from_dict(document)
     if numbers.canonical:
         return
-    del document  # The next one takes as much memory again.
+    del document  # The second one takes as much memory again.
     as_written = _parse(decode_bounded(data), _AS_WRITTEN_DECODER)
     for key in dropped:
         as_written.pop(key, None)
@@ -212,13 +216,13 @@ def _iter_forms(
 
 
 class _NumberParser:
-    """Reads numbers, and notes how they are written."""
+    """Parses numbers, and records how they are written."""
 
     def __init__(self) -> None:
         self.canonical = True
-        """Each was written as canonical JSON writes it."""
+        """Whether each is written as canonical JSON writes it."""
         self.exact = True
-        """Each has, to the last digit, the value that was written."""
+        """Whether each has, to the last digit, the value that is written."""
 
     def parse_int(self, text: str) -> int:
         if text == "-0":
@@ -238,18 +242,18 @@ def _is_exact_value(number: float, text: str) -> bool:
 
     try:
         return Decimal(text) == Decimal(repr(number))
-    except InvalidOperation:  # An exponent beyond all bounds.
+    except InvalidOperation:  # The exponent is too large for Decimal.
         return False
 
 
 class _NumberText(str):
-    """A number's own text."""
+    """A number as it is written. Parsing keeps it instead of a value."""
 
     __slots__ = ()
 
 
 def _add_float_points(content: dict[str, Any]) -> bool:
-    """Write `1.0` for a `1` in the float-typed fields; whether there was any."""
+    """Write `1.0` for `1` in the float-typed fields. Returns whether anything changed."""
     reasoning = content.get("reasoning")
     if not isinstance(reasoning, dict):
         return False
@@ -265,7 +269,7 @@ def _add_float_points(content: dict[str, Any]) -> bool:
 
 
 def _dump_as_written(document: dict[str, Any]) -> bytes:
-    """Canonical JSON with numbers as written."""
+    """Canonical JSON with each number as it is written."""
     pieces: list[str] = []
     _append_json(document, pieces)
     try:
@@ -348,10 +352,10 @@ def _parse(text: str, decoder: json.JSONDecoder) -> Any:
 
 
 def read_elements(chunks: Iterable[bytes], key: str | None = None) -> Iterator[tuple[str, Any]]:
-    """Stream a JSON array. Yields `(text, value)` per element.
+    """Stream a JSON array. Yields `(text, value)` for each element.
 
-    With `key`, the document is an object and the array stands under that key; the object's other members are
-    yielded last, as one element `("", {...})`.
+    With `key`, the document is an object that has the array under that key. Its other members come last, together as
+    one element `("", {...})`.
     """
     reader = _ChunkReader(chunks)
     if key is None:
@@ -362,7 +366,7 @@ def read_elements(chunks: Iterable[bytes], key: str | None = None) -> Iterator[t
 
 
 def read_element_texts(chunks: Iterable[bytes]) -> Iterator[str]:
-    """Stream a JSON array. Yields each element's text, within all bounds, but not parsed: it may not be valid."""
+    """Stream a JSON array. Yields the text of each element: within the limits, but not parsed, so perhaps not valid."""
     reader = _ChunkReader(chunks)
     yield from reader.read_array()
     reader.end()
@@ -422,7 +426,7 @@ class _ChunkReader:
                     tokens += 1 + count_tokens(text)
                     if size > ELEMENT_MAX or tokens > TOKENS_MAX:
                         raise Unreadable(
-                            f"what stands beside {key!r} has more than {ELEMENT_MAX} bytes or {TOKENS_MAX} values"
+                            f"the members beside {key!r} have more than {ELEMENT_MAX} bytes or {TOKENS_MAX} values"
                         )
                     others[name] = _parse(text, _STRICT_DECODER)
                 if self._peek() == ",":
@@ -439,7 +443,7 @@ class _ChunkReader:
             raise Unreadable("something follows the end of the document")
 
     def _fill(self) -> bool:
-        """Read on until the window has doubled, so that a value of n bytes is tried only log n times."""
+        """Read until the window has doubled, so that the end of a value of n bytes is sought only log n times."""
         if self._done:
             return False
         wanted = min(max(2 * (len(self._text) - self._at), WINDOW_CHARS), ELEMENT_MAX + WINDOW_CHARS)
@@ -491,5 +495,5 @@ class _ChunkReader:
         check_token_count(text)
         self._at = end
         if len(text) > WINDOW_CHARS:
-            self._text, self._at = self._text[end:], 0  # Not to keep it twice.
+            self._text, self._at = self._text[end:], 0  # Do not keep a large element twice.
         return text

@@ -1,8 +1,8 @@
-"""The Merkle tree of RFC 6962: one hash for a list, and short proofs that something is in it at its place.
+"""The Merkle tree of RFC 6962: one hash for a list, and short proofs that an item is at its place in the list.
 
     leaf   SHA-256(0x00 || data)          node   SHA-256(0x01 || left || right)
 
-Leaves and nodes are hashed apart, and no leaf is ever doubled, so a tree of one shape never passes for another.
+Leaves and nodes have different prefixes, and no leaf is duplicated. So two lists never have the same root.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ EMPTY_ROOT = hashlib.sha256().digest()
 
 
 def leaf_hash(data: bytes) -> bytes:
+    """The hash of a leaf."""
     return hashlib.sha256(b"\x00" + data).digest()
 
 
@@ -25,7 +26,7 @@ def _node_hash(left: bytes, right: bytes) -> bytes:
 
 
 class MerkleTree:
-    """A tree to which leaves are added. It keeps one hash for each whole part of it, and so stays small."""
+    """A growing tree. It keeps only the roots of its complete subtrees: one for each binary digit 1 of its size."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -33,25 +34,26 @@ class MerkleTree:
 
     def add(self, leaf: bytes) -> None:
         """Add a leaf by its hash."""
-        found, size = leaf, self.size
-        while size & 1:
-            found = _node_hash(self._peaks.pop(), found)
+        node, size = leaf, self.size
+        while size & 1:  # Two complete subtrees of equal size become one, like carrying in binary addition.
+            node = _node_hash(self._peaks.pop(), node)
             size >>= 1
-        self._peaks.append(found)
+        self._peaks.append(node)
         self.size += 1
 
     @property
     def root(self) -> bytes:
+        """The root of the tree as it is now."""
         if not self._peaks:
             return EMPTY_ROOT
-        *before, found = self._peaks
-        for peak in reversed(before):
-            found = _node_hash(peak, found)
-        return found
+        *larger, node = self._peaks
+        for peak in reversed(larger):
+            node = _node_hash(peak, node)
+        return node
 
 
 def inclusion_path(leaves: Sequence[bytes], index: int) -> list[bytes]:
-    """The hashes that lead from a leaf to the root, the leaf's neighbour first."""
+    """The hashes that prove a leaf: those of its siblings on the way to the root, the leaf's own sibling first."""
     if not 0 <= index < len(leaves):
         raise IndexError(index)
     path = []
@@ -66,25 +68,25 @@ def inclusion_path(leaves: Sequence[bytes], index: int) -> list[bytes]:
 
 
 def root_from_path(leaf: bytes, index: int, size: int, path: Sequence[bytes]) -> bytes | None:
-    """The root that a leaf, its place and a path lead to; None where no tree of that size has such a path."""
+    """Compute the root from a leaf, its index and its path (RFC 9162, 2.1.3.2); None if the path has a wrong length."""
     if not 0 <= index < size:
         return None
-    found, last, waiting = leaf, size - 1, iter(path)
-    for step in waiting:
+    node, last = leaf, size - 1
+    for sibling in path:
         if last == 0:
             return None
         if index & 1 or index == last:
-            found = _node_hash(step, found)
-            while not index & 1:  # The last leaf of an odd level goes up alone, as far as it must.
+            node = _node_hash(sibling, node)
+            while not index & 1:  # The last node of an odd level has no sibling, and moves up alone.
                 index, last = index >> 1, last >> 1
         else:
-            found = _node_hash(found, step)
+            node = _node_hash(node, sibling)
         index, last = index >> 1, last >> 1
-    return found if last == 0 else None
+    return node if last == 0 else None
 
 
 def _parent_level(level: list[bytes]) -> list[bytes]:
-    """An odd one at the end goes up as it is: the shape of RFC 6962, built from below."""
+    """The next level of the tree. The last node of an odd level moves up unchanged, as in RFC 6962."""
     above = [_node_hash(level[at], level[at + 1]) for at in range(0, len(level) - 1, 2)]
     if len(level) % 2:
         above.append(level[-1])

@@ -1,11 +1,11 @@
-"""The capsule as values: six sections, every field of CPS 1, and nothing that signs or stores.
+"""The capsule as values: six sections with every field of CPS 1.
 
-A `Capsule` is what someone writes before sealing, and how a sealed record is read. It is a view: the truth
-about a sealed record is its bytes (`aver.capsule.sealed.Sealed`), which keep what a model would lose.
+A caller writes a `Capsule` before sealing, and reads a sealed record as one. It is a view: the bytes of the record
+(`aver.capsule.sealed.Sealed`) are the truth, and keep details that a model would lose.
 
-`from_dict` checks shape only: it loads every document that has the twelve keys of CPS and objects for
-sections. Keys it does not know are kept in `extra` and written back; section keys that are missing read as
-their defaults, a missing timestamp as "". What may be *written* is stricter: `aver.capsule.validate`.
+`from_dict` checks the shape only: the twelve keys of CPS, with objects for sections. It keeps unknown keys in `extra`
+and writes them back. Missing section keys get their defaults, a missing timestamp becomes "". The rules for writing are
+stricter: see `aver.capsule.validate`.
 
     >>> draft = Capsule(type="tool", trigger=Trigger(source="ci", request="run the tests"))
     >>> Capsule.from_dict(draft.to_dict()) == draft
@@ -48,18 +48,18 @@ TOP_LEVEL_KEYS = (*REQUIRED_KEYS, "spec_version")
 
 
 class _Part:
-    """What sections, options and tool calls have in common: reading from and writing to a dict."""
+    """The base of sections, options and tool calls: reads them from a dict."""
 
     __slots__ = ()
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], path: str = "") -> Self:
-        """Read a part of a document."""
+        """Read a part of a document. `path` is its place, for errors."""
         return cls.build(data, path)
 
     @classmethod
     def build(cls, data: Mapping[str, Any], path: str = "") -> Self:
-        """The part that `data` describes, with this class's defaults for all that it leaves out."""
+        """Build the part from `data`, with defaults for missing keys. `InvalidCapsule` if it is not an object."""
         if not isinstance(data, Mapping):
             raise InvalidCapsule("wrong_type", path or cls.__name__.lower(), "must be an object")
         known = {f.name for f in fields(cls)} - {"extra"}  # type: ignore[arg-type]
@@ -70,7 +70,7 @@ class _Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trigger(_Part):
-    """What initiated the action. `timestamp` may be given as an aware datetime."""
+    """The cause of the action. `timestamp` may be given as an aware datetime."""
 
     type: str = "user_request"
     source: str = ""
@@ -88,7 +88,7 @@ class Trigger(_Part):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], path: str = "") -> Self:
-        """Read a trigger. Where the document has no time, there is none: nobody signed the time of reading."""
+        """Read a trigger. A missing time stays empty: the default, the time of reading, was never signed."""
         return cls.build({"timestamp": "", **data} if isinstance(data, Mapping) else data, path)
 
     def to_dict(self) -> dict[str, Any]:
@@ -233,7 +233,7 @@ class ToolCall(_Part):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Execution(_Part):
-    """What actually happened."""
+    """The tool calls that were made, and their cost."""
 
     tool_calls: Sequence[ToolCall] = field(default_factory=list)
     duration_ms: int = 0
@@ -254,7 +254,7 @@ class Execution(_Part):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome(_Part):
-    """What came of it."""
+    """The result of the action."""
 
     status: str = "pending"
     result: Any = None
@@ -358,7 +358,7 @@ _SECTION_TYPES: Mapping[str, Any] = {
 
 
 def _list_from_tuple(value: Any) -> Any:
-    """Tuples are written as the lists they will be read back as; what is not a sequence is left for `validate`."""
+    """A tuple as a list, as which it will be read back. Other values are returned for `validate` to judge."""
     return list(value) if type(value) is tuple else value
 
 

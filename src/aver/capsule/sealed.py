@@ -1,11 +1,12 @@
 """A sealed record: the exact bytes that were hashed, and the seal over them.
 
-    hash        SHA3-256 of the canonical bytes, lower-case hex
-    signature   Ed25519 over the 64 ASCII characters of that hex
+    hash          SHA3-256 of the canonical bytes, lower-case hex
+    signature     Ed25519 over the 64 ASCII characters of that hex
     signature_pq  ML-DSA-65 over the same, or empty
+    signed_at     when it was sealed
+    signed_by     the fingerprint of the signer
 
-`seal` makes one. Nothing here verifies: a `Sealed` may just as well hold what an attacker wrote. See
-`aver.verdict`.
+`seal` makes one. Nothing here verifies: an attacker may have written any part of a `Sealed`. `aver.verdict` verifies.
 """
 
 from __future__ import annotations
@@ -33,11 +34,12 @@ SEAL_KEYS = ("hash", "signature", "signature_pq", "signed_at", "signed_by")
 
 
 def content_hash(canonical: bytes) -> str:
+    """The hash of a capsule: SHA3-256 of its canonical bytes, in lower-case hex."""
     return hashlib.sha3_256(canonical).hexdigest()
 
 
 class Sealed:
-    """A record as it is stored. Equal when bytes and seal are equal."""
+    """A record as it is stored. Two are equal when their bytes and seals are equal."""
 
     __slots__ = (
         "_content",
@@ -70,15 +72,15 @@ class Sealed:
         self.signed_at = signed_at
         self.signed_by = signed_by
         self.chain = chain
-        """The name of the chain it was read from or appended to; None for a record on its own."""
+        """The name of the chain that it was read from or appended to; None for a single record."""
         self.existed = existed
-        """True where `append_many` met a key that was used before and returns that record."""
+        """True if `append_many` found its idempotency key in use, and returns the earlier record."""
         self._content: dict[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The signed content, parsed afresh."""
+        """Parse the signed content. `BadInput` if the bytes are not a JSON object."""
         try:
-            # orjson knows no bounds, and reads integers beyond 64 bits as floats; a false alarm costs time only.
+            # orjson has no limits, and reads integers beyond 64 bits as floats. The strict reader is right, but slow.
             strictly = len(self.canonical) > TOKENS_MAX or _LONG_INTEGER(self.canonical)
             content = None if strictly else orjson.loads(self.canonical)
         except orjson.JSONDecodeError:
@@ -101,7 +103,7 @@ class Sealed:
 
     @classmethod
     def from_sealed_dict(cls, data: Mapping[str, Any]) -> Sealed:
-        """Read a capsule with its seal from one object. The form that was hashed is found by its hash."""
+        """Read a capsule with its seal from one object. Takes the form that has the stored hash."""
         if not isinstance(data, Mapping):
             raise InvalidCapsule("wrong_type", "", "a sealed capsule must be a JSON object")
         content = {key: value for key, value in data.items() if key not in SEAL_KEYS}
@@ -109,13 +111,13 @@ class Sealed:
 
     @classmethod
     def from_sealed_json(cls, text: bytes | str) -> Sealed:
-        """The same from JSON text, whose numbers are then taken as they are written there."""
+        """The same from JSON text. A number may then keep the form in which it is written."""
         seal_values, forms = split_off_keys(text, SEAL_KEYS)
         return cls._pick_form_by_hash(forms, seal_values)
 
     @classmethod
     def _pick_form_by_hash(cls, forms: Iterator[bytes], data: Mapping[str, Any]) -> Sealed:
-        """The form that has the stored hash; the first, if none has."""
+        """Return the record in the form that has the stored hash, or in the first form if none has."""
         first = sealed = cls._from_form(next(forms), data)
         while content_hash(sealed.canonical) != sealed.hash:
             form = next(forms, None)
@@ -136,7 +138,7 @@ class Sealed:
 
     @property
     def capsule(self) -> Capsule:
-        """The record as a model, for reading. What the model cannot hold is in `to_dict()`."""
+        """The record as a model, for reading. `to_dict()` has the details that a model cannot hold."""
         return Capsule.from_dict(self.to_dict())
 
     @property
@@ -198,6 +200,7 @@ def seal(capsule: Capsule | Mapping[str, Any], signer: Signer | HoldableSigner) 
 
 
 def seal_content(content: Mapping[str, Any], signer: Signer, *, at: str) -> Sealed:
+    """Seal content with a signer whose key does not change meanwhile."""
     canonical = canonical_bytes(content)
     digest = content_hash(canonical)
     signature = signer.sign(digest)

@@ -1,7 +1,7 @@
-"""What the record needs of a signer, and nothing more.
+"""The interface between a record and its signer.
 
-A signer is anything with a `fingerprint` and a `sign`. It may hold a key in memory, ask an agent over
-a socket or drive a hardware token; the record does not know.
+A signer is any object with a `fingerprint` and a `sign`. It may hold a key in memory, ask an agent over a socket, or
+use a hardware token.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ class Signer(Protocol):
 
 
 class HoldableSigner(Protocol):
-    """A signer whose key may be rotated by someone else, and that can hold rotation off for a while."""
+    """A signer whose key another process may rotate, and which can delay that rotation."""
 
     def hold(self) -> AbstractContextManager[Signer]:
-        """Within the context, the yielded signer's key is the active one and stays so."""
+        """Give a signer whose key is the active one, and stays so within the context."""
 
 
 def hold_signer(signer: Signer | HoldableSigner) -> AbstractContextManager[Signer]:
-    """Hold the signer's key still if it can move; otherwise the signer as it is."""
-    hold = getattr(signer, "hold", None)  # isinstance against a protocol would cost as much as hashing the record
+    """Give a signer whose key does not change within the context."""
+    hold = getattr(signer, "hold", None)  # isinstance with a protocol takes as long as hashing the record.
     return nullcontext(cast(Signer, signer)) if hold is None else hold()

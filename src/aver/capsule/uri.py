@@ -1,4 +1,4 @@
-"""`capsule://` URIs: how one record, or one place in it, is named.
+"""`capsule://` URIs, which name one record or one place in it.
 
     capsule://sha3_<64 hex>            by hash: the most portable
     capsule://<chain>/<sequence>       by place in a chain
@@ -6,9 +6,8 @@
     capsule://<uuid>                   by id
 
 A fragment points into the record: `#reasoning`, `#reasoning/confidence`, `#execution/tool_calls/0`. Its first
-segment is one of the capsule's keys. In a segment `~1` stands for `/`, `~0` for `~`, and characters that a URI
-cannot carry are percent-encoded. Anything else is refused, not guessed: upper-case hex, leading zeros, empty
-segments, `.` and `..`.
+segment is one of the capsule's keys. In a segment `~1` means `/` and `~0` means `~`; characters that a URI cannot hold
+are percent-encoded. All else is refused: upper-case hex, leading zeros, empty segments, `.` and `..`.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from aver.capsule.model import TOP_LEVEL_KEYS
 from aver.errors import BadInput, NotFound
@@ -26,7 +25,7 @@ from aver.fast_dataclass import dataclass
 __all__ = ["URI_MAX", "CapsuleURI", "parse_uri", "resolve_fragment"]
 
 URI_MAX = 2048
-"""Longest URI read."""
+"""Longest URI that is read, in characters."""
 
 _SCHEME = "capsule://"
 _HASH = re.compile(r"[0-9a-f]{64}")
@@ -51,7 +50,7 @@ class CapsuleURI:
         return "hash" if self.hash is not None else "sequence" if self.sequence is not None else "id"
 
     def to_dict(self) -> dict[str, Any]:
-        """The shape of the conformance vectors."""
+        """The form that the conformance vectors of CPS use."""
         return {
             "scheme": "capsule",
             "chain": self.chain,
@@ -74,7 +73,7 @@ class CapsuleURI:
 
 
 def parse_uri(text: str) -> CapsuleURI:
-    """Read a `capsule://` URI exactly, or refuse it: `str` of the result is the text again."""
+    """Parse a `capsule://` URI; `BadInput` if it is none. `str` of the result gives the text again."""
     if not text.startswith(_SCHEME):
         raise _bad_uri_error(text, f"it must begin with {_SCHEME}")
     if len(text) > URI_MAX:
@@ -104,13 +103,8 @@ def parse_uri(text: str) -> CapsuleURI:
     return replace(place, id=reference)
 
 
-def make_fragment(*segments: str | int) -> str:
-    """The fragment for a path of keys and indexes."""
-    return "/".join(quote(str(s).replace("~", "~0").replace("/", "~1"), safe="~!$&'()*+,;=:@") for s in segments)
-
-
 def resolve_fragment(content: Mapping[str, Any], fragment: str) -> Any:
-    """What a fragment points at in a capsule's content."""
+    """The value that a fragment points to in a capsule's content. `NotFound` if there is none."""
     value: Any = content
     walked: list[str] = []
     for segment in _parse_fragment(fragment, fragment):

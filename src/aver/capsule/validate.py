@@ -1,13 +1,18 @@
-"""What may be written: the rules of CPS 1 and 2 in full, and the few that CPS leaves open.
+"""The rules for a capsule that is about to be written: those of CPS 1 and 2, and a few that CPS leaves open.
 
-`validate` raises `InvalidCapsule` with the first rule broken, its category and its field, in this order:
-the top-level keys, each section's keys, each field's type, each field's value. It judges a capsule that is
-about to be written; records made by others are read far more tolerantly.
+`validate` raises `InvalidCapsule` for the first rule that is broken, with its category and field, in this order:
 
-Where CPS is silent, we refuse what two implementations could write differently: scores between 0 and 1e-4 (an
-exponent), timestamps with other than 0 or 6 fraction digits, ids in upper case or braces, unknown keys where
-CPS names the keys. Free keys belong in `environment`, `arguments`, `resources_used`, `metrics`, `result` and
-`estimated_impact`.
+1. The top-level keys: all there, no others, each value of its type and allowed.
+2. The place: `previous_hash` is null at sequence 0, and only there.
+3. The same for the keys and values of each section.
+4. The options of `reasoning`: each rejected one says why, and at most one is selected.
+5. The tool calls of `execution`.
+
+Records that others made are read far more tolerantly (`aver.verdict.record`).
+
+Where CPS is silent, Aver refuses values that two implementations could write differently: scores between 0 and 1e-4
+(an exponent), timestamps without 0 or 6 fraction digits, ids in upper case or braces, unknown keys where CPS names the
+keys. Free keys belong in `environment`, `arguments`, `resources_used`, `metrics`, `result` and `estimated_impact`.
 """
 
 from __future__ import annotations
@@ -26,18 +31,18 @@ __all__ = ["AUTHORITY_TYPES", "STATUSES", "TRIGGER_TYPES", "TYPES", "normalise_s
 TYPES = frozenset({"agent", "tool", "system", "kill", "workflow", "chat", "vault", "auth"})
 TRIGGER_TYPES = frozenset({"user_request", "scheduled", "system", "agent"})
 AUTHORITY_TYPES = frozenset({"autonomous", "human_approved", "policy", "escalated", "unknown"})
-"""Those of CPS, and `unknown` for an action whose authority was not learned: better than a guess."""
+"""The values of CPS, and `unknown` for an action whose authority Aver did not learn."""
 STATUSES = frozenset({"pending", "success", "failure", "partial", "blocked"})
 
 SCORE_MIN = 1e-4
-"""Scores between 0 and this would be written with an exponent, in as many ways as there are languages."""
+"""Smaller scores, except 0, would need an exponent, which each language writes in its own way."""
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}").fullmatch
 _HEX64 = re.compile(r"[0-9a-f]{64}").fullmatch
 _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{6})?\+00:00", re.ASCII).fullmatch
 
 Rule = Callable[[Any], str | None]
-"""Takes a value; returns what is wrong with it. A message that begins with `must be a` is about its type."""
+"""Takes a value; returns the problem or None. A message that begins with `must be a` is about its type."""
 
 
 def _text_rule(value: Any) -> str | None:
@@ -143,7 +148,7 @@ _SUFFICIENT_TYPES: Mapping[Rule, frozenset[type]] = {
     _object_rule: frozenset({dict}),
     _flag_rule: frozenset({bool}),
 }
-"""Types with which a value keeps its rule whatever it is. Most values by far; not calling the rule is half the time."""
+"""Types of which every value follows the rule. Most values have them, and skipping the rule saves half the time."""
 
 _PartRules = Mapping[str, tuple[frozenset[type], Rule]]
 
@@ -241,20 +246,20 @@ def validate(capsule: Capsule | Mapping[str, Any]) -> None:
     content = capsule.to_dict() if isinstance(capsule, Capsule) else capsule
     if not isinstance(content, Mapping):
         raise InvalidCapsule("wrong_type", "", "a capsule must be a JSON object")
-    _check_part(content, _TOP_LEVEL_RULES, "")
-    if content["sequence"] == 0 and content["previous_hash"] is not None:
+    _check_part(content, _TOP_LEVEL_RULES, "")  # 1.
+    if content["sequence"] == 0 and content["previous_hash"] is not None:  # 2.
         raise InvalidCapsule("chain_violation", "previous_hash", "the first capsule has no predecessor: must be null")
     if content["sequence"] > 0 and content["previous_hash"] is None:
         raise InvalidCapsule("chain_violation", "previous_hash", "may be null only at sequence 0")
-    for name, rules in _SECTION_RULES.items():
+    for name, rules in _SECTION_RULES.items():  # 3.
         _check_part(content[name], rules, f"{name}.")
-    _check_options(content["reasoning"])
-    for index, call in enumerate(content["execution"]["tool_calls"]):
+    _check_options(content["reasoning"])  # 4.
+    for index, call in enumerate(content["execution"]["tool_calls"]):  # 5.
         _check_part(call, _TOOL_CALL_RULES, f"execution.tool_calls[{index}].")
 
 
 def normalise_scores(content: dict[str, Any]) -> dict[str, Any]:
-    """The content with integer scores as floats and −0.0 as 0.0; otherwise as it is."""
+    """A copy of the content with integer scores as floats and −0.0 as 0.0."""
     content = coerce_float_fields(content)
     reasoning = content.get("reasoning")
     if not isinstance(reasoning, dict):
@@ -279,8 +284,8 @@ def _check_part(part: Mapping[str, Any], rules: _PartRules, prefix: str) -> None
         raise _wrong_keys_error(part, rules, prefix)
     try:
         for key, value in part.items():
-            settled_by, rule = rules[key]
-            if type(value) in settled_by:
+            sufficient_types, rule = rules[key]
+            if type(value) in sufficient_types:
                 continue
             problem = rule(value)
             if problem:

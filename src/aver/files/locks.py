@@ -6,7 +6,7 @@ is closed, so a process that dies lets go, and lock files that were left behind 
 
 `flock` cannot wait for a limited time. A waiter with a time limit therefore tries again and again (`wait_until`).
 The locks here are not fair. `aver.ledger.stores.sqlite.write_lock` and `aver.keys.store_lock` add a second file, the
-gate, in front of the lock, so that nobody starves.
+gate, in front of the lock, so that no waiter starves.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def wait_until(attempt: Callable[[], bool], timeout: float, pace: Pace) -> bool:
 
 
 def is_same_file(path: Path, handle: int) -> bool:
-    """Whether an open file is still the one at a path. If not, a lock on it keeps out nobody who comes later."""
+    """Whether an open file is still the one at a path. If not, a lock on it does not keep out later openers."""
     try:
         there, here = os.lstat(path), os.fstat(handle)
     except OSError:

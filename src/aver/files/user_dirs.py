@@ -1,7 +1,7 @@
-"""Whose machine it is: where other programs keep their things there.
+"""Where a user's other programs keep their settings and data.
 
-Paths are worked out from these values and never from the process itself, so that a test, or a person who looks after
-somebody else's machine, can name another home.
+Aver computes these paths from a `UserEnvironment` and never from the process itself. So a test, or an administrator
+who looks after another user's account, can name another home.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who signs: the key ring, the key store, signers and signed statements. Importing it loads no cryptography."""
+"""Keys: the key ring, the key store, signers and signed statements. Importing it loads no cryptography."""
 
 from aver.keys.algorithms import fingerprint, verify_ed25519, verify_ml_dsa_65
 from aver.keys.exchange import build_key_export, load_seed_signer, read_public_keys

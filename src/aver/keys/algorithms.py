@@ -1,11 +1,11 @@
 """The two signature algorithms, as pure functions over bytes.
 
-Ed25519, one rule everywhere: S < L, neither A nor R of small order, A canonically encoded, and
-R = encode([S]B - [k]A) byte for byte. ML-DSA-65 is FIPS 204, pure, with an empty context. Signatures
-are lower-case hex of the exact length or they are refused, so one signature has one spelling.
+Ed25519 follows one strict rule: S < L, neither A nor R of small order, A canonically encoded, and
+R = encode([S]B - [k]A) byte for byte. ML-DSA-65 is pure FIPS 204 with an empty context. A signature is lower-case hex
+of the exact length, or it is refused, so each signature is written in one way only.
 
-Verification answers with a bool and raises for nothing that a hostile record can contain. The libraries
-are loaded on first use: importing this module costs nothing.
+Verification returns a bool, and raises nothing for any input from a hostile record. The libraries are loaded at their
+first use, so importing this module costs nothing.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ ML_DSA_65_SIGNATURE_BYTES = 3309
 FINGERPRINT_DIGITS = 16
 
 PARSED_KEYS_KEPT = 64
-"""Parsed ML-DSA public keys kept for the next record; a chain has a handful of signers."""
+"""How many parsed ML-DSA public keys are kept for the next record. A chain has a handful of signers."""
 
 
 def hex_pattern(size: int) -> re.Pattern[str]:
-    """What `size` bytes look like: lower-case hex, no spaces, of the exact length."""
+    """The pattern of `size` bytes in lower-case hex."""
     return re.compile(rf"[0-9a-f]{{{2 * size}}}")
 
 
@@ -59,7 +59,7 @@ _ML_DSA_65_SIGNATURE = hex_pattern(ML_DSA_65_SIGNATURE_BYTES)
 
 
 def is_ed25519_signature_hex(signature: str) -> bool:
-    """Whether this is how an Ed25519 signature is written, whoever made it."""
+    """Whether it has the form of an Ed25519 signature. Checks no key."""
     return _ED25519_SIGNATURE.fullmatch(signature) is not None
 
 
@@ -88,7 +88,7 @@ def _load_signature_error() -> type[Exception]:
 
 
 def ed25519_from_seed(seed: bytes) -> tuple[bytes, bytes]:
-    """`(public, secret)` of a 32-byte seed; `secret` is what `sign_ed25519` takes."""
+    """`(public, secret)` of a 32-byte seed. Pass `secret` to `sign_ed25519`."""
     if len(seed) != SEED_BYTES:
         raise BadInput(f"an Ed25519 seed has {SEED_BYTES} bytes, not {len(seed)}")
     public, secret = _load_sodium().crypto_sign_seed_keypair(seed)
@@ -96,13 +96,14 @@ def ed25519_from_seed(seed: bytes) -> tuple[bytes, bytes]:
 
 
 def sign_ed25519(secret: bytes, message: bytes) -> str:
+    """The signature of a message in lower-case hex."""
     signed: bytes = _load_sodium().crypto_sign(message, secret)
     return signed[:ED25519_SIGNATURE_BYTES].hex()
 
 
 def verify_ed25519(public: bytes, message: bytes, signature_hex: str) -> bool:
-    """Whether the signature holds under the one strict rule. Hot: once per record."""
-    # The length is checked here because libsodium reads 32 bytes whatever it is given.
+    """Whether the signature is valid under the strict rule. Called once for every record."""
+    # libsodium reads 32 bytes of the key without checking its length.
     if len(public) != ED25519_PUBLIC_BYTES or type(signature_hex) is not str:
         return False
     if _ED25519_SIGNATURE.fullmatch(signature_hex) is None:
@@ -115,7 +116,7 @@ def verify_ed25519(public: bytes, message: bytes, signature_hex: str) -> bool:
 
 
 def is_prime_order_point(public: bytes) -> bool:
-    """Whether these bytes are what an honest Ed25519 key pair has as its public half."""
+    """Whether these bytes can be the public half of an Ed25519 key pair."""
     return len(public) == ED25519_PUBLIC_BYTES and bool(_load_sodium().crypto_core_ed25519_is_valid_point(public))
 
 
@@ -137,7 +138,7 @@ def _parse_ml_dsa_65_key(public: bytes) -> MLDSA65PublicKey:
 
 
 def verify_ml_dsa_65(public: bytes, message: bytes, signature_hex: str) -> bool:
-    """Whether the signature holds: FIPS 204 pure, empty context."""
+    """Whether the signature is valid: pure FIPS 204, empty context."""
     if len(public) != ML_DSA_65_PUBLIC_BYTES or type(signature_hex) is not str:
         return False
     if _ML_DSA_65_SIGNATURE.fullmatch(signature_hex) is None:

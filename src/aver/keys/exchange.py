@@ -1,12 +1,12 @@
-"""Public keys to and from other programs. Reading them registers nothing: see `KeyStore.import_keys`.
+"""Public keys to and from other programs. Reading them registers nothing: `KeyStore.import_keys` does.
 
-`read_keys` takes 64 hex digits, or a path to
+`read_public_keys` takes 64 hex digits, or a path to
 
 * a file of 64 hex digits;
-* an Aver export (`export_document`), `keyring.json` or `known_keys.json`;
+* an Aver export (`build_key_export`), `keyring.json` or `known_keys.json`;
 * a `keyring.json` of the Capsule Protocol's reference implementation (`epochs` with `qp_key_XXXX` fingerprints);
-* a raw 32-byte seed, as that implementation and agent-capsule keep it in `key`: its public half is derived, and
-  an ML-DSA-65 public key beside it in `key.ml.pub` is taken along;
+* a raw 32-byte seed, as that implementation and agent-capsule keep it in `key`: Aver derives its public half, and
+  adds an ML-DSA-65 public key from `key.ml.pub` beside it;
 * the `index.json` of an exported bundle (`public_key`, `keys`, `pq_keys`);
 * a directory that holds any of these under their usual names.
 """
@@ -40,7 +40,7 @@ _ANY_HEX = re.compile(r"[0-9A-Fa-f]{64}")
 
 
 def build_key_export(keys: Iterable[RingEntry | PublicKey]) -> dict[str, Any]:
-    """Public keys for somebody else; entries of our ring say also whose they are and since when."""
+    """A document of public keys for others. Entries of our ring also say whose they are and since when."""
     return {"format": EXPORT_FORMAT, "version": 1, "keys": [_export_key(key) for key in keys]}
 
 
@@ -56,7 +56,7 @@ def _export_key(key: RingEntry | PublicKey) -> dict[str, Any]:
 
 
 def read_public_keys(source: str | Path) -> tuple[PublicKey, ...]:
-    """The public keys in `source`, each once, in the order found; `BadInput` if there is none."""
+    """Read the public keys in `source`, each once, in the order found. `BadInput` if there are none."""
     if isinstance(source, str) and _ANY_HEX.fullmatch(source):
         found: Iterable[PublicKey] = (PublicKey(source),)
     else:
@@ -69,7 +69,7 @@ def read_public_keys(source: str | Path) -> tuple[PublicKey, ...]:
 
 
 def load_seed_signer(path: Path) -> SeedSigner:
-    """The signer of a raw 32-byte Ed25519 seed file, or of the `key` in a directory."""
+    """The signer of a raw 32-byte Ed25519 seed in a file, or in the file `key` of a directory."""
     path = path / "key" if os.path.isdir(path) else path
     seed = private_files.read_private_file(path, limit=algorithms.SEED_BYTES)
     if seed is None:
@@ -136,7 +136,7 @@ def _read_export(data: dict[str, Any], where: str) -> Iterator[PublicKey]:
 
 
 def _read_epochs(data: dict[str, Any], where: str) -> Iterator[PublicKey]:
-    """Another program's file: what it says about keys is checked, the rest is its own affair."""
+    """Read the keys in another program's ring. The rest of that file is not checked."""
     check_version(data.get("version"), where)
     for index, epoch in enumerate(_check_list(data["epochs"], f"{where}: epochs")):
         place = f"{where}: epochs[{index}]"
@@ -149,7 +149,7 @@ def _read_epochs(data: dict[str, Any], where: str) -> Iterator[PublicKey]:
 
 
 def _read_index(data: dict[str, Any], where: str) -> Iterator[PublicKey]:
-    """The keys that come with a bundle. They prove nothing about it until somebody trusts them."""
+    """Read the keys that come with a bundle. They prove nothing about it until the user trusts them."""
     yield from known_keys_from_document(data.get("keys", {}), data.get("pq_keys", {}), where).values()
     if public := data.get("public_key"):
         yield PublicKey.read(public, "", f"{where}: public_key")
@@ -173,11 +173,11 @@ def _check_list(value: Any, where: str) -> list[Any]:
 
 
 def _read_bounded(path: Path, *, limit: int) -> bytes:
-    """A file from outside: anyone may have written it, so only its size matters here."""
+    """Read a file that anyone may have written. It may be a pipe or a device, such as /dev/stdin."""
     try:
         handle = open_without_blocking(path, follow=True)
         with os.fdopen(handle, "rb") as file:
-            raw = file.read(limit + 1) or b""
+            raw = file.read(limit + 1) or b""  # None from a pipe that holds nothing yet.
     except FileNotFoundError as error:
         raise NotFound(f"there is no {path}", advice="give 64 hex digits, or a file or directory of keys") from error
     except ValueError as error:

@@ -3,7 +3,8 @@
     known_keys.json      {fingerprint: Ed25519 public key}
     known_keys_pq.json   {fingerprint: ML-DSA-65 public key}
 
-The second counts only for keys in the first, so writing the second first makes one switch of the two.
+Aver uses the second file only for keys in the first. It writes the second file first, so that a change takes effect at
+the one moment when the first file is replaced.
 """
 
 from __future__ import annotations
@@ -21,14 +22,16 @@ from aver.keys.public_key import FINGERPRINT_PATTERN, PublicKey
 __all__ = ["KNOWN_KEYS_MAX", "known_key_paths", "known_keys_from_document", "read_known_keys", "save_known_keys"]
 
 KNOWN_KEYS_MAX = 4 * 1024 * 1024
-"""Bytes of one such file: 45,000 keys, or 1,000 post-quantum halves."""
+"""Largest file, in bytes: 45,000 keys, or 1,000 post-quantum halves."""
 
 
 def known_key_paths(home: Path) -> tuple[Path, Path]:
+    """The paths of both files."""
     return home / "known_keys.json", home / "known_keys_pq.json"
 
 
 def read_known_keys(home: Path) -> dict[str, PublicKey]:
+    """Read the known keys, by fingerprint. `Refused` if another user could have written the files."""
     classic_path, pq_path = known_key_paths(home)
     classic, pq = _read_key_file(classic_path), _read_key_file(pq_path)
     if classic:
@@ -37,7 +40,7 @@ def read_known_keys(home: Path) -> dict[str, PublicKey]:
 
 
 def known_keys_from_document(classic: Any, pq: Any, where: str) -> dict[str, PublicKey]:
-    """The keys of `{fingerprint: key}`, with those halves of a second such object that belong to them."""
+    """The keys of an object `{fingerprint: key}`, with their post-quantum halves from a second one."""
     known = {}
     for document in (classic, pq):
         if not isinstance(document, dict):
@@ -52,6 +55,7 @@ def known_keys_from_document(classic: Any, pq: Any, where: str) -> dict[str, Pub
 
 
 def save_known_keys(home: Path, known: Mapping[str, PublicKey]) -> None:
+    """Replace both files. The caller holds the store's lock."""
     classic_path, pq_path = known_key_paths(home)
     halves = {name: key.ml_dsa_65 for name, key in known.items() if key.ml_dsa_65}
     if halves or pq_path.exists():

@@ -1,8 +1,8 @@
 """Seeds encrypted under a passphrase: Argon2id, then XSalsa20-Poly1305 (NaCl's secret box).
 
 The file is JSON: `{version, kdf, opslimit, memlimit, salt, nonce, box}`, bytes as lower-case hex. The box
-holds the Ed25519 seed and, for a hybrid key, the ML-DSA-65 seed after it. What a file may ask of the key
-derivation is bounded, so a planted file cannot exhaust the machine.
+holds the Ed25519 seed and, for a hybrid key, the ML-DSA-65 seed after it. The cost parameters of the key derivation
+have limits, so that a planted file cannot exhaust the machine.
 """
 
 from __future__ import annotations
@@ -13,21 +13,22 @@ import unicodedata
 from dataclasses import dataclass
 
 from aver.capsule.json_document import check_object, check_version, dump_document, int_field, parse_document, text_field
+from aver.debug_log import log_debug
 from aver.errors import BadInput, Refused, Unavailable
 from aver.keys.algorithms import SEED_BYTES, hex_pattern
 
 __all__ = ["ENCRYPTED_SEEDS_MAX", "Seeds", "decrypt_seeds", "encrypt_seeds"]
 
 ENCRYPTED_SEEDS_MAX = 4096
-"""Bytes of a sealed key file; it has about 500."""
+"""Largest encrypted key file, in bytes. A real one has about 500."""
 
 PASSPHRASE_MIN = 8
-"""Characters; fewer are guessed whatever the key derivation costs."""
+"""Fewest characters. Shorter ones are guessed, however slow the key derivation is."""
 PASSPHRASE_MAX = 1024
 
 MEMLIMIT_MIN, MEMLIMIT_MAX = 64 * 1024 * 1024, 1024 * 1024 * 1024
 OPSLIMIT_MIN, OPSLIMIT_MAX = 2, 8
-"""From libsodium's "interactive" to a little above "sensitive": ours are "moderate", 256 MiB and 3 passes."""
+"""From libsodium's "interactive" to a little above "sensitive". Aver writes "moderate": 256 MiB and 3 passes."""
 
 SALT_BYTES = 16
 NONCE_BYTES = 24
@@ -41,14 +42,14 @@ _FILE_FIELDS = frozenset({"version", "kdf", "opslimit", "memlimit", "salt", "non
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Seeds:
-    """A private key. Its repr says nothing."""
+    """A private key. Its repr shows nothing of it."""
 
     ed25519: bytes
     ml_dsa_65: bytes | None = None
 
 
 def encrypt_seeds(seeds: Seeds, passphrase: str) -> bytes:
-    """The file that holds `seeds` under `passphrase`."""
+    """Encrypt seeds under a passphrase; returns the bytes of the file. `BadInput` for a bad passphrase."""
     from nacl.pwhash import argon2id
     from nacl.secret import SecretBox
 
@@ -70,7 +71,7 @@ def encrypt_seeds(seeds: Seeds, passphrase: str) -> bytes:
 
 
 def decrypt_seeds(raw: bytes, passphrase: str, where: str) -> Seeds:
-    """The seeds in a sealed file; `BAD_PASSPHRASE` if this is not its passphrase."""
+    """Decrypt the seeds in such a file. `Refused` with `BAD_PASSPHRASE` if this is not its passphrase."""
     from nacl.exceptions import CryptoError
     from nacl.secret import SecretBox
 
@@ -87,6 +88,7 @@ def decrypt_seeds(raw: bytes, passphrase: str, where: str) -> Seeds:
     try:
         plain = SecretBox(key).decrypt(box, nonce)
     except CryptoError as error:
+        log_debug("aver.keys", "wrong passphrase, or a damaged file: %s", where)
         raise Refused("BAD_PASSPHRASE", f"this is not the passphrase of {where}", advice="try again") from error
     return Seeds(plain[:SEED_BYTES], plain[SEED_BYTES:] or None)
 
@@ -98,7 +100,7 @@ def _check_passphrase(passphrase: str) -> bytes:
 
 
 def _encode_passphrase(passphrase: str) -> bytes:
-    """Composed form, because keyboards differ in how they spell the same letter."""
+    """Encode in NFC, because keyboards produce the same letter in different forms."""
     try:
         return unicodedata.normalize("NFC", passphrase).encode("utf-8")
     except UnicodeEncodeError as error:

@@ -1,10 +1,8 @@
-"""Private keys in a store's directory: which files a ring entry has there, and the signer they make.
+"""Key files in a store's directory: their names, and reading, writing and destroying them.
 
-Key files: their names, and reading, writing and destroying them with care.
-
-A private key is a regular file of our own that nobody else can read or write, in a directory that nobody
-else can write; otherwise it is refused (`UNSAFE_FILE`) with the command that cures it. A public file may be
-read by all and written by us alone. Symbolic links are not followed.
+A private key must be a regular file that only its owner can read and write, in a directory that no other user can
+write. Otherwise Aver refuses it (`UNSAFE_FILE`) and names the command that repairs it. A public file may be read by all
+users, but written only by its owner. Symbolic links are not followed.
 """
 
 from __future__ import annotations
@@ -15,6 +13,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from aver.debug_log import log_debug
 from aver.errors import BadInput, IntegrityError, Refused, Unavailable
 from aver.files.atomic import sync_directory
 from aver.files.regular import NotRegularFile, open_regular, read_limited
@@ -48,12 +47,16 @@ __all__ = [
 ]
 
 
+# --- the private files of a ring entry
+
+
 def generate_seeds(*, post_quantum: bool) -> Seeds:
+    """New random seeds."""
     return Seeds(os.urandom(SEED_BYTES), os.urandom(SEED_BYTES) if post_quantum else None)
 
 
 def signer_from_seeds(entry: RingEntry, seeds: Seeds) -> SeedSigner:
-    """The signer of these seeds, if they are those of the ring's entry."""
+    """The signer of these seeds. `IntegrityError` if their public key is not that of the ring's entry."""
     signer = SeedSigner(seeds.ed25519, seeds.ml_dsa_65)
     if signer.public != entry.key:
         raise IntegrityError(
@@ -66,17 +69,18 @@ def signer_from_seeds(entry: RingEntry, seeds: Seeds) -> SeedSigner:
 
 
 def has_passphrase(directory: Path, entry: RingEntry) -> bool:
-    """Whether the private key is kept under a passphrase."""
+    """Whether the private key is encrypted under a passphrase."""
     return os.path.lexists(_private_path(directory, entry, SEALED_SUFFIX))
 
 
 def read_encrypted_seeds(directory: Path, entry: RingEntry) -> bytes | None:
-    """The file that keeps the key under a passphrase, or None if the key is not kept so."""
+    """The content of the encrypted key file, or None if the key is not encrypted."""
     require_safe_directory(directory)
     return read_private_file(_private_path(directory, entry, SEALED_SUFFIX), limit=ENCRYPTED_SEEDS_MAX)
 
 
 def read_seeds(directory: Path, entry: RingEntry, passphrase: str | None) -> Seeds:
+    """Read the private key of an entry. `Refused` if it needs a passphrase, or another one."""
     sealed = read_encrypted_seeds(directory, entry)
     if sealed is not None:
         if passphrase is None:
@@ -87,7 +91,7 @@ def read_seeds(directory: Path, entry: RingEntry, passphrase: str | None) -> See
 
 
 def write_seeds(directory: Path, entry: RingEntry, seeds: Seeds, passphrase: str | None) -> None:
-    """Write the private files of an entry: sealed where there is a passphrase, raw otherwise."""
+    """Write the private files of an entry: encrypted if there is a passphrase, otherwise raw."""
     if passphrase is not None:
         write_private_file(_private_path(directory, entry, SEALED_SUFFIX), encrypt_seeds(seeds, passphrase))
         return
@@ -99,7 +103,7 @@ def write_seeds(directory: Path, entry: RingEntry, seeds: Seeds, passphrase: str
 def passphrase_needed_error(identity: str) -> Refused:
     return Refused(
         "PASSPHRASE_NEEDED",
-        f"the key of {identity} is kept under a passphrase",
+        f"the key of {identity} is encrypted under a passphrase",
         advice="give the passphrase: unlock(identity, passphrase)",
     )
 
@@ -121,6 +125,9 @@ def _read_seed(directory: Path, entry: RingEntry, suffix: str) -> bytes:
     return seed
 
 
+# --- names
+
+
 CLASSIC_SUFFIX = "key"
 PQ_SUFFIX = "pq"
 SEALED_SUFFIX = "sealed.json"
@@ -128,7 +135,7 @@ SEALED_SUFFIX = "sealed.json"
 _PRIVATE_FILE_NAME = re.compile(r"(.+)\.(0|[1-9][0-9]{0,6})\.(key|pq|sealed\.json)")
 
 Stamp = tuple[int, int, int, int]
-"""Inode, size, modification and change time: differs whenever a file was replaced or edited."""
+"""Inode, size, modification and change time. It differs after a file was replaced or edited."""
 
 _OTHERS_ANY = 0o077
 _OTHERS_WRITE = 0o022
@@ -143,10 +150,10 @@ def is_private_file_name(name: str) -> bool:
 
 
 def find_leftovers(ring: Ring, names: Iterable[str]) -> Iterator[str]:
-    """The private files that an interrupted change left behind: those of no active epoch.
+    """The private files that an interrupted change left behind: those that belong to no active epoch.
 
-    A file of an epoch the ring never heard of is one only while the active epoch's own file is there (or
-    there was never an epoch): otherwise the ring is likely an old copy, and the file the one key that works.
+    A file of an epoch that the ring does not list is a leftover only if the active epoch's own file is there, or there
+    was never an epoch. Otherwise the ring is probably an old copy, and the file is the only key that works.
     """
     present = set(names)
     for name in sorted(present):
@@ -170,8 +177,11 @@ def _has_private_file(entry: RingEntry, present: set[str]) -> bool:
     )
 
 
+# --- reading and writing
+
+
 def read_stamp(path: str) -> Stamp | None:
-    """What tells one state of a file from another; None if there is no file."""
+    """The stamp of a file, or None if there is no file."""
     try:
         status = os.stat(path)
     except FileNotFoundError:
@@ -182,7 +192,7 @@ def read_stamp(path: str) -> Stamp | None:
 
 
 def require_safe_directory(path: Path) -> None:
-    """Refuse a directory in which somebody else could put files."""
+    """Raise `Refused` for a directory in which another user could put files."""
     try:
         status = os.stat(path)
     except OSError as error:
@@ -194,12 +204,12 @@ def require_safe_directory(path: Path) -> None:
 
 
 def read_private_file(path: Path, *, limit: int) -> bytes | None:
-    """The bytes of a private key file, or None if there is none."""
+    """Read a private key file, or return None if there is none. `Refused` if it is not safe."""
     return _read_guarded(path, limit=limit, forbidden=_OTHERS_ANY, owners=(os.geteuid(),), cure="600")
 
 
 def read_public_file(path: Path, *, limit: int) -> bytes | None:
-    """The bytes of a file of public keys that we rely on, or None if there is none."""
+    """Read a file of public keys that Aver trusts, or return None if there is none. `Refused` if it is not safe."""
     return _read_guarded(path, limit=limit, forbidden=_OTHERS_WRITE, owners=(os.geteuid(), 0), cure="go-w")
 
 
@@ -225,7 +235,7 @@ def _read_guarded(path: Path, *, limit: int, forbidden: int, owners: tuple[int, 
 
 
 def write_private_file(path: Path, data: bytes) -> None:
-    """Create a private key file, durably. It must not exist."""
+    """Create a private key file durably. `Refused` if it exists."""
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
@@ -244,7 +254,7 @@ def write_private_file(path: Path, data: bytes) -> None:
 
 
 def destroy_file(path: Path) -> None:
-    """Overwrite a private key file, make that durable, and remove it. A link is removed, not followed."""
+    """Overwrite a private key file durably, and remove it. A symbolic link is removed, not followed."""
     try:
         try:
             handle = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -273,4 +283,5 @@ def _write_all(handle: int, data: bytes) -> None:
 
 
 def _unsafe_file_error(message: str, advice: str) -> Refused:
+    log_debug("aver.keys", "unsafe file: %s", message)
     return Refused("UNSAFE_FILE", message, advice=advice)

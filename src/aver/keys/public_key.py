@@ -1,4 +1,4 @@
-"""A public key as Aver names and stores it: Ed25519, and ML-DSA-65 beside it where there is one."""
+"""A public key: Ed25519, and for a hybrid key also ML-DSA-65."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ML_DSA_65 = algorithms.hex_pattern(algorithms.ML_DSA_65_PUBLIC_BYTES)
 
 @dataclass(frozen=True, slots=True)
 class PublicKey:
-    """Lower-case hex. `ml_dsa_65` is empty where the key has no post-quantum half."""
+    """Both halves in lower-case hex. `ml_dsa_65` is empty if the key has no post-quantum half."""
 
     ed25519: str
     ml_dsa_65: str = ""
@@ -33,7 +33,7 @@ class PublicKey:
 
     @classmethod
     def read(cls, ed25519: Any, ml_dsa_65: Any, where: str) -> PublicKey:
-        """A key from a document; an error names the place."""
+        """Read a key from a document. `BadInput` names the place `where`."""
         try:
             return cls(ed25519, ml_dsa_65)
         except BadInput as error:
@@ -56,7 +56,7 @@ class PublicKey:
         return bytes.fromhex(self.ml_dsa_65)
 
     def check_usable(self) -> PublicKey:
-        """Refuse 32 bytes that no key pair has as its public half, so that a typing error is found early."""
+        """Return the key; `BadInput` if no key pair can have it, so that a typing error is found early."""
         if not algorithms.is_prime_order_point(self.ed25519_bytes):
             raise BadInput(f"{self.fingerprint} is not a usable Ed25519 public key", advice="copy the key again")
         return self

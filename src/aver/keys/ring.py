@@ -1,13 +1,13 @@
-"""The key ring: which public keys are ours, by identity and epoch, and which others we know. No I/O.
+"""The key ring: our own public keys, by identity and epoch, and the known keys of others. No I/O.
 
-A ring is a value; every change gives a new one. It holds these rules, whoever builds it:
+A ring is a value: every change returns a new one. These rules always hold:
 
-1. an identity has at most one active epoch, and no epoch twice;
-2. a fingerprint names one key: a key whose fingerprint is taken by another is `FINGERPRINT_TAKEN`;
-3. what it reads back is exactly what it would write, or it is refused.
+1. An identity has at most one active epoch, and no epoch twice.
+2. A fingerprint names one key. A second key with the same fingerprint is refused (`FINGERPRINT_TAKEN`).
+3. A document is read only if the ring would write exactly the same document.
 
-`lookup` takes what a record calls its signer: a fingerprint of 16 hex digits, or `qp_key_XXXX` with the
-first four. Four digits are ambiguous, so every key that matches is returned.
+`lookup` takes the name by which a record calls its signer: a fingerprint of 16 hex digits, or `qp_key_XXXX` with the
+first four. Four digits are ambiguous, so it returns every key that matches.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from aver.keys.statement import Statement
 __all__ = ["EPOCH_MAX", "RING_MAX", "Ring", "RingEntry"]
 
 RING_MAX = ELEMENT_MAX
-"""Bytes of a ring file: some 600 post-quantum rotations or 10,000 others; no larger document is read anywhere."""
+"""Largest ring file, in bytes: some 600 post-quantum rotations, or 10,000 others."""
 
 EPOCH_MAX = 1_000_000
-"""Rotating every minute would take two years to get there."""
+"""Highest epoch. A key that is rotated every minute reaches it after two years."""
 
 QP_PREFIX = "qp_key_"
 
@@ -42,7 +42,7 @@ _DERIVED_FIELDS = frozenset({"algorithm", "fingerprint", "status"})
 
 @dataclass(frozen=True, slots=True)
 class RingEntry:
-    """One epoch of an identity's key. `statement` is the rotation statement that brought it in, if one did."""
+    """One epoch of an identity's key. `statement` is the rotation statement that introduced it, if there is one."""
 
     identity: str
     purpose: str
@@ -100,7 +100,7 @@ class RingEntry:
             retired_at=data["retired_at"],
             statement=None if statement is None else Statement.from_dict(statement, f"{where}.statement"),
         )
-        for name in sorted(_DERIVED_FIELDS):
+        for name in sorted(_DERIVED_FIELDS):  # Rule 3.
             derived = getattr(entry, name)
             if data[name] != derived:
                 raise BadInput(f"{where}.{name} contradicts the rest of the entry: it should be {derived!r}")
@@ -109,7 +109,7 @@ class RingEntry:
 
 @dataclass(frozen=True, slots=True)
 class Ring:
-    """Our keys and the keys we know. `closed`: a signer who is not listed is invalid, not just unknown."""
+    """Our keys and the known keys. If `closed`, a signer who is not listed is invalid, not just unknown."""
 
     entries: tuple[RingEntry, ...] = ()
     known: Mapping[str, PublicKey] = field(default_factory=dict)
@@ -143,11 +143,11 @@ class Ring:
         return cls(known=known, closed=True)
 
     def active(self, identity: str) -> RingEntry | None:
-        """The epoch with which `identity` signs now."""
+        """The entry with which `identity` signs now, or None."""
         return self._active.get(identity)
 
     def entry(self, fingerprint: str) -> RingEntry | None:
-        """Our own entry of that fingerprint, active or retired."""
+        """Our own entry with that fingerprint, active or retired, or None."""
         return self._by_fingerprint.get(fingerprint)
 
     def entries_of(self, identity: str) -> tuple[RingEntry, ...]:
@@ -161,15 +161,15 @@ class Ring:
         return replace(self, entries=(*self.entries, entry))
 
     def retire(self, identity: str, at: str) -> Ring:
-        """The ring in which the active epoch of `identity` ended at `at`."""
+        """The ring with the active epoch of `identity` retired at `at`. `NotFound` if there is none."""
         active = self.active(identity)
         if active is None:
             raise NotFound(f"{identity} has no active key to retire")
         retired = replace(active, retired_at=at)
-        return replace(self, entries=tuple(retired if one is active else one for one in self.entries))
+        return replace(self, entries=tuple(retired if entry is active else entry for entry in self.entries))
 
     def with_known(self, key: PublicKey) -> Ring:
-        """The ring that also knows `key`. A second telling may add a post-quantum half, never change one."""
+        """The ring that also knows `key`. A known key may get a post-quantum half; an existing half never changes."""
         name = key.fingerprint
         ours = self.entry(name)
         if ours is not None:
@@ -212,7 +212,7 @@ class Ring:
 
     @classmethod
     def from_bytes(cls, raw: bytes, where: str = "key ring") -> Ring:
-        """The ring in a JSON file of at most `RING_MAX` bytes."""
+        """Read the ring in a JSON file of at most `RING_MAX` bytes. Raises `BadInput`."""
         return cls.from_dict(parse_document(raw, where, limit=RING_MAX), where)
 
 
@@ -228,6 +228,7 @@ def _known_from_dict(data: Any, where: str) -> dict[str, PublicKey]:
 
 
 def _index_entries(entries: Iterable[RingEntry]) -> dict[str, RingEntry]:
+    """Rules 1 and 2 for our own entries; returns them by fingerprint."""
     by_fingerprint: dict[str, RingEntry] = {}
     epochs: set[tuple[str, int]] = set()
     for entry in entries:
@@ -241,6 +242,7 @@ def _index_entries(entries: Iterable[RingEntry]) -> dict[str, RingEntry]:
 
 
 def _index_active(entries: Iterable[RingEntry]) -> dict[str, RingEntry]:
+    """Rule 1: the active entry of each identity."""
     active: dict[str, RingEntry] = {}
     for entry in entries:
         if entry.retired_at is not None:
@@ -263,20 +265,20 @@ def _index_signers(keys: Iterable[PublicKey]) -> dict[str, tuple[PublicKey, ...]
     return index
 
 
-def _merge_keys(held: PublicKey | None, told: PublicKey) -> PublicKey:
-    """The one key that both mean, or `FINGERPRINT_TAKEN`."""
-    if held is None:
-        return told
-    if held.ed25519 != told.ed25519:
-        raise _fingerprint_taken_error(told.fingerprint)
-    if held.ml_dsa_65 and told.ml_dsa_65 and held.ml_dsa_65 != told.ml_dsa_65:
-        raise _fingerprint_taken_error(told.fingerprint)
-    return held if held.ml_dsa_65 else told
+def _merge_keys(known: PublicKey | None, new: PublicKey) -> PublicKey:
+    """Rule 2: the key that both describe. `Refused` with `FINGERPRINT_TAKEN` if they differ."""
+    if known is None:
+        return new
+    if known.ed25519 != new.ed25519:
+        raise _fingerprint_taken_error(new.fingerprint)
+    if known.ml_dsa_65 and new.ml_dsa_65 and known.ml_dsa_65 != new.ml_dsa_65:
+        raise _fingerprint_taken_error(new.fingerprint)
+    return known if known.ml_dsa_65 else new
 
 
 def _fingerprint_taken_error(fingerprint: str) -> Refused:
     return Refused(
         "FINGERPRINT_TAKEN",
-        f"the fingerprint {fingerprint} already stands for another key",
+        f"the fingerprint {fingerprint} already belongs to another key",
         advice="find out which of the two is genuine before trusting either",
     )

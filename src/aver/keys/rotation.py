@@ -1,8 +1,8 @@
-"""The statement by which a key hands over to its successor. No I/O.
+"""The statement by which a key names its successor. No I/O.
 
-It names the identity and both public keys whole, with their epochs, and the time; it is signed by the old
-key (so nobody else can appoint a successor) and by the new one (so nobody can appoint a key he does not
-hold). The new ring entry carries it.
+It contains the identity, both public keys with their epochs, and the time. The old key signs it, so that no one else
+can name a successor. The new key signs it, too, so that no one can name a key that he does not hold. The new ring entry
+contains the statement.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ ROTATION_PURPOSE = "rotation"
 def sign_rotation(
     old: RingEntry, new: RingEntry, old_signer: StatementSigner, new_signer: StatementSigner
 ) -> Statement:
+    """Build the rotation statement, signed by both keys."""
     return sign_statement(ROTATION_PURPOSE, _rotation_content(old, new), (old_signer, new_signer))
 
 
 def check_rotation(old: RingEntry, new: RingEntry) -> SignatureOutcome:
-    """Whether `new` carries a statement that makes it the successor of `old`."""
+    """Check the statement in `new` that makes it the successor of `old`."""
     statement = new.statement
     if statement is None:
         return "missing"

@@ -1,14 +1,11 @@
-"""A signer that holds its seeds in memory.
+"""Signers: one with its seeds in memory, and one that uses the active key of an identity in a key store.
 
-It signs two things only: the hex digest of a capsule, and statements whose bytes it builds itself. It
-never shows its seeds and cannot be pickled or copied.
+`SeedSigner` signs only two things: the hex digest of a capsule, and statements whose bytes it builds itself. It never
+shows its seeds, and cannot be pickled or copied.
 
-The signer of an identity in a key store: always the active key, never a retired one.
-
-While it is held no rotation can take place, and its key is the ring's active one, looked up anew whenever
-the ring's file has changed; so a process that lives across a rotation made elsewhere signs with the new key
-from its next hold on, and what it signs is stamped with the key that signed it. Outside a hold, each call
-holds for itself.
+`StoreSigner` always signs with the active key, never with a retired one. While a caller holds it, no rotation can take
+place. At each hold it looks whether the ring's file has changed. So a long-lived process signs with the new key from
+its next hold on, after another process has rotated the key. Outside a hold, each call holds by itself.
 """
 
 from __future__ import annotations
@@ -38,7 +35,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 class SeedSigner:
-    """Signs with the key of a 32-byte seed, and with ML-DSA-65 too where a second seed is given."""
+    """Signs with the Ed25519 key of a 32-byte seed, and also with ML-DSA-65 if there is a second seed."""
 
     __slots__ = ("_pq", "_secret", "fingerprint", "public")
 
@@ -56,11 +53,11 @@ class SeedSigner:
 
     @classmethod
     def generate(cls, *, pq: bool = False) -> SeedSigner:
-        """A signer with fresh seeds that nobody else has; they end with it."""
+        """A signer with new random seeds, which are not stored anywhere."""
         return cls(os.urandom(algorithms.SEED_BYTES), os.urandom(algorithms.SEED_BYTES) if pq else None)
 
     def sign(self, digest: str) -> Signature:
-        """Sign the 64 ASCII characters of a capsule's digest; anything else is refused."""
+        """Sign the 64 ASCII characters of a capsule's digest. `BadInput` for anything else."""
         if not isinstance(digest, str) or _DIGEST.fullmatch(digest) is None:
             raise BadInput(
                 "a signer signs only capsule digests: 64 lower-case hex digits",
@@ -69,6 +66,7 @@ class SeedSigner:
         return Signature(*self._sign(digest.encode("ascii")))
 
     def sign_statement(self, purpose: str, content: dict[str, Any]) -> StatementSignature:
+        """Build the bytes of a statement and sign them."""
         ed25519, ml_dsa_65 = self._sign(statement_bytes(purpose, content))
         return StatementSignature(self.fingerprint, ed25519, ml_dsa_65)
 
@@ -84,7 +82,7 @@ class SeedSigner:
 
 
 class StoreSigner:
-    """Get one from `KeyStore.signer`. The key is made at the first use, if it is to be made at all."""
+    """The signer of an identity; `KeyStore.signer` returns one. With `create`, the first use makes a missing key."""
 
     def __init__(self, store: KeyStore, identity: str, *, create: bool, post_quantum: bool) -> None:
         self.identity = identity
@@ -94,7 +92,7 @@ class StoreSigner:
         self._loaded: tuple[Stamp | None, SeedSigner] | None = None
 
     def hold(self) -> AbstractContextManager[SeedSigner]:
-        """Within the context the yielded signer's key is the active one and stays so. End it where it began."""
+        """Give a signer whose key is the active one, and stays so. The context must end in the thread that began it."""
         return _SignerHold(self)
 
     @property
@@ -120,7 +118,7 @@ class StoreSigner:
             self._store.create_if_absent(self.identity, post_quantum=self._post_quantum)
 
     def _load_current(self) -> SeedSigner:
-        """The active key. Called with the store's lock held."""
+        """The signer of the active key. The caller holds the store's lock."""
         now = self._store.ring_stamp()
         loaded = self._loaded
         if loaded is not None and loaded[0] == now:
@@ -137,7 +135,7 @@ class StoreSigner:
 
 
 class _SignerHold:
-    """A class and not a generator: this runs once per append."""
+    """The context of `StoreSigner.hold`. A class, because a generator is slower, and every append holds once."""
 
     __slots__ = ("_era", "_signer")
 

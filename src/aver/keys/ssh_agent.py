@@ -1,14 +1,14 @@
-"""Keys that ssh-agent holds: which they are, and signing with one. The private key never comes here.
+"""List the keys that ssh-agent holds, and sign with one of them. Aver never sees the private key.
 
-The agent is asked over the socket that `SSH_AUTH_SOCK` names, in its own protocol: a message is a length in four
-bytes, a type in one, and a body; strings carry their length before them. Two requests are known here:
+Aver talks to the agent over the socket that `SSH_AUTH_SOCK` names. A message is a length of four bytes, a type of one
+byte, and a body. A string has its length before it. Aver sends two requests:
 
     11 request identities              -> 12 number, then (key, comment) each
     13 sign: key, data, flags          -> 14 signature
 
-Only `ssh-ed25519` keys count: the agent signs the data as they are, so that a statement signed by it is checked by
-the same rule as any other. What comes back is bounded, and a signature is checked before it is handed on: whoever
-listens at the socket can refuse, and nothing else.
+Aver uses only `ssh-ed25519` keys. The agent signs the data without changing them, so its signatures follow the same
+rule as all others. Aver limits the size of an answer, and verifies each signature before it returns it. So a hostile
+program behind the socket can refuse to sign, but do no other harm.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from aver.debug_log import log_debug
 from aver.errors import BadInput, NotFound, Refused, Unavailable
 from aver.fast_dataclass import dataclass
 from aver.keys.algorithms import ED25519_PUBLIC_BYTES, ED25519_SIGNATURE_BYTES, verify_ed25519
@@ -33,19 +34,19 @@ __all__ = ["SshAgentKey", "SshAgentSigner", "find_ssh_agent_signer", "list_ssh_a
 SOCKET_ENV = "SSH_AUTH_SOCK"
 
 ANSWER_MAX = 256 * 1024
-"""Bytes of an answer: what OpenSSH itself takes."""
+"""Largest answer, in bytes: the limit of OpenSSH."""
 
 KEYS_MAX = 2048
-"""Keys that one agent may list: the same."""
+"""Most keys that an agent may list: the limit of OpenSSH."""
 
 COMMENT_MAX = 256
-"""Characters of a key's comment that are kept."""
+"""How many characters of a key's comment are kept."""
 
 LIST_SECONDS = 10.0
-"""How long the agent may take to list its keys; it has them at hand."""
+"""Time limit for listing keys. The agent has them in memory."""
 
 SIGN_SECONDS = 120.0
-"""How long it may take to sign: it may ask a person first (`ssh-add -c`)."""
+"""Time limit for signing. The agent may ask a person first (`ssh-add -c`)."""
 
 _REQUEST_IDENTITIES, _IDENTITIES_ANSWER = 11, 12
 _SIGN_REQUEST, _SIGN_RESPONSE = 13, 14
@@ -54,14 +55,14 @@ _ED25519 = b"ssh-ed25519"
 
 @dataclass(frozen=True, slots=True)
 class SshAgentKey:
-    """An Ed25519 key in the agent; `comment` is whatever its owner called it."""
+    """An Ed25519 key in the agent, and the comment that its owner gave it."""
 
     public: PublicKey
     comment: str
 
 
 class SshAgentSigner:
-    """Signs statements with a key that ssh-agent holds. It signs no capsules: those are the ledger's to seal."""
+    """Signs statements with a key that ssh-agent holds. It signs no capsules: only the ledger seals those."""
 
     __slots__ = ("_path", "fingerprint", "public")
 
@@ -76,21 +77,21 @@ class SshAgentSigner:
         answer = _send_request(self._path, _SIGN_REQUEST, body, _SIGN_RESPONSE, SIGN_SECONDS)
         signature = _read_signature(answer).hex()
         if not verify_ed25519(self.public.ed25519_bytes, message, signature):
-            raise Refused("SIG_INVALID", f"what ssh-agent signed does not hold under the key {self.fingerprint}")
+            raise Refused("SIG_INVALID", f"the signature of ssh-agent is not valid under the key {self.fingerprint}")
         return StatementSignature(self.fingerprint, signature)
 
     def __repr__(self) -> str:
-        return f"<AgentSigner {self.fingerprint}>"
+        return f"<SshAgentSigner {self.fingerprint}>"
 
 
 def list_ssh_agent_keys(path: str | None = None) -> tuple[SshAgentKey, ...]:
-    """The Ed25519 keys that the agent holds; `Unavailable` where there is no agent."""
+    """List the Ed25519 keys that the agent holds. `Unavailable` if there is no agent."""
     answer = _send_request(_socket_path(path), _REQUEST_IDENTITIES, b"", _IDENTITIES_ANSWER, LIST_SECONDS)
     return tuple(_read_identities(answer))
 
 
 def find_ssh_agent_signer(public: PublicKey, path: str | None = None) -> SshAgentSigner:
-    """The signer of a key, if the agent holds it."""
+    """The signer of a key. `NotFound` if the agent does not hold it."""
     path = _socket_path(path)
     if public.ml_dsa_65 or public not in (key.public for key in list_ssh_agent_keys(path)):
         raise NotFound(f"ssh-agent does not hold the key {public.fingerprint}", advice="add it: ssh-add -c FILE")
@@ -104,12 +105,12 @@ def _socket_path(path: str | None) -> str:
     return path
 
 
-# --- talking
+# --- one request
 
 
 def _send_request(path: str, request: int, body: bytes, expected: int, seconds: float) -> _AnswerReader:
-    """One request on a connection of its own; the body of the answer."""
-    import socket  # Here, because few who sign ask an agent.
+    """Send one request on a new connection; return a reader of the answer's body."""
+    import socket  # Here, because few commands use an agent.
 
     message = struct.pack(">IB", len(body) + 1, request) + body
     try:
@@ -126,6 +127,7 @@ def _send_request(path: str, request: int, body: bytes, expected: int, seconds: 
         words = getattr(error, "strerror", None) or str(error)
         raise Unavailable(f"ssh-agent does not answer: {words}", advice=f"see whether {SOCKET_ENV} is right") from error
     if answer[0] != expected:
+        log_debug("aver.keys", "ssh-agent answered request %d with type %d", request, answer[0])
         raise Refused("AGENT_REFUSED", "ssh-agent refused", advice="unlock it, confirm there, or add the key again")
     return _AnswerReader(answer, 1)
 
@@ -142,14 +144,14 @@ def _receive_exactly(connection: socket.socket, size: int, deadline: float) -> b
 
 
 def _protocol_error(words: str) -> BadInput:
-    return BadInput(f"what answers as ssh-agent does not keep to the protocol: {words}")
+    return BadInput(f"the program behind {SOCKET_ENV} breaks the protocol of ssh-agent: {words}")
 
 
 # --- reading and writing
 
 
 class _AnswerReader:
-    """Takes an answer apart, from the front, never beyond its end."""
+    """Reads the parts of an answer in order, never beyond its end."""
 
     def __init__(self, data: bytes, at: int = 0) -> None:
         self._data = data
@@ -186,7 +188,7 @@ def _read_identities(answer: _AnswerReader) -> Iterator[SshAgentKey]:
 
 
 def _parse_public_key(blob: bytes) -> PublicKey | None:
-    """The key in a blob, or None if it is of another sort."""
+    """The Ed25519 key in a blob, or None if it is a key of another type."""
     reader = _AnswerReader(blob)
     if reader.read_string() != _ED25519:
         return None
@@ -201,7 +203,7 @@ def _read_signature(answer: _AnswerReader) -> bytes:
     reader = _AnswerReader(answer.read_string())
     answer.end()
     if reader.read_string() != _ED25519:
-        raise _protocol_error("a signature of another sort than was asked for")
+        raise _protocol_error("a signature of another type than requested")
     raw = reader.read_string()
     reader.end()
     if len(raw) != ED25519_SIGNATURE_BYTES:

@@ -1,14 +1,19 @@
 """Signed statements: everything a key signs that is not a capsule.
 
-What is signed is
+The signed message is
 
     aver/<purpose>/v1 LF <canonical JSON of the content>
 
-so a statement's signature is never a capsule's (a capsule's message is 64 hex digits and holds no line
-feed) and one purpose never passes for another (a purpose holds neither slash nor line feed). The signer
-builds these bytes itself from the content shown to it; nobody hands it bytes or a digest to sign.
+for example
 
-A key that has an ML-DSA-65 half signs with both, and both must hold: taking one away is `invalid`.
+    aver/rotation/v1
+    {"at":"2026-11-16T23:25:01+00:00","identity":"ledger", ...}
+
+A capsule's message is 64 hex digits without a line feed, so a statement's signature is never a capsule's. A purpose has
+no slash and no line feed, so a signature for one purpose is never valid for another. The signer builds the message
+itself from the content: no caller can give it bytes or a digest to sign.
+
+A key with an ML-DSA-65 half signs with both halves, and both must be valid: a signature without one is `invalid`.
 """
 
 from __future__ import annotations
@@ -38,26 +43,26 @@ __all__ = [
 ]
 
 SIGNATURES_MAX = 64
-"""Signatures on one statement. A quorum has a few; checking a post-quantum one takes a fifth of a millisecond."""
+"""Most signatures on one statement. A quorum has a few; a post-quantum one takes 0.2 ms to verify."""
 
 STATEMENT_MAX = CAPSULE_MAX
-"""Canonical bytes of a statement's content: as large as a capsule, in which a statement rides."""
+"""Largest content of a statement, in canonical bytes: a statement is stored inside a capsule."""
 
 STATEMENT_MAX_BY_PURPOSE = {"checkpoint": 12 * 1024 * 1024}
-"""The same for purposes whose statements ride in no capsule. A checkpoint of 100,000 chains is what fits into the
-largest JSON element that is read."""
+"""The same for purposes whose statements are not stored in a capsule. The limit allows a checkpoint of 100,000 chains,
+and fits into the largest JSON element that Aver reads."""
 
 PURPOSE_PATTERN = re.compile(r"[a-z][a-z0-9-]{0,31}")
 _ED25519 = algorithms.hex_pattern(algorithms.ED25519_SIGNATURE_BYTES)
 _ML_DSA_65 = algorithms.hex_pattern(algorithms.ML_DSA_65_SIGNATURE_BYTES)
 
 SignatureOutcome = Literal["valid", "invalid", "unknown", "missing"]
-"""`unknown`: no key of that name at hand. `missing`: a required signer who did not sign."""
+"""`unknown`: the ring has no key of that name. `missing`: a required signer did not sign."""
 
 
 @dataclass(frozen=True, slots=True)
 class StatementSignature:
-    """Who signed (a fingerprint) and the signatures in lower-case hex."""
+    """The signer's fingerprint, and its signatures in lower-case hex."""
 
     by: str
     ed25519: str
@@ -79,7 +84,7 @@ class StatementSignature:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A content, what it is for, and who signed it. Signatures may be none: then it states nothing."""
+    """A content, its purpose and its signatures. Without signatures it states nothing."""
 
     purpose: str
     content: dict[str, Any]
@@ -114,30 +119,32 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class SignatureResult:
+    """The outcome of checking one signer's signature."""
+
     by: str
     outcome: SignatureOutcome
 
 
 class StatementSigner(Protocol):
-    """Signs contents that it can see whole."""
+    """Signs statements of which it gets the whole content."""
 
     def sign_statement(self, purpose: str, content: dict[str, Any]) -> StatementSignature:
-        """Build the statement's bytes from `content` and sign those."""
+        """Build the message from `content` and sign it."""
 
 
 class KeySource(Protocol):
-    """What checking needs of a ring."""
+    """The part of a ring that checking a statement needs."""
 
     @property
     def closed(self) -> bool:
-        """Whether a signer who is not listed counts as invalid rather than unknown."""
+        """Whether a signer who is not listed is invalid, not just unknown."""
 
     def lookup(self, signed_by: str) -> tuple[PublicKey, ...]:
         """Every key of that name."""
 
 
 def statement_bytes(purpose: str, content: Any) -> bytes:
-    """The exact bytes that are signed. `NotCanonical` where the content has none."""
+    """The message to sign. `NotCanonical` if the content has no canonical form, `BadInput` if it is too large."""
     if PURPOSE_PATTERN.fullmatch(purpose) is None:
         raise BadInput(f"{purpose[:40]!r} is not a purpose: lower-case letters, digits and hyphens")
     if not isinstance(content, dict):
@@ -150,7 +157,7 @@ def statement_bytes(purpose: str, content: Any) -> bytes:
 
 
 def sign_statement(purpose: str, content: dict[str, Any], signers: Iterable[StatementSigner]) -> Statement:
-    """The statement, signed by each of `signers` in turn."""
+    """Build a statement that each of `signers` signs in turn."""
     signatures = tuple(signer.sign_statement(purpose, content) for signer in signers)
     if len(signatures) > SIGNATURES_MAX:
         raise BadInput(f"a statement carries at most {SIGNATURES_MAX} signatures")
@@ -160,13 +167,13 @@ def sign_statement(purpose: str, content: dict[str, Any], signers: Iterable[Stat
 def check_statement(
     statement: Statement, ring: KeySource, *, signers_required: Collection[str] | None = None
 ) -> tuple[SignatureResult, ...]:
-    """One result per signature, in order; then one `missing` per required fingerprint that did not sign.
+    """Check every signature. Returns one result for each, in order, then one `missing` for each absent signer.
 
-    Whether a valid signer was entitled to say this, and still is, is for the caller to judge.
+    The caller decides whether a valid signer was entitled to state this.
     """
     message = statement_bytes(statement.purpose, statement.content)
-    results = [SignatureResult(one.by, _check_signature(one, message, ring)) for one in statement.signatures]
-    signed = {one.by for one in statement.signatures}
+    results = [SignatureResult(each.by, _check_signature(each, message, ring)) for each in statement.signatures]
+    signed = {each.by for each in statement.signatures}
     absent = [required for required in dict.fromkeys(signers_required or ()) if required not in signed]
     return (*results, *(SignatureResult(by, "missing") for by in absent))
 

@@ -1,17 +1,20 @@
-"""The key store: private keys, our ring and the keys we know, as files under one home.
+"""The key store: private keys, our ring and the known keys, as files under one home.
 
     keys/<slug>.<epoch>.key            Ed25519 seed, 32 raw bytes      } of the active epoch only,
     keys/<slug>.<epoch>.pq             ML-DSA-65 seed, 32 raw bytes    } mode 0600
     keys/<slug>.<epoch>.sealed.json    both, under a passphrase        }
     keys/.lock  keys/.gate             see `aver.keys.store_lock`
     keyring.json                       our public keys: `Ring.to_dict()` without the known ones
-    known_keys.json                    other people's keys: {fingerprint: Ed25519 public key}
+    known_keys.json                    keys of others: {fingerprint: Ed25519 public key}
     known_keys_pq.json                 their ML-DSA-65 halves: see `aver.keys.known_keys`
 
-Promises: looking creates nothing. Changes exclude each other and all signing. `keyring.json` is replaced at
-once and is the one point at which a change takes effect: private files are written before and destroyed after
-it, and what an interrupted change leaves behind is removed by the next one. Whatever happens in between, an
-identity has exactly one active epoch and its private key is there.
+It promises:
+
+1. Reading creates nothing.
+2. A change excludes all other changes and all signing.
+3. A change takes effect at one moment: when `keyring.json` is replaced. Private files are written before that and
+   destroyed after it. The next change removes the leftovers of one that was interrupted.
+4. At every moment, an active epoch has its private key, and an identity has at most one active epoch.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ from typing import Any
 from aver import clock
 from aver.capsule.json_document import dump_document
 from aver.config import ensure_home
+from aver.debug_log import log_debug
 from aver.errors import NotFound, Refused, Unavailable
 from aver.fast_dataclass import dataclass
 from aver.files.atomic import make_directory, replace_file
@@ -54,15 +58,15 @@ from aver.keys.store_lock import get_store_lock
 __all__ = ["ImportedKeys", "KeyStore", "Rotation"]
 
 LOCK_TIMEOUT = 30.0
-"""Seconds to wait for a lock unless the settings say otherwise."""
+"""Seconds to wait for a lock where the settings name no other time."""
 
 UNSETTLED_NS = 50_000_000
-"""A file changed less than this ago may change again without its timestamps showing it; it is read again."""
+"""A file that changed so recently may change again within one tick of its timestamps, so it is read again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rotation:
-    """What a rotation did. `remains` are retired private files that could not be destroyed; the next change retries."""
+    """The result of a rotation. `remains` are retired private files that Aver could not destroy yet."""
 
     old: RingEntry
     new: RingEntry
@@ -72,7 +76,7 @@ class Rotation:
 
 @dataclass(frozen=True, slots=True)
 class ImportedKeys:
-    """What an import did: registered now, known before, and left out because nobody said to trust it."""
+    """The result of an import: keys registered now, known before, and left out because they were not in `trust`."""
 
     registered: tuple[PublicKey, ...]
     already_known: tuple[PublicKey, ...]
@@ -80,7 +84,7 @@ class ImportedKeys:
 
 
 class KeyStore:
-    """Cheap to make: it opens nothing until asked."""
+    """The keys under one home. Creating this object opens no file."""
 
     def __init__(self, home: Path, *, lock_timeout: float = LOCK_TIMEOUT) -> None:
         self.home = home
@@ -91,10 +95,10 @@ class KeyStore:
         self._read_paths = [str(path) for path in (self._ring_path, *known_key_paths(home))]
         self._seen: tuple[tuple[private_files.Stamp | None, ...], Ring] | None = None
 
-    # Looking
+    # --- reading
 
     def ring(self) -> Ring:
-        """Our keys and the known ones, as they are now. Reads files only if they have changed."""
+        """The current ring with the known keys. Reads the files only if they have changed."""
         stamps = tuple([private_files.read_stamp(path) for path in self._read_paths])
         seen = self._seen
         if seen is not None and seen[0] == stamps:
@@ -105,11 +109,14 @@ class KeyStore:
         return ring
 
     def ring_stamp(self) -> private_files.Stamp | None:
-        """Changes whenever our ring does. Every change of our ring makes its file longer, so no change is missed."""
+        """A value that changes with our ring. Every change makes the file longer, so none is missed."""
         return private_files.read_stamp(self._read_paths[0])
 
     def signer(self, identity: str = LEDGER, *, create: bool = True, post_quantum: bool = False) -> StoreSigner:
-        """The signer of `identity`. With `create`, an identity that never had a key gets one at its first use."""
+        """The signer of `identity`. With `create`, an identity that never had a key gets one at its first use.
+
+        Raises `NotFound` without a key, `Refused` if the key needs a passphrase.
+        """
         check_identity(identity)
         active = self._read_own_ring().active(identity)
         if active is None and not create:
@@ -119,20 +126,18 @@ class KeyStore:
         return StoreSigner(self, identity, create=create, post_quantum=post_quantum)
 
     def unlock(self, identity: str, passphrase: str) -> SeedSigner:
-        """The signer of an identity whose key is under a passphrase."""
+        """The signer of an identity whose key is encrypted under a passphrase."""
         if not self._directory.is_dir():
             raise _no_key_error(identity)
         with self.lock.shared(self.lock_timeout):
             active = _require_active(self._read_own_ring(), identity)
             sealed = read_encrypted_seeds(self._directory, active)
         if sealed is None:
-            raise Refused(
-                "NOT_SEALED", f"the key of {identity} is not under a passphrase", advice="use it without unlocking"
-            )
+            raise Refused("NOT_SEALED", f"the key of {identity} has no passphrase", advice="use it without unlocking")
         return signer_from_seeds(active, decrypt_seeds(sealed, passphrase, f"the key of {identity}"))
 
     def export(self, name: str) -> dict[str, Any]:
-        """A document of public keys: every epoch of an identity, or the one key of a fingerprint."""
+        """A document of public keys: every epoch of an identity, or the key with a fingerprint."""
         ring = self.ring()
         if entries := ring.entries_of(name):
             return build_key_export(entries)
@@ -142,12 +147,12 @@ class KeyStore:
             return build_key_export((known,))
         raise NotFound(f"no identity or fingerprint {ascii(name)[:80]} here", advice="list the keys to see which are")
 
-    # Changing our keys
+    # --- changing our keys
 
     def create(
         self, identity: str, *, purpose: str | None = None, post_quantum: bool = False, passphrase: str | None = None
     ) -> RingEntry:
-        """Make a key for an identity that has no active one. A person's key needs a passphrase."""
+        """Create a key for an identity that has no active one. A person's key needs a passphrase."""
         check_identity(identity)
         if passphrase is None and identity.startswith("person:"):
             raise passphrase_needed_error(identity)
@@ -157,7 +162,7 @@ class KeyStore:
             return self._create_key(ring, identity, purpose, post_quantum=post_quantum, passphrase=passphrase)
 
     def register(self, identity: str, key: PublicKey, *, purpose: str | None = None) -> RingEntry:
-        """Enter a first key whose private half is kept elsewhere: in ssh-agent."""
+        """Add a key whose private half is elsewhere, in ssh-agent."""
         check_identity(identity)
         with self._begin_change() as ring:
             if ring.active(identity) is not None:
@@ -170,7 +175,7 @@ class KeyStore:
             return entry
 
     def create_if_absent(self, identity: str, *, post_quantum: bool) -> None:
-        """Make an identity's first key unless it has or had one; any number of processes may try at once."""
+        """Create an identity's first key, unless it has or had one. Several processes may try at once."""
         if self._read_own_ring().entries_of(identity):
             return
         if identity.startswith("person:"):
@@ -180,10 +185,10 @@ class KeyStore:
                 self._create_key(ring, identity, None, post_quantum=post_quantum, passphrase=None)
 
     def rotate(self, identity: str, *, passphrase: str | None = None, post_quantum: bool | None = None) -> Rotation:
-        """Give `identity` a new key, vouched for by the old one, and destroy the old private key.
+        """Give `identity` a new key, confirmed by the old one, and destroy the old private key.
 
-        `post_quantum` None keeps what the old key had. `passphrase` opens the old key if that is under one, and
-        keeps the new one.
+        With `post_quantum` None, the new key has a post-quantum half if the old one had. `passphrase` decrypts the old
+        key where it is encrypted, and encrypts the new one.
         """
         _require_active(self._read_own_ring(), identity)
         with self._begin_change() as ring:
@@ -197,13 +202,14 @@ class KeyStore:
             statement = sign_rotation(old, new, old_signer, new_signer)
             new = replace(new, statement=statement)
             changed = ring.retire(identity, at).with_entry(new)
+            # The order of promise 3: the new private key, the ring, and then the old private key.
             write_seeds(self._directory, new, seeds, passphrase)
             self._save_ring(changed)
             retired = replace(old, retired_at=at)
             return Rotation(retired, new, statement, self._remove_leftovers(changed))
 
     def retire(self, identity: str) -> RingEntry:
-        """End an identity's active key without a successor, and destroy the private key."""
+        """Retire an identity's active key without a successor, and destroy the private key."""
         _require_active(self._read_own_ring(), identity)
         with self._begin_change() as ring:
             old = _require_active(ring, identity)
@@ -213,14 +219,14 @@ class KeyStore:
             self._remove_leftovers(changed)
             return replace(old, retired_at=at)
 
-    # Changing the known keys
+    # --- changing the known keys
 
     def trust(self, key: PublicKey) -> None:
         """Register another party's public key as known."""
         self.import_keys((key,), trust={key.fingerprint})
 
     def import_keys(self, keys: Iterable[PublicKey], *, trust: Collection[str]) -> ImportedKeys:
-        """Register those of `keys` whose fingerprints are in `trust`, and say what became of each."""
+        """Register those `keys` whose fingerprints are in `trust`. Returns the result for each key."""
         registered: list[PublicKey] = []
         already_known: list[PublicKey] = []
         left_out: list[PublicKey] = []
@@ -240,25 +246,25 @@ class KeyStore:
         return ImportedKeys(tuple(registered), tuple(already_known), tuple(left_out))
 
     def forget(self, fingerprint: str) -> None:
-        """Stop knowing another party's key."""
+        """Remove another party's key from the known keys. `NotFound` if it is not there."""
         self.ring().without_known(fingerprint)
         with self._begin_change() as ring:
             save_known_keys(self.home, ring.without_known(fingerprint).known)
 
-    # What StoreSigner needs
+    # --- for StoreSigner
 
     def load_active(self, identity: str, loaded: SeedSigner | None) -> SeedSigner:
-        """The active key of `identity`; `loaded` itself if it is still that. The lock must be held."""
+        """The signer of the active key: `loaded` if it is still that key. The caller holds the lock."""
         active = _require_active(self._read_own_ring(), identity)
         if loaded is not None and loaded.public == active.key:
             return loaded
         return signer_from_seeds(active, read_seeds(self._directory, active, None))
 
-    # Inside
+    # --- inside
 
     @contextmanager
     def _begin_change(self) -> Iterator[Ring]:
-        """Alone with the store; what an interrupted change left behind is gone."""
+        """Hold the store's lock exclusively and give the current ring, after removing leftovers."""
         ensure_home(self.home)
         try:
             make_directory(self._directory)
@@ -287,12 +293,13 @@ class KeyStore:
         return entry
 
     def _write_first_ring(self, ring: Ring) -> None:
-        """Write the empty ring first: so keys without a ring mean a lost ring, never an interrupted first use."""
+        """Write the empty ring before the first key. So private keys without a ring mean that the ring was lost."""
         try:
             stray = sorted(filter(private_files.is_private_file_name, os.listdir(self._directory)))
         except OSError as error:
             raise Unavailable(f"cannot look at {self._directory}: {error.strerror}") from error
         if stray:
+            log_debug("aver.keys", "private keys without a ring in %s: %s", self._directory, stray)
             raise Refused(
                 "RING_LOST",
                 f"{self._ring_path} is missing, yet {self._directory} holds {stray[0]}",
@@ -318,7 +325,7 @@ class KeyStore:
         replace_file(self._ring_path, data)
 
     def _remove_leftovers(self, ring: Ring) -> tuple[Path, ...]:
-        """Remove what is left of ended keys and interrupted writes; returns what could not be destroyed."""
+        """Remove the files of retired keys and interrupted writes. Returns those that could not be destroyed."""
         if not self._ring_path.exists():
             return ()
         with suppress(OSError):
@@ -333,13 +340,14 @@ class KeyStore:
         for name in private_files.find_leftovers(ring, names):
             try:
                 private_files.destroy_file(self._directory / name)
-            except Unavailable:
+            except Unavailable as error:
+                log_debug("aver.keys", "a leftover private key stays: %s", error)
                 remains.append(self._directory / name)
         return tuple(remains)
 
 
 def _retirement_time(entry: RingEntry) -> str:
-    """When a key that ends now ended: not before it came, though the clock may have been set back since."""
+    """The retirement time of a key that is retired now. The clock may have been set back since its creation."""
     return max(clock.now(), entry.created_at)
 
 
@@ -359,4 +367,5 @@ def _require_active(ring: Ring, identity: str) -> RingEntry:
 
 
 def _no_key_error(identity: str) -> NotFound:
+    log_debug("aver.keys", "%s has no active key", identity)
     return NotFound(f"{identity} has no active key", advice=f"create one for {identity}")

@@ -1,14 +1,14 @@
-"""The key store's lock: many may sign at once, one may change keys, and the one is not starved.
+"""The key store's lock: many signers at once, or one change of keys, which signers cannot starve.
 
-Two lock files in the store's directory, both taken with `flock`:
+There are two lock files in the store's directory, both locked with `flock`:
 
-* `.lock`  shared while signing, exclusive while keys change;
-* `.gate`  passed through by everyone who wants `.lock` shared; kept shut by whoever waits for it or has
-           it exclusively, so that a stream of signers lets a rotation in.
+* `.lock`  shared while signing, exclusive while keys change.
+* `.gate`  a signer locks it shared for the moment in which it takes `.lock`. A change locks it exclusively while it
+           waits for `.lock` and holds it, so that new signers wait and the change gets its turn.
 
-`flock` belongs to an open file, not to a thread, so within a process signers are counted around one open
-file. Holding is re-entrant per thread and ends in the thread in which it began. After a fork, the child
-starts with locks of its own. Waiting is always bounded; a process that dies lets go.
+`flock` belongs to an open file, not to a thread. So all signers of a process share one open file, and are counted.
+Signing is re-entrant per thread, and ends in the thread that began it. After a fork, the child starts with locks of its
+own. Every wait has a time limit. The locks of a process that dies are released.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from weakref import WeakSet, WeakValueDictionary
 
+from aver.debug_log import log_debug
 from aver.errors import Refused, Unavailable
 from aver.files.locks import Pace, is_same_file, open_lock_file, try_lock, unlock, wait_until
 
@@ -33,13 +34,13 @@ PACE = Pace(pause=0.0005, longest=0.02)
 
 
 class StoreLock:
-    """Get one from `lock_of`, so that all users of one store in a process share it."""
+    """The lock of one store. `get_store_lock` returns it, so that all users in a process share one."""
 
     def __init__(self, directory: Path) -> None:
         self._lock_path = directory / LOCK_NAME
         self._gate_path = directory / GATE_NAME
         self.era = 0
-        """Counts forks; what was taken before a fork is not ours to give back."""
+        """The number of forks. A lock that the parent took before a fork is not released here."""
         self._reset()
         _LOCKS.add(self)
 
@@ -51,7 +52,7 @@ class StoreLock:
         self._exclusive: set[int] = set()
 
     def after_fork(self) -> None:
-        """In the child: let go of the parent's open files and start afresh."""
+        """In the child: close the parent's open files, and start without locks."""
         inherited = {*self._exclusive, *(self._shared or ())}
         self.era += 1
         self._reset()
@@ -63,13 +64,14 @@ class StoreLock:
             os.close(handle)
 
     def share(self, timeout: float) -> None:
-        """Hold rotation off until the matching `unshare`."""
+        """Lock for signing: no key changes until the matching `unshare`. `Unavailable` after `timeout` seconds."""
         depth = getattr(self._depth, "count", 0)
         if depth == 0 and not self._try_share():
             self._wait_until(self._try_share, timeout, self._lock_path, "a key is being changed")
         self._depth.count = depth + 1
 
     def unshare(self, era: int) -> None:
+        """End a `share`. `era` is the value at that time: after a fork, the child has nothing to release."""
         if era != self.era:
             return
         self._depth.count -= 1
@@ -91,7 +93,7 @@ class StoreLock:
 
     @contextmanager
     def hold_exclusive(self, timeout: float) -> Iterator[None]:
-        """Be the only one: nobody signs, nobody changes keys."""
+        """Hold the lock exclusively: no process signs or changes keys meanwhile."""
         if getattr(self._depth, "count", 0):
             raise Refused(
                 "KEY_HELD",
@@ -102,6 +104,7 @@ class StoreLock:
         while not done:
             with self._open_own(self._gate_path) as gate, self._open_own(self._lock_path) as lock:
                 self._lock_exclusively(gate, lock, timeout)
+                # A file that was removed or replaced locks out nobody: try again with the new one.
                 if is_same_file(self._gate_path, gate) and is_same_file(self._lock_path, lock):
                     done = True
                     yield
@@ -112,7 +115,7 @@ class StoreLock:
 
     @contextmanager
     def _open_own(self, path: Path) -> Iterator[int]:
-        """An open file apart from the signers' one: an exclusive lock must exclude those of this process too."""
+        """Open a file of our own: an exclusive lock must also exclude the signers of this process."""
         handle = _open_lock_file(path)
         self._exclusive.add(handle)
         try:
@@ -120,7 +123,7 @@ class StoreLock:
         finally:
             if handle in self._exclusive:
                 self._exclusive.discard(handle)
-                # A child forked meanwhile may share the open file; closing alone would not unlock it then.
+                # A child that was forked meanwhile may share the open file; then closing alone does not unlock it.
                 unlock(handle)
                 os.close(handle)
 
@@ -146,8 +149,9 @@ class StoreLock:
 
     @staticmethod
     def _wait_until(attempt: Callable[[], bool], timeout: float, path: Path, reason: str) -> None:
-        """Try until it works. Nothing is locked between two tries, so others can finish."""
+        """Try until it works. Nothing stays locked between two attempts, so others can finish. Raises `Unavailable`."""
         if not wait_until(attempt, timeout, PACE):
+            log_debug("aver.keys", "no lock on %s after %g seconds: %s", path, timeout, reason)
             raise Unavailable(
                 f"could not lock {path} within {timeout:g} seconds: {reason}",
                 advice="try again; if it stays so, find the process that has this file open",
@@ -155,7 +159,7 @@ class StoreLock:
 
 
 def get_store_lock(directory: Path) -> StoreLock:
-    """The lock of the store in `directory`: one per process. Opens nothing."""
+    """The lock of the store in `directory`, one for each process. Opens no file."""
     name = os.path.realpath(directory)
     with _LOCKS_MUTEX:
         lock = _BY_DIRECTORY.get(name)

@@ -1,4 +1,4 @@
-"""The verdict: pure functions from bytes and keys to findings that merge."""
+"""The verdict: pure functions from bytes and keys to findings, which can be merged."""
 
 from aver.verdict.chain import LEVELS, ChainJudge, Level, Retirement, Rules
 from aver.verdict.codes import load_codes

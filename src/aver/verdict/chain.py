@@ -1,20 +1,19 @@
-"""Judging records and chains: pure, streaming, one record at a time.
+"""Judge the records of a chain: pure, streaming, one record at a time.
 
-For each record the first of these that does not hold is reported, and the next record is judged whatever came
-before it:
+For each record, the judge reports the first of these rules that is broken. It then goes on with the next record:
 
     1. the bytes are one JSON object with a capsule's keys         SCHEMA_INVALID, DUPLICATE_KEY
     2. they have the stored hash                                   HASH_MISMATCH
     3. the stored hash was signed by the key it names              SIG_MISSING, SIG_INVALID (UNKNOWN_SIGNER: unchecked)
-    4. the seal's copies match what is inside the hash             SEAL_MISMATCH
+    4. the seal's copies match the values inside the hash          SEAL_MISMATCH
     5. the sequence number is the next one                         SEQUENCE_GAP
     6. the link is the hash of the record before                   CHAIN_BREAK, GENESIS_INVALID
     7. the first record names this chain                           CHAIN_IDENTITY
     8. the key was still valid                                     KEY_RETIRED
-    9. what the store searches by is what was signed               COLUMN_MISMATCH
+    9. the store's search columns match the signed content         COLUMN_MISMATCH
 
-Always the stored bytes are hashed, never a model written out again. Bytes that are signed but not in canonical
-form are intact and get a warning. Section contents never fail a verdict; they are reported as a profile.
+The judge always hashes the stored bytes, never a model that is written out again. Bytes that are signed but not in
+canonical form get a warning. The contents of sections never fail a verdict; they are reported as a profile.
 """
 
 from __future__ import annotations
@@ -37,18 +36,19 @@ __all__ = ["LEVELS", "ChainJudge", "Level", "Retirement", "Rules", "make_printab
 
 Level = Literal["structural", "content", "signature"]
 LEVELS: tuple[Level, ...] = ("structural", "content", "signature")
-"""CPS 7.5. Structural trusts the stored hashes; content recomputes them; signature checks signatures too."""
+"""CPS 7.5. Structural trusts the stored hashes; content computes them again; signature also checks signatures."""
 
 
 ColumnReader = Callable[[Mapping[str, Any], Mapping[str, Any] | None], tuple[Any, ...]]
-"""What a store's columns must hold, from a record's content and Aver's block in it."""
+"""Computes the values that a store's columns must have from a record's content and Aver's block in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retirement:
-    """Until where a retired key was good: per chain, the number of records the ledger recorded at its rotation.
+    """How long a retired key was valid.
 
-    Where a ledger recorded that, it counts alone; a time is only compared where there is nothing better.
+    `limits` is the number of records of each chain at the rotation, as the ledger recorded it. Only without `limits`
+    does the judge compare times with `retired_at`.
     """
 
     retired_at: str | None = None
@@ -57,7 +57,7 @@ class Retirement:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What a verification holds records to."""
+    """The rules of one verification: known keys, level, and retired keys by fingerprint."""
 
     ring: Ring
     level: Level = "signature"
@@ -66,14 +66,14 @@ class Rules:
 
 
 class ChainJudge:
-    """Judges the records of one chain in order. Where it starts, and what it may expect there, is given.
+    """Judges the records of one chain, or of a part of it, in order.
 
-    `start` is the sequence number of the first record to come; None takes it from that record (a part of a chain).
-    `previous` is the hash it must point at; None with `start` > 0 leaves that one link unchecked.
-    `identity` is what the first record's block must say about the chain; keys not in it are not compared.
-    `columns_of` tells from signed content what the store's columns must hold.
-    `needs_block` holds records to what a ledger adds when it appends: a capsule that was sealed elsewhere with the
-    same key is not a record of it.
+    `start` is the sequence number of the first record; None takes it from that record.
+    `previous` is the hash that it must link to; None with `start` > 0 leaves that one link unchecked.
+    `identity` is the identity that the block of record 0 must name; only its keys are compared.
+    `columns_of` computes the values of the store's columns from signed content.
+    `needs_block` requires the block that a ledger adds when it appends. Without it, a capsule that was sealed elsewhere
+    with the same key would pass as a record of the ledger.
     """
 
     def __init__(
@@ -108,13 +108,13 @@ class ChainJudge:
     def judge(self, record: Sealed, columns: tuple[Any, ...] | None = None) -> dict[str, Any] | None:
         """Judge the next record. Returns its content if it could be read.
 
-        `columns` is what the store says of id, type, kind, key, session and time.
+        `columns` are the store's values of id, type, kind, key, session and time.
         """
         self.tally.records += 1
         sequence = self._expected
         content: dict[str, Any] | None = None
         try:
-            content, canonical = read_record(record.canonical)
+            content, canonical = read_record(record.canonical)  # Rule 1.
         except DuplicateKey as error:
             self._add_failure("canonical", "DUPLICATE_KEY", str(error), sequence)
         except Unreadable as error:
@@ -138,11 +138,11 @@ class ChainJudge:
 
     @property
     def signer(self) -> PublicKey | None:
-        """The key whose signature on the record judged last holds."""
+        """The key that signed the record judged last, if its signature is valid."""
         return self._signer
 
     def missing(self, times: int = 1) -> None:
-        """The store has no record at the place that comes next, or at so many places."""
+        """Report that the store lacks the next record, or the next `times` records."""
         if self._expected is not None:
             last = self._expected + times - 1
             words = f"record {last} is missing" if times == 1 else f"records {self._expected} to {last} are missing"
@@ -152,7 +152,7 @@ class ChainJudge:
         self._first = False
 
     def unreadable(self, words: str, *, code: str = "SCHEMA_INVALID") -> None:
-        """What holds the record that comes next cannot give it."""
+        """Report that the next record is there and cannot be read."""
         self.tally.records += 1
         self._add_failure("canonical" if code == "DUPLICATE_KEY" else "schema", code, words, self._expected)
         self._expected = None if self._expected is None else self._expected + 1
@@ -160,7 +160,7 @@ class ChainJudge:
         self._first = False
 
     def finish(self) -> Tally:
-        """The tally, with each check that was carried out on these records counted."""
+        """Return the tally with the number of records on which each check was carried out."""
         tally = self.tally
         times = tally.records
         if times:
@@ -184,11 +184,11 @@ class ChainJudge:
         """The first rule from 2 to 9 that the record breaks: check, code, words."""
         counts = self._counts
         if self._content:
-            counts["content"] += 1
+            counts["content"] += 1  # Rule 2.
             if content_hash(record.canonical) != record.hash:
                 return "content", "HASH_MISMATCH", "the content does not have the stored hash"
         if self._signatures:
-            problem = self._signature_problem(record)
+            problem = self._signature_problem(record)  # Rule 3.
             if problem:
                 return problem
         block = content["context"].get("environment")
@@ -199,21 +199,21 @@ class ChainJudge:
                 return "identity", "CHAIN_IDENTITY", "not sealed by a ledger: it lacks the block that appending adds"
         elif self._needs_block and not block.keys() >= {"at", "by", "kind"}:
             return "identity", "CHAIN_IDENTITY", "not sealed by a ledger: its block lacks what appending adds"
-        elif block.get("at", record.signed_at) != record.signed_at:
+        elif block.get("at", record.signed_at) != record.signed_at:  # Rule 4.
             return "signature", "SEAL_MISMATCH", f"signed_at says {record.signed_at!r}, the record {block['at']!r}"
         elif block.get("by", record.signed_by) != record.signed_by:
             return "signature", "SEAL_MISMATCH", f"signed_by says {record.signed_by!r}, the record {block['by']!r}"
         counts["links"] += 1
         return (
-            self._place_problem(content)
-            or (self._first and self._identity_problem(content, block))
-            or self._key_problem(record, content, block)
-            or (columns is not None and self._column_problem(columns, content, block))
+            self._place_problem(content)  # Rules 5 and 6.
+            or (self._first and self._identity_problem(content, block))  # Rule 7.
+            or self._key_problem(record, content, block)  # Rule 8.
+            or (columns is not None and self._column_problem(columns, content, block))  # Rule 9.
             or None
         )
 
     def _signature_problem(self, record: Sealed) -> tuple[str, str, str] | None:
-        """Rule 3. Notes in `_signer` which key it was: what `signed_by` says is only a hint where to look."""
+        """Rule 3. Stores the key that verified in `_signer`: `signed_by` is only a hint which key to try."""
         self._signer = None
         self._counts["signature"] += 1
         if not record.signature:
@@ -234,13 +234,13 @@ class ChainJudge:
             return "signature", "SIG_INVALID", "the signature is not by any of the given keys"
         if not is_ed25519_signature_hex(record.signature):
             return "signature", "SIG_INVALID", "the signature is not one that any key can have made"
-        self._counts["signature"] -= 1
+        self._counts["signature"] -= 1  # It was not checked after all.
         words = f"the key of signer {record.signed_by or 'unnamed'} is not known here"
         self._add_finding("signature", "not_checked", "UNKNOWN_SIGNER", words, self._expected)
         return self._pq_problem(record, message, None)
 
     def _pq_problem(self, record: Sealed, message: bytes, signer: PublicKey | None) -> tuple[str, str, str] | None:
-        """The second half of rule 3, for the key whose Ed25519 signature holds."""
+        """The second half of rule 3: the ML-DSA-65 signature, by the key whose Ed25519 signature is valid."""
         name = record.signed_by or "the signer"
         has_key = signer is not None and bool(signer.ml_dsa_65)
         if not record.signature_pq:
@@ -304,7 +304,7 @@ class ChainJudge:
         self._counts["keys"] += 1
         if not self._rules.retired:
             return None
-        # By the key that did verify: a record may call its signer by a shorter name.
+        # Take the key that verified: a record may call its signer by a shorter name.
         signer = self._signer.fingerprint
         retirement = self._rules.retired.get(signer)
         if retirement is None:
@@ -317,7 +317,7 @@ class ChainJudge:
         at = (block or {}).get("at", record.signed_at)
         if retirement.retired_at and not (isinstance(at, str) and at <= retirement.retired_at):
             return "keys", "KEY_RETIRED", f"{signer} was retired at {retirement.retired_at}"
-        # Whoever holds the key could have written any time: this is no proof, and a verdict must say so.
+        # The holder of the key could have written any time. This proves nothing, and the verdict must say so.
         words = f"how far the retired key {signer} was good is not recorded here; only times were compared"
         self.tally.skip("keys", words, matters=True)
         return None
@@ -340,7 +340,7 @@ class ChainJudge:
 
 
 def _fallback_keys(ring: Ring) -> tuple[PublicKey, ...]:
-    """Keys to try on a signer whose name is not listed: our active one (CPS 8.3), or all that were pinned."""
+    """Keys to try where the signer's name is not listed: our active key (CPS 8.3), or all pinned keys."""
     if ring.closed:
         return tuple(ring.known.values())
     active = ring.active("ledger")
@@ -348,11 +348,11 @@ def _fallback_keys(ring: Ring) -> tuple[PublicKey, ...]:
 
 
 WORDS_MAX = 400
-"""Characters of a finding's words. Records choose what they say of themselves; they may not flood a report with it."""
+"""Longest text of a finding, in characters. It may quote a record, which must not flood the report."""
 
 
 def make_printable(words: str) -> str:
-    """Words that may quote a record, short and printable."""
+    """Shorten a text that may quote a record, and escape its unprintable characters."""
     if len(words) > WORDS_MAX:
         words = f"{words[:WORDS_MAX]} …"
     return words if words.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in words)

@@ -1,4 +1,4 @@
-"""The codes of findings: one file, `codes.json`, for Python, the page and the docs."""
+"""The codes of findings. Python, the page and the docs all read them from `codes.json`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ __all__ = ["FindingCode", "load_codes"]
 
 @dataclass(frozen=True, slots=True)
 class FindingCode:
+    """A code, what it means, and what to do about it."""
+
     name: str
     meaning: str
     advice: str
@@ -20,6 +22,7 @@ class FindingCode:
 
 @cache
 def load_codes() -> dict[str, FindingCode]:
+    """All codes, by name."""
     from importlib.resources import files  # Here, because it takes long to load and most verdicts explain nothing.
 
     raw = orjson.loads(files("aver.verdict").joinpath("codes.json").read_bytes())

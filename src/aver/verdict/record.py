@@ -1,7 +1,7 @@
-"""Reading one record's signed bytes: is this a capsule, is it canonical, whose shape has it, what is it found by.
+"""Read the signed bytes of one record: whether they are a capsule, whether they are canonical, and their profile.
 
-Bytes come from anywhere. What `read_record` returns has a capsule's keys with their types; everything else about
-it is the business of `chain`.
+The bytes may come from anyone. Content that `read_record` returns has a capsule's keys with their types.
+`aver.verdict.chain` judges everything else about it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from aver.errors import NotCanonical
 __all__ = ["COLUMNS", "column_values", "detect_profile", "imported_column_values", "read_record"]
 
 COLUMNS = ("id", "type", "kind", "key", "session", "at")
-"""What a store may search records by, besides their place and hash."""
+"""The columns by which a store finds records, besides place and hash."""
 
 
 def column_values(content: Mapping[str, Any], block: Mapping[str, Any] | None) -> tuple[Any, ...]:
@@ -36,20 +36,20 @@ def column_values(content: Mapping[str, Any], block: Mapping[str, Any] | None) -
 
 
 def imported_column_values(content: Mapping[str, Any], block: Mapping[str, Any] | None) -> tuple[Any, ...]:
-    """The same for a record of an imported chain: its idempotency key stands for nothing here."""
+    """The same for a record of an imported chain, without its idempotency key, which means nothing here."""
     record_id, type_, kind, _, session, at = column_values(content, block)
     return record_id, type_, kind, None, session, at
 
 
 _SINGLE_DIGIT_ENDS = frozenset(b"%d%c" % (digit, end) for digit in range(5, 10) for end in b",}]")
-"""What follows `e-` where a number ends in an exponent that Python writes with two digits."""
+"""The characters after `e-` in a number whose exponent Python would write with two digits."""
 
 
 def _may_hold_odd_number(canonical: bytes) -> bool:
-    """Whether a number may stand here that orjson reads and writes alike, but Python writes another way.
+    """Whether the bytes may have a number that orjson writes back unchanged, but Python writes in another way.
 
-    Python writes 0.00002 as `2e-05` and 0.0000002 as `2e-07`, orjson as `0.00002` and `2e-7`; in all else they agree.
-    A false alarm (the same characters inside a string) costs time only.
+    Python writes 0.00002 as `2e-05` and 0.0000002 as `2e-07`, orjson writes `0.00002` and `2e-7`. They agree on all
+    other numbers. A false alarm, the same characters inside a string, only costs time.
     """
     if b"0.0000" in canonical:
         return True
@@ -62,11 +62,10 @@ def _may_hold_odd_number(canonical: bytes) -> bool:
 
 
 def read_record(canonical: bytes) -> tuple[dict[str, Any], bool]:
-    """A record's content, and whether its bytes are canonical. `Unreadable` if they are no capsule.
+    """Return a record's content, and whether its bytes are canonical. `Unreadable` if they are not a capsule.
 
-    Most records are canonical, and then writing them out again gives the same bytes, which also rules out
-    duplicate keys: nothing else needs to be looked at. Only the rest are read with the strict, slow reader, and
-    those so large that their memory must be bounded.
+    Most records are canonical: then writing the content out again gives the same bytes, which also excludes duplicate
+    keys. Only the other records, and those so large that their memory must be bounded, need the strict, slow reader.
     """
     same = False
     if len(canonical) <= TOKENS_MAX:
@@ -82,7 +81,7 @@ def read_record(canonical: bytes) -> tuple[dict[str, Any], bool]:
         except NotCanonical:
             same = False
     elif canonical.count(b"[") + canonical.count(b"{") > DEPTH_MAX:
-        decode_bounded(canonical)  # orjson reads deeper than the strict reader does, and so than others may.
+        decode_bounded(canonical)  # orjson allows more nesting than the strict reader.
     problem = _shape_problem(content)
     if problem:
         raise Unreadable(problem)
@@ -102,11 +101,11 @@ def _has_integer_score(reasoning: Mapping[str, Any]) -> bool:
 
 
 SEQUENCE_END = 2**63
-"""No chain is longer: stores, URIs and reports count in 64 bits."""
+"""Sequence numbers are below this: stores, URIs and reports count in 64 bits."""
 
 
 def _shape_problem(content: Any) -> str | None:
-    """What keeps this from being a capsule, whoever made it."""
+    """The reason why this is not a capsule, or None."""
     if type(content) is not dict:
         return "a capsule must be a JSON object"
     try:
@@ -161,7 +160,7 @@ _AGENT_CAPSULE_KEYS: tuple[tuple[str, frozenset[str]], ...] = (
 
 
 def detect_profile(content: Mapping[str, Any]) -> str:
-    """Whose section keys these are: `cps`, `agent-capsule` or `other`."""
+    """The specification that has these section keys: `cps`, `agent-capsule` or `other`."""
     for section, keys in _CPS_KEYS:
         if content[section].keys() != keys:
             break

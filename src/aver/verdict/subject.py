@@ -1,7 +1,7 @@
-"""What may be verified, and who judges it: the terms that every room speaks in.
+"""Things to verify (`Subject`), and how they are verified (`Judge`).
 
-A room that can judge something (a file, a directory, a value in memory) lists `Judge` values in a tuple `JUDGES` of
-one of its modules. `aver.check` asks them in turn: the first that recognises a `Subject` judges it.
+A room that can judge a file, a directory or a value in memory defines `Judge` values. `aver.check` lists them and asks
+each whether it recognises the `Subject`.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from aver.verdict.verdict import Verdict
 __all__ = ["BEGINNING_BYTES", "Judge", "Subject", "VerifyOptions"]
 
 BEGINNING_BYTES = 64 * 1024
-"""How many bytes of a file are looked at to tell what it is."""
+"""How many bytes at the beginning of a file are read to recognise its format."""
 
 _BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Something to judge: a file or directory at `path`, or else `value`. `name` is what a verdict calls it."""
+    """Something to judge: a file or directory at `path`, or otherwise `value`. A verdict calls it `name`."""
 
     name: str
     path: Path | None = None
@@ -38,21 +38,21 @@ class Subject:
 
     @property
     def json_opening(self) -> str:
-        """`{` or `[` where the bytes look like a JSON object or array; empty where they do not."""
+        """`{` or `[` if the bytes look like a JSON object or array, otherwise empty."""
         first = self.beginning.removeprefix(_BOM).lstrip()[:1]
         return first.decode() if first in (b"{", b"[") else ""
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The first keys of a JSON object, as far as its beginning shows them."""
+        """The keys of a JSON object that its beginning contains."""
         return tuple(_read_first_keys(self.beginning)) if self.json_opening == "{" else ()
 
 
 @dataclass(frozen=True, slots=True)
 class VerifyOptions:
-    """What a judge holds its subject to. `tenant` chooses one of several where a subject has them.
+    """How to verify. `tenant` chooses one where a subject has several.
 
-    `ledger` is the URL of the ledger to ask where a subject names one; None for the default one.
+    `ledger` is the URL of the ledger in which a named subject is looked up; None for the default one.
     """
 
     ring: Ring
@@ -63,15 +63,16 @@ class VerifyOptions:
     ledger: str | None = None
 
     def rules(self, retired: Mapping[str, Retirement]) -> Rules:
+        """The rules for a chain judge."""
         return Rules(self.ring, self.level, self.require_pq, retired)
 
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """One sort of thing that can be verified.
+    """One format that can be verified.
 
-    `recognises` looks at the beginning or at names in a directory; it reads nothing whole and raises nothing.
-    `records` gives the capsules in it one after the other, for showing; None where there is no one chain to show.
+    `recognises` looks at the beginning of a file, or at names in a directory; it reads no whole file and never raises.
+    `records` yields the capsules in it in order, to show them; None if there is not exactly one chain to show.
     """
 
     name: str

@@ -1,15 +1,15 @@
-"""The verdict: what was checked and passed, what failed and where first, and what was not checked.
+"""The verdict: the checks that passed, those that failed and where first, and those that were not made.
 
-    verified    all that applies passed
-    qualified   nothing failed, but there is a warning, or something that matters was not checked: named
-    failed      something does not hold; `first_bad` says where
+    verified    every check that applies passed
+    qualified   nothing failed, but there is a warning, or a check that matters was not made; it is named
+    failed      a check failed; `first_bad` says where
     empty       there was nothing to verify; never a success
 
-A verdict has no truth value on purpose: "is it fine?" has four answers, and an `if` that forgets one of them is
-how tampering gets accepted. Compare `.status`.
+A verdict has no truth value on purpose: there are four answers, and an `if` that forgets one of them accepts tampered
+data. Compare `.status`.
 
-Verification is done in pieces (a slice of a chain, a chain, a file), each giving a `Tally`; tallies merge in
-order into one verdict, so that the first bad place is the first in reading order however the work was divided.
+Verification works in pieces: a slice of a chain, a chain, a file. Each piece gives a `Tally`. Tallies are merged in
+order into one verdict. So the first bad place is the first in reading order, however the work was divided.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ CHECKS = (
     "meta",
     "profile",
 )
-"""Every check of a record or chain, in the order of their report. Rooms add their own after these."""
+"""Every check of a record or chain, in the order of the report. Other rooms add their own after these."""
 
 FINDINGS_KEPT = 100
-"""How many findings of one check and code a tally keeps in full; the rest are counted."""
+"""How many findings of one check and code a tally keeps; the others are only counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something was found."""
+    """The place of a finding."""
 
     chain: str | None = None
     sequence: int | None = None
     source: str | None = None
-    """The file, or the line of it, where there is no chain to name."""
+    """The file, or the line in it, if there is no chain to name."""
 
     def __str__(self) -> str:
         parts = [] if self.source is None else [self.source]
@@ -71,7 +71,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong, doubtful or unchecked, at one place."""
+    """One failure, warning or unchecked item at one place."""
 
     check: str
     status: CheckStatus
@@ -79,7 +79,7 @@ class Finding:
     words: str
     place: Place = Place()
     proof: Any = None
-    """What shows it, where the place alone does not: for a rollback, both heads."""
+    """The evidence, where the place alone does not show it: for a rollback, both heads."""
 
     def to_dict(self) -> dict[str, Any]:
         found = {
@@ -97,7 +97,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check's result over everything that was verified. `matters` is about `not_checked` alone."""
+    """The result of one check over everything that was verified. `matters` applies to `not_checked` only."""
 
     name: str
     status: CheckStatus
@@ -121,26 +121,27 @@ class Check:
 
 @dataclass(slots=True)
 class Tally:
-    """What a piece of verification found. Merging keeps the order of the pieces."""
+    """The findings and counts of one piece of verification. Merging keeps the order of the pieces."""
 
     records: int = 0
     chains: int = 0
     done: dict[str, int] = field(default_factory=dict)
-    """How many records each check was carried out on."""
+    """The number of records on which each check was made."""
     findings: list[Finding] = field(default_factory=list)
     counts: dict[tuple[str, CheckStatus, str], int] = field(default_factory=dict)
     skipped: dict[str, tuple[str, bool]] = field(default_factory=dict)
-    """Checks that were not carried out at all: why, and whether that matters."""
+    """Checks that were not made: the reason, and whether that matters."""
     notes: dict[str, str] = field(default_factory=dict)
-    """Words to add to a check that passed."""
+    """Text for the report of a check that passed."""
     profiles: dict[str, int] = field(default_factory=dict)
-    """Whose section keys the records have, and how many of them."""
+    """The number of records of each profile."""
     earlier: int = 0
-    """Records that were verified before, and were not read again."""
+    """Records that were verified before and not read again."""
     doubtful: set[str | None] = field(default_factory=set)
-    """The chains that any finding is about, also those that are not kept in full; None where one names no chain."""
+    """The chains of all findings, also of those that are only counted; None for a finding without a chain."""
 
     def add(self, finding: Finding) -> None:
+        """Count a finding, and keep it while there are at most `FINDINGS_KEPT` of its check and code."""
         self.doubtful.add(finding.place.chain)
         key = (finding.check, finding.status, finding.code)
         count = self.counts[key] = self.counts.get(key, 0) + 1
@@ -148,13 +149,16 @@ class Tally:
             self.findings.append(finding)
 
     def count_done(self, check: str, times: int = 1) -> None:
+        """Note that a check was made on so many records."""
         self.done[check] = self.done.get(check, 0) + times
 
     def skip(self, check: str, reason: str, *, matters: bool) -> None:
+        """Note that a check was not made. A reason that matters replaces one that does not."""
         if check not in self.skipped or matters > self.skipped[check][1]:
             self.skipped[check] = (reason, matters)
 
     def merge(self, other: Tally) -> None:
+        """Add the tally of the next piece."""
         self.records += other.records
         self.chains += other.chains
         self.earlier += other.earlier
@@ -176,7 +180,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The answer to `verify`. See the module's text for what the four statuses mean."""
+    """The answer to `verify`. The module's docstring explains the four statuses."""
 
     subject: str
     status: Status
@@ -187,12 +191,13 @@ class Verdict:
     findings: tuple[Finding, ...]
     level: str = "signature"
     earlier: int = 0
-    """Records that were verified before and not read again: see `since`."""
+    """Records that were verified before and not read again."""
 
     def __bool__(self) -> bool:
         raise TypeError("a verdict is not a yes or no: compare .status with 'verified', 'qualified', 'failed', 'empty'")
 
     def check(self, name: str) -> Check:
+        """The result of the check with this name."""
         return next(check for check in self.checks if check.name == name)
 
     def to_dict(self) -> dict[str, Any]:
@@ -210,7 +215,7 @@ class Verdict:
 
 
 def conclude(subject: str, tally: Tally, *, level: str = "signature", expected: Iterable[str] = CHECKS) -> Verdict:
-    """Turn a tally into a verdict. A check nobody carried out or explained is reported as not checked."""
+    """Turn a tally into a verdict. An expected check that was neither made nor skipped is reported as not checked."""
     names = list(dict.fromkeys([*expected, *tally.done, *tally.skipped, *(f.check for f in tally.findings)]))
     checks = tuple(_build_check(name, tally) for name in names)
     failed = [finding for finding in tally.findings if finding.status == "failed"]
@@ -241,21 +246,21 @@ _WORST_CHECK_FIRST = ("failed", "warning", "not_checked", "passed")
 
 
 def worst_status(statuses: Iterable[Status]) -> Status:
-    """What several verdicts come to together."""
+    """The worst of several statuses."""
     return min(statuses, key=_WORST_FIRST.index)
 
 
 def merge_verdicts(subject: str, parts: Mapping[str, Verdict]) -> Verdict:
-    """One verdict on several things that are verified apart, each under its name: the worst of each check counts."""
+    """Join verdicts on several things, each under its name. The worst result of each check counts."""
     checks: dict[str, Check] = {}
     findings = []
-    said_of_all = [
-        check for check in _first_verdict(parts).checks if all(check in other.checks for other in parts.values())
-    ]
+    first = next(iter(parts.values()))
+    # A check with the same result in every part needs no name of a part before its reason.
+    shared = [check for check in first.checks if all(check in other.checks for other in parts.values())]
     for name, verdict in parts.items():
         for check in verdict.checks:
             before = checks.get(check.name)
-            if check.status != "passed" and check not in said_of_all:
+            if check.status != "passed" and check not in shared:
                 check = replace(check, reason=f"{name}: {check.reason}")
             elif before is not None and before.status == "passed":
                 count = before.count + check.count
@@ -271,18 +276,14 @@ def merge_verdicts(subject: str, parts: Mapping[str, Verdict]) -> Verdict:
         checks=tuple(checks.values()),
         first_bad=next((finding for finding in findings if finding.status == "failed"), None),
         findings=tuple(findings),
-        level=_first_verdict(parts).level,
+        level=first.level,
         earlier=sum(verdict.earlier for verdict in parts.values()),
     )
 
 
-def _first_verdict(parts: Mapping[str, Verdict]) -> Verdict:
-    return next(iter(parts.values()))
-
-
 def _severity(check: Check) -> tuple[int, bool]:
     if check.status == "not_checked" and check.reason.endswith(DOES_NOT_APPLY):
-        return len(_WORST_CHECK_FIRST), True  # It says nothing about the parts to which it does apply.
+        return len(_WORST_CHECK_FIRST), True  # The check may still apply to other parts.
     return _WORST_CHECK_FIRST.index(check.status), not check.matters
 
 
@@ -310,6 +311,6 @@ def _build_check(name: str, tally: Tally) -> Check:
 
 
 def explain_code(code: str) -> str:
-    """What a code means and what to do, for people."""
+    """The meaning of a code and the advice for it."""
     entry = load_codes().get(code)
     return f"{entry.meaning} {entry.advice}" if entry else code

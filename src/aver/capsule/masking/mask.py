@@ -1,21 +1,21 @@
-"""Masking: secrets are taken out of a record before it is sealed, because a chain keeps what was sealed.
+"""Masking: take secrets out of a record before it is sealed, because a chain keeps sealed bytes for ever.
 
     >>> mask({"run": "curl -H 'Authorization: Bearer abcd1234efgh5678'"}).value
     {'run': "curl -H 'Authorization: Bearer [masked:bearer]'"}
     >>> mask({"db": {"user": "ann", "password": "hunter2"}}).by_rule
     {'named': 1}
 
-Masked are, in any JSON value:
+In any JSON value, Aver masks:
 
-* what has the form of a key, token or private key (`capsule.secret_forms`)
-* what a text gives a name that sounds secret: `password=...`, `"api_key": "..."` (`capsule.secret_names`)
-* what stands under a key that sounds secret, after a flag such as `--password`, under `value` where `name` sounds
-  secret, in the private members of a JSON Web Key
+* texts in the form of a key, token or private key (`aver.capsule.masking.token_patterns`)
+* values that a text assigns to a name that sounds secret: `password=...`, `"api_key": "..."`
+  (`aver.capsule.masking.named_values`)
+* values of an object's key that sounds secret, values after a flag such as `--password`, `value` where `name` sounds
+  secret, and the private members of a JSON Web Key
 
-In its place stands `[masked:RULE]`. Nothing of the secret is kept, not even a hash: a short secret can be found by
-trying. Masking what was masked changes nothing. `RULES` is the version of all these rules; a record notes it, and how
-often which rule applied, in `context.environment.masked`. Masking is a net and not a wall: a secret that looks like
-any other word is not found.
+`[masked:RULE]` replaces the secret. Not even a hash of it is kept, because a short secret can be found by trying.
+Masking a masked value changes nothing. The record notes `RULES_VERSION`, and how often each rule applied, in
+`context.environment.masked`. Masking cannot find everything: a secret that looks like any other word stays.
 """
 
 from __future__ import annotations
@@ -52,19 +52,19 @@ from aver.fast_dataclass import dataclass
 __all__ = ["NOTE_KEY", "RULES_VERSION", "Masked", "mask", "mask_draft", "masking_note"]
 
 RULES_VERSION = 1
-"""The version of the rules: a change to what is masked raises it."""
+"""The version of all masking rules. Every change to them raises it."""
 
 NOTE_KEY = "masked"
-"""Where in `context.environment` a record says how it was masked."""
+"""The key in `context.environment` under which a record says how it was masked."""
 
 TEXT_MIN = 5
-"""No text shorter than this holds a secret and something to know it by."""
+"""A shorter text cannot hold a secret together with a sign of it."""
 
 KEY_MIN = 20
-"""A plain word shorter than this is no key by its form: the shortest is an AWS access key."""
+"""A shorter word has not the form of a key: the shortest key is an AWS access key."""
 
 ROUNDS_MAX = 4
-"""How often a text is looked through again for what masking uncovered. One that is not done then is masked whole."""
+"""How often a text is searched again, because masking may uncover another secret. After that it is masked whole."""
 
 _MARK = re.compile(r"\[masked:[a-z-]{1,32}\](?:#[0-9]+)?")
 _SCHEMA_TYPES = frozenset({"string", "integer", "number", "boolean", "object", "array", "null"})
@@ -79,7 +79,7 @@ _UNMASKED_FIELDS = {
     "authority": ("type",),
     "outcome": ("status",),
 }
-"""Fields of a section that hold a word of CPS, a time or a hash."""
+"""Fields of a section that are not masked: a word of CPS, a time or a hash."""
 
 _FLAG = re.compile(r"--?[A-Za-z][A-Za-z0-9_-]*").fullmatch
 
@@ -97,23 +97,22 @@ class Masked:
 
 
 def mask(value: Any) -> Masked:
-    """The JSON value with its secrets masked. What is not JSON is left as it is."""
+    """Mask the secrets in a JSON value. Values that are not JSON are not changed."""
     run = _begin_run([_dump_json(value)])
     masked = _mask_value(value, run, 0)
     return Masked(masked, dict(sorted(run.counts.items())))
 
 
 def mask_draft(draft: Capsule, *, opaque: Iterable[str] = ()) -> Capsule:
-    """The draft with the secrets in its texts and free parts masked, and the note that says so.
+    """Mask the secrets in a draft's texts and free-form fields, and add the note that says so.
 
-    Ids, times, enumerations, hashes and Aver's block are left alone, and so are the entries of `environment` that are
-    named as `opaque`: signatures and digests, which are no use once anything of them is gone. A note that is already
-    there is added to.
+    Ids, times, enumerations, hashes and Aver's block are not masked. Nor are the entries of `environment` that `opaque`
+    names: signatures and digests, which are useless when a part is missing. An earlier note is added up.
     """
     content = draft.to_dict()
     reasoning = content["reasoning"]
     if reasoning["options_considered"] == [option["description"] for option in reasoning["options"]]:
-        del reasoning["options_considered"]  # It follows from the options, and is not masked a second time.
+        del reasoning["options_considered"]  # It follows from the options: mask each description once.
     environment = dict(content["context"]["environment"])
     before = environment.pop(NOTE_KEY, None)
     left_alone = {name: environment.pop(name) for name in (BLOCK_KEY, *opaque) if name in environment}
@@ -137,7 +136,7 @@ def mask_draft(draft: Capsule, *, opaque: Iterable[str] = ()) -> Capsule:
 
 
 def masking_note(by_rule: Mapping[str, int]) -> dict[str, Any]:
-    """What a record says of its masking: the version of the rules, how many places, and how many by which rule."""
+    """The note in a record: the version of the rules, and how many places were masked, in all and by each rule."""
     return {"rules": RULES_VERSION, "count": sum(by_rule.values()), "by_rule": dict(sorted(by_rule.items()))}
 
 
@@ -151,7 +150,7 @@ def _counts_from_note(before: Any) -> Counter[str]:
 
 
 class _MaskingRun(NamedTuple):
-    """What was masked so far, by rule, the forms that a secret in this value may have, whether it may hold others."""
+    """The state of one run: counts by rule, the patterns that may match, and whether other secrets are possible."""
 
     counts: Counter[str]
     forms: tuple[TokenPattern, ...]
@@ -159,7 +158,7 @@ class _MaskingRun(NamedTuple):
 
 
 def _begin_run(texts: Iterable[str | None]) -> _MaskingRun:
-    """For values that were written so. One that cannot be written is looked through text by text, for every form."""
+    """Start a run on values written as JSON. None is a value that is not JSON: then every pattern is tried."""
     texts = list(texts)
     if None in texts:
         return _MaskingRun(Counter(), TOKEN_PATTERNS, others=True)
@@ -168,7 +167,7 @@ def _begin_run(texts: Iterable[str | None]) -> _MaskingRun:
 
 
 def _dump_json(value: Any) -> str | None:
-    """The value as JSON, to be looked through; None where it is not quite JSON."""
+    """The value as JSON, to be searched for needles; None if it is not JSON."""
     try:
         return orjson.dumps(value).decode("utf-8")
     except TypeError:
@@ -176,8 +175,7 @@ def _dump_json(value: Any) -> str | None:
 
 
 def _may_hold_other_secrets(text: str) -> bool:
-    """Whether a value written as JSON may hold a secret that has no form of its own: one that is named, a URL's
-    password, a private key."""
+    """Whether JSON may hold a secret that no token pattern finds: a named value, a URL's password, a private key."""
     if may_name_secret(text.lower()):
         return True
     return ("://" in text and "@" in text) or '"kty"' in text or any(mark in text for mark in PRIVATE_KEY_MARKS)
@@ -215,7 +213,7 @@ def _mask_object(value: dict[Any, Any], run: _MaskingRun, depth: int) -> dict[An
 
 
 def _mask_key(key: Any, taken: Mapping[Any, Any], run: _MaskingRun) -> Any:
-    """A key may be a secret itself. Two of them become two keys still."""
+    """Mask a key that is a secret itself. A number keeps two masked keys apart."""
     if type(key) is not str or (len(key) < KEY_MIN and key.isidentifier()):
         return key
     masked = _mask_text(key, run)
@@ -248,7 +246,7 @@ def _is_name_value_pair(name: str, item: str, *, alone: bool) -> bool:
 
 
 def _mask_under_name(value: Any, name: str, run: _MaskingRun, depth: int, *, rule: str = "named") -> Any:
-    """What stands under a name that sounds secret: every text in it, and numbers where a number may be a secret."""
+    """Mask the value of a name that sounds secret: every text in it, and numbers where a number may be a secret."""
     if depth > DEPTH_MAX:
         raise NotCanonical(f"nested deeper than {DEPTH_MAX} levels")
     if type(value) is str:
@@ -274,10 +272,10 @@ def _mask_under_name(value: Any, name: str, run: _MaskingRun, depth: int, *, rul
 
 
 def _is_schema(value: Mapping[str, Any]) -> bool:
-    """A JSON Schema describes a password, and holds none."""
+    """Whether it is a JSON Schema, which describes a password and holds none."""
     kind = value.get("type")
     kinds = kind if isinstance(kind, list) else [kind]
-    return not _SCHEMA_KEYS.isdisjoint(value) or any(isinstance(one, str) and one in _SCHEMA_TYPES for one in kinds)
+    return not _SCHEMA_KEYS.isdisjoint(value) or any(isinstance(each, str) and each in _SCHEMA_TYPES for each in kinds)
 
 
 def _mask_text(text: str, run: _MaskingRun) -> str:
@@ -294,7 +292,7 @@ def _mask_text(text: str, run: _MaskingRun) -> str:
             pieces += [text[at:start], f"[masked:{rule}]"]
             at = end
         text = "".join([*pieces, text[at:]])
-        forms = TOKEN_PATTERNS  # What was masked may have hidden another.
+        forms = TOKEN_PATTERNS  # The masked text may have hidden another secret.
     if _find_spans(text, TOKEN_PATTERNS):
         run.counts["tangled"] += 1
         return "[masked:tangled]"
@@ -309,7 +307,7 @@ def _find_spans(text: str, forms: tuple[TokenPattern, ...]) -> list[Span]:
 
 
 def _merge_spans(spans: list[Span]) -> list[Span]:
-    """Spans that overlap as one. It is named after the rule that came first: those for forms say more."""
+    """Join spans that overlap. The first rule gives the name: token patterns come first, and say more."""
     merged: list[tuple[int, int, int, str]] = []
     for start, end, rank, rule in sorted((span.start, span.end, rank, span.rule) for rank, span in enumerate(spans)):
         if merged and start < merged[-1][1]:

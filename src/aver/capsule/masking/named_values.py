@@ -1,11 +1,14 @@
-"""What secrets are called, and where a text gives one a value: `password=...`, `"api_key": "..."`, `export TOKEN=...`.
+"""Names that sound secret, and the values that a text assigns to them: `password=...`, `export TOKEN=...`.
 
-A name sounds secret by its last word: `DB_PASSWORD`, `clientSecret`, `x-api-key`; not `token_count`, `password_policy`
-or `public_key`. What it is given is masked unless it plainly is no secret: a placeholder (`${TOKEN}`, `<token>`,
-`***`), a word of a type or a sentence (`password: string`, `token=None`), in code a reference to another name
-(`password=args.password`), or words about it ("this field is required").
+The last word of a name decides: `DB_PASSWORD`, `clientSecret` and `x-api-key` sound secret; `token_count`,
+`password_policy` and `public_key` do not. The value is masked unless it is plainly no secret:
 
-Names are read once from left to right and values are skipped once they were judged, so the time is linear in the text.
+* a placeholder: `${TOKEN}`, `<token>`, `***`
+* a type or the beginning of a sentence: `password: string`, `token=None`
+* a reference to another name in code: `password=args.password`
+* words about the secret: "this field is required"
+
+Names are read once from left to right, and values are skipped after they were judged, so the time is linear.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from aver.capsule.masking.token_patterns import Span
 __all__ = ["can_be_numeric", "find_assignment_spans", "is_secret_value", "is_sensitive_name", "may_name_secret"]
 
 NAME_MAX = 200
-"""Characters of a name that are looked at, from its end: the last word decides."""
+"""How many characters at the end of a name are examined: the last word decides."""
 
 
 def _word_set(text: str) -> frozenset[str]:
@@ -37,12 +40,12 @@ _SECRET_NAME = re.compile(
 )
 _NUMERIC_SECRET = re.compile(rf"{_PASSWORD}|secret|otp|cvv|cvc")
 _SWITCH_WORDS = _word_set("is has use no needs requires require show hide forgot allow enable without skip")
-"""Names that begin so are switches."""
+"""A name that begins with one of these is a switch."""
 _COUNTED_TOKEN_WORDS = _word_set(
     "max min num total per count next page continuation sync cursor stop eos bos pad unk special first last prev "
     "previous start end sep cls mask prompt completion cancellation"
 )
-"""A token that comes after one of these is counted, or leads to a page."""
+"""After one of these, `token` is a counted unit of text, a mark in it, or a page."""
 
 _NEEDLES = (
     *("password", "passwd", "passphrase", "passcode", "pwd", "secret", "key", "credential", "cookie", "connection"),
@@ -51,28 +54,28 @@ _NEEDLES = (
 
 
 def may_name_secret(lower: str) -> bool:
-    """Whether a text, in lower case, has something of a name that sounds secret. Most texts have not."""
+    """Whether a text in lower case may contain a name that sounds secret. A fast test that most texts fail."""
     if [needle for needle in _NEEDLES if needle in lower]:
         return True
-    # Tokens are counted everywhere in what agents leave behind; a single one may be a secret, that of staging too.
+    # Agents' records count `tokens` everywhere; a single `token` may be a secret. `tokenstaging` contains both.
     return "token" in lower and (lower.count("token") > lower.count("tokens") or "tokenstaging" in lower)
 
 
 def is_sensitive_name(name: str) -> bool:
-    """Whether what is called so should not be seen."""
+    """Whether a value with this name is probably a secret."""
     return _is_sensitive_name(name[-NAME_MAX:])
 
 
 @lru_cache(maxsize=4096)
 def _is_sensitive_name(name: str) -> bool:
     if "[masked:" in name:
-        return False  # What is left of a name says what was masked in it, not what stands under it.
+        return False  # The rest of a masked name does not describe its value.
     plain = name.strip("-. _/:$[]\"'")
     if plain in ("PWD", "OLDPWD"):
         return False  # The shell's directories.
     words = _SEPARATORS.sub("_", _CAMEL.sub("_", plain)).lower()
     if words == "auth":
-        return name.startswith("_")  # `_auth` is a registry's; `auth` is a matter, not a secret.
+        return name.startswith("_")  # `_auth` is an npm credential; `auth` alone is a topic.
     found = _SECRET_NAME.search(words)
     if found is None:
         return False
@@ -83,7 +86,7 @@ def _is_sensitive_name(name: str) -> bool:
 
 
 def can_be_numeric(name: str) -> bool:
-    """Whether even a number is secret under this name: a password may be one, and so may a one-time code."""
+    """Whether even a number is a secret under this name, as for a password or a one-time code."""
     return _NUMERIC_SECRET.search(name[-NAME_MAX:].lower()) is not None
 
 
@@ -94,7 +97,7 @@ _NON_SECRET_WORDS = _word_set(
     "errors default auto prompt env environment is are was must the a an not for to and or if of in this that your "
     "with from secretstr bearer basic digest self void file stdin keychain vault below above here see e.g. i.e."
 )
-"""What stands after a name that sounds secret and is none: types, states, the beginnings of sentences."""
+"""Words that follow a secret name and are no secret: types, states, beginnings of sentences."""
 
 _PLACEHOLDER = re.compile(
     r"<[^<>]*>|\$?\{.*\}|\$\(.*\)|\$\$?[A-Za-z_][A-Za-z0-9_:.]*|\$[0-9@*]|%[A-Za-z_][A-Za-z0-9_]*%"
@@ -117,7 +120,7 @@ _PATH = re.compile(r"[~/].*|[A-Za-z]:\\.*", re.DOTALL)
 
 
 def is_secret_value(name: str, value: str) -> bool:
-    """Whether a text that a secret-sounding name was given is a secret: it is, unless it plainly is not."""
+    """Whether the value of a secret-sounding name is a secret. It is, unless it plainly is not."""
     text = value.strip()
     if not text or text.lower() in _NON_SECRET_WORDS or _PLACEHOLDER.fullmatch(text):
         return False
@@ -145,14 +148,14 @@ _WHOLE_WORD = re.compile(r"[^\s\"'`\\]++")
 _LINE_END = re.compile(r"[ \t]{0,64}+(?:[,;}\])#]|\\[nr]|\r|\n|$)")
 
 LINE_MAX = 256
-"""How far back the quotes of a line are counted."""
+"""How many characters back the quotes of a line are counted."""
 
 BARE_VALUE_MIN = 3
 """An unquoted value shorter than this is a flag or a variable rather than a secret."""
 
 
 def find_assignment_spans(text: str) -> Iterator[Span]:
-    """Values that secret-sounding names are given in a text, without their quotes."""
+    """Find the values that a text assigns to secret-sounding names, without their quotes."""
     at = 0
     while named := _NAME.search(text, at):
         at = named.end()
@@ -169,7 +172,7 @@ def find_assignment_spans(text: str) -> Iterator[Span]:
 
 
 def _find_flag_values(text: str) -> Iterator[Span]:
-    """`--password hunter2`, as on a command line."""
+    """Find the values of flags on a command line: `--password hunter2`."""
     at = 0
     while flag := _FLAG.search(text, at):
         at = flag.end()
@@ -180,7 +183,7 @@ def _find_flag_values(text: str) -> Iterator[Span]:
 
 
 def _read_value(text: str, named: re.Match[str]) -> tuple[Span | None, int]:
-    """The secret that is given where the name's match ends, and where to read on."""
+    """Read the value after a name. Returns its span if it is a secret, and where to continue."""
     at = named.end()
     name = named["name"]
     opening = _OPENING.match(text, at)
@@ -201,7 +204,7 @@ def _read_value(text: str, named: re.Match[str]) -> tuple[Span | None, int]:
 
 
 def _is_closing_quote(text: str, named: re.Match[str], quote: str) -> bool:
-    """Whether a quote after a name ends the text that the name stands in, as in `prompt="Password: "`."""
+    """Whether a quote after a name closes the text that contains the name, as in `prompt="Password: "`."""
     start = named.start("name")
     if named.groupdict().get("closed") or len(quote) != 1:
         return False
@@ -209,19 +212,19 @@ def _is_closing_quote(text: str, named: re.Match[str], quote: str) -> bool:
         return True
     line = text.rfind("\n", max(0, start - LINE_MAX), start) + 1
     if quote != '"' or (line == 0 and start > LINE_MAX):
-        return False  # What looks like a single quote before it may be an apostrophe.
+        return False  # A single quote before it may be an apostrophe.
     return text.count(quote, line, start) % 2 == 1
 
 
 def _bare_value_pattern(text: str, named: re.Match[str]) -> re.Pattern[str]:
-    """How far a value without quotes goes after this name."""
+    """The pattern of an unquoted value after this name."""
     if text.startswith("%", named.end() - 3):
         return _ENCODED_VALUE  # In an encoded query, up to the encoded `&`.
     return _WHOLE_WORD if _is_env_line(text, named) else _BARE_VALUE
 
 
 def _find_quoted_end(text: str, start: int, quote: str) -> tuple[int, int]:
-    """Where a quoted value ends, and where its closing quote does. One without is over at the end of its line."""
+    """Where a quoted value ends, and where its closing quote ends. Without one, it ends with its line."""
     if len(quote) == 1:
         end = _QUOTED_BODY[quote].match(text, start).end()  # type: ignore[union-attr]
         return end, end + 1 if text.startswith(quote, end) else end
@@ -234,7 +237,7 @@ def _find_quoted_end(text: str, start: int, quote: str) -> tuple[int, int]:
 
 
 def _is_env_line(text: str, named: re.Match[str]) -> bool:
-    """`NAME=value` on a line of its own, as in an environment file: the value goes as far as the word does."""
+    """Whether it is a line `NAME=value` of an environment file, where the value is the whole word."""
     before = text.rfind("\n", max(0, named.start() - 16), named.start()) + 1
     lead = text[max(before, named.start() - 16) : named.start()].strip()
     return named.groupdict().get("sign") == "=" and text[named.end() - 1] == "=" and lead in ("", "export", "set")
@@ -245,7 +248,7 @@ def _is_secret_bare_value(text: str, named: re.Match[str], bare: re.Match[str]) 
     if len(value) < BARE_VALUE_MIN or value[0] in "<{" or not is_secret_value(name, value):
         return False
     if text.startswith("(", bare.end()) or (value.isdigit() and len(value) < 4):
-        return False  # a call; a count
+        return False  # A call of a function, or a count.
     if name.startswith(("self.", "this.", "cls.")):
         return False  # In code a text has quotes.
     if not name.isupper():
@@ -256,5 +259,5 @@ def _is_secret_bare_value(text: str, named: re.Match[str], bare: re.Match[str]) 
             return False
     if named.groupdict().get("sign") != ":":
         return True
-    # After a colon there may just as well be a sentence. A secret has digits, or stands alone on its line.
+    # A sentence may follow a colon. Take it for a secret only if it has digits, or is alone on its line.
     return any(c.isdigit() for c in value) or _LINE_END.match(text, bare.end()) is not None

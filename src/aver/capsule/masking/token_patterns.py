@@ -1,9 +1,8 @@
-"""What secrets look like by themselves: published key formats, tokens, private keys in PEM, credentials in URLs.
+"""Secrets that are recognised by their own form: key formats, tokens, private keys in PEM, passwords in URLs.
 
-`forms_in(text)` finds them. A form is looked for where one of its `needles` stands, and nowhere else; most texts have
-none. From there a pattern takes a bounded number of steps, or runs over characters that no other match will run over
-again: because they were consumed, or because a form begins only where a run of such characters begins. So the time is
-linear in the text, whatever the text; a test reads the patterns and holds them to this.
+`find_token_spans` finds them. It tries a pattern only where the text contains one of the pattern's `needles`; most
+texts contain none. From there a pattern takes a bounded number of steps, or consumes characters that no other match
+reads again. So the time is linear for every text. A test parses the patterns and checks this.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ __all__ = [
 
 
 class Span(NamedTuple):
-    """Where a secret stands in a text, and by which rule it is one."""
+    """The place of a secret in a text, and the rule that found it."""
 
     start: int
     end: int
@@ -33,7 +32,7 @@ class Span(NamedTuple):
 
 
 class LazyPattern:
-    """A pattern that is compiled when it is first tried: needles are rare, and compiling them all takes long."""
+    """A pattern that is compiled at its first use: needles are rare, and compiling all patterns takes long."""
 
     __slots__ = ("_compiled", "flags", "pattern")
 
@@ -53,19 +52,19 @@ def _accept_any(_: re.Match[str]) -> bool:
 
 
 class TokenPattern(NamedTuple):
-    """One way to recognise a secret. What the group `secret` holds is masked, or else the whole match."""
+    """One way to recognise a secret. The group `secret` is masked, or the whole match if there is none."""
 
     rule: str
     needles: tuple[str, ...]
-    """What a match has `back` characters after its beginning; in lower case if the pattern ignores case."""
+    """Texts, one of which a match contains `back` characters after its start; in lower case if case is ignored."""
     pattern: LazyPattern
     accepted: Callable[[re.Match[str]], bool]
     back: int = 0
     any_case: bool = False
 
 
-# A key begins where a word does, or right after an escape: `\n` and `%3D` are how a line or a value begins in text
-# that was quoted once more, `[31m` is how a colour ends on a terminal, `-` is how a line begins that a diff removes.
+# A key begins where a word begins, or right after an escape. `\n` and `%3D` begin a line or a value in text that was
+# quoted once more, `[31m` ends a terminal's colour code, and `-` begins a line that a diff removes.
 _WORD_START = (
     r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2})|(?<=\\u[0-9A-Fa-f]{4})|(?<=(?m:^)-)|(?<=\\n-)"
     r"|(?<=\[m)|(?<=[\[;][0-9]m)|(?<=[\[;][0-9]{2}m))"
@@ -84,7 +83,7 @@ def _key_pattern(
 def _word_pattern(
     rule: str, needles: str, pattern: str, accepted: Callable[[re.Match[str]], bool] = _accept_any
 ) -> TokenPattern:
-    """A form that begins with words in whatever case."""
+    """A pattern that begins with a word in any case."""
     return TokenPattern(
         rule, tuple(needles.split()), LazyPattern(pattern, re.ASCII | re.IGNORECASE), accepted, any_case=True
     )
@@ -95,13 +94,13 @@ def _has_digit(match: re.Match[str]) -> bool:
 
 
 def _looks_random(match: re.Match[str]) -> bool:
-    """Digits, small and capital letters: `sk-` also begins the names of styles and places."""
+    """Whether it has digits, small and capital letters. `sk-` also begins the names of styles and places."""
     text = _secret_text(match)
     return _has_digit(match) and not text.islower() and any(character.isupper() for character in text)
 
 
 def _is_basic_credentials(match: re.Match[str]) -> bool:
-    """`Basic` is a word too. What follows is credentials if it decodes to `user:password`."""
+    """Whether the text after `Basic` decodes to `user:password`. `Basic` is an ordinary word, too."""
     encoded = _secret_text(match).rstrip("=")
     try:
         decoded = base64.b64decode(encoded + "=" * (-len(encoded) % 4), validate=True).decode("utf-8")
@@ -111,12 +110,12 @@ def _is_basic_credentials(match: re.Match[str]) -> bool:
 
 
 def _is_not_placeholder(match: re.Match[str]) -> bool:
-    """`$TOKEN`, `${TOKEN}`, `{token}`, `<token>` and `***` stand for a secret; they are none."""
+    """Whether it is not a placeholder such as `$TOKEN`, `${TOKEN}`, `{token}`, `<token>` or `***`."""
     return _secret_text(match)[0] not in "$<{[%*"
 
 
 def _is_header_value(match: re.Match[str]) -> bool:
-    """`Authorization: Token abc`, and not `Authorization: required before anything else`."""
+    """Accept `Authorization: Token abc`, but not `Authorization: required before anything else`."""
     known = (match["scheme"] or "").lower() in ("bearer", "basic", "token", "digest", "apikey")
     return _is_not_placeholder(match) and (known or _has_digit(match))
 
@@ -138,7 +137,7 @@ TOKEN_PATTERNS: tuple[TokenPattern, ...] = (
         r"|tskey-[a-z]{1,20}-[A-Za-z0-9-]{16,}+|pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_-]{32,}+|sbp_[a-f0-9]{40}"
         r"|HRKU-[A-Za-z0-9_-]{36,}+",
     ),
-    # where source is kept
+    # source code hosts
     _key_pattern(
         "github-token",
         "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_",
@@ -150,7 +149,7 @@ TOKEN_PATTERNS: tuple[TokenPattern, ...] = (
         r"gl(?:pat|dt|rt|cbt|ptt|ft|soat|agent|oas)-[A-Za-z0-9_-]{20,}+",
     ),
     _key_pattern("atlassian-token", "ATBB ATATT3", r"ATBB[A-Za-z0-9]{28,}+|ATATT3[A-Za-z0-9_-]{50,}+=?[A-Z0-9]{0,16}"),
-    # people talking
+    # chat
     _key_pattern(
         "slack-token",
         "xox xapp- hooks.slack.com/services/",
@@ -178,7 +177,7 @@ TOKEN_PATTERNS: tuple[TokenPattern, ...] = (
         _has_digit,
     ),
     _key_pattern("llm-key", "sk-", r"sk-[A-Za-z0-9_-]{20,}+", _looks_random),
-    # money
+    # payment
     _key_pattern(
         "payment-key",
         "sk_live_ sk_test_ rk_live_ rk_test_ whsec_ sq0atp- sq0csp- shpat_ shpca_ shppa_ shpss_ access_token$produc",
@@ -203,7 +202,7 @@ TOKEN_PATTERNS: tuple[TokenPattern, ...] = (
         r"|PMAK-[a-f0-9]{24}-[a-f0-9]{34}",
         _has_digit,
     ),
-    # what standards define
+    # standards
     _key_pattern("age-key", "AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[A-Z0-9]{50,}+"),
     _key_pattern("jwt", "eyJ", r"eyJ[A-Za-z0-9_-]{8,}+\.eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+"),
     _word_pattern("bearer", "bearer", r"bearer(?:\s|%20|\+){1,4}+(?P<secret>[A-Za-z0-9._~+/-]{12,}+=*+)", _has_digit),
@@ -237,11 +236,11 @@ TOKEN_PATTERNS: tuple[TokenPattern, ...] = (
 
 
 PRIVATE_KEY_MARKS = ("PRIVATE KEY", "Private-Lines:")
-"""One of these stands before every private key."""
+"""Every private key has one of these before it."""
 
 KEY_RUN_MIN = 15
-"""Letters, digits, hyphens and underscores that stand together in every key whose needle consists of such, and the
-needle among them; but for those in `_PIECED`. A test holds this to every form."""
+"""Every key whose needle has only letters, digits, hyphens and underscores contains the needle in a run of at least
+this many such characters, except for `_SPLIT_KEY_NEEDLES`. A test checks this for every pattern."""
 
 _SPLIT_KEY_NEEDLES = ("eyJ", "whsec_")
 """Needles of keys that may consist of shorter runs."""
@@ -250,14 +249,14 @@ _RUN_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxy
 _RUN_TABLE = bytes(ord("x" if chr(byte) in _RUN_CHARACTERS else " ") for byte in range(256))
 _LONG_RUN = b"x" * KEY_RUN_MIN
 _DIGEST_CHARACTERS = b"0123456789abcdef-"
-"""No needle consists of these alone: digests and ids are seen through at once."""
+"""No needle has only these characters, so that digests and ids need not be searched."""
 
 
 def possible_patterns(text: str) -> tuple[TokenPattern, ...]:
-    """The forms that something in a text may have: those of which a needle stands in it where it could matter.
+    """The patterns that may match somewhere in a text: those with a needle in it.
 
-    A record has many texts and hardly ever a needle. So it is looked through once, written as JSON: no needle has a
-    character that JSON escapes. Most needles are those of keys, and only what is in a long run can be one.
+    A record has many texts and hardly ever a needle. So the whole record is searched once, written as JSON: no needle
+    has a character that JSON escapes. Most needles belong to keys, and a key is always in a long run of characters.
     """
     lower, runs = _to_lower(text), _long_runs(text)
     found = [at for needle, at in _RUN_NEEDLES if needle in runs] if runs else []
@@ -267,7 +266,7 @@ def possible_patterns(text: str) -> tuple[TokenPattern, ...]:
 
 
 def _long_runs(text: str) -> str:
-    """All that may be in a key. Looking for them in the text's shape takes no step for most characters."""
+    """The long runs of characters in a text that may hold a key. Searching a translated copy is fast."""
     written = text.encode("utf-8", "surrogatepass")
     shape = written.translate(_RUN_TABLE)
     runs, end = [], 0
@@ -290,7 +289,7 @@ _TEXT_NEEDLES = [each for each in _NEEDLES if each not in (*_WORD_NEEDLES, *_RUN
 
 
 def find_token_spans(text: str, among: Iterable[TokenPattern] = TOKEN_PATTERNS) -> Iterator[Span]:
-    """Every secret that is recognised by its own form. Spans may overlap."""
+    """Find every secret that has a form of its own. Spans may overlap."""
     lower = _to_lower(text) if among else ""
     for form in among:
         searched = lower if form.any_case else text
@@ -311,7 +310,7 @@ def find_token_spans(text: str, among: Iterable[TokenPattern] = TOKEN_PATTERNS) 
 
 
 def _to_lower(text: str) -> str:
-    """In lower case, character by character. Only one character becomes two, the capital dotted I of Turkish."""
+    """Lower case of the same length. Only the capital dotted I of Turkish would become two characters."""
     return text.replace("\u0130", "i").lower()
 
 
@@ -330,7 +329,7 @@ _URL_PASSWORD = re.compile(r"://[^\s/?#:@\"'<>\\]{0,128}:(?P<secret>[^\s/?#\"'<>
 
 
 def _find_url_passwords(text: str) -> Iterator[Span]:
-    """`scheme://user:password@host`: the password alone, up to the last `@` before the host."""
+    """Find the password in `scheme://user:password@host`: up to the last `@` before the host."""
     for match in _URL_PASSWORD.finditer(text):
         start, end = match.span("secret")
         at = text.rfind("@", start, end)
@@ -348,14 +347,14 @@ _PUTTY_LINES = re.compile(
 )
 
 PEM_MAX = 64 * 1024
-"""No private key is longer. A block whose end is farther away has lost it, and counts as far as it looks like one."""
+"""No private key is longer. A block without an END within this distance was cut."""
 
 
 def _find_private_keys(text: str) -> Iterator[Span]:
-    """Private keys in PEM, whole: from BEGIN to END, however the lines between are quoted, numbered or escaped.
+    """Find private keys in PEM from BEGIN to END, however the lines between are quoted, numbered or escaped.
 
-    A block without an end was cut, and what follows BEGIN and can belong to a key is taken. BEGIN and END without
-    anything like a key between are words about keys.
+    A block without END was cut: it ends with the last character that can belong to a key. BEGIN and END with nothing
+    like a key between them are words about keys.
     """
     at, end_mark = 0, -1
     while begin := _PEM_BEGIN.search(text, at):
