@@ -1,8 +1,7 @@
 """`python bench/risk.py`: how fast risk is, and how well the model does on git histories at hand.
 
-    python bench/risk.py                         time the parts of a decision
-    python bench/risk.py PATH...                 the protocol of docs/gate/risk.md on each repository, and the means
-    python bench/risk.py --pictures DIR PATH...  also draw each
+    python bench/risk.py            time the parts of a decision
+    python bench/risk.py PATH...    the protocol of docs/gate/risk.md on each repository, and the means
 
 The figures of a history are those that `aver.gate.risk.report` gives, from the shipped prior on; nothing is stored
 outside a throw-away home.
@@ -19,10 +18,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from aver.gate.risk.estimate import estimate_from_features, learn_outcome
-from aver.gate.risk.evaluation import Evaluation
-from aver.gate.risk.features import features_of
+from aver.gate.risk.features import measure_diff
 from aver.gate.risk.model import RiskState
-from aver.gate.risk.report import RiskReport, build_report
+from aver.gate.risk.report import Evaluation, RiskReport, build_report
 
 TARGETS = {
     "auc": "≥ 0.76",
@@ -59,10 +57,10 @@ def milliseconds(work: Callable[[], object], rounds: int = 500) -> float:
 
 def speeds() -> None:
     diff, state = sample_diff(), RiskState()
-    features = features_of(diff).to_dict()
+    features = measure_diff(diff).features.to_dict()
     print("| work | ms | page |\n| --- | --- | --- |")
     for name, work, target in (
-        ("features of a 200-line diff", lambda: features_of(diff), "0.15"),
+        ("features of a 200-line diff", lambda: measure_diff(diff), "0.15"),
         ("score", lambda: estimate_from_features(features, state), "0.03"),
         ("update", lambda: learn_outcome(state, features, "survived"), "0.01"),
     ):
@@ -92,7 +90,7 @@ def judged(path: Path) -> RiskReport:
         return build_report(path, progress=progress, home=Path(home))
 
 
-def histories(paths: list[Path], pictures: Path | None) -> None:
+def histories(paths: list[Path]) -> None:
     rows: list[dict[str, float | None]] = []
     print("| history | judged | failed |", *(f"{name} |" for name in TARGETS))
     print("| --- " * (3 + len(TARGETS)) + "|")
@@ -102,8 +100,6 @@ def histories(paths: list[Path], pictures: Path | None) -> None:
         rows.append(row)
         shown = " | ".join("–" if value is None else f"{value:.3f}" for value in row.values())
         print(f"| {found.name} | {found.evaluation.judged} | {found.evaluation.failed} | {shown} |", flush=True)
-        if pictures:
-            (pictures / f"{found.name}.svg").write_text(found.to_svg(), encoding="utf-8")
     means = []
     for name in TARGETS:
         known = [value for row in rows if (value := row[name]) is not None]
@@ -115,10 +111,9 @@ def histories(paths: list[Path], pictures: Path | None) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description="How fast risk is, and how well it does on git histories.")
     parser.add_argument("paths", nargs="*", type=Path)
-    parser.add_argument("--pictures", type=Path)
     given = parser.parse_args()
     if given.paths:
-        histories(given.paths, given.pictures)
+        histories(given.paths)
     else:
         speeds()
 

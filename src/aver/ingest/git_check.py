@@ -60,7 +60,7 @@ def find_committed_files(directory: str, since: str, until: str) -> tuple[str, s
     repository = open_repository(directory)
     with open_git(repository) as git:
         times = (f"--since={since}", f"--until={until}", f"--max-count={COMMITS_MAX}")
-        commits = [line for lines in git.lines("rev-list", *times, repository.head) for line in lines if line]
+        commits = [line for lines in git.read_output("rev-list", *times, repository.head) for line in lines if line]
         options = ("--stdin", "--root", "-r", "-m", "--name-only", "--no-commit-id", "--no-renames")
-        changed = git.lines("diff-tree", *options, given=commits) if commits else ()
+        changed = git.read_output("diff-tree", *options, given=commits) if commits else ()
         return str(repository.root), {line for lines in changed for line in lines if line}

@@ -27,12 +27,14 @@ def files(text: str) -> list[FileChange]:
 
 
 def unclear(text: str) -> list[str]:
-    return [part.words for part in read_diff(text) if isinstance(part, UnclearLines)]
+    return [part.why for part in read_diff(text) if isinstance(part, UnclearLines)]
 
 
 def changed(text: str) -> tuple[list[str], list[str]]:
     hunks = [part for part in read_diff(text) if isinstance(part, Hunk)]
-    return [line for hunk in hunks for line in hunk.added()], [line for hunk in hunks for line in hunk.removed()]
+    return [line for hunk in hunks for line in hunk.added_lines()], [
+        line for hunk in hunks for line in hunk.removed_lines()
+    ]
 
 
 def test_a_plain_edit() -> None:

@@ -10,7 +10,6 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aver.cli.action_options import STANDARD_INPUT, action_from_options, add_action_options
@@ -30,7 +29,7 @@ EXAMPLES = """\
   aver gate check --command 'rm -rf build'          may this command run?
   aver gate check --staged                          what is staged: for a pre-commit hook
   aver gate learn --git .                           learn the level of risk here from history
-  aver gate report --git . --svg risk.svg           how well the risk model does here
+  aver gate report --git .                          how well the risk model does here
   aver gate outcome 3f0c9a1b-… tests_failed         tell what became of it
 
 exit code of check: 0 it may happen, 5 it may not, or not without a human."""
@@ -46,7 +45,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         actions, "report", "say how well the risk model does on a history", "  aver gate report --git ."
     )
     report.add_argument("--git", default=".", metavar="PATH", help="a directory in the repository (default: here)")
-    report.add_argument("--svg", metavar="FILE", help="also write the plots to this new file")
     add_json(report)
     outcome = _add_action_parser(
         actions, "outcome", "record that what was let through failed", "  aver gate outcome 3f0c9a1b-… reverted"
@@ -213,21 +211,16 @@ def _learn_history(given: argparse.Namespace, screen: Screen) -> int:
 
 
 def _print_risk_report(given: argparse.Namespace, screen: Screen) -> int:
-    from aver.cli.files import check_new_path, write_new_file
     from aver.config import load_config
     from aver.gate.risk.report import build_report
     from aver.gate.settings import read_gate_settings
 
-    if given.svg is not None:
-        check_new_path(Path(given.svg))
     with Progress("reading history") as progress:
         found = build_report(given.git, read_gate_settings(load_config()).thresholds, progress)
-    if given.svg is not None:
-        write_new_file(Path(given.svg), found.to_svg().encode("utf-8"))
     if given.json:
         print_json(found.to_dict())
     else:
-        for line in found.text().splitlines():
+        for line in found.to_text().splitlines():
             screen.print_line(line)
     return 0
 

@@ -31,7 +31,7 @@ def read_diff_files(diff: str) -> Iterator[DiffFile | DiffProblem]:
     """A file of which no line has come yet."""
     for part in read_diff(diff):
         if isinstance(part, UnclearLines):
-            yield DiffProblem("syntax", f"line {part.number} of the diff does not fit: {part.words}")
+            yield DiffProblem("syntax", f"line {part.number} of the diff does not fit: {part.why}")
             continue
         if not isinstance(part, FileChange):
             silent = None

@@ -1,12 +1,10 @@
-"""How likely is it to go wrong: a small model that learns a workspace's level and never denies by itself.
+"""The risk model: how likely an action is to fail. It learns the level of a workspace, and never denies by itself.
 
-sources    which files are source code, and what a comment looks like in them
-diff       a change, as a stream of files and hunks
-features   the five inputs of the model
-model      probability, interval and the moving intercept
-kinds      actions that are not changes: commands, network, deletion, tools, reads
-estimate   an action and its facts become one `Estimate`
-state      what was learned of a workspace, as a file
-repository, history, fixes, labels    a git history, read without running anything of it
-learn, report    learning from it, and saying how well that works
+diff, diff_model    a unified diff as a stream of files and hunks
+features            the five inputs of the model, and the kinds of files they are measured on
+model               probability, interval and the moving level; also for actions that are not changes
+estimate            an action and its facts become one `Estimate`
+state               the learned state of a workspace, as a file
+history             learning from a git history, without running anything that the repository names
+report              how well the model does on such a history
 """

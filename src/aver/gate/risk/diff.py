@@ -1,31 +1,22 @@
-"""A unified diff as a stream of files and hunks: strict about what it says, robust against what it is.
+r"""The reader of unified diffs: it turns a text into a stream of files and hunks.
 
-Takes what git and plain `diff -u` write: renames, copies, modes, binary files, quoted names, combined diffs of merges,
-CRLF, a missing newline at the end, patches from mail.
+It reads what git and `diff -u` write: renames, copies, modes, binary files, quoted names, combined diffs of merges,
+CRLF, a missing newline at the end, and patches from mail.
 
-What is not understood is never passed over in silence. Lines that look like changes and belong to no hunk are given
-out as changes of the file before them; and for every stretch that does not fit there is one `Unclear`, on which
-whoever decides steps up. Only the text before a file (a mail's, a commit's) is nobody's business, unless it looks like
-a patch of another kind, which `patch` would apply.
+Promises:
 
-Time is linear in the text and ends with `LINES_MAX` lines; memory does not grow with it: hunks come in pieces. Paths
-are text from outside; nothing here touches the disk.
+* No change is lost. A line that looks like a change but belongs to no hunk counts as a change of the file before it.
+* Each stretch that does not fit gives one `UnclearLines`. The gate then asks a human. Only the text before a file (of a
+  mail or a commit) is ignored, unless it looks like a patch of another kind, which `patch` would apply.
+* Time is linear in the text and ends at `LINES_MAX` lines. Memory is bounded: long hunks come in pieces.
+* Nothing here touches the disk. Paths are untrusted text.
+
+A hunk has as many lines as its header says, whatever the lines look like. Counting is the only way to tell content from
+headers: a removed line `-- x` is written `--- x`, which looks like the start of a file.
 
     >>> text = "--- a/x.py\n+++ b/x.py\n@@ -1 +1,2 @@\n-old\n+new\n+er\n"
     >>> [type(part).__name__ for part in read_diff(text)]
     ['FileChange', 'Hunk']
-
-The names of files in a diff, as git and `diff` write them.
-
-A name with odd characters is quoted like a C string with octal escapes for bytes; `/dev/null` is no file; git puts
-`a/` and `b/` before names, other letters or nothing if told so; plain `diff` puts a date behind a tab.
-
-The bodies of hunks: as many lines as their header says, whatever those look like.
-
-Counting is what tells content from headers: a removed line `-- x` is written `--- x`, which looks like the beginning
-of a file. A body that has more or fewer lines of a side than announced is given out with an `Unclear` after it.
-
-A window over the lines of a text: some of them at hand, the rest still to come.
 """
 
 from __future__ import annotations
@@ -37,43 +28,30 @@ from functools import lru_cache
 from aver.fast_dataclass import dataclass
 from aver.gate.risk.diff_model import DiffPart, FileChange, Hunk, UnclearLines
 
-__all__ = [
-    "HUNK_LINES_MAX",
-    "PATH_MAX",
-    "LineWindow",
-    "parse_header_paths",
-    "parse_path",
-    "read_diff",
-    "read_diff_lines",
-    "read_hunk",
-    "split_into_line_chunks",
-    "strip_prefixes",
-]
-
+__all__ = ["LineWindow", "read_diff", "read_diff_lines"]
 
 LINES_MAX = 1_000_000
-"""Lines of a diff that are read: a second's work. Nobody can judge more by its lines, so the rest is unclear."""
-
+"""Lines of a diff that Aver reads, which takes about a second. The rest is unclear."""
 
 CACHED_MAX = 256 * 1024
-"""Characters of a diff whose parts are kept: who decides looks at the same diff twice."""
+"""Characters of a diff whose parts are cached. A decision reads the same diff twice: for effects and for risk."""
 
 
 def read_diff(text: str) -> Iterator[DiffPart]:
-    """The parts of a diff, in order. A file comes before its hunks."""
-    return (
-        iter(_read_diff_cached(text)) if len(text) <= CACHED_MAX else _DiffReader(split_into_line_chunks(text)).parts()
-    )
+    """Yield the parts of a diff in order. A file comes before its hunks."""
+    if len(text) <= CACHED_MAX:
+        return iter(_read_diff_cached(text))
+    return _DiffReader(split_into_line_chunks(text)).read_parts()
 
 
 @lru_cache(maxsize=2)
 def _read_diff_cached(text: str) -> tuple[DiffPart, ...]:
-    return tuple(_DiffReader(split_into_line_chunks(text)).parts())
+    return tuple(_DiffReader(split_into_line_chunks(text)).read_parts())
 
 
 def read_diff_lines(chunks: Iterable[list[str]]) -> Iterator[DiffPart]:
-    """The same for lines without their newlines, in lists of any length."""
-    return _DiffReader(chunks).parts()
+    """Yield the parts of a diff that is given as lists of lines without newlines."""
+    return _DiffReader(chunks).read_parts()
 
 
 _COMMIT_LINE = re.compile(r"(?:From|commit) [0-9a-f]{40,64}(?: |$)").match
@@ -81,7 +59,7 @@ _INDEX_LINE = re.compile(r"index [0-9a-f]+(?:,[0-9a-f]+)*\.\.[0-9a-f]+(?: ([0-7]
 _BINARY_LINE = re.compile(r"(?:literal|delta) [0-9]+|[A-Za-z][0-9A-Za-z!#$%&()*+;<=>?@^_`{|}~-]{5,65}").fullmatch
 
 _OTHER_PATCH = re.compile(r"\*\*\* |\*{15}$|[0-9]+(?:,[0-9]+)?[acd](?:[0-9]+(?:,[0-9]+)?)?$").match
-"""A line of a context diff, of a script for `ed`, of a plain diff, or of a patch that names its files by words."""
+"""A line of a context diff, an `ed` script, a plain diff, or a patch that names its files in words."""
 
 _IGNORED_HEADERS = (
     *("index ", "similarity index ", "dissimilarity index ", "mode ", "Index: ", "=====", "\\ "),
@@ -91,7 +69,7 @@ _IGNORED_HEADERS = (
 
 @dataclass(slots=True)
 class _FileHeader:
-    """A file whose headers are being read."""
+    """A file whose header lines are being read. `number` is its first line."""
 
     old: str | None
     new: str | None
@@ -102,25 +80,25 @@ class _FileHeader:
 
 
 class _DiffReader:
-    """Where the reading stands: the lines, and the file whose headers are being read."""
+    """The state of reading: the remaining lines, and the file whose header lines are being read."""
 
     def __init__(self, chunks: Iterable[list[str]]) -> None:
         self._lines = LineWindow(chunks)
         self._file: _FileHeader | None = None
-        self._any = False
-        self._aside = True
-        """In the text before a file."""
+        self._has_files = False
+        self._in_preamble = True
+        """The position is in the text before a file, which may be of a mail or a commit."""
         self._in_binary = False
-        self._other = False
-        """A patch of another kind was seen, and said so."""
-        self._astray = False
-        """In a stretch that does not fit, which was said."""
+        self._saw_other_patch = False
+        """A patch of another kind was reported."""
+        self._in_stray = False
+        """The position is in a stretch that does not fit, which was reported."""
 
-    def parts(self) -> Iterator[DiffPart]:
+    def read_parts(self) -> Iterator[DiffPart]:
         lines = self._lines
-        while lines.has(1):
-            if lines.number > LINES_MAX:
-                yield UnclearLines(lines.number, "it is too long to be read to its end")
+        while lines.has_lines(1):
+            if lines.next_number > LINES_MAX:
+                yield UnclearLines(lines.next_number, "it is too long to be read to its end")
                 return
             line = lines.rows[lines.at].removesuffix("\r")
             if line.startswith("@@"):
@@ -136,49 +114,54 @@ class _DiffReader:
                 lines.at += 1
             elif self._take_header_line(line):
                 lines.at += 1
-                self._astray = False
+                self._in_stray = False
             else:
                 yield from self._read_stray_lines(line)
         yield from self._emit_file()
-        if not self._any and lines.number > 1:
+        if not self._has_files and lines.next_number > 1:
             yield UnclearLines(1, "it has no file of a unified diff")
 
     # Files
 
     def _begin_file(self, old: str | None, new: str | None) -> None:
-        self._file = _FileHeader(old, new, self._lines.number)
-        self._any, self._aside, self._in_binary, self._astray = True, False, False, False
+        self._file = _FileHeader(old, new, self._lines.next_number)
+        self._has_files, self._in_preamble, self._in_binary, self._in_stray = True, False, False, False
 
     def _emit_file(self) -> Iterator[DiffPart]:
         if self._file is not None:
-            begun, self._file = self._file, None
-            file = FileChange(begun.old, begun.new, begun.binary, begun.old_mode, begun.new_mode)
+            header, self._file = self._file, None
+            file = FileChange(header.old, header.new, header.binary, header.old_mode, header.new_mode)
             yield file
             if not file.path:
-                yield UnclearLines(begun.number, "a file's name cannot be read")
+                yield UnclearLines(header.number, "a file's name cannot be read")
 
     def _is_at_file_pair(self) -> bool:
         """Whether `--- old` and `+++ new` come next."""
         lines = self._lines
-        return lines.rows[lines.at].startswith("--- ") and lines.has(2) and lines.rows[lines.at + 1].startswith("+++ ")
+        return (
+            lines.rows[lines.at].startswith("--- ")
+            and lines.has_lines(2)
+            and lines.rows[lines.at + 1].startswith("+++ ")
+        )
 
     def _read_file_pair(self) -> Iterator[DiffPart]:
-        """The names of the file that a `diff` line has begun, or of one that begins here."""
+        """Read the names of the file that a `diff` line has begun, or of a file that begins here."""
         lines = self._lines
         old, new = (parse_path(line[4:]) for line in lines.rows[lines.at : lines.at + 2])
         old, new = strip_prefixes(old, new)
-        number, known = lines.number, {self._file.old, self._file.new} - {None, ""} if self._file else set()
+        number, known = lines.next_number, {self._file.old, self._file.new} - {None, ""} if self._file else set()
         if self._file is None:
             self._begin_file(old, new)
         else:
             self._file.old, self._file.new = old, new
         lines.at += 2
         yield from self._emit_file()
+        # A `diff` line and the pair must agree. If not, `patch` and git would change different files.
         if known and not {old, new} - {None} <= known:
             yield UnclearLines(number, "headers name different files")
 
     def _read_differing_line(self, line: str) -> Iterator[DiffPart]:
-        """A file of which no more is said than that it differs: the one that was begun, or another."""
+        """Read `Binary files a and b differ`. It concerns the file that was begun, or another one."""
         if self._file is None or self._file.binary:
             yield from self._emit_file()
             old, _, new = line.removesuffix(" differ").partition("iles ")[2].partition(" and ")
@@ -187,13 +170,13 @@ class _DiffReader:
             self._file.binary = True
 
     def _take_header_line(self, line: str) -> bool:
-        """Take in a line that tells something of a file, or nothing that matters."""
+        """Take a header line, or a line without meaning. Returns whether it was one."""
         if self._file is not None and self._take_file_header(self._file, line):
             return True
-        if self._any and (line == "-- " or _COMMIT_LINE(line)):
-            self._aside = True  # The end of a mail, or the next commit.
+        if self._has_files and (line == "-- " or _COMMIT_LINE(line)):
+            self._in_preamble = True  # the end of a mail, or the next commit
             return True
-        return not line and not self._aside
+        return not line and not self._in_preamble
 
     def _take_file_header(self, file: _FileHeader, line: str) -> bool:
         if found := _INDEX_LINE(line):
@@ -211,45 +194,47 @@ class _DiffReader:
             return line.startswith(_IGNORED_HEADERS) or (self._in_binary and _BINARY_LINE(line) is not None)
         return True
 
-    # Hunks, and what is none
+    # Hunks, and lines that belong to none
 
     def _read_hunk_parts(self) -> Iterator[DiffPart]:
         lines = self._lines
-        number, orphaned = lines.number, self._aside
-        if orphaned and not self._any:
+        # A hunk before any file still changes something, so it gets a file without a name.
+        number, orphaned = lines.next_number, self._in_preamble
+        if orphaned and not self._has_files:
             self._begin_file("", "")
         yield from self._emit_file()
         hunk = read_hunk(lines)
         if hunk is None:
             yield UnclearLines(number, "a hunk's header cannot be read")
-            self._aside, self._astray = False, True
+            self._in_preamble, self._in_stray = False, True
             lines.at += 1
             return
         if orphaned:
             yield UnclearLines(number, "a hunk belongs to no file")
-        self._aside = self._astray = False
+        self._in_preamble = self._in_stray = False
         for part in hunk:
             yield part
-            if lines.number > LINES_MAX:
+            if lines.next_number > LINES_MAX:
                 return
 
     def _read_stray_lines(self, line: str) -> Iterator[DiffPart]:
-        """A line that is neither header nor content."""
+        """Read a line that is neither a header nor content of a hunk."""
         lines = self._lines
-        if self._aside and not self._other and _OTHER_PATCH(line):
-            self._other = True
-            yield UnclearLines(lines.number, "a patch of another kind")
-        if not self._aside and not self._astray and not line.startswith(_IGNORED_HEADERS):
-            self._astray = True
+        if self._in_preamble and not self._saw_other_patch and _OTHER_PATCH(line):
+            self._saw_other_patch = True
+            yield UnclearLines(lines.next_number, "a patch of another kind")
+        if not self._in_preamble and not self._in_stray and not line.startswith(_IGNORED_HEADERS):
+            self._in_stray = True
             yield from self._emit_file()
-            yield UnclearLines(lines.number, "lines that belong to no hunk")
-        if not self._astray or line[:1] not in ("+", "-"):
+            yield UnclearLines(lines.next_number, "lines that belong to no hunk")
+        if not self._in_stray or line[:1] not in ("+", "-"):
             lines.at += 1
             return
+        # Lines with a mark count as changes, so that nothing gets past by breaking the format.
         stray: list[str] = []
         while (
             len(stray) < HUNK_LINES_MAX
-            and lines.has(1)
+            and lines.has_lines(1)
             and lines.rows[lines.at][:1] in ("+", "-")
             and not self._is_at_file_pair()
         ):
@@ -270,7 +255,7 @@ def _apply_mode(file: _FileHeader, word: str, mode: str) -> None:
 
 
 PATH_MAX = 4096
-"""Longest path that a system takes. What is longer names no file."""
+"""Characters of a path. A longer one names no file on any system."""
 
 _PREFIXES = frozenset(
     {("a/", "b/"), ("i/", "w/"), ("c/", "i/"), ("c/", "w/"), ("o/", "w/"), ("1/", "2/"), ("o/", "i/")}
@@ -282,7 +267,10 @@ _LETTER_ESCAPES = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\
 
 
 def parse_path(text: str) -> str | None:
-    """The path that stands in a header; None for `/dev/null`, empty for what cannot be a path."""
+    """Return the path in a header line; None for `/dev/null`, empty for a text that cannot be a path.
+
+    git quotes odd names like C strings, with octal escapes for bytes. `diff` puts a date after a tab.
+    """
     text = text.removesuffix("\r")
     plain, _, _ = text.partition("\t")
     quoted = _QUOTED.fullmatch(plain)
@@ -295,20 +283,20 @@ def parse_path(text: str) -> str | None:
 
 
 def strip_prefixes(old: str | None, new: str | None) -> tuple[str | None, str | None]:
-    """Both names of a file without the letters that git puts before them."""
+    """Return both names of a file without the prefixes that git puts before them, such as `a/` and `b/`."""
     if old is None or new is None:
         only = old if new is None else new
-        bare = only[2:] if only is not None and only.startswith(_ANY_PREFIX) else only
-        return (bare, None) if new is None else (None, bare)
+        stripped = only[2:] if only is not None and only.startswith(_ANY_PREFIX) else only
+        return (stripped, None) if new is None else (None, stripped)
     if (old[:2], new[:2]) in _PREFIXES or (new[:2], old[:2]) in _PREFIXES:
         return old[2:], new[2:]
     return old, new
 
 
 def parse_header_paths(line: str) -> tuple[str | None, str | None]:
-    """The two names in a `diff --git` line, or the one in `diff --cc`; empty where they cannot be told apart.
+    """Return the two names in a `diff --git` line, or the one in `diff --cc`; empty if they cannot be separated.
 
-    They count only where no other header names the file: then both are the same but for their prefixes.
+    They count only if no other header names the file. Both are then the same but for their prefixes.
     """
     for word in ("diff --cc ", "diff --combined "):
         if line.startswith(word):
@@ -319,6 +307,7 @@ def parse_header_paths(line: str) -> tuple[str | None, str | None]:
     if quoted or names.endswith('"'):
         first, second = _split_quoted(names, quoted)
         return strip_prefixes(parse_path(first), parse_path(second))
+    # Names may hold spaces. Equal names have the same length, so the separator is in the middle.
     half = len(names) // 2
     old, new = strip_prefixes(names[:half], names[half + 1 :])
     if names[half : half + 1] == " " and old == new and len(names) <= 2 * PATH_MAX:
@@ -340,12 +329,12 @@ def _unquote(text: str) -> str:
             return bytes([int(value, 8) & 0xFF])
         return _LETTER_ESCAPES.get(value, value)
 
-    # Bytes that are no UTF-8 stay what they are, so that two names never become one.
+    # Keep bytes that are not UTF-8, so that two different names never become equal.
     return _ESCAPE.sub(byte, text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogateescape")
 
 
 HUNK_LINES_MAX = 4096
-"""Lines of a hunk that are given out at once: what bounds the memory."""
+"""Lines of a hunk in one part. This bounds the memory."""
 
 _HUNK_HEADER = re.compile(r"@@ -([0-9]{1,10})(?:,([0-9]{1,10}))? \+[0-9]{1,10}(?:,([0-9]{1,10}))? @@").match
 _COMBINED_HEADER = re.compile(
@@ -355,7 +344,7 @@ _OLD_COUNTS = re.compile(r" -[0-9]+(?:,([0-9]+))?").findall
 
 
 def read_hunk(lines: LineWindow) -> Iterator[Hunk | UnclearLines] | None:
-    """The hunk whose header is the next line; None, and nothing taken, if that is no header of one."""
+    """Read the hunk whose header is the next line. Returns None, and takes nothing, if that is not a header."""
     line = lines.rows[lines.at]
     if found := _HUNK_HEADER(line):
         lines.at += 1
@@ -367,13 +356,14 @@ def read_hunk(lines: LineWindow) -> Iterator[Hunk | UnclearLines] | None:
 
 
 def _parse_count(text: str | None) -> int:
-    """A count that is left out is one."""
+    """Parse a count of a hunk header. A missing count means 1."""
     return int(text) if text else 1
 
 
 def _read_body(lines: LineWindow, start: int, old: int, new: int) -> Iterator[Hunk | UnclearLines]:
-    if old + new <= HUNK_LINES_MAX and lines.has(max(old, new, 1)):
-        lines.has(old + new)
+    # Try the fast way first. It needs the whole hunk in the window: at least as many lines as its larger side.
+    if old + new <= HUNK_LINES_MAX and lines.has_lines(max(old, new, 1)):
+        lines.has_lines(old + new)
         rows = lines.rows[lines.at : lines.at + old + new]
         length = _plain_body_length(rows, old, new)
         if length is not None:
@@ -383,11 +373,13 @@ def _read_body(lines: LineWindow, start: int, old: int, new: int) -> Iterator[Hu
 
 
 def _plain_body_length(rows: list[str], old: int, new: int) -> int | None:
-    """How many of these lines are the hunk's, if each is marked and the counts fit; None otherwise.
+    """Return how many of these lines belong to the hunk; None if a line has no mark or the counts do not fit.
 
-    The common case, by counting marks instead of going line by line.
+    This is the common case. It counts marks in one string instead of going through the lines.
     """
     marks = "".join([line[:1] or "?" for line in rows])
+    # A context line counts for both sides, so a hunk has `old + new - common` lines. More lines may bring more common
+    # ones: repeat until the length is stable.
     length = max(old, new)
     while True:
         common = marks.count(" ", 0, length)
@@ -400,9 +392,9 @@ def _plain_body_length(rows: list[str], old: int, new: int) -> int | None:
 
 
 def _read_counted_body(lines: LineWindow, start: int, old: int, new: int) -> Iterator[Hunk | UnclearLines]:
-    number, fits = lines.number, True
+    number, fits = lines.next_number, True
     while fits and (old > 0 or new > 0):
-        if not lines.has(1):
+        if not lines.has_lines(1):
             fits = False
             break
         piece: list[str] = []
@@ -413,11 +405,11 @@ def _read_counted_body(lines: LineWindow, start: int, old: int, new: int) -> Ite
                 new -= 1
             elif mark == "-":
                 old -= 1
-            elif mark in (" ", "", "\r"):  # Some tools strip the space of an empty line.
+            elif mark in (" ", "", "\r"):  # some tools strip the space of an empty line
                 old -= 1
                 new -= 1
                 line = line if mark == " " else " " + line
-            elif mark == "\\":
+            elif mark == "\\":  # `\ No newline at end of file` counts on no side
                 notes += 1
                 continue
             else:
@@ -435,16 +427,17 @@ def _read_counted_body(lines: LineWindow, start: int, old: int, new: int) -> Ite
 
 
 def _read_combined_body(lines: LineWindow, olds: list[int], new: int) -> Iterator[Hunk | UnclearLines]:
-    """A merge against each of its parents: one column of marks for each."""
-    number, width, fits = lines.number, len(olds), True
+    """Read a hunk of a merge, which has one column of marks for each parent."""
+    number, width, fits = lines.next_number, len(olds), True
     piece: list[str] = []
     while fits and (new > 0 or any(count > 0 for count in olds)):
-        if not lines.has(1):
+        if not lines.has_lines(1):
             fits = False
             break
         line = lines.rows[lines.at]
         marks = line[:width].replace("\r", "").ljust(width)
         if marks[0] != "\\":
+            # A line is either in the result or removed, so `+` and `-` never come together.
             gone = "-" in marks
             fits = not marks.strip("-" if gone else "+").strip(" -" if gone else " +")
             if not fits:
@@ -468,33 +461,37 @@ CHUNK = 256 * 1024
 
 
 class LineWindow:
-    """Lines without their newlines. `rows[at]` is the next one, once `has(1)` has said that there is one."""
+    """A window over lines without newlines. After `has_lines(1)` was true, `rows[at]` is the next line.
+
+    Callers read `rows` and move `at` directly: a method call for each line would cost too much.
+    """
 
     def __init__(self, chunks: Iterable[list[str]]) -> None:
         self._chunks = iter(chunks)
-        self._gone = 0
+        self._dropped = 0
+        """Lines before the window."""
         self.rows: list[str] = []
         self.at = 0
 
-    def has(self, count: int) -> bool:
-        """Whether so many more lines are there; if so, they are at hand."""
+    def has_lines(self, count: int) -> bool:
+        """Load lines until `count` lines follow `at`. Returns False if there are not so many."""
         while len(self.rows) - self.at < count:
             chunk = next(self._chunks, None)
             if chunk is None:
                 return False
-            self._gone += self.at
+            self._dropped += self.at
             self.rows = self.rows[self.at :] + chunk
             self.at = 0
         return True
 
     @property
-    def number(self) -> int:
-        """Of the next line, from 1."""
-        return self._gone + self.at + 1
+    def next_number(self) -> int:
+        """The number of the next line, from 1."""
+        return self._dropped + self.at + 1
 
 
 def split_into_line_chunks(text: str) -> Iterator[list[str]]:
-    """A text's lines, some at a time. Only a newline ends a line: what else may, is the reader's business."""
+    """Yield the lines of a text in chunks. Only a newline ends a line here."""
     at = 0
     while at < len(text):
         end = text.find("\n", at + CHUNK)

@@ -1,4 +1,4 @@
-"""What a diff is made of: files, hunks, and stretches that do not fit."""
+"""The parts of a diff: files, hunks, and stretches that Aver cannot read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["DiffPart", "FileChange", "Hunk", "UnclearLines"]
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """One file of a diff. A path is None on the side where the file does not exist, empty where it cannot be read."""
+    """One file of a diff. A path is None if the file does not exist on that side, and empty if it is unreadable."""
 
     old: str | None
     new: str | None
@@ -19,26 +19,26 @@ class FileChange:
 
     @property
     def path(self) -> str:
-        """Where the file is afterwards; or was, if it is gone."""
+        """The path after the change, or the old path of a deleted file."""
         return (self.old or "") if self.new is None else self.new
 
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    """Some lines of the file before it. Each begins with its mark: `+`, `-` or a space."""
+    """Lines of the file that comes before this part. Each begins with its mark: `+`, `-` or a space."""
 
     old_start: int
-    """The number of the first line on the old side; 0 where it is not known."""
+    """The number of the first line on the old side; 0 if it is not known."""
     lines: list[str]
 
-    def added(self) -> list[str]:
+    def added_lines(self) -> list[str]:
         return [line[1:] for line in self.lines if line[0] == "+"]
 
-    def removed(self) -> list[str]:
+    def removed_lines(self) -> list[str]:
         return [line[1:] for line in self.lines if line[0] == "-"]
 
     def numbered_removed_lines(self) -> list[tuple[int, str]]:
-        """What was removed, with its line number on the old side."""
+        """Return the removed lines, each with its number on the old side."""
         found = []
         number = self.old_start
         for line in self.lines:
@@ -51,10 +51,10 @@ class Hunk:
 
 @dataclass(frozen=True, slots=True)
 class UnclearLines:
-    """A stretch of the diff that does not fit, from the line of this number on."""
+    """A stretch of the diff that Aver cannot read, from line `number` on."""
 
     number: int
-    words: str
+    why: str
 
 
 DiffPart = FileChange | Hunk | UnclearLines

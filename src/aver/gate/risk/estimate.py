@@ -1,12 +1,11 @@
-"""An action and its facts become one `Estimate`; an outcome that has become known becomes a new `State`.
+"""Estimates the risk of an action, and learns from its outcome.
 
-A change is scored twice: by itself, and together with what its session has changed since a human last approved one of
-its changes. The larger risk counts, so that a change gains nothing by being split. An action that is no change, or does
-not show it, is scored by its kind. Where several scores apply, the one with the highest upper end counts, because that
-is what decisions are made on.
+A change is scored twice: by itself, and together with all changes of its session since a human last approved one. The
+higher risk counts, so splitting a change into parts gains nothing. An action that is not a change, or shows no diff, is
+scored by its kind. If several scores apply, the one with the highest upper end counts, because decisions use that end.
 
-An `Estimate` carries the numbers that it was computed from. `rescored` computes it again from those, for whoever
-verifies a decision; `updated` learns from them, so that what is learned from is what was scored.
+An `Estimate` carries the features that it was computed from. A verifier recomputes it from them with
+`estimate_from_features`. `learn_outcome` learns from the same features.
 """
 
 from __future__ import annotations
@@ -45,20 +44,20 @@ __all__ = [
 ]
 
 MODEL = "aver-risk-1"
-"""The weights and priors that this program ships. Another set gets another name."""
+"""The name of the shipped weights and priors. Another set must get another name."""
 
 ActionOutcome = Literal["survived", "reverted", "repaired", "tests_failed", "failed"]
 OUTCOMES: tuple[str, ...] = get_args(ActionOutcome)
-"""What may become known of an action. That its agent calls it a success is none of them."""
+"""Outcomes that may become known of an action. An agent's own claim of success is not one of them."""
 
 _EFFECTS_OF_A_CHANGE = frozenset({"read", "write"})
 
 
 class FixHistory(Protocol):
-    """What is known of a repository's past."""
+    """The past of a repository, as far as risk needs it."""
 
     def fixes_before(self, paths: Collection[str], now: str) -> int:
-        """Bug fixes to these files in the 180 days before `now`, summed over the files."""
+        """Count bug fixes to these files in the 180 days before `now`, summed over the files."""
 
 
 def estimate(
@@ -70,10 +69,10 @@ def estimate(
     effects: Collection[str] | None = None,
     places: Collection[str] = (),
 ) -> Estimate:
-    """How likely an action is to fail.
+    """Estimate how likely an action is to fail.
 
-    `effects` are the classes of what it does and `places` those of what it does it to, as `gate.effects` names
-    them; None means that nobody knows. Of a change that shows itself they count only if they are more than a change's.
+    `effects` are the names of its effects, `places` the zones and classes that it touches, as `gate.effects` names
+    them. None means that the effects are not known. If the diff shows all effects, both are ignored.
     """
     own = _measure_action(action)
     fixes: list[int] = []
@@ -85,13 +84,14 @@ def estimate(
     if not _is_all_in_diff(action, effects):
         candidates.append(build_action_features(action, facts, effects, places))
     found = max(
-        (estimate_from_features(features, state) for features in candidates), key=lambda one: (one.high, one.score)
+        (estimate_from_features(features, state) for features in candidates),
+        key=lambda candidate: (candidate.high, candidate.score),
     )
     return replace(found, fixes=tuple(fixes), change=own)
 
 
 def estimate_from_features(features: Mapping[str, float], state: RiskState) -> Estimate:
-    """The estimate that rests on these features, at a state."""
+    """Return the estimate for these features, at a state."""
     kind = find_kind(features)
     level = state.level(kind or CHANGE)
     found: Score = score_change(Features.from_dict(features), level) if kind is None else score_action(features, level)
@@ -99,7 +99,7 @@ def estimate_from_features(features: Mapping[str, float], state: RiskState) -> E
 
 
 def learn_outcome(state: RiskState, features: Mapping[str, float], outcome: ActionOutcome) -> RiskState:
-    """The state after the outcome of an action that was scored by these features."""
+    """Return the state after the outcome of an action with these features. Raises BadInput for an unknown outcome."""
     if outcome not in OUTCOMES:
         raise BadInput(f"{outcome!r} is not an outcome", advice=f"use one of {', '.join(OUTCOMES)}")
     kind = find_kind(features)
@@ -109,7 +109,7 @@ def learn_outcome(state: RiskState, features: Mapping[str, float], outcome: Acti
 
 
 def explain_estimate(found: Estimate, state: RiskState) -> tuple[str, ...]:
-    """What an estimate rests on, in words."""
+    """Return what an estimate is based on, as texts for the reasons of a decision."""
     features = found.features
     words = []
     if "added" in features:
@@ -133,7 +133,10 @@ def explain_estimate(found: Estimate, state: RiskState) -> tuple[str, ...]:
 
 
 def _list_changes(own: MeasuredChange | None, action: Action, facts: Facts) -> list[MeasuredChange]:
-    """The changes to score. What a session has changed concerns its changes, not what it reads and runs."""
+    """Return the changes to score: the action's own, and that together with the session's earlier changes.
+
+    Earlier changes of the session do not matter for an action that only reads or runs something.
+    """
     changes = [] if own is None else [own]
     if facts.changed and (own is not None or action.type in CHANGE_TYPES):
         before = MeasuredChange(Features.from_dict(facts.changed), facts.changed_files)
@@ -142,7 +145,7 @@ def _list_changes(own: MeasuredChange | None, action: Action, facts: Facts) -> l
 
 
 def _is_all_in_diff(action: Action, effects: Collection[str] | None) -> bool:
-    """Whether the diff says all that the action does."""
+    """Whether the diff shows all that the action does."""
     if not action.diff or action.diff.isspace():
         return False
     if effects is None:
@@ -151,6 +154,7 @@ def _is_all_in_diff(action: Action, effects: Collection[str] | None) -> bool:
 
 
 def _measure_action(action: Action) -> MeasuredChange | None:
+    """Measure the diff of an action; None if it has none."""
     if not action.diff or action.diff.isspace():
         return None
     return measure_diff(action.diff, workspace=action.workspace)

@@ -1,34 +1,30 @@
-"""The five inputs of the model, measured on a diff.
+r"""The five inputs of the risk model, measured on a diff.
 
-    added         lines of code added: neither blank nor comment
+    added         lines of code added, without blank lines and comments
     removed       lines removed
     branches      branch words on the added lines of code: if elif for while except catch case switch select && ||
-    indentation   the deepest of them, in columns: a tab is 4, and 60 the most
+    indentation   the deepest indentation of these lines, in columns: a tab is 4, and 60 is the maximum
     fixes         bug fixes to the touched files in the 180 days before, summed over the files
 
-All of source files only (see `sources`). Three more say how much of the change those five speak for:
+Only source files count (see `file_kind`). Three more numbers say how much of the change the five do not cover:
 
     files         source files touched
-    unmeasured    other files on which nothing was measured: configuration, vendored, binary, links, unknown
-    unclear       stretches that could not be read, or not be judged by their lines
+    unmeasured    other files that the model cannot judge: configuration, vendored, binary, links, unknown
+    unclear       stretches that could not be read, or that lines do not describe
 
-Whether a line is a comment is told by that line alone. To follow comments over lines would let one line (an opening
-mark inside a string) make all that follow it vanish. So text inside a block counts as code unless it looks like a
-comment itself: that errs on the side of asking.
+Each line is judged on its own: it is a comment if it looks like one. Following comments over several lines would be
+unsafe, because an opening mark inside a string could hide all lines after it. Text inside a block comment therefore
+counts as code unless it looks like a comment itself. This error makes Aver ask more often, not less.
 
     >>> found = measure_diff("--- a/x.py\n+++ b/x.py\n@@ -1 +1,3 @@\n-y\n+# why\n+if x:\n+    y()\n")
     >>> found.features.to_dict()
     {'added': 2, 'removed': 1, 'branches': 1, 'indentation': 4, 'fixes': 0, 'files': 1, 'unmeasured': 0, 'unclear': 0}
 
-Which files are source code, and what a comment looks like in them.
+The model was fitted to source files. Tests and docs are ignored, because they seldom break anything. Configuration,
+vendored code and unknown kinds are counted as `unmeasured`: no data exists about them. Kinds are decided by the path
+alone; nothing here touches the disk.
 
-The model was fitted to source files. Tests and docs stand aside because they seldom break anything; configuration,
-vendored code and files of an unknown kind stand aside because nothing was measured on them, which is not the same:
-whoever decides must know that a change has parts that no number speaks for.
-
-A path is only looked at as text. Nothing here touches the disk.
-
-    >>> kind_of("src/app.py"), kind_of("tests/test_app.py"), kind_of("package.json")
+    >>> file_kind("src/app.py"), file_kind("tests/test_app.py"), file_kind("package.json")
     ('source', 'test', 'configuration')
 """
 
@@ -63,21 +59,21 @@ INDENTATION_MAX = 60
 TAB_WIDTH = 4
 
 LINE_MAX = 1000
-"""Characters of a line of code. What is longer holds more than a line's worth, and lines are what is counted."""
+"""Characters of a line of code. A longer line holds more than one line of work, so its change is unclear."""
 
 FILES_MAX = 10_000
-"""Files of a change that are measured. One of more is unclear, whatever they hold."""
+"""Files of a change that Aver measures. A change with more files is unclear."""
 
 PENDING_MAX = 4096
-"""Lines that are measured at once."""
+"""Lines that are measured in one step."""
 
 COUNT_MAX = 10**9
-"""No honest change has more of anything."""
+"""The upper bound of every count."""
 
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """What is scored, and what is learned from when the outcome is known: the very same numbers."""
+    """The numbers that a change is scored by. Aver learns from the same numbers when the outcome is known."""
 
     added: int = 0
     removed: int = 0
@@ -93,11 +89,11 @@ class Features:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, float]) -> Features:
-        """From numbers that may come from outside: each is brought within its bounds."""
+        """Build features from untrusted numbers. Each is brought within its bounds."""
         return cls(**{name: _clamp_count(values.get(name, 0)) for name in _FEATURE_NAMES})
 
     def plus(self, other: Features) -> Features:
-        """Both changes as one. `fixes` belong to the files of both together, and are not known here."""
+        """Return the features of both changes together. `fixes` is 0, because it depends on the files of both."""
         sums = {name: min(getattr(self, name) + getattr(other, name), COUNT_MAX) for name in _FEATURE_NAMES}
         return Features(**{**sums, "indentation": max(self.indentation, other.indentation), "fixes": 0})
 
@@ -107,13 +103,13 @@ _FEATURE_NAMES = tuple(field.name for field in fields(Features))
 
 @dataclass(frozen=True, slots=True)
 class MeasuredChange:
-    """A change's features without `fixes`, and the source files it touches, by all the names they have in it."""
+    """The features of a change without `fixes`, and all names of the source files that it touches."""
 
     features: Features
     sources: tuple[str, ...]
 
     def plus(self, other: MeasuredChange) -> MeasuredChange:
-        """Both changes as one."""
+        """Return both changes as one."""
         return MeasuredChange(self.features.plus(other.features), tuple(dict.fromkeys((*self.sources, *other.sources))))
 
 
@@ -123,7 +119,7 @@ def measure_diff(diff: str, *, workspace: str = "") -> MeasuredChange:
 
 
 def measure_parts(parts: Iterable[DiffPart], *, workspace: str = "") -> MeasuredChange:
-    """Measure a change. Absolute paths are taken to be inside `workspace` only if they are."""
+    """Measure a change. An absolute path below `workspace` is made relative to it."""
     tally = _FeatureTally(workspace)
     files = 0
     for part in parts:
@@ -134,25 +130,28 @@ def measure_parts(parts: Iterable[DiffPart], *, workspace: str = "") -> Measured
             if files > FILES_MAX:
                 tally.unclear += 1
                 break
-            tally.file(part)
+            tally.add_file(part)
         else:
             tally.unclear += 1
-    return tally.result()
+    return tally.build_result()
 
 
 class _FeatureTally:
+    """Counts the features of a change, part by part."""
+
     def __init__(self, workspace: str) -> None:
         self._inside = workspace.rstrip("/") + "/" if workspace else ""
         self._style: CommentStyle | None = None
-        """Of the file at hand; None if it is no source."""
+        """The comment style of the current file; None if it is not a source file."""
         self._pending: dict[CommentStyle, list[str]] = {}
-        """Added lines that are still to be measured: many at once cost less than a few each time."""
+        """Added lines that are not measured yet. Measuring many lines at once is faster."""
         self._sources: dict[str, None] = {}
         self.added = self.removed = self.branches = self.indentation = 0
         self.files = self.unmeasured = self.unclear = 0
 
-    def file(self, file: FileChange) -> None:
+    def add_file(self, file: FileChange) -> None:
         paths = [path.removeprefix(self._inside) for path in dict.fromkeys((file.old, file.new)) if path is not None]
+        # A renamed file has two paths, and possibly two kinds.
         kinds = {file_kind(path) for path in paths}
         self._style = None
         if "source" in kinds:
@@ -164,8 +163,8 @@ class _FeatureTally:
 
     def add_hunk(self, hunk: Hunk) -> None:
         if self._style is not None:
-            added = hunk.added()
-            self.removed += len(hunk.removed()) if len(added) < len(hunk.lines) else 0
+            added = hunk.added_lines()
+            self.removed += len(hunk.removed_lines()) if len(added) < len(hunk.lines) else 0
             pending = self._pending.setdefault(self._style, [])
             pending += added
             if len(pending) > PENDING_MAX:
@@ -181,7 +180,7 @@ class _FeatureTally:
         self.branches += sum([len(find(text)) for find in _BRANCH_FINDERS])
         self.indentation = max(self.indentation, _deepest_indentation(code))
 
-    def result(self) -> MeasuredChange:
+    def build_result(self) -> MeasuredChange:
         for style in tuple(self._pending):
             self._measure_pending(style)
         features = Features(
@@ -198,17 +197,17 @@ class _FeatureTally:
 
 _BRANCH_WORDS = ("if", "elif", "for", "while", "except", "catch", "case", "switch", "select")
 _BRANCH_FINDERS = [
-    # A pattern that begins with letters is searched for several times as fast as one that begins with `\b`.
+    # A pattern that begins with letters is several times as fast as one that begins with `\b`.
     *(re.compile(rf"{word}(?<!\w{word})(?!\w)").findall for word in _BRANCH_WORDS),
     re.compile("&&").findall,
     re.compile(r"\|\|").findall,
 ]
 _SPLIT_AT_LINE_ENDS = re.compile("[\n\r\u2028\u2029]").split
-"""What ends a line in Python or JavaScript besides a newline. Otherwise a whole program could be one line of a diff."""
+"""Other ends of lines in Python and JavaScript. Without them a whole program could be one line of a diff."""
 
 _COMMENTS: Mapping[CommentStyle, tuple[str, re.Pattern[str]]] = {
     "hash": ("#", re.compile("#")),
-    # After a star, what ends like code may be code: `* p = f();`. What follows the end of a comment is none.
+    # A line with a star that ends like code may be code: `* p = f();`. Text after the end of a comment is code.
     "slash": ("/*", re.compile(r"//|/\*(?!.*\*/.)|\*(?:/|\s.*[^;{}(),])?$")),
     "dash": ("-", re.compile("--")),
     "semicolon": (";", re.compile(";")),
@@ -216,21 +215,21 @@ _COMMENTS: Mapping[CommentStyle, tuple[str, re.Pattern[str]]] = {
     "markup": ("<", re.compile(r"<!--(?!.*-->.)")),
     "hash and slash": ("#/*", re.compile(r"#(?!\[)|//|/\*(?!.*\*/.)|\*(?:/|\s.*[^;{}(),])?$")),
 }
-"""By style: the characters that a comment begins with, and how it goes on. On a line without its outer white space."""
+"""By style: the possible first characters of a comment line, and its pattern. Both are for stripped lines."""
 
 
 def code_lines(lines: list[str], style: CommentStyle) -> list[str]:
-    """Those that are neither blank nor comment."""
+    """Return the lines that are neither blank nor comments."""
     text = "".join(lines)
     if "\r" in text or not text.isascii():
         lines = [part for line in lines for part in _SPLIT_AT_LINE_ENDS(line)]
     firsts, comment = _COMMENTS[style]
     is_comment = comment.match
-    return [line for line in lines if (bare := line.strip()) and (bare[0] not in firsts or not is_comment(bare))]
+    return [line for line in lines if (text := line.strip()) and (text[0] not in firsts or not is_comment(text))]
 
 
 def _deepest_indentation(code: list[str]) -> int:
-    """The deepest indentation, in columns. The same few return on many lines, so each is looked at once."""
+    """Return the deepest indentation in columns. A set holds each distinct indentation once."""
     deepest = 0
     for space in {line[: len(line) - len(line.lstrip(" \t"))] for line in code}:
         deepest = max(deepest, len(space) + (TAB_WIDTH - 1) * space.count("\t"))
@@ -238,7 +237,10 @@ def _deepest_indentation(code: list[str]) -> int:
 
 
 def _is_not_text(file: FileChange, kinds: Collection[str]) -> bool:
-    """Whether the change is one that lines do not show. Pictures and the like in docs and tests are as good as text."""
+    """Whether lines do not describe the change: a binary file, a link, a new permission to execute.
+
+    Binary files in docs and tests do not count.
+    """
     if file.binary:
         return not {"test", "docs"}.issuperset(kinds)
     if not {file.new_mode, file.old_mode} <= _TEXT_FILE_MODES:
@@ -247,7 +249,7 @@ def _is_not_text(file: FileChange, kinds: Collection[str]) -> bool:
 
 
 _TEXT_FILE_MODES = frozenset(("", "100644", "100755"))
-"""Others are of links, of other repositories, or give more rights."""
+"""Other modes belong to links and submodules, or give more rights."""
 
 
 def _clamp_count(value: float) -> int:
@@ -259,7 +261,7 @@ def _clamp_count(value: float) -> int:
 FileKind = Literal["source", "test", "docs", "configuration", "vendored", "unknown"]
 
 CommentStyle = Literal["hash", "slash", "dash", "semicolon", "percent", "markup", "hash and slash"]
-"""By what a comment line begins: `#`, `//` or `/*`, `--`, `;`, `%`, `<!--`."""
+"""The start of a comment line: `#`, `//` or `/*`, `--`, `;`, `%`, `<!--`."""
 
 
 def _word_set(*lines: str) -> frozenset[str]:
@@ -318,10 +320,10 @@ _CONFIGURATION_TOPS = _word_set(".github .circleci .gitlab .vscode .idea .husky 
 
 @lru_cache(maxsize=8192)
 def file_kind(path: str) -> FileKind:
-    """What kind of file a path names, by its directories, name and ending. It is relative to the workspace."""
+    """Return the kind of a file by its directories, name and ending. The path is relative to the workspace."""
     parts = [part for part in path.lower().replace("\\", "/").split("/") if part not in ("", ".")]
     if not parts or ".." in parts or path.startswith("/") or not path.isprintable():
-        return "unknown"  # Where it would end up depends on the disk, or on whoever applies it.
+        return "unknown"  # which file this changes depends on the disk, or on the tool that applies it
     *directories, name = parts
     stem, dot, ending = name.rpartition(".")
     if not _VENDORED_DIRECTORIES.isdisjoint(directories) or name.endswith(_GENERATED_ENDINGS):
@@ -356,5 +358,5 @@ def is_source(path: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def comment_style(path: str) -> CommentStyle:
-    """How comments are written in a source file."""
+    """Return the comment style of a source file."""
     return _STYLE_BY_ENDING.get(path.rpartition(".")[2].lower(), "slash")

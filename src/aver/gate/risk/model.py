@@ -1,33 +1,32 @@
-"""The model: how likely a change is to fail, how sure that is, and how a workspace's level is learned.
+"""The risk model: the probability that an action fails, its interval, and how the level of a workspace is learned.
+
+**Changes.** The probability that a change fails is
 
     p = σ(b + 0.48 ln(1 + added) − 0.05 ln(1 + removed) + 0.25 ln(1 + branches)
             + 0.016 · indentation + 0.22 ln(1 + fixes))
 
-The weights come from 15 public histories and are the same everywhere: what can be learned in one workspace is its
-level, not a better ranking. So only the intercept `b` moves, with its variance `v`, by each outcome `y` that has become
-known:
+The weights come from 15 public histories and are fixed. One workspace has too little data to improve them. Only the
+intercept `b`, the *level*, moves, with its variance `v`. Each outcome `y` that becomes known updates both:
 
     v ← v + 0.001;   v ← v / (1 + p(1 − p)v);   b ← b + v(y − p)
 
-It starts at b = −4.37, v = 0.1. The interval covers 90 %: on the scale of the sum, 1.645 standard deviations to either
-side, from `v` and from the weights' own uncertainty.
+The level starts at b = −4.37, v = 0.1. The interval covers 90 %: on the scale of the sum, 1.645 standard deviations to
+either side, from `v` and from the uncertainty of the weights.
 
-The five inputs do not speak for everything in a change. Where there are files on which nothing was measured, or
-stretches that could not be read, the upper end of the interval is at least `UNMEASURED` or `UNCLEAR`: no data shows as
-a wide interval.
+The five inputs do not cover everything in a change. If it touches unmeasured files, or has unclear parts, the upper end
+of the interval is at least `UNMEASURED_HIGH_MIN` or `UNCLEAR_HIGH_MIN`. Missing data thus shows as a wide interval.
 
-All of this is arithmetic on values: nothing is read, nothing is kept.
+**Other actions**: commands, network, deletion, tools, reads, and changes without a diff. No measurements exist of how
+often they fail. Their priors are set by hand, with wide intervals that only a workspace's own outcomes narrow. A few
+named inputs enter the sum with a weight. Each is 0 or 1, except the last:
 
-Actions that are not changes: commands, network, deletion, tools, reads, and changes that do not show themselves.
-
-Nobody has measured how often those fail, so their priors are set and not fitted, and their intervals are wide: only a
-workspace's own outcomes narrow them. A few named inputs, each 0 or 1 but for the last, enter the sum with a weight:
-
-    effect.<class>    what the action does, as `gate.effects` names it; `effect.unknown` where that is not known
-    place.<class>     what it does it to: outside the workspace, or something guarded
+    effect.<class>    an effect of the action (see `gate.effects`); `effect.unknown` if the effects are not known
+    place.<class>     what it acts on: outside the workspace, or something guarded
     failures          recent failures of the same tool, as ln(1 + failures)
 
-Successes of a tool lower nothing: whoever asks could collect them with something harmless.
+Successes of a tool lower nothing, because an agent could collect them with harmless calls.
+
+All functions here are pure arithmetic.
 """
 
 from __future__ import annotations
@@ -67,40 +66,40 @@ __all__ = [
 
 
 CHANGE = "change"
-"""The level of changes that were seen."""
+"""The kind of action that is a change with a diff."""
 
 WEIGHTS = (0.48, -0.05, 0.25, 0.016, 0.22)
 WEIGHT_DEVIATIONS = (0.1, 0.06, 0.12, 0.006, 0.16)
-"""Of the weights, between repositories."""
+"""Standard deviations of the weights between repositories."""
 
 VARIANCE_DRIFT = 0.001
-"""What is added to the variance for each outcome: a workspace's level moves, and old outcomes count less and less."""
+"""Variance added for each outcome. The level of a workspace moves over time, so old outcomes count less."""
 
 Z_90 = 1.6448536269514722
-"""Standard deviations to either side that hold 90 % of a normal distribution."""
+"""Standard deviations to either side of the mean that cover 90 % of a normal distribution."""
 
 UNMEASURED_HIGH_MIN = 0.25
-"""The least upper end for a change with files on which the model was never measured."""
+"""The least upper end for a change with unmeasured files."""
 
 UNCLEAR_HIGH_MIN = 0.8
-"""The least upper end for a change that could not all be read."""
+"""The least upper end for a change with unclear parts."""
 
 B_MIN, B_MAX, V_MIN, V_MAX = -10.0, 4.0, 1e-6, 4.0
-"""Beyond these a level is not evidence but damage: σ(−10) is one in 22,000."""
+"""Bounds of a plausible level. Numbers beyond them come from damage: σ(−10) is one in 22,000."""
 
 OBSERVATIONS_MAX = 10**9
 
 
 @dataclass(frozen=True, slots=True)
 class RiskLevel:
-    """A moving intercept, its variance, and the outcomes it has learned from."""
+    """A moving intercept `b`, its variance `v`, and the number of outcomes it has learned from."""
 
     b: float
     v: float
     observations: int = 0
 
     def is_sound(self) -> bool:
-        """Whether its numbers are ones that learning can lead to. NaN and infinities are not."""
+        """Whether learning can lead to these numbers. NaN and infinities fail the comparisons."""
         return (
             type(self.b) is float
             and type(self.v) is float
@@ -113,7 +112,7 @@ class RiskLevel:
 
 PRIORS: Mapping[str, RiskLevel] = {
     CHANGE: RiskLevel(-4.37, 0.1),
-    # What follows is not measured but set: wide, so that it never passes by itself where something is at stake.
+    # The following priors are set by hand. They are wide, so that a risky action never passes on the prior alone.
     "unseen": RiskLevel(-2.6, 2.0),
     "command": RiskLevel(-2.6, 1.0),
     "network": RiskLevel(-2.6, 1.0),
@@ -121,18 +120,18 @@ PRIORS: Mapping[str, RiskLevel] = {
     "tool": RiskLevel(-2.6, 1.5),
     "read": RiskLevel(-5.0, 0.3),
 }
-"""Where each level starts. All but the first are of actions that are not, or do not show, a change (see `kinds`)."""
+"""The start of each level, by kind of action."""
 
 
 @dataclass(frozen=True, slots=True)
 class RiskState:
-    """What a workspace has taught: a level per kind of action. The empty one is the shipped prior."""
+    """What Aver has learned in a workspace: a level for each kind of action. An empty state is the shipped prior."""
 
     levels: Mapping[str, RiskLevel] = field(default_factory=dict)
     learned_until: int = 0
-    """Outcomes of the git history that were known at this time, in seconds since 1970, are in the levels."""
+    """The time, in seconds since 1970, up to which outcomes of the git history are in the levels."""
     note: str = ""
-    """Why this is the prior although something was stored; empty otherwise."""
+    """Why a stored state was not used; empty in all other cases."""
 
     def level(self, kind: str) -> RiskLevel:
         return self.levels.get(kind) or PRIORS[kind]
@@ -146,7 +145,7 @@ class RiskState:
 
     @property
     def digest(self) -> str:
-        """SHA-256 over what was learned: names the state in every estimate that rests on it."""
+        """SHA-256 over the learned levels. Every estimate names the state it used by this digest."""
         return hashlib.sha256(canonical_json(self.to_dict())).hexdigest()
 
 
@@ -164,7 +163,7 @@ def logistic(z: float) -> float:
 
 
 def model_inputs(features: Features) -> tuple[float, float, float, float, float]:
-    """The five inputs as they enter the sum."""
+    """Return the five inputs as they enter the sum."""
     log1p = math.log1p
     return (
         log1p(features.added),
@@ -176,12 +175,12 @@ def model_inputs(features: Features) -> tuple[float, float, float, float, float]
 
 
 def score_with_prior(features: Features) -> float:
-    """The probability by the shipped prior alone: what changes are ranked by, since it never moves."""
+    """Return the probability by the shipped prior alone. Reports rank changes by it, because it never moves."""
     return logistic(PRIORS[CHANGE].b + _weigh_inputs(model_inputs(features)))
 
 
 def score_change(features: Features, level: RiskLevel) -> Score:
-    """How likely the change is to fail, at a workspace's level."""
+    """Score a change at the level of a workspace."""
     x = model_inputs(features)
     variance = sum((deviation * value) ** 2 for deviation, value in zip(WEIGHT_DEVIATIONS, x, strict=True))
     found = score_from_logit(level.b + _weigh_inputs(x), level.v + variance)
@@ -190,13 +189,14 @@ def score_change(features: Features, level: RiskLevel) -> Score:
 
 
 def score_from_logit(z: float, variance: float) -> Score:
-    """The probability at `z`, and where it lies with 90 % if `z` is off by `variance`."""
+    """Return the probability at `z`, with the 90 % interval for this variance of `z`."""
     reach = Z_90 * math.sqrt(variance)
     return Score(logistic(z), logistic(z - reach), logistic(z + reach))
 
 
 def update_level(level: RiskLevel, offset: float, *, failed: bool) -> RiskLevel:
-    """The level after an outcome. `offset` is the weighed sum of what was scored, without the intercept."""
+    """Return the level after an outcome. `offset` is the weighted sum of the scored inputs, without `b`."""
+    # One step of a Kalman-like filter: the variance first grows by drift, then shrinks by what the outcome tells.
     p = logistic(level.b + offset)
     v = level.v + VARIANCE_DRIFT
     v = v / (1.0 + p * (1.0 - p) * v)
@@ -207,7 +207,7 @@ def update_level(level: RiskLevel, offset: float, *, failed: bool) -> RiskLevel:
 
 
 def change_offset(features: Features) -> float:
-    """What `moved` needs of a change."""
+    """Return the weighted sum of a change's inputs, without the intercept."""
     return _weigh_inputs(model_inputs(features))
 
 
@@ -228,13 +228,13 @@ _KIND_BY_TYPE = {
     "web_request": "network",
     "browser_action": "network",
 }
-"""By the type of action; `tool` for what says nothing of itself."""
+"""Kinds by the type of the action. All other types are `tool`."""
 
 _KIND_NAMES = frozenset({"unseen", "read", "deletion", "command", "network", "tool"})
 
 _HARMLESS_EFFECTS = frozenset({"read"})
 _TYPES_JUDGED_BY_EFFECTS = frozenset({"tool_call", "action", "unknown", "command", "shell_exec", "code_gen"})
-"""Types of action that may do nothing but read. An edit, a deletion or a request that claims so is not believed."""
+"""Types of action that may turn out to only read. An edit, a deletion or a request never counts as a read."""
 
 _EFFECT_WEIGHTS = {
     "read": 0.0,
@@ -260,7 +260,7 @@ _OTHER_PLACE_WEIGHT = 0.7
 _FAILURES_WEIGHT = 0.6
 
 _DEVIATION_SHARE = 0.5
-"""Of each weight, as a share of it. They are guesses."""
+"""The standard deviation of each weight, as a share of the weight. The weights are guesses."""
 
 FAILURES_MAX = 10_000
 
@@ -268,7 +268,7 @@ FAILURES_MAX = 10_000
 def build_action_features(
     action: Action, facts: Facts, effects: Collection[str] | None, places: Collection[str]
 ) -> dict[str, float]:
-    """The named inputs of an action. `effects` None means that nobody knows them."""
+    """Return the named inputs of an action. `effects` is None if they are not known."""
     features = {_choose_kind(action, effects): 1.0}
     if effects is None and action.type not in READING_TYPES:
         features["effect.unknown"] = 1.0
@@ -294,13 +294,13 @@ def _choose_kind(action: Action, effects: Collection[str] | None) -> str:
 
 
 def find_kind(features: Mapping[str, float]) -> str | None:
-    """The kind that features are of; None if they are a change's."""
+    """Return the kind of action that features describe; None for a change."""
     return next((name for name in features if name in _KIND_NAMES), None)
 
 
 def action_offset(features: Mapping[str, float]) -> float:
-    """The weighed sum without the intercept."""
-    return sum(weighed for weighed in _weigh_action_inputs(features))
+    """Return the weighted sum of an action's inputs, without the intercept."""
+    return sum(_weigh_action_inputs(features))
 
 
 def score_action(features: Mapping[str, float], level: RiskLevel) -> Score:
@@ -322,7 +322,7 @@ def _weigh_action_inputs(features: Mapping[str, float]) -> list[float]:
 
 
 def _clamp_failures(value: float) -> float:
-    """A count that may come from outside."""
+    """Bring an untrusted count within its bounds. NaN becomes the maximum."""
     if not isinstance(value, int | float) or not value <= FAILURES_MAX:
         return FAILURES_MAX
     return max(0.0, value)

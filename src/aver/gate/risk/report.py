@@ -1,23 +1,349 @@
-"""How well the model holds on a repository's own history: as text, as JSON and as a picture.
+"""The evaluation of the risk model on a repository's own history, as figures, text and JSON.
 
-The figures are those of `evaluate`. What they do not say, the report says beside them.
+The protocol is fixed:
+
+1. The cases are the commits that touch source files, in the order of their times.
+2. The last 180 days are left out, because their outcomes may still change.
+3. Each case is scored with what was known at its time.
+4. The newest 30 % of the cases are judged.
+
+Ranking figures use the fixed score of the shipped prior. Probabilities and decisions use the moving level. All rates
+are those of the judged cases. The report ends with notes that say how far its figures can be trusted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from aver.fast_dataclass import dataclass
 from aver.gate.decision import Thresholds
-from aver.gate.risk.evaluation import Evaluation, evaluate, roc_points, select_cases
-from aver.gate.risk.history.learn import CommitSample, build_samples, find_history_end
+from aver.gate.risk.history.fixes import FIX_WINDOW
+from aver.gate.risk.history.learn import (
+    CommitSample,
+    ScoredSample,
+    build_samples,
+    find_history_end,
+    score_in_time_order,
+)
+from aver.gate.risk.history.mined_commits import MiningProgress, mine_history
 from aver.gate.risk.history.repository import open_repository
-from aver.gate.risk.history.walk_history import MiningProgress, mine_history
-from aver.gate.risk.plots import draw_svg
+from aver.gate.risk.model import Score
 
-__all__ = ["RiskReport", "build_report", "report_on_samples"]
+__all__ = [
+    "Bin",
+    "Bucket",
+    "Evaluation",
+    "RiskReport",
+    "SizeClass",
+    "area_under_curve",
+    "average_precision",
+    "brier_score",
+    "brier_skill",
+    "build_report",
+    "calibration_error",
+    "choose_bucket",
+    "evaluate",
+    "mean_over_groups",
+    "recall_at",
+    "report_on_samples",
+    "select_cases",
+    "split_into_bins",
+]
+
+# --- figures over pairs of score and outcome
+
+ScoreOutcomePairs = Sequence[tuple[float, bool]]
+"""A score for each case, and whether the case failed."""
+
+CALIBRATION_BINS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Cases whose scores lie between two bounds: the mean score, and the failures that followed."""
+
+    low: float
+    high: float
+    count: int
+    mean_score: float
+    failed: int
+
+    @property
+    def rate(self) -> float:
+        return self.failed / self.count if self.count else 0.0
+
+
+def area_under_curve(pairs: ScoreOutcomePairs) -> float | None:
+    """Return how often a failed case has a higher score than one that survived; ties count half.
+
+    None if there are no failed or no surviving cases. Computed as the Mann-Whitney statistic, from ranks.
+    """
+    failed = sum(outcome for _, outcome in pairs)
+    survived = len(pairs) - failed
+    if not failed or not survived:
+        return None
+    ranks = 0.0
+    for first, group in _group_ties(sorted(pairs)):
+        # Tied cases share the mean of their ranks, which count from 1.
+        ranks += (first + (len(group) + 1) / 2) * sum(outcome for _, outcome in group)
+    return (ranks - failed * (failed + 1) / 2) / (failed * survived)
+
+
+def average_precision(pairs: ScoreOutcomePairs) -> float | None:
+    """Return the mean precision at each failed case, from the highest score down. None if nothing failed."""
+    failed = sum(outcome for _, outcome in pairs)
+    if not failed:
+        return None
+    total = 0.0
+    found = 0
+    for first, group in _group_ties(sorted(pairs, key=lambda pair: -pair[0])):
+        here = sum(outcome for _, outcome in group)
+        found += here
+        total += here * found / (first + len(group))
+    return total / failed
+
+
+def brier_score(pairs: ScoreOutcomePairs) -> float | None:
+    """Return the mean squared difference between score and outcome."""
+    return sum((score - outcome) ** 2 for score, outcome in pairs) / len(pairs) if pairs else None
+
+
+def brier_skill(pairs: ScoreOutcomePairs) -> float | None:
+    """Compare the scores with a constant score, the base rate: 1 is perfect, 0 no better, below 0 worse."""
+    found = brier_score(pairs)
+    if found is None:
+        return None
+    rate = sum(outcome for _, outcome in pairs) / len(pairs)
+    base = rate * (1 - rate)
+    return 1 - found / base if base else None
+
+
+def calibration_error(pairs: ScoreOutcomePairs) -> float | None:
+    """Return the mean distance between mean score and failure rate over ten equal bins, weighted by their cases."""
+    if not pairs:
+        return None
+    edges = [number / CALIBRATION_BINS for number in range(CALIBRATION_BINS + 1)]
+    return sum(part.count * abs(part.rate - part.mean_score) for part in split_into_bins(pairs, edges)) / len(pairs)
+
+
+def split_into_bins(pairs: ScoreOutcomePairs, edges: Sequence[float]) -> list[Bin]:
+    """Sort cases into bins by score. A bin includes its lower edge; the last bin also includes its upper edge."""
+    found = []
+    for low, high in pairwise(edges):
+        last = high == edges[-1]
+        inside = [pair for pair in pairs if low <= pair[0] < high or (last and pair[0] == high)]
+        mean = sum(score for score, _ in inside) / len(inside) if inside else 0.0
+        found.append(Bin(low, high, len(inside), mean, sum(outcome for _, outcome in inside)))
+    return found
+
+
+def recall_at(pairs: ScoreOutcomePairs, share: float) -> float | None:
+    """Return the share of the failed cases that is among the cases with the highest scores."""
+    failed = sum(outcome for _, outcome in pairs)
+    if not failed:
+        return None
+    highest = sorted(pairs, key=lambda pair: -pair[0])[: round(share * len(pairs))]
+    return sum(outcome for _, outcome in highest) / failed
+
+
+def _group_ties(pairs: Iterable[tuple[float, bool]]) -> Iterable[tuple[int, list[tuple[float, bool]]]]:
+    """Group neighbours with the same score. Yields each group with the number of cases before it."""
+    before = 0
+    group: list[tuple[float, bool]] = []
+    for pair in pairs:
+        if group and pair[0] != group[0][0]:
+            yield before, group
+            before += len(group)
+            group = []
+        group.append(pair)
+    if group:
+        yield before, group
+
+
+def mean_over_groups(
+    function: Callable[[ScoreOutcomePairs], float | None], groups: Iterable[ScoreOutcomePairs]
+) -> float | None:
+    """Return the mean over the groups that have a value."""
+    values = [value for value in map(function, groups) if value is not None]
+    return sum(values) / len(values) if values else None
+
+
+# --- the protocol
+
+JUDGED_SHARE = 0.3
+"""The share of the cases that is judged: the newest ones."""
+
+DECILES = 10
+RELIABILITY_EDGES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+"""Edges of the reliability table. They are close together where most changes are."""
+
+RISKIEST_SHARE = 0.2
+
+BucketName = Literal["pass", "review", "skip"]
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """The cases that risk alone would have decided in the same way."""
+
+    name: BucketName
+    count: int
+    share: float
+    failed: int
+    rate: float | None
+    against_base: float | None
+    """Its rate as a multiple of the base rate."""
+
+
+@dataclass(frozen=True, slots=True)
+class SizeClass:
+    """A tenth of the cases, by lines of code added."""
+
+    smallest: int
+    largest: int
+    count: int
+    failed: int
+    auc: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """The figures for one history. A figure is None if it cannot be computed, for example because nothing failed."""
+
+    commits: int
+    """Commits that touch source files."""
+    left_out: int
+    """Those of the last 180 days, which are not judged."""
+    judged: int
+    failed: int
+    base_rate: float | None
+    auc: float | None
+    auc_by_size_alone: float | None
+    average_precision: float | None
+    brier: float | None
+    brier_skill: float | None
+    brier_skill_fixed: float | None
+    """With the shipped prior alone, as on the first day of a workspace."""
+    calibration_error: float | None
+    calibration_error_fixed: float | None
+    recall_of_riskiest: float | None
+    """The share of the failures among the riskiest 20 % of changes."""
+    lines_of_riskiest: float | None
+    """The share of the changed lines in the riskiest 20 % of changes."""
+    reliability: tuple[Bin, ...]
+    size_classes: tuple[SizeClass, ...]
+    auc_within_sizes: float | None
+    """The mean over the size classes."""
+    buckets: tuple[Bucket, ...]
+    unmeasured: int
+    """Judged changes that also touch files of unmeasured kinds. Those never pass."""
+    thresholds: Thresholds
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def select_cases(samples: Sequence[CommitSample], until: int) -> tuple[list[ScoredSample], int]:
+    """Return the scored cases to judge, and the number of cases that are too young (steps 2 to 4)."""
+    scored = [item for item in score_in_time_order(samples) if item.sample.time <= until - FIX_WINDOW]
+    return scored[len(scored) - round(JUDGED_SHARE * len(scored)) :], len(samples) - len(scored)
+
+
+def evaluate(samples: Sequence[CommitSample], until: int, thresholds: Thresholds | None = None) -> Evaluation:
+    """Compute the figures for a history whose outcomes are known up to `until`."""
+    thresholds = thresholds or Thresholds()
+    cases, left_out = select_cases(samples, until)
+    # Ranking uses the fixed score, values use the moving level.
+    outcomes = [case.sample.failed_at is not None for case in cases]
+    ranked = list(zip((case.fixed for case in cases), outcomes, strict=True))
+    moving = list(zip((case.score.p for case in cases), outcomes, strict=True))
+    sizes = list(zip((float(case.sample.features.added) for case in cases), outcomes, strict=True))
+    rate = sum(outcomes) / len(outcomes) if outcomes else None
+    classes = _split_by_size(cases)
+    return Evaluation(
+        commits=len(samples),
+        left_out=left_out,
+        judged=len(cases),
+        failed=sum(outcomes),
+        base_rate=rate,
+        auc=area_under_curve(ranked),
+        auc_by_size_alone=area_under_curve(sizes),
+        average_precision=average_precision(ranked),
+        brier=brier_score(moving),
+        brier_skill=brier_skill(moving),
+        brier_skill_fixed=brier_skill(ranked),
+        calibration_error=calibration_error(moving),
+        calibration_error_fixed=calibration_error(ranked),
+        recall_of_riskiest=recall_at(ranked, RISKIEST_SHARE),
+        lines_of_riskiest=_riskiest_line_share(cases),
+        reliability=tuple(split_into_bins(moving, RELIABILITY_EDGES)),
+        size_classes=tuple(_build_size_class(group) for group in classes),
+        auc_within_sizes=mean_over_groups(area_under_curve, (_fixed_score_pairs(group) for group in classes)),
+        buckets=tuple(_build_bucket(name, cases, rate, thresholds) for name in ("pass", "review", "skip")),
+        unmeasured=sum(case.sample.features.unmeasured > 0 for case in cases),
+        thresholds=thresholds,
+    )
+
+
+def choose_bucket(score: Score, thresholds: Thresholds) -> BucketName:
+    """Return what risk alone would decide. It denies only if the settings say so."""
+    if score.high <= thresholds.pass_below:
+        return "pass"
+    return "skip" if thresholds.skip_above is not None and score.low > thresholds.skip_above else "review"
+
+
+def _build_bucket(
+    name: BucketName, cases: Sequence[ScoredSample], base: float | None, thresholds: Thresholds
+) -> Bucket:
+    inside = [case for case in cases if choose_bucket(case.score, thresholds) == name]
+    failed = sum(case.sample.failed_at is not None for case in inside)
+    rate = failed / len(inside) if inside else None
+    return Bucket(
+        name=name,
+        count=len(inside),
+        share=len(inside) / len(cases) if cases else 0.0,
+        failed=failed,
+        rate=rate,
+        against_base=rate / base if rate is not None and base else None,
+    )
+
+
+def _split_by_size(cases: Sequence[ScoredSample]) -> list[list[ScoredSample]]:
+    """Split cases into ten groups of nearly equal size, from the smallest changes to the largest."""
+    ordered = sorted(cases, key=lambda case: case.sample.features.added)
+    ends = [round(number * len(ordered) / DECILES) for number in range(DECILES + 1)]
+    groups = [ordered[begin:end] for begin, end in pairwise(ends)]
+    return [group for group in groups if group]
+
+
+def _build_size_class(group: Sequence[ScoredSample]) -> SizeClass:
+    return SizeClass(
+        smallest=group[0].sample.features.added,
+        largest=group[-1].sample.features.added,
+        count=len(group),
+        failed=sum(case.sample.failed_at is not None for case in group),
+        auc=area_under_curve(_fixed_score_pairs(group)),
+    )
+
+
+def _fixed_score_pairs(group: Sequence[ScoredSample]) -> list[tuple[float, bool]]:
+    return [(case.fixed, case.sample.failed_at is not None) for case in group]
+
+
+def _riskiest_line_share(cases: Sequence[ScoredSample]) -> float | None:
+    def lines(group: Sequence[ScoredSample]) -> int:
+        return sum(case.sample.features.added + case.sample.features.removed for case in group)
+
+    total = lines(cases)
+    riskiest = sorted(cases, key=lambda case: -case.fixed)[: round(RISKIEST_SHARE * len(cases))]
+    return lines(riskiest) / total if total else None
+
+
+# --- the report
 
 FEW_FAILURES = 30
 """Failures below which an AUC is uncertain by 0.1 and more."""
@@ -37,23 +363,19 @@ STANDING_NOTES = (
 
 @dataclass(frozen=True, slots=True)
 class RiskReport:
-    """The figures for one history, in the forms in which they are wanted."""
+    """The figures for one repository, as text and as JSON."""
 
     name: str
     evaluation: Evaluation
-    curve: tuple[tuple[float, float], ...]
 
     def to_dict(self) -> dict[str, Any]:
         return {"repository": self.name, **self.evaluation.to_dict(), "notes": list(self.notes())}
 
-    def text(self) -> str:
+    def to_text(self) -> str:
         return "\n".join(_text_lines(self)) + "\n"
 
-    def to_svg(self) -> str:
-        return draw_svg(f"Risk of changes in {self.name}", self.evaluation, self.curve)
-
     def notes(self) -> tuple[str, ...]:
-        """What a reader must know to read the figures."""
+        """Return what a reader must know to read the figures."""
         found = self.evaluation
         notes = []
         if not found.judged:
@@ -72,7 +394,7 @@ def build_report(
     *,
     home: Path | None = None,
 ) -> RiskReport:
-    """The report on the repository at `path`. What was found out about its commits before is not found out again."""
+    """Build the report on the repository at `path`. Commits that were mined before are read from the cache."""
     repository = open_repository(path)
     history = mine_history(repository, progress=progress, home=home)
     return report_on_samples(repository.root.name, build_samples(history), find_history_end(history), thresholds)
@@ -81,10 +403,8 @@ def build_report(
 def report_on_samples(
     name: str, samples: Sequence[CommitSample], until: int, thresholds: Thresholds | None = None
 ) -> RiskReport:
-    """The report on samples whose outcomes are known up to `until`."""
-    cases, _ = select_cases(samples, until)
-    curve = roc_points([(case.fixed, case.sample.failed_at is not None) for case in cases])
-    return RiskReport(name, evaluate(samples, until, thresholds), tuple(curve))
+    """Build the report on samples whose outcomes are known up to `until`."""
+    return RiskReport(name, evaluate(samples, until, thresholds))
 
 
 # --- as text

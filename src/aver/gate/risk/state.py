@@ -1,16 +1,17 @@
-"""What was learned of a workspace, as a file: `risk/<name>.json` under `AVER_HOME`.
+"""The file that holds the learned state of a workspace: `risk/<name>.json` under `AVER_HOME`.
 
     {"format": "aver-risk-state", "version": 1, "workspace": <digest>, "state": {...}, "sha256": <digest>}
 
-The name and `workspace` come from the SHA-256 of the workspace's root: the nearest directory above it that git calls
-one, or itself; so a state does not fit another workspace. `sha256` is over the canonical bytes of all the rest.
+The name and `workspace` are the SHA-256 of the workspace's root, so a state does not fit another workspace. The root is
+the nearest directory at or above the workspace that has a `.git`; if there is none, the workspace itself. `sha256` is
+over the canonical bytes of all other fields.
 
-A file that is damaged, too large, of another version, not ours alone to write, or that holds numbers which no learning
-leads to, is refused: then the shipped prior is used and the state's `note` says so. The checksum finds accidents. It
-does not stop someone who may write our files, which is why they lie in the home that policy guards and not in the
-workspace.
+Aver refuses a file that is damaged, too large, of another version, writable by others, or that has numbers which no
+learning leads to. It then uses the shipped prior, and the state's `note` says why. The checksum finds accidents. It
+does not stop a process that may write Aver's files. They therefore lie in Aver's home, which policy guards, and not in
+the workspace.
 
-Writers exclude each other by a lock, and a file is replaced at once: a reader sees the old state or the new one.
+Writers exclude each other with a lock, and replace the file atomically. A reader sees the old state or the new one.
 """
 
 from __future__ import annotations
@@ -49,20 +50,20 @@ DIRECTORY = "risk"
 FORMAT, VERSION = "aver-risk-state", 1
 
 STATE_MAX = 64 * 1024
-"""A state has seven levels at most, a line each."""
+"""Bytes of the file. A state has at most seven levels, with one line each."""
 
 LOCK_TIMEOUT = 30.0
-"""Seconds to wait for another writer. Learning holds the lock only while it writes."""
+"""Seconds to wait for another writer. A writer holds the lock for one short write."""
 
 TIME_MAX = 253_402_300_799
 """The last second of the year 9999."""
 
 PARENTS_MAX = 256
-"""Directories above a workspace that are looked at for a repository."""
+"""Directories above a workspace that are searched for a repository."""
 
 
 def load_state(workspace: str | Path, home: Path | None = None) -> RiskState:
-    """A workspace's state. The shipped prior if nothing was learned; with a `note` if what is stored was refused."""
+    """Load the state of a workspace. Returns the prior if nothing was learned, with a `note` if the file is refused."""
     path = state_path(workspace, home)
     try:
         document = read_document(path, FORMAT, VERSION, workspace, limit=STATE_MAX)
@@ -74,7 +75,7 @@ def load_state(workspace: str | Path, home: Path | None = None) -> RiskState:
 def update_state(
     workspace: str | Path, change: Callable[[RiskState], RiskState], home: Path | None = None
 ) -> RiskState:
-    """Put what `change` makes of the stored state in its place. A refused one is replaced: learning begins anew."""
+    """Replace the stored state by `change(state)` and return it. A refused state is replaced by a new one."""
     path = state_path(workspace, ensure_home(home))
     _make_directory(path.parent)
     lock = WriteLock(path.with_suffix(".lock"), timeout=LOCK_TIMEOUT)
@@ -88,12 +89,12 @@ def update_state(
 
 
 def state_path(workspace: str | Path, home: Path | None = None) -> Path:
-    """Where a workspace's state lies, whether or not it is there."""
+    """Return the path of a workspace's state file, whether or not it exists."""
     return (home or home_dir()) / DIRECTORY / f"{_workspace_digest(workspace)[:32]}.json"
 
 
 def find_workspace_root(workspace: str | Path) -> Path:
-    """The nearest directory at or above a workspace that has a `.git`; itself if none has."""
+    """Return the nearest directory at or above a workspace that has a `.git`; the workspace if none has."""
     start = Path(os.path.realpath(workspace))
     for directory in (start, *start.parents[:PARENTS_MAX]):
         if os.path.lexists(directory / ".git"):
@@ -102,7 +103,10 @@ def find_workspace_root(workspace: str | Path) -> Path:
 
 
 def read_document(path: Path, form: str, version: int, workspace: str | Path, *, limit: int) -> dict[str, Any] | None:
-    """What `write_document` has put there, checked; None if nothing is there."""
+    """Read and check a document that `write_document` wrote. Returns None if there is none.
+
+    Raises BadInput if it is damaged, or belongs to another format, version or workspace.
+    """
     raw = read_public_file(path, limit=limit)
     if raw is None:
         return None
@@ -122,7 +126,7 @@ def read_document(path: Path, form: str, version: int, workspace: str | Path, *,
 
 
 def write_document(path: Path, form: str, version: int, workspace: str | Path, state: dict[str, Any]) -> None:
-    """Put a document at `path` all at once."""
+    """Write a document atomically."""
     _make_directory(path.parent)
     document = {"format": form, "version": version, "workspace": _workspace_digest(workspace), "state": state}
     document["sha256"] = _checksum(document)
@@ -130,17 +134,17 @@ def write_document(path: Path, form: str, version: int, workspace: str | Path, s
 
 
 def encode_path(path: str) -> str:
-    """Any path, whatever its bytes, as a text that JSON takes."""
+    """Encode a path of any bytes as a text that JSON accepts."""
     return os.fsencode(path).decode("latin-1")
 
 
 def decode_path(text: str) -> str:
-    """What `written_path` was given."""
+    """Decode a path that `encode_path` wrote."""
     return os.fsdecode(text.encode("latin-1", "replace"))
 
 
 def state_from_dict(document: Any) -> RiskState:
-    """The state that `State.to_dict` wrote; `Refused` if no learning leads to it."""
+    """Read a state that `RiskState.to_dict` wrote. Raises Refused if no learning leads to it."""
     is_object = isinstance(document, dict) and document.keys() == {"levels", "learned_until"}
     if not is_object or not isinstance(document["levels"], dict):
         raise Refused("STATE_INVALID", "it has not the fields of a state")

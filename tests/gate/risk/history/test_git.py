@@ -58,7 +58,7 @@ def has_run(trap: Path) -> bool:
 def everything(repository: Path) -> None:
     """All that Aver ever asks of a history."""
     learn_history(repository)
-    build_report(repository).text()
+    build_report(repository).to_text()
     load_recent_fixes(repository)
     with open_git(open_repository(repository)) as asked:
         assert [len(list(change.parts)) for change in read_changes(asked, list_commits(asked))] != []
@@ -356,7 +356,7 @@ def test_a_git_that_says_nothing_is_not_waited_for(monkeypatch: pytest.MonkeyPat
 
 def test_a_stream_that_is_left_early_leaves_no_process(repository: Path) -> None:
     with open_git(open_repository(repository)) as asked:
-        stream = asked.lines("cat-file", "--batch-all-objects", "--batch")
+        stream = asked.read_output("cat-file", "--batch-all-objects", "--batch")
         next(stream)
         begun = children()
         stream.close()  # type: ignore[attr-defined]

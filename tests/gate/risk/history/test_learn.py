@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from aver.gate.risk.estimate import learn_outcome
 from aver.gate.risk.features import Features
-from aver.gate.risk.history.commit_cache import CommitCache
 from aver.gate.risk.history.learn import (
     MATURITY,
     CommitSample,
@@ -20,8 +19,8 @@ from aver.gate.risk.history.learn import (
     learn_samples,
     score_in_time_order,
 )
+from aver.gate.risk.history.mined_commits import CommitCache, mine_history
 from aver.gate.risk.history.repository import open_repository
-from aver.gate.risk.history.walk_history import mine_history
 from aver.gate.risk.model import CHANGE, PRIORS, RiskState, change_offset, score_change, update_level
 from aver.gate.risk.state import load_state, state_path, update_state
 from support.git_histories import BEGIN, DAY, Step, make_repository, pretended_history
@@ -146,10 +145,10 @@ def test_outcomes_of_the_gate_itself_stay(project: tuple[Path, list[str]]) -> No
 def test_an_interrupted_run_goes_on_where_it_was(
     project: tuple[Path, list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from aver.gate.risk.history import walk_history
+    from aver.gate.risk.history import mined_commits
 
     directory, _ = project
-    monkeypatch.setattr(walk_history, "BATCH_COMMITS", 10)
+    monkeypatch.setattr(mined_commits, "BATCH_COMMITS", 10)
 
     def interrupt(done: int, total: int) -> None:
         if done == 57:

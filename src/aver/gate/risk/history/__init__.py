@@ -1,1 +1,1 @@
-"""A project's git history: commits, fixes, labels and what the risk model learns from them."""
+"""Learning from a git history: read it without running it, find failures in it, and learn the level of risk."""

@@ -1,14 +1,14 @@
-"""What counts as a bug fix, and how many there were lately to which file.
+"""Bug fixes: which commits are fixes, and how many recent fixes each file had.
 
-A commit is one if its subject says so, it touches source files, and it changes at most 60 lines of them. Fixes of docs
-or tests alone are none, and neither are those of typing errors, style and the like.
+A commit is a bug fix if its subject says so, it touches source files, and it changes at most 60 lines of them. Fixes of
+docs or tests alone do not count, nor do fixes of spelling, style and similar things.
 
-Bug fixes of the last 180 days, by file: what the gate asks about a repository's past.
+`load_recent_fixes` gives the gate the fixes of the last 180 days by file. It keeps them in
 
     risk/<name>.fixes.json     {"head": <commit>, "fixes": {<path>: [<time>, ...]}}, in a document as in `state`
 
-It is brought up to date whenever HEAD has moved, from the commits that are new; as long as it has not, git is not even
-started. A repository that cannot be read has no fixes that are known, and `note` says why.
+If HEAD has moved, Aver adds the fixes of the new commits. If not, it does not even start git. If the repository cannot
+be read, there are no known fixes, and `note` says why.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ __all__ = [
 
 DAY = 86_400
 FIX_WINDOW = 180 * DAY
-"""Seconds for which a fix counts: to what it repairs, and to the files it touches."""
+"""Seconds for which a fix counts, for the commits it blames and for the files it touches."""
 
 FIX_LINES_MAX = 60
-"""Changed lines of a fix. In larger ones too much else is changed to tell what was repaired."""
+"""Changed lines of a fix. A larger change holds too much besides the fix."""
 
 _FIX_PATTERN = (
     r"\b(?:fix(?:e[sd]|ing)?|(?:hot|bug)[- ]?fix(?:es|ed)?|bugs?|regressions?|crash(?:es|ed|ing)?|deadlocks?|broken)\b"
@@ -60,7 +60,7 @@ _COSMETIC_PATTERN = (
     r"(?:docs?|docstrings?|documentation|comments?|readme|changelog|tests?|ci|format(?:ting)?|style|indent(?:ation)?"
     r"|imports?\s+order|copyright|licen[cs]e|links?|warnings?|annotations?|type\s+hints?)\b"
 )
-"""Both are compiled when a history is read, which takes long anyway; a decision reads none."""
+"""Both patterns are compiled at use: a decision does not need them."""
 
 
 def is_fix_subject(subject: str) -> bool:
@@ -70,7 +70,7 @@ def is_fix_subject(subject: str) -> bool:
 
 
 class FixScanner:
-    """Looks at a change as it passes by, and tells afterwards whether it was small enough, and what it took away."""
+    """Watches the parts of a change as they pass, and collects the fixed files and the removed lines."""
 
     def __init__(self) -> None:
         self._style_path: str | None = None
@@ -78,7 +78,7 @@ class FixScanner:
         self._lines = 0
         self._files: dict[str, None] = {}
         self.removed: dict[str, list[int]] = {}
-        """By old path: the numbers of the lines of code that were removed."""
+        """The numbers of the removed lines of code, by old path."""
 
     def scan_parts(self, parts: Iterable[DiffPart]) -> Iterator[DiffPart]:
         for part in parts:
@@ -89,8 +89,8 @@ class FixScanner:
             yield part
 
     @property
-    def files(self) -> tuple[str, ...]:
-        """The source files that were fixed; none if too much was changed for a fix."""
+    def fixed_files(self) -> tuple[str, ...]:
+        """The source files that were fixed; none if the change is too large for a fix."""
         return tuple(self._files) if self._lines <= FIX_LINES_MAX else ()
 
     def _scan_file(self, file: FileChange) -> None:
@@ -113,7 +113,7 @@ class FixScanner:
 
 @dataclass(slots=True)
 class FixTimes:
-    """When each file was fixed. Grows as a history is read; asking about a time sees only what was before it."""
+    """The times at which each file was fixed, sorted. A question about a time sees only earlier fixes."""
 
     times: dict[str, list[int]] = field(default_factory=dict)
 
@@ -123,7 +123,7 @@ class FixTimes:
             known.insert(bisect_left(known, time), time)
 
     def count(self, paths: Collection[str], now: int) -> int:
-        """Fixes in the 180 days before `now`, summed over the files."""
+        """Count the fixes in the 180 days before `now`, summed over the files."""
         total = 0
         for path in paths:
             known = self.times.get(path)
@@ -135,19 +135,19 @@ class FixTimes:
 FORMAT, VERSION = "aver-risk-fixes", 1
 
 DOCUMENT_MAX = 16 * 1024 * 1024
-"""Bytes: a hundred thousand fixed files."""
+"""Bytes of the document: enough for a hundred thousand fixed files."""
 
 COMMITS_MAX = 2000
-"""The newest fixes that are looked at: even a busy project has fewer in 180 days."""
+"""Fixes that Aver reads, the newest ones. Even a busy project has fewer in 180 days."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecentFixes:
-    """A `History`: what the gate hands to `estimate`."""
+    """The `FixHistory` that the gate gives to `estimate`."""
 
     times: FixTimes = field(default_factory=FixTimes)
     prefix: str = ""
-    """Where the workspace lies in its repository: paths in a diff may begin there or at the top."""
+    """The path of the workspace in its repository. Paths in a diff may start there or at the top."""
     note: str = ""
 
     def fixes_before(self, paths: Collection[str], now: str) -> int:
@@ -159,7 +159,7 @@ class RecentFixes:
 
 
 def load_recent_fixes(workspace: str | Path, home: Path | None = None) -> RecentFixes:
-    """What is known of a workspace's repository; nothing, with a note, if it cannot be read."""
+    """Load the recent fixes of a workspace's repository. Returns none, with a note, if it cannot be read."""
     try:
         repository = open_repository(workspace)
         times = _load_fix_times(repository, home)
@@ -181,9 +181,9 @@ def _load_fix_times(repository: Repository, home: Path | None) -> FixTimes:
     except AverError:
         if not head:
             raise
-        times = FixTimes()  # The commit that was HEAD is gone: begin anew.
+        times = FixTimes()  # the commit that was HEAD is gone: start from the beginning
         _add_new_fixes(repository, times, without="")
-    with suppress(AverError):  # Without a place to keep it, it is found out again next time.
+    with suppress(AverError):  # if the file cannot be written, the next decision reads the history again
         ensure_home(home)
         fixes = {encode_path(name): known for name, known in times.times.items()}
         write_document(path, FORMAT, VERSION, repository.root, {"head": repository.head, "fixes": fixes})
@@ -191,7 +191,7 @@ def _load_fix_times(repository: Repository, home: Path | None) -> FixTimes:
 
 
 def _add_new_fixes(repository: Repository, times: FixTimes, *, without: str) -> None:
-    # Only here, because starting programs takes modules that a decision can do without.
+    # Imported here: a decision should not load `subprocess` if HEAD has not moved.
     from aver.gate.risk.history.commits import list_commits, read_changes
     from aver.gate.risk.history.git import open_git
 
@@ -202,10 +202,11 @@ def _add_new_fixes(repository: Repository, times: FixTimes, *, without: str) -> 
         ]
         if listed:
             for change in read_changes(git, listed[-COMMITS_MAX:]):
-                watch = FixScanner()
-                for _ in watch.scan_parts(change.parts):
+                scanner = FixScanner()
+                for _ in scanner.scan_parts(change.parts):
                     pass
-                times.add(watch.files, change.commit.time)
+                times.add(scanner.fixed_files, change.commit.time)
+    # Drop fixes that are too old to count.
     for name, known in list(times.times.items()):
         kept = [moment for moment in known if moment >= oldest]
         if kept:
@@ -215,7 +216,7 @@ def _add_new_fixes(repository: Repository, times: FixTimes, *, without: str) -> 
 
 
 def _read_stored_fixes(path: Path, repository: Repository) -> tuple[str, FixTimes]:
-    """What was known, and at which HEAD; nothing at none, if it cannot be used."""
+    """Return the HEAD of the stored fixes, and the fixes. Both are empty if the file cannot be used."""
     try:
         document = read_document(path, FORMAT, VERSION, repository.root, limit=DOCUMENT_MAX)
     except AverError:
@@ -241,7 +242,7 @@ def _time_or_invalid(value: Any) -> int:
 
 
 def _to_seconds(now: str) -> int:
-    """A time as `aver.clock.now()` writes it. What is none is taken for the latest, before which everything was."""
+    """Convert a time as `aver.clock.now()` writes it. An invalid time becomes the current time."""
     try:
         return int(datetime.fromisoformat(now).timestamp())
     except (ValueError, OverflowError):

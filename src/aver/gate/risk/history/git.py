@@ -1,14 +1,16 @@
-"""Asking git about a history without running anything that the repository names.
+"""Runs git on a history without running anything that the repository names.
 
-A repository's `config` can name programs for almost every occasion: pager, aliases, external diff, textconv, hooks,
-fsmonitor, signature checks, ssh, filters, credential helpers; it can include other files, and name remotes from which
-missing objects are fetched by any program. So git never sees it. It is given a directory of our own as its repository,
-with a `config` of ours, and the real one's objects to read from. Nor does git see the user's or the system's settings,
-or any environment but what is set here. Besides, only plumbing is called, with external diffs and textconv off.
+A repository's `config` can name programs for almost everything: pager, aliases, external diff, textconv, hooks,
+fsmonitor, signature checks, ssh, filters, credential helpers. It can include other files, and name remotes from which
+git fetches missing objects. Aver therefore never shows it to git:
 
-What git prints is read as it comes, within bounds; a git that says nothing for long is ended.
+1. git gets an empty directory as its repository, with Aver's own `config`, and reads only the objects of the real one.
+2. git sees neither the user's nor the system's settings, and only the environment that is set here.
+3. Aver calls only plumbing commands, with external diffs and textconv off.
 
-What a commit would change: the difference between HEAD and git's index, read without the repository's settings.
+Output is read in bounded pieces. Aver ends a git that prints nothing for too long.
+
+`staged_diff` reads the difference between HEAD and the index in the same way.
 """
 
 from __future__ import annotations
@@ -33,13 +35,13 @@ __all__ = ["DIFF_OPTIONS", "GitReader", "open_git", "staged_diff"]
 CHUNK = 256 * 1024
 
 SILENCE_MAX = 60.0
-"""Seconds without a byte from git. On the largest histories it thinks for some seconds."""
+"""Seconds without output after which Aver ends git. On the largest histories git needs some seconds to start."""
 
 LINE_MAX = 4 * 1024 * 1024
-"""Bytes of a line of output after which its end is dropped."""
+"""Bytes of a line of output. The rest of a longer line is dropped."""
 
 COMPLAINT_MAX = 400
-"""Characters of git's complaint that are repeated."""
+"""Characters of git's error output that a message repeats."""
 
 DIFF_OPTIONS = (
     *("-r", "--root", "-p", "--unified=0", "--find-renames", "-l400", "--no-ext-diff", "--no-textconv", "--no-color"),
@@ -64,7 +66,7 @@ _CONFIG_TEXT = """\
 
 
 class GitReader:
-    """One repository, to be asked. Made by `asking`."""
+    """Runs git commands on one repository. `open_git` creates it."""
 
     def __init__(self, repository: Repository, directory: Path, index: Path | None) -> None:
         self.repository = repository
@@ -89,28 +91,35 @@ class GitReader:
         if index is not None:
             self._environment["GIT_INDEX_FILE"] = str(index)
 
-    def lines(self, *arguments: str, given: Iterable[str] = ()) -> Iterator[list[str]]:
-        """What git prints, as lists of lines. `given` are lines for its standard input."""
-        with tempfile.TemporaryFile(dir=self._directory) as words, tempfile.TemporaryFile(dir=self._directory) as asked:
-            asked.writelines(f"{line}\n".encode("ascii") for line in given)
-            asked.seek(0)
-            with self._start_process(arguments, asked, words) as process:
+    def read_output(self, *arguments: str, given: Iterable[str] = ()) -> Iterator[list[str]]:
+        """Run git and yield its output as lists of lines. `given` are lines for its standard input.
+
+        Raises BadInput if git fails, Unavailable if it cannot be run or does not answer.
+        """
+        # Files instead of pipes for input and errors: git can never block on them while Aver reads its output.
+        with (
+            tempfile.TemporaryFile(dir=self._directory) as errors,
+            tempfile.TemporaryFile(dir=self._directory) as stdin,
+        ):
+            stdin.writelines(f"{line}\n".encode("ascii") for line in given)
+            stdin.seek(0)
+            with self._start_process(arguments, stdin, errors) as process:
                 assert process.stdout is not None
                 yield from _read_stream_lines(process.stdout)
                 status = process.wait()
             if status:
-                words.seek(0)
-                complaint = words.read(COMPLAINT_MAX).decode("utf-8", "replace").strip() or f"it ended with {status}"
+                errors.seek(0)
+                complaint = errors.read(COMPLAINT_MAX).decode("utf-8", "replace").strip() or f"it ended with {status}"
                 raise BadInput(f"git cannot read {self.repository.root}: {complaint!a}")
 
     @contextmanager
     def _start_process(
-        self, arguments: tuple[str, ...], asked: IO[bytes], words: IO[bytes]
+        self, arguments: tuple[str, ...], stdin: IO[bytes], errors: IO[bytes]
     ) -> Iterator[subprocess.Popen[bytes]]:
         command = [self._program, "--no-pager", "--literal-pathspecs", *arguments]
         try:
             process = subprocess.Popen(
-                command, stdin=asked, stdout=subprocess.PIPE, stderr=words, env=self._environment, cwd=self._directory
+                command, stdin=stdin, stdout=subprocess.PIPE, stderr=errors, env=self._environment, cwd=self._directory
             )
         except OSError as error:
             raise Unavailable(f"cannot run git: {error.strerror}") from error
@@ -125,7 +134,7 @@ class GitReader:
 
 @contextmanager
 def open_git(repository: Repository, *, index: Path | None = None) -> Iterator[GitReader]:
-    """Git, set up to be asked about a repository, and about one of its indexes."""
+    """Prepare git for a repository, and for one of its indexes if given."""
     with tempfile.TemporaryDirectory(prefix="aver-git-") as name:
         directory = Path(name)
         (directory / "refs").mkdir()
@@ -140,9 +149,9 @@ def open_git(repository: Repository, *, index: Path | None = None) -> Iterator[G
 
 
 def _find_git_program(root: Path) -> str:
-    """The system's git: not one that lies in the repository, or in whatever directory we happen to be in."""
-    places = [place for place in os.get_exec_path() if os.path.isabs(place) and not _is_inside(place, root)]
-    found = shutil.which("git", path=os.pathsep.join(places))
+    """Return the system's git. A git inside the repository or in a relative PATH entry does not count."""
+    directories = [path for path in os.get_exec_path() if os.path.isabs(path) and not _is_inside(path, root)]
+    found = shutil.which("git", path=os.pathsep.join(directories))
     if found is None or _is_inside(found, root):
         raise Unavailable("git is not installed", advice="install git; without it no history can be read")
     return found
@@ -153,18 +162,18 @@ def _is_inside(path: str, root: Path) -> bool:
 
 
 def _read_stream_lines(stream: IO[bytes]) -> Iterator[list[str]]:
-    """A stream's lines as they come. One longer than `LINE_MAX` loses its end."""
-    begun = b""
+    """Yield the lines of a stream as they come. A line longer than `LINE_MAX` loses its end."""
+    partial = b""
     while chunk := _read_chunk(stream):
         first, *others = chunk.split(b"\n")
-        if len(begun) < LINE_MAX:
-            begun += first
+        if len(partial) < LINE_MAX:
+            partial += first
         if others:
             *whole, last = others
-            yield [line.decode("utf-8", "surrogateescape") for line in (begun, *whole)]
-            begun = last
-    if begun:
-        yield [begun.decode("utf-8", "surrogateescape")]
+            yield [line.decode("utf-8", "surrogateescape") for line in (partial, *whole)]
+            partial = last
+    if partial:
+        yield [partial.decode("utf-8", "surrogateescape")]
 
 
 def _read_chunk(stream: IO[bytes]) -> bytes:
@@ -181,22 +190,25 @@ _STAGED_DIFF_OPTIONS = (
 
 
 def staged_diff(workspace: str | Path) -> tuple[str, Path]:
-    """The staged change, and the root that its paths begin at. Inside a hook it is what the commit at hand would be."""
+    """Return the staged change, and the directory that its paths are relative to.
+
+    Inside a git hook this is the change that the current commit would make.
+    """
     repository = open_repository(workspace)
     lines: list[str] = []
     size = 0
     with open_git(repository, index=_find_index(repository)) as git:
-        for some in git.lines("diff-index", *_STAGED_DIFF_OPTIONS, repository.head, "--"):
-            size += sum(map(len, some)) + len(some)
+        for chunk in git.read_output("diff-index", *_STAGED_DIFF_OPTIONS, repository.head, "--"):
+            size += sum(map(len, chunk)) + len(chunk)
             if size > DIFF_MAX:
                 raise BadInput(f"what is staged has more than {DIFF_MAX} characters", advice="commit it in parts")
-            lines += some
+            lines += chunk
     text = "".join(f"{line}\n" for line in lines)
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace"), repository.root
 
 
 def _find_index(repository: Repository) -> Path:
-    """The index that git would commit: during `git commit FILE` not the usual one, and git says which."""
+    """Return the index that git would commit. During `git commit FILE`, GIT_INDEX_FILE names another one."""
     given = os.environ.get("GIT_INDEX_FILE")
     index = repository.root / given if given else repository.index
     if not Path(os.path.realpath(index.parent)).is_relative_to(os.path.realpath(repository.index.parent)):

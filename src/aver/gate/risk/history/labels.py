@@ -1,10 +1,10 @@
-"""Which commits failed, as a history shows it.
+"""Labels: which commits of a history failed, and when that became known.
 
-A commit failed if it was reverted, or if a bug fix changed lines that it had introduced, both within 180 days. Whose
-lines a fix removes is found by blame; a commit is blamed if it owns at least a quarter of them. What counts as a fix is
-in `fixes`. The label is right in about three cases out of four; that bounds what any model can be seen to do.
+A commit failed if it was reverted within 180 days, or if a bug fix within 180 days removed lines that it had
+introduced. `git blame` finds the owners of the removed lines. A commit is blamed if it owns at least a quarter of them.
+`fixes` defines a bug fix. The label is right in about three of four cases, which limits the figures of every model.
 
-A label is known from the moment of the revert or fix on, and never before: `known_at` is part of it.
+A label becomes known at the time of the revert or fix. Nothing before that time may use it.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from aver.errors import BadInput
-from aver.gate.risk.history.commit_cache import MinedCommit
-from aver.gate.risk.history.commits import Commit
+from aver.gate.risk.history.commits import Commit, MinedCommit
 from aver.gate.risk.history.fixes import FIX_WINDOW
 from aver.gate.risk.history.git import GitReader
 
@@ -26,14 +25,14 @@ BLAME_SHARE_MIN = 0.25
 """The share of a fix's removed lines that a commit must own to be blamed."""
 
 GIT_BARE_TIME_MIN = 100_000_000
-"""From this many seconds since 1970 on, git takes a bare number for a time."""
+"""git reads a bare number as a time only from this many seconds since 1970 on."""
 
 _BLAME_HEADER = re.compile(r"([0-9a-f]{40}|[0-9a-f]{64}) [0-9]+ [0-9]+(?: ([0-9]+))?").fullmatch
 _REVERT_SUBJECT = re.compile(r'Revert "(.+)"(?: \(#[0-9]+\))?$').match
 
 
 def find_blamed_commits(git: GitReader, fix: Commit, removed: Mapping[str, Sequence[int]]) -> tuple[str, ...]:
-    """The commits, not older than 180 days, that own at least a quarter of the lines that a fix removed."""
+    """Return the commits of the last 180 days that own at least a quarter of the lines that a fix removed."""
     total = sum(len(numbers) for numbers in removed.values())
     if not total or not fix.parent:
         return ()
@@ -44,15 +43,17 @@ def find_blamed_commits(git: GitReader, fix: Commit, removed: Mapping[str, Seque
 
 
 def _count_line_owners(git: GitReader, fix: Commit, path: str, numbers: Sequence[int]) -> Counter[str]:
-    """How many of these lines each commit owns. One odd file must not stop a history: it blames nobody."""
+    """Count how many of these lines each commit owns. A file that git cannot blame counts for no commit."""
     options = [f"-L{first},{last}" for first, last in _group_ranges(numbers)]
     if fix.time - FIX_WINDOW >= GIT_BARE_TIME_MIN:
-        # Lines from before the window belong to nobody who could be blamed: git need not look for their owners.
+        # git need not find the owners of older lines. It marks them as boundary.
         options.append(f"--since={fix.time - FIX_WINDOW}")
     owners: Counter[str] = Counter()
     owner, boundary = "", set()
     try:
-        for rows in git.lines("blame", "--porcelain", "--root", "--no-textconv", *options, fix.parent, "--", path):
+        for rows in git.read_output(
+            "blame", "--porcelain", "--root", "--no-textconv", *options, fix.parent, "--", path
+        ):
             for row in rows:
                 if row.startswith("\t"):
                     owners[owner] += 1
@@ -81,13 +82,13 @@ def _group_ranges(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 
 def parse_reverted_subject(subject: str) -> str | None:
-    """The subject of the commit that a commit with this subject reverts; None if it reverts none."""
+    """Return the subject of the commit that a revert names; None if the subject is not that of a revert."""
     found = _REVERT_SUBJECT(subject)
     return found[1] if found else None
 
 
 def find_failures(history: Iterable[MinedCommit]) -> dict[str, int]:
-    """When each commit that failed was known to have, by its id. Of several times the first counts."""
+    """Return when the failure of each failed commit became known, by id. The first time counts."""
     listed = list(history)
     times = {item.commit.id: item.commit.time for item in listed}
     ids = sorted(times)
@@ -98,7 +99,7 @@ def find_failures(history: Iterable[MinedCommit]) -> dict[str, int]:
         for commit in accused:
             began = times.get(commit)
             if began is not None and commit != item.commit.id and item.commit.time - began <= FIX_WINDOW:
-                # A clock that went wrong must not make a failure known before there was anything to fail.
+                # With wrong clocks a fix may seem older than its cause. A failure is not known before its commit.
                 moment = max(item.commit.time, began)
                 known[commit] = min(known.get(commit, moment), moment)
         subjects[item.subject] = item.commit.id
@@ -106,6 +107,7 @@ def find_failures(history: Iterable[MinedCommit]) -> dict[str, int]:
 
 
 def _find_reverted(item: MinedCommit, ids: Sequence[str], subjects: Mapping[str, str]) -> Iterator[str]:
+    # A shortened id must be unambiguous: the next id in order must not begin with it, too.
     for beginning in item.reverts:
         at = bisect_left(ids, beginning)
         if at < len(ids) and ids[at].startswith(beginning) and not "".join(ids[at + 1 : at + 2]).startswith(beginning):

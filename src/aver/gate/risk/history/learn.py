@@ -1,11 +1,11 @@
-"""Learning a workspace's level from its git history, in the order in which its outcomes became known.
+"""Learns the level of a workspace from its git history, in the order in which outcomes became known.
 
 Each commit that touches source files is scored with what was known at its time. Ninety days later its outcome is known:
-failed, if it was reverted or repaired until then; else survived. That outcome moves the level by the very features that
-were scored. Nothing that lies in the future of a commit can change its score.
+it failed if it was reverted or repaired by then, else it survived. The outcome updates the level with the same features
+that were scored. Nothing in the future of a commit can change its score.
 
-`learned_until` marks how far the stored state has learned. Learning again goes on from there, so that no outcome counts
-twice, and what the gate itself has learned meanwhile stays.
+`learned_until` says how far the stored state has learned. Learning again continues from there, so no outcome counts
+twice. It also keeps what the gate itself has learned in the meantime.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from pathlib import Path
 
 from aver.fast_dataclass import dataclass
 from aver.gate.risk.features import Features
-from aver.gate.risk.history.commit_cache import MinedCommit
+from aver.gate.risk.history.commits import MinedCommit
 from aver.gate.risk.history.fixes import DAY
 from aver.gate.risk.history.labels import find_failures
+from aver.gate.risk.history.mined_commits import MiningProgress, mine_history
 from aver.gate.risk.history.repository import open_repository
-from aver.gate.risk.history.walk_history import MiningProgress, mine_history
 from aver.gate.risk.model import (
     CHANGE,
     PRIORS,
@@ -48,12 +48,12 @@ __all__ = [
 ]
 
 MATURITY = 90 * DAY
-"""Seconds after which a commit's outcome is learned from."""
+"""Seconds after which the outcome of a commit counts as known."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommitSample:
-    """A commit that touches source files, and when it was known to have failed, if it was."""
+    """A commit that touches source files, and the time at which its failure became known, if it failed."""
 
     id: str
     time: int
@@ -66,7 +66,7 @@ class CommitSample:
 
 @dataclass(frozen=True, slots=True)
 class ScoredSample:
-    """A sample with its scores as they were at its time: by the fixed prior, and at the moving level."""
+    """A sample with its scores at its time: by the fixed prior, and by the moving level."""
 
     sample: CommitSample
     fixed: float
@@ -75,7 +75,7 @@ class ScoredSample:
 
 @dataclass(frozen=True, slots=True)
 class LearnSummary:
-    """What learning a history did."""
+    """The result of learning a history."""
 
     commits: int
     """Commits that touch source files."""
@@ -106,12 +106,12 @@ def learn_history(
 
 
 def find_history_end(history: Iterable[MinedCommit]) -> int:
-    """Up to when a history tells what happened: its newest commit, but not the future."""
+    """Return the time of the newest commit, but no time in the future."""
     return min(max((item.commit.time for item in history), default=0), int(time.time()))
 
 
 def build_samples(history: Sequence[MinedCommit]) -> list[CommitSample]:
-    """The commits that touch source files, in the order of their times, with what became of them."""
+    """Return the commits that touch source files, in the order of their times, with their outcomes."""
     failed = find_failures(history)
     return [
         CommitSample(item.commit.id, item.commit.time, item.features, failed.get(item.commit.id))
@@ -121,7 +121,7 @@ def build_samples(history: Sequence[MinedCommit]) -> list[CommitSample]:
 
 
 def learn_samples(state: RiskState, samples: Iterable[CommitSample], until: int) -> RiskState:
-    """The state after the outcomes that became known after `learned_until` and up to `until`."""
+    """Return the state after the outcomes that became known after `learned_until` and up to `until`."""
     level = state.level(CHANGE)
     learned = False
     for sample in samples:
@@ -133,10 +133,11 @@ def learn_samples(state: RiskState, samples: Iterable[CommitSample], until: int)
 
 
 def score_in_time_order(samples: Iterable[CommitSample]) -> Iterator[ScoredSample]:
-    """Score each sample, in the order of time, by what was known before it; starting from the shipped prior."""
+    """Score each sample in the order of time, with what was known before it. Starts from the shipped prior."""
     level: RiskLevel = PRIORS[CHANGE]
     waiting: deque[CommitSample] = deque()
     for sample in samples:
+        # Learn first from all samples whose outcome became known before this one.
         while waiting and waiting[0].time + MATURITY <= sample.time:
             level = _learn_sample(level, waiting.popleft())
         yield ScoredSample(sample, score_with_prior(sample.features), score_change(sample.features, level))

@@ -1,7 +1,7 @@
-"""Where a git repository keeps what, found out without git and without its settings.
+"""Finds the parts of a git repository without running git and without reading its settings.
 
-Only plain files are read, each within bounds: `.git` (a directory, or a file that points to one), `commondir`, `HEAD`,
-the branch it names, `packed-refs` and `shallow`. A repository's `config` is never opened.
+Aver reads only a few plain files, each up to a limit: `.git` (a directory, or a file that points to one), `commondir`,
+`HEAD`, the branch it names, `packed-refs` and `shallow`. It never opens a repository's `config`.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ POINTER_MAX = 8 * 1024
 """Bytes of a file that holds one path or one name."""
 
 LIST_MAX = 64 * 1024 * 1024
-"""Bytes of `packed-refs` and `shallow`: half a million refs."""
+"""Bytes of `packed-refs` and `shallow`: enough for half a million refs."""
 
 REF_HOPS_MAX = 5
-"""Refs that name refs; git follows as many."""
+"""Refs that name other refs. git follows as many."""
 
 _ID = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})").fullmatch
 _REF = re.compile(r"refs/[^\x00-\x20\x7f~^:?*\[\\]{1,1000}").fullmatch
@@ -33,7 +33,7 @@ _REF = re.compile(r"refs/[^\x00-\x20\x7f~^:?*\[\\]{1,1000}").fullmatch
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A repository's place, the commit it stands at, and where its history was cut off."""
+    """A repository: its paths, its HEAD commit, and the commits at which a shallow history ends."""
 
     root: Path
     objects: Path
@@ -43,7 +43,7 @@ class Repository:
 
 
 def open_repository(path: str | Path) -> Repository:
-    """The repository at or above `path`. `NotFound` if there is none, `BadInput` if it cannot be read."""
+    """Open the repository at or above `path`. Raises NotFound if there is none, BadInput if it cannot be read."""
     root = find_workspace_root(path)
     git = _find_git_directory(root)
     common = _find_common_directory(git)
@@ -70,7 +70,7 @@ def _find_git_directory(root: Path) -> Path:
 
 
 def _find_common_directory(git: Path) -> Path:
-    """What the working trees of one repository share."""
+    """Return the directory that all working trees of a repository share."""
     try:
         return git / _read_pointer(git / "commondir")
     except NotFound:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aver.gate.risk.evaluation import (
+from aver.gate.risk.report import (
     area_under_curve,
     average_precision,
     brier_score,
@@ -16,7 +16,6 @@ from aver.gate.risk.evaluation import (
     calibration_error,
     mean_over_groups,
     recall_at,
-    roc_points,
     split_into_bins,
 )
 
@@ -35,6 +34,17 @@ def test_by_hand() -> None:
     assert recall_at(CASE, 0.2) == 0.5
     assert recall_at(CASE, 1.0) == 1.0
     assert roc_points(CASE) == [(0, 0), (0, 0.5), (pytest.approx(1 / 3), 1), (pytest.approx(2 / 3), 1), (1, 1)]
+
+
+def roc_points(pairs: list[tuple[float, bool]]) -> list[tuple[float, float]]:
+    """The curve by its definition: for each score, the shares of survivors and of failures at or above it."""
+    failed = [score for score, outcome in pairs if outcome]
+    survived = [score for score, outcome in pairs if not outcome]
+    points = [(0.0, 0.0)]
+    for limit in sorted({score for score, _ in pairs}, reverse=True):
+        hits, misses = (sum(score >= limit for score in group) for group in (failed, survived))
+        points.append((misses / len(survived) if survived else 0.0, hits / len(failed) if failed else 0.0))
+    return points
 
 
 def test_nothing_to_say() -> None:
