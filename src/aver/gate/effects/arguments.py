@@ -1,19 +1,19 @@
-"""What the arguments of a call name: commands, paths, addresses, by whatever name and at whatever depth.
+"""The arguments of a tool call: the texts in them, and the commands, paths and URLs that they name.
 
-Who asks has written the arguments, and a tool may understand more of them than is known here. So names are compared
-without regard to case, hyphens and underscores (`filePath` is `file_path`), values are looked for inside of lists and
-objects, and what looks like a path elsewhere counts as one under any name that is not known to hold mere words.
+The agent writes the arguments, and a tool may understand more of them than Aver knows. Aver therefore compares names
+without regard to case, hyphens and underscores (`filePath` is `file_path`), and looks inside lists and objects. A text
+that looks like a path to elsewhere counts as a path, unless its name is known to hold prose.
 
-    >>> [value.text for value in values_in({"options": {"filePath": ["a.py"]}}) if value.is_under(PATHS)]
+    >>> texts = find_argument_texts({"options": {"filePath": ["a.py"]}})
+    >>> [found.text for found in texts if found.is_under(PATH_ARGUMENTS)]
     ['a.py']
 
-The commands that a call's arguments say, as texts that a shell reads: one, or several of which each is judged.
+Commands are returned as texts that a shell reads. Aver does not guess: arguments of an unknown shape give no command,
+and the caller reports the command as unknown.
 
-Nothing is guessed. Arguments of another shape than is known give no texts, and then nobody knows what runs.
-
-    >>> one_text({"command": ["rm", "a b"]})
+    >>> read_single_command({"command": ["rm", "a b"]})
     "rm 'a b'"
-    >>> several_texts({"commands": ["ls -l", {"command": "rm", "args": ["a b"]}]})
+    >>> read_command_list({"commands": ["ls -l", {"command": "rm", "args": ["a b"]}]})
     ['ls -l', "rm 'a b'"]
 """
 
@@ -43,7 +43,7 @@ __all__ = [
 
 VALUES_MAX = 5000
 DEPTH_MAX = 32
-"""Values of one call that are looked at, and objects inside each other. What has more is unclear."""
+"""Values of one call that Aver looks at, and levels of nesting. A call with more is unclear."""
 
 
 def normalise_keys(*keys: str) -> frozenset[str]:
@@ -56,7 +56,7 @@ COMMAND_ARGUMENTS = normalise_keys(*COMMAND_KEYS)
 DIRECTORY_ARGUMENTS = normalise_keys(
     *("cwd", "workdir", "working_directory", "working_dir", "directory", "dir", "dir_path", "path", "folder")
 )
-"""Where a command runs."""
+"""Arguments that name the directory in which a command runs."""
 
 _PROSE_ARGUMENTS = normalise_keys(
     *("content", "contents", "text", "old_string", "new_string", "old_str", "new_str", "old_text", "new_text", "body"),
@@ -66,14 +66,14 @@ _PROSE_ARGUMENTS = normalise_keys(
     *("title", "goal", "thought", "summary", "result", "question", "fact", "data", "payload", "old", "new", "todos"),
     "plan",
 )
-"""Arguments that hold words, in which a path is only mentioned."""
+"""Arguments that hold prose or code, which may mention a path without using it."""
 
 HARMLESS_ARGUMENTS = normalise_keys(
     *("description", "explanation", "justification", "goal", "title", "timeout", "timeout_ms", "timeout_seconds"),
     *("run_in_background", "is_background", "background", "requires_approval", "yield_time_ms", "max_output_tokens"),
     *("login", "tty", "session_id"),
 )
-"""Arguments of a command that change nothing of what it does."""
+"""Arguments beside a command that do not change what it does."""
 
 URL_PATTERN = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://|(?i:file:))\S*")
 _OUTSIDE_PATH = re.compile(r"/|~|\.\.(?:/|$)|(?i:file:)")
@@ -81,7 +81,7 @@ _OUTSIDE_PATH = re.compile(r"/|~|\.\.(?:/|$)|(?i:file:)")
 
 @dataclass(frozen=True, slots=True)
 class ArgumentText:
-    """A text in the arguments, and the names that it stands under, from the outside in."""
+    """A text in the arguments, and the names that lead to it, from the outside in."""
 
     text: str
     keys: tuple[str, ...]
@@ -95,7 +95,7 @@ class ArgumentText:
 
     @property
     def is_outside_path(self) -> bool:
-        """Whether this would be a path to elsewhere, if it is one."""
+        """Whether the text looks like a path that leads out of the current directory."""
         return not self.is_prose and _OUTSIDE_PATH.match(self.text) is not None
 
     @property
@@ -104,7 +104,8 @@ class ArgumentText:
 
 
 def find_argument_texts(arguments: Mapping[str, Any]) -> Iterator[ArgumentText | None]:
-    """All texts in the arguments; None at the end if there are too many, or too deep inside each other."""
+    """Yield all texts in the arguments. Yields None at the end if there are too many, or nested too deep."""
+    # A stack instead of recursion. It is filled in reverse, so that texts come in their order.
     waiting: list[tuple[Any, tuple[str, ...]]] = [(arguments, ())]
     count = 0
     while waiting:
@@ -123,25 +124,34 @@ def find_argument_texts(arguments: Mapping[str, Any]) -> Iterator[ArgumentText |
 
 
 CALL_COMMANDS_MAX = 100
-"""Commands in one call. Models send a handful; more would take longer to judge than a hook may."""
+"""Commands in one call. More would take longer to judge than a hook may take."""
 
 _ENTRY_KEYS = frozenset({"command", "args"})
 
 
 def read_single_command(arguments: Mapping[str, Any]) -> str | None:
-    """The command of a tool that takes one. A list of words is what a program gets: quoted, so that a shell would give
-    it the same."""
+    """Return the command of a tool that takes one; None if the arguments do not hold exactly one.
+
+    A list of words is quoted, so that a shell reads the same words.
+    """
     given = _command_values(arguments)
-    if len(given) != 1 or _has_nested_command(arguments):
+    # A second command deeper in the arguments could be the one that runs.
+    has_nested = any(
+        found is not None and found.is_nested and found.keys[-1] in COMMAND_ARGUMENTS
+        for found in find_argument_texts(arguments)
+    )
+    if len(given) != 1 or has_nested:
         return None
     value = given[0]
     return value if isinstance(value, str) else _quote_words(value)
 
 
 def read_command_list(arguments: Mapping[str, Any]) -> list[str] | None:
-    """The commands of a tool that takes several, all of them run in the workspace. What it is told besides it drops,
-    and a directory would mislead us: then there are no texts. Nor where one begins a here-document, for those after it
-    may be the document."""
+    """Return the commands of a tool that takes several; None if Aver cannot tell what runs.
+
+    Such a tool runs all commands in the workspace and ignores other arguments. An argument for another directory would
+    mislead Aver, so it gives None. So does a here-document, because the commands after it may be its text.
+    """
     given = [value for key, value in arguments.items() if value and normalise_name(str(key)) not in HARMLESS_ARGUMENTS]
     if len(given) != 1 or given != _command_values(arguments):
         return None
@@ -156,15 +166,8 @@ def _command_values(arguments: Mapping[str, Any]) -> list[Any]:
     return [value for key, value in arguments.items() if value and normalise_name(str(key)) in COMMAND_ARGUMENTS]
 
 
-def _has_nested_command(arguments: Mapping[str, Any]) -> bool:
-    return any(
-        value is not None and value.is_nested and value.keys[-1] in COMMAND_ARGUMENTS
-        for value in find_argument_texts(arguments)
-    )
-
-
 def _read_list_entry(entry: Any) -> str | None:
-    """One of several: a text for a shell, or a program and its words, for none."""
+    """Read one entry of a list: a text for a shell, or a program with its words."""
     if isinstance(entry, str):
         return entry
     if not isinstance(entry, Mapping) or not entry.keys() <= _ENTRY_KEYS or not isinstance(entry.get("command"), str):

@@ -1,4 +1,4 @@
-"""What a diff shows: which files it writes and deletes, and where it does not show enough to be judged by."""
+"""The files of a diff: which files it writes and deletes, and where it does not show enough to judge it."""
 
 from __future__ import annotations
 
@@ -12,43 +12,38 @@ __all__ = ["DiffFile", "DiffProblem", "read_diff_files"]
 
 
 class DiffFile(NamedTuple):
-    """A file that is changed, by its name in the diff."""
+    """A changed file, by its name in the diff."""
 
     path: str
     effect: Literal["write", "delete"]
 
 
 class DiffProblem(NamedTuple):
-    """Something that does not fit, or is missing: a code of `commands.model.UNCLEAR`, and why in words."""
+    """A part of a diff that does not fit, or is missing: a code of `findings.UNCLEAR` and the reason."""
 
     code: str
-    words: str
+    why: str
 
 
 def read_diff_files(diff: str) -> Iterator[DiffFile | DiffProblem]:
-    """All of it, in order. Time and memory are those of reading the diff."""
-    silent: FileChange | None = None
-    """A file of which no line has come yet."""
+    """Yield the files and problems of a diff in order."""
+    empty: FileChange | None = None  # a file that needs lines, and has none so far
     for part in read_diff(diff):
         if isinstance(part, UnclearLines):
             yield DiffProblem("syntax", f"line {part.number} of the diff does not fit: {part.why}")
             continue
         if not isinstance(part, FileChange):
-            silent = None
+            empty = None
             continue
-        yield from _report_empty_change(silent)
-        silent = part if _needs_lines(part) else None
+        yield from _report_empty_change(empty)
+        # A file that keeps its name, mode and kind changes only by lines.
+        is_kept = part.old is not None and part.old == part.new and part.old_mode == part.new_mode
+        empty = part if is_kept and not part.binary else None
         if part.old is not None and part.old != part.new:
             yield DiffFile(part.old, "delete")
         if part.new is not None:
             yield DiffFile(part.new, "write")
-    yield from _report_empty_change(silent)
-
-
-def _needs_lines(file: FileChange) -> bool:
-    """Whether a change of a file is none unless lines of it follow."""
-    is_kept = file.old is not None and file.old == file.new and file.old_mode == file.new_mode
-    return is_kept and not file.binary
+    yield from _report_empty_change(empty)
 
 
 def _report_empty_change(file: FileChange | None) -> Iterator[DiffProblem]:

@@ -1,18 +1,22 @@
-"""What an action does: the classes of its effects, the paths and hosts it touches, and what is unclear about it.
+"""Finds what an action does: its effects, the paths and hosts that it touches, and what is unclear about it.
 
-Four things are asked, and the strictest answer counts: what the type of the action says, what its tool is known to do,
-what its arguments name (`effects.arguments`), and what the tool says of itself. A shell command is taken apart
-(`gate.shell.understand`), and its daily work told apart from the rest (`effects.routine_commands`). A tool that is not
-in the table has the effect `unknown`, whatever its type. What an MCP server says of its tools can make an action worse;
-it makes nothing better unless the server is among those that were trusted by name.
+Aver looks at four things, and adds up their effects:
 
-Paths are placed by their letters alone. Where the facts say that one leads elsewhere by a symbolic link, what happens
-to the one happens to the other, too.
+1. the type of the action;
+2. the tool, if the tables know it;
+3. the paths, URLs and commands in the arguments (`effects.arguments`);
+4. the annotations of an MCP tool.
+
+`gate.shell.understand` analyses a shell command. `effects.routine_commands` then names its routine effects. A tool that
+is not in the tables has the effect `unknown`, whatever the type of the action. Annotations of an MCP server can make an
+action worse. They make it better only if the user trusts the server by name.
+
+Aver locates paths by their text alone. If the facts say that a path is a symbolic link, its target gets the same
+effects.
 
     >>> from aver.gate.action import Action, Facts
     >>> facts = Facts(now="2026-01-05T09:00:00+00:00")
-    >>> action = Action(type="tool_call", tool="Write", arguments={"file_path": "/work/.git/hooks/pre-push"},
-    ...                 workspace="/work")
+    >>> action = Action(type="file_write", files=("/work/.git/hooks/pre-push",), workspace="/work")
     >>> sorted(find_effects(action, facts).classes)
     ['persist', 'write']
 """
@@ -49,7 +53,7 @@ __all__ = ["Effects", "find_effects"]
 _Item = TypeVar("_Item")
 
 PATHS_MAX = 1000
-"""Paths of one action that are placed; one that has more is unclear."""
+"""Paths of one action that are located. An action with more is unclear."""
 
 _PROFILE_BY_TYPE: Mapping[str, ToolProfile] = {
     "file_read": ToolProfile(("read",)),
@@ -65,7 +69,7 @@ _PROFILE_BY_TYPE: Mapping[str, ToolProfile] = {
     "observation": ToolProfile(),
     "code_gen": ToolProfile(("write",), may_name_none=True),
 }
-"""What the type of an action says. The others say nothing."""
+"""What a type of action means. The other types mean nothing."""
 
 _FILE_EFFECTS = frozenset({"read", "write", "delete", "execute", "unknown"})
 _CWD_ARGUMENTS = normalise_keys("cwd", "workdir", "working_directory", "working_dir")
@@ -78,7 +82,7 @@ _HARMLESS_VALUES = {
 }
 _BODY_ARGUMENTS = ("body", "data", "payload", "json", "form", "content", "files")
 _FILE_FILTER_ARGUMENTS = normalise_keys("glob", "include", "include_pattern", "file_pattern")
-"""Arguments of searches that say which files are looked into."""
+"""Arguments of searches that select files."""
 _EDITOR_COMMANDS = frozenset(("view", "create", "str_replace", "insert", "undo_edit"))
 _PATCH_FILE = re.compile(
     r"^[ \t]*\*\*\* (?P<verb>Update File|Add File|Delete File|Move to): (?P<path>[^\n]+)$", re.MULTILINE
@@ -87,15 +91,15 @@ _PATCH_FILE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """What an action does. Where `unclear` is not empty, it may do more than is listed."""
+    """What an action does. If `unclear` is not empty, it may do more than is listed."""
 
     effects: tuple[Effect, ...]
     unclear: tuple[UnclearPart, ...]
     programs: tuple[str, ...] = ()
-    """Of a command."""
+    """The programs of a command."""
     command: str = ""
     server: str = ""
-    """Of an MCP tool."""
+    """The server of an MCP tool."""
 
     @property
     def classes(self) -> frozenset[str]:
@@ -126,36 +130,39 @@ def find_effects(
     trusted: frozenset[str] = frozenset(),
     known: KnownAgents | None = None,
 ) -> Effects:
-    """What an action does. `trusted` are MCP servers whose word is taken; `known` are the names of agents' tools and
-    files, where they are not the default ones."""
+    """Find what an action does.
+
+    `trusted` are MCP servers whose annotations count. `known` has the names of agents' tools and files; without it the
+    default ones count.
+    """
     known = known or default_known_agents()
-    looked = _EffectFinder(action, facts, known)
+    finder = _EffectFinder(action, facts, known)
     server = mcp_server(action.tool)
     if known.is_mcp_caller(action.tool):
         server = _text_or_empty(action.arguments.get("server_name"))
     by_type, by_tool = _PROFILE_BY_TYPE.get(action.type), known.find_profile(action.tool) if action.tool else None
     if action.diff is not None:
-        looked.diff(action.diff)
+        finder.add_diff(action.diff)
     if by_type is not None and by_tool is not None and by_tool.works_here and by_tool.on_paths == by_type.on_paths:
-        by_type = None  # The tool says more: on what it acts where no path is named.
-    uses = [use for use in (by_type, by_tool) if use is not None]
-    for use in uses:
-        looked.add_profile(use)
+        by_type = None  # the tool says more: it also acts on the current directory
+    profiles = [profile for profile in (by_type, by_tool) if profile is not None]
+    for profile in profiles:
+        finder.add_profile(profile)
     if server:
-        looked.add_mcp_tool(server in trusted and known.is_tool_of_server(action.tool, server), facts.annotations)
+        finder.add_mcp_tool(server in trusted and known.is_tool_of_server(action.tool, server), facts.annotations)
     elif by_tool is None and (action.tool or by_type is None or facts.annotations):
-        looked.unknown()
+        finder.add_unknown_tool()
     else:
-        looked.rest(uses)
+        finder.add_remaining(profiles)
     if facts.annotations.get("destructiveHint") is True:
-        looked.report.add_effect("delete", (action.tool,))
+        finder.report.add_effect("delete", (action.tool,))
     if facts.annotations.get("openWorldHint") is True:
-        looked.report.add_effect("network", (action.tool,))
-    return looked.conclude(server)
+        finder.report.add_effect("network", (action.tool,))
+    return finder.conclude(server)
 
 
 class _EffectFinder:
-    """What is found while an action is looked at."""
+    """Collects the effects of one action. Each `add_…` method looks at one source of effects."""
 
     def __init__(self, action: Action, facts: Facts, known: KnownAgents) -> None:
         self._action = action
@@ -163,19 +170,19 @@ class _EffectFinder:
         self._env = facts.environment
         self._links = facts.links
         self._arguments = action.arguments
-        self._ground = build_path_roots(action.workspace, self._env, known)
-        self.report = EffectReport(self._ground)
-        self._values = self._collect_texts()
+        self._path_roots = build_path_roots(action.workspace, self._env, known)
+        self.report = EffectReport(self._path_roots)
+        self._texts = self._collect_texts()
         self._cwd = self._find_directory(_CWD_ARGUMENTS)
-        use = known.find_profile(action.tool)
-        self._takes_several = use is not None and use.takes_several
-        self._understood: list[CommandAnalysis] = []
-        """Of each command."""
+        profile = known.find_profile(action.tool)
+        self._takes_several = profile is not None and profile.takes_several
+        self._analyses: list[CommandAnalysis] = []
+        """The analysis of each command."""
         self._command = ""
         self._shown: set[str] = set()
         """Paths that the diff shows."""
         self._changed: dict[str, None] = {}
-        """Paths that are changed by what is said besides."""
+        """Paths that something else than the diff changes. The diff must show them, too."""
 
     def _collect_texts(self) -> list[ArgumentText]:
         values: list[ArgumentText] = []
@@ -187,85 +194,90 @@ class _EffectFinder:
         return values
 
     def _find_directory(self, keys: frozenset[str]) -> str | None:
-        """The directory that relative paths begin at; None where it is not known."""
+        """Return the directory that relative paths start at; None if it is not known."""
         workspace = self._action.workspace if self._action.workspace.startswith("/") else None
         given = list({repr(value): value for value in self._argument_values(keys)}.values())
         if not given:
             return workspace
-        place = locate_path(_text_or_empty(given[0]), workspace, self._ground)
+        place = locate_path(_text_or_empty(given[0]), workspace, self._path_roots)
         if len(given) > 1 or place.where == "unknown":
             self.report.add_unclear("unknown-target", "which directory this stands in is not said in one text")
             return None
         return place.path
 
     def _argument_values(self, keys: frozenset[str]) -> list[Any]:
-        """What the arguments hold under these names, on the outside."""
+        """Return the top-level arguments with these names."""
         return [value for key, value in self._arguments.items() if value and normalise_name(str(key)) in keys]
 
     def conclude(self, server: str) -> Effects:
-        own = [effect for one in self._understood for effect in one.effects]
+        """Join the findings of the arguments with those of the commands."""
+        own = [effect for analysis in self._analyses for effect in analysis.effects]
         self._add_link_targets((*self.report.effects, *own))
         self._check_diff_coverage()
         effects, unclear = self.report.effects, self.report.unclear
         programs: tuple[str, ...] = ()
         routine_roots = build_path_roots(self._action.workspace, None, self._known)
-        for one in self._understood:
-            effects = tuple(dict.fromkeys((*effects, *mark_routine_effects(one, routine_roots))))
-            unclear = tuple(dict.fromkeys((*unclear, *one.unclear)))
-            programs = tuple(dict.fromkeys((*programs, *one.programs)))
+        for analysis in self._analyses:
+            effects = tuple(dict.fromkeys((*effects, *mark_routine_effects(analysis, routine_roots))))
+            unclear = tuple(dict.fromkeys((*unclear, *analysis.unclear)))
+            programs = tuple(dict.fromkeys((*programs, *analysis.programs)))
         return Effects(effects, unclear, programs, self._command, server)
 
     def _add_link_targets(self, effects: Iterable[Effect]) -> None:
-        """What happens to a link happens to what it leads to."""
+        """Add each effect on a symbolic link also for the link's target."""
         for effect in effects if self._links else ():
             leads_to = self._links.get(effect.target)
             if leads_to is not None and effect.where and effect.name in _FILE_EFFECTS:
-                self.report.add_path(effect.name, locate_path(leads_to, None, self._ground), effect.words)
+                self.report.add_path(effect.name, locate_path(leads_to, None, self._path_roots), effect.words)
 
-    def add_profile(self, use: ToolProfile) -> None:
-        """A tool, or a type of action, of which is known what it does."""
-        for effect in use.always:
+    def add_profile(self, profile: ToolProfile) -> None:
+        """Add the effects of a known tool or type of action."""
+        for effect in profile.always:
             self.report.add_effect(effect, (self._action.tool or self._action.type,))
-        if use.takes_command:
+        if profile.takes_command:
             self._check_command_options()
             self._analyse_commands()
-        if use.takes_url:
+        if profile.takes_url:
             self._add_hosts(self._find_urls())
-        if use.on_paths:
-            self._add_path_effects(use)
-        if use.takes_url and self._can_send_data():
+        if profile.on_paths:
+            self._add_path_effects(profile)
+        if profile.takes_url and self._can_send_data():
             self.report.add_effect("egress", (self._action.tool or self._action.type,))
 
-    def unknown(self) -> None:
-        """A tool of which nothing is known: whatever its arguments name, it may do anything to."""
+    def add_unknown_tool(self) -> None:
+        """Add the effects of an unknown tool, which may do anything to all that its arguments name."""
         self.report.add_effect("unknown", (self._action.tool or self._action.type,))
         for path in self._limit_items(self._find_paths()):
-            place = locate_path(path, self._cwd, self._ground)
+            place = locate_path(path, self._cwd, self._path_roots)
             self.report.add_path("unknown", place, (path,))
             self.report.add_path("read", place, (path,))
         self._add_hosts(self._find_urls())
         if self._argument_values(COMMAND_ARGUMENTS):
             self._analyse_commands()
 
-    def rest(self, uses: Iterable[ToolProfile]) -> None:
-        """What is named and is no business of the type and the tool, as far as these are known: a command, files."""
+    def add_remaining(self, profiles: Iterable[ToolProfile]) -> None:
+        """Add commands and files that the arguments name, but that the known profiles do not use."""
         given = self._argument_values(COMMAND_ARGUMENTS)
-        is_own = any(use.may_only_look for use in uses) and given and _text_or_empty(given[0]) in _EDITOR_COMMANDS
+        is_own = (
+            any(profile.may_only_look for profile in profiles)
+            and given
+            and _text_or_empty(given[0]) in _EDITOR_COMMANDS
+        )
         if given and not is_own:
             self._analyse_commands()
-        if not any(use.on_paths for use in uses):
+        if not any(profile.on_paths for profile in profiles):
             for path in self._limit_items(self._action.files):
                 self._add_path(path, ToolProfile(("read",)))
 
     def add_mcp_tool(self, is_trusted: bool, annotations: Mapping[str, Any]) -> None:
-        """A tool of an MCP server. If that is trusted, its word counts; a hint that is missing means the worst."""
+        """Add the effects of an MCP tool. Annotations of a trusted server count; a missing hint means the worst."""
         if not is_trusted:
-            self.unknown()
+            self.add_unknown_tool()
             if annotations.get("readOnlyHint") is False:
                 self.report.add_effect("write", (self._action.tool,))
             return
         reads_only = annotations.get("readOnlyHint") is True
-        use = ToolProfile(("read",) if reads_only else ("read", "write"))
+        profile = ToolProfile(("read",) if reads_only else ("read", "write"))
         names = ["read"] if reads_only else ["write"]
         if not reads_only and annotations.get("destructiveHint") is not False:
             names.append("delete")
@@ -274,13 +286,13 @@ class _EffectFinder:
         for name in names:
             self.report.add_effect(name, (self._action.tool,))
         for path in self._limit_items(self._find_paths()):
-            self._add_path(path, use)
+            self._add_path(path, profile)
         self._add_hosts(self._find_urls())
 
     # --- commands
 
     def _check_command_options(self) -> None:
-        """Whatever else is said about a command may change what it does."""
+        """Report arguments besides the command that may change what it does."""
         for key, value in self._arguments.items():
             name = normalise_name(str(key))
             if name in _ESCALATION_ARGUMENTS and value:
@@ -288,20 +300,23 @@ class _EffectFinder:
             elif (
                 value
                 and name not in COMMAND_ARGUMENTS | DIRECTORY_ARGUMENTS | HARMLESS_ARGUMENTS
-                and not _is_harmless(name, value)
+                and _text_or_empty(value) not in _HARMLESS_VALUES.get(name, ())
             ):
                 self.report.add_unclear(
                     "unknown-option", f"what {str(key)[:80]!r} changes about a command is not known"
                 )
 
     def _analyse_commands(self) -> None:
-        if self._understood:
+        if self._analyses:
             return
         from aver.gate.effects.arguments import read_command_list, read_single_command
         from aver.gate.shell.understand import understand
 
-        one = None if self._takes_several else read_single_command(self._arguments)
-        texts = read_command_list(self._arguments) if self._takes_several else None if one is None else [one]
+        if self._takes_several:
+            texts = read_command_list(self._arguments)
+        else:
+            command = read_single_command(self._arguments)
+            texts = None if command is None else [command]
         if texts is None:
             self.report.add_effect("execute", (self._action.tool,))
             self.report.add_unclear("dynamic-code", "which command runs is not said in one text or list of texts")
@@ -309,14 +324,14 @@ class _EffectFinder:
         self._command = "\n".join(texts)
         cwd = self._find_directory(DIRECTORY_ARGUMENTS) or ""
         workspace = self._action.workspace
-        self._understood = [
+        self._analyses = [
             understand(text, cwd=cwd, workspace=workspace, env=self._env, known=self._known) for text in texts
         ]
 
     # --- hosts
 
     def _find_urls(self) -> Iterator[str]:
-        for value in self._values:
+        for value in self._texts:
             if value.is_under(URL_ARGUMENTS) or (URL_PATTERN.fullmatch(value.text) and not value.is_prose):
                 yield value.text
 
@@ -335,36 +350,36 @@ class _EffectFinder:
     # --- paths
 
     def _find_paths(self) -> Iterator[str]:
-        for value in self._values:
+        for value in self._texts:
             if (value.is_under(PATH_ARGUMENTS) or value.is_outside_path) and not URL_PATTERN.match(value.text):
                 yield value.text
         yield from self._action.files
 
-    def _add_path_effects(self, use: ToolProfile) -> None:
-        use = self._narrow_profile(use)
+    def _add_path_effects(self, profile: ToolProfile) -> None:
+        profile = self._narrow_profile(profile)
         paths = dict.fromkeys(self._limit_items(self._find_paths()))
         for path in paths:
-            self._add_named_path(path, use)
-        self._add_hosts(value.text for value in self._values if URL_PATTERN.match(value.text) and not value.is_prose)
-        named = bool(paths) or self._add_patch_files(use) or bool((self._action.diff or "").strip())
-        for value in self._values:
-            is_pattern = use.takes_pattern and value.keys == ("pattern",)
+            self._add_named_path(path, profile)
+        self._add_hosts(value.text for value in self._texts if URL_PATTERN.match(value.text) and not value.is_prose)
+        named = bool(paths) or self._add_patch_files(profile) or bool((self._action.diff or "").strip())
+        for value in self._texts:
+            is_pattern = profile.takes_pattern and value.keys == ("pattern",)
             for pattern in (
                 self._expand_braces(value.text) if is_pattern or value.is_under(_FILE_FILTER_ARGUMENTS) else ()
             ):
                 if not is_pattern or pattern.startswith(("/", "~")) or ".." in pattern.split("/"):
-                    self._add_path(pattern, use)
-        if named or use.may_name_none:
+                    self._add_path(pattern, profile)
+        if named or profile.may_name_none:
             return
-        if use.works_here:
-            self._add_path(self._cwd or "", use)
+        if profile.works_here:
+            self._add_path(self._cwd or "", profile)
         else:
-            for effect in use.on_paths:
+            for effect in profile.on_paths:
                 self.report.add_path(effect, UNKNOWN_LOCATION, (self._action.tool or self._action.type,))
             self.report.add_unclear("unknown-target", "it names no file", (self._action.tool or self._action.type,))
 
     def _expand_braces(self, pattern: str) -> list[str]:
-        """The patterns that the braces in a pattern stand for."""
+        """Return the patterns that a pattern with braces stands for."""
         if "{" not in pattern:
             return [pattern]
         from aver.gate.shell.expand import expand_braces
@@ -374,16 +389,16 @@ class _EffectFinder:
             self.report.add_unclear("too-much", f"what {pattern[:80]!r} stands for cannot be told")
         return found or []
 
-    def _narrow_profile(self, use: ToolProfile) -> ToolProfile:
-        """An editor may be told by an argument to only look."""
-        if use.may_only_look and self._arguments.get("command") == "view":
+    def _narrow_profile(self, profile: ToolProfile) -> ToolProfile:
+        """Return a reading profile if an argument tells the editor to only view a file."""
+        if profile.may_only_look and self._arguments.get("command") == "view":
             return ToolProfile(("read",))
-        return use
+        return profile
 
-    def _add_patch_files(self, use: ToolProfile) -> bool:
-        """Whether a patch in the arguments names files; those are placed."""
+    def _add_patch_files(self, profile: ToolProfile) -> bool:
+        """Add the files that a patch in the arguments names. Returns whether there are any."""
         found = False
-        texts = [self._arguments.get(key) for key in ("patch", "input", "diff")] if use.takes_patch else []
+        texts = [self._arguments.get(key) for key in ("patch", "input", "diff")] if profile.takes_patch else []
         for text in texts:
             if isinstance(text, str):
                 for match in self._limit_items(_PATCH_FILE.finditer(text)):
@@ -394,31 +409,31 @@ class _EffectFinder:
                     )
         return found
 
-    def diff(self, text: str) -> None:
-        """A change to files: those that it names are written, or deleted."""
+    def add_diff(self, text: str) -> None:
+        """Add the files that a diff writes or deletes."""
         from aver.gate.effects.diff_files import DiffProblem, read_diff_files
 
         for part in read_diff_files(text):
             if isinstance(part, DiffProblem):
-                self.report.add_unclear(part.code, part.words)
+                self.report.add_unclear(part.code, part.why)
             else:
                 self._shown.add(self._add_path(part.path, ToolProfile((part.effect,))).path)
 
     def _check_diff_coverage(self) -> None:
-        """A diff is what an action is judged by, so it must show all that the action changes."""
+        """Report changed paths that the diff does not show. Risk is judged by the diff, so it must show all."""
         for path in self._changed if (self._action.diff or "").strip() else ():
             if path not in self._shown:
                 self.report.add_unclear("unknown-target", f"the diff does not show what happens to {path[:80]!r}")
 
-    def _add_named_path(self, path: str, use: ToolProfile) -> None:
-        """A path that is named outside of the diff."""
-        place = self._add_path(path, use)
-        if use.on_paths != ("read",):
+    def _add_named_path(self, path: str, profile: ToolProfile) -> None:
+        """Add a path that something else than the diff names."""
+        place = self._add_path(path, profile)
+        if profile.on_paths != ("read",):
             self._changed[place.path] = None
 
-    def _add_path(self, path: str, use: ToolProfile) -> PathLocation:
-        place = locate_path(path, self._cwd, self._ground)
-        for effect in use.on_paths:
+    def _add_path(self, path: str, profile: ToolProfile) -> PathLocation:
+        place = locate_path(path, self._cwd, self._path_roots)
+        for effect in profile.on_paths:
             self.report.add_path(effect, place, (path[:200],))
         if place.where == "unknown":
             self.report.add_unclear("unknown-target", f"where {path[:80]!r} lies is not known")
@@ -430,10 +445,6 @@ class _EffectFinder:
                 self.report.add_unclear("too-much", f"more than {PATHS_MAX} paths")
                 return
             yield item
-
-
-def _is_harmless(name: str, value: Any) -> bool:
-    return _text_or_empty(value) in _HARMLESS_VALUES.get(name, ())
 
 
 def _text_or_empty(value: Any) -> str:

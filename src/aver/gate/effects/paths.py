@@ -1,19 +1,20 @@
-"""Where a path lies, and whether it is one that more depends on than its contents.
+"""Where a path lies, and whether it is guarded because more depends on it than its contents.
 
-Paths are worked out by their letters alone: nothing here looks at the disk, so the answer is the same wherever and
-whenever it is asked. So **a symbolic link is not followed here**: whoever asks the gate looks where the paths of an
-action lead, and says so in its facts (`aver.gate.ask`).
+Aver works with the text of a path alone and never looks at the disk. The answer is therefore the same at any time and
+on any machine. **Symbolic links are not followed here.** The caller of the gate resolves the paths of an action, and
+puts the result into the facts (`aver.gate.ask`).
 
-A path is `workspace` (at or below the workspace), `temporary`, `outside`, or `unknown` where it depends on what cannot
-be seen; a backslash, which some systems take for a slash, makes it so, and an address, which some programs go to. For
-being inside, letters count exactly; for being guarded, they do not: upper case, Unicode look-alikes by compatibility,
-characters of no width, and dots or blanks at the end of a name make no difference, because on some file systems they do
-not.
+The zone of a path is `workspace` (at or below it), `temporary`, `outside` or `unknown`. It is unknown if it depends on
+something that Aver cannot see. It is also unknown for a path with a backslash, which some systems read as a slash, and
+for a URL, which some programs open.
 
-    >>> ground = Ground(workspace="/work/shop", home="/home/me")
-    >>> locate("src/../.ENV", "/work/shop", ground).classes
+Zones compare the text exactly. Guarded names do not: upper case, compatible Unicode characters, characters without
+width, and dots or blanks at the end of a name make no difference, because some file systems ignore them.
+
+    >>> roots = PathRoots(workspace="/work/shop", home="/home/me")
+    >>> locate_path("src/../.ENV", "/work/shop", roots).classes
     frozenset({'secret'})
-    >>> locate("../shop-2/a.py", "/work/shop", ground).where
+    >>> locate_path("../shop-2/a.py", "/work/shop", roots).where
     'outside'
 """
 
@@ -49,13 +50,13 @@ __all__ = [
 PathZone = Literal["workspace", "temporary", "outside", "unknown"]
 
 PATH_MAX = 4096
-"""Characters of a path that can be a path: PATH_MAX of Linux. A longer one is of unknown place."""
+"""Characters of a path, as on Linux. A longer one has an unknown zone."""
 
 PATTERN_MAX = 64
-"""Characters of a pattern for one name that are compared with guarded names. A longer one is taken to match."""
+"""Characters of a pattern that is compared with guarded names. A longer pattern counts as a match."""
 
 POLICY_ENV = "AVER_POLICY"
-"""Where the facts of a decision say which directory its rules come from."""
+"""The name under which the facts of a decision hold the directory of its rules."""
 
 _TEMPORARY_DIRECTORIES = ("/tmp", "/var/tmp", "/private/tmp", "/private/var/tmp", "/dev/shm")
 _HARMLESS_DEVICES = frozenset(
@@ -63,12 +64,12 @@ _HARMLESS_DEVICES = frozenset(
 )
 _GUARDED_FROM_READING = frozenset({"secret", "aver", "system", "device"})
 _PROC_LINK = re.compile(r"^/proc/(?:self|thread-self|[0-9]+)(?:/task/[0-9]+)?/(root|cwd)(?=/|$)")
-"""Ways through /proc to somewhere else."""
+"""Links in /proc that lead elsewhere."""
 _PROCESS_MEMORY = re.compile(r"^/proc/(?:self|thread-self|[0-9]+)(?:/task/[0-9]+)?/(?:environ|mem|maps|auxv|fd)(?:/|$)")
 _SYSTEM_WORKSPACE = re.compile(
     r"//|/[^/]*/$|/(?:bin|boot|dev|etc|lib|lib32|lib64|libx32|proc|run|sbin|sys|system|library)/", re.IGNORECASE
 )
-"""Directories that a workspace does not make less what they are: everything, what lies right below, the system's."""
+"""Workspaces whose paths stay system paths: `/`, a directory right below it, and directories of the system."""
 _URL_START = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|(?i:file):")
 _GLOB = re.compile(r"[*?\[]")
 _TRAILING_WILDCARD = re.compile(r"/[*?.]*\*[*?]*$")
@@ -80,7 +81,7 @@ _ZERO_WIDTH = dict.fromkeys(
 
 @dataclass(frozen=True, slots=True)
 class PathRoots:
-    """What places are judged by. `home` and `own` may be unknown: then no path is taken to be there by its root."""
+    """The directories that paths are compared with. An empty one is unknown, and then no path lies in it."""
 
     workspace: str = ""
     home: str = ""
@@ -92,19 +93,19 @@ class PathRoots:
 
 @dataclass(frozen=True, slots=True)
 class PathLocation:
-    """A path, where it lies, and the classes of guarded things that it is one of."""
+    """A path, its zone, and its guarded classes."""
 
     path: str
     where: PathZone
     classes: frozenset[str] = frozenset()
 
     def classes_for(self, effect: str) -> frozenset[str]:
-        """The classes that count: settings and hooks are there to be read, and are guarded against change alone."""
+        """Return the classes that count for an effect. Settings and hooks may be read; only changes to them count."""
         return self.classes & _GUARDED_FROM_READING if effect == "read" else self.classes
 
     @property
     def matters(self) -> bool:
-        """Not for /dev/null and its like: what goes there goes nowhere."""
+        """False for /dev/null and similar devices: writing there changes nothing."""
         return self.path not in _HARMLESS_DEVICES and not self.path.startswith("/dev/fd/")
 
 
@@ -114,7 +115,7 @@ UNKNOWN_LOCATION = PathLocation("", "unknown")
 def build_path_roots(
     workspace: str, environment: Mapping[str, str] | None, known: KnownAgents | None = None
 ) -> PathRoots:
-    """The ground for a workspace, with what an environment tells of the home and of Aver's own places."""
+    """Build the roots for a workspace. The environment names the home and Aver's own directories."""
     environment = environment or {}
     home = environment.get("HOME", "")
     own = [environment[name] for name in ("AVER_HOME", POLICY_ENV) if environment.get(name)]
@@ -138,53 +139,54 @@ def has_glob(path: str) -> bool:
     return _GLOB.search(path) is not None
 
 
-def locate_path(path: str, cwd: str | None, ground: PathRoots) -> PathLocation:
-    """Where a path lies that is used in the directory `cwd` (None: not known). It may be a pattern of the shell."""
+def locate_path(path: str, cwd: str | None, roots: PathRoots) -> PathLocation:
+    """Locate a path that is used in the directory `cwd` (None if unknown). It may be a pattern of the shell."""
     if not path or len(path) > PATH_MAX or "\0" in path:
         return UNKNOWN_LOCATION
-    whole = _make_absolute(path, cwd, ground)
+    whole = _make_absolute(path, cwd, roots)
     if whole is None:
-        return PathLocation(path, "unknown", _name_classes(f"/{path}", ground.known))
-    while door := _PROC_LINK.match(whole):
-        if door[1] == "cwd":
+        return PathLocation(path, "unknown", _name_classes(f"/{path}", roots.known))
+    # `/proc/self/root/etc` is `/etc`. The directory behind `/proc/…/cwd` is not known.
+    while link := _PROC_LINK.match(whole):
+        if link[1] == "cwd":
             return PathLocation(whole, "unknown", frozenset({"system"}))
-        whole = _normalise_path(whole[door.end() :] or "/")
+        whole = _normalise_path(whole[link.end() :] or "/")
     where: PathZone = "outside"
-    if ground.workspace and _is_at_or_below(whole, ground.workspace):
+    if roots.workspace and _is_at_or_below(whole, roots.workspace):
         where = "workspace"
-        inner = whole[len(ground.workspace) :] if ground.workspace != "/" else whole
-        classes = _name_classes(inner or "/", ground.known) | _aver_classes(whole, ground)
-        if _SYSTEM_WORKSPACE.match(f"{ground.workspace}/"):
-            classes |= _name_classes(whole, ground.known) | _system_classes(whole, where)
+        inner = whole[len(roots.workspace) :] if roots.workspace != "/" else whole
+        classes = _name_classes(inner or "/", roots.known) | _aver_classes(whole, roots)
+        if _SYSTEM_WORKSPACE.match(f"{roots.workspace}/"):
+            classes |= _name_classes(whole, roots.known) | _system_classes(whole, where)
     else:
         if any(_is_at_or_below(whole, directory) for directory in _TEMPORARY_DIRECTORIES):
             where = "temporary"
-        classes = _name_classes(whole, ground.known) | _aver_classes(whole, ground) | _system_classes(whole, where)
+        classes = _name_classes(whole, roots.known) | _aver_classes(whole, roots) | _system_classes(whole, where)
     if "\\" in path or _URL_START.match(path) or (has_glob(whole) and _can_match_parent(whole)):
         where = "unknown"
     return PathLocation(whole, where, classes)
 
 
-def has_root_inside(place: PathLocation, ground: PathRoots) -> bool:
-    """Whether the workspace, the home or everything lies at or below a place: what is done to it is done to them."""
+def has_root_inside(place: PathLocation, roots: PathRoots) -> bool:
+    """Whether the workspace, the home or `/` lies at or below a place. An effect on the place then concerns them."""
     path = _TRAILING_WILDCARD.sub("", place.path) or "/"
-    return any(_is_at_or_below(root, path) for root in (ground.workspace, ground.home, "/") if root)
+    return any(_is_at_or_below(root, path) for root in (roots.workspace, roots.home, "/") if root)
 
 
-def _make_absolute(path: str, cwd: str | None, ground: PathRoots) -> str | None:
+def _make_absolute(path: str, cwd: str | None, roots: PathRoots) -> str | None:
     if path.startswith("~"):
         name, slash, rest = path.partition("/")
         if name != "~":
             return _normalise_path(f"/home/{name[1:]}{slash}{rest}")
         # An unknown home stays a name of its own, which lies in no workspace.
-        return _normalise_path(f"{ground.home or '/~'}/{rest}")
+        return _normalise_path(f"{roots.home or '/~'}/{rest}")
     if path.startswith("/"):
         return _normalise_path(path)
     return None if cwd is None else _normalise_path(f"{cwd}/{path}")
 
 
 def _normalise_path(path: str) -> str:
-    """An absolute path without `.`, `..`, doubled or trailing slashes."""
+    """Return an absolute path without `.`, `..`, doubled or trailing slashes."""
     if "/." not in path and "//" not in path:
         return path.rstrip("/") or "/"
     kept: list[str] = []
@@ -209,8 +211,8 @@ def _can_match_parent(path: str) -> bool:
     return any(len(name) > PATTERN_MAX or fnmatchcase("..", name) for name in patterns)
 
 
-def _aver_classes(path: str, ground: PathRoots) -> frozenset[str]:
-    for own in ground.own:
+def _aver_classes(path: str, roots: PathRoots) -> frozenset[str]:
+    for own in roots.own:
         if _is_at_or_below(path.casefold(), own.casefold()):
             return frozenset({"aver"})
         if path.startswith((f"{own}.", f"{own}-")):  # the ledger's lock and journals
@@ -234,7 +236,7 @@ def _system_classes(path: str, where: PathZone) -> frozenset[str]:
 
 @lru_cache(maxsize=4096)
 def _name_classes(path: str, known: KnownAgents) -> frozenset[str]:
-    """The classes that a path has by the names in it."""
+    """Return the guarded classes that follow from the names in a path."""
     found: set[str] = set()
     names = [name for name in _fold_spelling(path).split("/") if name]
     for index, name in enumerate(names):
@@ -253,7 +255,7 @@ def _name_classes(path: str, known: KnownAgents) -> frozenset[str]:
 
 
 def _fold_spelling(path: str) -> str:
-    """A path in the one spelling under which names are looked up."""
+    """Return a path in the spelling in which guarded names are looked up."""
     if _PLAIN_PATH.fullmatch(path) and "./" not in path:
         return path
     folded = unicodedata.normalize("NFKC", path).translate(_ZERO_WIDTH).casefold()
@@ -261,14 +263,14 @@ def _fold_spelling(path: str) -> str:
 
 
 def _possible_names(name: str, known: KnownAgents) -> Iterator[str]:
-    """The name, and where it is a pattern, the guarded directories that it may match."""
+    """Yield the name, and for a pattern the guarded directories that it may match."""
     yield name
     if _is_specific_pattern(name):
         yield from (directory for directory in known.directories if fnmatchcase(directory, name))
 
 
 def _is_specific_pattern(name: str) -> bool:
-    """A pattern that begins with a letter of its own. `*` and `*.py` may match anything and tell nothing."""
+    """Whether this is a pattern that begins with a literal character. `*` and `*.py` match too much to say anything."""
     return has_glob(name) and name[0] not in "*?[" and len(name) <= PATTERN_MAX
 
 

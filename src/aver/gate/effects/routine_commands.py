@@ -1,15 +1,17 @@
-"""Which parts of a command are a workspace's daily work: its tests and builds, and what changes no file's content.
+"""Routine effects of commands: tests and builds of the workspace, and changes that touch no file's content.
 
-Shell commands are judged by what they do, and that leaves two effects too coarse to write rules with. `pytest` runs
-code, and so does anything; `git add` writes, and so does `cat > app.py`. So of a command's effects two are told apart:
+For policy rules two effects of commands are too coarse. `pytest` has the effect `execute`, like every unknown program.
+`git add` has the effect `write`, like `cat > app.py`. Aver therefore gives two routine cases names of their own:
 
-    build      instead of `execute`: a known tool does a known task (tests, builds, linters), or instead of `write`:
-               a known formatter rewrites files of the workspace; and besides `arrange` where git runs hooks
-    arrange    instead of `write`: directories, empty files, branches and commits are made
+    build      instead of `execute`: a known tool does a known task (tests, builds, linters);
+               instead of `write`: a known formatter rewrites files of the workspace;
+               beside `arrange`: git runs hooks
+    arrange    instead of `write`: the command makes directories, empty files, branches or commits
 
-Both are names for what is surely known. A task that is not in the list (`make deploy`), an argument that cannot be
-seen or leads out of the workspace or to something guarded, a redirection into a file: the effect keeps its name. Who
-adds to the lists asks whether the task could publish, deploy, fetch, delete or start a server; if so, it stays out.
+Only certain cases get these names. The effect keeps its old name for a task that is not in the lists (`make deploy`),
+an unknown argument, an argument that leads out of the workspace or to something guarded, and a redirection into a file.
+Before you add a tool or task, ask whether it could publish, deploy, fetch, delete or start a server. If it could, leave
+it out.
 """
 
 from __future__ import annotations
@@ -33,10 +35,10 @@ _ARRANGE_PLACES: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("mkdir", "touch"), ("workspace", "temporary")),
     **dict.fromkeys(("git add", "git stage", "git commit", "git switch", "git checkout"), ("workspace",)),
 }
-"""Where each may do so: in another repository, other hooks run."""
+"""The zones in which each counts as routine. In another repository, other hooks run."""
 
 _HOOK_RUNNERS = frozenset(("git commit", "git switch", "git checkout"))
-"""Those that run hooks, which run code of the workspace."""
+"""Commands that run git hooks, which are code of the workspace."""
 
 _FORMATTERS = frozenset(
     (
@@ -59,7 +61,7 @@ _BUILD_TOOLS = frozenset(
         *("rspec", "rubocop", "minitest", "phpunit", "phpstan", "psalm", "phpcs", "pest"),
     )
 )
-"""Tools, with their subcommand, that do nothing else."""
+"""Tools, with their subcommand, that only build, test or check."""
 
 _TASKS_BY_TOOL: Mapping[str, frozenset[str]] = {
     name: frozenset(tasks.split())
@@ -102,7 +104,7 @@ _QUALIFIERS = frozenset(
         *("debug", "dev", "prod", "production", "fix", "only", "strict", "html", "json", "changed", "affected"),
     )
 )
-"""What the name of a task may say besides, as in `test:unit` and `build-prod`."""
+"""Further parts of the name of a task, as in `test:fast` and `build-prod`."""
 
 _RISKY_OPTIONS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("pytest", "py.test"), ("--past", "--tx", "--px", "--rsync")),
@@ -116,8 +118,8 @@ _RISKY_OPTIONS: Mapping[str, tuple[str, ...]] = {
     "ruff": ("-o", "--o", "--cache"),
     "vitest": ("--api", "--ui", "--browser", "--open"),
 }
-"""Beginnings of options by which a tool publishes, serves, runs or writes what it is given. Letters count anywhere in a
-cluster of them."""
+"""Beginnings of options that make a tool publish, serve, run or write something else. A single letter counts anywhere
+in a group such as `-xvo`."""
 
 _GOAL_OPTIONS: Mapping[str, str] = {
     **dict.fromkeys(
@@ -141,7 +143,7 @@ _GOAL_OPTIONS: Mapping[str, str] = {
     ),
     "ant": r"-(?:quiet|verbose|debug|q|v|d|k|S)",
 }
-"""Options of tools that run goals, which change nothing of what those are. Many others name another file of goals."""
+"""Harmless options of tools that run goals. Many other options name another file of goals."""
 
 _WORKSPACE_TOOLS = frozenset(
     (
@@ -150,21 +152,23 @@ _WORKSPACE_TOOLS = frozenset(
         *("pyright", "basedpyright", "pycodestyle", "pyflakes"),
     )
 )
-"""Programs that may lie in the workspace itself, as in `.venv/bin/pytest`: that they run is no news then."""
+"""Programs that may lie in the workspace, as in `.venv/bin/pytest`. Running them from there is routine."""
 
 _VENV_ACTIVATE = re.compile(r"(?:^|/)\.?v?env[\w.-]*/bin/activate$")
 _PYTHON = re.compile(r"python[0-9.]*")
 _PATH_SEPARATORS = re.compile(r"[\s=:,;@|\"'{}()\[\]<>]+")
-"""What stands between paths in one argument."""
+"""Characters that separate paths inside one argument."""
 
 
-def mark_routine_effects(understood: CommandAnalysis, roots: PathRoots) -> tuple[Effect, ...]:
-    """The effects of a command, with those that are daily work under their own names."""
-    if not understood.classes & {"write", "execute"}:
-        return understood.effects
-    named = [_classify_effect(effect, understood.commands, roots) for effect in understood.effects]
+def mark_routine_effects(analysis: CommandAnalysis, roots: PathRoots) -> tuple[Effect, ...]:
+    """Return the effects of a command, with routine effects under their own names."""
+    if not analysis.classes & {"write", "execute"}:
+        return analysis.effects
+    named = [_classify_effect(effect, analysis.commands, roots) for effect in analysis.effects]
     hooks = [
-        Effect("build", words=one.words) for one in named if one.name == "arrange" and one.words[0] in _HOOK_RUNNERS
+        Effect("build", words=effect.words)
+        for effect in named
+        if effect.name == "arrange" and effect.words[0] in _HOOK_RUNNERS
     ]
     return tuple(dict.fromkeys((*named, *hooks)))
 
@@ -183,14 +187,14 @@ def _classify_effect(effect: Effect, commands: Iterable[ResolvedCommand], roots:
 
 
 def _is_venv_activation(effect: Effect) -> bool:
-    """`source .venv/bin/activate`, which comes before the tests."""
+    """Whether the effect is `source .venv/bin/activate`."""
     return effect.words[:1] in (("source",), (".",)) and _VENV_ACTIVATE.search(effect.target) is not None
 
 
 def _is_build(tool: str, commands: Iterable[ResolvedCommand], roots: PathRoots) -> bool:
-    """Whether a tool, by its name or by where it lies in the workspace, does no more than known tasks in a command."""
+    """Whether a tool only does known tasks in a command. `tool` is its name, or its path in the workspace."""
     if tool.startswith("/"):
-        # What it is told to do is an effect of its own.
+        # The tool's task is another effect, which is judged separately.
         base = tool.rpartition("/")[2]
         return base in _WORKSPACE_TOOLS or _PYTHON.fullmatch(base) is not None
     if not _is_tool_contained(tool, commands, roots):
@@ -225,7 +229,7 @@ def _has_risky_option(value: str, options: tuple[str, ...]) -> bool:
 
 
 def _has_outside_path(value: str, roots: PathRoots) -> bool:
-    """Whether anything in an argument leads out of the workspace, or to something guarded."""
+    """Whether a part of an argument leads out of the workspace, or to something guarded."""
     attached = (value[2:],) if value.startswith("-") and not value.startswith("--") else ()
     return any(
         _is_outside_or_guarded(piece, roots) for text in (value, *attached) for piece in _PATH_SEPARATORS.split(text)
@@ -265,8 +269,10 @@ def _is_known_task_call(call: ResolvedCommand) -> bool:
 
 
 def _is_plain_cmake_build(arguments: list[str]) -> bool:
-    """`cmake --build` without a target, of which one may be `install`, and without options for whatever builds."""
-    return arguments[:1] == ["--build"] and not any(one == "--" or one.startswith(("-t", "--t")) for one in arguments)
+    """Whether this is `cmake --build` without a target (it could be `install`) and without options for the builder."""
+    return arguments[:1] == ["--build"] and not any(
+        word == "--" or word.startswith(("-t", "--t")) for word in arguments
+    )
 
 
 def _has_known_options(call: ResolvedCommand) -> bool:
@@ -276,7 +282,7 @@ def _has_known_options(call: ResolvedCommand) -> bool:
 
 
 def _task_names(operands: Iterable[Word]) -> Iterator[str]:
-    """The operands before `--`, without options. One that may be several things is nothing that is in a list."""
+    """Yield the operands before `--`, without options. An unknown operand becomes `?`, which is in no list."""
     for word in operands:
         value = word.value
         if value == "--":
