@@ -1,4 +1,4 @@
-"""A deed as the capsule that is sealed of it: what stands where, what is masked, and what is kept beside it."""
+"""An event as the capsule that is sealed of it: what stands where, what is masked, and what is kept beside it."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
         yield opened
 
 
-def sealed(ledger: Ledger, **deed: Any) -> dict[str, Any]:
-    facts: dict[str, Any] = {"what": "call", "key": "k1", "summary": "Bash: ls", "at": AT, **deed}
+def sealed(ledger: Ledger, **event: Any) -> dict[str, Any]:
+    facts: dict[str, Any] = {"what": "call", "key": "k1", "summary": "Bash: ls", "at": AT, **event}
     content = seal_event(ledger, "claude-code", "5d2e", AgentEvent(**facts)).to_dict()
     assert ledger.verify().status == "verified"
     assert ledger.verify().check("profile").reason.startswith("cps: ")

@@ -220,11 +220,11 @@ def test_a_file_that_was_committed_and_that_nothing_sealed_changed_is_named(ledg
         ("t", "2026-05-31T09:01:00Z", ()),
     ):
         what = "call" if effects else "note"
-        deed = AgentEvent(
+        event = AgentEvent(
             what=what, key=key, summary=key, at=at, side_effects=effects, environment={"cwd": str(work)},
             call=edit if effects else None,
         )  # fmt: skip
-        seal_event(ledger, "ticker", "one", deed)
+        seal_event(ledger, "ticker", "one", event)
     check = reconciled(ledger).verdict.check("git")
     assert (check.status, check.count) == ("warning", 1)
     assert "secret.py was committed" in check.reason

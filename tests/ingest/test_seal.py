@@ -1,4 +1,4 @@
-"""Each deed once, whoever comes first and whatever goes wrong; and the transcript bound byte for byte."""
+"""Each event once, whoever comes first and whatever goes wrong; and the transcript bound byte for byte."""
 
 from __future__ import annotations
 
@@ -352,8 +352,8 @@ FORGED = ({"arguments": {}}, {"arguments": {"command": "ls"}, "result": "a b", "
 def test_no_hook_can_keep_out_what_another_tells_of_a_call(ledger: Ledger, forged: dict[str, Any]) -> None:
     """Whoever knows the id of a call while it runs could tell of it first."""
     true = told(arguments={"command": "rm -rf src"}, result="", ok=True)
-    for deed in (told(**forged), told(arguments={"command": "id"}), true, true, told(**forged)):
-        seal_event(ledger, "ticker", "one", deed)
+    for event in (told(**forged), told(arguments={"command": "id"}), true, true, told(**forged)):
+        seal_event(ledger, "ticker", "one", event)
     commands = [one["execution"]["tool_calls"][0]["arguments"].get("command") for one in contents(ledger)]
     assert commands == [forged["arguments"].get("command"), "id", "rm -rf src"]
     first, *others = contents(ledger)
@@ -463,6 +463,6 @@ def test_the_tool_of_these_tests_is_read_from_its_beginning_alike(tmp_path: Path
     turns = [ticker.Ticker(source_at(path)) for _ in range(2)]
     readers = [ADAPTER.read(source_at(path)) for _ in range(2)]
     first, second = (
-        [deed for raw in reader() for deed in turn.feed(raw)] for reader, turn in zip(readers, turns, strict=True)
+        [event for raw in reader() for event in turn.feed(raw)] for reader, turn in zip(readers, turns, strict=True)
     )
     assert first == second

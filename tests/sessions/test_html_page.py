@@ -187,12 +187,12 @@ def test_diffs_are_marked_line_by_line(ledger: Ledger, tmp_path: Path) -> None:
 
 
 def test_what_is_long_is_folded_and_what_is_very_long_is_cut(ledger: Ledger, tmp_path: Path) -> None:
-    deeds = [
+    events = [
         sample.call("c1", "Read", result="short\n" * 3),
         sample.call("c2", "Read", result="long\n" * 500),
         sample.call("c3", "Read", result="x" * (TEXT_MAX + 5)),
     ]
-    sample.seal(ledger, tmp_path, deeds)
+    sample.seal(ledger, tmp_path, events)
     text = page_of(ledger)
     assert "output, 500 lines" in text
     assert "output, 3 lines" not in text

@@ -41,12 +41,12 @@ def opened(path: Path, tmp_path: Path) -> tuple[str, str]:
 
 def test_a_hostile_session_is_only_text(tmp_path: Path) -> None:
     with open_ledger(tmp_path / "ledger.db", home=tmp_path / "home") as ledger:
-        deeds = [
+        events = [
             sample.prompt(HOSTILE),
             sample.command("c1", HOSTILE, HOSTILE),
             sample.edit("c2", text=HOSTILE, thinking=HOSTILE),
         ]
-        sample.seal(ledger, tmp_path / "t", deeds)
+        sample.seal(ledger, tmp_path / "t", events)
         [chains] = find_sessions(ledger)
         written = tmp_path / "session.html"
         pieces = render_page(compute_totals(ledger, chains), read_story(ledger, chains), ledger.verify(), ledger.blob)

@@ -139,18 +139,18 @@ def test_other_chains_are_no_sessions(ledger: Ledger, tmp_path: Path) -> None:
 def test_any_id_of_a_session_and_its_subagents(ledger: Ledger, tmp_path: Path, session: str) -> None:
     for agent in ("kid", "an other"):
         folder = tmp_path / agent.replace(" ", "-")
-        deeds = [sample.prompt("look", key=f"{agent}-1")]
-        _sealed_under(ledger, folder, deeds, session, agent)
+        events = [sample.prompt("look", key=f"{agent}-1")]
+        _sealed_under(ledger, folder, events, session, agent)
     _sealed_under(ledger, tmp_path / "main", [sample.prompt("go")], session, "")
     (chains,) = find_sessions(ledger)
     assert (chains.session, sorted(agent for agent, _ in chains.agents)) == (session, ["an other", "kid"])
     assert all(find_session_by_chain(ledger, name) == chains for name in chains.names)
 
 
-def _sealed_under(ledger: Ledger, folder: Path, deeds: list[sample.Deed], session: str, agent: str) -> None:
+def _sealed_under(ledger: Ledger, folder: Path, events: list[sample.Event], session: str, agent: str) -> None:
     """As `seal`, whose files are called like the session."""
-    for deed in deeds:
-        seal_event(ledger, sample.TOOL, session, sample.with_agent(deed, agent))
+    for event in events:
+        seal_event(ledger, sample.TOOL, session, sample.with_agent(event, agent))
 
 
 def test_a_damaged_record_is_counted_and_stops_nothing(ledger: Ledger, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What is sealed of a deed that cannot be sealed as it is: it is sealed already, or no capsule can hold it.
+"""What is sealed of an event that cannot be sealed as it is: it is sealed already, or no capsule can hold it.
 
 A child is added to what was recorded first: it says what the first could not, and whether both say the same. What two
 hooks tell otherwise of one and the same thing is sealed twice, each as it was told: nobody can take a key before its
@@ -113,7 +113,7 @@ def has_same_account(first: Sealed, later: EventDraft) -> bool:
 
 
 def hook_record_key(key: str, later: EventDraft) -> str:
-    """The key of what a hook tells of a deed that has this key and is sealed. Whoever tells otherwise has another."""
+    """The key of what a hook tells of an event that has this key and is sealed. Whoever tells otherwise has another."""
     return f"{key}:{hashlib.sha256(canonical_bytes(_account_in_draft(later))).hexdigest()[:16]}:hook"
 
 
@@ -169,7 +169,7 @@ def record_key(content: Mapping[str, Any]) -> str:
 
 
 def base_event_key(key: str, chain: str) -> str:
-    """The key of the deed that a record in a chain tells of: its own, or that of the record that it adds to; where an
+    """The key of the event that a record in a chain tells of: its own, or that of the record that it adds to; where an
     agent in another chain has the same, without what tells them apart."""
     return key.removesuffix(f":{TRANSCRIPT}").removesuffix(f"@{chain}")
 

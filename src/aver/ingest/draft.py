@@ -1,4 +1,4 @@
-"""A deed becomes the draft of a capsule: one mapping for all tools.
+"""An event becomes the draft of a capsule: one mapping for all tools.
 
     prompt          chat       what was asked is `trigger.request`
     call            tool       arguments and result in `execution.tool_calls[0]`; of an edit, `outcome.result.diff`
@@ -64,7 +64,7 @@ _EMAIL = re.compile(r"[A-Za-z0-9_.+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{
 
 
 class EventDraft(NamedTuple):
-    """What is appended to the ledger for a deed."""
+    """What is appended to the ledger for an event."""
 
     capsule: Capsule
     blobs: list[Blob]
@@ -76,7 +76,7 @@ def session_chain_name(tool: str, session: str, agent: str = "") -> str:
 
 
 def event_key(tool: str, session: str, identifier: str) -> str:
-    """The idempotency key of a deed: whoever records it first, hook or watcher, uses this one. No id, whatever it is,
+    """The idempotency key of an event: whoever records it first, hook or watcher, uses this one. No id, whatever it is,
     gives a key of another session, or one under which Aver tells something of its own."""
     return note_key(
         tool, session, _digest_id(identifier) if _RESERVED_KEY.search(identifier) else _key_part(identifier)
@@ -88,73 +88,73 @@ def note_key(tool: str, session: str, name: str) -> str:
     return f"{tool}:{_digest_id(session) if ':' in session else _key_part(session)}:{name}"
 
 
-def draft_event(tool: str, session: str, deed: AgentEvent, seen: Mapping[str, Any] | None = None) -> EventDraft:
-    """The draft for a deed. `seen` is what is sealed of the raw records that it rests on, if it rests on any."""
+def draft_event(tool: str, session: str, event: AgentEvent, seen: Mapping[str, Any] | None = None) -> EventDraft:
+    """The draft for an event. `seen` is what is sealed of the raw records that it rests on, if it rests on any."""
     blobs: list[Blob] = []
-    call = deed.call
+    call = event.call
     capsule = Capsule(
-        type=_TYPES.get(deed.what, "system"),
+        type=_TYPES.get(event.what, "system"),
         domain=tool,
-        trigger=_build_trigger(tool, session, deed),
+        trigger=_build_trigger(tool, session, event),
         context=Context(
-            agent_id=f"{tool}/{deed.agent}" if deed.agent else tool,
+            agent_id=f"{tool}/{event.agent}" if event.agent else tool,
             session_id=session,
-            environment=_build_environment(tool, session, deed, seen),
+            environment=_build_environment(tool, session, event, seen),
         ),
         reasoning=Reasoning(
-            analysis=deed.text if deed.what != "answer" else "",
-            reasoning=deed.thinking,
-            model=deed.model,
-            prompt_hash=None if deed.prompt is None else _prompt_hash(deed.prompt.text),
+            analysis=event.text if event.what != "answer" else "",
+            reasoning=event.thinking,
+            model=event.model,
+            prompt_hash=None if event.prompt is None else _prompt_hash(event.prompt.text),
         ),
-        authority=_build_authority(deed.allowed),
+        authority=_build_authority(event.allowed),
         execution=Execution(
-            tool_calls=[] if call is None else [_build_tool_call(deed, call, blobs)],
-            duration_ms=deed.duration_ms or 0,
-            resources_used=_build_resources(deed.tokens),
+            tool_calls=[] if call is None else [_build_tool_call(event, call, blobs)],
+            duration_ms=event.duration_ms or 0,
+            resources_used=_build_resources(event.tokens),
         ),
-        outcome=_build_outcome(deed, blobs),
+        outcome=_build_outcome(event, blobs),
     )
     return EventDraft(mask_draft(capsule, opaque=(SIGNATURES, TRANSCRIPT)), blobs)
 
 
-def _build_trigger(tool: str, session: str, deed: AgentEvent) -> Trigger:
-    if deed.what == "prompt":
-        request, turn = deed.text, event_key(tool, session, deed.key)
-    elif deed.prompt is not None:
-        request, turn = _first_line_excerpt(deed.prompt.text), event_key(tool, session, deed.prompt.key)
+def _build_trigger(tool: str, session: str, event: AgentEvent) -> Trigger:
+    if event.what == "prompt":
+        request, turn = event.text, event_key(tool, session, event.key)
+    elif event.prompt is not None:
+        request, turn = _first_line_excerpt(event.prompt.text), event_key(tool, session, event.prompt.key)
     else:
         request, turn = "", None
     return Trigger(
-        type="agent" if deed.agent else "user_request",
+        type="agent" if event.agent else "user_request",
         source=session,
-        timestamp=to_utc(deed.at) or now(),
+        timestamp=to_utc(event.at) or now(),
         request=request,
         correlation_id=turn,
     )
 
 
-def _build_environment(tool: str, session: str, deed: AgentEvent, seen: Mapping[str, Any] | None) -> dict[str, Any]:
-    environment = {name: _mask_emails(value) for name, value in deed.environment.items() if value is not None}
-    environment[BLOCK_KEY] = {"kind": _KINDS.get(deed.what, "record")}
+def _build_environment(tool: str, session: str, event: AgentEvent, seen: Mapping[str, Any] | None) -> dict[str, Any]:
+    environment = {name: _mask_emails(value) for name, value in event.environment.items() if value is not None}
+    environment[BLOCK_KEY] = {"kind": _KINDS.get(event.what, "record")}
     if seen is not None:
         environment[TRANSCRIPT] = dict(seen)
-    if deed.signatures:
-        environment[SIGNATURES] = list(deed.signatures)
-    if deed.call is not None:
-        environment["tool_call_id"] = deed.call.id
-    if deed.redacted:
+    if event.signatures:
+        environment[SIGNATURES] = list(event.signatures)
+    if event.call is not None:
+        environment["tool_call_id"] = event.call.id
+    if event.redacted:
         environment["thinking_redacted"] = True
-    if to_utc(deed.at) is None:
+    if to_utc(event.at) is None:
         environment["time_known"] = False
-    if deed.duration_ms is None:
+    if event.duration_ms is None:
         environment["duration_known"] = False
-    if deed.title:
-        environment["title"] = deed.title
-    if deed.launched:
-        environment["subagent"] = {"id": deed.launched, "chain": session_chain_name(tool, session, deed.launched)}
-    if deed.cause:
-        environment["launched_by"] = event_key(tool, session, deed.cause)
+    if event.title:
+        environment["title"] = event.title
+    if event.launched:
+        environment["subagent"] = {"id": event.launched, "chain": session_chain_name(tool, session, event.launched)}
+    if event.cause:
+        environment["launched_by"] = event_key(tool, session, event.cause)
     return environment
 
 
@@ -162,50 +162,50 @@ def _build_authority(allowed: Permission) -> Authority:
     return Authority(type=allowed.by, policy_reference=allowed.reference)
 
 
-def _build_tool_call(deed: AgentEvent, call: AgentCall, blobs: list[Blob]) -> ToolCall:
+def _build_tool_call(event: AgentEvent, call: AgentCall, blobs: list[Blob]) -> ToolCall:
     return ToolCall(
         tool=call.tool,
         arguments=_externalise_large(dict(call.arguments), blobs),
         result=_externalise_large(call.result, blobs),
         success=call.ok is True,
-        duration_ms=deed.duration_ms or 0,
-        error=_call_error(deed, call),
+        duration_ms=event.duration_ms or 0,
+        error=_call_error(event, call),
     )
 
 
-def _build_outcome(deed: AgentEvent, blobs: list[Blob]) -> Outcome:
-    call = deed.call
-    result: Any = deed.result
+def _build_outcome(event: AgentEvent, blobs: list[Blob]) -> Outcome:
+    call = event.call
+    result: Any = event.result
     metrics: dict[str, Any] = {}
-    if deed.what == "answer":
-        result = deed.text if result is None else {"text": deed.text, "more": result}
+    if event.what == "answer":
+        result = event.text if result is None else {"text": event.text, "more": result}
     elif call is not None and call.diff is not None:
         added, removed = count_changed_lines(call.diff)
         metrics = {"lines_added": added, "lines_removed": removed}
         result = {"diff": call.diff} if result is None else {"diff": call.diff, "more": result}
     return Outcome(
-        status=_event_status(deed),
+        status=_event_status(event),
         result=_externalise_large(result, blobs),
-        summary=_shorten_summary(deed.summary),
-        error=None if call is None else _call_error(deed, call),
-        side_effects=list(deed.side_effects),
+        summary=_shorten_summary(event.summary),
+        error=None if call is None else _call_error(event, call),
+        side_effects=list(event.side_effects),
         metrics=metrics,
     )
 
 
-def _event_status(deed: AgentEvent) -> str:
-    if deed.allowed.denied:
+def _event_status(event: AgentEvent) -> str:
+    if event.allowed.denied:
         return "blocked"
-    if deed.status is not None:
-        return deed.status
-    if deed.call is None:
+    if event.status is not None:
+        return event.status
+    if event.call is None:
         return "success"
-    return {True: "success", False: "failure", None: "pending"}[deed.call.ok]
+    return {True: "success", False: "failure", None: "pending"}[event.call.ok]
 
 
-def _call_error(deed: AgentEvent, call: AgentCall) -> str | None:
-    if call.ok is False or deed.allowed.denied:
-        return call.error or ("denied" if deed.allowed.denied else "the tool reported an error")
+def _call_error(event: AgentEvent, call: AgentCall) -> str | None:
+    if call.ok is False or event.allowed.denied:
+        return call.error or ("denied" if event.allowed.denied else "the tool reported an error")
     return "OUTCOME_UNKNOWN" if call.ok is None else None
 
 

@@ -80,7 +80,7 @@ class _RecordFacts(NamedTuple):
     chain: str
     sequence: int
     key: str
-    """Of the deed that it tells of, or adds to."""
+    """Of the event that it tells of, or adds to."""
     is_call: bool
     seen: Mapping[str, Any] | None
     """On which raw records it rests; None where it rests on none: a hook made it."""
@@ -125,7 +125,7 @@ class _CurrentTranscript(NamedTuple):
     """By place."""
     through: Sequence[str]
     """After how many records which digest over all of them."""
-    deeds: Mapping[tuple[str, str], int]
+    events: Mapping[tuple[str, str], int]
     """Chains and keys of what it tells of, and after how many records it was told."""
     unfinished: int
     """Bytes at its end that are no record."""
@@ -133,17 +133,17 @@ class _CurrentTranscript(NamedTuple):
 
 def _read_transcript(adapter: Adapter, source: TranscriptSource) -> _CurrentTranscript:
     digests: dict[str, str] = {}
-    deeds: dict[tuple[str, str], int] = {}
+    events: dict[tuple[str, str], int] = {}
     digest, through = START_DIGEST, [START_DIGEST.hex()]
     turn, reader = adapter.parser(source), adapter.read(source)
     for raw in reader():
         digest = next_digest(digest, raw)
         through.append(digest.hex())
         digests[raw.place] = raw.sha256
-        for deed in turn.feed(raw):
-            chain = session_chain_name(source.tool, source.session, deed.agent or source.agent)
-            deeds.setdefault((chain, event_key(source.tool, source.session, deed.key)), len(through) - 1)
-    return _CurrentTranscript(digests, through, deeds, reader.unfinished)
+        for event in turn.feed(raw):
+            chain = session_chain_name(source.tool, source.session, event.agent or source.agent)
+            events.setdefault((chain, event_key(source.tool, source.session, event.key)), len(through) - 1)
+    return _CurrentTranscript(digests, through, events, reader.unfinished)
 
 
 def _compare_transcript(
@@ -162,7 +162,7 @@ def _compare_transcript(
             total.mismatched += finding.code == "ARTIFACT_HASH_MISMATCH"
         newest = max(newest, _mark_or_zero(record)[0])
     known = _find_sealed_events(sealed, source, now)
-    for name, at in now.deeds.items():
+    for name, at in now.events.items():
         if name not in known:
             total.unsealed += 1
             new = at > newest or not source.appends

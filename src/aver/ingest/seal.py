@@ -1,6 +1,6 @@
-"""Deeds go into the ledger, each once, and with them what the transcript said, byte for byte.
+"""Events go into the ledger, each once, and with them what the transcript said, byte for byte.
 
-`Follower` follows one transcript; `told` seals single deeds that hooks tell of. Both use the same keys, and the ledger
+`Follower` follows one transcript; `told` seals single events that hooks tell of. Both use the same keys, and the ledger
 takes a key once: so a crash in the middle, a second watcher, or a hook and a watcher together make no duplicate, and
 nobody has to remember how far they came. What a follower must know it reads from the chain itself.
 
@@ -16,7 +16,7 @@ What was recorded first stays as it is. Who comes later adds a child of it: a ho
 tells what the model thought and what it cost; or a call was taken for lost, and its result came after all. The child
 says whether both tell the same of the call.
 
-A deed that a hook tells of goes into the ledger, by itself and at once.
+An event that a hook tells of goes into the ledger, by itself and at once.
 
 It has the key that a follower of the transcript gives it. Whoever comes second adds to what is there: nothing that a
 hook saw is left out because somebody else was faster, and nothing is sealed twice.
@@ -150,10 +150,10 @@ class TranscriptFollower:
             self._digests[raw.place] = raw.sha256
             if self._last is not None:
                 done += self._check_last_mark()
-            for deed in self._turn.feed(raw):
-                batch.append(self._prepare_event(deed))
-                self.ended = self.ended or deed.ends_session
-                self._forget_places(deed.places, raw)
+            for event in self._turn.feed(raw):
+                batch.append(self._prepare_event(event))
+                self.ended = self.ended or event.ends_session
+                self._forget_places(event.places, raw)
             if len(batch) >= BATCH_SIZE:
                 done += self._seal_batch(batch)
                 told(records)
@@ -165,7 +165,7 @@ class TranscriptFollower:
 
     def end(self) -> SealReport:
         """The session is over: seal what has no end, then as `rest`."""
-        return self._seal_batch([self._prepare_event(deed) for deed in self._turn.finish()]) + self.rest()
+        return self._seal_batch([self._prepare_event(event) for event in self._turn.finish()]) + self.rest()
 
     def rest(self) -> SealReport:
         """Nothing more comes for a while: seal how far the transcript was read, and close its chains."""
@@ -180,15 +180,15 @@ class TranscriptFollower:
 
     # --- what is new
 
-    def _prepare_event(self, deed: AgentEvent) -> _UnsealedEvent:
+    def _prepare_event(self, event: AgentEvent) -> _UnsealedEvent:
         source = self.source
-        agent = deed.agent or source.agent
-        if agent != deed.agent or (source.launched_by and not deed.cause):
-            deed = replace(deed, agent=agent, cause=deed.cause or source.launched_by)
+        agent = event.agent or source.agent
+        if agent != event.agent or (source.launched_by and not event.cause):
+            event = replace(event, agent=agent, cause=event.cause or source.launched_by)
         chain = session_chain_name(source.tool, source.session, agent)
         self._load_chain(chain)
         return _UnsealedEvent(
-            chain, event_key(source.tool, source.session, deed.key), deed, self._transcript_refs(deed.places)
+            chain, event_key(source.tool, source.session, event.key), event, self._transcript_refs(event.places)
         )
 
     def _transcript_refs(self, places: Iterable[str]) -> dict[str, Any]:
@@ -209,8 +209,8 @@ class TranscriptFollower:
         for due in batch:
             for key, draft in self._build_drafts(due):
                 by_chain.setdefault(due.chain, []).append((key, draft))
-                unknown += due.deed.what == "unknown"
-            if due.deed.launched:
+                unknown += due.event.what == "unknown"
+            if due.event.launched:
                 self._link_subagent(due, by_chain)
         batch.clear()
         done = SealReport(unknown=unknown)
@@ -219,27 +219,27 @@ class TranscriptFollower:
         return done
 
     def _build_drafts(self, due: _UnsealedEvent) -> Iterator[tuple[str, EventDraft]]:
-        """The draft of a deed, unless it is sealed; then what is to be added to it, unless that is."""
+        """The draft of an event, unless it is sealed; then what is to be added to it, unless that is."""
         name = (due.chain, due.key)
         state = self._known.get(name)
         if state is None:
-            self._known[name] = "pending" if _is_pending(due.deed) else "whole"
+            self._known[name] = "pending" if _is_pending(due.event) else "whole"
             yield due.key, self._draft_with_parent(due)
-        elif state == "hook" or (state == "pending" and not _is_pending(due.deed)):
+        elif state == "hook" or (state == "pending" and not _is_pending(due.event)):
             self._known[name] = "whole"
             if (first := self._find_sealed(due.chain, due.key)) is not None:
                 yield _transcript_child(first, self._draft_with_parent(due))
 
     def _find_sealed(self, chain: str, key: str) -> Sealed | None:
-        """What a chain has of a deed. Under its key alone, it may be that of another agent."""
+        """What a chain has of an event. Under its key alone, it may be that of another agent."""
         found = (self._ledger.get(name) for name in (key, f"{key}@{chain}"))
         return next((record for record in found if record is not None and record.chain == chain), None)
 
     def _draft_with_parent(self, due: _UnsealedEvent) -> EventDraft:
-        draft = draft_event(self.source.tool, self.source.session, due.deed, due.seen)
-        if not due.deed.cause:
+        draft = draft_event(self.source.tool, self.source.session, due.event, due.seen)
+        if not due.event.cause:
             return draft
-        key = event_key(self.source.tool, self.source.session, due.deed.cause)
+        key = event_key(self.source.tool, self.source.session, due.event.cause)
         cause = self._find_sealed(session_chain_name(self.source.tool, self.source.session), key) or self._ledger.get(
             key
         )
@@ -283,7 +283,7 @@ class TranscriptFollower:
 
     def _link_subagent(self, due: _UnsealedEvent, by_chain: dict[str, list[tuple[str, EventDraft]]]) -> None:
         """Tell the chain of a subagent which call launched it: that is known when the call came to its end."""
-        agent, source = due.deed.launched, self.source
+        agent, source = due.event.launched, self.source
         chain = session_chain_name(source.tool, source.session, agent)
         key = f"{due.key}:launched"
         self._load_chain(chain)
@@ -294,10 +294,10 @@ class TranscriptFollower:
         note = AgentEvent(
             what="note",
             key="",
-            summary=f"launched by {due.deed.call.tool if due.deed.call else 'a call'} of {source.tool}",
-            at=due.deed.at,
+            summary=f"launched by {due.event.call.tool if due.event.call else 'a call'} of {source.tool}",
+            at=due.event.at,
             agent=agent,
-            cause=due.deed.key,
+            cause=due.event.key,
         )
         draft = draft_event(source.tool, source.session, note)
         if cause is None:  # It is in this very batch: by its draft's id.
@@ -309,7 +309,7 @@ class TranscriptFollower:
             by_chain.setdefault(chain, []).append((key, with_parent_id(draft, launcher)))
 
     def _forget_places(self, places: Iterable[str], newest: RawRecord) -> None:
-        """Records that a deed rested on are not needed again; the newest may give more deeds."""
+        """Records that an event rested on are not needed again; the newest may give more events."""
         for place in places:
             if place != newest.place:
                 self._digests.pop(place, None)
@@ -365,9 +365,9 @@ class TranscriptFollower:
 
     def _seal_note(self, key: str, words: str, mark: ReadMark) -> SealReport:
         source = self.source
-        deed = AgentEvent(what="note", key=key, summary=words, result=mark.to_dict(), agent=source.agent)
+        event = AgentEvent(what="note", key=key, summary=words, result=mark.to_dict(), agent=source.agent)
         chain = session_chain_name(source.tool, source.session, source.agent)
-        draft = draft_event(source.tool, source.session, deed, self._transcript_refs(()))
+        draft = draft_event(source.tool, source.session, event, self._transcript_refs(()))
         loud = () if key.startswith("read:") else (f"{source.path}: {words}",)
         return replace(self._append(chain, [(note_key(source.tool, source.session, key), draft)]), notes=loud)
 
@@ -380,12 +380,12 @@ _CHILD_SUFFIXES = (f":{TRANSCRIPT}", ":hook", ":launched")
 class _UnsealedEvent(NamedTuple):
     chain: str
     key: str
-    deed: AgentEvent
+    event: AgentEvent
     seen: Mapping[str, Any]
 
 
-def _is_pending(deed: AgentEvent) -> bool:
-    return deed.call is not None and deed.call.ok is None and not deed.allowed.denied
+def _is_pending(event: AgentEvent) -> bool:
+    return event.call is not None and event.call.ok is None and not event.allowed.denied
 
 
 def _transcript_child(first: Sealed, draft: EventDraft) -> tuple[str, EventDraft]:
@@ -397,7 +397,7 @@ def _transcript_child(first: Sealed, draft: EventDraft) -> tuple[str, EventDraft
 
 
 def _is_incomplete(first: Sealed, draft: EventDraft) -> bool:
-    """Whether a record lacks what a draft of the same deed tells."""
+    """Whether a record lacks what a draft of the same event tells."""
     state = _seal_state(first.to_dict())
     return state == "hook" or (state == "pending" and draft.capsule.outcome.error != _OUTCOME_UNKNOWN)
 
@@ -408,11 +408,11 @@ def _seal_state(content: Mapping[str, Any]) -> str:
     return "pending" if content["outcome"].get("error") == _OUTCOME_UNKNOWN else "whole"
 
 
-def seal_event(ledger: Ledger, tool: str, session: str, deed: AgentEvent) -> Sealed:
+def seal_event(ledger: Ledger, tool: str, session: str, event: AgentEvent) -> Sealed:
     """Seal what a hook told of. If it is sealed already, what the hook saw is added to that; of what another hook told,
     only where that is something else."""
-    key, chain = event_key(tool, session, deed.key), session_chain_name(tool, session, deed.agent)
-    draft = draft_event(tool, session, deed)
+    key, chain = event_key(tool, session, event.key), session_chain_name(tool, session, event.agent)
+    draft = draft_event(tool, session, event)
     try:
         return _append_or_add(ledger, chain, key, draft)
     except BadInput as error:  # No capsule can hold it. As much of it as one can is more than nothing.

@@ -45,7 +45,7 @@ OTHER_DOMAINS = frozenset({DECISION_DOMAIN, "actions", "gateway", "protocol", "a
 """Domains of chains that are no sessions of coding agents."""
 
 LATEST_RECORDS = 16
-"""Records from a chain's end on in which the time of the last deed is looked for: notes of our own have none."""
+"""Records from a chain's end on in which the time of the last event is looked for: notes of our own have none."""
 
 TITLE_MAX = 120
 """Characters of a title that is made of a prompt."""
@@ -110,7 +110,7 @@ class SessionTotals:
 
 
 def find_sessions(ledger: Ledger, *, tool: str | None = None, since: str | None = None) -> list[SessionChains]:
-    """The sessions of a ledger, the one with the latest deed first."""
+    """The sessions of a ledger, the one with the latest event first."""
     found = [chains for chains in _group_chains(ledger) if tool in (None, chains.tool)]
     if since is not None:
         found = [chains for chains in found if chains.latest >= since]

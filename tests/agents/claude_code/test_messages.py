@@ -60,13 +60,13 @@ def test_commands_of_a_person(tmp_path: Path, transcript: Transcript) -> None:
     transcript.prompt("Go")
     for command in ("/review", "/clear", "/exit"):
         transcript.prompt(f"<command-name>{command}</command-name>\n<command-args>src</command-args>")
-    deeds = deeds_in(transcript, tmp_path)
-    assert [(deed.what, deed.summary, deed.ends_session) for deed in deeds[1:]] == [
+    events = deeds_in(transcript, tmp_path)
+    assert [(event.what, event.summary, event.ends_session) for event in events[1:]] == [
         ("prompt", "prompt: /review src", False),
         ("session", "conversation cleared", False),
         ("session", "ended by /exit", True),
     ]
-    assert deeds[2].prompt is None
+    assert events[2].prompt is None
 
 
 def test_bulky_context_is_summarised_and_commands_in_the_queue_are_not(tmp_path: Path, transcript: Transcript) -> None:
@@ -100,8 +100,8 @@ def test_what_the_program_tells(tmp_path: Path, transcript: Transcript) -> None:
     transcript.record(type="system", subtype="stop_hook_summary", hookCount=1, hookErrors=["bad"])
     transcript.attachment(type="hook_success", hookName="Stop", hookEvent="Stop", stdout="stopped\n", exitCode=0)
     transcript.attachment(type="hook_non_blocking_error", hookName="Stop", hookEvent="Stop", stderr="oops", exitCode=1)
-    deeds = deeds_in(transcript, tmp_path)
-    assert [(deed.what, deed.summary, deed.status) for deed in deeds] == [
+    events = deeds_in(transcript, tmp_path)
+    assert [(event.what, event.summary, event.status) for event in events] == [
         ("note", "conversation compacted (auto)", None),
         ("note", "api error", "failure"),
         ("note", "informational: Look out", None),
@@ -111,9 +111,9 @@ def test_what_the_program_tells(tmp_path: Path, transcript: Transcript) -> None:
         ("note", "hook success: Stop", None),
         ("note", "hook non blocking error: Stop", "failure"),
     ]
-    assert deeds[0].result["compactMetadata"] == metadata
-    assert deeds[5].result["hookErrors"] == ["bad"]
-    assert deeds[6].result["stdout"] == "stopped\n"
+    assert events[0].result["compactMetadata"] == metadata
+    assert events[5].result["hookErrors"] == ["bad"]
+    assert events[6].result["stdout"] == "stopped\n"
 
 
 def test_titles(tmp_path: Path, transcript: Transcript) -> None:
@@ -124,7 +124,7 @@ def test_titles(tmp_path: Path, transcript: Transcript) -> None:
     transcript.bare(type="custom-title", customTitle="Totals")
     transcript.bare(type="custom-title", customTitle="Totals")
     transcript.bare(type="ai-title", aiTitle="Fix rounding of totals")
-    titles = [(deed.text, deed.title) for deed in deeds_in(transcript, tmp_path) if deed.what == "session"]
+    titles = [(event.text, event.title) for event in deeds_in(transcript, tmp_path) if event.what == "session"]
     assert titles == [
         ("Of another session", None),
         ("Rounding totals", "Rounding totals"),
@@ -142,15 +142,15 @@ def test_settings_are_told_when_they_change(tmp_path: Path, transcript: Transcri
     transcript.bare(type="queue-operation", operation="remove", content="later")
     transcript.bare(type="file-history-snapshot", snapshot={})
     transcript.bare(type="ended-by-model")
-    deeds = deeds_in(transcript, tmp_path)
-    assert [(deed.key[:4], deed.summary) for deed in deeds] == [
+    events = deeds_in(transcript, tmp_path)
+    assert [(event.key[:4], event.summary) for event in events] == [
         ("at-1", "mode: normal"),
         ("at-3", "mode: other"),
         ("at-4", "pr-link: https://git.example/7"),
         ("at-6", "queue, remove: later"),
         ("at-8", "ended by the model"),
     ]
-    assert deeds[-1].ends_session
+    assert events[-1].ends_session
 
 
 def test_a_command_with_many_beginnings_of_arguments_is_read_at_once() -> None:

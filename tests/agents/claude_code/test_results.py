@@ -30,11 +30,11 @@ def transcript() -> Transcript:
 def test_a_file_that_is_created_is_a_diff_from_nothing(tmp_path: Path, transcript: Transcript) -> None:
     data = {"type": "create", "filePath": "/w/a.py", "content": "a\nb\n", "structuredPatch": [], "originalFile": None}
     transcript.called("toolu_1", "Write", {"file_path": "/w/a.py", "content": "a\nb\n"}, "File created", data)
-    deed = one_call(transcript, tmp_path)
-    assert deed.summary == "Write: /w/a.py (+2/-0)"
-    assert deed.call is not None
-    assert deed.call.diff == "--- /dev/null\n+++ b/w/a.py\n@@ -0,0 +1,2 @@\n+a\n+b\n"
-    assert deed.side_effects == ("wrote /w/a.py",)
+    event = one_call(transcript, tmp_path)
+    assert event.summary == "Write: /w/a.py (+2/-0)"
+    assert event.call is not None
+    assert event.call.diff == "--- /dev/null\n+++ b/w/a.py\n@@ -0,0 +1,2 @@\n+a\n+b\n"
+    assert event.side_effects == ("wrote /w/a.py",)
 
 
 @pytest.mark.parametrize(
@@ -80,10 +80,10 @@ def test_an_edit_says_what_it_changed(
 ) -> None:
     transcript = Transcript()
     transcript.called("toolu_1", tool, arguments, said, data)
-    deed = one_call(transcript, tmp_path)
-    assert deed.summary == f"{tool}: /w/a{tally}"
-    assert deed.call is not None
-    assert (deed.call.diff is not None) == bool(tally)
+    event = one_call(transcript, tmp_path)
+    assert event.summary == f"{tool}: /w/a{tally}"
+    assert event.call is not None
+    assert (event.call.diff is not None) == bool(tally)
 
 
 def test_the_whole_file_of_before_is_not_kept(tmp_path: Path, transcript: Transcript) -> None:
@@ -95,37 +95,37 @@ def test_the_whole_file_of_before_is_not_kept(tmp_path: Path, transcript: Transc
 def test_a_command_gives_both_streams_and_its_exit_code(tmp_path: Path, transcript: Transcript) -> None:
     data = {"stdout": "fine", "stderr": "warn", "interrupted": False, "isImage": False}
     transcript.called("toolu_1", "Bash", {"command": "make"}, "fine\nwarn", data)
-    deed = one_call(transcript, tmp_path)
-    assert deed.call is not None
-    assert deed.call.result == {"stdout": "fine", "stderr": "warn", "exit_code": 0}
-    assert (deed.call.ok, deed.status, deed.side_effects) == (True, None, ("ran make",))
+    event = one_call(transcript, tmp_path)
+    assert event.call is not None
+    assert event.call.result == {"stdout": "fine", "stderr": "warn", "exit_code": 0}
+    assert (event.call.ok, event.status, event.side_effects) == (True, None, ("ran make",))
 
 
 def test_an_exit_code_that_was_interpreted_is_not_made_up(tmp_path: Path, transcript: Transcript) -> None:
     data = {"stdout": "", "stderr": "", "returnCodeInterpretation": "No matches found"}
     transcript.called("toolu_1", "Bash", {"command": "grep x y"}, "", data)
-    deed = one_call(transcript, tmp_path)
-    assert deed.call is not None
-    assert deed.call.result == data
+    event = one_call(transcript, tmp_path)
+    assert event.call is not None
+    assert event.call.result == data
 
 
 def test_a_failed_command_is_a_failure(tmp_path: Path, transcript: Transcript) -> None:
     transcript.called("toolu_1", "Bash", {"command": "make"}, "Exit code 2\nout\nerr", "Error: Exit code 2", error=True)
-    deed = one_call(transcript, tmp_path)
-    assert deed.call is not None
-    assert (deed.call.ok, deed.call.error) == (False, "Exit code 2")
-    assert deed.call.result == {"output": "out\nerr", "exit_code": 2}
-    assert deed.summary == "Bash: make (exit 2)"
-    assert deed.side_effects == ("ran make",)
-    assert not deed.allowed.denied
+    event = one_call(transcript, tmp_path)
+    assert event.call is not None
+    assert (event.call.ok, event.call.error) == (False, "Exit code 2")
+    assert event.call.result == {"output": "out\nerr", "exit_code": 2}
+    assert event.summary == "Bash: make (exit 2)"
+    assert event.side_effects == ("ran make",)
+    assert not event.allowed.denied
 
 
 def test_a_command_that_never_ran_has_no_effect(tmp_path: Path, transcript: Transcript) -> None:
     said = "<tool_use_error>InputValidationError: Bash failed</tool_use_error>"
     transcript.called("toolu_1", "Bash", {"cmd": "make"}, said, error=True)
-    deed = one_call(transcript, tmp_path)
-    assert deed.call is not None
-    assert (deed.call.ok, deed.call.error, deed.side_effects) == (False, "InputValidationError: Bash failed", ())
+    event = one_call(transcript, tmp_path)
+    assert event.call is not None
+    assert (event.call.ok, event.call.error, event.side_effects) == (False, "InputValidationError: Bash failed", ())
 
 
 @pytest.mark.parametrize("error", [False, True])
@@ -133,20 +133,20 @@ def test_an_interrupted_command_is_partial(tmp_path: Path, transcript: Transcrip
     said = "Exit code 137\n[Request interrupted by user for tool use]"
     data = None if error else {"stdout": "half", "stderr": "", "interrupted": True}
     transcript.called("toolu_1", "Bash", {"command": "make"}, said, data, error=error)
-    deed = one_call(transcript, tmp_path)
-    assert deed.call is not None
-    assert (deed.call.ok, deed.status, deed.summary) == (False, "partial", "Bash: make (interrupted)")
-    assert deed.call.result["interrupted"] is True
-    assert deed.side_effects == ("ran make",)
+    event = one_call(transcript, tmp_path)
+    assert event.call is not None
+    assert (event.call.ok, event.status, event.summary) == (False, "partial", "Bash: make (interrupted)")
+    assert event.call.result["interrupted"] is True
+    assert event.side_effects == ("ran make",)
 
 
 def test_a_command_in_the_background_is_not_over(tmp_path: Path, transcript: Transcript) -> None:
     data = {"stdout": "", "stderr": "", "interrupted": False, "backgroundTaskId": "b1"}
     transcript.called("toolu_1", "Bash", {"command": "serve"}, "Command running in background", data)
-    deed = one_call(transcript, tmp_path)
-    assert deed.call is not None
-    assert (deed.status, deed.summary) == ("pending", "Bash: serve (in background: b1)")
-    assert "exit_code" not in deed.call.result
+    event = one_call(transcript, tmp_path)
+    assert event.call is not None
+    assert (event.status, event.summary) == ("pending", "Bash: serve (in background: b1)")
+    assert "exit_code" not in event.call.result
 
 
 def test_reading_gives_content_and_number_of_lines(tmp_path: Path, transcript: Transcript) -> None:
@@ -167,16 +167,16 @@ def test_a_picture_is_kept_by_its_digest(tmp_path: Path, transcript: Transcript)
     transcript.called("toolu_1", "Read", {"file_path": "/w/p.png"}, [block], data)
     transcript.called("toolu_2", "mcp__browser__look", {}, [block], [block])
     transcript.prompt([text("What is this?"), block])
-    deeds = deeds_in(transcript, tmp_path)
+    events = deeds_in(transcript, tmp_path)
     digest = {"sha256": hashlib.sha256(b"QUJD").hexdigest(), "size": 4, "media": "image/png"}
     kept = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": digest}}
-    first, second = calls(deeds).values()
+    first, second = calls(events).values()
     assert first.call is not None
     assert second.call is not None
     assert first.call.result["file"]["base64"] == digest
     assert second.call.result == [kept]
-    assert (deeds[-1].text, deeds[-1].result) == ("What is this?", {"attached": [kept]})
-    assert "QUJD" not in repr(deeds)
+    assert (events[-1].text, events[-1].result) == ("What is this?", {"attached": [kept]})
+    assert "QUJD" not in repr(events)
 
 
 @pytest.mark.parametrize(
@@ -228,11 +228,11 @@ def test_other_tools_keep_what_they_gave(
 ) -> None:
     transcript = Transcript()
     transcript.called("toolu_1", tool, arguments, "seen", data)
-    deed = one_call(transcript, tmp_path)
-    assert deed.call is not None
-    assert (deed.call.result, deed.summary, deed.call.ok) == (result, note, True)
+    event = one_call(transcript, tmp_path)
+    assert event.call is not None
+    assert (event.call.result, event.summary, event.call.ok) == (result, note, True)
     if isinstance(data, dict) and "durationMs" in data:
-        assert deed.duration_ms == 12
+        assert event.duration_ms == 12
 
 
 def test_a_subagent_leaves_its_scorecard(tmp_path: Path, transcript: Transcript) -> None:
@@ -249,27 +249,27 @@ def test_a_subagent_leaves_its_scorecard(tmp_path: Path, transcript: Transcript)
     }
     arguments = {"description": "Look", "prompt": "the whole prompt", "subagent_type": "Explore"}
     transcript.called("toolu_1", "Agent", arguments, [text("Found it.")], data)
-    deed = one_call(transcript, tmp_path)
-    assert deed.call is not None
-    assert deed.summary == "Agent: Look [Explore: 2 edits, +14/-3, 9 tool calls]"
-    assert (deed.launched, deed.duration_ms, deed.status) == ("a1", 8123, None)
-    assert deed.side_effects == ("delegated to Explore",)
-    assert deed.call.result["content"] == "Found it."
-    assert "prompt" not in deed.call.result
+    event = one_call(transcript, tmp_path)
+    assert event.call is not None
+    assert event.summary == "Agent: Look [Explore: 2 edits, +14/-3, 9 tool calls]"
+    assert (event.launched, event.duration_ms, event.status) == ("a1", 8123, None)
+    assert event.side_effects == ("delegated to Explore",)
+    assert event.call.result["content"] == "Found it."
+    assert "prompt" not in event.call.result
 
 
 def test_a_subagent_may_work_on_in_the_background(tmp_path: Path, transcript: Transcript) -> None:
     data = {"isAsync": True, "status": "async_launched", "agentId": "a2", "description": "Look"}
     transcript.called("toolu_1", "Task", {"description": "Look", "subagent_type": "Plan"}, "launched", data)
-    deed = one_call(transcript, tmp_path)
-    assert (deed.summary, deed.launched, deed.status) == ("Task: Look [Plan: in background]", "a2", "pending")
+    event = one_call(transcript, tmp_path)
+    assert (event.summary, event.launched, event.status) == ("Task: Look [Plan: in background]", "a2", "pending")
 
 
 def test_an_object_beside_two_results_belongs_to_neither(tmp_path: Path, transcript: Transcript) -> None:
     transcript.message("m", use("t1", "Bash", command="a"), use("t2", "Bash", command="b"))
     results = [{"type": "tool_result", "tool_use_id": name, "content": name} for name in ("t1", "t2")]
     transcript.prompt(results, toolUseResult={"stdout": "whose?", "stderr": ""})
-    assert [deed.call.result for deed in deeds_in(transcript, tmp_path) if deed.call] == [
+    assert [event.call.result for event in deeds_in(transcript, tmp_path) if event.call] == [
         {"output": "t1"},
         {"output": "t2"},
     ]
@@ -277,8 +277,8 @@ def test_an_object_beside_two_results_belongs_to_neither(tmp_path: Path, transcr
 
 def test_a_result_of_no_call_is_kept_raw(tmp_path: Path, transcript: Transcript) -> None:
     transcript.result("toolu_lost", "what was it?")
-    (deed,) = deeds_in(transcript, tmp_path)
-    assert (deed.what, deed.result["content"]) == ("unknown", "what was it?")
+    (event,) = deeds_in(transcript, tmp_path)
+    assert (event.what, event.result["content"]) == ("unknown", "what was it?")
 
 
 # --- who allowed it
@@ -295,14 +295,14 @@ def test_a_result_of_no_call_is_kept_raw(tmp_path: Path, transcript: Transcript)
 def test_a_mode_says_who_decides(tmp_path: Path, transcript: Transcript, mode: str, by: str) -> None:
     transcript.bare(type="permission-mode", permissionMode=mode)
     transcript.called("toolu_1", "Bash", {"command": "ls"}, "")
-    deed = one_call(transcript, tmp_path)
-    assert (deed.allowed.by, deed.allowed.reference) == (by, f"permission_mode={mode}")
+    event = one_call(transcript, tmp_path)
+    assert (event.allowed.by, event.allowed.reference) == (by, f"permission_mode={mode}")
 
 
 def test_without_a_mode_nobody_knows(tmp_path: Path, transcript: Transcript) -> None:
     transcript.called("toolu_1", "Bash", {"command": "ls"}, "")
-    deed = one_call(transcript, tmp_path)
-    assert (deed.allowed.by, deed.allowed.reference) == ("unknown", None)
+    event = one_call(transcript, tmp_path)
+    assert (event.allowed.by, event.allowed.reference) == ("unknown", None)
 
 
 def test_a_call_is_judged_by_the_mode_it_was_made_under(tmp_path: Path, transcript: Transcript) -> None:
@@ -311,9 +311,9 @@ def test_a_call_is_judged_by_the_mode_it_was_made_under(tmp_path: Path, transcri
     transcript.bare(type="permission-mode", permissionMode="bypassPermissions")
     transcript.bare(type="permission-mode", permissionMode="bypassPermissions")
     transcript.result("t1", "")
-    deeds = deeds_in(transcript, tmp_path)
-    assert calls(deeds)["t1"].allowed.reference == "permission_mode=default"
-    assert [deed.result for deed in deeds if deed.what == "session"] == [
+    events = deeds_in(transcript, tmp_path)
+    assert calls(events)["t1"].allowed.reference == "permission_mode=default"
+    assert [event.result for event in events if event.what == "session"] == [
         {"mode": "default", "before": None},
         {"mode": "bypassPermissions", "before": "default"},
     ]
@@ -354,18 +354,18 @@ def test_what_was_refused_did_not_happen(tmp_path: Path, said: str, data: Any, b
     transcript = Transcript()
     transcript.bare(type="permission-mode", permissionMode="default")
     transcript.called("toolu_1", "Bash", {"command": "rm -r x"}, said, data, error=True)
-    deed = one_call(transcript, tmp_path)
-    assert deed.call is not None
-    assert (deed.allowed.denied, deed.status, deed.call.ok) == (True, "blocked", False)
-    assert (deed.allowed.by, deed.allowed.reference) == (by, reference)
-    assert deed.side_effects == ()
-    assert deed.summary == "Bash: rm -r x (denied)"
+    event = one_call(transcript, tmp_path)
+    assert event.call is not None
+    assert (event.allowed.denied, event.status, event.call.ok) == (True, "blocked", False)
+    assert (event.allowed.by, event.allowed.reference) == (by, reference)
+    assert event.side_effects == ()
+    assert event.summary == "Bash: rm -r x (denied)"
 
 
 def test_words_of_refusal_in_a_result_refuse_nothing(tmp_path: Path, transcript: Transcript) -> None:
     transcript.called("toolu_1", "Bash", {"command": "cat log"}, REJECTED, {"stdout": REJECTED, "stderr": ""})
     transcript.called("toolu_2", "Bash", {"command": "cat log"}, f"Exit code 1\n{REJECTED}", error=True)
-    assert [deed.allowed.denied for deed in deeds_in(transcript, tmp_path)] == [False, False]
+    assert [event.allowed.denied for event in deeds_in(transcript, tmp_path)] == [False, False]
 
 
 def test_a_hook_that_refuses_is_named(tmp_path: Path, transcript: Transcript) -> None:
@@ -380,10 +380,10 @@ def test_a_hook_that_refuses_is_named(tmp_path: Path, transcript: Transcript) ->
         )
     transcript.result("t1", "not here", error=True)
     transcript.result("t2", "not here", error=True)
-    deeds = deeds_in(transcript, tmp_path)
-    assert (calls(deeds)["t1"].allowed.by, calls(deeds)["t1"].allowed.reference) == ("policy", "hook=PreToolUse:Bash")
-    assert (calls(deeds)["t1"].allowed.denied, calls(deeds)["t2"].allowed.denied) == (True, False)
-    assert [deed.summary for deed in deeds if deed.what == "note"] == [
+    events = deeds_in(transcript, tmp_path)
+    assert (calls(events)["t1"].allowed.by, calls(events)["t1"].allowed.reference) == ("policy", "hook=PreToolUse:Bash")
+    assert (calls(events)["t1"].allowed.denied, calls(events)["t2"].allowed.denied) == (True, False)
+    assert [event.summary for event in events if event.what == "note"] == [
         "hook blocking error: PreToolUse:Bash",
         "hook blocking error: PostToolUse:Bash",
     ]
@@ -396,7 +396,7 @@ def test_an_approval_is_told_only_where_it_is_shown(tmp_path: Path, transcript: 
     edit = {"filePath": "/w/a", "structuredPatch": [HUNK], "userModified": True}
     transcript.called("t2", "Edit", {"file_path": "/w/a"}, "Updated.", edit)
     transcript.called("t3", "Edit", {"file_path": "/w/a"}, said, {**edit, "userModified": False})
-    assert [deed.allowed.by for deed in calls(deeds_in(transcript, tmp_path)).values()] == [
+    assert [event.allowed.by for event in calls(deeds_in(transcript, tmp_path)).values()] == [
         "human_approved",
         "human_approved",
         "policy",
@@ -419,8 +419,8 @@ def test_newer_versions_write_down_who_approved(tmp_path: Path, decision: Any, b
     transcript.bare(type="permission-mode", permissionMode="default")
     streams = {"stdout": "a", "stderr": ""}
     transcript.called("toolu_1", "Bash", {"command": "ls"}, "a", streams, permissionDecision=decision)
-    deed = one_call(transcript, tmp_path)
-    assert (deed.allowed.by, deed.allowed.reference, deed.allowed.denied) == (by, reference, False)
+    event = one_call(transcript, tmp_path)
+    assert (event.allowed.by, event.allowed.reference, event.allowed.denied) == (by, reference, False)
 
 
 @pytest.mark.parametrize(
@@ -440,9 +440,9 @@ def test_where_nobody_could_be_asked_no_user_refused(tmp_path: Path, decision: A
     transcript = Transcript()
     more = {"toolDenialKind": "user-rejected", "permissionDecision": decision}
     transcript.called("toolu_1", "Bash", {"command": "rm x"}, "Not now.", error=True, **more)
-    deed = one_call(transcript, tmp_path)
-    assert (deed.allowed.by, deed.allowed.reference, deed.allowed.denied) == (by, reference, True)
-    assert (deed.status, deed.side_effects, deed.summary) == ("blocked", (), "Bash: rm x (denied)")
+    event = one_call(transcript, tmp_path)
+    assert (event.allowed.by, event.allowed.reference, event.allowed.denied) == (by, reference, True)
+    assert (event.status, event.side_effects, event.summary) == ("blocked", (), "Bash: rm x (denied)")
 
 
 @pytest.mark.parametrize(
@@ -455,14 +455,14 @@ def test_where_nobody_could_be_asked_no_user_refused(tmp_path: Path, decision: A
 )
 def test_a_server_cannot_make_its_call_look_refused(tmp_path: Path, transcript: Transcript, words: str) -> None:
     transcript.called("toolu_1", "mcp__db__drop", {"table": "x"}, words, f"Error: {words}", error=True)
-    deed = one_call(transcript, tmp_path)
-    assert (deed.allowed.denied, deed.status) == (False, None)
-    assert deed.call is not None
-    assert (deed.call.ok, deed.call.error) == (False, words)
+    event = one_call(transcript, tmp_path)
+    assert (event.allowed.denied, event.status) == (False, None)
+    assert event.call is not None
+    assert (event.call.ok, event.call.error) == (False, words)
 
 
 def test_a_person_can_refuse_the_call_of_a_server(tmp_path: Path, transcript: Transcript) -> None:
     words = "The user doesn't want to proceed with this tool use. The tool use was rejected"
     transcript.called("toolu_1", "mcp__db__drop", {"table": "x"}, words, "User rejected tool use", error=True)
-    deed = one_call(transcript, tmp_path)
-    assert (deed.allowed.denied, deed.status) == (True, "blocked")
+    event = one_call(transcript, tmp_path)
+    assert (event.allowed.denied, event.status) == (True, "blocked")

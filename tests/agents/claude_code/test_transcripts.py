@@ -49,20 +49,20 @@ def transcript() -> Transcript:
 def test_a_subagent_has_deeds_of_its_own_wherever_its_records_stand(tmp_path: Path, layout: Layout) -> None:
     with_subagent(tmp_path, layout)
     sources = sources_in(tmp_path)
-    told = [(source, deed) for source in sources for deed in deeds_of(source)]
+    told = [(source, event) for source in sources for event in deeds_of(source)]
     assert {source.session for source in sources} == {SESSION}
-    main = [deed for source, deed in told if not source.agent and not deed.agent]
-    sub = [deed for source, deed in told if source.agent or deed.agent]
-    assert [deed.what for deed in sub] == ["prompt", "call", "answer"]
-    assert [deed.what for deed in main] == ["prompt", "call", "answer"]
+    main = [event for source, event in told if not source.agent and not event.agent]
+    sub = [event for source, event in told if source.agent or event.agent]
+    assert [event.what for event in sub] == ["prompt", "call", "answer"]
+    assert [event.what for event in main] == ["prompt", "call", "answer"]
     assert calls(sub)["toolu_a1"].call is not None
     assert calls(sub)["toolu_a1"].prompt is not None
     assert calls(sub)["toolu_a1"].prompt.text == "Find total()"  # type: ignore[union-attr]
     assert main[-1].prompt is not None
     assert main[-1].prompt.text == "Make totals round half up"
-    agents = {source.agent or deed.agent for source, deed in told} - {""}
+    agents = {source.agent or event.agent for source, event in told} - {""}
     assert {calls(main)["toolu_task"].launched} == agents
-    causes = {source.launched_by or deed.cause for source, deed in told if source.agent or deed.agent}
+    causes = {source.launched_by or event.cause for source, event in told if source.agent or event.agent}
     assert causes == ({""} if layout == "beside" else {"toolu_task"})
     assert calls(main)["toolu_task"].side_effects == ("delegated to Explore",)
 
@@ -80,12 +80,12 @@ def test_records_of_parallel_subagents_are_told_apart_by_their_parents(tmp_path:
         transcript.message(f"m_{name}", text(f"said {name}"), isSidechain=True, parentUuid=parent)
     transcript.result("t2", "two is done")
     transcript.result("t1", "one is done")
-    deeds = deeds_in(transcript, tmp_path)
-    assert {(deed.text, deed.agent, deed.cause) for deed in deeds if deed.what == "answer"} == {
+    events = deeds_in(transcript, tmp_path)
+    assert {(event.text, event.agent, event.cause) for event in events if event.what == "answer"} == {
         ("said a", first, "t1"),
         ("said b", second, "t2"),
     }
-    assert (calls(deeds)["t1"].launched, calls(deeds)["t2"].launched) == (first, second)
+    assert (calls(events)["t1"].launched, calls(events)["t2"].launched) == (first, second)
 
 
 def test_another_directory_can_be_named(tmp_path: Path, transcript: Transcript) -> None:
@@ -138,42 +138,42 @@ def test_a_call_is_told_with_what_was_said_and_thought_before_it(tmp_path: Path,
         stop_reason="tool_use",
     )
     transcript.result("toolu_1", "The file has been updated.", {"filePath": f"{CWD}/sum.py", "structuredPatch": [HUNK]})
-    mode, prompt, deed = deeds_in(transcript, tmp_path)
+    mode, prompt, event = deeds_in(transcript, tmp_path)
     assert (mode.what, mode.summary) == ("session", "permission mode: acceptEdits")
     assert (prompt.what, prompt.key, prompt.text) == ("prompt", asked, "Make totals round half up")
-    assert deed.call is not None
-    assert deed.prompt is not None
-    assert deed.prompt.key == asked
-    assert (deed.what, deed.key, deed.call.id, deed.call.tool, deed.call.ok) == (
+    assert event.call is not None
+    assert event.prompt is not None
+    assert event.prompt.key == asked
+    assert (event.what, event.key, event.call.id, event.call.tool, event.call.ok) == (
         "call",
         "toolu_1",
         "toolu_1",
         "Edit",
         True,
     )
-    assert deed.summary == f"Edit: {CWD}/sum.py (+2/-1)"
-    assert deed.side_effects == (f"edited {CWD}/sum.py",)
-    assert deed.call.diff == (
+    assert event.summary == f"Edit: {CWD}/sum.py (+2/-1)"
+    assert event.side_effects == (f"edited {CWD}/sum.py",)
+    assert event.call.diff == (
         "--- a/w/shop/sum.py\n+++ b/w/shop/sum.py\n@@ -7,2 +7,3 @@\n def total(xs):\n-    return round(sum(xs))\n"
         "+    # half up\n+    return half_up(sum(xs))\n"
     )
-    assert (deed.text, deed.thinking, deed.signatures, deed.redacted) == (
+    assert (event.text, event.thinking, event.signatures, event.redacted) == (
         "I change it.",
         "Look first.",
         ("S" * 400,),
         False,
     )
-    assert deed.at == "2026-05-31T09:00:02+00:00"
-    assert deed.duration_ms == 500
-    assert deed.model == "claude-opus-4-8"
-    assert deed.places == ("2", "3", "4", "5")
-    assert (deed.allowed.by, deed.allowed.reference) == ("policy", "permission_mode=acceptEdits")
-    assert dict(deed.environment) == {
+    assert event.at == "2026-05-31T09:00:02+00:00"
+    assert event.duration_ms == 500
+    assert event.model == "claude-opus-4-8"
+    assert event.places == ("2", "3", "4", "5")
+    assert (event.allowed.by, event.allowed.reference) == ("policy", "permission_mode=acceptEdits")
+    assert dict(event.environment) == {
         "cwd": CWD,
         "git_branch": "main",
         "version": "2.1.197",
-        "uuid": deed.environment["uuid"],
-        "parent_uuid": deed.environment["parent_uuid"],
+        "uuid": event.environment["uuid"],
+        "parent_uuid": event.environment["parent_uuid"],
         "request_id": "req_msg_1",
         "user_type": "external",
         "message_id": "msg_1",
@@ -184,9 +184,9 @@ def test_a_call_is_told_with_what_was_said_and_thought_before_it(tmp_path: Path,
 
 def test_reasoning_without_its_text_is_redacted_and_keeps_its_signature(tmp_path: Path, transcript: Transcript) -> None:
     transcript.message("msg_1", thinking("", "Eq" * 300), {"type": "redacted_thinking", "data": "zz"}, text("Done."))
-    (deed,) = deeds_in(transcript, tmp_path)
-    assert (deed.what, deed.text, deed.thinking, deed.redacted) == ("answer", "Done.", "", True)
-    assert deed.signatures == ("Eq" * 300, "zz")
+    (event,) = deeds_in(transcript, tmp_path)
+    assert (event.what, event.text, event.thinking, event.redacted) == ("answer", "Done.", "", True)
+    assert event.signatures == ("Eq" * 300, "zz")
 
 
 def test_an_answer_is_told_when_the_message_is_over(tmp_path: Path, transcript: Transcript) -> None:
@@ -195,7 +195,7 @@ def test_an_answer_is_told_when_the_message_is_over(tmp_path: Path, transcript: 
     transcript.message("msg_2", text("Nobody said why it stopped."))
     transcript.prompt("And now?")
     told = [
-        [deed.summary for deed in turn.feed(record_from_bytes(str(n), line))]
+        [event.summary for event in turn.feed(record_from_bytes(str(n), line))]
         for n, line in enumerate(transcript.lines, 1)
     ]
     assert told == [[], ["It is done."], [], ["Nobody said why it stopped.", "prompt: And now?"]]
@@ -208,7 +208,7 @@ def test_a_message_is_counted_once_however_many_lines_it_has(tmp_path: Path, tra
     transcript.result("t2", "")
     transcript.result("t1", "")
     transcript.message("msg_2", text("Done."), usage={"input_tokens": 1, "output_tokens": 2}, stop_reason="end_turn")
-    counted = [deed.tokens for deed in deeds_in(transcript, tmp_path)]
+    counted = [event.tokens for event in deeds_in(transcript, tmp_path)]
     assert [None if tokens is None else (tokens.input, tokens.output) for tokens in counted] == [
         (20926, 96),
         None,
@@ -225,7 +225,7 @@ def test_usage_that_grows_is_counted_to_its_last_value(tmp_path: Path, transcrip
     transcript.message("msg_1", use("t2", "Bash", command="b"), usage={"input_tokens": 5, "output_tokens": 40})
     transcript.result("t2", "")
     transcript.message("msg_1", text("."), usage={"input_tokens": 5, "output_tokens": 70}, stop_reason="end_turn")
-    counted = [deed.tokens for deed in deeds_in(transcript, tmp_path)]
+    counted = [event.tokens for event in deeds_in(transcript, tmp_path)]
     assert [(tokens.input, tokens.output) for tokens in counted if tokens] == [(5, 1), (0, 39), (0, 30)]
     assert [dict(tokens.native) for tokens in counted if tokens][1:] == [{"output_tokens": 39}, {"output_tokens": 30}]
 
@@ -236,7 +236,7 @@ def test_text_between_calls_stays_with_the_call_that_follows(tmp_path: Path, tra
     transcript.result("t1", "")
     transcript.message("msg_1", use("t2", "Bash", command="b"))
     transcript.result("t2", "")
-    assert [(deed.key, deed.text) for deed in deeds_in(transcript, tmp_path)] == [("t1", ""), ("t2", "Now b.")]
+    assert [(event.key, event.text) for event in deeds_in(transcript, tmp_path)] == [("t1", ""), ("t2", "Now b.")]
 
 
 def test_a_call_without_a_result_is_told_at_the_end_and_may_still_get_one(tmp_path: Path) -> None:
@@ -244,10 +244,10 @@ def test_a_call_without_a_result_is_told_at_the_end_and_may_still_get_one(tmp_pa
     transcript.message("msg_1", use("t1", "Bash", command="sleep 9"))
     turn = ADAPTER.parser(TranscriptSource(tool="claude-code", session=SESSION, path=tmp_path))
     assert list(turn.feed(record_from_bytes("1", transcript.lines[0]))) == []
-    (deed,) = turn.finish()
-    assert deed.call is not None
-    assert (deed.key, deed.call.ok, deed.status, deed.side_effects) == ("t1", None, "pending", ())
-    assert deed.tokens is not None
+    (event,) = turn.finish()
+    assert event.call is not None
+    assert (event.key, event.call.ok, event.status, event.side_effects) == ("t1", None, "pending", ())
+    assert event.tokens is not None
     assert list(turn.finish()) == []
     transcript.result("t1", "woke up")
     (late,) = turn.feed(record_from_bytes("2", transcript.lines[1]))
@@ -264,7 +264,7 @@ def test_one_record_may_hold_a_whole_message(tmp_path: Path, transcript: Transcr
         },
     )
     transcript.result("t1", "")
-    assert [(deed.what, deed.key, deed.text) for deed in deeds_in(transcript, tmp_path)] == [
+    assert [(event.what, event.key, event.text) for event in deeds_in(transcript, tmp_path)] == [
         ("unknown", f"{own}:3", ""),
         ("call", "t1", "First."),
         ("answer", f"{own}:2", "Last."),
@@ -274,8 +274,8 @@ def test_one_record_may_hold_a_whole_message(tmp_path: Path, transcript: Transcr
 def test_the_program_in_the_place_of_the_model_is_no_model(tmp_path: Path, transcript: Transcript) -> None:
     usage = dict.fromkeys(USAGE, 0)
     transcript.message("m", text("API Error: 529"), model="<synthetic>", usage=usage, isApiErrorMessage=True)
-    (deed,) = deeds_in(transcript, tmp_path)
-    assert (deed.what, deed.model, deed.tokens, deed.status) == ("answer", None, None, "failure")
+    (event,) = deeds_in(transcript, tmp_path)
+    assert (event.what, event.model, event.tokens, event.status) == ("answer", None, None, "failure")
 
 
 # --- what no version has written yet, and what no version should write
@@ -284,13 +284,13 @@ def test_the_program_in_the_place_of_the_model_is_no_model(tmp_path: Path, trans
 def test_a_sort_that_is_not_known_is_kept_raw(tmp_path: Path, transcript: Transcript) -> None:
     own = transcript.record(type="marble", pieces=[1, 2])
     transcript.bare(nothing="at all")
-    deeds = deeds_in(transcript, tmp_path)
+    events = deeds_in(transcript, tmp_path)
     line = f"at-2-{hashlib.sha256(transcript.lines[1]).hexdigest()[:16]}"
-    assert [(deed.what, deed.key, deed.summary) for deed in deeds] == [
+    assert [(event.what, event.key, event.summary) for event in events] == [
         ("unknown", own, "unknown record: marble"),
         ("unknown", line, "unknown record: without a type"),
     ]
-    assert deeds[0].result["pieces"] == [1, 2]
+    assert events[0].result["pieces"] == [1, 2]
 
 
 def test_a_torn_last_line_waits_for_its_end(tmp_path: Path, transcript: Transcript) -> None:
@@ -300,9 +300,9 @@ def test_a_torn_last_line_waits_for_its_end(tmp_path: Path, transcript: Transcri
     path.write_bytes(transcript.lines[0] + b"\n" + transcript.lines[1][:50])
     source = TranscriptSource(tool="claude-code", session="s", path=path)
     turn, read = ADAPTER.parser(source), ADAPTER.read(source)
-    assert [deed.text for record in read() for deed in turn.feed(record)] == ["One"]
+    assert [event.text for record in read() for event in turn.feed(record)] == ["One"]
     path.write_bytes(b"\n".join(transcript.lines) + b"\n")
-    assert [deed.text for record in read() for deed in turn.feed(record)] == ["Two"]
+    assert [event.text for record in read() for event in turn.feed(record)] == ["Two"]
 
 
 def test_a_line_that_is_too_large_is_kept_by_its_digest(
@@ -319,16 +319,16 @@ def test_a_line_that_is_too_large_is_kept_by_its_digest(
 
 def test_lines_that_are_no_records_are_kept(tmp_path: Path, transcript: Transcript) -> None:
     transcript.lines += [b"", b"{", b"\xff\xfe", b"[1]", b"7", b'{"type":"user","message":{"content":"\\ud800"}}']
-    deeds = deeds_in(transcript, tmp_path)
-    assert [deed.what for deed in deeds] == ["unknown"] * 5 + ["prompt"]
-    assert [deed.result for deed in deeds[:5]] == [
+    events = deeds_in(transcript, tmp_path)
+    assert [event.what for event in events] == ["unknown"] * 5 + ["prompt"]
+    assert [event.result for event in events[:5]] == [
         {"sha256": hashlib.sha256(b"").hexdigest(), "size": 0},
         "{",
         "��",
         [1],
         7,
     ]
-    assert deeds[-1].text == "�"
+    assert events[-1].text == "�"
 
 
 def test_the_same_line_twice_has_two_keys(tmp_path: Path, transcript: Transcript) -> None:
@@ -338,10 +338,10 @@ def test_the_same_line_twice_has_two_keys(tmp_path: Path, transcript: Transcript
     transcript.result("t1", "")
     transcript.lines.append(transcript.lines[-1])
     transcript.message("m2", use("t1", "Bash", command="rm"))
-    deeds = deeds_in(transcript, tmp_path)
-    assert [deed.what for deed in deeds] == ["prompt", "prompt", "call", "unknown", "unknown"]
-    assert len({deed.key for deed in deeds}) == 5
-    assert sum(deed.tokens is not None for deed in deeds) == 1
+    events = deeds_in(transcript, tmp_path)
+    assert [event.what for event in events] == ["prompt", "prompt", "call", "unknown", "unknown"]
+    assert len({event.key for event in events}) == 5
+    assert sum(event.tokens is not None for event in events) == 1
 
 
 def test_keys_of_a_subagent_are_not_those_of_its_session(tmp_path: Path) -> None:
@@ -351,7 +351,7 @@ def test_keys_of_a_subagent_are_not_those_of_its_session(tmp_path: Path) -> None
         transcript.prompt("Go")
     path = session_at(tmp_path, main)
     agent.write(path.with_suffix("") / "subagents" / "agent-a1.jsonl")
-    keys = [deed.key for source in sources_in(tmp_path) for deed in deeds_of(source)]
+    keys = [event.key for source in sources_in(tmp_path) for event in deeds_of(source)]
     assert len(set(keys)) == len(keys) == 4
 
 
@@ -386,7 +386,7 @@ def test_reading_again_gives_the_same(tmp_path: Path) -> None:
     (source,) = sources_in(tmp_path)
     first = deeds_of(source)
     assert first == deeds_of(source)
-    assert {deed.what for deed in first} == {"session", "prompt", "call", "answer", "note"}
+    assert {event.what for event in first} == {"session", "prompt", "call", "answer", "note"}
 
 
 @pytest.mark.parametrize("layout", ["directory", "beside", "inline"])
@@ -412,17 +412,17 @@ def test_a_session_is_sealed_once_with_its_subagents(tmp_path: Path, layout: Lay
 
 
 def hold(lines: list[bytes]) -> list[AgentEvent]:
-    """Whatever the lines are, they are read, and every deed has a key of its own."""
+    """Whatever the lines are, they are read, and every event has a key of its own."""
     for agent in ("", "a1"):
         turn = ADAPTER.parser(TranscriptSource(tool="claude-code", session=SESSION, path=Path("x"), agent=agent))
-        deeds = [
-            deed for number, line in enumerate(lines, 1) for deed in turn.feed(record_from_bytes(str(number), line))
+        events = [
+            event for number, line in enumerate(lines, 1) for event in turn.feed(record_from_bytes(str(number), line))
         ]
-        deeds += turn.finish()
-        assert all(deed.key for deed in deeds)
-        assert len({deed.key for deed in deeds}) == len(deeds)
-        assert all(deed.places for deed in deeds)
-    return deeds
+        events += turn.finish()
+        assert all(event.key for event in events)
+        assert len({event.key for event in events}) == len(events)
+        assert all(event.places for event in events)
+    return events
 
 
 NAMES = sorted(
@@ -481,9 +481,9 @@ def test_any_change_to_a_session_is_read(lines: list[bytes]) -> None:
 @settings(deadline=None)
 def test_any_order_is_read_and_tokens_are_counted_once(lines: list[bytes], cut: int) -> None:
     lines = [*lines, lines[0][:cut]] if lines else lines
-    deeds = hold(lines)
+    events = hold(lines)
     messages = {json.loads(line)["message"]["id"] for line in LINES if line in lines and b'"requestId"' in line}
-    assert sum(deed.tokens.output or 0 for deed in deeds if deed.tokens) == 96 * len(messages)
+    assert sum(event.tokens.output or 0 for event in events if event.tokens) == 96 * len(messages)
 
 
 def test_a_session_in_two_projects_is_two_transcripts(tmp_path: Path) -> None:
@@ -493,7 +493,7 @@ def test_a_session_in_two_projects_is_two_transcripts(tmp_path: Path) -> None:
         transcript.write(tmp_path / ".claude" / "projects" / project / f"{SESSION}.jsonl")
     found = sources_in(tmp_path)
     assert [source.file for source in found] == [f"a/{SESSION}.jsonl", f"b/{SESSION}.jsonl"]
-    assert len({deed.key for source in found for deed in deeds_of(source)}) == 2
+    assert len({event.key for source in found for event in deeds_of(source)}) == 2
 
 
 def test_pipes_beside_transcripts_hang_nothing(tmp_path: Path) -> None:

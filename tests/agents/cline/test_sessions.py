@@ -86,9 +86,9 @@ def deeds_of(session: Session) -> list[AgentEvent]:
 
 
 def the_call(session: Session) -> AgentEvent:
-    [deed] = [deed for deed in deeds_of(session) if deed.what == "call"]
-    assert deed.call is not None
-    return deed
+    [event] = [event for event in deeds_of(session) if event.what == "call"]
+    assert event.call is not None
+    return event
 
 
 def op(query: str, result: Any = "", **more: Any) -> dict[str, Any]:
@@ -132,15 +132,15 @@ def test_a_session_is_told_in_its_order(session: Session) -> None:
     read = {"type": "tool_result", "tool_use_id": "toolu_1", "name": "read_files", "content": [op("p.py", "1 | a")]}
     session.message("user", read)
     session.answered({"type": "text", "text": "Done."})
-    deeds = deeds_of(session)
-    assert [(deed.what, deed.summary) for deed in deeds] == [
+    events = deeds_of(session)
+    assert [(event.what, event.summary) for event in events] == [
         ("session", "session of Cline: cli, completed"),
         ("note", "system prompt"),
         ("prompt", "prompt: Fix the parser and test it"),
         ("call", "read_files: /w/shop/p.py"),
         ("answer", "Done."),
     ]
-    opened, _, prompt, call, answer = deeds
+    opened, _, prompt, call, answer = events
     assert (opened.title, opened.model, opened.environment["cwd"]) == ("Fix the parser", "claude-sonnet-4-5", "/w/shop")
     assert prompt.text == "Fix the parser\nand test it"
     assert call.call is not None
@@ -150,7 +150,7 @@ def test_a_session_is_told_in_its_order(session: Session) -> None:
     assert call.prompt is not None
     assert (call.prompt.key, call.duration_ms, call.model) == (prompt.key, 500, "claude-sonnet-4-5")
     assert (call.places, answer.places) == (("message:1", "message:2"), ("message:3",))
-    assert {deed.allowed.by for deed in deeds} == {"unknown"}, "nobody is said to have been asked"
+    assert {event.allowed.by for event in events} == {"unknown"}, "nobody is said to have been asked"
 
 
 def test_tokens_count_once_for_a_message(session: Session) -> None:
@@ -159,7 +159,7 @@ def test_tokens_count_once_for_a_message(session: Session) -> None:
         {"type": "tool_use", "id": "b", "name": "read_files", "input": {}},
     )
     session.message("user", *({"type": "tool_result", "tool_use_id": name, "content": "x"} for name in "ba"))
-    tokens = [deed.tokens for deed in deeds_of(session) if deed.tokens is not None]
+    tokens = [event.tokens for event in deeds_of(session) if event.tokens is not None]
     assert [(one.input, one.output, one.cost_usd) for one in tokens] == [(1260, 40, 0.01)]
     assert tokens[0].native == METRICS
 
@@ -178,19 +178,19 @@ def test_an_edit_is_a_real_diff(
     session: Session, name: str, arguments: Any, summary: str, effects: str, line: str
 ) -> None:
     session.called(name, arguments, [op("x", "Edited")])
-    deed = the_call(session)
-    assert deed.summary.endswith(summary)
-    assert deed.side_effects == (effects,)
-    assert deed.call is not None
-    assert line in (deed.call.diff or "").splitlines()
+    event = the_call(session)
+    assert event.summary.endswith(summary)
+    assert event.side_effects == (effects,)
+    assert event.call is not None
+    assert line in (event.call.diff or "").splitlines()
 
 
 def test_a_text_that_is_replaced_in_no_file_makes_one(session: Session) -> None:
     arguments = {"path": "/w/a.py", "old_text": "x\ny", "new_text": "x\nz"}
     session.called("editor", arguments, [op("edit:/w/a.py", "File created successfully at: /w/a.py")])
-    deed = the_call(session)
-    assert deed.summary.endswith("(+2/-0)")
-    assert deed.side_effects == ("wrote /w/a.py",)
+    event = the_call(session)
+    assert event.summary.endswith("(+2/-0)")
+    assert event.side_effects == ("wrote /w/a.py",)
 
 
 @pytest.mark.parametrize(
@@ -204,18 +204,18 @@ def test_a_text_that_is_replaced_in_no_file_makes_one(session: Session) -> None:
 )
 def test_commands(session: Session, arguments: Any, told: str, effects: tuple[str, ...]) -> None:
     session.called("run_commands", arguments, [op("x", "out")])
-    deed = the_call(session)
-    assert (deed.summary, deed.side_effects) == (f"run_commands: {told}", effects)
+    event = the_call(session)
+    assert (event.summary, event.side_effects) == (f"run_commands: {told}", effects)
 
 
 def test_a_command_that_failed_did_run(session: Session) -> None:
     failed = op("ls x", "[stderr]\nno", success=False, error="Command exited with code 2")
     session.called("run_commands", {"commands": ["echo hi", "ls x"]}, [op("echo hi", "hi\n"), failed])
-    deed = the_call(session)
-    assert deed.call is not None
-    assert (deed.call.ok, deed.call.error) == (False, "Command exited with code 2")
-    assert deed.call.result == [op("echo hi", "hi\n"), failed]
-    assert deed.side_effects == ("ran echo hi", "ran ls x")
+    event = the_call(session)
+    assert event.call is not None
+    assert (event.call.ok, event.call.error) == (False, "Command exited with code 2")
+    assert event.call.result == [op("echo hi", "hi\n"), failed]
+    assert event.side_effects == ("ran echo hi", "ran ls x")
 
 
 @pytest.mark.parametrize(
@@ -230,9 +230,9 @@ def test_a_command_that_failed_did_run(session: Session) -> None:
 )
 def test_a_failure_is_a_failure(session: Session, result: Any, more: Any, error: str) -> None:
     session.called("editor", {"path": "a", "old_text": "x", "new_text": "y"}, result, **more)
-    deed = the_call(session)
-    assert deed.call is not None
-    assert (deed.call.ok, deed.call.error, deed.call.diff, deed.side_effects) == (False, error, None, ())
+    event = the_call(session)
+    assert event.call is not None
+    assert (event.call.ok, event.call.error, event.call.diff, event.side_effects) == (False, error, None, ())
 
 
 def test_reasoning_that_is_not_kept_is_told_to_have_been(session: Session) -> None:
@@ -252,7 +252,7 @@ def test_heavy_things_are_told_by_digest(session: Session) -> None:
         "user", {"type": "text", "text": "see"}, picture, {"type": "file", "path": "/w/a", "content": "all"}
     )
     session.called("browser", {}, [picture])
-    told = json.dumps([[deed.result, deed.call and deed.call.result] for deed in deeds_of(session)])
+    told = json.dumps([[event.result, event.call and event.call.result] for event in deeds_of(session)])
     assert "QUJD" not in told
     assert told.count("image/png") >= 2
     assert '"file": "/w/a"' in told
@@ -264,8 +264,8 @@ def test_what_is_not_known_is_kept(session: Session) -> None:
     session.message("user", {"type": "tool_result", "tool_use_id": "nobody", "content": "x"})
     session.messages.append({"role": "system", "content": "y"})
     session.messages.append({"role": "user", "content": {"type": "text", "text": "z"}})
-    kept = [deed for deed in deeds_of(session) if deed.what == "unknown"]
-    assert [deed.environment["unknown_record"] for deed in kept] == [
+    kept = [event for event in deeds_of(session) if event.what == "unknown"]
+    assert [event.environment["unknown_record"] for event in kept] == [
         "assistant media",
         "the result of no known call",
         "message",
@@ -278,8 +278,8 @@ def test_calls_that_are_called_alike_stay_apart(session: Session) -> None:
         session.called("read_files", {"path": text}, text, call="call_0")
     session.answered({"type": "tool_use", "id": "call_0", "name": "read_files", "input": {"path": "third"}})
     session.answered({"type": "tool_use", "id": "call_0", "name": "read_files", "input": {"path": "fourth"}})
-    calls = [deed for deed in deeds_of(session) if deed.call is not None]
-    assert [(deed.key, deed.call and deed.call.result, deed.status) for deed in calls] == [
+    calls = [event for event in deeds_of(session) if event.call is not None]
+    assert [(event.key, event.call and event.call.result, event.status) for event in calls] == [
         ("call_0", "first", None),
         ("call_0~2", "second", None),
         ("call_0~3", None, "pending"),
@@ -291,8 +291,8 @@ def test_calls_that_are_called_alike_stay_apart(session: Session) -> None:
 def test_a_call_cannot_take_the_key_that_another_is_given(session: Session, order: tuple[str, ...]) -> None:
     for number, call in enumerate(order):
         session.called("read_files", {"path": str(number)}, str(number), call=call)
-    calls = [deed for deed in deeds_of(session) if deed.call is not None]
-    assert len({deed.key for deed in calls}) == len(order)
+    calls = [event for event in deeds_of(session) if event.call is not None]
+    assert len({event.key for event in calls}) == len(order)
 
 
 # --- as it goes on
@@ -311,20 +311,20 @@ def test_it_is_told_as_it_happens_and_the_same_as_afterwards(session: Session) -
     session.answered({"type": "text", "text": "Nearly"}, metrics=None)
     session.write()
     told += follower.step()
-    assert [deed.what for deed in told][-1] == "call", "the last answer may still be counted"
+    assert [event.what for event in told][-1] == "call", "the last answer may still be counted"
     session.messages[-1]["metrics"] = METRICS
     session.write()
     told += follower.step()
     session.read_manifest["status"] = "completed"
     session.write()
     told += follower.step()
-    assert [deed.what for deed in told] == ["session", "note", "prompt", "call", "answer", "session"]
-    assert [deed.summary for deed in told if deed.what == "session"] == [
+    assert [event.what for event in told] == ["session", "note", "prompt", "call", "answer", "session"]
+    assert [event.summary for event in told if event.what == "session"] == [
         "session of Cline: cli",
         "session of Cline: cli, completed",
     ]
     again = Follower(ADAPTER, session.write()).all()
-    assert [deed for deed in again if deed.what != "session"] == [deed for deed in told if deed.what != "session"]
+    assert [event for event in again if event.what != "session"] == [event for event in told if event.what != "session"]
     assert follower.step() == []
 
 
@@ -339,8 +339,8 @@ def test_what_is_only_counted_or_named_anew_is_not_told_again(session: Session) 
     assert follower.step() == []
     session.messages[1]["content"] = [{"type": "text", "text": "Something else."}]  # As after a checkpoint's restoring.
     session.write()
-    [deed] = follower.step()
-    assert deed.key not in {told.key for told in first}
+    [event] = follower.step()
+    assert event.key not in {told.key for told in first}
 
 
 def test_a_file_that_is_not_whole_gives_nothing_this_time(session: Session) -> None:
@@ -351,7 +351,7 @@ def test_a_file_that_is_not_whole_gives_nothing_this_time(session: Session) -> N
     source.path.write_bytes(whole[: len(whole) // 2])
     assert follower.step() == []
     source.path.write_bytes(whole)
-    assert [deed.what for deed in follower.step()] == ["session", "note", "prompt"]
+    assert [event.what for event in follower.step()] == ["session", "note", "prompt"]
     source.path.unlink()
     assert follower.step() == []
 
@@ -405,8 +405,8 @@ messages = st.fixed_dictionaries(
 def test_whatever_a_session_says_it_is_read(records: list[Any]) -> None:
     turn = SessionParser(TranscriptSource(tool="cline", session="s", path=Path("s.messages.json"), appends=False))
     texts = [json.dumps(record).encode() for record in records]
-    deeds = [
-        deed for index, text in enumerate(texts) for deed in turn.feed(record_from_bytes(f"message:{index}", text))
+    events = [
+        event for index, text in enumerate(texts) for event in turn.feed(record_from_bytes(f"message:{index}", text))
     ]
-    deeds += turn.finish()
-    assert len({deed.key for deed in deeds}) == len(deeds)
+    events += turn.finish()
+    assert len({event.key for event in events}) == len(events)

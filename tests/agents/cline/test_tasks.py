@@ -47,14 +47,14 @@ def deeds_of(task: Task) -> list[AgentEvent]:
     return Follower(ADAPTER, source_of(task)).all()
 
 
-def calls(deeds: Iterable[AgentEvent]) -> list[AgentEvent]:
-    return [deed for deed in deeds if deed.what == "call"]
+def calls(events: Iterable[AgentEvent]) -> list[AgentEvent]:
+    return [event for event in events if event.what == "call"]
 
 
 def the_call(task: Task) -> AgentEvent:
-    (deed,) = calls(deeds_of(task))
-    assert deed.call is not None
-    return deed
+    (event,) = calls(deeds_of(task))
+    assert event.call is not None
+    return event
 
 
 def one_call(
@@ -123,8 +123,8 @@ def test_the_stamp_changes_with_any_of_the_files(native: Task, around: UserEnvir
 def test_every_call_has_its_own_result(task: Task) -> None:
     """Browser and MCP calls stand between: in the public adapter `pytest` got the screenshot's result."""
     whole(task)
-    deeds = deeds_of(task)
-    told = {deed.summary: deed.call for deed in calls(deeds) if deed.call}
+    events = deeds_of(task)
+    told = {event.summary: event.call for event in calls(events) if event.call}
     assert list(told) == [
         "read_file: src/p.py (2 lines)",
         "browser_action: http://localhost:3000",
@@ -138,7 +138,7 @@ def test_every_call_has_its_own_result(task: Task) -> None:
     assert browser.result["shown"]["currentUrl"] == "http://localhost:3000/"
     assert mcp.result == "one row"
     assert edit.result.startswith("The content was successfully saved to src/p.py.")
-    failed, denied, passed = [deed for deed in calls(deeds) if "command" in deed.summary]
+    failed, denied, passed = [event for event in calls(events) if "command" in event.summary]
     assert failed.call is not None
     assert failed.call.result["stdout"] == "..F\n1 failed"
     assert "1 failed" in failed.call.result["result"]
@@ -146,40 +146,40 @@ def test_every_call_has_its_own_result(task: Task) -> None:
     assert passed.call is not None
     assert passed.call.result == {"stdout": "3 passed", "result": "Command executed.\nOutput:\n3 passed"}
     if task.native:
-        assert [deed.key for deed in calls(deeds)] == [f"toolu_{number}" for number in range(1, 8)]
+        assert [event.key for event in calls(events)] == [f"toolu_{number}" for number in range(1, 8)]
     else:
-        assert all(deed.key.startswith("ts-") for deed in calls(deeds))
-        assert all(deed.environment["called_by"] == "xml" for deed in calls(deeds))
+        assert all(event.key.startswith("ts-") for event in calls(events))
+        assert all(event.environment["called_by"] == "xml" for event in calls(events))
 
 
 def test_the_story_is_told_in_order(native: Task) -> None:
     whole(native)
-    deeds = deeds_of(native)
-    assert [deed.what for deed in deeds] == [
+    events = deeds_of(native)
+    assert [event.what for event in events] == [
         *("session", "prompt", "answer", "note", "call", "call", "call", "call", "call", "prompt", "call"),
         *("call", "answer"),
     ]
-    session, prompt, answer = deeds[:3]
+    session, prompt, answer = events[:3]
     assert (session.model, session.environment["cline_version"]) == (MODEL, "3.40.0")
     assert (prompt.text, prompt.title, prompt.at) == (
         *("Refactor the parser", "Refactor the parser"),
         "2024-05-29T16:26:41+00:00",
     )
     assert (answer.text, answer.thinking) == ("Let me look.", "I should read it first.")
-    assert all(deed.at for deed in deeds[1:])
-    assert all(deed.model == MODEL for deed in calls(deeds))
-    assert all(deed.environment["cwd"] == "/w/shop" for deed in calls(deeds))
-    last = calls(deeds)[-1]
+    assert all(event.at for event in events[1:])
+    assert all(event.model == MODEL for event in calls(events))
+    assert all(event.environment["cwd"] == "/w/shop" for event in calls(events))
+    last = calls(events)[-1]
     assert last.prompt is not None
     assert last.prompt.text == "Leave the build alone"
-    assert (deeds[-1].text, deeds[-1].environment["has_changes"]) == ("Done.", True)
-    assert deeds[3].environment["checkpoint"] == "9c1b77aa"
-    assert deeds[-1].environment["checkpoint"] == "77aa"
+    assert (events[-1].text, events[-1].environment["has_changes"]) == ("Done.", True)
+    assert events[3].environment["checkpoint"] == "9c1b77aa"
+    assert events[-1].environment["checkpoint"] == "77aa"
 
 
 def test_who_allowed_it(task: Task) -> None:
     whole(task)
-    told = [(deed.allowed.by, deed.allowed.denied) for deed in calls(deeds_of(task))]
+    told = [(event.allowed.by, event.allowed.denied) for event in calls(deeds_of(task))]
     assert told == [
         ("autonomous", False),
         *[("human_approved", False)] * 4,
@@ -190,7 +190,7 @@ def test_who_allowed_it(task: Task) -> None:
 
 def test_a_failed_command_is_a_failure_and_a_refused_one_did_not_happen(task: Task) -> None:
     whole(task)
-    failed, denied, passed = [deed for deed in calls(deeds_of(task)) if "command" in deed.summary]
+    failed, denied, passed = [event for event in calls(deeds_of(task)) if "command" in event.summary]
     assert failed.call is not None
     assert (failed.call.ok, failed.call.error, failed.call.result["exit_code"]) == (False, "exit code 1", 1)
     assert failed.side_effects == ()
@@ -202,7 +202,7 @@ def test_a_failed_command_is_a_failure_and_a_refused_one_did_not_happen(task: Ta
 
 def test_an_edit_is_a_real_diff(task: Task) -> None:
     whole(task)
-    edit = next(deed for deed in calls(deeds_of(task)) if "replace" in deed.summary)
+    edit = next(event for event in calls(deeds_of(task)) if "replace" in event.summary)
     assert edit.call is not None
     assert edit.call.diff == "--- a/src/p.py\n+++ b/src/p.py\n@@ -12,1 +12,2 @@\n-old\n+new\n+newer\n"
     assert edit.side_effects == ("edited src/p.py",)
@@ -210,21 +210,21 @@ def test_an_edit_is_a_real_diff(task: Task) -> None:
 
 def test_heavy_things_are_told_by_digest(task: Task) -> None:
     whole(task)
-    deeds = deeds_of(task)
-    assert "A" * 200 not in repr(deeds)
-    assert "line\nline" not in repr(deeds)
-    browser = calls(deeds)[1]
+    events = deeds_of(task)
+    assert "A" * 200 not in repr(events)
+    assert "line\nline" not in repr(events)
+    browser = calls(events)[1]
     assert browser.call is not None
     shot = browser.call.result["shown"]["screenshot"]
     assert (shot["media"], shot["size"]) == ("image/webp", 4023)
-    edit = calls(deeds)[3]
+    edit = calls(events)[3]
     assert edit.call is not None
     assert "bytes, sha256" in edit.call.result
 
 
 def test_tokens_are_counted_once_for_each_request(native: Task) -> None:
     whole(native)
-    counted = [deed.tokens for deed in deeds_of(native) if deed.tokens]
+    counted = [event.tokens for event in deeds_of(native) if event.tokens]
     assert len(counted) == 8
     assert counted[0].native == {
         "tokensIn": 1200,
@@ -254,7 +254,7 @@ def test_the_same_call_twice_has_each_its_result(task: Task) -> None:
         task.call("read_file", {"path": "a.py"})
         task.result(f"version {number}")
     task.request()
-    results = [deed.call.result for deed in calls(deeds_of(task)) if deed.call]
+    results = [event.call.result for event in calls(deeds_of(task)) if event.call]
     assert results == ["version 0", "version 1", "version 2"]
 
 
@@ -264,8 +264,10 @@ def test_older_versions_do_not_name_a_place_in_the_history(task: Task) -> None:
     for message in task.ui:
         del message["conversationHistoryIndex"]
     without = deeds_of(task)
-    assert [(deed.key, deed.call) for deed in calls(without)] == [(deed.key, deed.call) for deed in calls(with_places)]
-    assert [deed.allowed for deed in calls(without)] == [deed.allowed for deed in calls(with_places)]
+    assert [(event.key, event.call) for event in calls(without)] == [
+        (event.key, event.call) for event in calls(with_places)
+    ]
+    assert [event.allowed for event in calls(without)] == [event.allowed for event in calls(with_places)]
 
 
 def test_several_calls_of_one_message(native: Task) -> None:
@@ -279,7 +281,7 @@ def test_several_calls_of_one_message(native: Task) -> None:
         native.api[-1]["content"].append(use)
         native.results.append({"type": "tool_result", "tool_use_id": f"t-{name}", "content": f"text of {name}"})
     native.request()
-    told = {deed.key: deed.call.result for deed in calls(deeds_of(native)) if deed.call}
+    told = {event.key: event.call.result for event in calls(deeds_of(native)) if event.call}
     assert told == {"t-b.py": "text of b.py", "t-a.py": "text of a.py"}
 
 
@@ -291,21 +293,21 @@ def test_a_call_that_nobody_was_shown_is_told_too(native: Task) -> None:
     error = "Access to .env is blocked by the .clineignore file settings. You must try to continue."
     native.result(f"The tool execution failed with the following error:\n<error>\n{error}\n</error>")
     native.request()
-    deed = the_call(native)
-    assert (deed.key, deed.environment["shown"]) == ("toolu_1", False)
-    assert (deed.allowed.by, deed.allowed.reference, deed.allowed.denied) == ("policy", ".clineignore", True)
-    assert deed.call is not None
-    assert deed.call.error == error
-    assert deed.prompt is not None
-    assert deed.prompt.text == "Refactor the parser"
+    event = the_call(native)
+    assert (event.key, event.environment["shown"]) == ("toolu_1", False)
+    assert (event.allowed.by, event.allowed.reference, event.allowed.denied) == ("policy", ".clineignore", True)
+    assert event.call is not None
+    assert event.call.error == error
+    assert event.prompt is not None
+    assert event.prompt.text == "Refactor the parser"
 
 
 def test_without_a_history_what_was_shown_is_told(native: Task) -> None:
     whole(native)
     path = native.write()
     path.with_name("api_conversation_history.json").unlink()
-    deeds = Follower(ADAPTER, TranscriptSource(tool="cline", session=TASK, path=path, appends=False)).all()
-    told = {deed.summary: deed for deed in calls(deeds)}
+    events = Follower(ADAPTER, TranscriptSource(tool="cline", session=TASK, path=path, appends=False)).all()
+    told = {event.summary: event for event in calls(events)}
     edit = told["editedExistingFile: src/p.py (+2/-1)"]
     assert (edit.allowed.by, edit.status) == ("unknown", "pending")
     ran = told["command: pytest -q"]
@@ -323,10 +325,10 @@ def test_a_call_without_a_result_is_told_at_the_end(task: Task) -> None:
     task.call("execute_command", {"command": "make deploy"})
     follower = Follower(ADAPTER, source_of(task))
     assert calls(follower.step()) == []
-    (deed,) = follower.turn.finish()
-    assert (deed.status, deed.allowed.by, deed.side_effects) == ("pending", "unknown", ())
-    assert deed.call is not None
-    assert deed.call.ok is None
+    (event,) = follower.turn.finish()
+    assert (event.status, event.allowed.by, event.side_effects) == ("pending", "unknown", ())
+    assert event.call is not None
+    assert event.call.ok is None
 
 
 # --- results
@@ -360,21 +362,21 @@ def test_a_call_without_a_result_is_told_at_the_end(task: Task) -> None:
     ],
 )
 def test_what_results_say(task: Task, result: str, ok: bool | None, denied: bool, error: str | None) -> None:
-    deed = one_call(task, "ask", "command", "x", "execute_command", {"command": "x"}, result)
-    assert deed.call is not None
-    assert (deed.call.ok, deed.allowed.denied) == (ok, denied)
-    assert (deed.call.error or "").startswith(error or "")
-    assert bool(deed.call.error) == bool(error)
+    event = one_call(task, "ask", "command", "x", "execute_command", {"command": "x"}, result)
+    assert event.call is not None
+    assert (event.call.ok, event.allowed.denied) == (ok, denied)
+    assert (event.call.error or "").startswith(error or "")
+    assert bool(event.call.error) == bool(error)
     if ok is None:
-        assert deed.status == "partial"
-    assert deed.allowed.by == ("unknown" if denied else "human_approved")
+        assert event.status == "partial"
+    assert event.allowed.by == ("unknown" if denied else "human_approved")
 
 
 def test_what_a_file_says_is_not_what_cline_says(task: Task) -> None:
     text = "1 | The user denied this operation.\n2 | Exit code: 1"
-    deed = one_call(task, "say", "tool", tool("readFile", "log.txt"), "read_file", {"path": "log.txt"}, text)
-    assert deed.call is not None
-    assert (deed.call.ok, deed.allowed.denied) == (True, False)
+    event = one_call(task, "say", "tool", tool("readFile", "log.txt"), "read_file", {"path": "log.txt"}, text)
+    assert event.call is not None
+    assert (event.call.ok, event.allowed.denied) == (True, False)
 
 
 def test_a_native_error_is_a_failure(native: Task) -> None:
@@ -384,9 +386,9 @@ def test_a_native_error_is_a_failure(native: Task) -> None:
     native.call("read_file", {"path": "gone.py"})
     native.result("File not found: gone.py", is_error=True)
     native.request()
-    deed = the_call(native)
-    assert deed.call is not None
-    assert (deed.call.ok, deed.call.error) == (False, "File not found: gone.py")
+    event = the_call(native)
+    assert event.call is not None
+    assert (event.call.ok, event.call.error) == (False, "File not found: gone.py")
 
 
 def test_a_command_that_permissions_refuse_is_blocked(native: Task) -> None:
@@ -395,8 +397,8 @@ def test_a_command_that_permissions_refuse_is_blocked(native: Task) -> None:
     native.show("say", "command", "curl evil")
     native.show("say", "command_permission_denied", "curl evil")
     native.show("say", "text", "I may not.")
-    deed = the_call(native)
-    assert (deed.allowed.by, deed.allowed.denied) == ("policy", True)
+    event = the_call(native)
+    assert (event.allowed.by, event.allowed.denied) == ("policy", True)
 
 
 @pytest.mark.parametrize(
@@ -423,18 +425,18 @@ def test_a_command_that_permissions_refuse_is_blocked(native: Task) -> None:
 def test_edits_of_all_sorts(
     task: Task, shown: Any, name: str, arguments: dict[str, Any], diff: str | None, effect: str
 ) -> None:
-    deed = one_call(task, "say", "tool", shown, name, arguments, "The content was successfully saved to n.py.")
-    assert deed.call is not None
-    assert (deed.call.tool, deed.call.diff, deed.side_effects) == (name, diff, (effect,))
+    event = one_call(task, "say", "tool", shown, name, arguments, "The content was successfully saved to n.py.")
+    assert event.call is not None
+    assert (event.call.tool, event.call.diff, event.side_effects) == (name, diff, (effect,))
 
 
 def test_a_patch_is_a_diff(native: Task) -> None:
     patch = "*** Begin Patch\n*** Update File: n.py\n@@\n-a\n+b\n*** End Patch"
     shown = tool("editedExistingFile", "n.py", patch)
-    deed = one_call(native, "ask", "tool", shown, "apply_patch", {"input": patch}, "Done.")
-    assert deed.summary == "apply_patch: n.py (+1/-1)"
-    assert deed.call is not None
-    assert "-a\n+b\n" in (deed.call.diff or "")
+    event = one_call(native, "ask", "tool", shown, "apply_patch", {"input": patch}, "Done.")
+    assert event.summary == "apply_patch: n.py (+1/-1)"
+    assert event.call is not None
+    assert "-a\n+b\n" in (event.call.diff or "")
 
 
 def test_subagents_have_a_scorecard(native: Task) -> None:
@@ -450,13 +452,13 @@ def test_subagents_have_a_scorecard(native: Task) -> None:
     native.call("use_subagents", {"prompts": ["look here", "look there"]})
     native.result("Both looked.")
     native.request()
-    deeds = deeds_of(native)
-    (deed,) = calls(deeds)
-    assert deed.summary == "use_subagents [subagents: 2 of 2, 9 tool calls]"
-    assert deed.side_effects == ("delegated to 2 subagents",)
-    assert deed.call is not None
-    assert deed.call.result["shown"]["status"] == "completed"
-    (spent,) = [one.tokens for one in deeds if one.summary == "subagent usage"]
+    events = deeds_of(native)
+    (event,) = calls(events)
+    assert event.summary == "use_subagents [subagents: 2 of 2, 9 tool calls]"
+    assert event.side_effects == ("delegated to 2 subagents",)
+    assert event.call is not None
+    assert event.call.result["shown"]["status"] == "completed"
+    (spent,) = [one.tokens for one in events if one.summary == "subagent usage"]
     assert spent is not None
     assert spent.cost_usd == 0.01
 
@@ -483,13 +485,13 @@ def test_a_request_of_which_nothing_came_is_told(native: Task) -> None:
     native.show("ask", "resume_task")
     native.request()
     native.show("say", "text", "Again.")
-    deeds = deeds_of(native)
-    cancelled = next(deed for deed in deeds if deed.tokens)
+    events = deeds_of(native)
+    cancelled = next(event for event in events if event.tokens)
     assert (cancelled.what, cancelled.status, cancelled.environment["cancel_reason"]) == (
         *("note", "failure"),
         "user_cancelled",
     )
-    assert sum(deed.tokens.cost_usd or 0 for deed in deeds if deed.tokens) == pytest.approx(0.5042)
+    assert sum(event.tokens.cost_usd or 0 for event in events if event.tokens) == pytest.approx(0.5042)
 
 
 def test_questions_plans_and_errors_are_told(native: Task) -> None:
@@ -518,7 +520,7 @@ def test_it_is_told_as_it_happens_and_the_same_as_afterwards(task: Task, tmp_pat
     final = Task(tmp_path / "final", native=task.native)
     whole(final)
     live = Follower(ADAPTER, source_of(task))
-    deeds: list[AgentEvent] = []
+    events: list[AgentEvent] = []
     task.metadata()
     api = iter(final.api)
     for message in final.ui:
@@ -527,16 +529,16 @@ def test_it_is_told_as_it_happens_and_the_same_as_afterwards(task: Task, tmp_pat
             task.api.append(next(api))
         task.ui.append({**message, "partial": True, "text": message.get("text", "")[:2]})
         task.write()
-        deeds += live.step()
+        events += live.step()
         task.ui[-1] = message
         task.write()
-        deeds += live.step()
+        events += live.step()
     task.api += list(api)
     task.write()
-    deeds += live.step()
-    deeds += live.turn.finish()
+    events += live.step()
+    events += live.turn.finish()
     after = Follower(ADAPTER, source_of(final)).all()
-    assert sorted(deeds, key=lambda deed: deed.key) == sorted(after, key=lambda deed: deed.key)
+    assert sorted(events, key=lambda event: event.key) == sorted(after, key=lambda event: event.key)
     assert len(live.places) == len(set(live.places))
 
 
@@ -544,7 +546,7 @@ def test_what_is_being_written_is_not_final(native: Task) -> None:
     native.begin()
     native.show("say", "text", "half", partial=True)
     follower = Follower(ADAPTER, source_of(native))
-    assert [deed.what for deed in follower.step()] == ["prompt"]
+    assert [event.what for event in follower.step()] == ["prompt"]
     native.request(tokensOut=0, cost=0)
     native.write()
     assert follower.step() == []  # What was cut off never becomes whole, and the request is not over.
@@ -573,12 +575,12 @@ def test_a_checkpoint_that_is_restored_cuts_the_list(native: Task) -> None:
     native.request()
     native.show("say", "text", "one way")
     follower = Follower(ADAPTER, source_of(native))
-    assert [deed.text for deed in follower.step()] == ["Refactor the parser", "one way"]
+    assert [event.text for event in follower.step()] == ["Refactor the parser", "one way"]
     del native.ui[-1]
     native.show("say", "text", "another way")
     native.write()
-    (deed,) = follower.step()
-    assert (deed.text, deed.places) == ("another way", ("ui:2",))
+    (event,) = follower.step()
+    assert (event.text, event.places) == ("another way", ("ui:2",))
 
 
 def test_what_takes_the_place_of_a_call_does_not_take_its_result(task: Task) -> None:
@@ -611,7 +613,7 @@ def test_two_messages_of_one_moment_have_two_keys(native: Task) -> None:
     native.begin()
     for text in ("one", "two"):
         native.show("say", "text", text)["ts"] = 5
-    keys = [deed.key for deed in deeds_of(native)]
+    keys = [event.key for event in deeds_of(native)]
     assert keys[1:] == ["ts-5", "ts-5.ui:2"]
 
 
@@ -624,8 +626,8 @@ def test_later_output_of_a_command_is_not_lost(native: Task) -> None:
     native.request()
     native.show("say", "command_output", "ready at last")
     native.show("say", "text", "It runs.")
-    deeds = deeds_of(native)
-    assert next(deed.result for deed in deeds if deed.summary == "command output") == "ready at last"
+    events = deeds_of(native)
+    assert next(event.result for event in events if event.summary == "command output") == "ready at last"
 
 
 def test_it_is_sealed(native: Task, tmp_path: Path) -> None:
@@ -701,18 +703,20 @@ def test_whatever_a_task_says_it_is_read(sample: Task, data: st.DataObject) -> N
     path.with_name("api_conversation_history.json").write_text(json.dumps(api))
     path.with_name("task_metadata.json").write_text(json.dumps(data.draw(JSON)))
     source = TranscriptSource(tool="cline", session=TASK, path=path, appends=False)
-    deeds = Follower(ADAPTER, source).all()
-    keys = [deed.key for deed in deeds]
+    events = Follower(ADAPTER, source).all()
+    keys = [event.key for event in events]
     assert all(keys)
     assert len(keys) == len(set(keys))
-    assert Follower(ADAPTER, source).all() == deeds
+    assert Follower(ADAPTER, source).all() == events
 
 
 @given(st.lists(st.binary(max_size=60), max_size=4), st.sampled_from(["ui", "api", "metadata", "else"]))
 def test_whatever_a_record_is_it_is_taken(data: list[bytes], sort: str) -> None:
     turn = ADAPTER.parser(TranscriptSource(tool="cline", session="s", path=Path("ui_messages.json"), appends=False))
-    deeds = [deed for number, one in enumerate(data) for deed in turn.feed(record_from_bytes(f"{sort}:{number}", one))]
-    keys = [deed.key for deed in [*deeds, *turn.finish()]]
+    events = [
+        event for number, one in enumerate(data) for event in turn.feed(record_from_bytes(f"{sort}:{number}", one))
+    ]
+    keys = [event.key for event in [*events, *turn.finish()]]
     assert all(keys)
     assert len(keys) == len(set(keys))
 
@@ -746,8 +750,8 @@ MCP_CALL = {"server_name": "db", "tool_name": "drop", "arguments": "{}"}
 def test_what_was_not_asked_was_not_refused(
     native: Task, kind: str, sort: str, shown: Any, name: str, arguments: dict[str, Any], words: str, denied: bool
 ) -> None:
-    deed = one_call(native, kind, sort, shown, name, arguments, words)
-    assert deed.allowed.denied is denied
+    event = one_call(native, kind, sort, shown, name, arguments, words)
+    assert event.allowed.denied is denied
 
 
 def test_calls_that_never_come_to_an_end_are_given_out(native: Task) -> None:
@@ -759,5 +763,5 @@ def test_calls_that_never_come_to_an_end_are_given_out(native: Task) -> None:
     records = [
         record_from_bytes(f"ui:{number}", json.dumps(message).encode()) for number, message in enumerate(native.ui)
     ]
-    told = [deed for record in records for deed in turn.feed(record) if deed.what == "call"]
-    assert [deed.call.arguments["path"] for deed in told if deed.call] == ["p0", "p1", "p2"]
+    told = [event for record in records for event in turn.feed(record) if event.what == "call"]
+    assert [event.call.arguments["path"] for event in told if event.call] == ["p0", "p1", "p2"]

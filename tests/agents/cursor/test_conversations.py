@@ -60,8 +60,8 @@ def deeds_of(around: UserEnvironment) -> list[AgentEvent]:
     return Follower(ADAPTER, only(around)).step()
 
 
-def of(deeds: Iterable[AgentEvent], key: str) -> AgentEvent:
-    (found,) = [deed for deed in deeds if deed.key == key]
+def of(events: Iterable[AgentEvent], key: str) -> AgentEvent:
+    (found,) = [event for event in events if event.key == key]
     return found
 
 
@@ -120,9 +120,9 @@ def test_a_subagent_has_a_chain_of_its_own_below_its_parent(around: UserEnvironm
     launch = of(Follower(ADAPTER, found[CONVERSATION, ""]).step(), "toolu_t")
     assert launch.launched == "sub-1"
     assert launch.side_effects == ("delegated to explore",)
-    assert [deed.text for deed in Follower(ADAPTER, found[CONVERSATION, "sub-1"]).step() if deed.what == "prompt"] == [
-        "look"
-    ]
+    assert [
+        event.text for event in Follower(ADAPTER, found[CONVERSATION, "sub-1"]).step() if event.what == "prompt"
+    ] == ["look"]
     opened.close()
 
 
@@ -162,25 +162,25 @@ def test_a_conversation_is_told_in_its_order(around: UserEnvironment, store: Sto
     assert answer.tokens is not None
     assert (answer.tokens.input, answer.tokens.output) == (800, 120)
     assert call.tokens is None
-    for deed in (thought, call, answer):
-        assert deed.prompt is not None
-        assert (deed.prompt.key, deed.prompt.text) == ("b9", "run the tests")
-        assert deed.environment["mode"] == "agent"
+    for event in (thought, call, answer):
+        assert event.prompt is not None
+        assert (event.prompt.key, event.prompt.text) == ("b9", "run the tests")
+        assert event.environment["mode"] == "agent"
 
 
 def test_text_beside_a_call_is_not_lost(around: UserEnvironment, store: Store) -> None:
     bubble = called("b", "read_file_v2", {"targetFile": "a.py"}, {"contents": "a\nb\n"}, text="I look first.")
-    deed = call_of(around, store, {**bubble, "thinking": {"text": "hm"}})
-    assert (deed.text, deed.thinking, deed.summary) == ("I look first.", "hm", "read_file_v2: a.py (2 lines)")
-    assert deed.call is not None
-    assert deed.call.result == {"contents": "a\nb\n"}
+    event = call_of(around, store, {**bubble, "thinking": {"text": "hm"}})
+    assert (event.text, event.thinking, event.summary) == ("I look first.", "hm", "read_file_v2: a.py (2 lines)")
+    assert event.call is not None
+    assert event.call.result == {"contents": "a\nb\n"}
 
 
 def test_reasoning_that_is_not_kept_is_told_to_have_been(around: UserEnvironment, store: Store) -> None:
     store.conversation(asked("u", "go"), said("b", thinking={"text": "", "signature": "Eq" * 400}), said("c", "ok"))
-    deed = of(deeds_of(around), "b")
-    assert deed.redacted
-    assert deed.signatures == ("Eq" * 400,)
+    event = of(deeds_of(around), "b")
+    assert event.redacted
+    assert event.signatures == ("Eq" * 400,)
 
 
 @pytest.mark.parametrize(
@@ -197,11 +197,11 @@ def test_reasoning_that_is_not_kept_is_told_to_have_been(around: UserEnvironment
 def test_a_failure_is_a_failure(
     around: UserEnvironment, store: Store, status: str, more: dict[str, Any], result: Any, error: str | None
 ) -> None:
-    deed = call_of(around, store, called("b", "run_terminal_cmd", {"command": "x"}, result, status=status, call=more))
-    assert deed.call is not None
-    assert (deed.call.ok, deed.call.error) == (False, error)
-    assert deed.side_effects == ()
-    assert not deed.allowed.denied
+    event = call_of(around, store, called("b", "run_terminal_cmd", {"command": "x"}, result, status=status, call=more))
+    assert event.call is not None
+    assert (event.call.ok, event.call.error) == (False, error)
+    assert event.side_effects == ()
+    assert not event.allowed.denied
 
 
 @pytest.mark.parametrize(
@@ -216,18 +216,22 @@ def test_what_was_rejected_did_not_happen(
     around: UserEnvironment, store: Store, status: str, more: dict[str, Any], result: Any
 ) -> None:
     bubble = called("b", "run_terminal_cmd", {"command": "rm -r x"}, result, status=status, call=more)
-    deed = call_of(around, store, bubble)
-    assert (deed.allowed.by, deed.allowed.reference, deed.allowed.denied) == ("unknown", "rejected by the user", True)
-    assert deed.call is not None
-    assert deed.call.ok is False
-    assert deed.side_effects == ()
+    event = call_of(around, store, bubble)
+    assert (event.allowed.by, event.allowed.reference, event.allowed.denied) == (
+        "unknown",
+        "rejected by the user",
+        True,
+    )
+    assert event.call is not None
+    assert event.call.ok is False
+    assert event.side_effects == ()
 
 
 def test_a_server_cannot_make_its_call_look_rejected(around: UserEnvironment, store: Store) -> None:
-    deed = call_of(around, store, called("b", "mcp_db_drop", {"table": "x"}, {"rejected": True}))
-    assert not deed.allowed.denied
-    assert deed.call is not None
-    assert deed.call.ok
+    event = call_of(around, store, called("b", "mcp_db_drop", {"table": "x"}, {"rejected": True}))
+    assert not event.allowed.denied
+    assert event.call is not None
+    assert event.call.ok
 
 
 def test_a_column_that_is_computed_is_not_read(around: UserEnvironment) -> None:
@@ -257,11 +261,11 @@ def test_who_allowed_it_is_not_guessed(around: UserEnvironment, store: Store) ->
     }
     bubble = called("b", "run_terminal_cmd", {"command": "pytest"}, {"output": "ok", "exitCode": 0})
     bubble["toolFormerData"] |= {"userDecision": "accepted", "additionalData": data}
-    deed = call_of(around, store, bubble)
-    assert (deed.allowed.by, deed.allowed.denied) == ("unknown", False)
-    assert deed.environment["block_reason"] == "Not in allowlist: pytest"
-    assert deed.call is not None
-    assert deed.call.ok
+    event = call_of(around, store, bubble)
+    assert (event.allowed.by, event.allowed.denied) == ("unknown", False)
+    assert event.environment["block_reason"] == "Not in allowlist: pytest"
+    assert event.call is not None
+    assert event.call.ok
 
 
 # --- edits
@@ -286,32 +290,32 @@ WHOLE = "--- a/src/p.py\n+++ b/src/p.py\n@@ -1,3 +1,4 @@\n a\n-old\n+new\n+newer
     ids=["diff", "bare patch", "in the arguments", "chunks", "strings", "several"],
 )
 def test_an_edit_is_a_real_diff(around: UserEnvironment, store: Store, params: Any, result: Any) -> None:
-    deed = call_of(around, store, called("b", "edit_file", params, result))
-    assert deed.call is not None
-    assert deed.call.diff == WHOLE
-    assert deed.summary == "edit_file: src/p.py (+2/-1)"
-    assert deed.side_effects == ("edited src/p.py",)
+    event = call_of(around, store, called("b", "edit_file", params, result))
+    assert event.call is not None
+    assert event.call.diff == WHOLE
+    assert event.summary == "edit_file: src/p.py (+2/-1)"
+    assert event.side_effects == ("edited src/p.py",)
 
 
 def test_files_that_are_kept_beside_the_bubble_become_a_diff(around: UserEnvironment, store: Store) -> None:
-    """Newer versions name the file before and after; they are diffed and not put into the deed."""
+    """Newer versions name the file before and after; they are diffed and not put into the event."""
     before, after = stores.content(store, OLD), stores.content(store, NEW)
     result = {"beforeContentId": before, "afterContentId": after}
     store.conversation(asked("u", "go"), called("b", "edit_file_v2", {"relativeWorkspacePath": "src/p.py"}, result))
-    deed = of(deeds_of(around), "toolu_b")
-    assert deed.call is not None
-    assert deed.call.diff == WHOLE
-    assert deed.places == (before, after, f"bubbleId:{CONVERSATION}:b")
+    event = of(deeds_of(around), "toolu_b")
+    assert event.call is not None
+    assert event.call.diff == WHOLE
+    assert event.places == (before, after, f"bubbleId:{CONVERSATION}:b")
 
 
 def test_a_patch_of_a_model_that_writes_such_is_a_diff(around: UserEnvironment, store: Store) -> None:
     patch = "*** Begin Patch\n*** Update File: p.py\n@@\n-a\n+b\n*** Add File: q.py\n+c\n*** End Patch"
     bubble = called("b", "apply_patch", {}, {"output": "Done"}, call={"rawArgs": patch})
-    deed = call_of(around, store, bubble)
-    assert deed.call is not None
-    assert "--- a/p.py\n+++ b/p.py\n" in (deed.call.diff or "")
-    assert deed.summary == "apply_patch (+2/-1)"
-    assert deed.side_effects == ("edited p.py", "wrote q.py")
+    event = call_of(around, store, bubble)
+    assert event.call is not None
+    assert "--- a/p.py\n+++ b/p.py\n" in (event.call.diff or "")
+    assert event.summary == "apply_patch (+2/-1)"
+    assert event.side_effects == ("edited p.py", "wrote q.py")
 
 
 def test_a_new_file_and_one_that_is_gone(around: UserEnvironment, store: Store) -> None:
@@ -323,8 +327,8 @@ def test_a_new_file_and_one_that_is_gone(around: UserEnvironment, store: Store) 
         called("d", "delete_file", {"target_file": "o.py"}, {"fileDeletedSuccessfully": True}),
         called("e", "create_file", {"target_file": "p.py", "contents": "1\n"}, {}),
     )
-    deeds = deeds_of(around)
-    made, lost, deleted, created = (of(deeds, f"toolu_{name}") for name in "bcde")
+    events = deeds_of(around)
+    made, lost, deleted, created = (of(events, f"toolu_{name}") for name in "bcde")
     assert made.call is not None
     assert (made.call.diff or "").startswith("--- /dev/null\n+++ b/n.py\n@@ -0,0 +1,2 @@\n+x\n+y\n")
     assert lost.call is not None
@@ -343,8 +347,8 @@ def test_what_is_kept_by_digest_is_held_to_it(around: UserEnvironment, store: St
         called("b", "run_terminal_cmd", {"command": "x"}, held),
         called("c", "run_terminal_cmd", {"command": "y"}, forged),
     )
-    deeds = deeds_of(around)
-    good, bad = of(deeds, "toolu_b"), of(deeds, "toolu_c")
+    events = deeds_of(around)
+    good, bad = of(events, "toolu_b"), of(events, "toolu_c")
     assert good.call is not None
     assert good.call.result == {"stdout": "from a blob", "exit_code": 0}
     assert held in good.places
@@ -355,11 +359,11 @@ def test_what_is_kept_by_digest_is_held_to_it(around: UserEnvironment, store: St
 def test_heavy_things_are_told_by_digest(around: UserEnvironment, store: Store) -> None:
     picture = "data:image/png;base64," + "A" * 5000
     result = {"originalFile": "x" * 5000, "screenshots": [picture], "output": "y"}
-    deed = call_of(around, store, called("b", "browser", {"url": "http://localhost"}, result))
-    assert deed.call is not None
-    assert deed.call.result["originalFile"]["size"] == 5000
-    assert deed.call.result["screenshots"][0]["media"] == "image/png"
-    assert "AAAA" not in repr(deed)
+    event = call_of(around, store, called("b", "browser", {"url": "http://localhost"}, result))
+    assert event.call is not None
+    assert event.call.result["originalFile"]["size"] == 5000
+    assert event.call.result["screenshots"][0]["media"] == "image/png"
+    assert "AAAA" not in repr(event)
 
 
 def test_no_address_of_a_person(around: UserEnvironment, store: Store) -> None:
@@ -375,7 +379,7 @@ def test_tokens_count_once_for_a_message(around: UserEnvironment, store: Store) 
         called("c", "grep", {"pattern": "y"}, {}, **usage),
         said("d", "ok", tokenCount={"totalTokens": 812}),
     )
-    counted = [deed.tokens for deed in deeds_of(around) if deed.tokens]
+    counted = [event.tokens for event in deeds_of(around) if event.tokens]
     assert [tokens.native for tokens in counted] == [usage["tokenCount"], {"totalTokens": 812}]
 
 
@@ -392,19 +396,19 @@ def test_older_versions_keep_bubbles_in_the_conversation(around: UserEnvironment
     value = json.dumps(stores.legacy(*bubbles))
     store.put(f"composerData:{CONVERSATION}", value)
     follower = Follower(ADAPTER, only(around))
-    deeds = follower.step()
-    assert [(deed.what, deed.key) for deed in deeds][1:] == [
+    events = follower.step()
+    assert [(event.what, event.key) for event in events][1:] == [
         *(("prompt", "u"), ("answer", "n"), ("call", "toolu_b"), ("answer", "3")),
     ]
-    assert deeds[2].thinking == "as a plain text"
+    assert events[2].thinking == "as a plain text"
     records = {record.place: record.data for record in ADAPTER.read(only(around))()}
     assert records[f"composerData:{CONVERSATION}#b"].decode() in value
 
 
 def test_what_is_not_known_is_kept(around: UserEnvironment, store: Store) -> None:
     store.conversation(asked("u", "go"), {"bubbleId": "x", "type": 7, "text": "what is this"}, said("b", "ok"))
-    deed = of(deeds_of(around), "x")
-    assert (deed.what, deed.result["text"]) == ("unknown", "what is this")
+    event = of(deeds_of(around), "x")
+    assert (event.what, event.result["text"]) == ("unknown", "what is this")
     store.put(f"bubbleId:{CONVERSATION}:b", "{torn")
     store.put(f"bubbleId:{CONVERSATION}:u", "null")
     torn = of(deeds_of(around), "b")
@@ -415,7 +419,7 @@ def test_ids_with_anything_in_them_are_keys(around: UserEnvironment, store: Stor
     bubble = called("b", "grep", {"pattern": "x"}, {}, call={"toolCallId": "call_1\nfc_2"})
     again = called("c", "grep", {"pattern": "y"}, {}, call={"toolCallId": "call_1\nfc_2"})
     store.conversation(asked("u", "go"), bubble, again)
-    keys = [deed.key for deed in deeds_of(around)][2:]
+    keys = [event.key for event in deeds_of(around)][2:]
     assert keys == ["call_1\nfc_2", f"at-bubbleId:{CONVERSATION}:c"]
 
 
@@ -426,14 +430,14 @@ def test_each_bubble_is_given_once_when_it_is_final(around: UserEnvironment, sto
     running = called("b", "run_terminal_cmd", {"command": "make"}, status="running")
     store.conversation(asked("u", "go"), said("t", "I beg"), status="generating")
     follower = Follower(ADAPTER, only(around))
-    assert [deed.key for deed in follower.step()][1:] == ["u"]  # The text may grow.
+    assert [event.key for event in follower.step()][1:] == ["u"]  # The text may grow.
     store.conversation(asked("u", "go"), said("t", "I begin."), running, status="generating")
     (text,) = follower.step()
     assert text.text == "I begin."
     assert follower.step() == []
     quick = called("c", "grep", {"pattern": "x"}, {"n": 1})
     store.conversation(asked("u", "go"), said("t", "changed later"), running, quick, status="generating")
-    assert [deed.key for deed in follower.step()] == ["toolu_c"]
+    assert [event.key for event in follower.step()] == ["toolu_c"]
     done = called("b", "run_terminal_cmd", {"command": "make"}, {"output": "built", "exitCode": 0})
     store.bubbles(done)  # Only the bubble is written, not the conversation.
     (call,) = follower.step()
@@ -442,7 +446,7 @@ def test_each_bubble_is_given_once_when_it_is_final(around: UserEnvironment, sto
     store.conversation(asked("u", "go"), said("t"), done, quick, last, status="generating")
     assert follower.step() == []
     store.conversation(asked("u", "go"), said("t"), done, quick, last)
-    assert [deed.text for deed in follower.step()] == ["Done."]
+    assert [event.text for event in follower.step()] == ["Done."]
     assert follower.step() == []
     assert list(follower.turn.finish()) == []
     assert len(follower.places) == len(set(follower.places))
@@ -452,13 +456,13 @@ def test_a_call_that_never_ended_is_told_at_the_end(around: UserEnvironment, sto
     hung = called("b", "run_terminal_cmd", {"command": "server"}, status="running")
     store.conversation(asked("u", "start"), hung, asked("v", "stop"), said("w", "ok"))
     follower = Follower(ADAPTER, only(around))
-    assert [deed.key for deed in follower.step()][1:] == ["u", "v", "w"]
-    (deed,) = follower.turn.finish()
-    assert (deed.key, deed.status) == ("toolu_b", "pending")
-    assert deed.call is not None
-    assert deed.call.ok is None
-    assert deed.prompt is not None
-    assert deed.prompt.key == "u"
+    assert [event.key for event in follower.step()][1:] == ["u", "v", "w"]
+    (event,) = follower.turn.finish()
+    assert (event.key, event.status) == ("toolu_b", "pending")
+    assert event.call is not None
+    assert event.call.ok is None
+    assert event.prompt is not None
+    assert event.prompt.key == "u"
     store.bubbles(called("b", "run_terminal_cmd", {"command": "server"}, {"output": "bye", "exitCode": 0}))
     (late,) = follower.step()
     assert (late.key, late.prompt.key if late.prompt else "") == ("toolu_b", "u")
@@ -506,8 +510,8 @@ def read():
 before = read()
 (source,) = ADAPTER.locate(around)
 turn = ADAPTER.parser(source)
-deeds = [deed for record in ADAPTER.read(source)() for deed in turn.feed(record)]
-print(len(deeds), read() - before, peak_kb())
+events = [event for record in ADAPTER.read(source)() for event in turn.feed(record)]
+print(len(events), read() - before, peak_kb())
 """
 
 
@@ -521,7 +525,7 @@ def test_a_database_that_nobody_has_open_is_left_as_it_is(around: UserEnvironmen
     store.conversation(asked("u", "go"), said("b", "ok"))
     store.close()
     before, content, status = beside(store.path), store.path.read_bytes(), store.path.stat()
-    assert [deed.key for deed in deeds_of(around)][1:] == ["u", "b"]
+    assert [event.key for event in deeds_of(around)][1:] == ["u", "b"]
     assert beside(store.path) == before == {"state.vscdb"}
     assert store.path.read_bytes() == content
     assert store.path.stat().st_mtime_ns == status.st_mtime_ns
@@ -535,16 +539,16 @@ def test_it_is_read_while_cursor_writes_it(around: UserEnvironment, store: Store
     before = [(store.path.parent / name).read_bytes() for name in names]
     store.connection.execute("BEGIN IMMEDIATE")
     follower = Follower(ADAPTER, only(around))
-    assert [deed.key for deed in follower.step()][1:] == ["u", "b"]
+    assert [event.key for event in follower.step()][1:] == ["u", "b"]
     assert [(store.path.parent / name).read_bytes() for name in names] == before
     store.put(f"bubbleId:{CONVERSATION}:c", said("c", "not yet"))
     store.put(f"composerData:{CONVERSATION}", stores.composer([asked("u", ""), said("b"), said("c")]))
     assert follower.step() == []
     store.connection.execute("COMMIT")
-    assert [deed.text for deed in follower.step()] == ["not yet"]
+    assert [event.text for event in follower.step()] == ["not yet"]
     store.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     store.conversation(asked("u", ""), said("b"), said("c"), said("d", "after the checkpoint"))
-    assert [deed.text for deed in follower.step()] == ["after the checkpoint"]
+    assert [event.text for event in follower.step()] == ["after the checkpoint"]
 
 
 def test_another_process_sees_nothing_of_the_reading(around: UserEnvironment, store: Store) -> None:
@@ -564,7 +568,7 @@ def test_a_directory_that_cannot_be_written_does_not_matter(around: UserEnvironm
     store.close()
     store.path.parent.chmod(0o500)
     try:
-        assert [deed.key for deed in deeds_of(around)][1:] == ["u"]
+        assert [event.key for event in deeds_of(around)][1:] == ["u"]
     finally:
         store.path.parent.chmod(0o700)
 
@@ -673,8 +677,8 @@ def test_a_gigabyte_beside_it_is_not_read(around: UserEnvironment) -> None:
     ran = subprocess.run(
         [sys.executable, "-c", BYTES_READ, str(around.home)], capture_output=True, text=True, check=True
     )
-    deeds, read, memory_kb = map(int, ran.stdout.split())
-    assert deeds == 51
+    events, read, memory_kb = map(int, ran.stdout.split())
+    assert events == 51
     assert read < 4 * 2**20
     assert memory_kb < 200 * 1024
     assert beside(store.path) == names
@@ -686,9 +690,9 @@ def test_a_value_that_is_too_large_is_told_by_its_digest(
 ) -> None:
     monkeypatch.setattr("aver.agents.cursor.database.RECORD_MAX", 2000)
     store.conversation(asked("u", "go"), said("b", "x" * 5000), said("c", "ok"))
-    deed = of(deeds_of(around), "b")
-    assert deed.what == "unknown"
-    assert deed.result["size"] > 5000
+    event = of(deeds_of(around), "b")
+    assert event.what == "unknown"
+    assert event.result["size"] > 5000
 
 
 # --- authorship
@@ -701,7 +705,7 @@ def test_authorship_is_told_once_for_each_state(around: UserEnvironment, store: 
     stores.commit(path, "facade", request="r9")
     store.conversation(asked("u", "go"), said("b", "ok"), status="generating")
     follower = Follower(ADAPTER, only(around))
-    assert not [deed for deed in follower.step() if deed.key.startswith("authorship:")]
+    assert not [event for event in follower.step() if event.key.startswith("authorship:")]
     store.conversation(asked("u", "go"), said("b", "ok"))
     first = follower.step()[-1]
     assert first.what == "session"
@@ -820,7 +824,7 @@ def test_odd_conversations_are_read(around: UserEnvironment, store: Store, value
     store.bubbles(said("b", "ok"))
     headers = [{"bubbleId": "b", "type": 2}]
     store.put(f"composerData:{CONVERSATION}", value if "conversation" in value else {**value, HEADERS: headers})
-    assert [deed.what for deed in deeds_of(around)] == ([] if "conversation" in value else ["session", "answer"])
+    assert [event.what for event in deeds_of(around)] == ([] if "conversation" in value else ["session", "answer"])
 
 
 HEADERS = "fullConversationHeadersOnly"
@@ -842,20 +846,22 @@ def test_whatever_a_conversation_says_it_is_read(
     store.put("composerData:odd", json.dumps(more))
     for source in ADAPTER.locate(around):
         follower = Follower(ADAPTER, source)
-        deeds = [*follower.step(), *follower.turn.finish()]
-        keys = [deed.key for deed in deeds]
+        events = [*follower.step(), *follower.turn.finish()]
+        keys = [event.key for event in events]
         assert all(keys)
         assert len(keys) == len(set(keys))
         again = Follower(ADAPTER, source)
-        assert [*again.step(), *again.turn.finish()] == deeds
+        assert [*again.step(), *again.turn.finish()] == events
     store.close()
 
 
 @given(st.lists(st.binary(max_size=40) | JSON.map(lambda value: json.dumps(value).encode()), max_size=6))
 def test_whatever_a_transcript_says_it_is_read(lines: list[bytes]) -> None:
     turn = ADAPTER.parser(TranscriptSource(tool="cursor", session="s", path=Path("t.jsonl")))
-    deeds = [deed for number, data in enumerate(lines, 1) for deed in turn.feed(record_from_bytes(str(number), data))]
-    keys = [deed.key for deed in [*deeds, *turn.finish()]]
+    events = [
+        event for number, data in enumerate(lines, 1) for event in turn.feed(record_from_bytes(str(number), data))
+    ]
+    keys = [event.key for event in [*events, *turn.finish()]]
     assert all(keys)
     assert len(keys) == len(set(keys))
 

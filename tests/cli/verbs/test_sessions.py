@@ -18,8 +18,8 @@ def worked(aver: Aver, tmp_path: Path) -> Aver:
     with open_ledger(home=aver.home) as ledger:
         sample.rich(ledger, tmp_path / "t")
         for day in (1, 2):
-            deeds = [sample.prompt(f"task {day}", at=f"2026-05-0{day}T09:00:00Z")]
-            sample.seal(ledger, tmp_path / "t", deeds, tool="codex", session=f"019dd8e{day}-15dd-7143")
+            events = [sample.prompt(f"task {day}", at=f"2026-05-0{day}T09:00:00Z")]
+            sample.seal(ledger, tmp_path / "t", events, tool="codex", session=f"019dd8e{day}-15dd-7143")
     return aver
 
 

@@ -168,7 +168,7 @@ def sources_in(home: Path, **environment: str) -> list[TranscriptSource]:
 
 def deeds_of(source: TranscriptSource) -> list[AgentEvent]:
     turn = ADAPTER.parser(source)
-    return [deed for raw in ADAPTER.read(source)() for deed in turn.feed(raw)] + list(turn.finish())
+    return [event for raw in ADAPTER.read(source)() for event in turn.feed(raw)] + list(turn.finish())
 
 
 def deeds_in(transcript: Transcript, folder: Path) -> list[AgentEvent]:
@@ -176,8 +176,8 @@ def deeds_in(transcript: Transcript, folder: Path) -> list[AgentEvent]:
     return deeds_of(TranscriptSource(tool=ADAPTER.tool, session=SESSION, path=path))
 
 
-def calls(deeds: Iterable[AgentEvent]) -> dict[str, AgentEvent]:
-    return {deed.key: deed for deed in deeds if deed.what == "call"}
+def calls(events: Iterable[AgentEvent]) -> dict[str, AgentEvent]:
+    return {event.key: event for event in events if event.what == "call"}
 
 
 def one_call(transcript: Transcript, folder: Path, call: str = "toolu_1") -> AgentEvent:

@@ -15,11 +15,11 @@ class Follower:
         self.places: list[str] = []
 
     def step(self) -> list[AgentEvent]:
-        deeds: list[AgentEvent] = []
+        events: list[AgentEvent] = []
         for record in self.reader():
             self.places.append(record.place)
-            deeds += self.turn.feed(record)
-        return deeds
+            events += self.turn.feed(record)
+        return events
 
     def all(self) -> list[AgentEvent]:
         return [*self.step(), *self.turn.finish()]

@@ -1,4 +1,4 @@
-"""A tool of our own for tests of what all tools share: one JSON object a line, one deed for most of them.
+"""A tool of our own for tests of what all tools share: one JSON object a line, one event for most of them.
 
 {"say": "..."}                      a prompt
 {"call": ID, "tool": T, "in": {}}   a call begins

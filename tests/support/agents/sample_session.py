@@ -1,4 +1,4 @@
-"""Sessions of any content, sealed as a transcript's would be: a tool whose records are the deeds themselves."""
+"""Sessions of any content, sealed as a transcript's would be: a tool whose records are the events themselves."""
 
 from __future__ import annotations
 
@@ -26,40 +26,40 @@ DIFF = unified_diff(
 
 
 class _Script:
-    def __init__(self, deeds: Sequence[AgentEvent]) -> None:
-        self._deeds = deeds
+    def __init__(self, events: Sequence[AgentEvent]) -> None:
+        self._deeds = events
 
     def feed(self, raw: RawRecord) -> Iterable[AgentEvent]:
-        deed = self._deeds[int(raw.place) - 1]
-        return [AgentEvent(**{**_fields(deed), "places": (raw.place,)})]
+        event = self._deeds[int(raw.place) - 1]
+        return [AgentEvent(**{**_fields(event), "places": (raw.place,)})]
 
     def finish(self) -> Iterator[AgentEvent]:
         return iter(())
 
 
-def _fields(deed: AgentEvent) -> dict[str, Any]:
-    return {name: getattr(deed, name) for name in AgentEvent.__slots__}
+def _fields(event: AgentEvent) -> dict[str, Any]:
+    return {name: getattr(event, name) for name in AgentEvent.__slots__}
 
 
 def seal(
     ledger: Ledger,
     folder: Path,
-    deeds: Sequence[AgentEvent],
+    events: Sequence[AgentEvent],
     *,
     tool: str = TOOL,
     session: str = SESSION,
     agent: str = "",
 ) -> None:
-    """Seal these deeds as those of one transcript."""
+    """Seal these events as those of one transcript."""
     path = folder / f"{session}~{agent}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(f'{{"line":{number}}}\n' for number in range(len(deeds))))
+    path.write_text("".join(f'{{"line":{number}}}\n' for number in range(len(events))))
     adapter = Adapter(
         tool=tool,
         title=tool,
         locate=lambda around: (),
         read=lambda source: LineReader(source.path),
-        parser=lambda source: _Script(deeds),
+        parser=lambda source: _Script(events),
         places=lambda around: (),
     )
     following = TranscriptFollower(
@@ -69,8 +69,8 @@ def seal(
     following.end()
 
 
-def with_agent(deed: AgentEvent, agent: str) -> AgentEvent:
-    return AgentEvent(**{**_fields(deed), "agent": agent})
+def with_agent(event: AgentEvent, agent: str) -> AgentEvent:
+    return AgentEvent(**{**_fields(event), "agent": agent})
 
 
 def prompt(text: str, *, key: str = "u1", at: str | None = "2026-05-31T09:00:00Z", **more: Any) -> AgentEvent:
@@ -84,7 +84,7 @@ def answer(text: str, *, key: str = "a1", at: str | None = "2026-05-31T09:09:00Z
 def call(
     key: str, tool: str = "Bash", *, summary: str = "", at: str | None = "2026-05-31T09:01:00Z", **more: Any
 ) -> AgentEvent:
-    """A call; what belongs to `Call` may be given beside what belongs to `Deed`."""
+    """A call; what belongs to `Call` may be given beside what belongs to `Event`."""
     own = {name: more.pop(name) for name in ("arguments", "result", "ok", "error", "diff") if name in more}
     own.setdefault("ok", True)
     return AgentEvent(

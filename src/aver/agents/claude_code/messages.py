@@ -47,11 +47,11 @@ _TOKEN_FIELDS = ("input_tokens", "cache_creation_input_tokens", "cache_read_inpu
 
 
 class Origin(NamedTuple):
-    """Where a deed comes from: what its record says before it says anything."""
+    """Where an event comes from: what its record says before it says anything."""
 
     place: str
     key: str
-    """What the record calls itself. A deed's own key follows from it."""
+    """What the record calls itself. An event's own key follows from it."""
     at: str | None
     environment: Mapping[str, Any]
     prompt: Prompt | None
@@ -59,7 +59,7 @@ class Origin(NamedTuple):
     cause: str
     model: str | None = None
 
-    def deed(self, what: EventKind, key: str, summary: str, **more: Any) -> AgentEvent:
+    def event(self, what: EventKind, key: str, summary: str, **more: Any) -> AgentEvent:
         facts: dict[str, Any] = {
             "at": self.at,
             "environment": self.environment,
@@ -72,7 +72,7 @@ class Origin(NamedTuple):
         return AgentEvent(what=what, key=key, summary=summary, **facts | more)
 
     def with_number(self, number: int) -> Origin:
-        """Of a record that gives more than one deed: the one with this number."""
+        """Of a record that gives more than one event: the one with this number."""
         return self._replace(key=f"{self.key}:{number}") if number else self
 
 
@@ -105,7 +105,7 @@ class PendingMessage:
             self.signatures.append(signature)
 
     def said(self) -> dict[str, Any]:
-        """What a deed tells of it."""
+        """What an event tells of it."""
         return {
             "text": "\n".join(self.texts),
             "thinking": "\n".join(self.thoughts),
@@ -147,8 +147,8 @@ class StartedCall:
 class MessageUsage:
     """What messages used, each counted once.
 
-    The first deed of a message that is told carries what the message used up to then, and a later one what has been
-    added since, if anything. So nothing has to wait for a line that may never come, and over all deeds the sum is what
+    The first event of a message that is told carries what the message used up to then, and a later one what has been
+    added since, if anything. So nothing has to wait for a line that may never come, and over all events the sum is what
     the last line says.
     """
 

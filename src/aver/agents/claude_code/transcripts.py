@@ -14,7 +14,7 @@ calling a tool is told once the message is over: its line says why it stopped, o
 follows. Records of subagents that stand among those of the session (`isSidechain`) have prompts and messages of their
 own.
 
-Keys: a call's is its id, of all else it is the record's `uuid`, numbered where a record gives more than one deed. Only
+Keys: a call's is its id, of all else it is the record's `uuid`, numbered where a record gives more than one event. Only
 settings and titles have no id, and are told by their line.
 """
 
@@ -281,7 +281,7 @@ class ClaudeTranscriptParser:
         if held is None:
             return
         said = held.said()
-        yield held.origin.deed(
+        yield held.origin.event(
             "answer",
             self._reserve_key(held.origin.key),
             one_line(said["text"]) or ("reasoning, redacted" if held.redacted else "reasoning"),
@@ -356,7 +356,7 @@ class ClaudeTranscriptParser:
         return self._build_call_event(begun, call, status=status, duration_ms=took, side_effects=outcome.side_effects)
 
     def _build_call_event(self, begun: StartedCall, call: AgentCall, **more: Any) -> AgentEvent:
-        return begun.origin.deed(
+        return begun.origin.event(
             "call",
             call.id,
             begun.summary,
@@ -376,7 +376,7 @@ class ClaudeTranscriptParser:
         if said.what == "prompt":
             lane.prompt = Prompt(key=key, text=said.text)
             self._link_subagent(lane, said.text)
-        return origin.deed(
+        return origin.event(
             said.what,
             key,
             said.summary,
@@ -427,7 +427,7 @@ class ClaudeTranscriptParser:
 
     def _build_setting_event(self, origin: Origin, change: SettingChange) -> AgentEvent:
         origin = origin._replace(environment={**origin.environment, **change.environment})
-        return origin.deed(
+        return origin.event(
             change.what,
             self._reserve_key(origin.key),
             change.summary,

@@ -1,4 +1,4 @@
-"""The deed of a call in Cline: what was shown of it, what the model asked for, and what came back.
+"""The event of a call in Cline: what was shown of it, what the model asked for, and what came back.
 
 Who allowed a call: a message of the sort `say` means that Cline did not ask. One of the sort `ask` means that it asked,
 no more; that the person agreed is shown only by a result that says so, or by a command's output.
@@ -23,9 +23,9 @@ _REJECTED = Permission(reference="rejected by the user", denied=True)
 class OpenCall:
     """A call that a person was shown, until it is told."""
 
-    def __init__(self, shown: ShownCall, deed: AgentEvent, *, place: str, asked: bool, thought_shown: bool) -> None:
+    def __init__(self, shown: ShownCall, event: AgentEvent, *, place: str, asked: bool, thought_shown: bool) -> None:
         self.shown = shown
-        self.deed = deed
+        self.event = event
         """What is known of it from the message that showed it."""
         self.asked = asked
         self.thought_shown = thought_shown
@@ -40,53 +40,53 @@ class OpenCall:
 
 
 def build_shown_event(one: OpenCall, result: ApiResult | None, key: str) -> AgentEvent:
-    """The deed of a call that was shown."""
+    """The event of a call that was shown."""
     call, shown = one.call, one.shown
     seen = read_shown_result(shown.sort, one.outputs)
     verdict = _find_outcome(one, result)
     held = _merge_results(shown.sort, replace_files(result.content) if result else None, seen, verdict)
     diff = build_diff(shown, call)
-    deed = replace(
-        one.deed,
+    event = replace(
+        one.event,
         key=key,
         summary=build_summary(shown, call, diff, seen if shown.sort == "use_subagents" else held),
         allowed=_find_permission(one, verdict, result),
-        thinking=one.deed.thinking or ("" if one.thought_shown or call is None else call.thinking),
+        thinking=one.event.thinking or ("" if one.thought_shown or call is None else call.thinking),
         signatures=call.signatures if call else (),
-        redacted=bool(call and call.redacted and not one.deed.thinking),
+        redacted=bool(call and call.redacted and not one.event.thinking),
         side_effects=tuple(list_effects(shown, call)) if verdict.ok is not False and verdict.was_run else (),
-        environment={**one.deed.environment, **({"called_by": "xml"} if call and not call.id else {})},
+        environment={**one.event.environment, **({"called_by": "xml"} if call and not call.id else {})},
         places=(*one.places, *((call.place,) if call else ()), *((result.place,) if result else ())),
     )
     return _attach_call(
-        deed, call.name if call else shown.name, call, _call_arguments(shown, call), held, verdict, diff
+        event, call.name if call else shown.name, call, _call_arguments(shown, call), held, verdict, diff
     )
 
 
-def build_unshown_event(call: ApiCall, result: ApiResult | None, deed: AgentEvent) -> AgentEvent:
-    """The deed of a call of which nothing was shown: `deed` says what is known besides."""
+def build_unshown_event(call: ApiCall, result: ApiResult | None, event: AgentEvent) -> AgentEvent:
+    """The event of a call of which nothing was shown: `event` says what is known besides."""
     verdict = ClineOutcome(ok=None, was_run=False)
     if result is not None:
         verdict = read_outcome(result.content, call.name, asked=True, is_error=result.is_error)
     held = replace_files(result.content) if result else None
     diff = build_diff(None, call)
     by_rule = Permission(by="policy", reference=verdict.by_rule, denied=True) if verdict.by_rule else None
-    deed = replace(
-        deed,
+    event = replace(
+        event,
         summary=build_summary(None, call, diff, held),
         allowed=by_rule or (_REJECTED if verdict.denied else Permission()),
         thinking=call.thinking,
         signatures=call.signatures,
         redacted=call.redacted,
         side_effects=tuple(list_effects(None, call)) if verdict.ok is True else (),
-        environment={**deed.environment, "shown": False},
+        environment={**event.environment, "shown": False},
         places=(call.place, *((result.place,) if result else ())),
     )
-    return _attach_call(deed, call.name, call, dict(call.arguments), held, verdict, diff)
+    return _attach_call(event, call.name, call, dict(call.arguments), held, verdict, diff)
 
 
 def _attach_call(
-    deed: AgentEvent,
+    event: AgentEvent,
     tool: str,
     call: ApiCall | None,
     arguments: dict[str, Any],
@@ -96,14 +96,14 @@ def _attach_call(
 ) -> AgentEvent:
     made = AgentCall(
         tool=tool,
-        id=call.id if call and call.id else deed.key,
+        id=call.id if call and call.id else event.key,
         arguments=arguments,
         result=held,
         ok=verdict.ok,
         error=verdict.error,
         diff=diff,
     )
-    return replace(deed, call=made, status=verdict.status or ("pending" if verdict.ok is None else None))
+    return replace(event, call=made, status=verdict.status or ("pending" if verdict.ok is None else None))
 
 
 def _find_outcome(one: OpenCall, result: ApiResult | None) -> ClineOutcome:

@@ -34,7 +34,7 @@ _USER_INPUT = re.compile(r"\A\s*<user_input\b[^>]*>(.*)</user_input>\s*\Z", re.D
 class _UnansweredCall:
     """A call whose result has not come."""
 
-    deed: AgentEvent
+    event: AgentEvent
     call: AgentCall
 
 
@@ -88,7 +88,7 @@ class SessionParser:
 
     def finish(self) -> Iterator[AgentEvent]:
         for begun in self._begun.values():
-            yield replace(begun.deed, call=begun.call, status="pending")
+            yield replace(begun.event, call=begun.call, status="pending")
         self._begun.clear()
 
     # --- what messages say
@@ -159,10 +159,10 @@ class SessionParser:
     ) -> Iterator[AgentEvent]:
         call, summary = start_call(str(block.get("name") or "unnamed"), block["id"], block.get("input"))
         if (other := self._begun.pop(call.id, None)) is not None:  # Its result will not be known from this one's.
-            yield replace(other.deed, call=other.call, status="pending")
+            yield replace(other.event, call=other.call, status="pending")
         key = self._reserve_key(call.id)
-        deed = self._build_event(raw, message, "call", key, summary, tokens=tokens, **said.facts())
-        self._begun[call.id] = _UnansweredCall(deed, call)
+        event = self._build_event(raw, message, "call", key, summary, tokens=tokens, **said.facts())
+        self._begun[call.id] = _UnansweredCall(event, call)
 
     def _finish_call(self, raw: RawRecord, message: Mapping[str, Any], block: Mapping[str, Any]) -> AgentEvent:
         begun = self._begun.pop(str(block.get("tool_use_id")), None)
@@ -170,12 +170,12 @@ class SessionParser:
             return self._build_unknown(raw, "the result of no known call", replace_images(dict(block)))
         call, effects = finish_call(begun.call, block.get("content"), failed=block.get("is_error") is True)
         return replace(
-            begun.deed,
+            begun.event,
             call=call,
-            summary=f"{begun.deed.summary} {format_line_counts(call.diff)}" if call.diff else begun.deed.summary,
+            summary=f"{begun.event.summary} {format_line_counts(call.diff)}" if call.diff else begun.event.summary,
             side_effects=effects,
-            duration_ms=ms_between(begun.deed.at, message_time(message)),
-            places=(*begun.deed.places, raw.place),
+            duration_ms=ms_between(begun.event.at, message_time(message)),
+            places=(*begun.event.places, raw.place),
         )
 
     # --- all of them

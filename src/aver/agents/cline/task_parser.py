@@ -160,7 +160,7 @@ class TaskParser:
         if not text:
             return  # Cline asks what comes next: a button, no words.
         more = {name: said[name] for name in ("options", "selected") if said.get(name)}
-        deed = AgentEvent(
+        event = AgentEvent(
             what="answer",
             key=self._message_key(message, raw),
             summary=f"{sort.replace('_', ' ')}: {text.strip().partition(chr(10))[0]}",
@@ -170,11 +170,11 @@ class TaskParser:
             environment=self._build_environment(message) | ({"has_changes": True} if changed else {}),
             places=(raw.place,),
         )
-        yield self._attach_request(deed, message)
+        yield self._attach_request(event, message)
 
     def _build_note(self, raw: RawRecord, message: dict[str, Any], sort: str) -> AgentEvent:
         known = sort in _NOTE_KINDS or sort in _FAILURE_KINDS
-        deed = AgentEvent(
+        event = AgentEvent(
             what="note",
             key=self._message_key(message, raw),
             summary=sort.replace("_", " "),
@@ -186,11 +186,13 @@ class TaskParser:
             places=(raw.place,),
         )
         if not known:
-            return replace(build_unknown_event(raw.place, sort, message, key=deed.key, at=deed.at), prompt=self._prompt)
+            return replace(
+                build_unknown_event(raw.place, sort, message, key=event.key, at=event.at), prompt=self._prompt
+            )
         if sort == "checkpoint_created":
-            return replace(deed, summary=f"checkpoint {str(message.get('lastCheckpointHash') or '')[:12]}".strip())
-        usage = read_task_tokens(deed.result) if sort == "subagent_usage" else None
-        return replace(deed, tokens=usage)
+            return replace(event, summary=f"checkpoint {str(message.get('lastCheckpointHash') or '')[:12]}".strip())
+        usage = read_task_tokens(event.result) if sort == "subagent_usage" else None
+        return replace(event, tokens=usage)
 
     def _read_metadata(self, raw: RawRecord, record: Any) -> Iterator[AgentEvent]:
         if not isinstance(record, dict):
@@ -215,7 +217,7 @@ class TaskParser:
 
     def _open_call(self, raw: RawRecord, message: dict[str, Any], shown: ShownCall) -> Iterator[AgentEvent]:
         asked = message.get("type") == "ask" or "ask" in message
-        deed = AgentEvent(
+        event = AgentEvent(
             what="call",
             key=self._message_key(message, raw),
             summary="",
@@ -224,8 +226,8 @@ class TaskParser:
             | ({"outside_workspace": True} if shown.arguments.get("operationIsLocatedInWorkspace") is False else {}),
         )
         thought_shown = self._thought_shown
-        deed = self._attach_request(deed, message)
-        self._open.append(OpenCall(shown, deed, place=raw.place, asked=asked, thought_shown=thought_shown))
+        event = self._attach_request(event, message)
+        self._open.append(OpenCall(shown, event, place=raw.place, asked=asked, thought_shown=thought_shown))
         if len(self._open) > OPEN_MAX:
             yield self._build_shown_call(self._open.pop(0))
 
@@ -278,32 +280,32 @@ class TaskParser:
     def _build_shown_call(self, one: OpenCall) -> AgentEvent:
         call = one.call
         result = self._history.find_result(call) if call else None
-        key = self._reserve_key(call.id, call.place) if call and call.id else one.deed.key
-        deed = build_shown_event(one, result, key)
+        key = self._reserve_key(call.id, call.place) if call and call.id else one.event.key
+        event = build_shown_event(one, result, key)
         lost = self._has_history and call is None
-        return replace(deed, environment={**deed.environment, "joined": False}) if lost else deed
+        return replace(event, environment={**event.environment, "joined": False}) if lost else event
 
     def _build_unshown_call(self, call: ApiCall) -> AgentEvent:
         self._history.take(call)
         key = self._reserve_key(call.id or f"api-{call.index}.{call.number}", call.place)
         about = {"cwd": self._history.directory} if self._history.directory else {}
-        deed = AgentEvent(what="call", key=key, summary="", prompt=self._prompts.get(call.index), environment=about)
-        return build_unshown_event(call, self._history.find_result(call), deed)
+        event = AgentEvent(what="call", key=key, summary="", prompt=self._prompts.get(call.index), environment=about)
+        return build_unshown_event(call, self._history.find_result(call), event)
 
     # --- what belongs to a request
 
-    def _attach_request(self, deed: AgentEvent, message: dict[str, Any]) -> AgentEvent:
-        """The deed with what the request cost and thought, if it is the first that came of it."""
+    def _attach_request(self, event: AgentEvent, message: dict[str, Any]) -> AgentEvent:
+        """The event with what the request cost and thought, if it is the first that came of it."""
         usage, self._usage = self._usage, None
         thinking = "\n\n".join(filter(None, self._thinking)) or str(message.get("reasoning") or "")
         self._thinking.clear()
         return replace(
-            deed,
+            event,
             prompt=self._prompt,
             model=self._find_model(message),
             tokens=usage.tokens if usage else None,
             thinking=thinking,
-            environment={**deed.environment, **(usage.environment if usage else {})},
+            environment={**event.environment, **(usage.environment if usage else {})},
         )
 
     def _flush_request(self) -> Iterator[AgentEvent]:

@@ -1,11 +1,11 @@
-"""What the bubbles of a Cursor conversation say: each is one deed.
+"""What the bubbles of a Cursor conversation say: each is one event.
 
     type 1                   what a person asked
     type 2, toolFormerData   a tool call with its result
     type 2, text             what the model said
     type 2, thinking         what it thought, where nothing else stands beside it
 
-A deed rests on its bubble, on the prompt before it and on what the bubble names, never on what else was being done at
+An event rests on its bubble, on the prompt before it and on what the bubble names, never on what else was being done at
 the time: read again from the beginning, it is the same. Cursor does not keep who allowed a call: `userDecision` is
 `accepted` also where nobody was asked, and the option of its dialog is the one that was offered. So the authority is
 unknown, unless the call was rejected.
@@ -176,7 +176,7 @@ class BubbleParser:
         thinking = bubble.get("thinking")
         thought = self._read_text(thinking.get("text") if isinstance(thinking, dict) else thinking)
         signature = _pick_members(thinking, "signature").get("signature")
-        deed = AgentEvent(
+        event = AgentEvent(
             what="answer",
             key="",
             summary="",
@@ -195,22 +195,24 @@ class BubbleParser:
         )
         call = bubble.get("toolFormerData")
         if isinstance(call, dict) and (call.get("name") or call.get("toolCallId") or call.get("tool")):
-            yield from self._read_call(deed, raw, call, identity)
-        elif deed.text or deed.thinking or deed.redacted:
+            yield from self._read_call(event, raw, call, identity)
+        elif event.text or event.thinking or event.redacted:
             key = self._claim_key(identity, raw.place) or f"at-{raw.place}"
-            summary = f"answer: {_first_line(deed.text)}" if deed.text else "thinking"
-            yield replace(deed, key=key, summary=summary, duration_ms=_int_or_none(bubble.get("thinkingDurationMs")))
+            summary = f"answer: {_first_line(event.text)}" if event.text else "thinking"
+            yield replace(event, key=key, summary=summary, duration_ms=_int_or_none(bubble.get("thinkingDurationMs")))
         elif error := bubble.get("errorDetails"):
             key = self._claim_key(identity, raw.place) or f"at-{raw.place}"
-            yield replace(deed, what="note", key=key, summary="error", result=error, status="failure")
+            yield replace(event, what="note", key=key, summary="error", result=error, status="failure")
 
     # --- calls
 
-    def _read_call(self, deed: AgentEvent, raw: RawRecord, call: dict[str, Any], identity: str) -> Iterator[AgentEvent]:
+    def _read_call(
+        self, event: AgentEvent, raw: RawRecord, call: dict[str, Any], identity: str
+    ) -> Iterator[AgentEvent]:
         told = call.get("toolCallId")
         key = self._claim_key(told if isinstance(told, str) and told else identity, raw.place) or f"at-{raw.place}"
-        deed = replace(deed, key=key, **self._starting_turn(key))
-        made = self._build_call(deed, call, key)
+        event = replace(event, key=key, **self._starting_turn(key))
+        made = self._build_call(event, call, key)
         if calls.call_state(call) == "open":
             self._open[key] = replace(made, status="pending")
             return
@@ -222,7 +224,7 @@ class BubbleParser:
         prompt, model = self._prompts.setdefault(key, (self._prompt, self._turn_model))
         return {"prompt": prompt} if prompt is self._prompt else {"prompt": prompt, "model": model}
 
-    def _build_call(self, deed: AgentEvent, call: dict[str, Any], key: str) -> AgentEvent:
+    def _build_call(self, event: AgentEvent, call: dict[str, Any], key: str) -> AgentEvent:
         name = str(call.get("name") or f"tool-{call.get('tool')}")
         params, asked = self._read_object(call.get("params")), self._read_object(call.get("rawArgs"))
         arguments = {**params, **asked}
@@ -232,7 +234,7 @@ class BubbleParser:
         denied = calls.is_denied(call, result)
         ok, error = calls.read_success(call, result)
         return replace(
-            deed,
+            event,
             what="call",
             summary=calls.build_summary(name, arguments, path, diff, result),
             call=AgentCall(
@@ -247,7 +249,7 @@ class BubbleParser:
             allowed=calls.read_permission(call, denied=denied),
             side_effects=() if denied or ok is False else tuple(calls.list_effects(name, arguments, path)),
             launched=calls.launched_agent_id(name, result),
-            environment={**deed.environment, **calls.call_provenance(call)},
+            environment={**event.environment, **calls.call_provenance(call)},
         )
 
     def _read_object(self, value: Any) -> dict[str, Any]:

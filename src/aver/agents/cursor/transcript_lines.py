@@ -104,11 +104,11 @@ class CursorLineParser:
         if not uses and (text or thinking):
             yield said
         for number, block in uses:
-            deed = self._build_call(replace(said, what="call"), f"{line_key(raw)}.{number}", block)
-            self._open[deed.key] = deed
+            event = self._build_call(replace(said, what="call"), f"{line_key(raw)}.{number}", block)
+            self._open[event.key] = event
             said = replace(said, text="", thinking="")
 
-    def _build_call(self, deed: AgentEvent, place: str, block: dict[str, Any]) -> AgentEvent:
+    def _build_call(self, event: AgentEvent, place: str, block: dict[str, Any]) -> AgentEvent:
         told = block.get("id") or block.get("toolCallId")
         key = told if isinstance(told, str) and told and told not in self._owners else place
         self._owners.add(key)
@@ -118,12 +118,12 @@ class CursorLineParser:
         path = find_path(arguments)
         diff = build_diff(name, arguments, None, {}, path) if name.lower() in EDIT_TOOLS else None
         return replace(
-            deed,
+            event,
             key=key,
             summary=calls.build_summary(name, arguments, path, diff, None),
             call=AgentCall(tool=name, id=key, arguments=arguments, diff=diff),
             status="pending",
-            environment={**deed.environment, **({} if key == told else {"call_id_known": False})},
+            environment={**event.environment, **({} if key == told else {"call_id_known": False})},
         )
 
     def _read_results(self, raw: RawRecord, content: str | list[Any]) -> Iterator[AgentEvent]:
