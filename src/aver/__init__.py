@@ -29,6 +29,9 @@ _HOMES = {
     "aver.recording.recorder": ("dropped_count",),
     "aver.recording.scope": ("audit_scope", "carry", "current"),
     "aver.recording.run": ("unfinished_intents",),
+    "aver.gate.action": ("Action",),
+    "aver.gate.ask": ("Answer", "ask"),
+    "aver.gate.decision": ("Decision",),
     "aver.actions.action": ("AgentAction",),
     "aver.files.user_dirs": ("UserEnvironment",),
     "aver.ingest.agent_event": ("AgentCall", "AgentEvent", "Permission", "Prompt", "Tokens", "build_unknown_event"),
@@ -50,11 +53,13 @@ _HOMES_WITH_GATE = ("aver.actions.runtime", "aver.check", "aver.gate.ask")
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "Action",
     "Adapter",
     "AgentAction",
     "AgentCall",
     "AgentEvent",
     "AgentRuntime",
+    "Answer",
     "AsyncLedger",
     "AuditMiddleware",
     "AuditedCall",
@@ -66,6 +71,7 @@ __all__ = [
     "CapsuleURI",
     "Check",
     "Context",
+    "Decision",
     "Execution",
     "Exists",
     "Finding",
@@ -107,6 +113,7 @@ __all__ = [
     "Verdict",
     "__version__",
     "ascii_json",
+    "ask",
     "audit",
     "audit_scope",
     "build_unknown_event",
@@ -173,6 +180,9 @@ if TYPE_CHECKING:
         Unavailable,
     )
     from aver.files.user_dirs import UserEnvironment
+    from aver.gate.action import Action
+    from aver.gate.ask import Answer, ask
+    from aver.gate.decision import Decision
     from aver.ingest.agent_event import AgentCall, AgentEvent, Permission, Prompt, Tokens, build_unknown_event
     from aver.ingest.contract import (
         Adapter,

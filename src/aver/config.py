@@ -7,6 +7,7 @@
     keyring.json       our public keys, by identity and epoch
     known_keys.json    other people's public keys, by fingerprint; known_keys_pq.json their post-quantum halves
     ledger.db          the ledger, with ledger.db.lock beside it
+    gate-sessions/     what the gate remembers of sessions between two decisions
     seen.json          the newest heads that this machine has seen
     verified/          how far this machine has verified each ledger's chains
 

@@ -13,9 +13,9 @@ import pytest
 from aver import Ledger, open_ledger
 from aver.gate.action import Action
 from aver.gate.approvals import approve, deny, recent_requests
-from aver.gate.ask import GateAnswer, ask_gate
+from aver.gate.ask import Answer, ask
 from aver.gate.decide import MAX_RETRIES
-from aver.gate.decision_record import replay_decision
+from aver.gate.replay import replay_decision
 from aver.gate.session import LOOK_BACK
 from support.approvals import enrolled, somebody
 
@@ -32,11 +32,11 @@ def workspace(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def asked(ledger: Ledger, workspace: Path) -> Any:
-    def ask(type_: str = "shell_exec", tool: str = "Bash", wait: float = 0.0, **more: Any) -> GateAnswer:
+    def ask_about(type_: str = "shell_exec", tool: str = "Bash", wait: float = 0.0, **more: Any) -> Answer:
         given = {"session": "s1", "caller": "agent", "workspace": str(workspace), **more}
-        return ask_gate(ledger, Action(type=type_, tool=tool, **given), wait=wait)
+        return ask(ledger, Action(type=type_, tool=tool, **given), wait=wait)
 
-    return ask
+    return ask_about
 
 
 def bash(command: str) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def test_rules_that_do_not_load_let_nothing_through_and_say_so(workspace: Path, 
     (aver_home / "config.toml").write_text('[gate]\npolicy = "rules"\n')
     with open_ledger() as ledger:
         action = Action(type="file_read", tool="Read", files=("a",), workspace=str(workspace), session="s1")
-        answer = ask_gate(ledger, action)
+        answer = ask(ledger, action)
         assert answer.decision.decision == "skip"
         assert "rules" in answer.reasons[0]
         assert replay_decision(answer.record.to_dict(), ledger.blob).status == "unrepeatable"
@@ -140,7 +140,7 @@ def test_rules_that_do_not_load_let_nothing_through_and_say_so(workspace: Path, 
         (aver_home / "rules" / "all.cedar").write_text(
             '@id("all")\n@reason("anything")\npermit (principal, action, resource);\n'
         )
-        assert ask_gate(ledger, action).decision.decision == "pass"
+        assert ask(ledger, action).decision.decision == "pass"
 
 
 def test_rules_in_the_workspace_are_nobodys(workspace: Path, ledger: Ledger, asked: Any) -> None:
@@ -173,7 +173,7 @@ def test_a_workspace_that_is_a_link_itself_is_no_reason_to_refuse(tmp_path: Path
     (tmp_path / "real").mkdir()
     os.symlink(tmp_path / "real", tmp_path / "link")
     action = Action(type="file_read", tool="Read", files=("a.py",), workspace=str(tmp_path / "link"))
-    assert ask_gate(ledger, action).allows
+    assert ask(ledger, action).allows
 
 
 def test_the_rules_in_force_are_guarded_wherever_they_are(workspace: Path, aver_home: Path) -> None:
@@ -189,9 +189,9 @@ def test_the_rules_in_force_are_guarded_wherever_they_are(workspace: Path, aver_
     (aver_home / "config.toml").write_text(f'[gate]\npolicy = "{rules}"\n')
     with open_ledger() as ledger:
         action = Action(type="file_write", tool="Write", files=("rules/own.cedar",), workspace=str(workspace))
-        assert ask_gate(ledger, action).decision.decision == "skip"
+        assert ask(ledger, action).decision.decision == "skip"
         other = Action(type="file_write", tool="Write", files=("notes.txt",), workspace=str(workspace))
-        answer = ask_gate(ledger, other)
+        answer = ask(ledger, other)
         assert answer.allows, answer.reasons
 
 
@@ -274,7 +274,7 @@ def test_many_who_ask_at_once_use_one_approval_once(ledger: Ledger, asked: Any) 
     [{"arguments": {"x": float("nan")}}, {"arguments": {"x": "\ud800"}}, {"description": "\ud800", "tool": "\udc00"}],
 )
 def test_an_action_that_cannot_be_written_is_refused_and_sealed(ledger: Ledger, more: dict[str, Any]) -> None:
-    answer = ask_gate(ledger, Action(**{"type": "file_read", "session": "s1", **more}))
+    answer = ask(ledger, Action(**{"type": "file_read", "session": "s1", **more}))
     assert answer.decision.decision == "skip"
     assert ledger.head("gate.s1").count == 1
     assert ledger.verify().status == "verified"

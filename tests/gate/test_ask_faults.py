@@ -20,7 +20,7 @@ from aver import Ledger, open_ledger
 from aver.errors import Unavailable
 from aver.gate.action import Action
 from aver.gate.approvals import approve, recent_requests
-from aver.gate.ask import ask_gate
+from aver.gate.ask import ask
 from support.approvals import enrolled, somebody
 from support.forks import exit_of, in_child
 
@@ -47,9 +47,9 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 import aver
-from aver.gate.ask import ask_gate
+from aver.gate.ask import ask
 from aver.ledger import Ledger
-from test_door_faults import deletion
+from test_ask_faults import deletion
 step, when, count = int(sys.argv[2]), sys.argv[3], 0
 append = Ledger.append
 def counted(*given, **named):
@@ -64,7 +64,7 @@ def counted(*given, **named):
             os.kill(os.getpid(), signal.SIGKILL)
 Ledger.append = counted
 with aver.open_ledger() as ledger:
-    ask_gate(ledger, deletion(Path(sys.argv[1])))
+    ask(ledger, deletion(Path(sys.argv[1])))
 """
 
 
@@ -73,14 +73,14 @@ with aver.open_ledger() as ledger:
 def test_killed_between_any_two_writes(ledger: Ledger, tmp_path: Path, step: int, when: str) -> None:
     ada = somebody("ada")
     enrolled(ledger, ada)
-    first = ask_gate(ledger, deletion(tmp_path))
+    first = ask(ledger, deletion(tmp_path))
     assert first.request is not None
     approve(ledger, first.request, ada, shown="rm -r build")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
     given = [sys.executable, "-c", KILLED, str(tmp_path), str(step), when]
     done = subprocess.run(given, check=False, env=environment)
     assert done.returncode == -signal.SIGKILL
-    again = [ask_gate(ledger, deletion(tmp_path)) for _ in range(2)]
+    again = [ask(ledger, deletion(tmp_path)) for _ in range(2)]
     words = words_in(ledger)
     assert words.count("human_approved") <= uses_in(ledger) == 1
     assert again[-1].decision.decision == "human_review"
@@ -98,15 +98,15 @@ def test_killed_before_the_request_was_opened(ledger: Ledger, tmp_path: Path, mo
     with monkeypatch.context() as patched:
         patched.setattr("aver.gate.approvals.open_request", killed, raising=False)
         with pytest.raises(KeyboardInterrupt):
-            ask_gate(ledger, deletion(tmp_path))
+            ask(ledger, deletion(tmp_path))
     assert words_in(ledger) == ["human_review"]
     assert list(recent_requests(ledger)) == []
-    assert ask_gate(ledger, deletion(tmp_path)).request is not None
+    assert ask(ledger, deletion(tmp_path)).request is not None
 
 
 def test_what_cannot_be_sealed_is_not_let_through(ledger: Ledger, tmp_path: Path) -> None:
     reading = Action(type="file_read", tool="Read", files=("a.py",), workspace=str(tmp_path), session="s1")
-    assert ask_gate(ledger, reading).allows
+    assert ask(ledger, reading).allows
     before = words_in(ledger)
 
     def ask_on_a_full_disk() -> None:
@@ -114,22 +114,22 @@ def test_what_cannot_be_sealed_is_not_let_through(ledger: Ledger, tmp_path: Path
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
             with pytest.raises(Unavailable):
-                ask_gate(own, reading)
+                ask(own, reading)
 
     assert exit_of(in_child(ask_on_a_full_disk)) == 0
     assert words_in(ledger) == before
-    assert ask_gate(ledger, reading).allows
+    assert ask(ledger, reading).allows
 
 
 def test_an_approval_is_its_ledgers_and_its_tenants(ledger: Ledger, tmp_path: Path) -> None:
     ada = somebody("ada")
     enrolled(ledger, ada)
-    asked = ask_gate(ledger, deletion(tmp_path))
+    asked = ask(ledger, deletion(tmp_path))
     assert asked.request is not None
     approve(ledger, asked.request, ada, shown="rm -r build")
     for other in (open_ledger(tenant="other"), open_ledger(tmp_path / "second.db")):
         with other:
             enrolled(other, ada)
-            assert ask_gate(other, deletion(tmp_path)).decision.decision == "human_review"
-            assert ask_gate(other, deletion(tmp_path)).decision.decision == "human_review"
-    assert ask_gate(ledger, deletion(tmp_path)).decision.decision == "human_approved"
+            assert ask(other, deletion(tmp_path)).decision.decision == "human_review"
+            assert ask(other, deletion(tmp_path)).decision.decision == "human_review"
+    assert ask(ledger, deletion(tmp_path)).decision.decision == "human_approved"

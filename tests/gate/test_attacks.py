@@ -15,7 +15,7 @@ from aver import Ledger
 from aver.clock import new_id
 from aver.gate.action import Action
 from aver.gate.approvals import approve
-from aver.gate.ask import GateAnswer, ask_gate
+from aver.gate.ask import Answer, ask
 from aver.gate.decision_record import decision_chain
 from aver.gate.outcomes import record_outcome
 from aver.gate.session import LOOK_BACK
@@ -35,13 +35,13 @@ def workspace(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def asked(ledger: Ledger, workspace: Path) -> Any:
-    def ask(action: dict[str, Any], **more: Any) -> GateAnswer:
-        return ask_gate(ledger, Action(**{"session": "s1", "workspace": str(workspace), **action, **more}))
+    def ask_about(action: dict[str, Any], **more: Any) -> Answer:
+        return ask(ledger, Action(**{"session": "s1", "workspace": str(workspace), **action, **more}))
 
-    return ask
+    return ask_about
 
 
-def is_marked(answer: GateAnswer) -> bool:
+def is_marked(answer: Answer) -> bool:
     """Whether the session was known to have seen a secret."""
     return answer.decision.policy is not None and "egress-after-secret" in answer.decision.policy.rules
 
@@ -84,13 +84,15 @@ def test_actions_side_by_side_do_not_wash_the_session(ledger: Ledger, asked: Any
     """What was decided while another decision was being made counts for it, and for what comes after both."""
     failed: list[BaseException] = []
 
-    def ask(action: dict[str, Any]) -> None:
+    def ask_safely(action: dict[str, Any]) -> None:
         try:
             asked(action)
         except BaseException as error:
             failed.append(error)
 
-    threads = [threading.Thread(target=ask, args=(action,)) for action in [HARMLESS] * 3 + [SECRET] + [HARMLESS] * 4]
+    threads = [
+        threading.Thread(target=ask_safely, args=(action,)) for action in [HARMLESS] * 3 + [SECRET] + [HARMLESS] * 4
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -119,7 +121,7 @@ def test_a_secret_seen_while_a_human_was_asked_counts(ledger: Ledger, asked: Any
 # --- records that are forged
 
 
-def resealed(ledger: Ledger, answer: GateAnswer, **changes: Any) -> None:
+def resealed(ledger: Ledger, answer: Answer, **changes: Any) -> None:
     """Seal, with the ledger's own key, a decision like the given one that says something else."""
     content = answer.record.to_dict()
     content["id"] = new_id()

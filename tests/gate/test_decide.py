@@ -12,8 +12,9 @@ import aver
 from aver.gate.action import Action, Facts
 from aver.gate.decide import MAX_RETRIES, Gate, decide
 from aver.gate.decision import Thresholds
-from aver.gate.decision_record import build_decision_draft, replay_decision, seal_decision
+from aver.gate.decision_record import build_decision_draft, seal_decision
 from aver.gate.policy.bundle import load_policy_bundle
+from aver.gate.replay import replay_decision
 from aver.gate.risk.features import measure_diff
 
 NOW = Facts(now="2026-01-05T09:00:00+00:00")

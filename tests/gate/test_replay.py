@@ -12,20 +12,20 @@ from aver import Ledger
 from aver.clock import new_id
 from aver.gate.action import Action
 from aver.gate.approvals import approve
-from aver.gate.ask import ask_gate
+from aver.gate.ask import ask
 from aver.gate.decision_record import seal_decision
 from support.approvals import enrolled, somebody
 
 
 @pytest.fixture
 def asked(ledger: Ledger, tmp_path: Path) -> Any:
-    def ask(command: str) -> Any:
+    def ask_about(command: str) -> Any:
         action = Action(
             type="shell_exec", tool="Bash", arguments={"command": command}, session="s1", workspace=str(tmp_path)
         )
-        return ask_gate(ledger, action)
+        return ask(ledger, action)
 
-    return ask
+    return ask_about
 
 
 def status(ledger: Ledger, check: str) -> str:
@@ -132,7 +132,7 @@ def test_a_human_who_never_approved_is_missed(ledger: Ledger, asked: Any, monkey
         workspace=answer.record.to_dict()["outcome"]["result"]["action"]["workspace"],
     )
     gate = load_gate(ledger.config, action.workspace)
-    facts = replace(gather_facts(ledger, action, gate, {}), approved=True)
+    facts = replace(gather_facts(ledger, action, gate, {}).facts, approved=True)
     seal_decision(ledger, action, facts, gate, decide(action, facts, gate))
     verdict = ledger.verify()
     assert verdict.status == "failed"
@@ -149,7 +149,7 @@ def test_a_ledger_without_a_gate_has_no_such_checks(ledger: Ledger) -> None:
 def test_long_arguments_are_judged_again_as_they_were(ledger: Ledger, tmp_path: Path, size: int) -> None:
     arguments = {"file_path": "a.txt", "content": "é" * size, "edits": [{"new": "y" * size}]}
     action = Action(type="file_write", tool="Write", arguments=arguments, session="s1", workspace=str(tmp_path))
-    ask_gate(ledger, action)
+    ask(ledger, action)
     verdict = ledger.verify()
     assert (verdict.status, verdict.check("decisions").status) == ("verified", "passed")
 
@@ -160,5 +160,5 @@ def test_an_argument_that_looks_like_a_blob_is_one_argument_like_any_other(ledge
     ledger.append("notes.a", draft, blobs=[blob])
     reference = blob.reference
     action = Action(type="tool_call", tool="x", arguments={"a": {"x": reference}}, workspace=str(tmp_path))
-    ask_gate(ledger, action)
+    ask(ledger, action)
     assert status(ledger, "decisions") == "passed"

@@ -118,7 +118,7 @@ def test_a_crash_blocks_nobody_by_accident(tool: str) -> None:
         assert "Traceback" not in reply.err
 
 
-@pytest.mark.parametrize("where", ["aver.gate.ask.ask_gate", "aver.ledger.ledger.Ledger.append", "read"])
+@pytest.mark.parametrize("where", ["aver.gate.ask.ask", "aver.ledger.ledger.Ledger.append", "read"])
 @pytest.mark.parametrize("tool", AGENTS)
 def test_a_crash_that_an_agent_could_provoke_lets_nothing_through(
     tool: str, where: str, aver_home: Path, monkeypatch: pytest.MonkeyPatch

@@ -16,14 +16,14 @@ from aver.verdict import load_codes
 SOURCE = Path(aver.__file__).parent
 
 PUBLIC = """
-__version__ Adapter AgentCall AgentEvent LineReader Permission Prompt RawRecord RecordReader Tokens
-TranscriptFollower TranscriptParser TranscriptSource UserEnvironment build_unknown_event line_key parse_json
-AgentAction AgentRuntime AsyncLedger AuditMiddleware AuditedCall Authority AverError BadInput Blob Capsule
-CapsuleURI Check Context Execution Exists Finding Head HeadMoved IntegrityError InvalidCapsule KeyStore Ledger
-LedgerHandler Masked NotCanonical NotFound NotRecorded Option Outcome Place PublicKey Reasoning Refused Ring Sealed
-SeedSigner Signature Signer ToolCall Trigger Unavailable Verdict ascii_json audit audit_scope canonical_bytes carry
-chain_name current dropped_count mask of_kind open_ledger open_ledger_async parse_uri resolve_fragment seal
-unfinished_intents validate verify verify_with_key
+Action Adapter AgentAction AgentCall AgentEvent AgentRuntime Answer AsyncLedger AuditMiddleware AuditedCall Authority
+AverError BadInput Blob Capsule CapsuleURI Check Context Decision Execution Exists Finding Head HeadMoved IntegrityError
+InvalidCapsule KeyStore Ledger LedgerHandler LineReader Masked NotCanonical NotFound NotRecorded Option Outcome
+Permission Place Prompt PublicKey RawRecord Reasoning RecordReader Refused Ring Sealed SeedSigner Signature Signer
+Tokens ToolCall TranscriptFollower TranscriptParser TranscriptSource Trigger Unavailable UserEnvironment Verdict
+__version__ ascii_json ask audit audit_scope build_unknown_event canonical_bytes carry chain_name current dropped_count
+line_key mask of_kind open_ledger open_ledger_async parse_json parse_uri resolve_fragment seal unfinished_intents
+validate verify verify_with_key
 """
 
 

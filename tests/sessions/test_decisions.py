@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from aver.gate.action import Action
-from aver.gate.ask import ask_gate
+from aver.gate.ask import ask
 from aver.ingest.agent_event import AgentCall, AgentEvent
 from aver.ingest.seal import seal_event
 from aver.ledger import Ledger
@@ -43,8 +43,8 @@ MANY = {"edits": [{"old_string": f"größe {number} " + "x" * 200, "new_string":
 )
 def test_a_call_takes_the_decision_about_it(ledger: Ledger, asked: Any, called: Any) -> None:
     action = Action(type="tool_call", tool=asked[0], arguments=asked[1], session="one", workspace="/w")
-    ask_gate(ledger, action)
-    ask_gate(ledger, replace(action, arguments={"command": "something else"}))
+    ask(ledger, action)
+    ask(ledger, replace(action, arguments={"command": "something else"}))
     call = AgentCall(tool=called[0], id="c1", arguments=called[1], ok=True)
     step = read_step(seal_event(ledger, "codex", "one", AgentEvent(what="call", key="c1", summary="it", call=call)))
     rulings = read_decisions(ledger, "gate.one")

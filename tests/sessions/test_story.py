@@ -115,12 +115,12 @@ def test_decisions_stand_beside_their_calls_and_others_alone(ledger: Ledger, tmp
     )
     beats = beats_of(ledger)
     beside = {
-        beat.step.call_id: beat.ruling and beat.ruling.word
+        beat.step.call_id: beat.ruling and beat.ruling.decision
         for beat in beats
         if beat.step is not None and beat.step.what == "call"
     }
     assert beside == {"c1": "pass", "c2": "skip", "c3": None}
-    alone = [beat.ruling.word for beat in beats if beat.step is None and beat.ruling is not None]
+    alone = [beat.ruling.decision for beat in beats if beat.step is None and beat.ruling is not None]
     assert alone == ["pass", "skip"]
 
 

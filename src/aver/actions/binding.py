@@ -1,4 +1,4 @@
-"""The gate and the run: asking before an action, and holding an action to what was gated afterwards.
+"""Holding an action of a run to the decision that it was done under.
 
 An action is what was gated if
 
@@ -8,105 +8,46 @@ An action is what was gated if
 * the change that was made is the gated diff, where both are known;
 * the files in its metadata (`files_affected`) are the gated action's, where both are known.
 
-Where none of the last four could be compared, nothing but its type ties it to what was gated: then nobody can say that
+Where none of the last four can be compared, only its type ties the action to what was gated. Then no one can say that
 policy was enforced.
 
-The gate's record has the hashes of both, of what was judged: also where secrets were masked in it, or a long text moved
-into a blob. A decision is good for one action: the first that names it is sealed under a key which the ledger gives out
-once, to whatever run.
+The decision's record has the hashes of what was judged, also where secrets were masked or a long text moved into a
+blob. A decision is good for one action. The first action that names it is sealed under a key that the ledger gives out
+once, whatever the run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from aver.actions.action import AgentAction, text_hash
 from aver.actions.run_capsules import GateReference
-from aver.capsule.aver_block import read_kind
-from aver.capsule.sealed import Sealed
 from aver.errors import BadInput
+from aver.gate.decision_record import RecordedDecision
 
 __all__ = [
-    "ALLOWING_DECISIONS",
-    "RecordedDecision",
     "apply_decision",
     "build_gate_reference",
     "can_compare",
     "decision_use_key",
     "find_mismatch",
-    "read_decision",
 ]
-
-DECISION_KIND = "gate.decision"
-"""The kind of a decision's record."""
-
-ALLOWING_DECISIONS = frozenset({"pass", "human_approved"})
-"""Decisions after which an action may be done."""
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedDecision:
-    """What a gate's record says, as far as actions are held to it."""
-
-    record: str
-    """The hash of its capsule."""
-    record_id: str
-    gate_id: str
-    decision: str
-    digest: str
-    score: float | None
-    action: Mapping[str, Any]
-    instruction_hash: str | None
-    """Of the description that was judged, and of the arguments; None where there were none."""
-    input_hash: str | None
-
-    @property
-    def allows(self) -> bool:
-        return self.decision in ALLOWING_DECISIONS
-
-
-def read_decision(record: Sealed, content: Mapping[str, Any] | None = None) -> RecordedDecision:
-    """Read a decision's record; `BadInput` where it is none."""
-    content = record.to_dict() if content is None else content
-    if read_kind(content) != DECISION_KIND:
-        raise BadInput("the record is not that of a gate's decision")
-    try:
-        result = content["outcome"]["result"]
-        action = result["action"]
-        found = RecordedDecision(
-            record=record.hash,
-            record_id=content["id"],
-            gate_id=result["gate_id"],
-            decision=result["decision"],
-            digest=result["digest"],
-            score=result["score"],
-            action=action,
-            instruction_hash=result["instruction_sha256"],
-            input_hash=result["input_sha256"],
-        )
-    except (KeyError, TypeError):
-        raise BadInput("the record of a gate's decision is not whole") from None
-    texts = (found.gate_id, found.decision, found.digest)
-    if not isinstance(action, dict) or not all(isinstance(text, str) for text in texts):
-        raise BadInput("the record of a gate's decision is not well formed")
-    return found
 
 
 def decision_use_key(gate_id: str) -> str:
-    """The idempotency key of the one action that uses a decision."""
+    """Return the idempotency key of the one action that uses a decision."""
     return f"gate-use:{gate_id}"
 
 
 def build_gate_reference(decided: RecordedDecision, diff_text: str | None) -> GateReference:
-    """What an action's capsule says of the decision it was done under."""
+    """Return what an action's capsule says of the decision that it was done under."""
     diff = None if diff_text is None else text_hash(diff_text)
     return GateReference(decided.gate_id, decided.record, decided.digest, decided.decision, diff)
 
 
 def find_mismatch(action: AgentAction, mark: GateReference, decided: RecordedDecision) -> str | None:
-    """In what an action is not the one that was gated; None where nothing tells them apart."""
+    """Say in what an action differs from the one that was gated; None where nothing tells them apart."""
     gated = decided.action
     if (mark.gate_id, mark.digest) != (decided.gate_id, decided.digest):
         return "the decision it names is about something else"
@@ -130,7 +71,7 @@ def find_mismatch(action: AgentAction, mark: GateReference, decided: RecordedDec
 
 
 def can_compare(action: AgentAction, mark: GateReference, decided: RecordedDecision) -> bool:
-    """Whether there was anything by which to tell an action from another of its type."""
+    """Whether there is anything by which to tell the action from another of its type."""
     if decided.instruction_hash is not None or decided.input_hash is not None:
         return True
     is_shown = None not in (mark.diff_sha256, decided.action.get("diff_sha256"))
@@ -138,17 +79,17 @@ def can_compare(action: AgentAction, mark: GateReference, decided: RecordedDecis
 
 
 def _claimed_and_gated_files(action: AgentAction, decided: RecordedDecision) -> tuple[Any, Any] | None:
-    """The files that an action says it affects, and those that were gated; None where either says nothing."""
-    said, gated = (action.metadata or {}).get("files_affected"), decided.action.get("files")
-    return (said, gated) if said and gated else None
+    """Return the files that an action says it affects, and those that were gated; None where either says nothing."""
+    claimed, gated = (action.metadata or {}).get("files_affected"), decided.action.get("files")
+    return (claimed, gated) if claimed and gated else None
 
 
 def apply_decision(
     action: AgentAction, mark: GateReference | None, decided: RecordedDecision | None, *, is_first_use: bool
 ) -> AgentAction:
-    """The action with what its gate decided, and with the verdict that is true of it.
+    """Return the action with the gate's decision, and with the policy verdict that follows from it.
 
-    `BadInput` where it says already that the gate decided something else, or claims a verdict that nothing bears out.
+    Raises `BadInput` where the action names another decision, or claims a verdict that does not follow.
     """
     enforced = False
     if mark is not None and decided is not None:

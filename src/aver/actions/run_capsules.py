@@ -38,6 +38,7 @@ from aver.capsule.masking.mask import NOTE_KEY, masking_note
 from aver.capsule.model import Authority, Capsule, Context, Execution, Outcome, ToolCall, Trigger
 from aver.clock import now
 from aver.errors import BadInput
+from aver.gate.decision_record import RecordedDecision, authorize_call, decision_chain
 from aver.ledger import Head
 
 __all__ = [
@@ -68,7 +69,6 @@ SUMMARY_MAX = 120
 """Characters of the line by which an action is listed."""
 
 _ACTION_KEYS = frozenset({"v", "action", "receipt_hash", "gate"})
-_AUTHORITY_TYPES = {"pass": "policy", "human_approved": "human_approved"}
 
 
 def run_chain(run_id: str) -> str:
@@ -77,8 +77,6 @@ def run_chain(run_id: str) -> str:
 
 def gate_chain(run_id: str) -> str:
     """Where the decisions about a run's actions are, those that were asked for through its runtime."""
-    from aver.gate.decision_record import decision_chain  # All of the gate comes with it; verifying does without.
-
     return decision_chain(run_id)
 
 
@@ -132,10 +130,10 @@ def build_action_capsule(
     run_id: str,
     agent: str = "",
     gate: GateReference | None = None,
-    gate_record: str | None = None,
+    decided: RecordedDecision | None = None,
     masked: Mapping[str, int] | None = None,
 ) -> tuple[Capsule, list[Blob]]:
-    """The capsule of an action, before sealing. `gate_record` is the id of the capsule that its gate's decision has."""
+    """The capsule of an action, before sealing. `gate` and `decided` are the decision that it was done under."""
     sealed, metadata = action.to_dict(), action.metadata or {}
     blobs = []
     if len(texts.metadata) > METADATA_INLINE:
@@ -151,12 +149,16 @@ def build_action_capsule(
     draft = Capsule(
         type="tool",
         domain=DOMAIN,
-        parent_id=gate_record,
-        trigger=Trigger(type="agent", source=agent),
+        parent_id=None if decided is None else decided.record_id,
+        trigger=Trigger(
+            type="agent",
+            source=agent,
+            correlation_id=action.action_id if decided is None else decided.call_id or action.action_id,
+        ),
         context=Context(
             agent_id=agent, session_id=run_id, environment={NOTE_KEY: masking_note(masked)} if masked else {}
         ),
-        authority=Authority(type=_AUTHORITY_TYPES.get(gate.decision, "unknown") if gate is not None else "autonomous"),
+        authority=Authority(type="autonomous") if decided is None else authorize_call(decided),
         execution=Execution(
             tool_calls=[
                 ToolCall(
@@ -173,7 +175,7 @@ def build_action_capsule(
             result=result,
         ),
     )
-    return of_kind(draft, ACTION_KIND, None if gate_record is None else {"gate": gate_record}), blobs
+    return of_kind(draft, ACTION_KIND, None if decided is None else decided.refs), blobs
 
 
 def build_seal_capsule(seal: RunSeal, agent: str) -> Capsule:

@@ -25,7 +25,7 @@ from typing import Any, Self
 
 from aver import clock
 from aver.actions.action import AgentAction, text_hash, value_hash
-from aver.actions.binding import RecordedDecision, apply_decision, build_gate_reference, decision_use_key, read_decision
+from aver.actions.binding import apply_decision, build_gate_reference, decision_use_key
 from aver.actions.encodings import encode_action
 from aver.actions.finalize import finalize_run, has_missing_files, sync_actions_file, write_run_files
 from aver.actions.run_capsules import GateReference, build_action_capsule, build_open_capsule, run_chain
@@ -36,6 +36,7 @@ from aver.capsule.masking.mask import mask
 from aver.errors import AverError, BadInput, Exists, HeadMoved, IntegrityError, NotFound, Refused, Unavailable
 from aver.files.atomic import make_directory
 from aver.gate.action import Action
+from aver.gate.decision_record import RecordedDecision
 from aver.ledger import Ledger, open_ledger
 from aver.verdict import Verdict
 
@@ -187,7 +188,7 @@ class AgentRuntime:
         `q` is the risk, `uncertainty` half the width of its interval, `allows` whether to go on; give `gate_id` to
         `record` to bind the action to this decision. `wait` is for how many seconds to wait for a human.
         """
-        from aver.gate.ask import ask_gate
+        from aver.gate.ask import ask
 
         given = dict(arguments or {})
         if findings is not None:
@@ -203,8 +204,8 @@ class AgentRuntime:
             session=self.run_id,
             workspace=self._workspace,
         )
-        answer = ask_gate(self._ledger, asked, wait=wait)
-        decided = read_decision(answer.record)
+        answer = ask(self._ledger, asked, wait=wait)
+        decided = RecordedDecision.from_record(answer.record)
         with self._lock:
             self._decided[decided.gate_id] = decided
         interval = answer.decision.interval
@@ -313,7 +314,7 @@ class AgentRuntime:
             run_id=self.run_id,
             agent=self.agent,
             gate=mark,
-            gate_record=None if decided is None else decided.record_id,
+            decided=decided,
             masked=masked,
         )
         try:
@@ -343,7 +344,7 @@ class AgentRuntime:
             record = self._ledger.get(f"gate:{gate_id}")
             if record is None:
                 raise NotFound(f"the ledger has no gate decision {gate_id}", advice="ask the gate first")
-            decided = self._decided[gate_id] = read_decision(record)
+            decided = self._decided[gate_id] = RecordedDecision.from_record(record)
         return decided
 
     def _check_open(self) -> None:

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from aver.actions.action import AgentAction
-from aver.actions.binding import RecordedDecision, can_compare, decision_use_key, find_mismatch, read_decision
+from aver.actions.binding import can_compare, decision_use_key, find_mismatch
 from aver.actions.encodings import RECEIPT_KEYS, ActionLine, read_action_line
 from aver.actions.proofs.proof import trace_problem
 from aver.actions.proofs.trace import Trace
@@ -46,6 +46,7 @@ from aver.capsule.aver_block import read_block, read_kind
 from aver.capsule.canonical import canonical_json
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput
+from aver.gate.decision_record import RecordedDecision
 from aver.ledger import Head
 from aver.ledger.foreign.seal_checks import unreadable_code
 from aver.verdict import ChainJudge, Finding, Place, Rules, Tally
@@ -217,7 +218,7 @@ class RunJudge:
                 self.tally.add(Finding("gates", "failed", "STATE_VIOLATION", words, Place(record.chain)))
         try:
             if content is not None:
-                self._gates.decided[record.hash] = read_decision(record, content)
+                self._gates.decided[record.hash] = RecordedDecision.from_record(record, content)
         except BadInput:
             return  # Some other record of that chain, such as one that was put there by hand.
         self._wanted.pop(record.hash, None)

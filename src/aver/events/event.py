@@ -22,7 +22,7 @@ from aver.capsule.json_reader import read_json
 from aver.capsule.masking.mask import mask
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError, BadInput
-from aver.gate.decision_record import DECISION_KIND as DECISION
+from aver.gate.decision_record import DECISION_KIND, RecordedDecision
 from aver.text import clip_text
 
 __all__ = ["LINE_MAX", "LiveEvent", "decision_word", "event_from_record", "read_event"]
@@ -65,7 +65,7 @@ def event_from_record(record: Sealed) -> LiveEvent | None:
         return None
     try:
         content = record.to_dict()
-        kind, summary = make(content["outcome"])
+        kind, summary = make(record, content)
         moment = datetime.fromisoformat(content["context"]["environment"]["aver"]["at"]).timestamp()
     except (AverError, KeyError, TypeError, ValueError, AttributeError):
         return None  # A damaged record is for `verify` to name, not for a status bar.
@@ -85,23 +85,22 @@ def read_event(raw: bytes) -> LiveEvent:
     return LiveEvent(kind, float(moment), summary)
 
 
-def _summarize_gate(outcome: Mapping[str, Any]) -> tuple[str, str]:
-    result = outcome["result"]
-    action, score = result["action"], result["score"]
-    words = action["description"] or f"{action['type']} {action['tool']}"
-    risk = "" if score is None else f" (p_fail={score:.2f})"
-    return "gate", f"{decision_word(result['decision'])}: {_to_one_line(words)[: SUMMARY_MAX - 40]}{risk}"
+def _summarize_gate(record: Sealed, content: Mapping[str, Any]) -> tuple[str, str]:
+    decision = RecordedDecision.from_record(record, content)
+    words = decision.action["description"] or f"{decision.action['type']} {decision.tool}"
+    risk = "" if decision.score is None else f" (p_fail={decision.score:.2f})"
+    return "gate", f"{decision_word(decision.decision)}: {_to_one_line(words)[: SUMMARY_MAX - 40]}{risk}"
 
 
-def _summarize_record(outcome: Mapping[str, Any]) -> tuple[str, str]:
-    return "record", outcome["summary"]
+def _summarize_record(record: Sealed, content: Mapping[str, Any]) -> tuple[str, str]:
+    return "record", content["outcome"]["summary"]
 
 
-def _summarize_seal(outcome: Mapping[str, Any]) -> tuple[str, str]:
-    return "seal", f"Sealed {int(outcome['result']['num_actions'])} actions"
+def _summarize_seal(record: Sealed, content: Mapping[str, Any]) -> tuple[str, str]:
+    return "seal", f"Sealed {int(content['outcome']['result']['num_actions'])} actions"
 
 
-_SUMMARIZERS = {DECISION: _summarize_gate, ACTION_KIND: _summarize_record, SEAL_KIND: _summarize_seal}
+_SUMMARIZERS = {DECISION_KIND: _summarize_gate, ACTION_KIND: _summarize_record, SEAL_KIND: _summarize_seal}
 
 
 def _to_one_line(text: str) -> str:

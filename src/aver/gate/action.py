@@ -1,9 +1,11 @@
 """What is about to happen: the one thing that the gate judges.
 
 An `Action` says who wants to do what with which arguments, and for a change to files, the change itself. Its `digest`
-is over all of it, so that a decision and an approval fit this action and no other. `Facts` are what the gate knows
-besides, and what the one who asks cannot set: where the workspace is, what the session has done so far, what a human
-has approved.
+covers all of that, so a decision or an approval fits this action and no other. Only `call_id` is not covered: it says
+which attempt this is, and links the decision with the record of the call.
+
+`Facts` are what the gate knows besides, and what the caller cannot set: what the session has done so far, where paths
+lead, whether a person has approved.
 
     >>> action = Action(type="file_read", tool="Read", files=("src/app.py",), workspace="/work")
     >>> len(action.digest)
@@ -27,35 +29,48 @@ ACTION_TYPES = (
     *("tool_call", "code_gen", "code_edit", "api_request", "decision", "observation", "file_read", "file_write"),
     *("file_delete", "shell_exec", "command", "browser_action", "web_request", "action", "unknown"),
 )
-"""The fifteen of the CapSeal Agent Protocol."""
+"""The fifteen types of the CapSeal Agent Protocol."""
 
 TEXT_MAX = 64 * 1024
-"""Characters of a name, path or description; what is longer is not one."""
+"""Longest accepted name, path or description, in characters."""
+
+CALL_ID_MAX = 512
+"""Longest accepted `call_id`, in characters."""
 
 DIFF_MAX = 100 * 1024 * 1024
-"""Characters of a diff that are looked at. A larger one cannot be judged and is not let through."""
+"""Longest accepted diff, in characters. The gate does not let a larger change through."""
 
 FILES_MAX = 10_000
-"""Files of one action."""
+"""Most files of one action."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """One action before it happens. `files` are as the caller named them; nothing here touches the disk."""
+    """One action before it happens. Making one touches no file. Raises `BadInput` where a field is not usable."""
 
     type: str
+    """One of `ACTION_TYPES`."""
     tool: str = ""
+    """The tool's name, as its client calls it."""
     arguments: Mapping[str, Any] = field(default_factory=dict)
+    """The tool's arguments: JSON values."""
     files: tuple[str, ...] = ()
+    """The files that it touches, as the caller names them."""
     diff: str | None = None
+    """For a change to files: the change, as a unified diff."""
     description: str = ""
+    """What it is for, in words."""
     caller: str = ""
-    """Who asks: an agent's name, as far as the door it came through could establish it."""
+    """Who asks: an agent's name, as far as it could be established."""
     on_behalf_of: str = ""
     """Who the caller acts for, where that was delegated."""
     session: str = ""
+    """The session that it belongs to. The gate counts what one session does."""
     workspace: str = ""
     """The directory that the agent works in, absolute."""
+    call_id: str = ""
+    """Which call this is. The decision, the approval and the call's record share it as `trigger.correlation_id`. Coding
+    agents' calls have `<agent>:<session>:<tool_use_id>`. `aver.ask` makes a new id where this is empty."""
 
     def __post_init__(self) -> None:
         if self.type not in ACTION_TYPES:
@@ -66,13 +81,15 @@ class Action:
             raise BadInput(f"files must be a tuple of at most {FILES_MAX} paths")
         for path in self.files:
             _check_text(path, "files")
+        if not isinstance(self.call_id, str) or len(self.call_id) > CALL_ID_MAX or not self.call_id.isprintable():
+            raise BadInput(f"call_id must be at most {CALL_ID_MAX} printable characters")
         if not isinstance(self.arguments, Mapping):
             raise BadInput("arguments must be an object")
         if self.diff is not None and (not isinstance(self.diff, str) or len(self.diff) > DIFF_MAX):
             raise BadInput(f"diff must be a text of at most {DIFF_MAX} characters")
 
     def to_dict(self) -> dict[str, Any]:
-        """All that is judged. The diff stands in it by its digest: it may be large."""
+        """Return all that is judged, which the digest covers. The diff, which may be large, is given by its digest."""
         return {
             "type": self.type,
             "tool": self.tool,
@@ -88,43 +105,38 @@ class Action:
 
     @property
     def digest(self) -> str:
-        """SHA-256 over the canonical bytes of `to_dict()`; `NotCanonical` where the arguments are not JSON."""
+        """SHA-256 of the canonical bytes of `to_dict()`. Raises `NotCanonical` where the arguments are not JSON."""
         return _sha256(canonical_bytes(self.to_dict()))
-
-    @property
-    def key(self) -> str:
-        """What counts as the same attempt: the same caller doing the same thing in the same session."""
-        return self.digest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What the gate knows besides the action. All of it is sealed with the decision, so that it can be replayed."""
+    """What the gate knows besides the action. All of it is sealed with the decision, so that replay can use it."""
 
     now: str
     """The time of the decision, as `aver.clock.now()` writes it."""
     changed: Mapping[str, int] = field(default_factory=dict)
-    """What the session has changed since a human last approved one of its changes, as `risk.features` counts it: what
-    splitting a change cannot hide."""
+    """What the session has changed since a person last approved one of its changes, as `risk.features` counts it. So
+    splitting a change into pieces hides nothing."""
     changed_files: tuple[str, ...] = ()
     """The source files of those changes."""
     labels: frozenset[str] = frozenset()
-    """What the session has come into touch with, such as `secret`."""
+    """What the session may have seen, such as `secret`."""
     denials: int = 0
-    """How often this very action was denied before."""
+    """How often this same action was refused before."""
     recent: Mapping[str, int] = field(default_factory=dict)
     """How many actions of each effect class the session had in the last minute."""
     failures: int = 0
     """How many of the last uses of this tool failed, of `uses`."""
     uses: int = 0
     approved: bool = False
-    """A human's approval of this action's digest was verified."""
+    """Whether a person's approval of this action's digest was verified and used."""
     annotations: Mapping[str, Any] = field(default_factory=dict)
-    """What the tool says of itself: MCP annotations. Never trusted to make anything less."""
+    """What an MCP tool says of itself. It can only make the action count as worse, unless its server is trusted."""
     environment: Mapping[str, str] = field(default_factory=dict)
-    """HOME, AVER_HOME and AVER_LEDGER of whoever would act, as far as they are known."""
+    """HOME, AVER_HOME and AVER_LEDGER of the process that would act, as far as they are known."""
     links: Mapping[str, str] = field(default_factory=dict)
-    """Paths of the action that lead elsewhere by symbolic links, and where they lead."""
+    """Paths of the action that lead elsewhere by symbolic links, each with the path that it leads to."""
 
 
 def _check_text(value: Any, name: str) -> None:

@@ -1,36 +1,40 @@
-"""The one way to ask whether something may happen: for hooks, the runtime, the proxy, MCP and the command line.
+"""The one way to ask whether something may happen: for hooks, the runtime, MCP and the command line.
 
-    answer = judge(ledger, action)
+    answer = aver.ask(ledger, action)
     if answer.allows:
         ...                                     # now, and only this
 
-`judge` finds out what the gate must know (the settings, the rules in force, what was learned here, what the session has
-done so far, where paths lead), decides, and seals the decision before it answers. Where a human must approve, it opens
-a request, or finds the one that was opened for the very same action; with `wait` it waits for the answer, uses it, and
-seals the decision that follows. An approval that came in the meantime is used by whoever asks again.
+`ask` does five things:
 
-What cannot be decided is refused and sealed: rules that do not load, a past that is damaged. What cannot be sealed
-raises, and then nothing may happen either.
+    1. read the settings, the rules in force and the learned state
+    2. gather the facts: the session's past, where paths lead, what the action does
+    3. decide
+    4. seal the decision, before anyone is answered
+    5. where a person must approve: open a request, or find the one for the same action; with `wait`, wait for the
+       answer, use it, and decide and seal once more
+
+An action that cannot be judged is refused, and the refusal is sealed: rules that do not load, a damaged past. Where the
+decision cannot be sealed, `ask` raises, and the caller must not go on.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from aver import clock
+from aver import clock, log
 from aver.capsule.sealed import Sealed
 from aver.config import Config
-from aver.errors import AverError, HeadMoved, InvalidCapsule, Refused
+from aver.errors import AverError, Exists, HeadMoved, InvalidCapsule, Refused
 from aver.fast_dataclass import dataclass
 from aver.gate.action import Action, Facts
 from aver.gate.decide import Gate, build_refusal, decide
 from aver.gate.decision import Decision
-from aver.gate.decision_record import decision_chain, seal_decision
-from aver.gate.effects.effects import find_effects
+from aver.gate.decision_record import decision_chain, gate_id_for, next_gate_id, seal_decision
+from aver.gate.effects.effects import Effects, find_effects
 from aver.gate.effects.paths import POLICY_ENV, PathRoots, build_path_roots, has_glob, locate_path
 from aver.gate.policy.bundle import load_policy_bundle
 from aver.gate.risk.history.fixes import load_recent_fixes
@@ -42,32 +46,37 @@ from aver.ledger import Head, Ledger
 if TYPE_CHECKING:
     from aver.gate.approvals import ApprovalRequest, WaitOutcome
 
-__all__ = ["GateAnswer", "ask_gate", "gather_facts", "load_gate"]
+__all__ = ["Answer", "KnownFacts", "ask", "gather_facts", "load_gate"]
 
 ATTEMPTS_MAX = 100
-"""How often a decision is made anew because others of its session were faster."""
+"""How often a decision is made anew because another decision of its session was sealed first."""
 
 GLOB_MATCHES_MAX = 5000
 GLOB_LEVELS_MAX = 3
-"""Files that a pattern may match and be looked at one by one, and directories in it that are patterns themselves."""
+"""A pattern is expanded up to so many matches, and with so many directories in it that are patterns themselves."""
 
 _ENVIRONMENT_NAMES = ("HOME", "AVER_HOME", "AVER_LEDGER")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GateAnswer:
-    """What was decided, where it is sealed, and what a human was asked and said."""
+class Answer:
+    """The answer to `aver.ask`: the decision, its record, and what became of asking a person."""
 
     decision: Decision
     record: Sealed
+    """The sealed record of the decision."""
+    call_id: str
+    """The call that was asked about: `Action.call_id`, or the id that `ask` made."""
     request: ApprovalRequest | None = None
+    """The request for approval, where a person must approve."""
     outcome: WaitOutcome | None = None
-    """How waiting for the human ended; None where nobody waited."""
+    """How waiting for the person ended; None where nobody waited."""
     trouble: str = ""
-    """Why no human could be asked."""
+    """Why no person could be asked."""
 
     @property
     def allows(self) -> bool:
+        """Whether the action may happen now."""
         return self.decision.allows
 
     @property
@@ -81,61 +90,94 @@ class GateAnswer:
         return (*self.decision.reasons, *more)
 
 
-def ask_gate(
+def ask(
     ledger: Ledger,
     action: Action,
     *,
     gate: Gate | None = None,
     annotations: Mapping[str, Any] | None = None,
     wait: float = 0.0,
-) -> GateAnswer:
-    """Decide whether an action may happen, durably. `wait` is for how many seconds to wait for a human, if one must
-    approve; `annotations` are what an MCP tool says of itself."""
-    gate = gate or load_gate(ledger.config, action.workspace)
-    question = _GateInput(ledger, action, gate, annotations or {})
-    answer = _decide_and_seal(question, approved=False)
+) -> Answer:
+    """Decide whether an action may happen, and seal the decision before this returns.
+
+    `gate` replaces the rules and settings in force. `annotations` are those of an MCP tool. `wait` is for how many
+    seconds to wait for a person, if one must approve. Raises where the decision cannot be sealed: `Unavailable`,
+    `IntegrityError` or another `AverError`. The action must not happen then.
+    """
+    if not action.call_id:
+        action = replace(action, call_id=clock.new_id())
+    # 1. What to decide by.
+    with log.timed("gate", "settings, rules and state read"):
+        gate = gate or load_gate(ledger.config, action.workspace)
+    question = _Question(ledger, action, gate, annotations or {})
+    answer = question.decide_and_seal()
     return answer if answer.decision.decision != "human_review" else _open_or_use_approval(question, answer, wait)
 
 
-class _GateInput(NamedTuple):
-    ledger: Ledger
-    action: Action
-    gate: Gate
-    annotations: Mapping[str, Any]
+class _Question:
+    """One action that is asked about, and the id of the next decision about it."""
 
+    def __init__(self, ledger: Ledger, action: Action, gate: Gate, annotations: Mapping[str, Any]) -> None:
+        self.ledger = ledger
+        self.action = action
+        self._gate = gate
+        self._annotations = annotations
+        self._gate_id = gate_id_for(action.call_id, 0)
 
-def _decide_and_seal(question: _GateInput, *, approved: bool) -> GateAnswer:
-    """Decide, and seal it. Where the session has done something in the meantime, that counts: decide anew."""
-    ledger, action, gate, annotations = question
-    attempts = 0
-    while True:
+    def decide_and_seal(self, approval: Sealed | None = None) -> Answer:
+        """Decide, and seal the decision. `approval` is the record by which a person's approval was used.
+
+        Another decision of the session may be sealed in the meantime. It counts for this one: decide anew.
+        """
+        for _ in range(ATTEMPTS_MAX):
+            try:
+                return self._attempt(approval)
+            except HeadMoved as error:
+                overtaken: AverError = error
+            except Exists as error:  # An earlier decision about the same call has this id.
+                overtaken = error
+                self._gate_id = next_gate_id(self.ledger, self.action.call_id)
+        raise overtaken
+
+    def _attempt(self, approval: Sealed | None) -> Answer:
+        ledger, action, gate = self.ledger, self.action, self._gate
         head = ledger.head(decision_chain(action.session))
+        # 2. What to know.
         try:
-            facts = replace(gather_facts(ledger, action, gate, annotations, head=head), approved=approved)
+            with log.timed("gate", "facts gathered"):
+                facts, effects = gather_facts(ledger, action, gate, self._annotations, head=head)
+            facts = replace(facts, approved=approval is not None)
         except AverError as error:
-            facts, gate = Facts(now=clock.now()), Gate(bundle=None, trouble=error.message)
-        decision = decide(action, facts, gate)
+            facts, effects, gate = Facts(now=clock.now()), None, Gate(bundle=None, trouble=error.message)
+        # 3. The decision.
+        with log.timed("gate", "decided"):
+            decision = decide(action, facts, gate, gate_id=self._gate_id, effects=effects)
+        # 4. Its record.
+        after = head if action.session else None
         try:
-            record = seal_decision(ledger, action, facts, gate, decision, after=head if action.session else None)
-            return GateAnswer(decision=decision, record=record)
+            with log.timed("gate", "sealed"):
+                record = seal_decision(ledger, action, facts, gate, decision, after=after, approval=approval)
         except InvalidCapsule as error:
-            return _seal_refusal(question, error)
-        except HeadMoved:
-            attempts += 1
-            if attempts == ATTEMPTS_MAX:
-                raise
+            return self._seal_refusal(error)
+        _log_decision(decision, gate)
+        return Answer(decision=decision, record=record, call_id=action.call_id)
+
+    def _seal_refusal(self, error: InvalidCapsule) -> Answer:
+        """Refuse an action that no record can hold, and seal the refusal with as much of the action as fits."""
+        decision = build_refusal("", self._gate, clock.new_id(), f"the action cannot be sealed: {error.message}")
+        _log_decision(decision, self._gate)
+        record = seal_decision(self.ledger, self.action, Facts(now=clock.now()), self._gate, decision)
+        return Answer(decision=decision, record=record, call_id=self.action.call_id)
 
 
-def _seal_refusal(question: _GateInput, error: InvalidCapsule) -> GateAnswer:
-    """Refuse an action that no record can hold, and seal that, with as much of it as fits."""
-    ledger, action, gate, _ = question
-    decision = build_refusal("", gate, clock.new_id(), f"the action cannot be sealed: {error.message}")
-    record = seal_decision(ledger, action, Facts(now=clock.now()), gate, decision)
-    return GateAnswer(decision=decision, record=record)
+def _log_decision(decision: Decision, gate: Gate) -> None:
+    rules = "no rule" if decision.policy is None else ", ".join(decision.policy.rules) or "no rule"
+    source = gate.rules_at or "the rules that Aver ships"
+    log.debug("gate", "%s by %s of %s: %s", decision.decision, rules, source, "; ".join(decision.reasons))
 
 
 def load_gate(config: Config, workspace: str) -> Gate:
-    """The gate for a workspace, by the settings in force. One whose rules cannot be used lets nothing through."""
+    """Return the gate for a workspace, by the settings in force. With rules that cannot be used it passes nothing."""
     try:
         settings = read_gate_settings(config)
         bundle = load_policy_bundle(settings.policy)
@@ -154,31 +196,49 @@ def load_gate(config: Config, workspace: str) -> Gate:
     )
 
 
+class KnownFacts(NamedTuple):
+    """The facts about an action, and its effects, if they were found on the way."""
+
+    facts: Facts
+    effects: Effects | None
+
+
 def gather_facts(
-    ledger: Ledger, action: Action, gate: Gate, annotations: Mapping[str, Any], *, head: Head | None = None
-) -> Facts:
-    """What the gate knows besides the action; of its session, what was decided up to `head`, or up to now."""
+    ledger: Ledger,
+    action: Action,
+    gate: Gate,
+    annotations: Mapping[str, Any],
+    *,
+    head: Head | None = None,
+) -> KnownFacts:
+    """Gather what the gate knows besides the action. The session's past is read up to `head`, or up to now."""
     past = load_session_facts(ledger, head or ledger.head(decision_chain(action.session)), action, clock.now())
     environment = {name: os.environ[name] for name in _ENVIRONMENT_NAMES if os.environ.get(name)}
     environment["AVER_HOME"] = str(ledger.config.home)
     if gate.rules_at:
         environment[POLICY_ENV] = gate.rules_at
     facts = replace(past, annotations=annotations, environment=environment)
-    return replace(facts, links=_resolve_links(action, facts, gate))
-
-
-def _resolve_links(action: Action, facts: Facts, gate: Gate) -> dict[str, str]:
-    """Where the paths of an action lead, as far as that is elsewhere than they say."""
-    if not os.path.isabs(action.workspace):
-        return {}
-    ground = build_path_roots(action.workspace, facts.environment, gate.known)
+    if not os.path.isabs(action.workspace):  # No path of it can be followed.
+        return KnownFacts(facts, None)
     links: dict[str, str] = {}
-    found = find_effects(action, facts, trusted=gate.trusted, known=gate.known)
-    for target in dict.fromkeys(effect.target for effect in found.effects):
+
+    def follow(targets: Iterable[str]) -> Mapping[str, str]:
+        links.update(_resolve_links(targets, build_path_roots(action.workspace, environment, gate.known)))
+        return links
+
+    # Links are followed while effects are found: so a command is parsed once, and not again to know its paths.
+    effects = find_effects(action, facts, trusted=gate.trusted, known=gate.known, follow=follow)
+    return KnownFacts(replace(facts, links=links), effects)
+
+
+def _resolve_links(targets: Iterable[str], roots: PathRoots) -> dict[str, str]:
+    """Return those of the paths that lead elsewhere by symbolic links, and where they lead."""
+    links: dict[str, str] = {}
+    for target in targets:
         if not os.path.isabs(target):
             continue
         try:
-            leads_to = _resolve_glob(target, ground) if has_glob(target) else _resolve_path(target, action.workspace)
+            leads_to = _resolve_glob(target, roots) if has_glob(target) else _resolve_path(target, roots.workspace)
         except ValueError:  # No system has a file of this name.
             continue
         if leads_to is not None and leads_to != os.path.normpath(target):
@@ -187,7 +247,7 @@ def _resolve_links(action: Action, facts: Facts, gate: Gate) -> dict[str, str]:
 
 
 def _resolve_path(path: str, workspace: str) -> str:
-    """Where a path leads. What lies in the workspace is named as the workspace is, which may be a link itself."""
+    """Return where a path leads. The workspace may be a link itself: paths in it keep the name by which it is known."""
     leads_to, real = os.path.realpath(path), os.path.realpath(workspace)
     if leads_to == real:
         return workspace
@@ -196,14 +256,14 @@ def _resolve_path(path: str, workspace: str) -> str:
     return leads_to
 
 
-def _resolve_glob(pattern: str, ground: PathRoots) -> str | None:
-    """Of the files that a pattern matches, the one that matters most; empty where there are too many to tell.
+def _resolve_glob(pattern: str, roots: PathRoots) -> str | None:
+    """Return the most sensitive of the files that a pattern matches; empty where there are too many to look at.
 
-    Outside of the workspace every file matters, so there nobody looks.
+    Outside of the workspace patterns are not expanded: any match there counts as guarded.
     """
     import glob
 
-    if locate_path(pattern, None, ground).where not in ("workspace", "temporary"):
+    if locate_path(pattern, None, roots).where not in ("workspace", "temporary"):
         return None
     if sum(map(has_glob, pattern.split("/"))) > GLOB_LEVELS_MAX:
         return ""
@@ -211,8 +271,8 @@ def _resolve_glob(pattern: str, ground: PathRoots) -> str | None:
     for count, match in enumerate(glob.iglob(pattern)):
         if count == GLOB_MATCHES_MAX:
             return ""
-        leads_to = _resolve_path(match, ground.workspace)
-        place = locate_path(leads_to, None, ground)
+        leads_to = _resolve_path(match, roots.workspace)
+        place = locate_path(leads_to, None, roots)
         is_inside = place.where in ("workspace", "temporary")
         weight = 2 if not is_inside or place.classes_for("read") else 1 if place.classes else 0
         if weight > worst:
@@ -223,15 +283,15 @@ def _resolve_glob(pattern: str, ground: PathRoots) -> str | None:
 # --- asking a human
 
 
-def _open_or_use_approval(question: _GateInput, answer: GateAnswer, wait: float) -> GateAnswer:
-    """Open a request, or go on with the one that is open for this very action."""
+def _open_or_use_approval(question: _Question, answer: Answer, wait: float) -> Answer:
+    """Open a request, or go on with the one that is open for the same action. This is step 5."""
     from aver.gate.approvals import consume, open_request, wait_for_answer
 
-    ledger, action, _, _ = question
+    ledger, action = question.ledger, question.action
     known = _find_open_request(ledger, answer.decision.digest)
     asking = answer.decision if known is None else replace(answer.decision, gate_id=known.gate_id)
     try:
-        request = open_request(ledger, action, asking, parent=answer.record)
+        request = open_request(ledger, action, asking, parent=answer.record, correlation=action.call_id)
     except Refused as refusal:
         advice = f" ({refusal.advice})" if refusal.advice else ""
         return replace(answer, trouble=f"{refusal.message}{advice}")
@@ -240,14 +300,14 @@ def _open_or_use_approval(question: _GateInput, answer: GateAnswer, wait: float)
         waited = wait > 0 or outcome.state != "timeout"
         return replace(answer, request=request, outcome=outcome if waited else None)
     try:
-        consume(ledger, request, action.digest)
-    except Refused as refusal:  # Somebody else was faster, or it was denied after all.
+        used = consume(ledger, request, action.digest, by=action.call_id)
+    except Refused as refusal:  # Another caller used it first, or a person denied it after all.
         return replace(answer, request=request, trouble=refusal.message)
-    return replace(_decide_and_seal(question, approved=True), request=request, outcome=outcome)
+    return replace(question.decide_and_seal(used), request=request, outcome=outcome)
 
 
 def _find_open_request(ledger: Ledger, digest: str) -> ApprovalRequest | None:
-    """The newest request about this very action that is not at its end."""
+    """Return the newest request about this action that is still open or was approved and not used."""
     from aver.gate.approvals import load_request_states, recent_requests
 
     same = [request for request in recent_requests(ledger) if request.digest == digest]

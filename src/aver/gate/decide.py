@@ -1,15 +1,15 @@
-"""One decision: what policy says, what risk says, and whether a human has approved.
+"""One decision: what policy says, what risk says, and whether a person has approved.
 
     1. what does the action do, and to what              effects
     2. how likely is it to go wrong                      risk: an interval
     3. may it happen                                     policy, which sees both
-    4. refused → `skip`; a human must approve → `human_review`, or `human_approved` once one has; else `pass`
+    4. refused → `skip`; a person must approve → `human_review`, or `human_approved` once one has; else `pass`
 
-Policy beats risk. Risk passes nothing that policy does not permit, and denies only where a threshold for that was
-set: the evidence does not support a learned denial. An action that was denied too often is `skipped`.
+Policy beats risk. Risk passes nothing that policy does not permit. It denies only where the settings have a threshold
+for that, because the evidence does not support a learned denial. An action that was denied too often is `skipped`.
 
-`decide` is pure: the same action, facts and gate give the same decision. Whatever goes wrong on the way is a `skip`
-with the reason in it; nothing passes by accident.
+`decide` is pure: the same action, facts and gate give the same decision. Any error on the way becomes a `skip` with the
+reason in it, so nothing passes by accident.
 """
 
 from __future__ import annotations
@@ -36,32 +36,38 @@ from aver.gate.risk.model import RiskState
 __all__ = ["MAX_RETRIES", "Gate", "build_policy_question", "build_refusal", "decide"]
 
 MAX_RETRIES = 3
-"""Denials of one and the same action, after which it is abandoned."""
+"""After so many denials of the same action, the next one is `skipped`: the agent is to give up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
-    """What decisions are made by: the rules in force, what was learned here, and the settings."""
+    """What decisions are made by: the rules in force, the learned state of the workspace, and the settings."""
 
     bundle: PolicyBundle | None
-    """None where the rules cannot be used: then nothing passes, and `trouble` says why."""
+    """None where the rules cannot be used. Then nothing passes, and `trouble` says why."""
     trouble: str = ""
     rules_at: str = ""
-    """The directory that the rules come from; empty for those that Aver ships."""
+    """The directory of the rules; empty for those that Aver ships."""
     state: RiskState = field(default_factory=RiskState)
     thresholds: Thresholds = field(default_factory=Thresholds)
     max_retries: int = MAX_RETRIES
     groups: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Names of agents, by group."""
     trusted: frozenset[str] = frozenset()
-    """MCP servers whose word about their own tools is taken."""
+    """MCP servers whose annotations of their own tools are believed."""
     history: FixHistory | None = None
     known: KnownAgents = field(default_factory=default_known_agents)
     """The names of coding agents' tools, and of the files that steer them."""
 
 
-def decide(action: Action, facts: Facts, gate: Gate, *, gate_id: str | None = None) -> Decision:
-    """Whether the action may happen."""
+def decide(
+    action: Action, facts: Facts, gate: Gate, *, gate_id: str | None = None, effects: Effects | None = None
+) -> Decision:
+    """Decide whether the action may happen.
+
+    `gate_id` names the decision; without one it gets a new id. `effects` are the action's, where the caller has found
+    them with these very facts: then a command is not parsed again.
+    """
     gate_id = gate_id or new_id()
     try:
         digest = action.digest
@@ -70,8 +76,11 @@ def decide(action: Action, facts: Facts, gate: Gate, *, gate_id: str | None = No
     if gate.bundle is None:
         return build_refusal(digest, gate, gate_id, f"there are no rules to decide by: {gate.trouble}")
     try:
-        effects = find_effects(action, facts, trusted=gate.trusted, known=gate.known)
+        # 1. What it does.
+        effects = effects or find_effects(action, facts, trusted=gate.trusted, known=gate.known)
+        # 2. How likely it is to go wrong.
         found = _estimate_risk(action, facts, effects, gate)
+        # 3. and 4. Whether it may happen, and in which word.
         question = build_policy_question(action, facts, effects, found, gate)
         decision = _combine_answers(question, ask_policy(gate.bundle, question), found, facts, gate, digest, gate_id)
         return replace(decision, effects=effects)
@@ -83,7 +92,7 @@ def decide(action: Action, facts: Facts, gate: Gate, *, gate_id: str | None = No
 def build_policy_question(
     action: Action, facts: Facts, effects: Effects, found: Estimate, gate: Gate
 ) -> PolicyQuestion:
-    """What policy is asked."""
+    """Build the question that policy is asked."""
     at = datetime.fromisoformat(facts.now)
     server, tool = effects.server, action.tool
     return PolicyQuestion(
@@ -114,7 +123,7 @@ def _estimate_risk(action: Action, facts: Facts, effects: Effects, gate: Gate) -
 
 
 def _list_targets(action: Action, effects: Effects) -> tuple[Target, ...]:
-    """What the action touches, each once; its tool, where it touches nothing else that has a name."""
+    """List what the action touches, each once. One that touches nothing with a name has its tool as the target."""
     targets: dict[Target, None] = {}
     for effect in effects.effects:
         if effect.is_host and effect.target:
@@ -174,7 +183,7 @@ def _combine_answers(
 
 
 def build_refusal(digest: str, gate: Gate, gate_id: str, reason: str) -> Decision:
-    """The decision about an action that is not judged. An empty digest says that it cannot be named exactly."""
+    """Build the refusal of an action that is not judged. An empty digest says that it has no canonical form."""
     return Decision(
         decision="skip",
         digest=digest,

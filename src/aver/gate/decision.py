@@ -1,4 +1,4 @@
-"""What the gate says, in the words of the CapSeal Agent Protocol."""
+"""The gate's answer to one question, in the words of the CapSeal Agent Protocol."""
 
 from __future__ import annotations
 
@@ -15,30 +15,33 @@ if TYPE_CHECKING:
 __all__ = ["DECISIONS", "Decision", "DecisionWord", "Estimate", "PolicyAnswer", "Thresholds"]
 
 DecisionWord = Literal["pass", "skip", "human_review", "human_approved", "skipped"]
+"""`pass`: it may happen. `skip`: refused. `human_review`: a person must approve. `human_approved`: one has. `skipped`:
+refused too often, the agent is to give up."""
+
 DECISIONS: tuple[str, ...] = get_args(DecisionWord)
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """How likely the action is to fail: a probability, the interval it lies in, and what it rests on."""
+    """How likely the action is to fail: a probability, its interval, and what both rest on."""
 
     score: float
     low: float
     high: float
     observations: int
-    """Outcomes that this workspace has contributed; 0 means that only the shipped prior speaks."""
+    """Outcomes that were learned in this workspace. With 0, the estimate rests on the shipped prior alone."""
     model: str
-    """Which model and state gave it: a name and the state's digest, so that it can be computed again."""
+    """The model's name and the digest of its state, so that the estimate can be computed again."""
     features: Mapping[str, float] = field(default_factory=dict)
     fixes: tuple[int, ...] = ()
-    """What the repository's history answered, in the order in which it was asked."""
+    """The answers of the repository's history, in the order of the questions."""
     change: MeasuredChange | None = None
-    """What was measured on the action's own diff, if it has one."""
+    """The measures of the action's own diff, if it has one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Where risk alone passes or denies an action. On the interval, never on the bare score."""
+    """Where risk alone passes or denies an action. They apply to the interval, never to the bare score."""
 
     pass_below: float = 0.05
     """Passes when the upper end of the interval is at most this."""
@@ -48,7 +51,7 @@ class Thresholds:
 
 @dataclass(frozen=True, slots=True)
 class PolicyAnswer:
-    """What policy says of an action."""
+    """The answer of the policy rules about an action."""
 
     outcome: Literal["allow", "step_up", "deny"]
     rules: tuple[str, ...]
@@ -61,21 +64,29 @@ class PolicyAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """The answer to one question, and all that it rests on."""
+    """What was decided about one action, and all that the decision rests on."""
 
     decision: DecisionWord
+    """`pass`, `skip`, `human_review`, `human_approved` or `skipped`."""
     digest: str
-    """Of exactly the action that was judged."""
+    """`Action.digest` of the action that was judged; empty where it has none."""
     score: float | None
+    """The estimated probability that the action fails; None where it was not judged."""
     interval: tuple[float, float] | None
+    """The interval of the score."""
     observations: int
+    """Outcomes of this workspace that the score rests on."""
     policy: PolicyAnswer | None
+    """The answer of the policy rules; None where they were not asked."""
     reasons: tuple[str, ...]
+    """Why, in words."""
     gate_id: str
+    """The decision's own id. `aver gate outcome` and `AgentRuntime.record` take it."""
     thresholds: Thresholds
     estimate: Estimate | None = None
     effects: Effects | None = None
 
     @property
     def allows(self) -> bool:
+        """Whether the action may happen now."""
         return self.decision in ("pass", "human_approved")

@@ -1,63 +1,71 @@
-"""A decision as a record, and the same decision made again from it.
+"""How a decision of the gate is sealed, and how it is read back.
 
-Every decision is sealed as `gate.decision`, also one that refuses. `outcome.result`:
+Every decision becomes a `gate.decision` record, also one that refuses. `outcome.result` of that record:
 
     v            1
-    gate_id      names the decision
+    gate_id      the decision's own id, made from `call_id`: see `gate_id_for`
+    call_id      the call that the decision is about; also `trigger.correlation_id`. Not part of the digest
     decision     pass, skip, human_review, human_approved or skipped
-    digest       SHA-256 of the canonical bytes of exactly the action that was judged
-    action       that action, with secrets masked; `masked` tells how many
-    instruction_sha256, input_sha256    of its description and its arguments as the CapSeal Agent Protocol hashes them
-    facts        what the gate knew besides
-    features     the numbers that the risk was computed from, with `score`, `low`, `high` and `model`
-    effects      the classes of what the action does, or null where that was not found out
-    effects_version    of the tables and readers that said so; old decisions have none
-    policy       {outcome, rules, bundle, reasons, errors}, or null where none was asked
+    digest       SHA-256 of the canonical bytes of the action that was judged
+    action       that action, with secrets masked; `masked` counts them
+    instruction_sha256, input_sha256    of its description and its arguments, as the CapSeal Agent Protocol hashes them
+    facts        what the gate knew besides the action
+    features     the numbers that the risk was computed from, with `score`, `interval` and `model`
+    effects      the classes of the action's effects; null where they were not found out
+    effects_version    the version of the tables and readers that found them; old decisions have none
+    policy       {outcome, rules, bundle, reasons, errors}; null where policy was not asked
     thresholds   {pass_below, skip_above}
-    max_retries, groups, trusted    the other settings it was decided by
+    max_retries, groups, trusted    the other settings
     fixes        what the repository's history answered
-    basis        what to decide by, to do it again: {rules, state, diff}, each a blob or null
+    basis        what is needed to decide again: {rules, state, diff}, each a blob or null
     session      what the session's next decision must know: {labels, changed, changed_files}; null where the action
-                 was refused without being judged: then that of the decision before counts
+                 was refused without being judged: then the state of the decision before it holds
     reasons      why, in words
 
-`judged_again` takes such a record and its blobs, and decides once more. A record whose secrets were masked cannot be
-judged again exactly, and says so; but what is left of it must lead to the same answer.
+Records from before `call_id` lack that key and read as an empty one.
+
+Decision and call are linked. The record of the call has the same `trigger.correlation_id`, names the decision's record
+in its block's `refs.decision`, and takes its `authority` from `authorize_call`. `find_decisions` finds the decisions
+about a call by the call's id. `bind` says which of them an action was done under.
+
+`aver.gate.replay` makes a decision again from its record. This module imports little, because the hook after a call
+needs it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
-from functools import lru_cache
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from aver.capsule.aver_block import chain_name, of_kind
-from aver.capsule.blobs import Blob, blob_references, restore_large_texts
+from aver.capsule.aver_block import chain_name, of_kind, read_block, read_kind
+from aver.capsule.blobs import Blob
 from aver.capsule.canonical import ascii_json, canonical_bytes
-from aver.capsule.json_reader import read_json
 from aver.capsule.masking.mask import RULES_VERSION, mask
 from aver.capsule.model import Authority, Capsule, Context, Outcome, Reasoning, Trigger
 from aver.capsule.sealed import Sealed
-from aver.errors import AverError, BadInput, NotFound, Unavailable
+from aver.errors import BadInput
 from aver.fast_dataclass import dataclass
-from aver.gate.action import Action, Facts
-from aver.gate.decide import Gate, decide
-from aver.gate.decision import Decision, Thresholds
-from aver.gate.effects.known_agents import KnownAgents, default_known_agents
-from aver.gate.policy.bundle import PolicyBundle, build_policy_bundle
-from aver.gate.risk.state import state_from_dict
-from aver.gate.session import next_session_state
-from aver.ledger import Head, Ledger
+
+if TYPE_CHECKING:
+    from aver.gate.action import Action, Facts
+    from aver.gate.decide import Gate
+    from aver.gate.decision import Decision
+    from aver.ledger import Head, Ledger
 
 __all__ = [
     "DECISION_KIND",
-    "ReplayResult",
+    "DoneAction",
+    "RecordedDecision",
+    "authorize_call",
+    "bind",
     "build_decision_draft",
     "decision_chain",
-    "replay_decision",
+    "find_decisions",
+    "gate_id_for",
+    "next_gate_id",
     "seal_decision",
 ]
 
@@ -67,17 +75,22 @@ DOMAIN = "gate"
 NO_SESSION = "default"
 """Names the chain of actions that belong to no session."""
 
-_matches_digest_name = re.compile(r"x-[0-9a-f]{32}").fullmatch
-"""What chains are called whose sessions have names that a chain cannot have."""
+CANDIDATES_MAX = 8
+"""Newest decisions about one call id that `find_decisions` reads. Some clients use an id again."""
 
-MASK_MARK = b"[masked:"
-"""How what stands in the place of a secret begins."""
+ALLOWING_DECISIONS = frozenset({"pass", "human_approved"})
+"""Decisions after which an action may be done."""
+
+REFUSING_DECISIONS = frozenset({"skip", "skipped"})
+
+_matches_digest_name = re.compile(r"x-[0-9a-f]{32}").fullmatch
+"""Matches chain ids that stand for session names which no chain can have."""
 
 _STATUS_BY_DECISION = {"pass": "success", "human_approved": "success", "human_review": "pending"}
 
 
 def decision_chain(session: str) -> str:
-    """Where the decisions of a session go. No session, however it is called, has the chain of another."""
+    """Return the chain of a session's decisions. No two sessions share one, whatever their names are."""
     if not session:
         return chain_name(DOMAIN, NO_SESSION)
     if session == NO_SESSION or _matches_digest_name(session):
@@ -86,23 +99,36 @@ def decision_chain(session: str) -> str:
 
 
 def seal_decision(
-    ledger: Ledger, action: Action, facts: Facts, gate: Gate, decision: Decision, *, after: Head | None = None
+    ledger: Ledger,
+    action: Action,
+    facts: Facts,
+    gate: Gate,
+    decision: Decision,
+    *,
+    after: Head | None = None,
+    approval: Sealed | None = None,
 ) -> Sealed:
-    """Seal a decision durably. Nothing may be let through before this has returned.
+    """Seal a decision durably. The caller lets nothing through before this has returned.
 
-    `after` is the head up to which the session's past is in the facts: `HeadMoved` if it has gone on since.
+    `after` is the head up to which the facts cover the session's past; `approval` is the record of the approval that
+    was used. Raises `HeadMoved` if the chain has grown since, and `Exists` if there is a decision of this gate id.
     """
-    draft, blobs = build_decision_draft(action, facts, gate, decision)
+    draft, blobs = build_decision_draft(action, facts, gate, decision, approval)
     key = f"gate:{decision.gate_id}"
     return ledger.append(decision_chain(action.session), draft, key=key, after=after, blobs=blobs)
 
 
-def build_decision_draft(action: Action, facts: Facts, gate: Gate, decision: Decision) -> tuple[Capsule, list[Blob]]:
+def build_decision_draft(
+    action: Action, facts: Facts, gate: Gate, decision: Decision, approval: Sealed | None = None
+) -> tuple[Capsule, list[Blob]]:
+    """Return the capsule of a decision, before sealing, and the blobs that go with it."""
+    from aver.gate.session import next_session_state  # Not above: readers of decisions need no risk model.
+
     masked = mask(action.to_dict() if decision.digest else _to_lossy_dict(action))
     named = masked.value
     blobs: list[Blob] = []
 
-    def kept(data: bytes | None, media: str) -> dict[str, Any] | None:
+    def keep_blob(data: bytes | None, media: str) -> dict[str, Any] | None:
         if data is None:
             return None
         blobs.append(Blob(data, media))
@@ -113,11 +139,12 @@ def build_decision_draft(action: Action, facts: Facts, gate: Gate, decision: Dec
     result = {
         "v": 1,
         "gate_id": decision.gate_id,
+        "call_id": action.call_id,
         "decision": decision.decision,
         "digest": decision.digest,
         "action": named,
         "masked": {"rules": RULES_VERSION, "count": masked.count + (0 if diff is None else diff.count)},
-        **(_protocol_hashes(action) if decision.digest else dict.fromkeys(_HASH_NAMES)),
+        **(protocol_hashes(action) if decision.digest else dict.fromkeys(HASH_NAMES)),
         "facts": facts_to_dict(facts),
         "features": None if found is None else dict(found.features),
         "score": decision.score,
@@ -133,9 +160,9 @@ def build_decision_draft(action: Action, facts: Facts, gate: Gate, decision: Dec
         "trusted": sorted(gate.trusted),
         "fixes": [] if found is None else list(found.fixes),
         "basis": {
-            "rules": kept(None if bundle is None else canonical_bytes(bundle.to_dict()), "application/json"),
-            "state": kept(canonical_bytes(gate.state.to_dict()), "application/json"),
-            "diff": kept(None if diff is None else diff.value.encode("utf-8", "surrogatepass"), "text/x-diff"),
+            "rules": keep_blob(None if bundle is None else canonical_bytes(bundle.to_dict()), "application/json"),
+            "state": keep_blob(canonical_bytes(gate.state.to_dict()), "application/json"),
+            "diff": keep_blob(None if diff is None else diff.value.encode("utf-8", "surrogatepass"), "text/x-diff"),
         },
         "session": next_session_state(facts, decision),
         "reasons": list(decision.reasons),
@@ -143,13 +170,19 @@ def build_decision_draft(action: Action, facts: Facts, gate: Gate, decision: Dec
     draft = Capsule(
         type="system",
         domain=DOMAIN,
-        trigger=Trigger(type="agent", source=named["caller"] or "agent", request=named["description"]),
+        trigger=Trigger(
+            type="agent",
+            source=named["caller"] or "agent",
+            request=named["description"],
+            correlation_id=action.call_id or None,
+        ),
         context=Context(agent_id=named["caller"], session_id=named["session"] or None),
         reasoning=Reasoning(
             analysis="; ".join(decision.reasons), selected_option=decision.decision, model=result["model"]
         ),
         authority=Authority(
             type="human_approved" if decision.decision == "human_approved" else "policy",
+            approver=None if approval is None else approval.to_dict()["authority"]["approver"],
             policy_reference=None if policy is None else f"{policy.bundle} {' '.join(policy.rules)}".strip(),
         ),
         outcome=Outcome(
@@ -158,22 +191,22 @@ def build_decision_draft(action: Action, facts: Facts, gate: Gate, decision: Dec
             result=result,
         ),
     )
-    return of_kind(draft, DECISION_KIND), blobs
+    return of_kind(draft, DECISION_KIND, None if approval is None else {"approval": approval.id}), blobs
 
 
-_HASH_NAMES = ("instruction_sha256", "input_sha256")
+HASH_NAMES = ("instruction_sha256", "input_sha256")
 
 
-def _protocol_hashes(action: Action) -> dict[str, str | None]:
-    """What an action that is done is held to, also where secrets were masked or long texts moved."""
+def protocol_hashes(action: Action) -> dict[str, str | None]:
+    """Return the hashes by which a done action is compared, also where its texts were masked or moved to blobs."""
     instruction, given = action.description.encode(), ascii_json(dict(action.arguments))
     hashed = [instruction if action.description else None, given if action.arguments else None]
     digests = (None if data is None else hashlib.sha256(data).hexdigest() for data in hashed)
-    return dict(zip(_HASH_NAMES, digests, strict=True))
+    return dict(zip(HASH_NAMES, digests, strict=True))
 
 
 def _to_lossy_dict(action: Action) -> dict[str, Any]:
-    """An action that cannot be written exactly, as far as it can be."""
+    """Return as much of an action as can be written, for one that has no canonical form."""
     texts = {name: value for name, value in action.to_dict().items() if isinstance(value, str)}
     return {
         **{name: value.encode("utf-8", "backslashreplace").decode() for name, value in texts.items()},
@@ -185,153 +218,6 @@ def _to_lossy_dict(action: Action) -> dict[str, Any]:
 
 def _policy_lists(policy: Any) -> dict[str, list[str]]:
     return {name: list(getattr(policy, name)) for name in ("rules", "reasons", "errors")}
-
-
-@dataclass(frozen=True, slots=True)
-class ReplayResult:
-    """What came of deciding again.
-
-    `other`: the record is not that of a decision by what it names. `unrepeatable`: nobody can tell, because secrets
-    were masked in it or there was nothing to decide by. `not_checked`: it could be told with what is not here.
-    """
-
-    status: Literal["same", "other", "unrepeatable", "not_checked"]
-    words: str
-
-
-def replay_decision(
-    content: Mapping[str, Any], blob: Callable[[str], bytes], known: KnownAgents | None = None
-) -> ReplayResult:
-    """Decide again from a verified record's content. What the record holds is not believed, only used.
-
-    `known` are the names of agents' tools and files to decide by, where they are not the default ones.
-    """
-    known = known or default_known_agents()
-    try:
-        result = content["outcome"]["result"]
-        if (unrepeatable := _check_repeatable(result)) is not None:
-            return unrepeatable
-        basis = {name: _fetch_blob(reference, blob) for name, reference in result["basis"].items()}
-        is_masked = bool(result["masked"]["count"])
-        action = action_from_dict(result["action"], basis["diff"])
-        if is_masked or action.digest != result["digest"]:
-            action = action_from_dict(restore_large_texts(result["action"], blob), basis["diff"])
-        if is_masked and not _has_mask_mark(action.to_dict(), basis["diff"]):
-            return ReplayResult("other", "it says that secrets were masked in it, and none are")
-        if not is_masked and action.digest != result["digest"]:
-            return ReplayResult("other", "the digest is not that of the action in it")
-        facts = facts_from_dict(result["facts"])
-        gate = _gate_from_record(result, basis, known)
-        named = result["policy"] and result["policy"]["bundle"]
-        if named is not None and (gate.bundle is None or gate.bundle.digest != named):
-            return ReplayResult("other", "the policy in it is not the one that it names")
-        if result.get("effects_version", known.effects_version) != known.effects_version:
-            return ReplayResult("unrepeatable", "another version of Aver's tables of effects decided it")
-        decision = decide(action, facts, gate, gate_id=str(result["gate_id"]))
-        if is_masked:
-            return _compare_masked(decision, result)
-        return _compare_exactly(decision, facts, action, result)
-    except (NotFound, Unavailable) as error:
-        return ReplayResult("not_checked", f"what it was decided by is not here: {error.message}")
-    except (AverError, AttributeError, KeyError, TypeError, ValueError) as error:
-        return ReplayResult("other", f"what it was decided by cannot be read: {error}")
-
-
-_DECISIONS_BY_OUTCOME = {
-    "allow": ("pass", "skip", "skipped"),
-    "step_up": ("human_review", "human_approved", "skip", "skipped"),
-    "deny": ("skip", "skipped"),
-    None: ("skip",),
-}
-"""What a decision may be, by what policy says; None where policy was not asked."""
-
-
-def _check_repeatable(result: Mapping[str, Any]) -> ReplayResult | None:
-    """Why nothing of a decision can be made again, if so. Even then its word must fit what policy said."""
-    policy = result["policy"]
-    word, outcome = result["decision"], None if policy is None else policy["outcome"]
-    if word not in _DECISIONS_BY_OUTCOME[outcome]:
-        return ReplayResult("other", f"policy says {outcome}, and the decision is {word}")
-    if policy is None and (result["basis"]["rules"] is None or not result["digest"]):
-        return ReplayResult("unrepeatable", "it was refused without being judged")
-    return None
-
-
-def _has_mask_mark(action: Any, diff: bytes | None) -> bool:
-    """Whether masking has left a mark in what was judged."""
-    return MASK_MARK in canonical_bytes(action) or MASK_MARK in (diff or b"")
-
-
-def _compare_masked(decision: Decision, result: Mapping[str, Any]) -> ReplayResult:
-    """Hold a decision to the one made without the secrets. They rarely matter; where they may, nobody can tell."""
-    if decision.decision == result["decision"]:
-        return ReplayResult("unrepeatable", "secrets were masked in it")
-    words = f"without the secrets that were masked in it the answer is {decision.decision}, not {result['decision']!r}"
-    return ReplayResult("not_checked", words)
-
-
-def _compare_exactly(decision: Decision, facts: Facts, action: Action, result: Mapping[str, Any]) -> ReplayResult:
-    found = {
-        "decision": decision.decision,
-        "rules": None if decision.policy is None else list(decision.policy.rules),
-        "score": decision.score,
-        "interval": None if decision.interval is None else list(decision.interval),
-        "session": next_session_state(facts, decision),
-        **_protocol_hashes(action),
-    }
-    recorded = {
-        "decision": result["decision"],
-        "rules": None if result["policy"] is None else result["policy"]["rules"],
-        "score": result["score"],
-        "interval": result["interval"],
-        "session": result["session"],
-        **{name: result[name] for name in _HASH_NAMES},
-    }
-    for name, value in found.items():
-        if value != recorded[name]:
-            return ReplayResult("other", f"decided again, its {name} is {value!r}; the record says {recorded[name]!r}")
-    return ReplayResult("same", "decided again, the answer is the same")
-
-
-class _RecordedFixes:
-    """The bug fixes to the touched files as they were counted then, question by question."""
-
-    def __init__(self, answers: list[int]) -> None:
-        self._answers = iter(answers)
-
-    def fixes_before(self, paths: object, now: str) -> int:
-        return int(next(self._answers, 0))
-
-
-def _gate_from_record(result: Mapping[str, Any], basis: Mapping[str, bytes | None], known: KnownAgents) -> Gate:
-    rules, state = basis["rules"], basis["state"]
-    if rules is None or state is None:
-        raise BadInput("the rules or the state are not here")
-    return Gate(
-        bundle=_parse_bundle(rules),
-        state=state_from_dict(read_json(state)),
-        thresholds=Thresholds(**result["thresholds"]),
-        max_retries=int(result["max_retries"]),
-        groups={group: frozenset(members) for group, members in result["groups"].items()},
-        trusted=frozenset(result["trusted"]),
-        history=_RecordedFixes(result["fixes"]),
-        known=known,
-    )
-
-
-@lru_cache(maxsize=16)
-def _parse_bundle(rules: bytes) -> PolicyBundle:
-    """A ledger's decisions rest on a few bundles, and each takes long to check."""
-    return build_policy_bundle(read_json(rules)["files"])
-
-
-def _fetch_blob(reference: Any, blob: Callable[[str], bytes]) -> bytes | None:
-    for digest, _ in blob_references(reference):
-        data = blob(digest)
-        if hashlib.sha256(data).hexdigest() != digest:
-            raise BadInput(f"the blob {digest} has other bytes")
-        return data
-    return None
 
 
 def facts_to_dict(facts: Facts) -> dict[str, Any]:
@@ -351,14 +237,203 @@ def facts_to_dict(facts: Facts) -> dict[str, Any]:
     }
 
 
-def facts_from_dict(data: Mapping[str, Any]) -> Facts:
-    return Facts(**{**data, "labels": frozenset(data["labels"]), "changed_files": tuple(data["changed_files"])})
+# --- reading
 
 
-def action_from_dict(data: Mapping[str, Any], diff: bytes | None) -> Action:
-    own = {name: value for name, value in data.items() if name != "diff_sha256"}
-    return Action(**{**own, "files": tuple(own["files"]), "diff": _decode_diff(diff)})
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedDecision:
+    """A decision as its record has it. Whoever needs more than these fields finds all of it in `result`."""
+
+    record_id: str
+    record: str
+    """The hash of the record."""
+    chain: str | None
+    sequence: int | None
+    signed_by: str
+    at: str
+    """When it was decided, by `trigger.timestamp`; empty where the record does not say."""
+    gate_id: str
+    call_id: str
+    decision: str
+    digest: str
+    score: float | None
+    reasons: tuple[str, ...]
+    rules: tuple[str, ...]
+    action: Mapping[str, Any]
+    instruction_hash: str | None
+    """Of the description that was judged; None where there was none."""
+    input_hash: str | None
+    """Of the arguments that were judged; None where there were none."""
+    authority: Mapping[str, Any]
+    approval: str
+    """The id of the record by which a person's approval was used; empty where there is none."""
+    result: Mapping[str, Any]
+    """`outcome.result`, as sealed."""
+
+    @classmethod
+    def from_record(cls, record: Sealed, content: Mapping[str, Any] | None = None) -> RecordedDecision:
+        """Read a decision's record. `content` saves reading it twice. Raises `BadInput` where it is no decision."""
+        content = record.to_dict() if content is None else content
+        if read_kind(content) != DECISION_KIND:
+            raise BadInput("the record is not that of a gate's decision")
+        try:
+            result = content["outcome"]["result"]
+            found = cls(
+                record_id=content["id"],
+                record=record.hash,
+                chain=record.chain,
+                sequence=record.sequence,
+                signed_by=record.signed_by,
+                at=_text(content["trigger"].get("timestamp")),
+                gate_id=result["gate_id"],
+                call_id=_text(result.get("call_id")),
+                decision=result["decision"],
+                digest=result["digest"],
+                score=result["score"],
+                reasons=_texts(result.get("reasons")),
+                rules=_texts((result.get("policy") or {}).get("rules")),
+                action=result["action"],
+                instruction_hash=result["instruction_sha256"],
+                input_hash=result["input_sha256"],
+                authority=content["authority"],
+                approval=_text(((read_block(content) or {}).get("refs") or {}).get("approval")),
+                result=result,
+            )
+        except (AttributeError, KeyError, TypeError):
+            raise BadInput("the record of a gate's decision is not whole") from None
+        texts = (found.gate_id, found.decision, found.digest)
+        if not isinstance(found.action, dict) or not all(isinstance(text, str) for text in texts):
+            raise BadInput("the record of a gate's decision is not well formed")
+        return found
+
+    @property
+    def allows(self) -> bool:
+        return self.decision in ALLOWING_DECISIONS
+
+    @property
+    def refuses(self) -> bool:
+        """Whether it refused. A decision that leaves it to a person neither allows nor refuses."""
+        return self.decision in REFUSING_DECISIONS
+
+    @property
+    def tool(self) -> str:
+        return _text(self.action.get("tool"))
+
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        given = self.action.get("arguments")
+        return given if isinstance(given, dict) else {}
+
+    @property
+    def refs(self) -> dict[str, str]:
+        """Return what the record of the call says in its block's `refs`."""
+        return {"decision": self.record_id, **({"approval": self.approval} if self.approval else {})}
 
 
-def _decode_diff(data: bytes | None) -> str | None:
-    return None if data is None else data.decode("utf-8", "surrogatepass")
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    return tuple(map(str, value)) if isinstance(value, list) else ()
+
+
+# --- which decision a call was made under
+
+
+def gate_id_for(call_id: str, number: int) -> str:
+    """Return the id of the decision with this number, from 0 on, about a call: a UUID made from both.
+
+    The ledger stores a decision under the key `gate:<gate_id>`. So whoever knows a call's id finds its decisions by
+    key, without reading a chain.
+    """
+    raw = bytearray(hashlib.sha256(f"aver gate\n{number}\n{call_id}".encode()).digest()[:16])
+    raw[6] = raw[6] & 0x0F | 0x80  # Version 8: a UUID of one's own making.
+    raw[8] = raw[8] & 0x3F | 0x80
+    text = raw.hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def next_gate_id(ledger: Ledger, call_id: str) -> str:
+    """Return the first id for a decision about a call that is not taken."""
+    return gate_id_for(call_id, _count_decisions(ledger, call_id))
+
+
+def _count_decisions(ledger: Ledger, call_id: str) -> int:
+    """Count the decisions about a call: numbers are taken without a gap, so doubling and halving finds the end."""
+
+    def is_taken(number: int) -> bool:
+        return ledger.get(f"gate:{gate_id_for(call_id, number)}") is not None
+
+    if not is_taken(0):
+        return 0
+    low, high = 0, 1
+    while is_taken(high):
+        low, high = high, 2 * high
+    while high - low > 1:  # `low` is taken, `high` is free.
+        middle = (low + high) // 2
+        low, high = (middle, high) if is_taken(middle) else (low, middle)
+    return high
+
+
+def find_decisions(ledger: Ledger, call_id: str) -> list[RecordedDecision]:
+    """Return the newest decisions about a call, newest first; each was verified on the way.
+
+    There is usually one. There are more where a person was waited for, where a hook ran twice, or where the client
+    uses an id again. Raises `IntegrityError` where a record is damaged.
+    """
+    count = _count_decisions(ledger, call_id) if call_id else 0
+    records = (
+        ledger.get(f"gate:{gate_id_for(call_id, number)}")
+        for number in range(count - 1, max(count - CANDIDATES_MAX, 0) - 1, -1)
+    )
+    return [RecordedDecision.from_record(record) for record in records if record is not None]
+
+
+class DoneAction(NamedTuple):
+    """What is known of an action that was done, for finding its decision."""
+
+    gate_id: str = ""
+    """The decision that it names."""
+    call_id: str = ""
+    """The call that it is."""
+    is_like: Callable[[RecordedDecision], bool] = lambda decision: True
+    """Whether a decision can be about it, by what both say."""
+
+
+def bind(action: DoneAction, decisions: Iterable[RecordedDecision]) -> RecordedDecision | None:
+    """Return the decision that an action was done under; None where that cannot be told.
+
+    1. An action that names a decision has that one, or none.
+    2. An action whose call was decided about has the first of those decisions that it is like.
+    3. Any other has the first decision without a call's id of its own that it is like.
+    """
+    known = list(decisions)
+    if action.gate_id:
+        known = [decision for decision in known if decision.gate_id == action.gate_id]
+    elif action.call_id and (same_call := [decision for decision in known if decision.call_id == action.call_id]):
+        known = same_call
+    return next((decision for decision in known if action.is_like(decision)), None)
+
+
+ASKED_AND_DONE = "client: asked, then done"
+ASKED_AND_REFUSED = "client: asked, then refused"
+
+
+def authorize_call(decision: RecordedDecision, *, refused: bool = False, approved: bool = False) -> Authority:
+    """Return the `authority` of a call's record, by the decision about the call.
+
+    `refused`: the client reports that the call was not made. `approved`: the client itself reports that a person
+    allowed it. Only then is a call that Aver left to the client's person `human_approved`.
+    """
+    if decision.decision == "human_review":
+        if refused:  # Also without a person at the client: it then refuses by itself.
+            return Authority(type="policy", policy_reference=ASKED_AND_REFUSED)
+        if approved:
+            return Authority(type="human_approved", policy_reference="client")
+        return Authority(type="policy", policy_reference=ASKED_AND_DONE)
+    authority = Authority.from_dict(decision.authority)
+    if decision.refuses and not refused:
+        rules = " ".join(decision.rules)
+        return Authority(type="policy", policy_reference=f"refused, then done: {rules}".strip(" :"))
+    return authority

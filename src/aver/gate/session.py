@@ -1,68 +1,74 @@
-"""What a session has done so far, as far as the next decision must know it.
+"""The past of a session, as far as its next decision must know it.
 
-    labels          what it has come into touch with; `secret` once it may have seen one
-    changed         what it has changed since a human last approved one of its changes, counted as `risk.features` does
+    labels          what the session may have seen; `secret` once that may have been one
+    changed         what it has changed since a person last approved one of its changes, counted as `risk.features` does
     changed_files   the source files of those changes
 
-Each decision's record carries all of this as it stands after it, so that the next decision reads one record, however
-long the session is; one that was refused without being judged carries nothing, and the one before it counts. A human
-who approves a change looks at it: from there the counting begins anew. So at most as much as risk would pass at once
-goes through unseen between two looks, in however many pieces.
+Each decision's record carries this state as it is after the decision, so the next decision reads one record, however
+long the session is. A decision that was refused without being judged carries none; then the one before it counts. A
+person who approves a change looks at it, so the counting begins anew there. Between two looks, a session gets through
+no more than risk would pass at once, in however many pieces.
 
-How often the very same action was denied, what else was tried within the last minute, and how the tool has fared are
-read from the newest records.
+Three counts come from the newest records: how often the same action was denied, what was tried within the last minute,
+and how the tool has fared. `session_memory` keeps them between two decisions, so that these records need not be
+verified each time.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from aver import log
 from aver.capsule.aver_block import read_kind
-from aver.errors import AverError, IntegrityError
+from aver.capsule.sealed import Sealed
+from aver.errors import AverError, BadInput, IntegrityError
 from aver.gate.action import Action, Facts
 from aver.gate.decision import Decision
+from aver.gate.decision_record import DECISION_KIND, REFUSING_DECISIONS, RecordedDecision
 from aver.gate.risk.features import Features, MeasuredChange
+from aver.gate.session_memory import PastCall, PastDecision, SessionMemory, load_memory, save_memory
 from aver.gate.verified_records import require_valid_records
 from aver.ledger import Head, Ledger
 
 __all__ = ["EMPTY_SESSION", "SECRET_LABEL", "load_session_facts", "next_session_state", "read_session_state"]
 
 SECRET_LABEL = "secret"  # noqa: S105 - a label, not one
-"""The label of a session that may have seen a secret. It stays."""
+"""The label of a session that may have seen a secret. A session never loses it."""
 
 FILES_MAX = 1000
-"""Source files of a session that are kept by name. One that changes more is unclear from there on."""
+"""Source files of a session that are kept by name. A session that changes more counts as unclear."""
 
 LOOK_BACK = 50
-"""Newest decisions that are looked at for denials and rates; each is verified."""
+"""Newest records of a session's decisions that count for denials and rates; each was verified."""
 
 USES_MAX = 200
-"""Records that are looked at for a tool's uses."""
+"""Newest records that count for a tool's uses. A decision reads no more than so many at once."""
 
 MINUTE = timedelta(minutes=1)
 USES_SPAN = timedelta(minutes=30)
 """How far back a tool's uses count."""
 
-_DECISION_KIND = "gate.decision"
-_REFUSED = ("skip", "skipped")
-
-
 EMPTY_SESSION: Mapping[str, Any] = {"labels": [], "changed": {}, "changed_files": []}
-"""Where a session stands that has done nothing."""
+"""The state of a session that has done nothing."""
 
 
 def next_session_state(facts: Facts, decision: Decision) -> dict[str, Any] | None:
-    """What the session's next decision must know, given this one. What may still happen counts as if it had.
+    """Return what the session's next decision must know, given this one. What may still happen counts as done.
 
-    None where the action was refused without being judged: the session stands where it stood.
+    None where the action was refused without being judged: then the state before it holds.
     """
     if decision.policy is None:
         return None
     labels = set(facts.labels)
-    if decision.decision not in _REFUSED and decision.effects is not None and SECRET_LABEL in decision.effects.classes:
+    if (
+        decision.decision not in REFUSING_DECISIONS
+        and decision.effects is not None
+        and SECRET_LABEL in decision.effects.classes
+    ):
         labels.add(SECRET_LABEL)
     changed = _changes_after(facts, decision)
     return {
@@ -86,87 +92,135 @@ def _changes_after(facts: Facts, decision: Decision) -> MeasuredChange:
 
 
 def load_session_facts(ledger: Ledger, head: Head, action: Action, now: str) -> Facts:
-    """The facts about a session whose decisions end at `head`; `IntegrityError` if their record is damaged.
+    """Gather the facts about a session whose decisions end at `head`.
 
-    Actions that belong to no session have no past: they are not each other's.
+    Actions that belong to no session have no past. Raises `IntegrityError` if a record of the past is damaged.
     """
     if not action.session:
         return Facts(now=now)
-    failures, uses = _count_tool_failures(ledger, action, now, decisions=head.chain)
-    if head.count == 0:
-        return Facts(now=now, failures=failures, uses=uses)
+    memory = load_memory(ledger, head)
+    memory = _read_new_calls(ledger, memory, action, now, decisions=head.chain)
     try:
-        return _build_session_facts(ledger, head, action, now, failures=failures, uses=uses)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        memory, state = _read_new_decisions(ledger, head, memory)
+    except (AttributeError, BadInput, KeyError, TypeError, ValueError) as error:
         words = f"the session's past cannot be understood: a decision in {head.chain} has not the form of one"
         raise IntegrityError("SCHEMA_INVALID", words, advice="run: aver verify") from error
-
-
-def _build_session_facts(ledger: Ledger, head: Head, action: Action, now: str, *, failures: int, uses: int) -> Facts:
-    start = max(0, head.count - LOOK_BACK)
-    results = list(_read_results(ledger, head.chain, start, head.count))
-    session = _last_session_state(results) or read_session_state(ledger, head.chain, start)
-    digest = action.digest
-    since = _time_before(now, MINUTE)
-    late = [result for result in results if result["facts"]["now"] >= since]
+    save_memory(ledger, head.chain, memory)
+    digest = action.digest if memory.decisions else ""  # An action without a digest is for `decide` to refuse.
+    since, calls_since = _time_before(now, MINUTE), _time_before(now, USES_SPAN)
+    late = [past for past in memory.decisions if past.now >= since]
+    calls = [call for call in memory.calls if call.tool == action.tool and call.at >= calls_since]
     return Facts(
         now=now,
-        labels=frozenset(session["labels"]),
-        changed=session["changed"],
-        changed_files=tuple(session["changed_files"]),
-        denials=sum(result["digest"] == digest and result["decision"] in _REFUSED for result in results),
-        recent=dict(Counter(effect for result in late for effect in result["effects"] or ())),
-        failures=failures,
-        uses=uses,
+        labels=frozenset(state["labels"]),
+        changed=state["changed"],
+        changed_files=tuple(state["changed_files"]),
+        denials=sum(past.digest == digest and past.refused for past in memory.decisions),
+        recent=dict(Counter(effect for past in late for effect in past.effects)),
+        failures=sum(call.failed for call in calls),
+        uses=len(calls),
     )
 
 
+# --- decisions
+
+
+def _read_new_decisions(ledger: Ledger, head: Head, memory: SessionMemory) -> tuple[SessionMemory, Mapping[str, Any]]:
+    """Verify the records since the last decision. Returns the memory up to `head`, and the session's state there."""
+    # The newest record that was verified before is read again: the memory counts only if it is still that one.
+    start = memory.count - 1 if memory.count > 0 and head.count - memory.count < LOOK_BACK else None
+    records = [] if start is None else _read_verified(ledger, head.chain, start, head.count)
+    if start is None or records[0].hash != memory.hash:
+        log.debug("gate", "the past of %s is read from its records", head.chain)
+        memory = replace(memory, count=0, hash=None, state_at=None, decisions=())
+        start = max(0, head.count - LOOK_BACK)
+        records = _read_verified(ledger, head.chain, start, head.count)
+    decisions, state_at, state = list(memory.decisions), memory.state_at, None
+    for sequence, decision in _read_decisions(start, records):
+        if sequence >= memory.count:
+            decisions.append(_summarise(sequence, decision))
+        if decision.result["session"] is not None:
+            state_at, state = sequence, decision.result["session"]
+    if state is None and memory.count == 0:
+        state_at, state = _find_state(ledger, head.chain, start)
+    elif state is None and state_at is not None:  # It is further back: read the signed record that holds it.
+        _, state = _find_state(ledger, head.chain, state_at + 1, look_back=1)
+    kept = tuple(past for past in decisions if past.sequence >= head.count - LOOK_BACK)
+    memory = replace(memory, count=head.count, hash=head.hash, state_at=state_at, decisions=kept)
+    return memory, EMPTY_SESSION if state is None else state
+
+
+def _summarise(sequence: int, decision: RecordedDecision) -> PastDecision:
+    effects = tuple(decision.result["effects"] or ())
+    return PastDecision(sequence, decision.digest, decision.refuses, decision.result["facts"]["now"], effects)
+
+
 def read_session_state(ledger: Ledger, chain: str, stop: int) -> Mapping[str, Any]:
-    """Where the session of a chain stands before the record with this number."""
+    """Return the state of a chain's session before the record with this number."""
+    state = _find_state(ledger, chain, stop)[1]
+    return EMPTY_SESSION if state is None else state
+
+
+def _find_state(
+    ledger: Ledger, chain: str, stop: int, *, look_back: int = LOOK_BACK
+) -> tuple[int | None, Mapping[str, Any] | None]:
+    """Return the newest state before a record, after the number of the record that holds it; None for none."""
     while stop > 0:
-        start = max(0, stop - LOOK_BACK)
-        found = _last_session_state(list(_read_results(ledger, chain, start, stop)))
-        if found is not None:
-            return found
+        start = max(0, stop - look_back)
+        found = list(_read_decisions(start, _read_verified(ledger, chain, start, stop)))
+        for sequence, decision in reversed(found):
+            if decision.result["session"] is not None:
+                return sequence, decision.result["session"]
         stop = start
-    return EMPTY_SESSION
+    return None, None
 
 
-def _last_session_state(results: list[dict[str, Any]]) -> Mapping[str, Any] | None:
-    return next((result["session"] for result in reversed(results) if result["session"] is not None), None)
+def _read_decisions(start: int, records: list[Sealed]) -> Iterator[tuple[int, RecordedDecision]]:
+    """Read the decisions among records of which the first has the number `start`. Others, such as outcomes, are not."""
+    for sequence, record in enumerate(records, start):
+        content = record.to_dict()
+        if read_kind(content) == DECISION_KIND:
+            yield sequence, RecordedDecision.from_record(record, content)
 
 
-def _read_results(ledger: Ledger, chain: str, start: int, count: int) -> Iterator[dict[str, Any]]:
-    """What each decision's record says. Each is held to its seal: a session's past is evidence."""
-    records = list(ledger.read(chain, start, count))
+def _read_verified(ledger: Ledger, chain: str, start: int, stop: int) -> list[Sealed]:
+    """Read records and verify each: a session's past is evidence. Raises `IntegrityError`."""
+    if start >= stop:
+        return []
+    records = list(ledger.read(chain, start, stop))
     try:
         require_valid_records(ledger, chain, start, records)
-        if len(records) != count - start:
+        if len(records) != stop - start:
             raise IntegrityError("SEQUENCE_GAP", f"records of {chain} are missing")
     except IntegrityError as error:
         words = f"the session's past cannot be trusted: {error.message}"
         raise IntegrityError(error.code, words, advice="run: aver verify") from error
-    contents = (record.to_dict() for record in records)
-    return (content["outcome"]["result"] for content in contents if read_kind(content) == _DECISION_KIND)
+    return records
 
 
-def _count_tool_failures(ledger: Ledger, action: Action, now: str, *, decisions: str) -> tuple[int, int]:
-    """Recent failures and uses of the action's tool in its session, by whatever records name the tool calls: those in
-    the chain of its decisions do not."""
+# --- uses of tools
+
+
+def _read_new_calls(
+    ledger: Ledger, memory: SessionMemory, action: Action, now: str, *, decisions: str
+) -> SessionMemory:
+    """Add the tool calls that were recorded since. Records in the chain of the decisions are none."""
     if not action.tool:
-        return 0, 0
-    failures = uses = 0
-    for record in ledger.find(session=action.session, since=_time_before(now, USES_SPAN), limit=USES_MAX):
-        if record.chain == decisions:
-            continue
-        try:
-            calls = record.to_dict()["execution"]["tool_calls"]
-            named = [call for call in calls if call["tool"] == action.tool]
-            uses += len(named)
-            failures += sum(call["success"] is False for call in named)
-        except (AverError, KeyError, TypeError):
-            continue  # Not a record of tool calls.
-    return failures, uses
+        return memory
+    since, row, calls = _time_before(now, USES_SPAN), memory.row, list(memory.calls)
+    for row, record in ledger.find_newer(memory.row, session=action.session, since=since, limit=USES_MAX):  # noqa: B007
+        if record.chain != decisions:
+            calls.extend(_read_calls(record))
+    kept = tuple(call for call in calls if call.at >= since)[-USES_MAX:]
+    return replace(memory, row=row, calls=kept)
+
+
+def _read_calls(record: Sealed) -> list[PastCall]:
+    try:
+        calls = record.to_dict()["execution"]["tool_calls"]
+        return [PastCall(record.signed_at, str(call["tool"]), call["success"] is False) for call in calls]
+    except (AverError, KeyError, TypeError):
+        return []  # Not a record of tool calls.
 
 
 def _time_before(now: str, span: timedelta) -> str:

@@ -21,6 +21,7 @@ from aver.ingest.diffs import diff_from_insertion, unified_diff
 
 __all__ = [
     "build_action",
+    "call_id_for",
     "diff_for_edit",
     "diff_for_insertion",
     "diff_for_replace_or_create",
@@ -42,8 +43,10 @@ def build_action(
     workspace: str,
     cwd: str = "",
     diff: str | None = None,
+    call_id: str = "",
 ) -> Action:
-    """The action that a call is. `cwd` is where a command runs, if that is not the workspace itself."""
+    """The action that a call is. `cwd` is where a command runs, if that is not the workspace itself. `call_id` is the
+    key under which the call is sealed afterwards; empty where the client does not tell which call it is."""
     if "\0" in workspace or "\0" in cwd:
         raise BadInput("it would happen in a directory that no system can have")
     given = dict(arguments)
@@ -59,7 +62,15 @@ def build_action(
         caller=caller,
         session=session,
         workspace=workspace,
+        call_id=call_id,
     )
+
+
+def call_id_for(agent: str, session: str, identifier: str) -> str:
+    """The id that ties the decision about a call to its record: `<agent>:<session>:<tool_use_id>`."""
+    from aver.ingest.draft import event_key
+
+    return event_key(agent, session, identifier) if identifier else ""
 
 
 def _action_type(use: ToolProfile | None, diff: str | None) -> str:

@@ -34,7 +34,7 @@ from aver.hooks.contract import Hook, HookDecision, HookReply, ParsedPayload, ge
 from aver.hooks.selftest import canary_name, success_message
 
 if TYPE_CHECKING:
-    from aver.gate.ask import GateAnswer
+    from aver.gate.ask import Answer
     from aver.ledger import Ledger
 
 __all__ = ["PAYLOAD_MAX", "HookSettings", "answer_event", "read_hook_settings"]
@@ -112,12 +112,12 @@ class _HookRun:
     ) -> HookDecision | None:
         if reading.asks is None:
             return None
-        from aver.gate.ask import ask_gate
+        from aver.gate.ask import ask
         from aver.hooks.action import own_tool_hints
 
         with _crash_as_unavailable():
             ruling = _decision_from_answer(
-                ask_gate(ledger, reading.asks, annotations=own_tool_hints(reading.asks.tool)), settings
+                ask(ledger, reading.asks, annotations=own_tool_hints(reading.asks.tool)), settings
             )
         self._forbidden = ruling.word in ("ask", "deny")
         return ruling._replace(reason=f"{canary}: {ruling.reason}") if canary else ruling
@@ -251,7 +251,7 @@ def _seal_earlier_failures(ledger: Ledger, agents: Collection[str]) -> str:
     return ""
 
 
-def _decision_from_answer(answer: GateAnswer, settings: HookSettings) -> HookDecision:
+def _decision_from_answer(answer: Answer, settings: HookSettings) -> HookDecision:
     """What the tool is told, by what the gate decided."""
     reason = "; ".join(answer.reasons) or answer.decision.decision
     if answer.decision.decision == "human_approved":

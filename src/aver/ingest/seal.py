@@ -32,6 +32,7 @@ from typing import Any, NamedTuple
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput, Exists, NotFound
 from aver.fast_dataclass import dataclass
+from aver.gate.decision_record import decision_chain
 from aver.ingest.agent_event import AgentEvent
 from aver.ingest.child_records import (
     KEPT_FIELDS,
@@ -47,6 +48,7 @@ from aver.ingest.child_records import (
     with_parent_id,
 )
 from aver.ingest.contract import Adapter, RawRecord, TranscriptSource
+from aver.ingest.decision_link import link_decision
 from aver.ingest.draft import TRANSCRIPT, EventDraft, draft_event, event_key, note_key, session_chain_name
 from aver.ledger import Ledger
 
@@ -126,6 +128,8 @@ class TranscriptFollower:
         """The last mark that we sealed, or found sealed."""
         self._last: ReadMark | None = None
         """The furthest mark of this transcript that was sealed before we began."""
+        self._is_gated = False
+        """Whether the gate has decided anything in this session: else no call needs to be looked up."""
         self._reset()
         self._load_chain(session_chain_name(source.tool, source.session, source.agent))
         self._sealed_through = self._last
@@ -140,6 +144,7 @@ class TranscriptFollower:
         """Seal what is new in the transcript. `told` is called with the number of records that were read."""
         done = SealReport()
         batch: list[_UnsealedEvent] = []
+        self._is_gated = self._ledger.head(decision_chain(self.source.session)).count > 0
         records, anew = 0, False
         for raw in self._reader():
             if self._reader.started_anew and not anew:
@@ -237,6 +242,8 @@ class TranscriptFollower:
 
     def _draft_with_parent(self, due: _UnsealedEvent) -> EventDraft:
         draft = draft_event(self.source.tool, self.source.session, due.event, due.seen)
+        if self._is_gated:
+            draft = link_decision(self._ledger, due.key, due.event, draft)
         if not due.event.cause:
             return draft
         key = event_key(self.source.tool, self.source.session, due.event.cause)
@@ -412,7 +419,7 @@ def seal_event(ledger: Ledger, tool: str, session: str, event: AgentEvent) -> Se
     """Seal what a hook told of. If it is sealed already, what the hook saw is added to that; of what another hook told,
     only where that is something else."""
     key, chain = event_key(tool, session, event.key), session_chain_name(tool, session, event.agent)
-    draft = draft_event(tool, session, event)
+    draft = link_decision(ledger, key, event, draft_event(tool, session, event))
     try:
         return _append_or_add(ledger, chain, key, draft)
     except BadInput as error:  # No capsule can hold it. As much of it as one can is more than nothing.

@@ -270,6 +270,18 @@ class Ledger:
                 yield row.sealed
             remaining = None if remaining is None else remaining - len(page)
 
+    def find_newer(self, row: int, *, session: str, since: str, limit: int) -> list[tuple[int, Sealed]]:
+        """The next records of a session after a row of the store, oldest first, each with its row: for those who read
+        on. Rows are the store's own numbers: after a copy to another store they are others."""
+        if has_surrogate(session):
+            return []
+        page = self.store.read_page(
+            self.tenant, Search(session=session, since=since), newer_than=min(row, ROWS_MAX), limit=limit
+        )
+        for _, name, found in page:
+            found.sealed.chain = name
+        return [(number, found.sealed) for number, _, found in page]
+
     def blob(self, digest: str) -> bytes:
         """The bytes of a blob, checked against the digest. Raises `NotFound` or `IntegrityError`."""
         found = self.store.blob(self.tenant, digest) if _HEX64(digest) else None

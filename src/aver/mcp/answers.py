@@ -10,7 +10,8 @@ from typing import Any
 from aver.config import hide_password
 from aver.errors import AverError
 from aver.events.event import decision_word
-from aver.gate.ask import GateAnswer
+from aver.gate.ask import Answer
+from aver.gate.decision_record import RecordedDecision
 from aver.mcp.history import PastSession
 from aver.mcp.labels import decision_label
 from aver.mcp.session import RecordedAction, SealedRun, SessionCounts
@@ -68,11 +69,10 @@ def error_answer(tool: str, session: str | None, error: AverError) -> ToolAnswer
 
 
 def gate_answer(
-    session: str, given: Mapping[str, Any], answer: GateAnswer, similar: Sequence[dict[str, Any]]
+    session: str, given: Mapping[str, Any], answer: Answer, similar: Sequence[dict[str, Any]]
 ) -> ToolAnswer:
-    decision = answer.decision
-    result = answer.record.to_dict()["outcome"]["result"]
-    word, label, files = decision_word(decision.decision), decision_label(result), given["files_affected"] or []
+    decision, recorded = answer.decision, RecordedDecision.from_record(answer.record)
+    word, label, files = decision_word(decision.decision), decision_label(recorded), given["files_affected"] or []
     score = None if decision.score is None else round(decision.score, 6)
     width = None if decision.interval is None else (decision.interval[1] - decision.interval[0]) / 2
     content = {
@@ -85,7 +85,7 @@ def gate_answer(
         "grid_cell": None,
         "grid_idx": None,
         "label": label,
-        "features": dict(result["features"] or {}),
+        "features": dict(recorded.result["features"] or {}),
         "thresholds": {
             "approve_below": decision.thresholds.pass_below,
             "deny_above": decision.thresholds.skip_above,
@@ -113,8 +113,8 @@ def record_answer(session: str, given: Mapping[str, Any], recorded: RecordedActi
         "action_type": recorded.action.action_type,
         "files_affected": given["files_affected"] or [],
         "receipt_chain_length": recorded.position,
-        "label": None if gate is None else gate.label,
-        "p_fail": None if gate is None or gate.decided.score is None else round(gate.decided.score, 6),
+        "label": None if gate is None else decision_label(gate),
+        "p_fail": None if gate is None or gate.score is None else round(gate.score, 6),
         "error": None,
     }
     summary = f"RECORD: recorded {recorded.action.action_type} ({recorded.position} total actions)"
@@ -126,8 +126,8 @@ def _gate_warning(recorded: RecordedAction) -> str:
         return "; the receipt_id is about other files or another tool, so this action counts as not gated"
     if recorded.gate is None:
         return "; no answer of the gate fits it, so it counts as not gated"
-    if not recorded.gate.decided.allows:
-        return f"; the gate did not allow it ({recorded.gate.decided.decision}), and the record says so"
+    if not recorded.gate.allows:
+        return f"; the gate did not allow it ({recorded.gate.decision}), and the record says so"
     return ""
 
 

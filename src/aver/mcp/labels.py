@@ -1,9 +1,9 @@
-"""What a gate's decision was about, in a few words: how large a change is, how many files, and what it does besides.
+"""A decision in a few words: how large the change is, how many files it touches, and its other effects.
 
     simple + single-file                       a change of at most ten lines in one file
     unseen + multi-file + delete               a change that was not shown, which deletes
 
-For people and agents who read it; nothing is decided by it.
+It is for people and agents to read. Nothing is decided by it.
 """
 
 from __future__ import annotations
@@ -11,19 +11,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from aver.gate.decision_record import RecordedDecision
+
 __all__ = ["decision_label"]
 
 _UNLABELLED_EFFECTS = frozenset({"read", "write"})
 
 
-def decision_label(result: Mapping[str, Any]) -> str:
-    """The label of a decision, from what its record says in `outcome.result`."""
-    features, action = result.get("features") or {}, result["action"]
-    files = max(int(features.get("files", 0)), len(action["files"]))
+def decision_label(decision: RecordedDecision) -> str:
+    """Return the label of a decision."""
+    features = decision.result.get("features") or {}
+    files = max(int(features.get("files", 0)), len(decision.action["files"]))
     parts = [
         _size_label(features),
         _files_label(files),
-        *sorted(set(result.get("effects") or ()) - _UNLABELLED_EFFECTS),
+        *sorted(set(decision.result.get("effects") or ()) - _UNLABELLED_EFFECTS),
     ]
     return " + ".join(part for part in parts if part) or "unclassified"
 

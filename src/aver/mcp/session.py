@@ -25,9 +25,11 @@ from aver.actions.runtime import AgentRuntime
 from aver.errors import AverError, Refused, Unavailable
 from aver.events.log import EventProjection
 from aver.gate.action import Action
-from aver.gate.ask import GateAnswer, ask_gate
+from aver.gate.ask import Answer, ask
+from aver.gate.decision_record import RecordedDecision
 from aver.ledger import Ledger
-from aver.mcp.decisions import DecisionQuery, LabelledDecision, RunDecisions
+from aver.mcp.decisions import DecisionQuery, RunDecisions
+from aver.mcp.labels import decision_label
 from aver.mcp.tools import to_action_type
 from aver.mcp.workspace import RESUME_WITHIN, SessionSlot, Workspace
 
@@ -48,7 +50,7 @@ class RecordedAction:
     receipt: str
     position: int
     """Its number in the run, from 1 on."""
-    gate: LabelledDecision | None
+    gate: RecordedDecision | None
     unbound: bool
     """A decision was named that is about other files or another tool: the action counts as not gated."""
 
@@ -101,7 +103,7 @@ class McpSession:
 
     # --- what an agent does
 
-    def gate(self, given: Mapping[str, Any], *, wait: float) -> tuple[str, GateAnswer]:
+    def gate(self, given: Mapping[str, Any], *, wait: float) -> tuple[str, Answer]:
         """Ask the gate. Gives the run that the decision belongs to, and the answer."""
         run_id = self._current_run().runtime.run_id
         action = Action(
@@ -115,7 +117,7 @@ class McpSession:
             session=run_id,
             workspace=str(self._workspace.root),
         )
-        answer = ask_gate(self._ledger, action, wait=wait)
+        answer = ask(self._ledger, action, wait=wait)
         self._emit_events(run_id)
         return run_id, answer
 
@@ -167,11 +169,11 @@ class McpSession:
                 "description": given["description"],
                 "tool_name": given["tool_name"],
                 "files_affected": files,
-                "risk_label": None if gate is None else gate.label,
+                "risk_label": None if gate is None else decision_label(gate),
                 "grid_cell": None,
             },
         )
-        gate_id = None if gate is None else gate.decided.gate_id
+        gate_id = None if gate is None else gate.gate_id
         receipt = run.runtime.record(action, gate_id=gate_id, diff_text=given["diff_text"])
         unbound = given["receipt_id"] is not None and gate is None
         return RecordedAction(action, receipt, _position_in_run(run.runtime, action), gate, unbound)
@@ -289,10 +291,10 @@ class McpSession:
         from aver.gate.outcomes import record_outcome
 
         action, gate = recorded.action, recorded.gate
-        if gate is None or not gate.decided.allows or action.success or action.action_type not in _CHANGE_TYPES:
+        if gate is None or not gate.allows or action.success or action.action_type not in _CHANGE_TYPES:
             return
         with suppress(AverError):
-            record_outcome(self._ledger, gate.decided.gate_id, "failed")
+            record_outcome(self._ledger, gate.gate_id, "failed")
             run.learned += 1
 
     def _emit_events(self, run_id: str) -> None:
@@ -303,14 +305,14 @@ class McpSession:
             self._events.add_new_events(run_id)
 
 
-def _instruction_hash(gate: LabelledDecision | None, given: Mapping[str, Any]) -> str:
+def _instruction_hash(gate: RecordedDecision | None, given: Mapping[str, Any]) -> str:
     """What led to the action. Where a decision is named, that is what was asked there; what happened may be told in
     other words, which the metadata keep. Not so where words are all that was judged."""
-    if gate is None or given["receipt_id"] is None or gate.decided.instruction_hash is None:
+    if gate is None or given["receipt_id"] is None or gate.instruction_hash is None:
         return text_hash(given["description"])
-    gated = gate.decided.action
-    has_more = gated.get("files") or gated.get("diff_sha256") or gate.decided.input_hash
-    return gate.decided.instruction_hash if has_more else text_hash(given["description"])
+    gated = gate.action
+    has_more = gated.get("files") or gated.get("diff_sha256") or gate.input_hash
+    return gate.instruction_hash if has_more else text_hash(given["description"])
 
 
 def _position_in_run(runtime: AgentRuntime, action: AgentAction) -> int:

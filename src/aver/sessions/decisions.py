@@ -1,12 +1,12 @@
-"""What the gate decided about a session's calls, and which call each decision is about.
+"""The gate's decisions about a session's calls, and which call each decision is about.
 
-A decision names the tool and its arguments, not the call's id: it was made before the call. So calls take decisions
-about the same tool with the same arguments, the oldest first, each once. Of a command or a patch only its text counts:
-Codex calls the tools for them otherwise in its hooks than in its transcripts. What no call took is told by itself: a
-call that the gate denied may stand in no transcript.
+A decision and a call that share a call id belong together: hooks record it. Sessions without it are matched by
+likeness: a call takes the oldest decision about the same tool with the same arguments, and each decision is taken once.
+Of a command or a patch only the text is compared, because Codex names the tools for them differently in its hooks and
+in its transcripts. Decisions that no call took are listed by themselves: a denied call may be in no transcript.
 
-Large arguments are kept beside a call's record as one, and beside a decision's text by text. They are compared as the
-decision has them: masked, and long texts by their digests.
+Large arguments are stored beside a call's record as one blob, and beside a decision's record text by text. They are
+compared in the decision's form: masked, and with long texts by their digests.
 """
 
 from __future__ import annotations
@@ -14,67 +14,62 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from aver.capsule.blobs import blob_references, move_large_texts
-from aver.capsule.sealed import Sealed
 from aver.errors import AverError
-from aver.fast_dataclass import dataclass
+from aver.gate.decision_record import DECISION_KIND, DoneAction, RecordedDecision, bind
 from aver.gate.effects.known_agents import default_known_agents
 from aver.ingest.command_line import command_line
-from aver.ingest.times import to_utc
 from aver.ledger import Ledger
 from aver.sessions.step import Step
 
-__all__ = ["DecisionMatcher", "SealedDecision", "read_decisions"]
+__all__ = ["DecisionMatcher", "read_decisions"]
 
-_DENIALS = frozenset({"skip", "skipped"})
 _CWD_ARGUMENT = "cwd"
-"""The argument that is added where a command does not run in the workspace itself."""
+"""The argument that hooks add where a command does not run in the workspace itself."""
 _MCP_PREFIX = "mcp__"
-"""What the gate is told before the name of an MCP server's tool, also where the client's own name lacks it: Cline's."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SealedDecision:
-    """One decision of the gate."""
-
-    word: str
-    """`pass`, `skip`, `human_review`, `human_approved` or `skipped`."""
-    reasons: tuple[str, ...]
-    rules: tuple[str, ...]
-    score: float | None
-    tool: str
-    arguments: Mapping[str, Any]
-    at: str | None
-    chain: str | None
-    sequence: int | None
-    hash: str
-    signed_by: str
-
-    @property
-    def is_denial(self) -> bool:
-        return self.word in _DENIALS
+"""Hooks put this before the name of an MCP server's tool, also where the client's own name lacks it: Cline's."""
 
 
 class DecisionMatcher:
     """The decisions that no call has taken yet."""
 
-    def __init__(self, rulings: Iterable[SealedDecision] = (), *, blob: Callable[[str], bytes] | None = None) -> None:
-        self._left: dict[tuple[str, str], deque[SealedDecision]] = {}
+    def __init__(
+        self, decisions: Iterable[RecordedDecision] = (), *, blob: Callable[[str], bytes] | None = None
+    ) -> None:
         self._blob = blob
-        for ruling in rulings:
-            self._left.setdefault(_match_key(ruling.tool, ruling.arguments), deque()).append(ruling)
+        self._by_call: dict[str, list[RecordedDecision]] = {}
+        self._by_likeness: dict[tuple[str, str], deque[RecordedDecision]] = {}
+        for decision in decisions:
+            # An id with a colon is that of a coding agent's call. Others were made up for the decision.
+            if ":" in decision.call_id:
+                self._by_call.setdefault(decision.call_id, []).append(decision)
+            else:
+                key = _match_key(decision.tool, decision.arguments)
+                self._by_likeness.setdefault(key, deque()).append(decision)
 
-    def take(self, step: Step) -> SealedDecision | None:
-        """The decision about a call; None where none is known."""
-        if not self._left:
+    def take(self, step: Step) -> RecordedDecision | None:
+        """Return the decision about a call, and count it as taken; None where none is known."""
+        if not self._by_call and not self._by_likeness:
             return None
-        waiting = self._left.get(_match_key(step.call, self._full_arguments(step.arguments)))
+        key = _match_key(step.call, self._full_arguments(step.arguments))
+        call_id = step.key.removesuffix(f"@{step.chain}")
+        if about_call := self._by_call.get(call_id):
+            newest_first = about_call[::-1]
+            action = DoneAction(call_id=call_id, is_like=lambda found: _match_key(found.tool, found.arguments) == key)
+            # An id that was used once needs no likeness: another hook may have changed the arguments since.
+            taken = bind(action, newest_first) or newest_first[0]
+            # Earlier decisions about the same attempt led to this one, such as that a person must approve.
+            left = [decision for decision in about_call if decision.digest != taken.digest]
+            self._by_call[call_id] = left
+            return taken
+        waiting = self._by_likeness.get(key)
         return waiting.popleft() if waiting else None
 
     def _full_arguments(self, arguments: Any) -> Any:
-        """The arguments of a call, also where they are so large that they are kept beside its record as one."""
+        """Return the arguments of a call, also where they are so large that they are one blob beside its record."""
         if self._blob is None or not isinstance(arguments, dict) or arguments.keys() != {"blob"}:
             return arguments
         try:
@@ -83,49 +78,26 @@ class DecisionMatcher:
         except (AverError, ValueError, RecursionError):
             return arguments
 
-    def list_unmatched(self) -> list[SealedDecision]:
-        """What no call took, the oldest first."""
-        found = [ruling for waiting in self._left.values() for ruling in waiting]
-        return sorted(found, key=lambda ruling: (ruling.chain or "", ruling.sequence or 0))
+    def list_unmatched(self) -> list[RecordedDecision]:
+        """Return the decisions that no call took, the oldest first."""
+        groups = (*self._by_likeness.values(), *self._by_call.values())
+        found = [decision for group in groups for decision in group]
+        return sorted(found, key=lambda decision: (decision.chain or "", decision.sequence or 0))
 
 
 def read_decisions(ledger: Ledger, chain: str | None) -> DecisionMatcher:
-    """The decisions in a chain."""
-    if chain is None:
-        return DecisionMatcher()
-    found = (ruling for record in ledger.read(chain) if (ruling := _decision_from_record(record)) is not None)
+    """Read the decisions of a chain. A record that cannot be read is for `verify` to name."""
+    found: list[RecordedDecision] = []
+    for record in () if chain is None else ledger.read(chain):
+        with suppress(AverError):
+            content = record.to_dict()
+            if record.kind == DECISION_KIND:
+                found.append(RecordedDecision.from_record(record, content))
     return DecisionMatcher(found, blob=ledger.blob)
 
 
-def _decision_from_record(record: Sealed) -> SealedDecision | None:
-    """A decision as a record has it; None where the record is something else, or cannot be read."""
-    try:
-        content = record.to_dict()
-        if record.kind != "gate.decision":
-            return None
-        result = content["outcome"]["result"]
-        action, policy = result["action"], result.get("policy") or {}
-        arguments = action.get("arguments")
-        score = result.get("score")
-        return SealedDecision(
-            word=str(result["decision"]),
-            reasons=tuple(map(str, result.get("reasons") or ())),
-            rules=tuple(map(str, policy.get("rules") or ())),
-            score=float(score) if isinstance(score, int | float) else None,
-            tool=str(action.get("tool") or ""),
-            arguments=arguments if isinstance(arguments, dict) else {},
-            at=to_utc(content["trigger"].get("timestamp")),
-            chain=record.chain,
-            sequence=record.sequence,
-            hash=record.hash,
-            signed_by=record.signed_by,
-        )
-    except (AverError, AttributeError, KeyError, TypeError, ValueError):
-        return None
-
-
 def _match_key(tool: str, arguments: Any) -> tuple[str, str]:
-    """What a call and the decision about it have in common."""
+    """Return what a call and the decision about it have in common."""
     given = _replace_blobs(arguments) if isinstance(arguments, dict) else {}
     use = default_known_agents().find_profile(tool)
     if use is not None and use.takes_command and (command := command_line(given)):
@@ -141,7 +113,7 @@ def _patch_text(arguments: Mapping[str, Any]) -> str:
 
 
 def _replace_blobs(value: Any) -> Any:
-    """A value in which long texts, which are kept beside the record, are named by their digests."""
+    """Return a value in which long texts, which are blobs beside the record, are named by their digests."""
     if isinstance(value, dict):
         kept = list(blob_references(value)) if value.keys() == {"blob"} else []
         return f"sha256 {kept[0][0]}" if kept else {name: _replace_blobs(item) for name, item in value.items()}

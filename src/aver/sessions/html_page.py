@@ -17,9 +17,9 @@ from typing import Any
 
 from aver import __version__
 from aver.clock import now
+from aver.gate.decision_record import RecordedDecision
 from aver.html import CONTENT_SECURITY_POLICY, PAGE_SCRIPT, PAGE_STYLE
 from aver.ingest.diffs import classify_diff_lines
-from aver.sessions.decisions import SealedDecision
 from aver.sessions.labels import (
     LabelledText,
     is_beyond_summary,
@@ -265,9 +265,9 @@ class _StoryRenderer:
         else:
             yield from self._render_texts(result_texts(step, self._fetch(step.result)), "output")
 
-    def _render_decision(self, ruling: SealedDecision) -> Iterator[str]:
-        status = _STATUS_BY_DECISION.get(ruling.word, "blocked")
-        denied = " denied" if ruling.is_denial else ""
+    def _render_decision(self, ruling: RecordedDecision) -> Iterator[str]:
+        status = _STATUS_BY_DECISION.get(ruling.decision, "blocked")
+        denied = " denied" if ruling.refuses else ""
         subject = f"{ruling.tool} {shorten_arguments(ruling.arguments)}"
         yield f'<li class="step note {status}{denied}">{_clock_tag(ruling.at)}<div><p class="line">'
         yield f'{_status_mark(status)}<span class="sum">{_escape_text(subject)}</span></p>'
@@ -343,11 +343,11 @@ def _render_diff(diff: str) -> str:
     return f'<details class="long"><summary>the change, {len(lines):,} lines</summary>{body}</details>\n'
 
 
-def _render_gate_line(ruling: SealedDecision) -> str:
+def _render_gate_line(ruling: RecordedDecision) -> str:
     by = f" by {', '.join(ruling.rules)}" if ruling.rules else ""
-    words = f"{ruling.word}{by}: {'; '.join(ruling.reasons)}"
-    seal = f"<code>{_escape_text(ruling.hash[:16])}</code>"
-    denies = " denies" if ruling.is_denial else ""
+    words = f"{ruling.decision}{by}: {'; '.join(ruling.reasons)}"
+    seal = f"<code>{_escape_text(ruling.record[:16])}</code>"
+    denies = " denies" if ruling.refuses else ""
     return f'<p class="gate{denies}"><strong>gate</strong> {_escape_text(words)} {seal}</p>\n'
 
 

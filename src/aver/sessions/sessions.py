@@ -349,7 +349,7 @@ class _SessionCounter:
             lines_removed=self.removed,
             commands=self.commands,
             failures=self.failures,
-            denials=self.denials + sum(ruling.is_denial for ruling in self.rulings.list_unmatched()),
+            denials=self.denials + sum(ruling.refuses for ruling in self.rulings.list_unmatched()),
             tokens_in=spent.tokens_in,
             tokens_out=spent.tokens_out,
             cost_usd=self._total_cost(spent),

@@ -17,9 +17,10 @@ from typing import NamedTuple
 
 from aver.capsule.sealed import Sealed
 from aver.fast_dataclass import dataclass
+from aver.gate.decision_record import RecordedDecision
 from aver.ingest.diffs import count_changed_lines
 from aver.ledger import Ledger
-from aver.sessions.decisions import DecisionMatcher, SealedDecision, read_decisions
+from aver.sessions.decisions import DecisionMatcher, read_decisions
 from aver.sessions.sessions import SessionChains
 from aver.sessions.step import Addition, Step, read_step
 
@@ -36,7 +37,7 @@ class StoryEntry:
     depth: int = 0
     """How far it stands below the session itself: 1 for its subagents."""
     step: Step | None = None
-    ruling: SealedDecision | None = None
+    ruling: RecordedDecision | None = None
     added: tuple[Step, ...] = ()
     """What somebody who came later added to the step."""
     agent: str = ""
@@ -67,7 +68,7 @@ class _PlannedItem(NamedTuple):
 
     at: str
     place: int
-    ruling: SealedDecision | None = None
+    ruling: RecordedDecision | None = None
 
 
 @dataclass(slots=True)
@@ -77,7 +78,7 @@ class _ChainPlan:
     due: list[_PlannedItem] = field(default_factory=list)
     additions: dict[str, list[int]] = field(default_factory=dict)
     """By the id of a record, the places of what was added to it."""
-    rulings: dict[int, SealedDecision] = field(default_factory=dict)
+    rulings: dict[int, RecordedDecision] = field(default_factory=dict)
     """By the place of a call, what was decided about it."""
     as_stored: bool = False
 

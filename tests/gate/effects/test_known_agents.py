@@ -11,11 +11,12 @@ from aver.agents.registry import AGENTS, load_agent, load_known_agents
 from aver.errors import BadInput
 from aver.gate.action import Action, Facts
 from aver.gate.decide import Gate, decide
-from aver.gate.decision_record import build_decision_draft, replay_decision
+from aver.gate.decision_record import build_decision_draft
 from aver.gate.effects.effects import find_effects
 from aver.gate.effects.known_agents import NO_AGENTS, AgentNames, build_known_agents
 from aver.gate.effects.tools import READS, RUNS, WRITES
 from aver.gate.policy.bundle import load_policy_bundle
+from aver.gate.replay import replay_decision
 
 NOW = Facts(now="2026-01-05T09:00:00+00:00")
 READ = Action(type="tool_call", tool="Read", arguments={"file_path": "src/a.py"}, workspace="/work")

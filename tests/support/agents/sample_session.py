@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from aver.gate.action import Action
-from aver.gate.ask import ask_gate
+from aver.gate.ask import ask
 from aver.ingest.agent_event import AgentCall, AgentEvent, Permission, Prompt, Tokens, build_unknown_event
 from aver.ingest.contract import Adapter, RawRecord, TranscriptSource
 from aver.ingest.diffs import unified_diff
@@ -180,7 +180,7 @@ def asked_of_the_gate(ledger: Ledger, line: str, *, session: str = SESSION, work
     action = Action(
         type="shell_exec", tool="Bash", arguments={"command": line}, session=session, workspace=workspace, caller=TOOL
     )
-    return ask_gate(ledger, action).decision.decision
+    return ask(ledger, action).decision.decision
 
 
 def tampered(ledger: Ledger, chain: str, canonical: bytes | None = None) -> None:

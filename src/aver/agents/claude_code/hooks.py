@@ -125,7 +125,7 @@ def _build_call_event(event: str, payload: Mapping[str, Any], agent: str) -> Age
 
 
 def _build_action(payload: Mapping[str, Any], session: str, agent: str) -> Any:
-    from aver.hooks.action import build_action, diff_for_edit
+    from aver.hooks.action import build_action, call_id_for, diff_for_edit
 
     tool, arguments, cwd = get_text(payload, "tool_name"), get_object(payload, "tool_input"), get_text(payload, "cwd")
     # Claude Code tells its hooks where the project is. The session may have gone into a directory of it since.
@@ -139,6 +139,7 @@ def _build_action(payload: Mapping[str, Any], session: str, agent: str) -> Any:
         workspace=workspace,
         cwd=cwd,
         diff=diff_for_edit(tool, arguments, workspace),
+        call_id=call_id_for(TOOL, session, get_text(payload, "tool_use_id")),
     )
 
 

@@ -100,14 +100,15 @@ def _parse_time(stamp: Any) -> str | None:
 
 
 def _build_action(payload: Mapping[str, Any], about: Mapping[str, Any], session: str) -> Any:
-    from aver.hooks.action import build_action
+    from aver.hooks.action import build_action, call_id_for
 
     tool, arguments = _tool_and_arguments(payload, about)
     roots = payload.get("workspaceRoots")
     first = roots[0] if isinstance(roots, list) and roots else ""
     workspace = first if isinstance(first, str) else ""
     diff = _build_diff(tool, arguments, workspace)
-    return build_action(tool, arguments, caller=TOOL, session=session, workspace=workspace, diff=diff)
+    call_id = call_id_for(TOOL, session, get_text(get_object(payload, "tool_call"), "id"))
+    return build_action(tool, arguments, caller=TOOL, session=session, workspace=workspace, diff=diff, call_id=call_id)
 
 
 def _tool_and_arguments(payload: Mapping[str, Any], about: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:

@@ -104,14 +104,17 @@ def _read_notify(payload: Mapping[str, Any]) -> ParsedPayload:
 
 
 def _build_action(payload: Mapping[str, Any], session: str) -> Any:
-    from aver.hooks.action import build_action
+    from aver.hooks.action import build_action, call_id_for
 
     tool, arguments = get_text(payload, "tool_name"), get_object(payload, "tool_input")
+    call_id = call_id_for(TOOL, session, get_text(payload, "tool_use_id"))
     workspace = _session_directory()
     cwd = _call_directory(payload, workspace)
     patch = _find_patch(tool, arguments) if cwd == workspace else None  # Elsewhere its paths are other files.
     if patch is None:
-        return build_action(tool, arguments, caller=TOOL, session=session, workspace=workspace, cwd=cwd)
+        return build_action(
+            tool, arguments, caller=TOOL, session=session, workspace=workspace, cwd=cwd, call_id=call_id
+        )
     from aver.ingest.patches import read_patch
 
     found = read_patch(patch)
@@ -122,6 +125,7 @@ def _build_action(payload: Mapping[str, Any], session: str) -> Any:
         session=session,
         workspace=workspace,
         diff=None if found is None else found.diff,
+        call_id=call_id,
     )
 
 

@@ -88,7 +88,7 @@ def _build_hook_event(event: str, words: str, payload: Mapping[str, Any], **more
 
 def _build_action(event: str, payload: Mapping[str, Any], session: str) -> Any:
     """The question; None where another event asks it."""
-    from aver.hooks.action import build_action, diff_for_edit
+    from aver.hooks.action import build_action, call_id_for, diff_for_edit
 
     tool, arguments = _tool_and_arguments(event, payload)
     if event == "preToolUse" and (tool in _TOOLS_WITH_OWN_EVENT or tool.startswith(("MCP:", "mcp__"))):
@@ -103,6 +103,8 @@ def _build_action(event: str, payload: Mapping[str, Any], session: str) -> Any:
         workspace=workspace,  # Never `cwd` in its place: that is where the agent wants a command to run.
         cwd=cwd,
         diff=diff_for_edit(name, arguments, workspace),
+        # Events of their own for commands, MCP tools and reads do not tell the call's id.
+        call_id=call_id_for(TOOL, session, get_text(payload, "tool_use_id")),
     )
 
 

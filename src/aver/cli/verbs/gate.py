@@ -19,7 +19,7 @@ from aver.text import plural
 
 if TYPE_CHECKING:
     from aver.gate.action import Action
-    from aver.gate.ask import GateAnswer
+    from aver.gate.ask import Answer
 
 __all__ = ["ACTIONS", "EXAMPLES", "add_arguments", "run"]
 
@@ -94,14 +94,14 @@ _DECISION_MEANINGS = {
 
 
 def _check_action(given: argparse.Namespace, screen: Screen) -> int:
-    from aver.gate.ask import ask_gate
+    from aver.gate.ask import ask
     from aver.ledger import open_ledger
 
     action = _read_action(given)
     if action is None:
         return _print_nothing_staged(given, screen)
     with open_ledger(given.ledger, tenant=given.tenant) as ledger:
-        answer = ask_gate(ledger, action, wait=float(given.wait))
+        answer = ask(ledger, action, wait=float(given.wait))
     if given.json:
         print_json(_answer_to_dict(action, answer))
     else:
@@ -136,7 +136,7 @@ def _print_nothing_staged(given: argparse.Namespace, screen: Screen) -> int:
     return 0
 
 
-def _print_answer(screen: Screen, action: Action, answer: GateAnswer) -> None:
+def _print_answer(screen: Screen, action: Action, answer: Answer) -> None:
     decision = answer.decision
     word = decision.decision
     screen.print_line(StyledText(word, _DECISION_STYLES[word]), f"  {_DECISION_MEANINGS[word]}")
@@ -158,7 +158,7 @@ def _print_field(screen: Screen, name: str, text: str) -> None:
     screen.print_hanging(StyledText(f"  {name:<10}", "dim"), text=text)
 
 
-def _answer_to_dict(action: Action, answer: GateAnswer) -> dict[str, Any]:
+def _answer_to_dict(action: Action, answer: Answer) -> dict[str, Any]:
     decision = answer.decision
     policy = decision.policy
     return {

@@ -108,7 +108,7 @@ def record_vote(
     raise _busy_error()
 
 
-def consume(ledger: Ledger, request: ApprovalRequest, digest: str) -> Sealed:
+def consume(ledger: Ledger, request: ApprovalRequest, digest: str, *, by: str = "") -> Sealed:
     """Use an approval for the action of this digest, now. Whoever gets the record may act; nobody gets it twice."""
     if digest != request.digest:
         raise Refused("DIGEST_MISMATCH", "the approval is for another action than the one that is about to happen")
@@ -121,7 +121,7 @@ def consume(ledger: Ledger, request: ApprovalRequest, digest: str) -> Sealed:
             # By what the statements say, and not by the request: a statement is not used twice, whoever asks.
             key = f"{VOTE_KIND}:used:{request.digest}:{request.expires}"
             return ledger.append(
-                look.head.chain, _build_vote_draft(request, used, look.standing, None), key=key, after=look.head
+                look.head.chain, _build_vote_draft(request, used, look.standing, None, by), key=key, after=look.head
             )
         except HeadMoved:
             continue
@@ -238,8 +238,11 @@ def _build_unsigned_vote(word: Literal["used", "expired"], look: _RequestView) -
     )
 
 
-def _build_vote_draft(request: ApprovalRequest, decided: Vote, after: RequestState, shown: Blob | None) -> Capsule:
-    """The record of a decision. Its authority names those whose statements it rests on."""
+def _build_vote_draft(
+    request: ApprovalRequest, decided: Vote, after: RequestState, shown: Blob | None, call_id: str = ""
+) -> Capsule:
+    """The record of a decision. Its authority names those whose statements it rests on. `call_id` is the call that uses
+    an approval, where that is another than the request is about."""
     others = [one.statement for one in after.approvals if one.statement != decided.statement]
     statements = [statement for statement in (*others, decided.statement) if statement is not None]
     approver = decided.approver or ", ".join(after.approvers) or None
@@ -262,6 +265,7 @@ def _build_vote_draft(request: ApprovalRequest, decided: Vote, after: RequestSta
             type="user_request" if decided.is_by_person else "system",
             source=decided.approver or "aver",
             request=f"{decided.word} {request.id}",
+            correlation_id=call_id or request.call_id or None,
             user_id=decided.approver,
         ),
         context=Context(agent_id="aver"),

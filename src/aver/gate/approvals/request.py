@@ -75,6 +75,8 @@ class ApprovalRequest:
     anchor: str
     content: Mapping[str, Any]
     """`outcome.result`, for showing."""
+    call_id: str = ""
+    """The call that it is about, by `trigger.correlation_id`; empty in requests from before that."""
 
     def read_action(self, blob: bytes | None) -> dict[str, Any]:
         """The exact action; `blob` is its bytes where they are kept apart. It has the digest, or it is refused."""
@@ -199,6 +201,7 @@ def read_request(record: Sealed) -> ApprovalRequest:
             approvers=approvers,
             anchor=str(result["anchor"]),
             content=result,
+            call_id=str(content["trigger"].get("correlation_id") or ""),
         )
     except AverError:
         raise

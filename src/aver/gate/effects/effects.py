@@ -24,7 +24,7 @@ effects.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from aver.fast_dataclass import dataclass
@@ -129,14 +129,16 @@ def find_effects(
     *,
     trusted: frozenset[str] = frozenset(),
     known: KnownAgents | None = None,
+    follow: Callable[[Iterable[str]], Mapping[str, str]] | None = None,
 ) -> Effects:
     """Find what an action does.
 
     `trusted` are MCP servers whose annotations count. `known` has the names of agents' tools and files; without it the
-    default ones count.
+    default ones count. `follow` gets the targets that were found and returns those that lead elsewhere by symbolic
+    links, in place of `facts.links`: a caller that does not know the links yet need not parse a command twice.
     """
     known = known or default_known_agents()
-    finder = _EffectFinder(action, facts, known)
+    finder = _EffectFinder(action, facts, known, follow)
     server = mcp_server(action.tool)
     if known.is_mcp_caller(action.tool):
         server = _text_or_empty(action.arguments.get("server_name"))
@@ -164,9 +166,16 @@ def find_effects(
 class _EffectFinder:
     """Collects the effects of one action. Each `add_…` method looks at one source of effects."""
 
-    def __init__(self, action: Action, facts: Facts, known: KnownAgents) -> None:
+    def __init__(
+        self,
+        action: Action,
+        facts: Facts,
+        known: KnownAgents,
+        follow: Callable[[Iterable[str]], Mapping[str, str]] | None,
+    ) -> None:
         self._action = action
         self._known = known
+        self._follow = follow
         self._env = facts.environment
         self._links = facts.links
         self._arguments = action.arguments
@@ -212,7 +221,10 @@ class _EffectFinder:
     def conclude(self, server: str) -> Effects:
         """Join the findings of the arguments with those of the commands."""
         own = [effect for analysis in self._analyses for effect in analysis.effects]
-        self._add_link_targets((*self.report.effects, *own))
+        seen = (*self.report.effects, *own)
+        if self._follow is not None:
+            self._links = self._follow(dict.fromkeys(effect.target for effect in seen))
+        self._add_link_targets(seen)
         self._check_diff_coverage()
         effects, unclear = self.report.effects, self.report.unclear
         programs: tuple[str, ...] = ()

@@ -15,7 +15,7 @@ from aver import KeyStore, Ledger, open_ledger
 from aver.fast_dataclass import dataclass
 from aver.gate.action import Action
 from aver.gate.approvals import GLANCE_LINES, approve, enrol_approver, find_person, load_request_state, render_request
-from aver.gate.ask import GateAnswer, ask_gate
+from aver.gate.ask import Answer, ask
 
 __all__ = ["GateStep", "run_gate_steps"]
 
@@ -29,7 +29,7 @@ class GateStep:
 
     title: str
     expected: str
-    answer: GateAnswer
+    answer: Answer
 
     @property
     def is_expected(self) -> bool:
@@ -79,14 +79,14 @@ class _DemoAgent:
         keys.create(PERSON, passphrase=passphrase)
         self.person = find_person(keys, PERSON, lambda: passphrase)
         enrol_approver(ledger, self.person)
-        self.last: GateAnswer
+        self.last: Answer
         self.action: Action
 
     def ask(
         self, title: str, expected: str, what: dict[str, Any], act: Callable[[Path], None] | None = None
     ) -> GateStep:
         self.action = Action(caller="coding-agent", session=SESSION, workspace=str(self._workspace), **what)
-        self.last = ask_gate(self._ledger, self.action)
+        self.last = ask(self._ledger, self.action)
         if self.last.allows and act is not None:
             act(self._workspace)
         return GateStep(title, expected, self.last)

@@ -29,7 +29,7 @@ from aver.sessions.step import fetch_blobs, full_text
 from aver.text import plural, to_one_line
 
 if TYPE_CHECKING:
-    from aver.sessions.decisions import SealedDecision
+    from aver.gate.decision_record import RecordedDecision
     from aver.sessions.sessions import SessionTotals
     from aver.sessions.step import ReadBlob, Step
     from aver.sessions.story import StoryEntry
@@ -74,7 +74,10 @@ class StoryPrinter:
             ruling = beat.ruling
             subject = f"{ruling.tool} {to_one_line(shorten_arguments(ruling.arguments))}".strip()
             self._print_line(
-                ruling.at, margin, self._screen.status_mark(_DECISION_MARKS.get(ruling.word, "blocked")), f" {subject}"
+                ruling.at,
+                margin,
+                self._screen.status_mark(_DECISION_MARKS.get(ruling.decision, "blocked")),
+                f" {subject}",
             )
             self._print_decision(ruling, margin)
 
@@ -141,11 +144,11 @@ class StoryPrinter:
         else:
             self._print_parts(result_texts(step, self._fetch(step.result)), "result", inner)
 
-    def _print_decision(self, ruling: SealedDecision, margin: str) -> None:
+    def _print_decision(self, ruling: RecordedDecision, margin: str) -> None:
         by = f" by {', '.join(map(to_one_line, ruling.rules))}" if ruling.rules else ""
-        words = f"gate: {ruling.word}{by}: {'; '.join(ruling.reasons)}"
+        words = f"gate: {ruling.decision}{by}: {'; '.join(ruling.reasons)}"
         indent = " " * _CLOCK_WIDTH + margin + "  "
-        self._screen.print_hanging(indent, text=words, style="bad" if ruling.is_denial else "dim")
+        self._screen.print_hanging(indent, text=words, style="bad" if ruling.refuses else "dim")
 
     def _print_additions(self, beat: StoryEntry, margin: str) -> None:
         for later in beat.added:
