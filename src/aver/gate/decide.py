@@ -27,8 +27,7 @@ from aver.gate.decision import Decision, DecisionWord, Estimate, PolicyAnswer, T
 from aver.gate.effects.effects import Effects, find_effects
 from aver.gate.effects.known_agents import KnownAgents, default_known_agents
 from aver.gate.policy.bundle import PolicyBundle
-from aver.gate.policy.query import ask_policy
-from aver.gate.policy.question import PolicyQuestion, Target, flatten_arguments
+from aver.gate.policy.query import PolicyQuestion, Target, ask_policy, flatten_arguments
 from aver.gate.risk.estimate import FixHistory, estimate
 from aver.gate.risk.estimate import explain_estimate as risk_reasons
 from aver.gate.risk.model import RiskState

@@ -18,8 +18,7 @@ from aver.gate.policy.bundle import (
     load_policy_bundle,
     read_starter_files,
 )
-from aver.gate.policy.query import ask_policy
-from aver.gate.policy.question import PolicyQuestion, Target
+from aver.gate.policy.query import PolicyQuestion, Target, ask_policy
 
 PERMIT = '@id("all") @reason("everything") permit (principal, action, resource);'
 

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from aver.gate.policy.bundle import load_policy_bundle
 from aver.gate.policy.explain import Counterfactual, explain_answer
-from aver.gate.policy.query import TARGETS_MAX, ask_policy
-from aver.gate.policy.question import FlatArguments, PolicyQuestion, Target
+from aver.gate.policy.query import TARGETS_MAX, FlatArguments, PolicyQuestion, Target, ask_policy
 
 INSIDE, OUTSIDE = Target("Path", "/work/a.py", "workspace"), Target("Path", "/etc/x", "outside")
 READ = PolicyQuestion(agent="a", action="file_read", targets=(INSIDE,), effects=frozenset({"read"}))

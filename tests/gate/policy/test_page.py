@@ -12,8 +12,7 @@ from aver.gate.effects.routine_commands import ROUTINE_EFFECTS
 from aver.gate.policy import cases
 from aver.gate.policy.bundle import FILES_MAX, STARTER_DIRECTORY
 from aver.gate.policy.engine import SCHEMA_FILE
-from aver.gate.policy.query import TARGETS_MAX
-from aver.gate.policy.question import DEPTH_MAX, TAGS_MAX
+from aver.gate.policy.query import DEPTH_MAX, TAGS_MAX, TARGETS_MAX
 from aver.gate.policy.rules import NESTING_MAX, OPERATORS_MAX
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "gate" / "policy.md"

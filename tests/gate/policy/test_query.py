@@ -11,8 +11,18 @@ from hypothesis import strategies as st
 
 from aver.gate.policy.bundle import PolicyBundle, build_policy_bundle, load_policy_bundle
 from aver.gate.policy.engine import load_schema
-from aver.gate.policy.query import TARGETS_MAX, ask_policy, build_cedar_entities, build_cedar_requests
-from aver.gate.policy.question import DEPTH_MAX, TAG_CHARACTERS_MAX, TAGS_MAX, PolicyQuestion, Target, flatten_arguments
+from aver.gate.policy.query import (
+    DEPTH_MAX,
+    TAG_CHARACTERS_MAX,
+    TAGS_MAX,
+    TARGETS_MAX,
+    PolicyQuestion,
+    Target,
+    ask_policy,
+    build_cedar_entities,
+    build_cedar_requests,
+    flatten_arguments,
+)
 from support.strategies import json_objects
 
 INSIDE = Target("Path", "src/a.py", "workspace")

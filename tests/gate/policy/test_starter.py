@@ -16,8 +16,7 @@ from aver.gate.decision import DECISIONS
 from aver.gate.effects.findings import EFFECTS
 from aver.gate.effects.routine_commands import ROUTINE_EFFECTS
 from aver.gate.policy.bundle import load_policy_bundle
-from aver.gate.policy.query import ask_policy
-from aver.gate.policy.question import PolicyQuestion, Target, flatten_arguments
+from aver.gate.policy.query import PolicyQuestion, Target, ask_policy, flatten_arguments
 from support import shell_corpus
 
 NOW = Facts(now="2026-01-05T09:00:00+00:00")

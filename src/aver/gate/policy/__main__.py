@@ -1,4 +1,4 @@
-"""`python -m aver.gate.policy`: write the starter set down as Cedar reads it, after it was changed."""
+"""`python -m aver.gate.policy`: write the parsed form of the starter set. Run it after you change the starter set."""
 
 from __future__ import annotations
 

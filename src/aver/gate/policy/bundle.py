@@ -1,10 +1,11 @@
-"""A policy bundle: Cedar files, checked and parsed once, and the digest that decisions name it by.
+"""A policy bundle: Cedar files that are checked and parsed once, and the digest by which decisions name them.
 
     directory/*.cedar      the rules; each has an @id of its own and an @reason that people and agents read
 
-A bundle is taken whole or not at all: a file that does not parse, a rule that does not fit the schema, an id that is
-missing or used twice, a template, a file or directory that others may write: `BadInput` or `Refused`, and nothing is
-decided by the rest. That is stricter than Cedar, which skips a rule that fails while it is evaluated, even a `forbid`.
+A bundle is valid as a whole or not at all. Aver refuses it for a file that does not parse, a rule that does not fit the
+schema, a missing or repeated id, a template, or a file or directory that others may write. It raises `BadInput` or
+`Refused`, and decides nothing by the other rules. Cedar is less strict: it skips a rule that fails while it is
+evaluated, even a `forbid`.
 
 The starter set that Aver ships is a bundle like any other.
 """
@@ -46,13 +47,13 @@ __all__ = [
 
 STARTER_DIRECTORY = Path(__file__).with_name("starter")
 PARSED_STARTER = STARTER_DIRECTORY / "parsed.json"
-"""The starter set as Cedar reads it, written by `python -m aver.gate.policy`; a test holds it to the texts."""
+"""The parsed starter set, written by `python -m aver.gate.policy`. A test compares it with the texts."""
 
 SUFFIX = ".cedar"
 
 FILES_MAX = 200
 FILE_BYTES_MAX = 1024 * 1024
-"""Bounds of a bundle; the starter set has a handful of small files."""
+"""Limits of a bundle. The starter set has a few small files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +65,15 @@ class PolicyBundle:
     rules: Mapping[str, PolicyRule]
     policies: cedarpy.PolicySet
     looks_at: frozenset[str]
-    """The names of all attributes that any rule reads. Nothing else of a target can make a difference."""
+    """The names of all attributes that any rule reads. No other attribute can change an answer."""
 
     def to_dict(self) -> dict[str, Any]:
-        """All that is needed to ask the same rules again."""
+        """Return all that is needed to ask the same rules again."""
         return {"schema": SCHEMA_FILE.read_text(encoding="utf-8"), "files": dict(self.files)}
 
 
 def load_policy_bundle(directory: Path | None = None) -> PolicyBundle:
-    """The bundle in a directory; without one, the starter set."""
+    """Load the bundle in a directory; without one, the starter set."""
     if directory is None:
         return _load_starter_bundle()
     return build_policy_bundle(read_policy_files(directory))
@@ -85,7 +86,7 @@ def _load_starter_bundle() -> PolicyBundle:
 
 
 def _read_parsed_bundle(files: Mapping[str, str]) -> PolicyBundle | None:
-    """The bundle of these texts as it was checked and written down with the release; None if they are others."""
+    """Load the parsed bundle of the release. Returns None if it was made from other texts."""
     try:
         document = orjson.loads(PARSED_STARTER.read_bytes())
         if document["digest"] != _compute_digest(files):
@@ -98,7 +99,7 @@ def _read_parsed_bundle(files: Mapping[str, str]) -> PolicyBundle | None:
 
 
 def dump_parsed_bundle(files: Mapping[str, str]) -> bytes:
-    """What `PARSED` holds of texts: rules that take long to check need not be checked again at every start."""
+    """Return the content of `PARSED_STARTER`. Checking rules takes long, so the release holds them checked."""
     found = _read_valid_rules(files)
     document = {
         "digest": _compute_digest(files),
@@ -115,14 +116,15 @@ def read_starter_files() -> dict[str, str]:
 
 
 def build_policy_bundle(files: Mapping[str, str]) -> PolicyBundle:
-    """The bundle of these texts, by file name; `BadInput` tells the first problem in them."""
+    """Build the bundle of texts by file name. Raises BadInput with the first problem."""
     found = _read_valid_rules(files)
     looks_at = frozenset(_find_attributes(found.policies))
     return PolicyBundle(_compute_digest(files), dict(files), found.rules, found.parsed, looks_at)
 
 
 def _read_valid_rules(files: Mapping[str, str]) -> ParsedRules:
-    from aver.gate.policy.rules import read_policy_rules  # Here, because the starter set was checked before.
+    # Imported here: the starter set is already checked and does not need it.
+    from aver.gate.policy.rules import read_policy_rules
 
     found = read_policy_rules(files)
     if found.problems:
@@ -137,7 +139,7 @@ def _compute_digest(files: Mapping[str, str]) -> str:
 
 
 def _find_attributes(part: Any) -> Iterator[str]:
-    """The attribute names in rules as Cedar's JSON writes them: of `x.name` and of `x has name`."""
+    """Yield the attributes that rules in Cedar's JSON read: those of `x.name` and of `x has name`."""
     if isinstance(part, Mapping):
         for name, value in part.items():
             if name in (".", "has") and isinstance(value, Mapping) and isinstance(value.get("attr"), str):
@@ -149,7 +151,10 @@ def _find_attributes(part: Any) -> Iterator[str]:
 
 
 def read_policy_files(directory: Path) -> dict[str, str]:
-    """The texts of a policy directory, by file name. What others could have written is refused."""
+    """Read the texts of a policy directory by file name.
+
+    Raises NotFound if there are none, and Refused if others may write the directory or a file.
+    """
     if not directory.is_dir():
         raise NotFound(f"there is no policy directory {directory}", advice="aver policy init makes one")
     _check_owner(directory, os.stat(directory))
@@ -182,7 +187,7 @@ def _read_policy_file(path: Path) -> str:
 
 
 def _check_owner(path: Path, status: os.stat_result) -> None:
-    """Whoever may write a rule decides what may happen."""
+    """Refuse a file or directory that another user may write: that user could change the rules."""
     if status.st_mode & 0o022:
         raise Refused("POLICY_WRITABLE", f"{path} may be written by others", advice=f"run: chmod go-w '{path}'")
     if status.st_uid not in (0, os.geteuid()):

@@ -1,28 +1,28 @@
-"""Unit tests of policies, in a file that people write: what is asked, and what should come of it.
+"""Unit tests of policies: a TOML file with actions and the decisions that they should get.
 
-    workspace = "/work/shop"              of all cases; this is the default
+    workspace = "/work/shop"              for all cases; this is the default
 
     [[case]]
     name = "tests may run"
     expect = "pass"                       pass, human_review, human_approved or skip
-    rule = "workspace-builds"             one of the rules that decide; may be left out
+    rule = "workspace-builds"             one of the rules that decide; optional
     [case.action]
-    command = "pytest -q"                 short for a call of Bash; otherwise type, tool, arguments, files, diff,
+    command = "pytest -q"                 short for a call of Bash; or type, tool, arguments, files, diff,
                                           description, caller, on_behalf_of, session, workspace
-    [case.facts]                          all may be left out
-    labels = ["secret"]                   what the session is marked with
-    risk = "low"                          low, unsure or high; left out, the shipped prior says
-    weekday = 6                           1 is Monday; Monday
-    hour = 3                              UTC; noon
+    [case.facts]                          all are optional
+    labels = ["secret"]                   the labels of the session
+    risk = "low"                          low, unsure or high; default: as the shipped prior says
+    weekday = 6                           1 is Monday; default: Monday
+    hour = 3                              UTC; default: noon
     approved = true                       a human has approved it
-    groups = ["trusted"]                  that the caller is in
-    trusted_servers = ["files"]           MCP servers whose word is taken
-    annotations = { readOnlyHint = true } what an MCP tool says of itself
+    groups = ["trusted"]                  the groups of the caller
+    trusted_servers = ["files"]           MCP servers whose annotations count
+    annotations = { readOnlyHint = true } the annotations of an MCP tool
     recent = { network = 9 }              actions of the session in the last minute, by effect
-    home = "/home/me"                     of whoever would act
+    home = "/home/me"                     the home of the user who runs the agent
 
-A case is decided as the gate decides, by nothing but what stands in it and the rules: what was learned in a workspace
-does not count, so the answer is the same on every machine. A key that is not listed here is an error.
+The gate decides a case from the case and the rules alone. The learned state of a workspace does not count, so the
+answer is the same on every machine. A key that is not listed here is an error.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ from aver.gate.policy.bundle import PolicyBundle
 __all__ = ["CASES_NAME", "CaseResult", "PolicyCase", "read_cases", "run_case", "thresholds_for_risk"]
 
 CASES_NAME = "cases.toml"
-"""The file of cases that lies beside rules; the starter set has one, too."""
+"""The name of the file of cases beside the rules. The starter set has one, too."""
 
 CASES_MAX = 5000
-"""Cases in one file; the size of the file bounds them too."""
+"""Cases in one file."""
 
 DEFAULT_WORKSPACE = "/work/shop"
 EXPECTATIONS = ("pass", "human_review", "human_approved", "skip")
@@ -58,7 +58,7 @@ _THRESHOLDS_BY_RISK = {
     "unsure": Thresholds(pass_below=-1.0),
     "high": Thresholds(pass_below=-1.0, skip_above=-1.0),
 }
-"""Under which every estimate is what was asked for."""
+"""Thresholds under which every estimate has the wanted risk."""
 
 _TEXT_KEYS = ("type", "tool", "diff", "description", "caller", "on_behalf_of", "session", "workspace")
 _ACTION_KEYS = frozenset((*_TEXT_KEYS, "command", "arguments", "files"))
@@ -88,7 +88,7 @@ class PolicyCase:
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """What came of a case; `problem` is empty where it is as it should be."""
+    """The result of a case. `problem` is empty if the decision is the expected one."""
 
     case: PolicyCase
     decision: Decision
@@ -100,7 +100,7 @@ class CaseResult:
 
 
 def thresholds_for_risk(risk: str | None, otherwise: Thresholds) -> Thresholds:
-    """Thresholds by which any action is of this risk; None leaves it to the model."""
+    """Return thresholds under which any action has this risk. With None, return `otherwise`."""
     return otherwise if risk is None else _THRESHOLDS_BY_RISK[risk]
 
 
@@ -123,7 +123,7 @@ def run_case(case: PolicyCase, bundle: PolicyBundle) -> CaseResult:
 
 
 def read_cases(path: Path) -> list[PolicyCase]:
-    """The cases in a file; `BadInput` names the file and the case that is wrong."""
+    """Read the cases in a file. Raises BadInput with the file and the case that is wrong."""
     table = read_toml(path)
     if table is None:
         raise NotFound(f"there is no file {path}")
@@ -193,7 +193,7 @@ def _parse_facts(table: Mapping[str, Any], where: str) -> Facts:
     recent = _parse_table(table.get("recent", {}), f"{where}: recent")
     home = _parse_text(table.get("home", ""), f"{where}: home")
     return Facts(
-        now=f"2026-01-{4 + day:02}T{hour:02}:00:00+00:00",  # The 5th was a Monday.
+        now=f"2026-01-{4 + day:02}T{hour:02}:00:00+00:00",  # 5 January 2026 is a Monday
         labels=_parse_names(table.get("labels", []), f"{where}: labels"),
         recent={name: int_field(count, f"{where}: recent", low=0, high=10**9) for name, count in recent.items()},
         approved=approved,
@@ -210,7 +210,7 @@ def _parse_risk(table: Mapping[str, Any], where: str) -> str | None:
 
 
 def _parse_table(value: Any, where: str) -> dict[str, Any]:
-    """A table without what TOML has and JSON has not: dates and times."""
+    """Check that a table has only values that JSON has: TOML also has dates and times."""
     if not isinstance(value, dict):
         raise BadInput(f"{where} must be a table")
     for leaf in _walk_leaves(value):
@@ -234,7 +234,7 @@ def _parse_names(value: Any, where: str) -> frozenset[str]:
 
 
 def _parse_text_list(value: Any, where: str) -> list[str]:
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise BadInput(f"{where} must be a list of texts")
     return value
 

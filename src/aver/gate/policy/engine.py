@@ -1,4 +1,4 @@
-"""Cedar itself: the package, the schema that rules are held to, and a rule as the rest of the room knows it."""
+"""Access to Cedar: the package, the schema that rules must fit, and the `PolicyRule` value."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ SCHEMA_FILE = Path(__file__).with_name("schema.cedarschema")
 
 @dataclass(frozen=True, slots=True)
 class PolicyRule:
-    """One rule, and what it says when it decides."""
+    """One rule, and the reason that it gives when it decides."""
 
     id: str
     effect: Literal["permit", "forbid"]
     reason: str
     file: str
     line: int = 0
-    """Where it begins; 0 where that is not known."""
+    """The line where it begins; 0 if that is not known."""
 
 
 @cache
 def load_cedar() -> Any:
-    """The package that decides, imported only by who needs it."""
+    """Import cedarpy. Raises Unavailable if it is not installed."""
     _load_lazily("cedarpy", "pst")
     try:
         import cedarpy
@@ -39,8 +39,10 @@ def load_cedar() -> Any:
 
 
 def _load_lazily(package: str, module: str) -> None:
-    """Let a package's module be loaded when it is first used. This one takes longer than the rest of the package, and
-    has syntax trees, which nobody here asks for."""
+    """Make a package's module load at its first use.
+
+    `cedarpy.pst` takes longer to import than the rest of cedarpy, and Aver does not use its syntax trees.
+    """
     from importlib.machinery import PathFinder
     from importlib.util import find_spec, module_from_spec
 
@@ -49,15 +51,15 @@ def _load_lazily(package: str, module: str) -> None:
     spec = PathFinder.find_spec(name, whole.submodule_search_locations) if whole is not None else None
     if spec is None or spec.loader is None:
         return
-    later, loader = module_from_spec(spec), spec.loader
+    lazy, loader = module_from_spec(spec), spec.loader
 
     def load(attribute: str) -> Any:
-        del later.__getattr__
-        loader.exec_module(later)
-        return getattr(later, attribute)
+        del lazy.__getattr__
+        loader.exec_module(lazy)
+        return getattr(lazy, attribute)
 
-    later.__getattr__ = load  # type: ignore[method-assign]
-    sys.modules[name] = later
+    lazy.__getattr__ = load  # type: ignore[method-assign]
+    sys.modules[name] = lazy
 
 
 @cache

@@ -1,20 +1,23 @@
-"""Why policy answered as it did, and what would have changed the answer.
+"""Explains an answer of policy: what would have changed it.
 
-Not by reading rules, but by asking again: with low risk, without each label of the session, without each effect, with
-every doubt removed, without each target. What makes the answer milder is named. Where no single change does, all
-but those of targets are tried together, and what is not needed is left out again.
+Aver does not analyse the rules. It asks them again about changed questions:
+
+1. with one change each: low risk, no unclear parts, without one label, without one effect, without one target;
+2. if no single change makes the answer milder: with all changes of step 1 together, except those of targets. Aver then
+   removes each change that is not needed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
+from typing import Literal
 
 from aver.fast_dataclass import dataclass
 from aver.gate.decision import PolicyAnswer
 from aver.gate.policy.bundle import PolicyBundle
-from aver.gate.policy.query import TARGETS_MAX, ask_policy
-from aver.gate.policy.question import PolicyQuestion, Target
+from aver.gate.policy.query import TARGETS_MAX, PolicyQuestion, Target, ask_policy
 
 __all__ = ["Counterfactual", "Explanation", "explain_answer"]
 
@@ -25,7 +28,7 @@ _QuestionChange = tuple[str, Callable[[PolicyQuestion], PolicyQuestion]]
 
 @dataclass(frozen=True, slots=True)
 class Counterfactual:
-    """What would have changed the answer, and to what. All of `changes` are needed."""
+    """Changes that together would give another answer, and that answer. All of `changes` are needed."""
 
     changes: tuple[str, ...]
     outcome: str
@@ -33,7 +36,7 @@ class Counterfactual:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """An answer, the targets it holds for, and what would have turned it."""
+    """An answer, the answer for each target alone, and the changes that would give another answer."""
 
     answer: PolicyAnswer
     by_target: tuple[tuple[Target, PolicyAnswer], ...]
@@ -41,6 +44,7 @@ class Explanation:
 
 
 def explain_answer(bundle: PolicyBundle, question: PolicyQuestion) -> Explanation:
+    """Ask the rules, and explain their answer."""
     answer = ask_policy(bundle, question)
     alone = tuple(
         (target, ask_policy(bundle, replace(question, targets=(target,)))) for target in question.targets[:TARGETS_MAX]
@@ -53,6 +57,7 @@ def explain_answer(bundle: PolicyBundle, question: PolicyQuestion) -> Explanatio
 
 def _find_counterfactuals(bundle: PolicyBundle, question: PolicyQuestion, outcome: str) -> Iterator[Counterfactual]:
     def milder(changes: list[_QuestionChange]) -> str | None:
+        """Ask with these changes. Returns the outcome if it is milder."""
         changed = question
         for _, change in changes:
             changed = change(changed)
@@ -60,47 +65,41 @@ def _find_counterfactuals(bundle: PolicyBundle, question: PolicyQuestion, outcom
         return found if found in _MILDER_OUTCOMES[outcome] else None
 
     changes = list(_possible_changes(question))
+    # 1.
     single = [(change, found) for change in (*changes, *_target_removals(question)) if (found := milder([change]))]
     for (words, _), found in single:
         yield Counterfactual((words,), found)
     if single or not milder(changes):
         return
+    # 2.
     needed = changes
     for change in changes:
-        rest = [one for one in needed if one is not change]
+        rest = [other for other in needed if other is not change]
         if milder(rest):
             needed = rest
     yield Counterfactual(tuple(words for words, _ in needed), milder(needed) or outcome)
 
 
 def _possible_changes(question: PolicyQuestion) -> Iterator[_QuestionChange]:
-    """What could be milder in the question."""
+    """Yield the changes that could make the answer milder, with words for each."""
     if question.risk != "low":
         yield "its risk were low", lambda asked: replace(asked, risk="low", score=(0, 0, 0))
     if question.unclear or not question.arguments.complete:
-        yield "all of it were understood", _without_doubts
+        yield (
+            "all of it were understood",
+            lambda asked: replace(asked, unclear=False, arguments=replace(asked.arguments, complete=True)),
+        )
     for label in sorted(question.labels):
-        yield f"the session were not marked {label!r}", _without_label(label)
+        yield f"the session were not marked {label!r}", partial(_drop, "labels", label)
     for effect in sorted(question.effects):
-        yield f"it had not the effect {effect!r}", _without_effect(effect)
+        yield f"it had not the effect {effect!r}", partial(_drop, "effects", effect)
+
+
+def _drop(name: Literal["labels", "effects"], value: str, asked: PolicyQuestion) -> PolicyQuestion:
+    return replace(asked, **{name: getattr(asked, name) - {value}})
 
 
 def _target_removals(question: PolicyQuestion) -> Iterator[_QuestionChange]:
     for target in question.targets if 1 < len(question.targets) <= TARGETS_MAX else ():
-        yield f"it left {target.kind.lower()} {target.name} alone", _without_target(target)
-
-
-def _without_doubts(asked: PolicyQuestion) -> PolicyQuestion:
-    return replace(asked, unclear=False, arguments=replace(asked.arguments, complete=True))
-
-
-def _without_label(label: str) -> Callable[[PolicyQuestion], PolicyQuestion]:
-    return lambda asked: replace(asked, labels=asked.labels - {label})
-
-
-def _without_effect(effect: str) -> Callable[[PolicyQuestion], PolicyQuestion]:
-    return lambda asked: replace(asked, effects=asked.effects - {effect})
-
-
-def _without_target(target: Target) -> Callable[[PolicyQuestion], PolicyQuestion]:
-    return lambda asked: replace(asked, targets=tuple(one for one in asked.targets if one is not target))
+        others = tuple(other for other in question.targets if other is not target)
+        yield f"it left {target.kind.lower()} {target.name} alone", partial(replace, targets=others)

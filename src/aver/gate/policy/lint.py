@@ -1,7 +1,7 @@
-"""What is probably not meant in a policy that is valid: rules that ask for what does not exist, and gaps.
+"""Warnings about a valid policy that is probably not meant so: words that do not exist, and gaps.
 
-Nothing here is guessed. A word that no effect, class, place or risk has is one that no action will ever
-have. And whether something passes unasked is found out by asking.
+Aver does not guess. If a rule compares an effect, class, place or risk with an unknown word, it can never match.
+Whether something dangerous passes without a human is found by asking the rules.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from aver.gate.effects.guarded_names import GUARDED_CLASSES
 from aver.gate.effects.paths import PathZone
 from aver.gate.effects.routine_commands import ROUTINE_EFFECTS
 from aver.gate.policy.bundle import PolicyBundle
-from aver.gate.policy.query import ask_policy
-from aver.gate.policy.question import PolicyQuestion, Target
+from aver.gate.policy.query import PolicyQuestion, Target, ask_policy
 from aver.gate.policy.rules import ParsedRules
 
 __all__ = ["LintWarning", "lint_policy", "lint_rule"]
@@ -28,7 +27,7 @@ _KNOWN_WORDS: Mapping[tuple[str, str], frozenset[str]] = {
     ("resource", "classes"): frozenset(GUARDED_CLASSES),
     ("resource", "place"): frozenset(get_args(PathZone)),
 }
-"""All that these can ever be, or hold."""
+"""The words that these attributes can hold."""
 
 _COMPARISONS = ("==", "!=", "contains", "containsAll", "containsAny", "in")
 _ARITHMETIC = ("+", "-", "*", "neg")
@@ -53,34 +52,38 @@ _PROBES: Mapping[str, PolicyQuestion] = {
         effects=frozenset({"read", "secret", "network", "egress"}),
     ),
 }
-"""What should not pass unasked."""
+"""Questions that should not be allowed without a human."""
 
 
 @dataclass(frozen=True, slots=True)
 class LintWarning:
-    """Something that is probably not meant. `rule` is empty where it is about all of them."""
+    """Something that is probably not meant. `rule` is empty if it concerns all rules."""
 
     rule: str
     words: str
 
 
 def lint_policy(found: ParsedRules, bundle: PolicyBundle) -> list[LintWarning]:
-    """All doubts about rules that are valid."""
-    doubts = [doubt for rule_id, policy in found.policies.items() for doubt in lint_rule(rule_id, policy)]
-    everything = [rule_id for rule_id, policy in found.policies.items() if _is_unconditional(policy)]
-    for rule_id in everything:
+    """Return all warnings about valid rules."""
+    warnings = [warning for rule_id, policy in found.policies.items() for warning in lint_rule(rule_id, policy)]
+    for rule_id, policy in found.policies.items():
+        scopes = (policy.get(name, {}).get("op") for name in ("principal", "action", "resource"))
+        if policy.get("conditions") or any(scope != "All" for scope in scopes):
+            continue
         if found.rules[rule_id].effect == "forbid":
-            doubts.append(LintWarning(rule_id, "refuses everything: no other rule can ever decide"))
+            warnings.append(LintWarning(rule_id, "refuses everything: no other rule can ever decide"))
         else:
-            doubts.append(LintWarning(rule_id, "permits everything that no forbid names: no other permit is needed"))
-    if not any(_has_attribute(policy, "approved") for policy in found.policies.values()):
-        doubts.append(LintWarning("", "no rule looks at context.approved: nobody is ever asked, the rest is refused"))
-    doubts += [LintWarning("", f"passes without anyone being asked: {what}") for what in _find_unasked_probes(bundle)]
-    return doubts
+            warnings.append(LintWarning(rule_id, "permits everything that no forbid names: no other permit is needed"))
+    if not any(node.get("attr") == "approved" for node in _walk_nodes(list(found.policies.values()))):
+        warnings.append(LintWarning("", "no rule looks at context.approved: nobody is ever asked, the rest is refused"))
+    for what, question in _PROBES.items():
+        if ask_policy(bundle, question).outcome == "allow":
+            warnings.append(LintWarning("", f"passes without anyone being asked: {what}"))
+    return warnings
 
 
 def lint_rule(rule_id: str, policy: Any) -> Iterator[LintWarning]:
-    """Of one rule, in Cedar's JSON: words that nothing ever is, and sums that may fail."""
+    """Yield the warnings about one rule in Cedar's JSON: unknown words, and arithmetic that may fail."""
     for condition in policy.get("conditions", []):
         if condition.get("body") == {"Value": condition.get("kind") == "unless"}:
             yield LintWarning(rule_id, "has a condition that never holds: it decides nothing")
@@ -105,7 +108,7 @@ def _find_unknown_words(rule_id: str, question: Mapping[str, Any]) -> Iterator[L
 
 
 def _read_attribute(node: Any) -> tuple[str, str] | None:
-    """`context.effects` as a pair."""
+    """Return `context.effects` in Cedar's JSON as a pair; None for anything else."""
     access = node.get(".") if isinstance(node, dict) else None
     if not isinstance(access, dict) or not isinstance(access.get("left"), dict):
         return None
@@ -113,7 +116,7 @@ def _read_attribute(node: Any) -> tuple[str, str] | None:
 
 
 def _literal_texts(node: Any) -> set[str]:
-    """The texts that a literal is, or lists."""
+    """Return the texts of a literal, or of a list of literals."""
     if not isinstance(node, dict):
         return set()
     value = node.get("Value")
@@ -132,18 +135,3 @@ def _walk_nodes(value: Any) -> Iterator[dict[str, Any]]:
             waiting += node.values()
         elif isinstance(node, list):
             waiting += node
-
-
-def _is_unconditional(policy: Any) -> bool:
-    scopes = (policy.get(name, {}).get("op") for name in ("principal", "action", "resource"))
-    return not policy.get("conditions") and all(scope == "All" for scope in scopes)
-
-
-def _has_attribute(policy: Any, attribute: str) -> bool:
-    return any(node.get("attr") == attribute for node in _walk_nodes(policy))
-
-
-def _find_unasked_probes(bundle: PolicyBundle) -> Iterator[str]:
-    for what, question in _PROBES.items():
-        if ask_policy(bundle, question).outcome == "allow":
-            yield what

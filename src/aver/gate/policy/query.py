@@ -1,33 +1,176 @@
-"""Asking policy: may this happen, may it happen once a human has approved it, or not at all.
+"""The question about an action, and the answer of the rules: allowed, allowed after a human's approval, or refused.
 
-Each target of an action is asked about, and the strictest answer counts. Targets that differ in nothing that any rule
-looks at are asked about once: a rule that reads no names cannot tell two files of the workspace apart. A question is
-asked twice where it must be: as things are, and as if approved. What is refused as things are but permitted when
-approved is a step up. So a rule needs no third effect: `forbid (…) unless { context.approved }` asks a human, a bare
-`forbid` refuses.
+Aver asks about each target of an action, and the strictest answer counts. Targets that no rule can distinguish are
+asked about once: if no rule reads names, two files of the workspace are the same. Each question is asked in two forms:
+as it is, and as if a human had approved. If the rules refuse the first and permit the second, the action steps up to a
+human. Rules therefore need no third effect: `forbid (…) unless { context.approved }` asks a human, a plain `forbid`
+refuses.
 
-Anything that Cedar reports as an error is a refusal, whatever else it says. Rules are held to the schema when they are
-loaded, and what is asked is built to fit it; so Cedar need not check each question against the schema again.
+If Cedar reports any error, the answer is a refusal. Rules are checked against the schema when they are loaded, and Aver
+builds questions that fit the schema. Cedar need not check each question again.
+
+Arguments come from the agent and may be any JSON. Cedar's own JSON has escapes (`__entity`, `__extn`), with which a
+value could pretend to be another. Aver therefore never passes arguments on as JSON structure. It flattens them into
+named texts and whole numbers:
+
+    {"path": "a", "depth": 3, "opts": {"x": [1.5, null]}}
+    texts    path = "a", depth = "3", opts.x.0 = "1.5"
+    numbers  depth = 3
+
+Null is left out. Floats, and integers beyond 63 bits, are texts only. In names, a backslash escapes `\\` and `.`, and a
+leading `__`, so two different arguments never get the same name. Values beyond the limits are left out, and the action
+is then `unclear`: rules let nothing unclear pass.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import field
+from typing import Any, Literal, NamedTuple
 
 import orjson
 
+from aver.capsule.canonical import has_surrogate
 from aver.errors import BadInput
+from aver.fast_dataclass import dataclass
 from aver.gate.action import ACTION_TYPES
 from aver.gate.decision import PolicyAnswer
 from aver.gate.policy.bundle import PolicyBundle
 from aver.gate.policy.engine import load_cedar
-from aver.gate.policy.question import PolicyQuestion, Target
 
-__all__ = ["TARGETS_MAX", "ask_policy", "build_cedar_entities", "build_cedar_requests"]
+__all__ = [
+    "TARGETS_MAX",
+    "FlatArguments",
+    "PolicyQuestion",
+    "Target",
+    "ask_policy",
+    "build_cedar_entities",
+    "build_cedar_requests",
+    "flatten_arguments",
+]
 
 TARGETS_MAX = 64
-"""Targets asked about one by one. An action with more that differ is refused as too large to be judged."""
+"""Different targets of one action. Aver refuses an action with more."""
+
+TagName = str
+
+TAGS_MAX = 2_000
+"""Values of one call that rules can read."""
+
+TAG_CHARACTERS_MAX = 1_000_000
+"""Characters of all these values and their names."""
+
+DEPTH_MAX = 32
+
+_LONG_MIN, _LONG_MAX = -(2**63), 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class FlatArguments:
+    """The arguments of a call as rules see them. `complete` is false if something was left out."""
+
+    texts: Mapping[TagName, str] = field(default_factory=dict)
+    numbers: Mapping[TagName, int] = field(default_factory=dict)
+    complete: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Something that an action touches. Only paths have `place` and `classes`."""
+
+    kind: Literal["Path", "Host", "Recipient", "Command", "Tool"]
+    name: str
+    place: str = ""
+    classes: frozenset[str] = frozenset()
+    text: str = ""
+    """The whole text of a command, or the server of a tool."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyQuestion:
+    """A question to the rules, without whether a human has approved."""
+
+    agent: str
+    on_behalf_of: str = ""
+    groups: frozenset[str] = frozenset()
+    """The groups in the settings that list the agent."""
+    action: str
+    tool: str = ""
+    server: str = ""
+    targets: tuple[Target, ...]
+    effects: frozenset[str]
+    labels: frozenset[str] = frozenset()
+    unclear: bool = False
+    arguments: FlatArguments = FlatArguments()
+    risk: Literal["low", "unsure", "high"] = "unsure"
+    score: tuple[int, int, int] | None = None
+    """The risk score, and the low and the high end of its interval, per mille."""
+    observations: int = 0
+    recent: Mapping[str, int] = field(default_factory=dict)
+    weekday: int = 0
+    hour: int = 0
+
+
+def flatten_arguments(arguments: Mapping[str, Any]) -> FlatArguments:
+    """Flatten the arguments of a call into texts and numbers."""
+    texts: dict[str, str] = {}
+    numbers: dict[str, int] = {}
+    complete, room = True, TAG_CHARACTERS_MAX
+    for name, value in _walk_leaves(arguments, "", 0):
+        if value is None:
+            continue
+        text = value if type(value) is str else _format_scalar(value)
+        if text is None or len(texts) >= TAGS_MAX:
+            complete = False
+            break
+        room -= len(text) + len(name)
+        if room < 0:
+            complete = False
+            break
+        if has_surrogate(text) or has_surrogate(name):  # no text of Cedar holds half a character
+            complete = False
+            continue
+        texts[name] = text
+        if type(value) is int and _LONG_MIN <= value <= _LONG_MAX:
+            numbers[name] = value
+    return FlatArguments(texts, numbers, complete)
+
+
+class _TooDeep:
+    """Marks a value that is nested too deep. It has no text, so the arguments count as incomplete."""
+
+
+def _walk_leaves(value: Any, path: str, depth: int) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping | list | tuple):
+        if depth > DEPTH_MAX:
+            yield path, _TooDeep()
+            return
+        items = value.items() if isinstance(value, Mapping) else enumerate(value)
+        for key, item in items:
+            name = _escape_name(str(key))
+            yield from _walk_leaves(item, f"{path}.{name}" if path else name, depth + 1)
+    else:
+        yield path, value
+
+
+def _escape_name(key: str) -> str:
+    name = key.replace("\\", "\\\\").replace(".", "\\.")
+    return f"\\{name}" if name.startswith("__") else name
+
+
+def _format_scalar(value: Any) -> str | None:
+    """Return a JSON scalar as text; None for anything else."""
+    if type(value) is bool:
+        return "true" if value else "false"
+    if type(value) is int:
+        try:
+            return str(value)
+        except ValueError:  # Python refuses to print integers of more than 4300 digits
+            return None
+    return repr(value) if type(value) is float else None
+
+
+# --- asking Cedar
 
 NO_PERMIT = "no rule permits this"
 
@@ -41,18 +184,19 @@ class _CedarAnswer(NamedTuple):
 
 
 def ask_policy(bundle: PolicyBundle, question: PolicyQuestion) -> PolicyAnswer:
-    """What the rules say of an action."""
+    """Ask the rules about an action. Raises BadInput if it has no target."""
     if not question.targets:
         raise BadInput("an action touches at least its tool")
     if question.action not in ACTION_TYPES:
         return PolicyAnswer("deny", (), bundle.digest, (f"{question.action!r} is not an action type",))
+    # Keep one target of each group that the rules cannot distinguish; reversed, so that the first one stays.
     targets = list({_target_key(target, bundle): target for target in reversed(question.targets)}.values())
     if len(targets) > TARGETS_MAX:
         words = f"the action touches {len(targets)} things, more than the {TARGETS_MAX} that can be judged"
         return PolicyAnswer("deny", (), bundle.digest, (words,))
     try:
         answers = _ask_both_ways(bundle, question, targets)
-    except orjson.JSONEncodeError as error:  # Half a character, or a number that no Cedar value holds.
+    except orjson.JSONEncodeError as error:  # half a character, or a number beyond 64 bits
         return PolicyAnswer("deny", (), bundle.digest, ("this cannot be asked in Cedar",), (str(error),))
     deciding: dict[str, dict[str, None]] = {outcome: {} for outcome in _OUTCOME_ORDER}
     errors: dict[str, None] = {}
@@ -78,33 +222,32 @@ def _select_deciding_rules(bundle: PolicyBundle, rules: Iterable[str], *, permit
 
 
 def _target_key(target: Target, bundle: PolicyBundle) -> tuple[Any, ...]:
-    """What the rules can tell a target by."""
-    attributes = _target_attributes(target)
-    return (target.kind, *(_to_hashable(attributes[name]) for name in attributes if name in bundle.looks_at))
-
-
-def _to_hashable(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+    """Return what the rules can distinguish a target by: its kind, and the attributes that any rule reads."""
+    read = [value for name, value in _target_attributes(target).items() if name in bundle.looks_at]
+    return (target.kind, *(tuple(value) if isinstance(value, list) else value for value in read))
 
 
 def _ask_both_ways(
     bundle: PolicyBundle, question: PolicyQuestion, targets: list[Target]
 ) -> Iterable[tuple[_CedarAnswer, _CedarAnswer]]:
-    """For each target what Cedar says as things are, and as if approved. Where it allows all as things are, that is
-    not asked; and one call for both is quicker than two, so what is likely to be refused is asked both ways at once."""
+    """Return Cedar's two answers for each target: as it is, and as if approved.
+
+    One call with both questions is faster than two calls. But if the plain question is likely to be allowed, Aver asks
+    it first, and needs the other only after a refusal.
+    """
     entities = build_cedar_entities(bundle, question, targets)
     plain = build_cedar_requests(question, targets, approved=False)
     if not question.unclear and question.effects <= _OFTEN_ALLOWED_EFFECTS[question.risk]:
         answers = _query_cedar(bundle, plain, entities)
         if all(answer.allowed for answer in answers):
             return zip(answers, answers, strict=True)
-    taken = _query_cedar(bundle, [*plain, *build_cedar_requests(question, targets, approved=True)], entities)
-    return zip(taken[: len(targets)], taken[len(targets) :], strict=True)
+    answers = _query_cedar(bundle, [*plain, *build_cedar_requests(question, targets, approved=True)], entities)
+    return zip(answers[: len(targets)], answers[len(targets) :], strict=True)
 
 
-_DAILY_EFFECTS = frozenset({"read", "arrange", "build"})
-_OFTEN_ALLOWED_EFFECTS = {"low": _DAILY_EFFECTS | {"write"}, "unsure": _DAILY_EFFECTS, "high": frozenset[str]()}
-"""Effects, by risk."""
+_ROUTINE_EFFECTS = frozenset({"read", "arrange", "build"})
+_OFTEN_ALLOWED_EFFECTS = {"low": _ROUTINE_EFFECTS | {"write"}, "unsure": _ROUTINE_EFFECTS, "high": frozenset[str]()}
+"""Effects that most rules allow, by risk. This only decides which question is asked first."""
 
 
 def _query_cedar(bundle: PolicyBundle, requests: list[dict[str, Any]], entities: str) -> list[_CedarAnswer]:
@@ -122,7 +265,7 @@ def _query_cedar(bundle: PolicyBundle, requests: list[dict[str, Any]], entities:
 
 
 def build_cedar_requests(question: PolicyQuestion, targets: list[Target], *, approved: bool) -> list[dict[str, Any]]:
-    """What Cedar is asked, a request for each target: as things are, or as if approved."""
+    """Build the requests to Cedar, one for each target. `approved` says whether a human has approved."""
     agent, action = _uid("Agent", question.agent), {"type": "Aver::Action", "id": question.action}
     context = orjson.dumps(_build_context(question, approved=approved)).decode()
     return [
@@ -132,7 +275,8 @@ def build_cedar_requests(question: PolicyQuestion, targets: list[Target], *, app
 
 
 def build_cedar_entities(bundle: PolicyBundle, question: PolicyQuestion, targets: list[Target]) -> str:
-    """All that those requests speak of."""
+    """Build the entities that the requests refer to."""
+    # A target is named by its number, so no name from outside becomes an identifier.
     things = [
         {"uid": _uid(target.kind, str(index)), "attrs": _target_attributes(target), "parents": []}
         for index, target in enumerate(targets)

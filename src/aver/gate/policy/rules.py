@@ -1,10 +1,13 @@
-"""Reading rules: every text is parsed, held to the schema and to the house's own demands, and every problem is told.
+"""Reads policy rules: parses them, checks them against the schema and Aver's own demands, and reports every problem.
 
-The demands: each rule has an `@id` of its own, by which decisions name it, and an `@reason`, which people and agents
-read. No templates, which decide nothing. Nothing that does not fit the schema: Cedar would skip such a rule when it
-fails, even a `forbid`. No things by name (`resource == Aver::Path::"/etc"`): such a rule would never hold.
+Aver demands of each rule:
 
-A problem names its file, its rule and the line on which that begins.
+1. It has a unique `@id`, by which decisions name it, and an `@reason`, which people and agents read.
+2. It is not a template. A template decides nothing.
+3. It fits the schema. Cedar skips a rule that fails while it is evaluated, even a `forbid`.
+4. It names no target (`resource == Aver::Path::"/etc"`). Aver numbers targets, so such a rule would never hold.
+
+A problem names its file, its rule, and the line where the rule begins.
 """
 
 from __future__ import annotations
@@ -21,15 +24,15 @@ from aver.gate.policy.engine import PolicyRule, load_cedar, load_schema
 __all__ = ["ParsedRules", "RuleProblem", "read_policy_rules"]
 
 WORDS_MAX = 500
-"""Characters of one of Cedar's own messages that are repeated; some quote the whole rule."""
+"""Characters of a message from Cedar that Aver repeats. Some messages quote the whole rule."""
 
 NESTING_MAX = 50
 OPERATORS_MAX = 500
-"""Brackets inside each other, and operators, of one rule. Cedar's parser goes as deep as it is led, until the process
-dies of it; and rules come with the records of others, too."""
+"""Levels of brackets, and operators, of one rule. Cedar's parser has no limit, and a deep rule crashes the process.
+Rules may also come from records of others."""
 
 CHARACTERS_MAX = 1024 * 1024
-"""Of all rules together. Checking so many takes Cedar ten seconds; and they come with the records of others, too."""
+"""Characters of all rules together. Cedar needs ten seconds to check so many. Rules may come from records of others."""
 
 _matches_id = re.compile(r"[a-z0-9][a-z0-9_.-]{0,79}").fullmatch
 _COMMENT = r"//[^\n\r]*"
@@ -54,21 +57,21 @@ class RuleProblem:
     file: str
     line: int
     rule: str
-    """Its id; empty where the rule has none, or the problem is of the file."""
+    """The id of the rule; empty if it has none, or if the problem concerns the whole file."""
     words: str
-    """A whole sentence, with the file and the rule in it."""
+    """A sentence that names the file and the rule."""
 
 
 @dataclass(slots=True)
 class ParsedRules:
-    """All that was found in some files."""
+    """The rules and problems in some files."""
 
     rules: dict[str, PolicyRule] = field(default_factory=dict)
     policies: dict[str, Any] = field(default_factory=dict)
     """Each rule in Cedar's own JSON, by id."""
     problems: list[RuleProblem] = field(default_factory=list)
     parsed: Any = None
-    """All of them as Cedar asks them, where there are no problems."""
+    """All rules as a Cedar policy set; None if there are problems."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,7 @@ class _RuleText:
     line: int
     text: str
     is_tangled: bool
-    """It is too deep, or too much, for Cedar's parser."""
+    """It is nested too deep, or too long, for Cedar's parser."""
 
     @property
     def id(self) -> str:
@@ -85,7 +88,7 @@ class _RuleText:
 
 
 def read_policy_rules(files: Mapping[str, str]) -> ParsedRules:
-    """The rules in these texts, by file name, and all that is wrong with them."""
+    """Read rules from texts by file name. Returns the rules and all problems."""
     found = ParsedRules()
     if sum(map(len, files.values())) > CHARACTERS_MAX:
         words = f"the rules have more than {CHARACTERS_MAX} characters in all: nobody can read so many"
@@ -102,13 +105,13 @@ def read_policy_rules(files: Mapping[str, str]) -> ParsedRules:
     if found.parsed is None:
         deep = [rule for rule in found.rules.values() if _load_policy_set({rule.id: found.policies[rule.id]}) is None]
         found.problems += [
-            RuleProblem(one.file, one.line, one.id, _tangled_message(one.file, one.line)) for one in deep
+            RuleProblem(rule.file, rule.line, rule.id, _tangled_message(rule.file, rule.line)) for rule in deep
         ] or [RuleProblem("", 0, "", "the rules are not Cedar when taken together")]
     return found
 
 
 def _load_policy_set(policies: Mapping[str, Any]) -> Any:
-    """What Cedar has read, taken back by it. None if it does not: then a rule is nested too deeply."""
+    """Load rules from Cedar's JSON. Returns None if Cedar refuses, which means that a rule is nested too deep."""
     whole = {"staticPolicies": policies, "templates": {}, "templateLinks": []}
     try:
         return load_cedar().PolicySet.from_json_str(json.dumps(whole))
@@ -121,7 +124,7 @@ def _tangled_message(name: str, line: int) -> str:
 
 
 def _read_rule_file(name: str, text: str, found: ParsedRules) -> None:
-    """The whole file at once. Where that fails, each rule alone, so that all problems are told."""
+    """Read a whole file at once. If that fails, read each rule alone, so that all problems are reported."""
     statements = list(_split_rules(text))
     if not any(statement.is_tangled for statement in statements):
         document = _parse_cedar(text)
@@ -141,7 +144,7 @@ def _read_rule_file(name: str, text: str, found: ParsedRules) -> None:
 
 
 def _parse_cedar(text: str) -> dict[str, Any] | str:
-    """Rules in Cedar's own JSON, or why they are none."""
+    """Parse rules into Cedar's JSON. Returns the error message if they are not valid."""
     try:
         document: dict[str, Any] = json.loads(load_cedar().policies_to_json_str(text))
     except (ValueError, RecursionError) as error:
@@ -163,7 +166,7 @@ def _read_document(
 
 
 def _find_position(key: str, places: list[tuple[int, str]]) -> tuple[int, str]:
-    """Line and id of a policy that Cedar calls by its number."""
+    """Return the line and the id of a policy, which Cedar names by its number: `policy0`, `policy1`."""
     number = _POLICY_NUMBER.fullmatch(key)
     return places[int(number[1])] if number and int(number[1]) < len(places) else (0, "")
 
@@ -190,7 +193,7 @@ def _add_rule(name: str, line: int, policy: Any, found: ParsedRules) -> None:
 
 
 def _find_named_targets(part: Any) -> Iterator[str]:
-    """Things that an action touches, where a rule in Cedar's JSON names them (`Aver::Path::"a"`): they have numbers."""
+    """Yield the targets that a rule in Cedar's JSON names, such as `Aver::Path::"a"` (demand 4)."""
     if isinstance(part, Mapping):
         if set(part) == {"type", "id"} and part["type"] in _NUMBERED_TYPES:
             yield f'{part["type"]}::"{part["id"]}"'
@@ -202,20 +205,20 @@ def _find_named_targets(part: Any) -> Iterator[str]:
 
 
 def _find_schema_problems(name: str, text: str, places: Mapping[str, tuple[int, str]]) -> Iterator[RuleProblem]:
-    """What does not fit the schema. Cedar tells it again for each type of action; once is enough."""
-    told: set[tuple[str, str]] = set()
+    """Yield what does not fit the schema (demand 3). Cedar repeats it for each type of action; Aver reports it once."""
+    reported: set[tuple[str, str]] = set()
     for error in load_cedar().validate_policies(text, load_schema()).errors:
         words = _ABOUT_ONE_ACTION.sub("", _shorten_error(error.error))
-        if (error.policy_id, words) in told:
+        if (error.policy_id, words) in reported:
             continue
-        told.add((error.policy_id, words))
+        reported.add((error.policy_id, words))
         line, rule = places.get(error.policy_id, (0, ""))
         about = f"the rule {rule!r} of {name}" if rule else name
         yield RuleProblem(name, line, rule, f"{about} does not fit the schema of policies: {words}")
 
 
 def _split_rules(text: str) -> Iterator[_RuleText]:
-    """The text cut behind each `;` that stands neither in a string nor in a comment."""
+    """Split a text after each `;` that is neither in a string nor in a comment. Counts brackets and operators."""
     start = depth = deepest = operators = 0
     for lexeme in _LEXEME.finditer(text):
         if lexeme["open"]:
@@ -234,7 +237,7 @@ def _split_rules(text: str) -> Iterator[_RuleText]:
 
 
 def _build_rule_text(text: str, start: int, end: int, depth: int, operators: int) -> _RuleText:
-    """Comments and blank lines before a rule do not belong to it."""
+    """Build the text of one rule without the comments and blank lines before it."""
     before = re.compile(rf"(?:\s|{_COMMENT})*").match(text, start, end)
     begin = before.end() if before else start
     is_tangled = depth > NESTING_MAX or operators > OPERATORS_MAX

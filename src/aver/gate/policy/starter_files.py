@@ -1,4 +1,4 @@
-"""The starter set as files of one's own, to be edited."""
+"""Copies the starter set to a directory of the user, to be edited."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["install_starter"]
 
 
 def install_starter(target: Path) -> None:
-    """Copy the starter set, its optional rules and its cases to a new directory: all of it, or nothing.
+    """Copy the starter set, its optional rules and its cases to a new directory, atomically.
 
-    What is there already is somebody's rules, and stays.
+    Raises BadInput if the directory exists: it may hold the user's own rules.
     """
     if os.path.lexists(target):
         raise BadInput(f"{target} is there already and is not overwritten", advice="give another directory")
