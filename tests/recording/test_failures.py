@@ -177,15 +177,15 @@ def test_what_came_through_after_all_is_not_called_lost(ledger: Ledger) -> None:
 
     recorder = get_recorder(ledger)
     entries = [PendingRecord(CHAIN, "call", lambda: ReadyDraft(aver.Capsule(type="tool"), ())) for _ in range(2)]
-    ledger.append(CHAIN, entries[0].ready().capsule)
-    entries[1].ready()
+    ledger.append(CHAIN, entries[0].prepare().capsule)
+    entries[1].prepare()
     for entry in entries:
         recorder.note_loss(entry, Unavailable("no answer"))
     assert recorder.settle()
     assert kinds(ledger) == ["call", "dropped"]
     result = [record.to_dict() for record in ledger.read(CHAIN)][1]["outcome"]["result"]
     assert result["dropped"] == 1
-    assert result["lost"][0]["id"] == entries[1].ready().capsule.id
+    assert result["lost"][0]["id"] == entries[1].prepare().capsule.id
     assert dropped_count(ledger) == 1
 
 
@@ -197,7 +197,7 @@ def test_a_loss_is_not_forgotten_because_the_ledger_cannot_be_read_either(ledger
     ledger.append("demo.first", aver.Capsule(type="tool"))
     recorder = get_recorder(ledger)
     entry = PendingRecord(CHAIN, "call", lambda: ReadyDraft(aver.Capsule(type="tool"), ()))
-    entry.ready()
+    entry.prepare()
     recorder.note_loss(entry, Unavailable("no answer"))
     path = aver_home / "ledger.db"
     whole = path.read_bytes()

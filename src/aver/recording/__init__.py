@@ -1,7 +1,11 @@
-"""Recording made easy: audited functions, requests and log records, on one basis.
+"""Recording: audited functions, requests and log records.
 
-`decorator` is `@aver.audit`, `call` what `aver.current()` gives, `scope` what is carried from call to call, `asgi` and
-`logs` the same for web applications and `logging`. Under them: `render` (any value as JSON), `drafts` (the records),
-`run` (one call from intent to outcome), `recorder` (sealing, and what becomes of what could not be sealed), `process`
-(what there is once).
+    decorator         `@aver.audit`, with `wrappers` for each form of a function
+    call              the object that `aver.current()` returns
+    scope             values that pass from a call to the calls inside it
+    asgi              a middleware that audits requests
+    logging_handler   a `logging` handler that seals log records
+
+They share `render` (any value as JSON), `drafts` (the records), `run` (one call from intent to outcome), `recorder`
+(sealing, and notes of records that were lost) and `process` (objects that exist once in a process).
 """

@@ -1,13 +1,13 @@
-"""An ASGI middleware that seals every request: what was asked before the application sees it, what came of it after.
+"""An ASGI middleware that seals every request: an intent before the application sees it, an outcome afterwards.
 
     app = AuditMiddleware(app, chain="web.shop")
 
-Plain ASGI, for any framework and server. An HTTP request and a websocket session are each one audited call: an intent
-with method, path, query, chosen headers; an outcome with status, route, sizes and times, and bodies if asked for. The
-application's audited functions nest in it, and `aver.current()` is the request.
+It is plain ASGI, for any framework and server. An HTTP request or a websocket session is one audited call. The intent
+has method, path, query and chosen headers. The outcome has status, route, sizes and times, and bodies if configured.
+Audited functions of the application nest in it, and `aver.current()` returns the request's call.
 
-What a client sends is not trusted: its `traceparent` or `x-request-id` becomes the correlation id only as far as it is
-plain, and the record says where the id came from. Secrets are masked like everywhere.
+The client is not trusted. Its `traceparent` or `x-request-id` becomes the correlation id only without unusual
+characters, and the record says where the id came from. Secrets are masked as in all records.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Message, Receive, Send], Awaitable[None]]
 
 DEFAULT_HEADERS = ("content-type", "user-agent")
-"""Headers that are recorded unless others are chosen."""
+"""Headers that are recorded by default."""
 
 MASK_MARGIN = 4096
-"""Bytes of a body that are kept beyond the limit until it was masked, so that a secret at its edge is still one."""
+"""Bytes of a body that are kept beyond the limit until masking, which would not recognise half a secret."""
 
 CORRELATION_MAX = 128
-"""Characters of a correlation id that a client may choose."""
+"""Longest correlation id that a client may choose, in characters."""
 
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-(?P<trace>[0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}").fullmatch
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9._:/+=@-]")
@@ -59,9 +59,9 @@ _DENIED_STATUSES = frozenset({401, 403, 407, 451})
 class AuditMiddleware:
     """Wraps an ASGI application; every HTTP request and websocket session in it is an audited call.
 
-    `chain` is a chain's name, or makes one of the ASGI scope. `headers` are the request and response headers to
-    record. Of bodies only the size is recorded, unless `body_limit` says how many bytes. Paths in `skip` are not
-    recorded. If an intent cannot be sealed the application is not called (`on_failure="raise"`).
+    `chain` is a chain's name, or a function that makes one from the ASGI scope. `headers` are the request and response
+    headers to record. Of a body only its size is recorded, or up to `body_limit` bytes. Paths in `skip` are not
+    recorded. With `on_failure="raise"`, the application is not called if the intent cannot be sealed.
     """
 
     def __init__(
@@ -92,34 +92,34 @@ class AuditMiddleware:
         self._on_failure: OnFailure = on_failure
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Handle one connection, as ASGI servers ask for it."""
+        """Handle one connection, as the ASGI specification defines it."""
         if scope["type"] not in ("http", "websocket") or scope.get("path") in self._skip:
             await self.app(scope, receive, send)
             return
-        watched = (_HttpConnection if scope["type"] == "http" else _WebsocketConnection)(
+        connection = (_HttpConnection if scope["type"] == "http" else _WebsocketConnection)(
             scope, self._headers, self._body_limit
         )
-        run = self._build_run(scope, watched)
+        run = self._build_run(scope, connection)
         await run.seal_intent_async()
-        watched.began = time.monotonic()
+        connection.began = time.monotonic()
         try:
-            with run.running():
-                await self.app(scope, watched.wrap_receive(receive), watched.wrap_send(send))
+            with run.make_current():
+                await self.app(scope, connection.wrap_receive(receive), connection.wrap_send(send))
         except GeneratorExit as error:
-            run.raised(_add_facts(ending_from_error(error, run.elapsed_ms()), watched))
+            run.seal_raised(_add_facts(ending_from_error(error, run.elapsed_ms()), connection))
             raise
         except BaseException as error:
-            await run.seal_raised_async(_add_facts(ending_from_error(error, run.elapsed_ms()), watched))
+            await run.seal_raised_async(_add_facts(ending_from_error(error, run.elapsed_ms()), connection))
             raise
-        await run.seal_returned_async(_add_facts(watched.ending(run.elapsed_ms()), watched), None)
+        await run.seal_returned_async(_add_facts(connection.build_ending(run.elapsed_ms()), connection), None)
 
-    def _build_run(self, scope: Message, watched: _AuditedConnection) -> CallRun:
+    def _build_run(self, scope: Message, connection: _AuditedConnection) -> CallRun:
         here = current_scope()
         correlation, origin = _read_correlation(scope)
         return CallRun(
             CallPlan(
                 chain=self._chain if isinstance(self._chain, str) else self._chain(scope),
-                name=watched.name,
+                name=connection.name,
                 recorder=get_recorder(self._ledger or here.ledger),
                 on_failure=self._on_failure,
                 scope=replace(
@@ -129,19 +129,24 @@ class AuditMiddleware:
                     agent_id=self._agent_id or here.agent_id,
                     correlation_id=here.correlation_id or correlation,
                 ),
-                request=watched.name,
-                facts={"http": {**watched.asked(), "correlation_from": "scope" if here.correlation_id else origin}},
+                request=connection.name,
+                facts={
+                    "http": {
+                        **connection.request_facts(),
+                        "correlation_from": "scope" if here.correlation_id else origin,
+                    }
+                },
                 environment={},
             )
         )
 
 
-def _add_facts(ending: CallEnding, watched: _AuditedConnection) -> CallEnding:
-    return replace(ending, facts=watched.answered(), metrics=watched.connection_metrics())
+def _add_facts(ending: CallEnding, connection: _AuditedConnection) -> CallEnding:
+    return replace(ending, facts=connection.outcome_facts(), metrics=connection.connection_metrics())
 
 
 def _read_correlation(scope: Message) -> tuple[str, str]:
-    """A client's correlation id, as far as it is plain, and where it came from."""
+    """The correlation id of a request without unusual characters, and where it came from."""
     headers = _select_headers(scope.get("headers", ()), frozenset({"traceparent", "x-request-id"}))
     trace = _TRACEPARENT(headers.get("traceparent", ""))
     if trace and trace["trace"].strip("0"):
@@ -161,7 +166,7 @@ def _select_headers(headers: Iterable[tuple[bytes, bytes]], names: frozenset[str
 
 
 class _BodyCapture:
-    """The size of a body, and its beginning."""
+    """Counts the bytes of a body and keeps its beginning."""
 
     def __init__(self, limit: int) -> None:
         self.size = 0
@@ -173,15 +178,15 @@ class _BodyCapture:
         if self.limit and len(self._kept) < self.limit + MASK_MARGIN:
             self._kept += data[: self.limit + MASK_MARGIN - len(self._kept)]
 
-    def shown(self, media: str) -> tuple[Any, dict[str, int]]:
-        """The body as it is recorded, masked, and how often which rule masked it."""
+    def render_masked(self, media: str) -> tuple[Any, dict[str, int]]:
+        """The masked body for the record, and how often each rule masked something in it."""
         whole = len(self._kept) == self.size
         try:
             if whole and self.size <= self.limit and "json" in media:
                 masked = mask(read_json(bytes(self._kept)))
                 return masked.value, dict(masked.by_rule)
         except BadInput:
-            pass  # It is shown as the text it is.
+            pass  # Not JSON after all: record it as text.
         try:
             text = codecs.getincrementaldecoder("utf-8")().decode(bytes(self._kept), final=whole)
         except UnicodeDecodeError:
@@ -191,7 +196,7 @@ class _BodyCapture:
 
 
 class _AuditedConnection(ABC):
-    """A connection: what was asked, what went in and out of it."""
+    """One connection: its request, and the bytes that went in and out."""
 
     name: str
 
@@ -202,7 +207,8 @@ class _AuditedConnection(ABC):
         self._in, self._out = _BodyCapture(body_limit), _BodyCapture(body_limit)
         self._answer_headers: dict[str, str] = {}
 
-    def asked(self) -> dict[str, Any]:
+    def request_facts(self) -> dict[str, Any]:
+        """The facts for the intent."""
         scope, client = self._scope, self._scope.get("client")
         return {
             "path": clean_text(str(scope.get("path", ""))),
@@ -212,8 +218,8 @@ class _AuditedConnection(ABC):
             "headers": _select_headers(scope.get("headers", ()), self._names),
         }
 
-    def answered(self) -> dict[str, Any]:
-        """What the outcome says in its environment, and the note of what was masked in bodies."""
+    def outcome_facts(self) -> dict[str, Any]:
+        """The facts for the outcome, and the note about masking in bodies."""
         asked = _select_headers(self._scope.get("headers", ()), frozenset({"content-type"}))
         counts: dict[str, int] = {}
         bodies = {}
@@ -222,7 +228,7 @@ class _AuditedConnection(ABC):
                 ("request_body", self._in, asked.get("content-type", "")),
                 ("response_body", self._out, self._answer_headers.get("content-type", "")),
             ):
-                bodies[name], by_rule = body.shown(media)
+                bodies[name], by_rule = body.render_masked(media)
                 for rule, count in by_rule.items():
                     counts[rule] = counts.get(rule, 0) + count
         headers = {name: value for name, value in self._answer_headers.items() if name in self._names}
@@ -233,38 +239,42 @@ class _AuditedConnection(ABC):
         return {"bytes_in": self._in.size, "bytes_out": self._out.size}
 
     @abstractmethod
-    def _response_facts(self) -> dict[str, Any]: ...
+    def _response_facts(self) -> dict[str, Any]:
+        """The part of the outcome's facts that depends on the protocol."""
 
     @abstractmethod
-    def ending(self, duration_ms: int) -> CallEnding: ...
+    def build_ending(self, duration_ms: int) -> CallEnding:
+        """The ending of a connection whose application returned."""
 
     @abstractmethod
-    def note_received(self, message: Message) -> None: ...
+    def note_received(self, message: Message) -> None:
+        """Note a message from the client."""
 
     @abstractmethod
-    def note_sent(self, message: Message) -> None: ...
+    def note_sent(self, message: Message) -> None:
+        """Note a message to the client."""
 
     def wrap_receive(self, receive: Receive) -> Receive:
-        async def watched() -> Message:
+        async def receive_and_note() -> Message:
             message = await receive()
             self.note_received(message)
             return message
 
-        return watched
+        return receive_and_note
 
     def wrap_send(self, send: Send) -> Send:
-        async def watched(message: Message) -> None:
+        async def send_and_note(message: Message) -> None:
             await send(message)
             self.note_sent(message)
 
-        return watched
+        return send_and_note
 
     def _elapsed_ms(self) -> int:
         return round((time.monotonic() - self.began) * 1000)
 
 
 def _read_route(scope: Message) -> dict[str, str]:
-    """What the framework's routing said, if it said it in the ASGI scope."""
+    """The route and endpoint that the framework put into the ASGI scope, if it did."""
     route, endpoint = getattr(scope.get("route"), "path", None), scope.get("endpoint")
     named = getattr(endpoint, "__qualname__", None) or (type_name(type(endpoint)) if endpoint is not None else None)
     found = {"route": route, "endpoint": named}
@@ -279,8 +289,8 @@ class _HttpConnection(_AuditedConnection):
         self._complete = False
         self._first_byte_ms: int | None = None
 
-    def asked(self) -> dict[str, Any]:
-        return {"method": str(self._scope.get("method", "")), **super().asked()}
+    def request_facts(self) -> dict[str, Any]:
+        return {"method": str(self._scope.get("method", "")), **super().request_facts()}
 
     def note_received(self, message: Message) -> None:
         if message["type"] == "http.request":
@@ -295,7 +305,7 @@ class _HttpConnection(_AuditedConnection):
             self._out.add(message.get("body", b""))
             self._complete = not message.get("more_body", False)
         elif message["type"].startswith("http.response."):
-            self._complete = True  # A server's extension that sends a file by itself.
+            self._complete = True  # An extension by which the server itself sends a file.
 
     def connection_metrics(self) -> dict[str, Any]:
         first = {} if self._first_byte_ms is None else {"first_byte_ms": self._first_byte_ms}
@@ -304,14 +314,14 @@ class _HttpConnection(_AuditedConnection):
     def _response_facts(self) -> dict[str, Any]:
         return {"status": self._status, "complete": self._complete}
 
-    def ending(self, duration_ms: int) -> CallEnding:
+    def build_ending(self, duration_ms: int) -> CallEnding:
         status = self._status
         if status is None or not self._complete:
             words = "got no answer" if status is None else f"answered {status}, but not to the end"
             return CallEnding(status="failure", words=words, error=words, duration_ms=duration_ms)
         error = None if status < 400 else f"HTTP {status}"
-        went = "success" if status < 400 else "blocked" if status in _DENIED_STATUSES else "failure"
-        return CallEnding(status=went, words=f"answered {status}", error=error, duration_ms=duration_ms)
+        outcome = "success" if status < 400 else "blocked" if status in _DENIED_STATUSES else "failure"
+        return CallEnding(status=outcome, words=f"answered {status}", error=error, duration_ms=duration_ms)
 
 
 class _WebsocketConnection(_AuditedConnection):
@@ -344,7 +354,7 @@ class _WebsocketConnection(_AuditedConnection):
     def _response_facts(self) -> dict[str, Any]:
         return {"accepted": self._accepted, "close_code": self._code}
 
-    def ending(self, duration_ms: int) -> CallEnding:
+    def build_ending(self, duration_ms: int) -> CallEnding:
         if not self._accepted:
             words = "was not accepted"
             return CallEnding(status="blocked", words=words, error=words, duration_ms=duration_ms)

@@ -1,10 +1,10 @@
-"""The call that is being audited, as its own code sees it: `aver.current()`.
+"""The call that is being audited, as `aver.current()` returns it to the call's own code.
 
-What is added here goes into the call's outcome, which is sealed when the call ends. Reasoning is evidence of
-deliberation only if it was sealed before the effect: give what is known beforehand to the decorator
-(`reasoning=`), and seal what comes up on the way with `seal_reasoning` before acting on it.
+Details that the code adds here go into the call's outcome, which is sealed when the call ends. Reasoning proves
+deliberation only if it was sealed before the effect. So give reasoning that is known beforehand to the decorator
+(`reasoning=`), and seal later reasoning with `seal_reasoning` before acting on it.
 
-What cannot be recorded is refused here and now, where the mistake is, and not when the outcome is sealed.
+Values that cannot be recorded are refused at once, at the line with the mistake, not when the outcome is sealed.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from aver.recording.render import clean_text, render_value
 __all__ = ["AuditedCall", "CallDetails"]
 
 OPTIONS_MAX = 64
-"""Options of one decision. Beyond this it was a search, and belongs into a tool call."""
+"""Most options of one decision. A search with more belongs into a tool call."""
 
 SIDE_EFFECTS_MAX = 256
-"""Side effects of one call that are named one by one."""
+"""Most side effects of one call."""
 
 
 @dataclass(slots=True)
 class CallDetails:
-    """What a call's own code has said about it so far."""
+    """The details that a call's own code has added so far."""
 
     reasoning: Reasoning = field(default_factory=Reasoning)
     tool_calls: list[ToolCall] = field(default_factory=list)
@@ -48,7 +48,7 @@ class CallDetails:
 
 
 class AuditedCall:
-    """A call that is being recorded. Get it with `aver.current()`; any thread that has it may add to it."""
+    """A call that is being recorded. `aver.current()` returns it; any thread may add to it."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class AuditedCall:
         self._lock = threading.Lock()
         self._seal, self._seal_async = seal, seal_async
 
-    # --- why
+    # --- reasoning
 
     def reason(
         self,
@@ -82,7 +82,7 @@ class AuditedCall:
         prompt: str | bytes | None = None,
         prompt_hash: str | None = None,
     ) -> None:
-        """Say why. Of `prompt` only the SHA3-256 is recorded; give `prompt_hash` if you have it already."""
+        """Add reasons. Of `prompt` only the SHA3-256 is recorded; give `prompt_hash` instead if you have it."""
         if prompt is not None:
             data = prompt if isinstance(prompt, bytes) else prompt.encode("utf-8", "surrogatepass")
             prompt_hash = hashlib.sha3_256(data).hexdigest()
@@ -133,7 +133,7 @@ class AuditedCall:
             )
 
     def seal_reasoning(self) -> str:
-        """Seal the reasoning added so far, before acting on it; returns the record's id. What is added later is new."""
+        """Seal the reasoning so far, before acting on it. Returns the record's id. Later reasoning starts empty."""
         reasoning, identifier = self._take_reasoning()
         try:
             self._seal(reasoning, identifier)
@@ -144,7 +144,7 @@ class AuditedCall:
         return identifier
 
     async def seal_reasoning_async(self) -> str:
-        """The same without holding up the event loop."""
+        """The same without blocking the event loop."""
         reasoning, identifier = self._take_reasoning()
         try:
             await self._seal_async(reasoning, identifier)
@@ -162,12 +162,12 @@ class AuditedCall:
         return reasoning, new_id()
 
     def _restore_reasoning(self, reasoning: Reasoning) -> None:
-        """What could not be sealed by itself goes into the outcome, unless there is newer reasoning by now."""
+        """Put reasoning that could not be sealed back, for the outcome, unless there is newer reasoning."""
         with self._lock:
             if self._added.reasoning == Reasoning():
                 self._added.reasoning = reasoning
 
-    # --- what
+    # --- actions and results
 
     def tool_call(
         self,
@@ -178,7 +178,7 @@ class AuditedCall:
         error: str | BaseException | None = None,
         duration_ms: int = 0,
     ) -> None:
-        """Add a tool that was called. It succeeded unless there is an error."""
+        """Add a tool call. It succeeded unless there is an error."""
         words = f"{type(error).__name__}: {error}" if isinstance(error, BaseException) else error
         call = ToolCall(
             tool=clean_text(tool),
@@ -201,7 +201,7 @@ class AuditedCall:
         latency_ms: int = 0,
         native: Mapping[str, Any] | None = None,
     ) -> None:
-        """Add what a model's answer took; several answers add up. `native` is the model's own account of it."""
+        """Add the cost of a model's answer; several answers add up. `native` is the provider's own usage report."""
         given = {"tokens_in": tokens_in, "tokens_out": tokens_out, "cost_usd": cost_usd, "latency_ms": latency_ms}
         for name, amount in given.items():
             if type(amount) not in (int, float) or not 0 <= amount < float("inf"):
@@ -224,19 +224,19 @@ class AuditedCall:
             added.metrics.update({name: render_value(value) for name, value in metrics.items()})
 
     def side_effect(self, text: str) -> None:
-        """Say what changed in the world."""
+        """Add a change that the call made in the world."""
         with self._edit() as added:
             if len(added.side_effects) >= SIDE_EFFECTS_MAX:
                 raise BadInput(f"a call names at most {SIDE_EFFECTS_MAX} side effects", advice="sum them up in one")
             added.side_effects.append(clean_text(text))
 
     def summarise(self, text: str) -> None:
-        """Say in one line what happened."""
+        """Set the one-line summary."""
         with self._edit() as added:
             added.summary = clean_text(text)
 
     def conclude(self, status: str, error: str | None = None) -> None:
-        """Say how it went, where returning or raising does not tell: `partial`, `blocked`, ..."""
+        """Set the status where returning or raising does not show it: `partial`, `blocked`, ..."""
         if status not in STATUSES:
             raise BadInput(f"{status!r} is not an outcome", advice=f"use one of {', '.join(sorted(STATUSES))}")
         with self._edit() as added:
@@ -251,7 +251,7 @@ class AuditedCall:
         escalation_reason: str | None = None,
         chain: Sequence[Mapping[str, Any]] = (),
     ) -> None:
-        """Say who or what allowed it. The intent, sealed before, keeps the authority that it was sealed with."""
+        """Set who or what allowed the call. The intent is sealed already, and keeps its authority."""
         authority = Authority(
             type=type,
             approver=approver,
@@ -266,14 +266,14 @@ class AuditedCall:
     # --- the end
 
     def _close(self) -> CallDetails:
-        """What was added. From here on nothing more can be. Called when the outcome is about to be sealed."""
+        """Return the details and refuse further ones, because the outcome is about to be sealed."""
         with self._lock:
             self._ended = True
             return self._added
 
     @contextmanager
     def _edit(self) -> Iterator[CallDetails]:
-        """Adding to the call, one at a time, as long as it runs."""
+        """Give the details to change, to one thread at a time. `Refused` after the call has ended."""
         with self._lock:
             if self._ended:
                 raise Refused(

@@ -1,11 +1,11 @@
-"""`@aver.audit(chain=...)`: every call of a function is sealed, before as an intent and after as an outcome.
+"""`@aver.audit(chain=...)` seals every call of a function: an intent before it, an outcome after it.
 
     @aver.audit(chain="shop.refunds")
     def refund(order: str, amount: int) -> str: ...
 
-For functions, methods, class and static methods, coroutines, generators and async generators. What is decorated stays
-what it was: its kind, its name, its signature, its exceptions. A generator's intent is sealed when its body begins; one
-that is never started leaves no record, because nothing ran.
+It works for functions, methods, class and static methods, coroutines, generators and async generators. The decorated
+function keeps its form, name, signature and exceptions. A generator's intent is sealed when its body begins. A
+generator that is never started leaves no record, because nothing ran.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Audited = TypeVar("Audited", bound=Callable[..., Any] | classmethod | staticmeth
 Arguments = Mapping[str, Any]
 
 RESULT_NAME = "return"
-"""What `leave_out` and `mask` call the result, as annotations do; no parameter can be called so."""
+"""The name of the result in `leave_out` and `mask`, as in annotations. No parameter can have it."""
 
 _RESERVED_NAMES = (BLOCK_KEY, NOTE_KEY, "audit")
 
@@ -63,11 +63,12 @@ def audit(
 ) -> Callable[[Audited], Audited]:
     """Seal every call of the decorated function: `audit.intent` before it runs, `audit.outcome` after.
 
-    `chain` is a chain's name, or makes one of the arguments. `ledger` is where to record; without it the one of
-    `audit_scope`, or the default one. `reasoning` is known beforehand and goes into the intent; it too may be made of
+    `chain` is a chain's name, or a function that makes one from the arguments. `ledger` is the ledger to record in; by
+    default that of `audit_scope`, or the default ledger. `reasoning` goes into the intent; it may also be a function of
     the arguments. Parameters in `leave_out` are not recorded, those in `mask` are recorded as masked; `"return"` names
-    the result. With `on_failure="log"` a call goes on when it cannot be recorded, and a `dropped` record tells later.
-    The rest are fields of the record; what is not given is taken from `audit_scope` and from the call around this one.
+    the result. With `on_failure="log"`, a call that cannot be recorded still runs, and a `dropped` record reports the
+    loss later. The other parameters are fields of the record. Their defaults come from `audit_scope` and from the
+    audited call around this one.
     """
     if on_failure not in ("raise", "log"):
         raise BadInput(f"on_failure is 'raise' or 'log', not {on_failure!r}")
@@ -132,7 +133,7 @@ def _decorate(function: Any, settings: _AuditSettings) -> Any:
 
 
 class AuditedFunction:
-    """How one function is audited: begins a run for each of its calls."""
+    """The audit settings of one function. Begins a run for each of its calls."""
 
     def __init__(self, function: Callable[..., Any], settings: _AuditSettings) -> None:
         self._settings = settings
@@ -148,8 +149,8 @@ class AuditedFunction:
         if unknown and self._signature is not None:
             raise BadInput(f"{self.name} has no parameter {min(unknown)!r} to leave out or to mask")
 
-    def begin(self, form: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> CallRun:
-        """A run of the function with these arguments. Nothing is sealed yet."""
+    def begin_run(self, form: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> CallRun:
+        """Begin a run of the function with these arguments. Nothing is sealed yet."""
         settings, here = self._settings, current_scope()
         given = self._bind_arguments(args, kwargs)
         chain = settings.chain if isinstance(settings.chain, str) else settings.chain(given)
@@ -181,8 +182,8 @@ class AuditedFunction:
             )
         )
 
-    def result(self, value: Any) -> Any:
-        """The result as it is recorded: left out, masked, or rendered."""
+    def render_result(self, value: Any) -> Any:
+        """The result for the record: left out, masked, or rendered."""
         return None if RESULT_NAME in self._settings.leave_out else self._render_argument(RESULT_NAME, value)
 
     @property
@@ -190,7 +191,7 @@ class AuditedFunction:
         return RESULT_NAME not in self._settings.leave_out | self._settings.mask
 
     def result_facts(self) -> dict[str, Any]:
-        """What an outcome notes of a masked result."""
+        """The note of an outcome about a masked result."""
         return {NOTE_KEY: self._masking_note({RESULT_NAME})}
 
     def _render_argument(self, name: str, value: Any) -> Any:
@@ -213,11 +214,11 @@ class AuditedFunction:
 
 
 _SCOPE_FIELDS = ("trigger", "source", "user_id", "agent_id", "session_id", "authority")
-"""What a decorator may set of a scope."""
+"""The fields of a scope that the decorator may set."""
 
 
 def _read_signature(function: Callable[..., Any]) -> inspect.Signature | None:
     try:
         return inspect.signature(function)
     except (TypeError, ValueError):
-        return None  # Some that are written in C have none.
+        return None  # Some functions written in C have no signature.

@@ -1,11 +1,11 @@
-"""The records of an audited call, as drafts: masked, cut to size, ready to append.
+"""The records of an audited call as drafts: masked, cut to size, ready to append.
 
     audit.intent      before the body: function and arguments in `environment.audit`, request, authority, reasoning
-    audit.reasoning   during it, if asked for: what was reasoned so far
-    audit.outcome     after it: result or error, status, duration, what the body added; its parent is the intent
-    dropped           records that could not be sealed at their time: how many, since when, why, which
+    audit.reasoning   during the body, by `seal_reasoning`: the reasoning so far
+    audit.outcome     after the body: result or error, status, duration, added details; its parent is the intent
+    dropped           records that could not be sealed in time: how many, since when, why, which
 
-Texts are shortened after masking, never before: half a secret is not recognised.
+Texts are shortened after masking, never before, because masking does not recognise half a secret.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from aver.clock import new_id, now
 from aver.fast_dataclass import dataclass
 from aver.recording.call import CallDetails
 from aver.recording.scope import AuditScope
+from aver.text import clip_text
 
 __all__ = [
     "AuditSubject",
@@ -39,26 +40,26 @@ __all__ = [
 
 JSON_MEDIA = "application/json"
 SUMMARY_MAX = 300
-"""Characters of a summary or request that is made up here."""
+"""Longest summary or request that is composed here, in characters."""
 
 ARGUMENT_MAX = 60
-"""Characters of one argument in a request that is made up here. All of it is in `environment.audit`."""
+"""Longest argument in such a request, in characters. `environment.audit` has all of it."""
 
 CALLS_MAX = CAPSULE_MAX // 2
-"""Bytes of tool calls in one record; those beyond it go into a blob."""
+"""Most bytes of tool calls in one record. Further tool calls go into a blob."""
 
 ARGUMENTS_MAX = CAPSULE_MAX // 4
-"""Bytes of arguments in one record; if they have more, all of them go into one blob."""
+"""Most bytes of arguments in one record. If there are more, all arguments go into one blob."""
 
 REFERENCE_BYTES = 160
-"""Bytes of a reference to a blob, about."""
+"""Approximate size of a reference to a blob, in bytes."""
 
 LOST_NAMED_MAX = 64
-"""How many lost records a `dropped` record names; all are counted."""
+"""How many lost records a `dropped` record names. It counts all."""
 
 
 class ReadyDraft(NamedTuple):
-    """A draft as it will be appended, and the blobs it refers to."""
+    """A draft that can be appended, and the blobs that it refers to."""
 
     capsule: Capsule
     blobs: Sequence[Blob]
@@ -66,7 +67,7 @@ class ReadyDraft(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditSubject:
-    """What is audited, and all that is known of it before it begins. Values are JSON."""
+    """The audited call as far as it is known before it begins. Values are JSON."""
 
     id: str
     name: str
@@ -76,19 +77,19 @@ class AuditSubject:
     scope: AuditScope
     reasoning: Reasoning
     facts: Mapping[str, Any]
-    """What the intent says in its environment, such as the function and its arguments."""
+    """Entries of the intent's environment, such as the function and its arguments."""
     environment: Mapping[str, Any]
-    """What both records say in their environment."""
+    """Entries of the environment of both records."""
     began: str = field(default_factory=now)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallEnding:
-    """How it ended. Values are JSON."""
+    """The end of a call. Values are JSON."""
 
     status: str
     words: str
-    """What to say of it in one line, after its name."""
+    """The text after the call's name in the summary."""
     error: str | None = None
     result: Any = None
     duration_ms: int = 0
@@ -97,7 +98,7 @@ class CallEnding:
 
 
 def build_intent(subject: AuditSubject) -> ReadyDraft:
-    """The record that is sealed before the body runs."""
+    """Build the record that is sealed before the body runs."""
     capsule = Capsule(
         id=subject.id,
         parent_id=subject.scope.parent_id,
@@ -114,7 +115,7 @@ def build_intent(subject: AuditSubject) -> ReadyDraft:
 
 
 def build_reasoning(subject: AuditSubject, reasoning: Reasoning, identifier: str) -> ReadyDraft:
-    """The record of what was reasoned so far."""
+    """Build the record of the reasoning so far."""
     capsule = Capsule(
         id=identifier,
         parent_id=subject.id,
@@ -129,7 +130,7 @@ def build_reasoning(subject: AuditSubject, reasoning: Reasoning, identifier: str
 def build_outcome(
     subject: AuditSubject, ending: CallEnding, added: CallDetails, *, reasoning_id: str | None
 ) -> ReadyDraft:
-    """The record that is sealed after the body."""
+    """Build the record that is sealed after the body."""
     refs = {"intent": subject.id, **({"reasoning": reasoning_id} if reasoning_id else {})}
     resources = {**added.resources, **({"native": added.native} if added.native else {})}
     capsule = Capsule(
@@ -152,7 +153,7 @@ def build_outcome(
 
 
 def finish_draft(capsule: Capsule, kind: str, refs: Mapping[str, str] | None = None) -> ReadyDraft:
-    """A draft of this kind, masked and cut to size."""
+    """Give a draft its kind, mask it and cut it to size."""
     return _fit_to_size(mask_draft(of_kind(capsule, kind, refs)))
 
 
@@ -181,22 +182,18 @@ def _build_context(subject: AuditSubject, facts: Mapping[str, Any]) -> Context:
 
 
 def _format_call(name: str, arguments: Any) -> str:
-    """`refund(order="A-1", amount=12)`, of arguments that are masked already."""
+    """Write `refund(order="A-1", amount=12)` from arguments that are already masked."""
     given = arguments.items() if isinstance(arguments, dict) else ()
-    words = ", ".join(f"{key}={_clip(canonical_json(value).decode(), ARGUMENT_MAX)}" for key, value in given)
-    return _clip(f"{name}({words})", SUMMARY_MAX)
-
-
-def _clip(text: str, width: int) -> str:
-    return text if len(text) <= width else f"{text[: width - 1]}…"
+    words = ", ".join(f"{key}={clip_text(canonical_json(value).decode(), ARGUMENT_MAX)}" for key, value in given)
+    return clip_text(f"{name}({words})", SUMMARY_MAX)
 
 
 # --- size
 
 
 def _fit_to_size(draft: Capsule) -> ReadyDraft:
-    """The draft with large values moved into blobs. Long texts are left to the ledger, which does it by itself."""
-    draft = replace(draft, outcome=replace(draft.outcome, summary=_clip(draft.outcome.summary, SUMMARY_MAX)))
+    """Move large values of a draft into blobs. The ledger itself moves long texts."""
+    draft = replace(draft, outcome=replace(draft.outcome, summary=clip_text(draft.outcome.summary, SUMMARY_MAX)))
     if len(canonical_json(draft.to_dict())) <= INLINE_MAX:
         return ReadyDraft(draft, ())
     blobs: list[Blob] = []
@@ -227,7 +224,7 @@ def _fit_to_size(draft: Capsule) -> ReadyDraft:
 
 
 def _move_large_arguments(value: Any, inline: Callable[[Any], Any]) -> Any:
-    """A value of the environment; arguments one by one, so that small ones stay readable beside a large one."""
+    """Move a large value of the environment; arguments one by one, so that small ones stay readable."""
     if not isinstance(value, dict) or not isinstance(value.get("arguments"), dict):
         return inline(value)
     arguments = {name: inline(item) for name, item in value["arguments"].items()}
@@ -236,7 +233,7 @@ def _move_large_arguments(value: Any, inline: Callable[[Any], Any]) -> Any:
 
 
 def _inline_size(value: Any) -> int:
-    """Bytes of a value in a record, where a long text is but a reference."""
+    """The size of a value in a record, where a long text becomes a reference."""
     size = len(canonical_json(value))
     return REFERENCE_BYTES if size > INLINE_MAX else size
 
@@ -250,7 +247,7 @@ def _calls_that_fit(calls: Sequence[ToolCall]) -> Sequence[ToolCall]:
     return calls
 
 
-# --- what could not be sealed
+# --- lost records
 
 
 @dataclass(slots=True)
@@ -263,17 +260,17 @@ class ChainLoss:
     until: str = ""
     count: int = 0
     lost: list[dict[str, Any]] = field(default_factory=list)
-    """Id, kind and digest of the first of them."""
+    """Id, kind and digest of the first lost records."""
 
     def add(self, kind: str, ready: ReadyDraft | None, at: str) -> None:
-        """Count one more; what is known of it is noted while there is room."""
+        """Count a lost record, and name it while fewer than `LOST_NAMED_MAX` are named."""
         self.count += 1
         self.until = at
         if len(self.lost) < LOST_NAMED_MAX:
             self.lost.append({"kind": kind} if ready is None else {"kind": kind, **_id_and_digest(ready)})
 
     def merge(self, later: ChainLoss) -> None:
-        """Take in what was lost after this."""
+        """Add later losses of the same chain."""
         self.count += later.count
         self.until = max(self.until, later.until)
         self.lost = [*self.lost, *later.lost][:LOST_NAMED_MAX]
@@ -285,7 +282,7 @@ def _id_and_digest(ready: ReadyDraft) -> dict[str, Any]:
 
 
 def build_dropped(loss: ChainLoss, source: str) -> ReadyDraft:
-    """The record that says what is missing."""
+    """Build the record that reports lost records."""
     words = "1 record" if loss.count == 1 else f"{loss.count} records"
     capsule = Capsule(
         id=new_id(),

@@ -2,11 +2,10 @@
 
     logging.getLogger().addHandler(LedgerHandler("logs.shop", level=logging.WARNING))
 
-Whoever logs does not wait: records go into a bounded queue, and a thread seals them in batches. If the ledger does not
-work they wait in the queue; if that is full, newer ones are dropped and counted, and a `dropped` record tells of them
-later. `flush` waits until what was logged is sealed, or sealing has failed; closing, and the end of the process, does
-so too. What Aver itself logs is not recorded, or recording would never end. A process that is killed takes its queue
-with it.
+Logging does not wait: log records go into a bounded queue, and a thread seals them in batches. If the ledger fails,
+they wait in the queue. If the queue is full, newer ones are dropped and counted, and a `dropped` record reports them
+later. `flush`, `close` and the end of the process wait until the queue is sealed, or sealing has failed. Aver's own log
+records are not recorded, because recording them would never end. If the process is killed, its queue is lost.
 """
 
 from __future__ import annotations
@@ -36,22 +35,22 @@ if TYPE_CHECKING:
 __all__ = ["LedgerHandler"]
 
 CAPACITY = 10_000
-"""Log records that wait while the ledger is busy or away: some megabytes."""
+"""Most log records in the queue while the ledger is busy or unavailable: some megabytes."""
 
 BATCH_MAX = 256
-"""Log records in one durable commit."""
+"""Most log records in one durable commit."""
 
 RETRY_FIRST, RETRY_LAST = 0.1, 5.0
-"""Seconds until a batch that could not be sealed is tried again, from first to longest."""
+"""Seconds until a failed batch is tried again: at first, and at most."""
 
 QUEUE_FULL = "the queue of log records was full"
 
 _STANDARD_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-"""What every log record has; the rest was given by whoever logged."""
+"""Attributes of every log record. The caller of the logger added all others."""
 
 
 class LedgerHandler(logging.Handler):
-    """Seals log records of `level` and above into a chain, in batches, from a thread of its own."""
+    """Seals log records of `level` and above into a chain, in batches, from its own thread."""
 
     def __init__(
         self,
@@ -83,25 +82,25 @@ class LedgerHandler(logging.Handler):
         self._waiting: deque[tuple[str, PendingRecord]] = deque()
         self._thread: threading.Thread | None = None
         self._logged = self._settled = 0
-        """How many were put into the queue, and of how many the fate is known."""
+        """How many log records were put into the queue, and how many of them were sealed or lost."""
         self._failures = 0
         self._closing = False
 
     def before_fork(self) -> None:
-        """Come to rest for a fork."""
+        """Hold the queue still during a fork."""
         self._changed.acquire()
 
     def after_fork_in_parent(self) -> None:
         self._changed.release()
 
     def after_fork_in_child(self) -> None:
-        """What waits is the parent's to seal."""
+        """Start with an empty queue: the parent seals its own."""
         self._reset_queue()
 
-    # --- whoever logs
+    # --- called by the logger
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Put a log record into the queue; it is sealed later."""
+        """Put a log record into the queue, to be sealed later."""
         if record.name == "aver" or record.name.startswith("aver.") or threading.current_thread() is self._thread:
             return
         identifier = new_id()
@@ -127,14 +126,14 @@ class LedgerHandler(logging.Handler):
             self._recorder.note_undrafted_loss(self._chain, "record", QUEUE_FULL)
 
     def flush(self) -> None:
-        """Return when everything that was logged until now is sealed, or an attempt to seal it has failed."""
+        """Wait until all log records so far are sealed, or an attempt to seal them has failed."""
         with self._changed:
             upto, failures = self._logged, self._failures
             if self._thread is not None and self._thread is not threading.current_thread():
                 self._changed.wait_for(lambda: self._settled >= upto or self._failures > failures)
 
     def close(self) -> None:
-        """Seal what waits, as far as that works, and stop. What is logged afterwards counts as dropped."""
+        """Seal the queue as far as possible, and stop. Later log records count as dropped."""
         with self._changed:
             self._closing = True
             self._changed.notify_all()
@@ -167,7 +166,7 @@ class LedgerHandler(logging.Handler):
                     pause = min(2 * pause, RETRY_LAST)
 
     def _seal_or_lose(self, batch: list[tuple[str, PendingRecord]], *, last: bool) -> int:
-        """Seal a batch, or its beginning. Of how many from its beginning the fate is known now: sealed, or lost."""
+        """Seal a batch, or a part of it. Returns how many records at its beginning are now sealed or lost."""
         try:
             self._recorder.seal_many(self._chain, batch)
         except Unavailable as error:
@@ -175,7 +174,7 @@ class LedgerHandler(logging.Handler):
                 return 0
             for _, entry in batch:
                 self._recorder.note_loss(entry, error)
-        except Exception as error:  # noqa: BLE001 - one of them cannot be sealed at all; it must not hold up the others
+        except Exception as error:  # noqa: BLE001 - a record that can never be sealed must not block the others
             if len(batch) > 1:
                 return self._seal_or_lose(batch[: len(batch) // 2], last=last)
             self._recorder.note_loss(batch[0][1], error)
@@ -213,7 +212,7 @@ class LedgerHandler(logging.Handler):
 
 
 def _read_log_record(record: logging.LogRecord) -> dict[str, Any]:
-    """What a log record says, as JSON, read where it was logged: its arguments may change afterwards."""
+    """The content of a log record as JSON. Read in the logging thread, because its arguments may change later."""
     given = {name: value for name, value in vars(record).items() if name not in _STANDARD_FIELDS}
     facts: dict[str, Any] = {
         "at": datetime.fromtimestamp(record.created, UTC).isoformat(),

@@ -1,7 +1,7 @@
-"""What recording has once in a process: the default ledger, threads for coroutines, and something to do at its end.
+"""Objects that recording has once in a process: the default ledger, threads for coroutines, and work at exit.
 
-The default ledger is opened when first needed and closed when the process ends; after a fork, parent and child go on
-with it. The threads do not survive a fork: a child makes its own.
+The default ledger is opened at its first use and closed when the process ends. After a fork, parent and child both
+continue to use it. The threads do not survive a fork: a child starts its own.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from aver.ledger.stores.forks import register_for_forks
 __all__ = ["Closable", "ForkSafeLock", "close_at_exit", "default_ledger", "run_at_exit", "sealing_threads"]
 
 THREADS_MAX = 64
-"""Records that may be on their way at once for coroutines; so many can share one commit."""
+"""Most records that are sealed at once for coroutines. They can share one commit."""
 
 _PROCESS_LOG = logging.getLogger("aver.audit")
 
 
 class ForkSafeLock:
-    """A lock that no fork can catch in the middle: it is held while the process forks, and a child has a new one."""
+    """A lock that is safe to fork with: it is held during the fork, and the child gets a new one."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -43,7 +43,7 @@ class ForkSafeLock:
 
 
 class _ProcessState(ForkSafeLock):
-    """The default ledger and the threads, made when first needed."""
+    """The default ledger and the threads, both created at their first use."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -67,7 +67,7 @@ class _ProcessState(ForkSafeLock):
             return self._threads
 
     def close_ledger(self) -> None:
-        """Close it, if it is open. It is opened again if it is needed again."""
+        """Close the default ledger if it is open. The next use opens it again."""
         with self.lock:
             opened, self._ledger = self._ledger, None
         if opened is not None:
@@ -78,17 +78,17 @@ _STATE = _ProcessState()
 
 
 def default_ledger() -> Ledger:
-    """The ledger that is used where none is given."""
+    """The ledger that is used where the caller gives none."""
     return _STATE.ledger()
 
 
 def sealing_threads() -> ThreadPoolExecutor:
-    """Threads that seal what coroutines leave."""
+    """The threads that seal records for coroutines."""
     return _STATE.threads()
 
 
 class Closable(Protocol):
-    """Something to close when the process ends."""
+    """An object that is closed when the process ends."""
 
     def close(self) -> None: ...
 
@@ -98,12 +98,12 @@ _EXIT_WORK: list[Callable[[], None]] = []
 
 
 def close_at_exit(thing: Closable) -> None:
-    """Close it when the process ends, if it still lives then, and while records can still be sealed."""
+    """Close an object when the process ends, if it still exists, while records can still be sealed."""
     _TO_CLOSE.add(thing)
 
 
 def run_at_exit(work: Callable[[], None]) -> None:
-    """Do this when the process ends, before the default ledger is closed."""
+    """Call a function when the process ends, before the default ledger is closed."""
     _EXIT_WORK.append(work)
 
 
@@ -111,8 +111,8 @@ def _finish_process() -> None:
     for work in [*(thing.close for thing in list(_TO_CLOSE)), *_EXIT_WORK, _STATE.close_ledger]:
         try:
             work()
-        except Exception:  # noqa: BLE001 - what comes after it must be done too
-            _PROCESS_LOG.exception("something failed at the end of the process")
+        except Exception:  # noqa: BLE001 - the rest must still be done
+            _PROCESS_LOG.exception("recording could not finish at the end of the process")
 
 
 atexit.register(_finish_process)

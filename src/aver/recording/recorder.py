@@ -1,11 +1,10 @@
-"""Sealing what audited calls, requests and log records leave: now or not at all, and never silently.
+"""Seal the records of audited calls, requests and log records, and report those that were lost.
 
-A recorder belongs to one ledger. `seal` returns when the record is durable, or raises. A record that could not be
-sealed and whose failure nobody was told is noted with `lose`: logged, counted, and made good by a `dropped` record in
-its chain as soon as the ledger works again, or when the process ends. The notes are in memory: a process that is
-killed before takes them with it.
+A recorder belongs to one ledger. `seal` returns when the record is durable, or raises. If a record cannot be sealed and
+the caller gets no exception, `note_loss` logs and counts it. A `dropped` record in its chain reports the loss as soon
+as the ledger works again, or when the process ends. The notes are in memory: a process that is killed loses them.
 
-A forked child has a recorder without notes: what its parent lost is the parent's to tell.
+A forked child starts without notes, because its parent reports its own losses.
 """
 
 from __future__ import annotations
@@ -32,14 +31,14 @@ if TYPE_CHECKING:
 __all__ = ["PendingRecord", "Recorder", "dropped_count", "get_recorder"]
 
 FALLBACK_CHAIN = "audit.dropped"
-"""Where losses of a chain are told that cannot grow, such as one that was imported."""
+"""The chain that reports losses of a chain that cannot grow, such as an imported one."""
 
 SOURCE = "aver.audit"
 _LOG = logging.getLogger(SOURCE)
 
 
 class PendingRecord:
-    """A record on its way into a chain. It is made ready once, on the thread that seals it."""
+    """A record that is about to be sealed. Its draft is built once, on the thread that seals it."""
 
     __slots__ = ("_make", "_ready", "chain", "kind")
 
@@ -49,18 +48,19 @@ class PendingRecord:
         self._make = make
         self._ready: ReadyDraft | None = None
 
-    def ready(self) -> ReadyDraft:
+    def prepare(self) -> ReadyDraft:
+        """The draft, built at the first call."""
         if self._ready is None:
             self._ready = self._make()
         return self._ready
 
-    def known(self) -> ReadyDraft | None:
-        """The draft, if it came as far as being one."""
+    def draft_if_made(self) -> ReadyDraft | None:
+        """The draft if it was built, otherwise None."""
         return self._ready
 
 
 class Recorder(ForkSafeLock):
-    """Seals into one ledger, or into the default one. Get it with `recorder_of`."""
+    """Seals into one ledger, or into the default ledger. `get_recorder` returns it."""
 
     def __init__(self, ledger: Ledger | None) -> None:
         super().__init__()
@@ -79,9 +79,9 @@ class Recorder(ForkSafeLock):
         self._losses: dict[str, ChainLoss] = {}
         self._late: deque[PendingRecord] = deque()
         self._kept: Ledger | None = None
-        """The ledger, kept alive while there is something to tell it."""
+        """The ledger, kept alive while there are losses to report."""
         self.dropped = 0
-        """How many records were lost in this process, made good or not."""
+        """How many records were lost in this process, reported or not."""
 
     def after_fork_in_child(self) -> None:
         super().after_fork_in_child()
@@ -90,41 +90,42 @@ class Recorder(ForkSafeLock):
     # --- sealing
 
     def seal(self, entry: PendingRecord) -> None:
-        """Return when the record is durable, or raise."""
+        """Seal a record. Returns when it is durable, or raises."""
         if _is_thread_busy():
+            _LOG.debug("refused to seal a record of kind %s inside an append", entry.kind)
             raise Unavailable(
-                "this thread is in the middle of an append, and another one would wait for it for ever",
+                "this thread is in the middle of an append, and another append would wait for it for ever",
                 advice="do not audit what the ledger itself calls, such as a signer",
             )
         self._append(entry)
 
     def _append(self, entry: PendingRecord) -> None:
-        ready = entry.ready()
+        ready = entry.prepare()
         self._get_ledger().append(entry.chain, ready.capsule, blobs=ready.blobs)
         if self._late or self._losses:
             self.settle()
 
     def seal_many(self, chain: str, entries: Sequence[tuple[str, PendingRecord]]) -> None:
-        """Seal entries, each with its id, in one commit; return when they are durable, or raise. May be tried again."""
-        ready = [entry.ready() for _, entry in entries]
+        """Seal entries, each with its id, in one commit. Returns when they are durable, or raises. May be repeated."""
+        ready = [entry.prepare() for _, entry in entries]
         self._get_ledger().append_many(
             chain,
-            [one.capsule for one in ready],
+            [draft.capsule for draft in ready],
             keys=[f"log:{identifier}" for identifier, _ in entries],
-            blobs=[blob for one in ready for blob in one.blobs],
+            blobs=[blob for draft in ready for blob in draft.blobs],
         )
         if self._late or self._losses:
             self.settle()
 
     async def seal_async(self, entry: PendingRecord) -> None:
-        """The same without holding up the event loop. A cancellation comes through when the record is safe or lost."""
+        """The same without blocking the event loop. A cancellation is raised when the record is durable or lost."""
         work = self._submit_to_thread(entry)
         if work is None:
             self.seal(entry)
             return
         try:
             cancelled = await _wait_until_done(work)
-        except GeneratorExit:  # Nothing more can be awaited here; the thread goes on by itself.
+        except GeneratorExit:  # Nothing can be awaited any more; the thread continues alone.
             work.add_done_callback(lambda done: self._note_if_failed(entry, done))
             raise
         if cancelled is not None:
@@ -138,10 +139,10 @@ class Recorder(ForkSafeLock):
             self.note_loss(entry, failure)
 
     def seal_at_close(self, entry: PendingRecord) -> None:
-        """Seal the outcome of what raised or was closed early, maybe by the garbage collector; a failure is noted.
+        """Seal the outcome of a call that raised or was closed early. A failure is noted, not raised.
 
-        The collector may strike in the middle of an append on this very thread. The entry is then put aside until the
-        next record, or the end of the process.
+        The garbage collector may close a generator in the middle of an append on this same thread. Then the entry is
+        set aside until the next record, or the end of the process.
         """
         if _is_thread_busy():
             self._late.append(entry)
@@ -149,11 +150,11 @@ class Recorder(ForkSafeLock):
             return
         try:
             self._append(entry)
-        except Exception as error:  # noqa: BLE001 - there is an exception on its way already
+        except Exception as error:  # noqa: BLE001 - another exception is already being raised
             self.note_loss(entry, error)
 
     def _submit_to_thread(self, entry: PendingRecord) -> Future[None] | None:
-        """None where no asyncio runs (another library drives the coroutine), or where threads are over."""
+        """Seal on a thread. None without asyncio (another library runs the coroutine), or at interpreter shutdown."""
         import asyncio
 
         try:
@@ -162,16 +163,16 @@ class Recorder(ForkSafeLock):
         except RuntimeError:
             return None
 
-    # --- what could not be sealed
+    # --- losses
 
     def note_loss(self, entry: PendingRecord, error: BaseException) -> None:
-        """Note a record that could not be sealed."""
+        """Log and count a record that could not be sealed."""
         words = f"{type_name(type(error))}: {exception_text(error)}"
-        self.note_undrafted_loss(entry.chain, entry.kind, words, entry.known())
+        self.note_undrafted_loss(entry.chain, entry.kind, words, entry.draft_if_made())
         _LOG.error("could not seal a record of kind %s in the chain %s: %s", entry.kind, entry.chain, words)
 
     def note_undrafted_loss(self, chain: str, kind: str, words: str, ready: ReadyDraft | None = None) -> None:
-        """Note a record of which there may not even be a draft."""
+        """Count a lost record that may not even have a draft."""
         at = now()
         with self.lock:
             self.dropped += 1
@@ -183,18 +184,19 @@ class Recorder(ForkSafeLock):
         _UNSETTLED.add(self)
 
     def settle(self) -> bool:
-        """Seal what was put aside and what tells of losses, if the ledger works. True if nothing remains."""
+        """Seal records that were set aside, and report losses, if the ledger works. Returns whether nothing remains."""
         while (entry := self._pop_late()) is not None:
             try:
-                self._get_ledger().append(entry.chain, entry.ready().capsule, blobs=entry.ready().blobs)
-            except Exception as error:  # noqa: BLE001 - it is noted, and told with the others
+                self._get_ledger().append(entry.chain, entry.prepare().capsule, blobs=entry.prepare().blobs)
+            except Exception as error:  # noqa: BLE001 - it is noted, and reported with the others
                 self.note_loss(entry, error)
         with self.lock:
             losses, self._losses = self._losses, {}
         for loss in losses.values():
             try:
                 self._seal_loss(loss)
-            except Exception:  # noqa: BLE001 - it stays noted until it can be told
+            except Exception as error:  # noqa: BLE001 - it stays noted until it can be reported
+                _LOG.debug("the losses of %s cannot be reported yet: %s", loss.chain, error)
                 self._restore_loss(loss)
         with self.lock:
             settled = not self._losses and not self._late
@@ -211,7 +213,7 @@ class Recorder(ForkSafeLock):
 
     def _seal_loss(self, loss: ChainLoss) -> None:
         ledger = self._get_ledger()
-        # A failed append may have come through all the same: a server's answer can be lost.
+        # An append that seemed to fail may have been committed: the server's answer can get lost.
         found = [lost for lost in loss.lost if "id" in lost and _has_record(ledger, lost["id"])]
         loss.lost = [lost for lost in loss.lost if lost not in found]
         loss.count -= len(found)
@@ -222,7 +224,8 @@ class Recorder(ForkSafeLock):
         ready = drafts.build_dropped(loss, SOURCE)
         try:
             ledger.append(loss.chain, ready.capsule, blobs=ready.blobs)
-        except (BadInput, Refused):  # The chain takes nothing, which may be why there is a loss.
+        except (BadInput, Refused) as error:  # The chain cannot grow, which may be the cause of the loss.
+            _LOG.debug("the chain %s takes no dropped record: %s", loss.chain, error)
             ledger.append(FALLBACK_CHAIN, ready.capsule, blobs=ready.blobs)
 
     def _restore_loss(self, loss: ChainLoss) -> None:
@@ -233,7 +236,7 @@ class Recorder(ForkSafeLock):
             self._losses[loss.chain] = loss
 
     def count_unsettled(self) -> int:
-        """How many records are lost, or put aside, and not told of yet."""
+        """How many records are lost or set aside, and not reported yet."""
         with self.lock:
             return len(self._late) + sum(loss.count for loss in self._losses.values())
 
@@ -242,7 +245,7 @@ def _has_record(ledger: Ledger, identifier: str) -> bool:
     try:
         return ledger.get(identifier) is not None
     except IntegrityError:
-        return True  # It is there, and a verdict will say what is wrong with it.
+        return True  # It is there; a verdict will report that it is damaged.
 
 
 _LOCKING_MODULES = (
@@ -256,10 +259,10 @@ _LOCKING_MODULES = (
 
 
 def _is_thread_busy() -> bool:
-    """Whether this thread is in the middle of recording something, below the call that asks."""
+    """Whether this thread is already recording: its stack contains the ledger, the keys or a recorder."""
     frame: Any = sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__") == __name__:
-        frame = frame.f_back  # the call that asks
+        frame = frame.f_back  # Skip the recorder's own frames, which are asking.
     while frame is not None:
         if str(frame.f_globals.get("__name__", "")).startswith(_LOCKING_MODULES):
             return True
@@ -268,11 +271,11 @@ def _is_thread_busy() -> bool:
 
 
 async def _wait_until_done(work: Future[None]) -> BaseException | None:
-    """Wait until it is done, whatever happens. Returns the cancellation that came meanwhile, if one did."""
+    """Wait until the work is done, even if cancelled. Returns the cancellation that came meanwhile, or None."""
     import asyncio
 
     future = asyncio.wrap_future(work)
-    # Whoever asks `work` is told of a failure; asyncio need not complain that nobody asked this one.
+    # The caller reads a failure from `work`. Without this, asyncio would warn that it was never retrieved.
     future.add_done_callback(lambda done: done.cancelled() or done.exception())
     cancelled: BaseException | None = None
     while not work.done():
@@ -283,12 +286,12 @@ async def _wait_until_done(work: Future[None]) -> BaseException | None:
     return cancelled
 
 
-# --- which ledger
+# --- the recorder of a ledger
 
 
 _RECORDERS: weakref.WeakKeyDictionary[Ledger, Recorder] = weakref.WeakKeyDictionary()
 _UNSETTLED: set[Recorder] = set()
-"""Recorders that have something to tell, kept alive for it."""
+"""Recorders with losses to report, kept alive until then."""
 
 
 _DEFAULT_RECORDER = Recorder(None)
@@ -296,7 +299,7 @@ _RECORDERS_LOCK = ForkSafeLock()
 
 
 def get_recorder(ledger: Ledger | AsyncLedger | None) -> Recorder:
-    """The recorder of a ledger; of the default one, if none is given."""
+    """The recorder of a ledger, or of the default ledger."""
     if ledger is None:
         return _DEFAULT_RECORDER
     plain = ledger if isinstance(ledger, Ledger) else ledger.ledger
@@ -308,7 +311,7 @@ def get_recorder(ledger: Ledger | AsyncLedger | None) -> Recorder:
 
 
 def dropped_count(ledger: Ledger | AsyncLedger | None = None) -> int:
-    """How many records could not be sealed in this process, whether a `dropped` record tells of them yet or not."""
+    """How many records were lost in this process, whether a `dropped` record has reported them or not."""
     return get_recorder(ledger).dropped
 
 

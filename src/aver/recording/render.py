@@ -1,18 +1,18 @@
-"""Any Python value as JSON, for a record: typed, bounded, and without running the value's own code.
+"""Render any Python value as JSON for a record: typed, bounded, and without running the value's own code.
 
-    None, bool, int, float, str, list, dict with text keys    as they are; a tuple as a list
-    everything else        {"$type": <its type>, ...} with what can be read of it safely:
+    None, bool, int, float, str, list, dict with text keys    unchanged; a tuple as a list
+    everything else        {"$type": <its type>, ...} with the parts that can be read safely:
       text                 of dates and times, Decimal, Fraction, UUID, paths, exceptions, bytes that are UTF-8,
                            and of numbers and texts that JSON cannot hold (NaN, lone surrogates)
       base64               of other bytes
-      fields               of dataclasses, named tuples, attrs and pydantic classes, but those that do not show
-                           themselves (`repr=False`)
+      fields               of dataclasses, named tuples, attrs and pydantic classes, without those that have
+                           `repr=False`
       items                of sets, and of dicts whose keys are not text (as pairs)
       name, value          of an enumeration's member; name of a class or function
 
-Of any other object only the type is recorded: its `repr` could be slow, could fail, could show what it hides. So is
-what lies too deep or comes after too many values; `length` then tells how much there was. Reading fields reads
-instance dictionaries and slots, never properties. If something fails all the same, the type is what remains.
+Of any other object only the type is recorded: its `repr` could be slow, fail, or show secrets. The same applies to
+values that are nested too deep. After too many values the rest is cut, and `length` gives the full length. Fields are
+read from instance dictionaries and slots, never from properties. If reading a value fails, only its type is recorded.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ from aver.capsule.canonical import canonical_json, has_surrogate
 __all__ = ["clean_text", "exception_text", "render_value", "type_name"]
 
 DEPTH_MAX = 24
-"""Levels of nesting that are recorded. Deeper lies what refers to itself, and what nobody reads."""
+"""Deepest nesting that is recorded. A value that contains itself reaches it."""
 
 VALUES_MAX = 20_000
-"""How many values of one argument or result are recorded: this runs inside the audited call."""
+"""Most values of one argument or result that are recorded. Rendering delays the audited call."""
 
 TEXT_MAX = 16 * 1024 * 1024
-"""Characters of one text, or bytes, that are recorded. It is masked, hashed and stored before the call goes on."""
+"""Most characters of one text, or bytes, that are recorded. Masking and sealing them delays the call."""
 
 LAST_WORD_MAX = 4096
-"""How much more than the limit is left out at most, so as not to cut a word."""
+"""How much more than necessary is cut at most, to end between two words."""
 
 INTEGER_BITS_MAX = 10_000
-"""Larger whole numbers take long to write out, and Python refuses from 4300 digits on."""
+"""Largest integer that is written out. Larger ones take long, and Python refuses more than 4300 digits."""
 
 _TEXT_WRITERS: dict[type, Callable[[Any], str]] = {
     datetime.datetime: datetime.datetime.isoformat,
@@ -66,27 +66,27 @@ _NAMED_TYPES = (types.FunctionType, types.BuiltinFunctionType, types.MethodType,
 
 
 def render_value(value: Any) -> Any:
-    """The value as JSON. Never raises for what the value is or does."""
-    return _Renderer().of(value, 0)
+    """Render a value as JSON. Never raises, whatever the value is or does."""
+    return _Renderer().render(value, 0)
 
 
 def type_name(kind: type) -> str:
-    """`package.module.Class`; builtins without their module."""
+    """The full name of a class: `package.module.Class`, or `int` for a builtin."""
     try:
         name = str(type.__dict__["__qualname__"].__get__(kind))
         module = type.__dict__["__module__"].__get__(kind)
-    except Exception:  # noqa: BLE001 - a class may answer anything
+    except Exception:  # noqa: BLE001 - a metaclass may return anything
         return "object"
     return clean_text(name if module in ("builtins", None) or type(module) is not str else f"{module}.{name}")
 
 
 def clean_text(text: str) -> str:
-    """The text, with what UTF-8 cannot carry written out."""
+    """The text with lone surrogates escaped, because UTF-8 cannot hold them."""
     return text if text.isascii() or not has_surrogate(text) else text.encode("utf-8", "backslashreplace").decode()
 
 
 def _shorten(text: str) -> str:
-    """The text up to the limit, without the word at its end: half a secret would not be masked."""
+    """Cut a text at the limit, before the last word, because masking does not recognise half a secret."""
     if len(text) <= TEXT_MAX:
         return text
     space = max(
@@ -96,23 +96,23 @@ def _shorten(text: str) -> str:
 
 
 def exception_text(error: BaseException) -> str:
-    """What an exception says, if it can."""
+    """The text of an exception."""
     try:
         text = str(error)
-    except Exception as failure:  # noqa: BLE001 - the exception of an exception must not hide it
+    except Exception as failure:  # noqa: BLE001 - an error in `__str__` must not replace the exception
         return f"(its text could not be read: {type_name(type(failure))})"
     return _shorten(clean_text(str.__str__(text)))
 
 
 class _Renderer:
-    """One value being rendered, and how many values there may still be."""
+    """Renders one value, and counts how many parts may still follow."""
 
     __slots__ = ("_left",)
 
     def __init__(self) -> None:
         self._left = VALUES_MAX
 
-    def of(self, value: Any, depth: int) -> Any:
+    def render(self, value: Any, depth: int) -> Any:
         self._left -= 1
         kind = type(value)
         if value is None or kind is bool:
@@ -123,7 +123,7 @@ class _Renderer:
             if depth > DEPTH_MAX:
                 return _typed_object(kind, cut="too deep")
             return self._render_container(kind, value, depth + 1)
-        except Exception as error:  # noqa: BLE001 - recording must not fail for what it records
+        except Exception as error:  # noqa: BLE001 - no value may make recording fail
             return _typed_object(kind, unreadable=type_name(type(error)))
 
     def _render_container(self, kind: type, value: Any, depth: int) -> Any:
@@ -137,7 +137,7 @@ class _Renderer:
             return _typed_object(kind, items=ordered, **_length_if_cut(value, items))
         if issubclass(kind, enum.Enum):
             member = object.__getattribute__(value, "_name_")
-            return _typed_object(kind, name=member, value=self.of(object.__getattribute__(value, "_value_"), depth))
+            return _typed_object(kind, name=member, value=self.render(object.__getattribute__(value, "_value_"), depth))
         if issubclass(kind, BaseException):
             return _typed_object(kind, text=exception_text(value))
         if issubclass(kind, type):
@@ -147,12 +147,12 @@ class _Renderer:
         fields = _field_names(kind)
         if fields is not None:
             stored = {name: _read_field(value, kind, name) for name in fields}
-            shown = {name: self.of(item, depth) for name, item in stored.items() if item is not _UNSET}
+            shown = {name: self.render(item, depth) for name, item in stored.items() if item is not _UNSET}
             return _typed_object(kind, fields=shown)
         return self._render_subclass(kind, value, depth)
 
     def _render_subclass(self, kind: type, value: Any, depth: int) -> Any:
-        """A value whose class derives from one that is known: read as that one, by that one's code."""
+        """Render an instance of a subclass of a known class, by the code of the known class."""
         for base, read in _RENDERERS.items():
             if issubclass(kind, base):
                 return _typed_object(kind, value=read(value))
@@ -171,7 +171,7 @@ class _Renderer:
         for key, item in list(value.items()):
             if self._left <= 0:
                 return _typed_object(kind, length=len(value), fields=fields)
-            fields[clean_text(key)] = self.of(item, depth)
+            fields[clean_text(key)] = self.render(item, depth)
         return fields
 
     def _render_list(self, kind: type, value: Iterable[Any], depth: int) -> Any:
@@ -184,7 +184,7 @@ class _Renderer:
         for item in list(values):
             if self._left <= 0:
                 break
-            items.append(self.of(item, depth))
+            items.append(self.render(item, depth))
         return items
 
 
@@ -252,7 +252,7 @@ _RENDERERS: dict[type, Callable[[Any], Any]] = {
 
 
 def _field_names(kind: type) -> list[str] | None:
-    """The fields that a class declares and shows; None if it declares none."""
+    """The fields that a class declares and shows in its repr; None if it declares no fields."""
     if dataclasses.is_dataclass(kind):
         return [field.name for field in dataclasses.fields(kind) if field.repr]
     if issubclass(kind, tuple):
@@ -276,7 +276,7 @@ def _bases(kind: type) -> Iterator[type]:
 
 
 def _read_field(value: Any, kind: type, name: str) -> Any:
-    """A field as it is stored: in the instance's dictionary, in a slot, or in a tuple."""
+    """Read the stored value of a field from the instance's dictionary, a slot or a tuple."""
     if issubclass(kind, tuple):
         return tuple.__getitem__(value, _class_attribute(kind, "_fields").index(name))
     for base in _bases(kind):

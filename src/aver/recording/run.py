@@ -1,15 +1,15 @@
-"""One audited call from its intent to its outcome, whatever is called: a function, a stream, a request.
+"""One audited call from its intent to its outcome. The body is a function, a stream or a request.
 
-In this order, always: the intent is sealed; the body runs; the outcome is sealed; the caller gets result or exception.
+The order is always: seal the intent, run the body, seal the outcome, give the caller the result or exception.
 
-* The intent cannot be sealed: the body does not run and `NotRecorded` is raised (`ran` false). With
-  `on_failure="log"` the loss is noted and the body runs.
-* The outcome cannot be sealed after a body that returned: `NotRecorded` is raised (`ran` true, `result` the result).
-  With `"log"` the loss is noted and the result returned.
-* The outcome cannot be sealed after a body that raised: the loss is noted, and the body's exception goes on,
-  unchanged. So do cancellation, `KeyboardInterrupt`, `SystemExit` and `GeneratorExit`.
+* The intent cannot be sealed: the body does not run, and `NotRecorded` is raised (`ran` false). With
+  `on_failure="log"` the loss is noted, and the body runs.
+* The outcome cannot be sealed, and the body returned: `NotRecorded` is raised (`ran` true, with the `result`). With
+  `"log"` the loss is noted, and the result is returned.
+* The outcome cannot be sealed, and the body raised: the loss is noted, and the body's exception is raised unchanged.
+  The same applies to cancellation, `KeyboardInterrupt`, `SystemExit` and `GeneratorExit`.
 
-Intents without an outcome: what is still running, or was cut off by a crash.
+An intent without an outcome is a call that is still running, or that a crash ended.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ __all__ = ["CallPlan", "CallRun", "OnFailure", "ending_from_error", "unfinished_
 OnFailure = Literal["raise", "log"]
 
 CAUSES_MAX = 5
-"""How far back the causes of an exception are named."""
+"""Most causes of an exception that are recorded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallPlan:
-    """What the records of a call say besides what it did. `name` is what it is called in a summary."""
+    """The parts of a call's records that are known before it runs. The summary calls it `name`."""
 
     chain: str
     name: str
@@ -60,7 +60,7 @@ class CallPlan:
 
 
 class CallRun:
-    """A call that is being made and recorded."""
+    """A call that is running and being recorded."""
 
     def __init__(self, plan: CallPlan) -> None:
         correlation = plan.scope.correlation_id or new_id()
@@ -83,28 +83,28 @@ class CallRun:
         )
         self._began = time.monotonic()
 
-    def running(self) -> ScopeContext:
-        """Within the context this is the current call. For a stream, around each step and not across a yield."""
+    def make_current(self) -> ScopeContext:
+        """Within the context this is the current call. A stream enters it for each step, not across a `yield`."""
         return ScopeContext(self._inner)
 
     def elapsed_ms(self) -> int:
         return round((time.monotonic() - self._began) * 1000)
 
-    # --- the three steps, for plain code
+    # --- the three steps
 
-    def open(self) -> None:
+    def seal_intent(self) -> None:
         """Seal the intent. The body may run only if this returns."""
         entry = self._pending_intent()
         try:
             self._recorder.seal(entry)
-        except Exception as error:  # noqa: BLE001 - whatever it is, it was not recorded
+        except Exception as error:  # noqa: BLE001 - any failure means that it was not recorded
             self._handle_unsealed_intent(entry, error)
         except BaseException as error:
             self._recorder.note_loss(entry, error)
             raise
         self._began = time.monotonic()
 
-    def returned(self, ending: CallEnding, result: Any) -> None:
+    def seal_returned(self, ending: CallEnding, result: Any) -> None:
         """Seal the outcome of a body that returned."""
         entry = self._pending_outcome(ending)
         try:
@@ -115,14 +115,14 @@ class CallRun:
             self._recorder.note_loss(entry, error)
             raise
 
-    def raised(self, ending: CallEnding) -> None:
-        """Seal the outcome of a body whose exception goes on; a failure is noted and not raised."""
+    def seal_raised(self, ending: CallEnding) -> None:
+        """Seal the outcome of a body that raised. A failure is noted, not raised."""
         self._recorder.seal_at_close(self._pending_outcome(ending))
 
     # --- the same for coroutines
 
     async def seal_intent_async(self) -> None:
-        """Seal the intent. A cancellation that comes meanwhile is recorded as what kept the body from running."""
+        """Seal the intent. A cancellation meanwhile is recorded as the reason why the body did not run."""
         import asyncio
 
         entry = self._pending_intent()
@@ -132,7 +132,7 @@ class CallRun:
             await self.seal_raised_async(_cancelled_ending(error))
             raise
         except GeneratorExit as error:
-            self.raised(_cancelled_ending(error))
+            self.seal_raised(_cancelled_ending(error))
             raise
         except Exception as error:  # noqa: BLE001
             self._handle_unsealed_intent(entry, error)
@@ -147,14 +147,14 @@ class CallRun:
             self._handle_unsealed_outcome(entry, error, result)
 
     async def seal_raised_async(self, ending: CallEnding) -> None:
-        """Seal the outcome of a body whose exception goes on; a failure is noted and not raised."""
+        """Seal the outcome of a body that raised. A failure is noted, not raised."""
         entry = self._pending_outcome(ending)
         try:
             await self._recorder.seal_async(entry)
         except Exception as error:  # noqa: BLE001
             self._recorder.note_loss(entry, error)
 
-    # --- what both do
+    # --- shared
 
     def _pending_intent(self) -> PendingRecord:
         return PendingRecord(self.call.chain, "audit.intent", lambda: drafts.build_intent(self._subject))
@@ -215,11 +215,11 @@ def _describe_error(error: Exception) -> str:
     return error.message if isinstance(error, AverError) else f"{type_name(type(error))}: {exception_text(error)}"
 
 
-# --- how it ended
+# --- the ending
 
 
 def ending_from_error(error: BaseException, duration_ms: int, **more: Any) -> CallEnding:
-    """The ending of a body that raised: `blocked` if it was not allowed, `partial` if it was closed, else `failure`."""
+    """The ending of a body that raised: `blocked` if not allowed, `partial` if closed, otherwise `failure`."""
     kind = type_name(type(error))
     text = exception_text(error)
     if isinstance(error, GeneratorExit):
@@ -252,8 +252,8 @@ def _list_causes(error: BaseException) -> list[dict[str, str]]:
 def unfinished_intents(ledger: Ledger, chain: str | None = None) -> Iterator[Sealed]:
     """The `audit.intent` records whose `audit.outcome` is not in the chain, oldest first, chain by chain.
 
-    Each is a call that is running now, or one whose process ended in it: nobody but the world can tell what it did.
-    Only intents that are open at the same time are held in memory.
+    Each is a call that is running now, or whose process ended during it; the ledger cannot say what it did. Only
+    intents that are open at the same time are kept in memory.
     """
     for name in [chain] if chain is not None else ledger.chains():
         if name not in RESERVED_CHAINS:
@@ -270,5 +270,5 @@ def _find_open_intents(ledger: Ledger, chain: str) -> list[Sealed]:
             elif kind == "audit.outcome":
                 intents.pop(str(content["parent_id"]), None)
         except (AverError, KeyError, TypeError, AttributeError):
-            continue  # It cannot be read; a verdict tells.
+            continue  # It cannot be read; a verdict reports that.
     return list(intents.values())

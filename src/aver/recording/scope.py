@@ -1,6 +1,7 @@
-"""What an audited call takes from its surroundings: who acts for whom, and which call it is part of.
+"""The scope of an audited call: who acts for whom, and which call it is part of.
 
-It is carried by `contextvars`: into tasks and `asyncio.to_thread` by itself, into the threads of a pool by `carry`.
+`contextvars` carry the scope into tasks and `asyncio.to_thread` automatically. `carry` takes it into the threads of a
+pool.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ Default = TypeVar("Default")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditScope:
-    """What holds for every call that begins here and does not say otherwise."""
+    """Defaults for every call that begins in this scope."""
 
     correlation_id: str | None = None
     parent_id: str | None = None
@@ -52,11 +53,12 @@ _SETTABLE = {field.name for field in fields(AuditScope)} - {"call"}
 
 
 def current_scope() -> AuditScope:
+    """The scope in which the caller runs."""
     return _CURRENT_SCOPE.get()
 
 
 class ScopeContext:
-    """Within the context, calls begin in this scope. A class, so that exceptions pass by untouched."""
+    """Within the context, calls begin in this scope. A class, so that exceptions keep their traceback."""
 
     __slots__ = ("_scope", "_token")
 
@@ -70,15 +72,15 @@ class ScopeContext:
         try:
             _CURRENT_SCOPE.reset(self._token)
         except ValueError:
-            pass  # A coroutine or generator that is closed from another context has nothing to restore there.
+            pass  # A generator that is closed from another context has nothing to restore there.
 
 
 @contextmanager
 def audit_scope(**given: Any) -> Iterator[None]:
-    """Within the context, audited calls carry what is given here.
+    """Within the context, audited calls have these values in their records.
 
     `correlation_id`, `parent_id`, `trigger` (its type), `source`, `user_id`, `agent_id`, `session_id`, `authority` (an
-    `aver.Authority`), `ledger`. What the decorator of a function names itself goes before.
+    `aver.Authority`), `ledger`. Values of a function's own decorator have precedence.
     """
     unknown = given.keys() - _SETTABLE
     if unknown:
@@ -90,7 +92,7 @@ def audit_scope(**given: Any) -> Iterator[None]:
 
 
 def check_scope(scope: AuditScope) -> None:
-    """Raise `BadInput` now, and not when a call is to be recorded, for what no record could carry."""
+    """Raise `BadInput` for values that no record can hold, now and not when a call is recorded."""
     draft = Capsule(
         type="tool",
         parent_id=scope.parent_id,
@@ -114,10 +116,10 @@ def current(default: Default) -> AuditedCall | Default: ...
 
 
 def current(default: Any = ...) -> Any:
-    """The audited call that is running here, to add reasoning, options, tool calls and figures to.
+    """The audited call that is running here, to which code adds reasoning, options, tool calls and metrics.
 
-    Outside an audited call this raises `BadInput`, since what would be added would be lost; with a default, such as
-    `aver.current(None)`, it returns that.
+    Outside an audited call it raises `BadInput`, because added details would be lost, or returns the default:
+    `aver.current(None)`.
     """
     call = current_scope().call
     if call is not None:
@@ -131,9 +133,10 @@ def current(default: Any = ...) -> Any:
 
 
 def carry(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """The function, bound to this place: audited calls in it belong to the call that runs here, wherever it is called.
+    """Bind a function to the current scope: its audited calls belong to the call that runs here.
 
-    For threads and pools: `pool.submit(aver.carry(work), item)`. It may be called many times, and at the same time.
+    Use it for threads and pools: `pool.submit(aver.carry(work), item)`. The result may be called many times, and from
+    several threads at once.
     """
     here = contextvars.copy_context()
 

@@ -1,7 +1,7 @@
-"""The wrappers that `@aver.audit` puts around a function: one for each form that a function has.
+"""The wrappers that `@aver.audit` puts around a function, one for each form of a function.
 
-Each keeps the form, so that those who ask (`inspect`, frameworks) get the same answer as before. A stream is current
-only while its body runs, from one `yield` to the next: between them its consumer runs, in the same context.
+Each wrapper has the form of its function, so that `inspect` and frameworks see no difference. A generator is the
+current call only while its own body runs. At a `yield` its consumer runs, in the same context.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 __all__ = ["wrap_function"]
 
 VALUES_KEPT_MAX = 1000
-"""Values of a stream that its outcome records; all are counted."""
+"""Most values of a stream that its outcome records. It counts all."""
 
 
 def wrap_function(function: Callable[..., Any], how: AuditedFunction) -> Callable[..., Any]:
-    """The function, audited, in the form it has."""
-    called = type(function).__call__ if not inspect.isroutine(function) else function  # an object that can be called
+    """Wrap a function in the wrapper of its form."""
+    called = type(function).__call__ if not inspect.isroutine(function) else function  # An object with `__call__`.
     for has_form, wrap in (
         (inspect.isasyncgenfunction, _wrap_async_generator),
         (inspect.iscoroutinefunction, _wrap_coroutine),
@@ -40,15 +40,15 @@ def wrap_function(function: Callable[..., Any], how: AuditedFunction) -> Callabl
 def _wrap_plain(function: Callable[..., Any], how: AuditedFunction) -> Callable[..., Any]:
     @functools.wraps(function)
     def audited(*args: Any, **kwargs: Any) -> Any:
-        run = how.begin("function", args, kwargs)
-        run.open()
+        run = how.begin_run("function", args, kwargs)
+        run.seal_intent()
         try:
-            with run.running():
+            with run.make_current():
                 result = function(*args, **kwargs)
         except BaseException as error:
-            run.raised(ending_from_error(error, run.elapsed_ms()))
+            run.seal_raised(ending_from_error(error, run.elapsed_ms()))
             raise
-        run.returned(_returned_ending(run, how, result), result)
+        run.seal_returned(_returned_ending(run, how, result), result)
         return result
 
     return audited
@@ -57,13 +57,13 @@ def _wrap_plain(function: Callable[..., Any], how: AuditedFunction) -> Callable[
 def _wrap_coroutine(function: Callable[..., Awaitable[Any]], how: AuditedFunction) -> Callable[..., Awaitable[Any]]:
     @functools.wraps(function)
     async def audited(*args: Any, **kwargs: Any) -> Any:
-        run = how.begin("coroutine", args, kwargs)
+        run = how.begin_run("coroutine", args, kwargs)
         await run.seal_intent_async()
         try:
-            with run.running():
+            with run.make_current():
                 result = await function(*args, **kwargs)
-        except GeneratorExit as error:  # It is being closed: nothing may be awaited any more.
-            run.raised(ending_from_error(error, run.elapsed_ms()))
+        except GeneratorExit as error:  # The coroutine is being closed: it must not await any more.
+            run.seal_raised(ending_from_error(error, run.elapsed_ms()))
             raise
         except BaseException as error:
             await run.seal_raised_async(ending_from_error(error, run.elapsed_ms()))
@@ -76,35 +76,35 @@ def _wrap_coroutine(function: Callable[..., Awaitable[Any]], how: AuditedFunctio
 
 def _returned_ending(run: CallRun, how: AuditedFunction, result: Any) -> CallEnding:
     took = run.elapsed_ms()
-    shown = how.result(result)
+    shown = how.render_result(result)
     return CallEnding(status="success", words="returned", result=shown, duration_ms=took, facts=how.result_facts())
 
 
 class _StreamRecord:
-    """What went in and out of a generator, and how long its own body took."""
+    """Counts the values that went in and out of a generator, and measures how long its own body ran."""
 
     def __init__(self, run: CallRun, how: AuditedFunction) -> None:
         self._run = run
         self._how = how
         self._values: list[Any] = []
         self._counts = {"yielded": 0, "sent": 0, "thrown": 0}
-        self._running = run.running()
+        self._current = run.make_current()
         self._busy = 0.0
         self._since = 0.0
 
     def __enter__(self) -> None:
         """One step of the body."""
-        self._running.__enter__()
+        self._current.__enter__()
         self._since = time.monotonic()
 
     def __exit__(self, *_: object) -> None:
         self._busy += time.monotonic() - self._since
-        self._running.__exit__(None, None, None)
+        self._current.__exit__(None, None, None)
 
     def note_yielded(self, value: Any) -> None:
         self._counts["yielded"] += 1
         if self._how.can_show_result and len(self._values) < VALUES_KEPT_MAX:
-            self._values.append(self._how.result(value))
+            self._values.append(self._how.render_result(value))
 
     def note_sent(self, value: Any) -> None:
         self._counts["sent"] += value is not None
@@ -112,12 +112,12 @@ class _StreamRecord:
     def note_thrown(self) -> None:
         self._counts["thrown"] += 1
 
-    def returned(self, value: Any) -> CallEnding:
+    def returned_ending(self, value: Any) -> CallEnding:
         words = f"ended after {self._counts['yielded']} values"
-        result = {**self._counts_and_values(), "returned": self._how.result(value)}
+        result = {**self._counts_and_values(), "returned": self._how.render_result(value)}
         return CallEnding(status="success", words=words, result=result, **self._timing_fields())
 
-    def raised(self, error: BaseException) -> CallEnding:
+    def raised_ending(self, error: BaseException) -> CallEnding:
         ending = ending_from_error(error, 0)
         words = (
             f"was closed after {self._counts['yielded']} values" if isinstance(error, GeneratorExit) else ending.words
@@ -137,8 +137,8 @@ def _wrap_generator(function: Callable[..., Generator[Any, Any, Any]], how: Audi
     @functools.wraps(function)
     def audited(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
         inner = function(*args, **kwargs)
-        run = how.begin("generator", args, kwargs)
-        run.open()
+        run = how.begin_run("generator", args, kwargs)
+        run.seal_intent()
         stream = _StreamRecord(run, how)
         step: Callable[[Any], Any] = inner.send
         given: Any = None
@@ -164,9 +164,9 @@ def _wrap_generator(function: Callable[..., Generator[Any, Any, Any]], how: Audi
                     stream.note_sent(given)
                     step = inner.send
         except BaseException as error:
-            run.raised(stream.raised(error))
+            run.seal_raised(stream.raised_ending(error))
             raise
-        run.returned(stream.returned(result), result)
+        run.seal_returned(stream.returned_ending(result), result)
         return result
 
     return audited
@@ -178,7 +178,7 @@ def _wrap_async_generator(
     @functools.wraps(function)
     async def audited(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
         inner = function(*args, **kwargs)
-        run = how.begin("async generator", args, kwargs)
+        run = how.begin_run("async generator", args, kwargs)
         await run.seal_intent_async()
         stream = _StreamRecord(run, how)
         step: Callable[[Any], Awaitable[Any]] = inner.asend
@@ -204,8 +204,8 @@ def _wrap_async_generator(
                     stream.note_sent(given)
                     step = inner.asend
         except BaseException as error:
-            await run.seal_raised_async(stream.raised(error))
+            await run.seal_raised_async(stream.raised_ending(error))
             raise
-        await run.seal_returned_async(stream.returned(None), None)
+        await run.seal_returned_async(stream.returned_ending(None), None)
 
     return audited
