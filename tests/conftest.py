@@ -12,6 +12,8 @@ from hypothesis import HealthCheck, settings
 
 from aver import Ledger, open_ledger
 from aver.agents.registry import provide_known_agents
+from aver.ledger.bundle import export_bundle
+from support.bundles import fill
 
 if TYPE_CHECKING:
     from support.postgres_servers import Server
@@ -106,6 +108,26 @@ def new_ledger_url(request: pytest.FixtureRequest, kind_of_store: str, tmp_path:
 @pytest.fixture
 def ledger(aver_home: Path) -> Iterator[Ledger]:
     with open_ledger() as opened:
+        yield opened
+
+
+@pytest.fixture
+def filled(ledger: Ledger) -> Ledger:
+    fill(ledger)
+    return ledger
+
+
+@pytest.fixture
+def bundle(filled: Ledger, tmp_path: Path) -> Path:
+    return export_bundle(filled, tmp_path / "bundle").path
+
+
+@pytest.fixture
+def other(tmp_path: Path, new_ledger_url: Callable[[], str]) -> Iterator[Ledger]:
+    """A ledger of someone else, with keys of its own."""
+    home = tmp_path / "other-home"
+    home.mkdir()
+    with open_ledger(new_ledger_url(), home=home) as opened:
         yield opened
 
 

@@ -1,36 +1,10 @@
-"""What the tests of the ledger room share: a ledger with something in it, a bundle of it, and another ledger."""
+"""Fixtures of the ledger's tests."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
-
 import pytest
 
-from aver import Ledger, open_ledger
-from aver.ledger.bundle import export_bundle
 from support.agent_capsules import AgentCapsules
-from support.bundles import fill
-
-
-@pytest.fixture
-def filled(ledger: Ledger) -> Ledger:
-    fill(ledger)
-    return ledger
-
-
-@pytest.fixture
-def bundle(filled: Ledger, tmp_path: Path) -> Path:
-    return export_bundle(filled, tmp_path / "bundle").path
-
-
-@pytest.fixture
-def other(tmp_path: Path, new_ledger_url: Callable[[], str]) -> Iterator[Ledger]:
-    """A ledger of someone else, with keys of its own."""
-    home = tmp_path / "other-home"
-    home.mkdir()
-    with open_ledger(new_ledger_url(), home=home) as opened:
-        yield opened
 
 
 @pytest.fixture
