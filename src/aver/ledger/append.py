@@ -74,7 +74,7 @@ class WriteRequest(Generic[Result]):
 
     def wait(self) -> None:
         self._woken.wait()
-        self._woken.clear()
+        self._woken.clear()  # A request may be woken twice: to lead, and when its batch is written.
 
 
 AnyRequest = TypeVar("AnyRequest", bound="WriteRequest[Any]")
@@ -89,9 +89,9 @@ class GroupCommit(Generic[AnyRequest]):
         register_for_forks(self)
 
     def _reset(self) -> None:
-        self._guard = threading.Lock()
+        self._guard = threading.Lock()  # Guards the two below; never taken while writing.
         self._waiting: list[AnyRequest] = []
-        self._led = False
+        self._led = False  # Whether some thread leads, or was made the next leader.
 
     def before_fork(self) -> None:
         self._guard.acquire()
@@ -139,6 +139,7 @@ class GroupCommit(Generic[AnyRequest]):
                 self._led = successor is not None
             for request in batch:
                 request.wake()
+            # The successor leads on its own thread: this caller returns now, and no caller leads for ever.
             if successor is not None:
                 successor.leads = True
                 successor.wake()
@@ -293,6 +294,7 @@ class Appender:
                 outcome.results.append((request, refusal))
             except _SignerError as failed:
                 outcome.results.append((request, failed.__cause__ or failed))
+        # 6. Once per chain, however many requests wrote to it.
         for row in rows.values():
             transaction.update_head(row)
         return outcome
@@ -309,6 +311,7 @@ class Appender:
         if request.after is not None and (request.after.count, request.after.hash) != (count, head):
             raise HeadMoved(request.after, Head(self._store.ledger_id, self._tenant, request.chain, count, head))
         blobs = {blob.digest: blob for draft in request.drafts for blob in draft.blobs}
+        # Every blob that a draft refers to must come with the request or be stored already.
         for digest in frozenset().union(*(draft.blob_digests for draft in request.drafts)):
             if digest not in blobs and not transaction.has_blob(self._tenant, digest):
                 raise BadInput(f"the draft refers to the blob {digest}, which is not here", advice="pass it in blobs=")
@@ -335,11 +338,11 @@ class Appender:
             # 5. Seal. A signer may still fail here, but nothing of this request has been inserted yet.
             sealed = _seal_draft(draft, signer, at=now(), sequence=count, previous_hash=head, chain=identity)
             sealed.chain = request.chain
-            count, head = count + 1, sealed.hash
+            count, head = count + 1, sealed.hash  # The next record of this request links to this one.
             results.append(sealed)
             new.append((sealed, (draft.id, draft.type, draft.kind, draft.key, draft.session, sealed.signed_at)))
             if draft.key is not None:
-                used[draft.key] = sealed
+                used[draft.key] = sealed  # A repeated key within one request counts as used.
         if new:
             if row is None:
                 row = transaction.add_chain(self._tenant, request.chain)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from aver.capsule.signing import hold_signer
 from aver.clock import now
@@ -72,15 +72,12 @@ class Checkpoint:
         ledger, tenant = content.get("ledger"), content.get("tenant")
         if not isinstance(ledger, str) or not isinstance(tenant, str):
             raise BadInput(f"{where} does not name a ledger and a tenant")
-        listed = tuple(_parse_heads(heads, {"ledger": ledger, "tenant": tenant}, where))
-        return cls(statement, at, ledger, tenant, listed, since, where)
-
-
-def _parse_heads(listed: dict[str, Any], place: dict[str, str], where: str) -> Iterable[Head]:
-    for chain, head in listed.items():
-        if not isinstance(head, dict) or head.keys() != {"count", "hash"}:
-            raise BadInput(f"{where}: its head of {ascii(chain)[:80]} is not valid")
-        yield Head.from_dict({**place, "chain": chain, **head})
+        listed = []
+        for chain, head in heads.items():
+            if not isinstance(head, dict) or head.keys() != {"count", "hash"}:
+                raise BadInput(f"{where}: its head of {ascii(chain)[:80]} is not valid")
+            listed.append(Head.from_dict({"ledger": ledger, "tenant": tenant, "chain": chain, **head}))
+        return cls(statement, at, ledger, tenant, tuple(listed), since, where)
 
 
 def make_checkpoint(ledger: Ledger, heads: Iterable[Head] | None = None, *, since: str | None = None) -> Statement:
@@ -91,6 +88,7 @@ def make_checkpoint(ledger: Ledger, heads: Iterable[Head] | None = None, *, sinc
     content = {"v": VERSION, "ledger": ledger.id, "tenant": ledger.tenant, "at": now(), "heads": listed}
     if since is not None:
         content["since"] = since
+    # Locked while it signs, like for an append: a rotation must not happen in between.
     with hold_signer(ledger.signer()) as signer:
         if not isinstance(signer, SeedSigner):
             raise BadInput("this ledger's signer signs capsules only, not statements")
@@ -186,6 +184,7 @@ def check_signatures(
         tally.add(Finding(CHECK, "failed", "SIG_MISSING", f"{where} is not signed", place))
         return False
     for by, outcome in outcomes.items():
+        # With pinned keys (a closed ring), a signer outside them is as bad as a wrong signature.
         if outcome == "invalid" or (outcome == "unknown" and ring.closed):
             words = f"the signature of {where} was not made by {by}"
             tally.add(Finding(CHECK, "failed", "SIG_INVALID", words, place))
@@ -196,6 +195,7 @@ def check_signatures(
         elif (
             (entry := ring.entry(by)) is not None and entry.retired_at is not None and checkpoint.at > entry.retired_at
         ):
+            # The thief of an old key could otherwise sign new checkpoints.
             words = (
                 f"{where} says it was made at {checkpoint.at}; {by}, who signed it, was retired at {entry.retired_at}"
             )
@@ -209,6 +209,7 @@ def check_signatures(
 
 def _own_keys(ledger: Ledger, ring: Ring) -> set[str]:
     """The keys whose checkpoints speak for this ledger: our ring, and the keys that its `keys` chain records."""
+    # Only verified records of the chain count: an attacker could add a key to an unverified one.
     own = {entry.fingerprint for entry in ring.entries}
     try:
         return own | recorded_keys(only_valid(ring, ledger.read(KEYS_CHAIN)))

@@ -72,6 +72,7 @@ def unrecorded_events(ring: Ring, signer: str, is_recorded: Callable[[str], bool
     for identity in dict.fromkeys(entry.identity for entry in ring.entries):
         events = list(_build_events(ring.entries_of(identity)))
         missing = [event for event in events if not is_recorded(event.key)]
+        # Fewer missing than all: the ledger has recorded this identity before.
         if (own is not None and identity == own.identity) or len(missing) < len(events):
             found.extend(missing)
     return found
@@ -84,6 +85,7 @@ def event_keys(ring: Ring) -> list[str]:
 
 
 def _build_events(entries: Sequence[RingEntry]) -> Iterator[KeyEvent]:
+    """The events of one identity's keys, in order. A rotation also ends the old key, so that needs no event."""
     for entry in entries:
         yield KeyEvent(entry, "key.create" if entry.statement is None else "key.rotate")
         replaced = any(later.statement is not None and later.epoch == entry.epoch + 1 for later in entries)
@@ -94,6 +96,7 @@ def _build_events(entries: Sequence[RingEntry]) -> Iterator[KeyEvent]:
 def build_key_draft(event: KeyEvent, heads: Sequence[Head]) -> tuple[Capsule, list[Blob]]:
     """Draft the record of a key event. Returns it with its blobs."""
     entry = event.entry
+    # A retired key may have come by a rotation; only the event of that rotation carries the statement.
     statement = entry.statement if event.kind == "key.rotate" else None
     result: dict[str, Any] = {
         "identity": entry.identity,
@@ -160,7 +163,7 @@ def key_ends(ring: Ring, records: Iterable[Sealed], blob: Callable[[str], bytes]
             if retired is None:
                 continue
             heads = content["outcome"]["result"]["heads"]
-            for digest, _ in blob_references(heads):
+            for digest, _ in blob_references(heads):  # At most one: `heads` is then only a reference.
                 heads = orjson.loads(blob(digest))
             where = {str(chain): (int(head["count"]), str(head["hash"])) for chain, head in heads.items()}
             ends.append(KeyEnd(retired, sealed.sequence, where))
@@ -180,6 +183,7 @@ def retirements(ring: Ring, ends: Iterable[KeyEnd]) -> dict[str, Retirement]:
             continue
         at = found[retired].retired_at if retired in found else None
         limits = {chain: count for chain, (count, _) in heads.items()}
+        # The heads were taken before this record, so the `keys` chain itself is limited by its place.
         found[retired] = Retirement(at, {**limits, KEYS_CHAIN: sequence})
     return found
 

@@ -77,6 +77,7 @@ def close_chain(ledger: Ledger, chain: str) -> Sealed:
         result,
         {"tool": tool, "session_id": session},
     )
+    # The key has the head's hash: closing again after the chain has grown is a new entry.
     try:
         return ledger.append_reserved(META_CHAIN, of_kind(draft, "chain.close"), key=f"close:{chain}:{head.hash}")
     except Exists as exists:
@@ -111,24 +112,22 @@ def sweep(ledger: Ledger) -> list[Sealed]:
     """
     recorded = {head.chain: head for head in read_meta_heads(ledger)}
     changed = [head for head in ledger.heads() if head.chain != META_CHAIN and recorded.get(head.chain) != head]
+    # Compare first: to record a chain that was cut would make the cut look like the normal state.
     tally = Tally()
     before = [recorded[head.chain] for head in changed if head.chain in recorded]
     check_heads(ledger, before, tally, check="meta", remembered="the meta chain")
-    entries = _build_checkpoint_entries([head for head in changed if head.chain not in tally.doubtful])
-    sealed = [ledger.append_reserved(META_CHAIN, entry, key=None) for entry in entries]
+    good = [head for head in changed if head.chain not in tally.doubtful]
+    sealed = []
+    for start in range(0, len(good), HEADS_PER_ENTRY):
+        part = good[start : start + HEADS_PER_ENTRY]
+        heads = {head.chain: {"count": head.count, "hash": head.hash} for head in part}
+        entry = _build_entry("record heads", f"heads of {len(part)} chains", {"kind": "checkpoint", "heads": heads}, {})
+        sealed.append(ledger.append_reserved(META_CHAIN, of_kind(entry, "checkpoint"), key=None))
     if tally.findings:
         first = tally.findings[0]
         words = f"chain {first.place.chain} was not recorded anew: {first.words}"
         raise IntegrityError(first.code, words, evidence=tuple(tally.findings), advice="run: aver verify meta")
     return sealed
-
-
-def _build_checkpoint_entries(changed: list[Head]) -> Iterator[Capsule]:
-    for start in range(0, len(changed), HEADS_PER_ENTRY):
-        part = changed[start : start + HEADS_PER_ENTRY]
-        heads = {head.chain: {"count": head.count, "hash": head.hash} for head in part}
-        entry = _build_entry("record heads", f"heads of {len(part)} chains", {"kind": "checkpoint", "heads": heads}, {})
-        yield of_kind(entry, "checkpoint")
 
 
 def read_meta_heads(ledger: Ledger) -> list[Head]:
@@ -181,6 +180,7 @@ def check_meta(ledger: Ledger, tally: Tally, *, start: int = 0, stop: int | None
         return
     before = len(tally.findings)
     grown = check_heads(ledger, latest.values(), tally, check="meta", remembered="the meta chain")
+    # Earlier entries add a finding only for chains that agree with their latest entry.
     named = {finding.place.chain for finding in tally.findings[before:]}
     unnamed = [head for chain, head in broken.items() if chain not in named]
     check_heads(ledger, unnamed, tally, check="meta", remembered="an earlier entry of the meta chain")
@@ -233,6 +233,7 @@ def _parse_heads(result: Any) -> Iterator[tuple[str, int, str]]:
     """(chain, count, hash) from an entry's result. Raises `KeyError` and others if it is malformed."""
     if result.get("kind") == "conversation_seal":
         tool, session = result["tool"], result["session_id"]
+        # A reserved chain such as `keys` has no session; `split_chain_name` gives its name for both.
         chain = tool if tool == session and tool in RESERVED_CHAINS else f"{tool}.{session}"
         yield chain, result["capsule_count"], result["head_hash"]
     elif result.get("kind") == "chain_import":

@@ -82,13 +82,13 @@ class HeadChecker:
                 continue
             actual = self._heads.get(head.chain)
             try:
-                there = None if actual is None else self._hash_at(head.chain, head.count - 1)
+                actual_hash = None if actual is None else self._hash_at(head.chain, head.count - 1)
             except Unavailable as error:
                 words = f"the remembered record of {head.chain} cannot be read: {error.message}"
                 self._tally.skip(self._check, words, matters=True)
                 continue
             result = Tally()
-            grown += check_head(head, actual, there, result, check=self._check, remembered=remembered)
+            grown += check_head(head, actual, actual_hash, result, check=self._check, remembered=remembered)
             self._tally.merge(result)
             if result.findings:
                 self._failed.add(head.chain)
@@ -101,9 +101,9 @@ def check_heads(ledger: Ledger, heads: Iterable[Head], tally: Tally, *, check: s
 
 
 def check_head(
-    head: Head, actual: Head | None, there: str | None, tally: Tally, *, check: str, remembered: str
+    head: Head, actual: Head | None, actual_hash: str | None, tally: Tally, *, check: str, remembered: str
 ) -> bool:
-    """Compare one chain with a remembered head. `there` is the hash that the chain has at the head's place.
+    """Compare one chain with a remembered head. `actual_hash` is the chain's hash at the head's place.
 
     Adds a finding where they differ. Returns whether the chain has grown since.
     """
@@ -118,10 +118,10 @@ def check_head(
     if actual.count < head.count:
         words = f"{remembered} has {head.count} records of this chain; {actual.count} are here"
         tally.add(Finding(check, "failed", "TRUNCATED", words, Place(head.chain, actual.count), proof))
-    elif there != head.hash:
+    elif actual_hash != head.hash:
         words = f"{remembered} has another record at this place"
         tally.add(Finding(check, "failed", "ROLLBACK", words, Place(head.chain, head.count - 1), proof))
-    return actual.count > head.count and there == head.hash
+    return actual.count > head.count and actual_hash == head.hash
 
 
 def check_seen_head(ledger: Ledger, tally: Tally) -> None:
@@ -149,6 +149,7 @@ def save_seen_head(ledger: Ledger, head: Head) -> None:
     A parallel verification may have saved a longer head meanwhile; the longer one is kept.
     """
     path = _seen_path(ledger)
+    # The id comes from the ledger's file; one of a strange form must not get into our file.
     if head.count == 0 or not path.parent.is_dir() or not _LEDGER_ID(head.ledger):
         return
     try:

@@ -25,7 +25,8 @@ from aver.verdict import Tally, Verdict
 
 __all__ = ["check_bundle_checkpoints"]
 
-UNKNOWN_OWNER = "of nobody who is named"
+UNKNOWN_OWNER = "(unknown)"
+"""Stands for the ledger or tenant of a bundle that names none. No ledger has this id."""
 
 
 def check_bundle_checkpoints(path: Path, sources: Sequence[Path], ring: Ring, verdict: Verdict) -> Verdict:
@@ -64,7 +65,7 @@ def _read_heads(
     files.update((claim.id, claim.file) for claim in index.chains)
     for chain, file_name in files.items():
         if chain not in wanted:
-            continue
+            continue  # No checkpoint names it: its file need not be read.
         count, last = 0, None
         try:
             with open_inside(directory, file_name) as file:
@@ -73,6 +74,7 @@ def _read_heads(
                         last = item.hash
                         if count in wanted[chain]:
                             hashes[chain, count] = item.hash
+                    # An unreadable record still has its place; the file's claim at the end has none.
                     count += isinstance(item, Sealed | BadInput)
         except BadInput:
             continue  # Reported elsewhere; here the chain counts as missing.

@@ -18,6 +18,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -85,8 +86,10 @@ class _ExportedChain:
         self.all_hashes_ok = self.all_hashes_ok and content_hash(record.canonical) == record.hash
         if not self.title:
             self.title = _read_title(record)
+        # A search in the bytes first: parsing every record would make the export much slower.
         if _BLOB_REFERENCE in record.canonical:
-            self.blobs.update(_blob_digests(record))
+            with suppress(AverError):  # The verifier reports a record that cannot be parsed.
+                self.blobs.update(digest for digest, _ in blob_references(record.to_dict()))
 
 
 def export_bundle(
@@ -173,6 +176,7 @@ def _prepare_directory(out: Path, ledger: Ledger) -> BundleIndex | None:
     """Create the directory, or check that it may be replaced. Returns the index of an earlier bundle in it."""
     try:
         out.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # An export that died before step 1 was complete leaves at most a temporary index.
         empty = all(name.startswith(temporary_prefix(INDEX)) for name in os.listdir(out))
     except FileExistsError:
         raise BadInput(f"{out} is not a directory") from None
@@ -186,6 +190,7 @@ def _prepare_directory(out: Path, ledger: Ledger) -> BundleIndex | None:
         raise BadInput(f"{out} is not empty and is not a bundle", advice="name a new or empty directory") from None
     if (index.ledger, index.tenant) != (ledger.id, ledger.tenant):
         raise BadInput(f"{out} contains a bundle of another ledger", advice="name a new or empty directory")
+    # Blobs are written and removed in this directory: a link could lead them anywhere.
     if (out / BLOBS).is_symlink():
         raise BadInput(f"{out / BLOBS} is a link", advice="remove it")
     return index
@@ -255,13 +260,6 @@ def _read_title(record: Sealed) -> str:
     return _HOME.sub("~", _E_MAIL.sub("[e-mail]", line)).encode("utf-8", "replace").decode()[:TITLE_MAX]
 
 
-def _blob_digests(record: Sealed) -> Iterable[str]:
-    try:
-        return [digest for digest, _ in blob_references(record.to_dict())]
-    except AverError:
-        return ()
-
-
 def _write_blobs(ledger: Ledger, out: Path, digests: set[str]) -> set[str]:
     """Write the blobs that the ledger has; the verifier reports missing ones. Returns their digests."""
     written = set()
@@ -286,6 +284,7 @@ def _remove_stale(out: Path, stale: set[str], files: set[str], blobs: set[str]) 
             if (name in stale and name.endswith(SUFFIX)) or name.startswith(beginnings):
                 (out / name).unlink()
         for name in os.listdir(out / BLOBS) if (out / BLOBS).is_dir() else ():
+            # Temporary files begin with a dot and the digest.
             if _DIGEST(name.lstrip(".")[:64]) and name not in blobs:
                 (out / BLOBS / name).unlink()
         sync_directory(out)

@@ -137,6 +137,7 @@ def _connect(path: Path) -> Iterator[sqlite3.Connection]:
             connection.execute("PRAGMA trusted_schema = OFF")
             connection.execute("PRAGMA cell_size_check = ON")
             connection.text_factory = _decode_exactly
+            # SQLite opens the file at the first statement. An error here may go away with the next URI.
             try:
                 connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
             except sqlite3.OperationalError as error:
@@ -181,6 +182,7 @@ def _read_rows(connection: sqlite3.Connection, tool: _DatabaseFormat) -> Iterato
     wanted = ["tenant_id", tool.content, *SEAL_KEYS, *copies]
     listed = ", ".join(name if name in columns else f"NULL AS {name}" for name in wanted)
     tenant = "tenant_id, " if "tenant_id" in columns else ""
+    # NOT INDEXED: read the table itself.
     for row in connection.execute(f"SELECT {listed} FROM capsules NOT INDEXED ORDER BY {tenant}sequence, rowid"):
         yield ForeignRecord(
             _printable_name(row[0]), _read_record(row[1], row[2:7], tool), dict(zip(copies, row[7:], strict=True))
@@ -282,6 +284,7 @@ def _find_wrong_column(copies: Mapping[str, Any], content: Mapping[str, Any]) ->
         value: Any = content
         for key in _COPY_PATHS[name]:
             value = value.get(key)
+        # In Python 1 == True == 1.0, so the types must agree, too.
         if column != value or type(column) is not type(value):
             return name
     return None
@@ -354,8 +357,9 @@ def _judge_directory(subject: Subject, options: VerifyOptions) -> Verdict:
             if head is None:
                 outside += 1
                 continue
-            there = chain.at_wanted
-            grown += check_head(head, chain.current_head, there, tally, check="meta", remembered="the meta chain")
+            actual = chain.current_head, chain.at_wanted
+            grown += check_head(head, *actual, tally, check="meta", remembered="the meta chain")
+    # What is left in `remembered` has no database in this directory.
     away = [name for name in remembered if name in elsewhere]
     for name, head in remembered.items():
         if name not in elsewhere:

@@ -26,7 +26,7 @@ from aver.ledger.foreign.databases import JUDGES, SQLITE_MAGIC, read_foreign_rec
 from aver.ledger.head import Head
 from aver.ledger.ledger import Ledger
 from aver.ledger.seen_heads import META_CHAIN
-from aver.verdict import Judge, Subject, Verdict, VerifyOptions
+from aver.verdict import Judge, Subject, VerifyOptions
 
 __all__ = ["import_databases", "is_foreign_database"]
 
@@ -59,7 +59,10 @@ def import_databases(ledger: Ledger, path: Path, *, only: Iterable[str] | None =
     """
     path = Path(path)
     ring = ledger.keys.ring()
-    verdict = _judge_path(path, VerifyOptions(ring, ledger.config.home))
+    judge = _find_judge(path)
+    if judge is None:
+        raise BadInput(f"{path} is no database of agent-capsule or qp-capsule, and no directory of agent-capsule")
+    verdict = judge.judge(_build_subject(path), VerifyOptions(ring, ledger.config.home))
     if verdict.first_bad is not None:
         raise IntegrityError(
             verdict.first_bad.code,
@@ -73,13 +76,6 @@ def import_databases(ledger: Ledger, path: Path, *, only: Iterable[str] | None =
         planned = _select_chains(planned, frozenset(only))
     stored = store_chains(ledger, [mark_existing(ledger, chain) for chain in planned])
     return ImportResult(stored, verdict, tuple(sorted(name for name in signers if not ring.lookup(name))))
-
-
-def _judge_path(path: Path, options: VerifyOptions) -> Verdict:
-    judge = _find_judge(path)
-    if judge is None:
-        raise BadInput(f"{path} is no database of agent-capsule or qp-capsule, and no directory of agent-capsule")
-    return judge.judge(_build_subject(path), options)
 
 
 def _find_judge(path: Path) -> Judge | None:
@@ -102,6 +98,7 @@ def _find_databases(path: Path) -> Iterator[Path]:
     if not path.is_dir():
         yield path
         return
+    # Sessions first: an interrupted import then lacks the meta chain, and not a session that meta names.
     yield from sorted((path / "chains").glob("*/*.db"))
     if os.path.isfile(path / META_DATABASE):
         yield path / META_DATABASE

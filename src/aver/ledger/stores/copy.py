@@ -34,7 +34,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class CopyResult:
-    """What the ledger has, and how many of its records this run copied."""
+    """The size of the ledger, and how many of its records this run copied."""
 
     tenants: tuple[str, ...]
     chains: int
@@ -157,8 +157,12 @@ def _build_write(
     def work(transaction: Transaction) -> None:
         chains: dict[str, ChainRow] = {}
         for name, row in records:
-            chain = chains.get(name) or _open_chain(transaction, plan, name)
-            chains[name] = chain
+            if name not in chains:
+                chains[name] = transaction.chain(plan.tenant, name) or transaction.add_chain(plan.tenant, name)
+                # The store may run `work` again; `plan.done` changes only after the commit.
+                if chains[name].count != plan.done.get(name, 0):
+                    raise Refused("DIVERGED", f"another process writes to the chain {name} of the copy")
+            chain = chains[name]
             if row.sequence != chain.count:
                 raise _gap_error(source, name, chain.count)
             _copy_record(transaction, source, chain, row)
@@ -168,14 +172,9 @@ def _build_write(
     return work
 
 
-def _open_chain(transaction: Transaction, plan: _CopyPlan, name: str) -> ChainRow:
-    chain = transaction.chain(plan.tenant, name) or transaction.add_chain(plan.tenant, name)
-    if chain.count != plan.done.get(name, 0):
-        raise Refused("DIVERGED", f"another process writes to the chain {name} of the copy")
-    return chain
-
-
 def _copy_record(transaction: Transaction, source: Store, chain: ChainRow, row: RecordRow) -> None:
+    """Copy one record, and the blobs that it refers to."""
+    # SQLite may contain any type; PostgreSQL takes only text.
     if not all(value is None or isinstance(value, str) for value in row.columns) or row.columns[0] is None:
         words = f"chain {chain.name}, sequence {row.sequence}: a column does not contain text"
         raise _damage_error(source, words)
@@ -188,6 +187,7 @@ def _copy_record(transaction: Transaction, source: Store, chain: ChainRow, row: 
 
 
 def _blob_digests(sealed: Sealed) -> set[str]:
+    # A search in the bytes first: parsing every record would make the copy much slower.
     if _BLOB_REFERENCE not in sealed.canonical:
         return set()
     try:

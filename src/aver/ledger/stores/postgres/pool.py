@@ -126,7 +126,7 @@ class Pool:
         finally:
             with self._changed:
                 self._used -= 1
-                self._changed.notify_all()
+                self._changed.notify_all()  # Wakes a fork that waits.
 
     def _get_connection(self, pool: ConnectionPool[PoolConnection], within: float) -> PoolConnection:
         deadline = time.monotonic() + within
@@ -138,6 +138,7 @@ class Pool:
             except PoolTimeout:
                 if time.monotonic() < deadline:
                     continue
+            # The pool only says that time is up; the last failed attempt says why.
             failure = self._connector.failure
             if failure is not None:
                 raise self._address.to_unavailable(failure) from failure
@@ -150,6 +151,7 @@ class Pool:
         if self._closed:
             raise Unavailable("the ledger was closed")
         if self._pool is None:
+            # Opened here and not at import or construction: its threads do not survive a fork.
             self._pool = ConnectionPool(
                 connection_class=cast(type[PoolConnection], self._connector),
                 min_size=0,

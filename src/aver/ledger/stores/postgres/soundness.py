@@ -49,6 +49,7 @@ def find_disagreements(connection: Connection[TupleRow]) -> list[str]:
             if _sum_index(connection, index, _BY_INDEX) != _sum_index(connection, index, _BY_TABLE):
                 found.append(f"index {index} and its table disagree")
     found += _run_amcheck(connection)
+    # The server counts pages whose checksum was wrong when it read them.
     failures = _fetch_one(
         connection, "SELECT checksum_failures FROM pg_stat_database WHERE datname = current_database()"
     )
@@ -58,7 +59,7 @@ def find_disagreements(connection: Connection[TupleRow]) -> list[str]:
 
 
 def list_unchecked(connection: Connection[TupleRow]) -> list[str]:
-    """What `find_disagreements` cannot check here, and why."""
+    """The checks that `find_disagreements` cannot carry out here, and why."""
     found = [
         f"index {index} could not be read by itself" for index in _INDEX_SUMS if not _is_read_alone(connection, index)
     ]
@@ -73,7 +74,10 @@ def list_unchecked(connection: Connection[TupleRow]) -> list[str]:
 
 
 def _is_read_alone(connection: Connection[TupleRow], index: str) -> bool:
-    """Return whether the server really reads the index when it is told to. If not, a comparison shows nothing."""
+    """Return whether the planner really uses the index when only index scans are allowed.
+
+    If it does not, both checksums come from the table, and their comparison shows nothing.
+    """
     with _snapshot(connection):
         _limit_scans(connection, _BY_INDEX)
         plan = connection.execute(f"EXPLAIN (FORMAT JSON) {_INDEX_SUMS[index]}").fetchone()

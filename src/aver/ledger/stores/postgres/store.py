@@ -154,7 +154,7 @@ class PostgresStore:
             transaction = PostgresTransaction(connection, timeout=self._timeout, ids=ids)
             try:
                 try:
-                    self._refuse_foreign_programs(connection)
+                    self._refuse_foreign_programs(connection)  # Before BEGIN: it needs no lock.
                     transaction.begin(expected)
                     yield transaction
                     transaction.commit()

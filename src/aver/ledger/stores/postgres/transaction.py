@@ -141,7 +141,7 @@ _KEY_COLUMN = 3
 
 @dataclass(frozen=True, slots=True)
 class CommitProof:
-    """What to look for on the server, to learn whether a transaction was committed: its first record and backend."""
+    """The traces by which the server can be asked whether a transaction was committed: first record and backend."""
 
     tenant: str
     chain: str
@@ -188,6 +188,7 @@ class PostgresTransaction:
 
     def _try_begin(self, expected: ExpectedWrites | None) -> bool:
         """Begin once, in one round trip. Returns False if a chain was created while we waited for its lock."""
+        # Milliseconds; 0 would mean no limit. A lock gives up first, so that its own error is the one that is seen.
         limit = max(int(self._timeout * 1000), 1)
         limits = str(limit), str(2 * limit), str(2 * limit)
         run = self._connection.execute
@@ -219,6 +220,7 @@ class PostgresTransaction:
     def _lock_new_chains(self, tenant: str, names: Sequence[str]) -> bool:
         """2. Lock chains that do not exist yet. Returns False if one exists by now."""
         self._connection.execute(_LOCK_NEW, (sorted(_advisory_lock_id(tenant, name) for name in names),))
+        # Ask only now: another writer may have created a chain and released its lock while we waited.
         return self._connection.execute(_FIND_EXISTING, (tenant, list(names))).fetchone() is None
 
     def commit(self) -> None:
@@ -255,7 +257,7 @@ class PostgresTransaction:
 
     @property
     def commit_proof(self) -> CommitProof | None:
-        """What to look for later, to learn whether this was committed; None if it added no record."""
+        """The traces by which to find out later whether this was committed; None if it added no record."""
         if self._first is None or self._backend is None:
             return None
         chain, sequence, digest = self._first
@@ -281,7 +283,7 @@ class PostgresTransaction:
                 found = self._connection.execute(_LOCK, (tenant, [name]), binary=True).fetchall()
             self._note_chains(tenant, [name], found)
         row = self._chains[tenant, name]
-        return None if row is None else replace(row)
+        return None if row is None else replace(row)  # A copy: the caller changes count and head.
 
     def chains(self, tenant: str) -> list[ChainRow]:
         query = f"SELECT {CHAIN_COLUMNS} FROM aver.chains WHERE tenant = %s ORDER BY name"
@@ -362,6 +364,7 @@ class PostgresTransaction:
         self._moved[chain.number] = self._chains[chain.tenant, chain.name] = replace(chain)
 
     def freeze(self, chain: ChainRow, origin: str) -> None:
+        # The guards refuse records and head updates of a frozen chain: everything else goes first.
         self._send_buffers()
         moved = self._moved.pop(chain.number, chain)
         self._connection.execute(

@@ -44,7 +44,8 @@ the memory."""
 LOCK_SUFFIX = ".lock"
 
 _SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
-"""What `sqlite3` raises. It raises the second if its message about a damaged schema quotes bytes that are not text."""
+"""The errors of `sqlite3`. It raises the second if its message about a damaged schema quotes bytes that are not text.
+"""
 
 _FILE_ERRORS = frozenset((sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN))
 """Errors that may come from how SQLite has opened the file, and may go away with a new connection."""
@@ -83,6 +84,7 @@ class Connections:
             )
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, ROW_MAX)
             connection.execute("PRAGMA trusted_schema = OFF")
+            # SQLite opens the file only at the first statement: raise its errors here, not in a caller.
             connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
         except _SQLITE_ERRORS as error:
             raise to_unavailable(self._path, error) from error
@@ -174,8 +176,8 @@ class Connections:
                 evidence=foreign,
                 advice="nothing was recorded; restore the file from a copy",
             )
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA journal_mode = WAL")  # A copy made by another program may not be in this mode.
+        connection.execute("PRAGMA synchronous = FULL")  # Sync the log at every commit.
         connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}")
         connection.execute(f"PRAGMA cache_size = {-WRITER_CACHE_KIB}")
         self._writer = connection
@@ -185,6 +187,7 @@ class Connections:
         """Close every connection. SQLite then moves the log into the main file; the lock keeps other writers out."""
         if self.is_closed:
             return
+        # First of all, so that readers that are still busy close their connection instead of keeping it.
         self.is_closed = True
         with self._mutex:
             try:
@@ -201,6 +204,7 @@ class Connections:
     def _close_writer(self) -> None:
         writer, self._writer = self._writer, None
         if writer is not None:
+            # Closing the last connection resets the log: under the lock, like every write.
             with self._lock.hold():
                 writer.close()
 
