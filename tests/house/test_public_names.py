@@ -114,7 +114,7 @@ def finding_codes() -> Iterator[tuple[str, str]]:
             found: list[ast.expr] = []
             if isinstance(node, ast.Call):
                 name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
-                if name in ("Finding", "_fail", "_add", "unreadable"):
+                if name in ("Finding", "_add_failure", "_add_finding", "report_unreadable"):
                     found = [*node.args, *(keyword.value for keyword in node.keywords)]
                 elif name == "IntegrityError":
                     found = node.args[:1]

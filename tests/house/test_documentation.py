@@ -1,0 +1,76 @@
+"""The documentation and the source agree: every folder is on the map, and examples use the public interface alone."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import aver
+from support.doc_pages import blocks_of, pages
+from support.pending import cases
+from support.source_tree import FOLDERS, REPOSITORY, SOURCE, name_of
+
+ARCHITECTURE = REPOSITORY / "docs" / "architecture.md"
+
+
+def folders_on_the_map() -> set[str]:
+    """The first column of the tables in `docs/architecture.md`: names in backquotes, one or more to a row."""
+    rows = re.findall(r"^\|((?: `[^`|]+`)+) \|", ARCHITECTURE.read_text("utf-8"), flags=re.MULTILINE)
+    return {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
+
+
+def test_every_folder_is_on_the_map() -> None:
+    there = {name_of(folder) for folder in FOLDERS}
+    there |= {path.stem for path in SOURCE.glob("*.py") if not path.stem.startswith("__")}
+    assert there - folders_on_the_map() == set()
+
+
+def test_the_map_shows_no_folder_that_is_gone() -> None:
+    listed = folders_on_the_map()
+    there = {name for name in listed if (SOURCE / name).is_dir() or (SOURCE / f"{name}.py").is_file()}
+    assert listed - there == set()
+
+
+PLUG_IN_MODULES: dict[str, str] = {}
+"""Modules besides `aver` and `aver.adapters.*` that are documented for those who extend Aver."""
+
+
+def aver_imports(code: str) -> list[str]:
+    found = []
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names if alias.name.split(".")[0] == "aver"]
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "aver":
+            if node.module == "aver":
+                found += [f"aver:{alias.name}" for alias in node.names]
+            else:
+                found.append(str(node.module))
+    return found
+
+
+def is_public(name: str) -> bool:
+    if name.startswith("aver:"):
+        return name.removeprefix("aver:") in aver.__all__
+    return name == "aver" or name.startswith("aver.adapters.") or name in PLUG_IN_MODULES
+
+
+EXAMPLES = sorted((REPOSITORY / "examples").glob("*.py"))
+
+
+def path_of(page: Path) -> str:
+    return page.relative_to(REPOSITORY).as_posix()
+
+
+@pytest.mark.parametrize("page", cases("pages", pages(), path_of))
+def test_documentation_imports_public_names_only(page: Path) -> None:
+    code = [block.text for block in blocks_of(page) if block.language == "python"]
+    found = sorted({name for text in code for name in aver_imports(text) if not is_public(name)})
+    assert found == []
+
+
+@pytest.mark.parametrize("example", cases("pages", EXAMPLES, path_of))
+def test_examples_import_public_names_only(example: Path) -> None:
+    assert [name for name in aver_imports(example.read_text("utf-8")) if not is_public(name)] == []

@@ -1,0 +1,73 @@
+"""House rules that single files do not keep yet.
+
+Each line names a test, a case and the reason. The case is expected to fail: once it holds, the test says so, and the
+line goes. New lines need a reason that somebody works on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+
+PENDING: dict[str, dict[str, str]] = {
+    "pages": {
+        "docs/gate/approvals.md": "the gate's public names are being chosen",
+        "docs/gate/commands.md": "the gate's public names are being chosen",
+        "docs/gate/deciding.md": "the gate's public names are being chosen",
+        "docs/gate/risk.md": "the gate's public names are being chosen",
+        "examples/audit_an_export.py": "the bundle's public names are being chosen",
+    },
+    "imports": {
+        "ledger/examiners.py": "the registry of examiners moves to `check`",
+    },
+    "modules": {
+        "actions/sliced.py": "becomes part of the one parallel verifier",
+    },
+    "functions": {
+        "actions/encodings.py": "the methods are being renamed",
+        "actions/sliced.py": "the methods are being renamed",
+        "adapters/tool_calls.py": "the methods are being renamed",
+        "agents/claude_code/messages.py": "the methods are being renamed",
+        "agents/codex/pending.py": "the methods are being renamed",
+        "check.py": "the methods are being renamed",
+        "gate/approvals/request_history.py": "the methods are being renamed",
+        "gate/risk/diff_model.py": "the methods are being renamed",
+        "hooks/run.py": "the methods are being renamed",
+        "install/undo.py": "the methods are being renamed",
+        "keys/ring.py": "the methods are being renamed",
+        "keys/store_lock.py": "the methods are being renamed",
+        "ledger/bundle/verify.py": "the methods are being renamed",
+        "mcp/history.py": "the methods are being renamed",
+        "mcp/stdio.py": "the methods are being renamed",
+        "mcp/workspace.py": "the methods are being renamed",
+        "recording/asgi.py": "the methods are being renamed",
+        "recording/call.py": "the methods are being renamed",
+        "recording/recorder.py": "the methods are being renamed",
+        "recording/run.py": "the methods are being renamed",
+        "recording/wrappers.py": "the methods are being renamed",
+    },
+    "key files": {
+        "gate/risk/history/commit_cache.py": "reads its own file with a function of `keys`",
+        "gate/risk/state.py": "reads its own file with a function of `keys`",
+    },
+    "folders": {
+        "actions": "modules are being merged",
+        "ingest": "modules are being merged",
+        "ledger": "modules are being merged",
+    },
+}
+
+
+def cases(test: str, values: Iterable[Any], name_of: Callable[[Any], str]) -> list[Any]:
+    """The parameters of a house test; those that are pending are expected to fail, and must."""
+    pending = PENDING.get(test, {})
+    return [
+        pytest.param(
+            value,
+            id=name_of(value),
+            marks=[pytest.mark.xfail(strict=True, reason=pending[name_of(value)])] if name_of(value) in pending else [],
+        )
+        for value in values
+    ]
