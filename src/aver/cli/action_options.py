@@ -1,4 +1,4 @@
-"""An action described on the command line: for whoever asks the gate or the policy about it."""
+"""Options that describe an action, for the verbs that ask the gate or the policy about it."""
 
 from __future__ import annotations
 
@@ -20,11 +20,13 @@ STANDARD_INPUT = "-"
 
 
 def add_action_options(parser: argparse.ArgumentParser) -> None:
-    """The options that describe an action."""
+    """Add the options that describe an action."""
     about = parser.add_argument_group("the action")
     about.add_argument("--diff", metavar="FILE|-", help="a change, as a unified diff")
     about.add_argument("--command", metavar="TEXT", help="a shell command")
-    about.add_argument("--type", metavar="TYPE", help="one of the fifteen action types (default: by what is given)")
+    about.add_argument(
+        "--type", metavar="TYPE", help="one of the fifteen action types (default: derived from the other options)"
+    )
     about.add_argument("--tool", metavar="NAME", default="", help="the tool's name, such as Bash or mcp__mail__send")
     about.add_argument(
         "--arg", action="append", default=[], metavar="NAME=VALUE", help="an argument of the tool, as text; repeatable"
@@ -33,13 +35,17 @@ def add_action_options(parser: argparse.ArgumentParser) -> None:
     about.add_argument("--file", action="append", default=[], metavar="PATH", help="a file it touches; repeatable")
     about.add_argument("--description", default="", metavar="TEXT", help="what it is for")
     about.add_argument("--caller", default="", metavar="NAME", help="the agent that asks")
-    about.add_argument("--for", dest="on_behalf_of", default="", metavar="NAME", help="whom the agent acts for")
-    about.add_argument("--session", default="", metavar="NAME", help="what it belongs to; its past then counts")
+    about.add_argument(
+        "--for", dest="on_behalf_of", default="", metavar="NAME", help="the person for whom the agent acts"
+    )
+    about.add_argument(
+        "--session", default="", metavar="NAME", help="the session it belongs to; earlier actions in it count"
+    )
     about.add_argument("--workspace", metavar="DIR", help="where the agent works (default: here)")
 
 
 def action_from_options(given: argparse.Namespace) -> Action:
-    """The action that the options describe."""
+    """Build the action that the options describe. Raises `Usage` if they do not say which action it is."""
     from aver.gate.action import Action
 
     arguments = _parse_arguments(given)
@@ -47,7 +53,7 @@ def action_from_options(given: argparse.Namespace) -> Action:
     type_, tool = given.type, given.tool
     if given.command is not None:
         if "command" in arguments:
-            raise Usage("the command is given twice, by --command and as an argument")
+            raise Usage("the command is given twice: by --command and as an argument")
         arguments["command"] = given.command
         tool = tool or "Bash"
     if type_ is None:
@@ -73,7 +79,7 @@ def _infer_type(given: argparse.Namespace, diff: str | None) -> str:
         return "code_edit"
     if given.tool:
         return "tool_call"
-    raise Usage("which action? nothing says what it is", advice="give a diff, --command, --tool or --type")
+    raise Usage("no action is described", advice="give --diff, --command, --tool or --type")
 
 
 def _parse_arguments(given: argparse.Namespace) -> dict[str, Any]:
@@ -93,7 +99,7 @@ def _parse_arguments(given: argparse.Namespace) -> dict[str, Any]:
 
 
 def read_diff_text(source: str) -> str:
-    """A diff from a file or from standard input. What is not UTF-8 in it is kept as it is."""
+    """Read a diff from a file, or from standard input for `-`. Bytes that are not UTF-8 become escapes."""
     from aver.gate.action import DIFF_MAX
 
     if source == STANDARD_INPUT:
@@ -104,7 +110,7 @@ def read_diff_text(source: str) -> str:
         with open_file(Path(source)) as file:
             raw = file.read(DIFF_MAX + 1)
     if len(raw) > DIFF_MAX:
-        raise BadInput(f"the diff has more than {DIFF_MAX} bytes", advice="ask about it in parts")
+        raise BadInput(f"the diff has more than {DIFF_MAX} bytes", advice="ask about smaller parts of it")
     if not raw.strip():
-        raise BadInput("the diff is empty: there is nothing to decide", advice="is there a change at all?")
+        raise BadInput("the diff is empty: there is nothing to decide", advice="check that there is a change: git diff")
     return raw.decode("utf-8", "backslashreplace")

@@ -1,12 +1,12 @@
-"""How every verb runs: its command line, its errors and its exit code.
+"""Runs a verb: parses its command line, reports its errors and returns its exit code.
 
     0    done, verified or qualified        4    internal error
     1    failed or empty                    5    refused
     2    bad input or usage                 130  interrupted (Ctrl-C), quietly
-    3    the run failed: nothing was done   141  nobody reads our output any more, quietly
+    3    the run failed: nothing was done   141  the reader of our output has gone, quietly
 
-An error goes to stderr: what happened, then the next step. With `--json` it is also the one JSON object on stdout,
-`{"error": {...}}`. A traceback is shown only when `AVER_DEBUG` is set: bad bytes from outside never earn one.
+An error goes to stderr: first what happened, then what to do next. With `--json`, stdout also gets one JSON object,
+`{"error": {...}}`. A traceback is shown only when `AVER_DEBUG` is set.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ DEBUG_ENV = "AVER_DEBUG"
 
 
 def run_command(arguments: Sequence[str]) -> int:
-    """Run a command line that names a verb, and turn whatever happens into an exit code."""
+    """Run a command line that begins with a verb. Returns the exit code; only Ctrl-C is raised."""
     try:
         try:
             code = _run_verb(arguments)
-        except SystemExit as finished:  # argparse printed the help it was asked for.
+        except SystemExit as finished:  # argparse has printed the help.
             code = finished.code if isinstance(finished.code, int) else INTERNAL_ERROR
-        except Exception as error:  # noqa: BLE001 - this is where a traceback becomes one line
+        except Exception as error:  # noqa: BLE001 - here every error becomes one line
             code = _report_error(error, as_json=has_json_option(arguments))
         sys.stdout.flush()
-    except BrokenPipeError:
+    except BrokenPipeError:  # As in `aver log | head`.
         _silence(sys.stdout)
         return BROKEN_PIPE
     except OSError as error:
@@ -54,7 +54,11 @@ def run_command(arguments: Sequence[str]) -> int:
 def _run_verb(arguments: Sequence[str]) -> int:
     verb = arguments[0]
     if verb not in VERBS:
-        raise Usage(f"{verb!r} is not a verb of aver", advice=_suggest_verb(verb))
+        from difflib import get_close_matches
+
+        close = get_close_matches(verb, VERBS, n=1)
+        advice = f"did you mean: aver {close[0]}" if close else "aver --help lists the verbs"
+        raise Usage(f"{verb!r} is not an aver command", advice=advice)
     module = import_module(VERBS[verb][0])
     parser = Parser(prog=f"aver {verb}", summary=VERBS[verb][1], examples=module.EXAMPLES)
     module.add_arguments(parser)
@@ -63,15 +67,8 @@ def _run_verb(arguments: Sequence[str]) -> int:
     return int(module.run(given, Screen()))
 
 
-def _suggest_verb(verb: str) -> str:
-    from difflib import get_close_matches
-
-    close = get_close_matches(verb, VERBS, n=1)
-    return f"did you mean: aver {close[0]}" if close else "aver --help lists the verbs"
-
-
 def _report_error(error: Exception, *, as_json: bool) -> int:
-    """Tell of an error. Returns the exit code."""
+    """Print an error. Returns its exit code."""
     if isinstance(error, BrokenPipeError):
         raise error
     if os.environ.get(DEBUG_ENV):
@@ -79,12 +76,14 @@ def _report_error(error: Exception, *, as_json: bool) -> int:
 
         traceback.print_exception(error)
     if isinstance(error, OSError):
-        error = Unavailable(_describe_os_error(error), advice="see whether the disk is full or the file may be used")
+        words = error.strerror or type(error).__name__
+        where = error.filename or "cannot write the output, or read the input"
+        error = Unavailable(f"{where}: {words}", advice="check free disk space and the permissions of the file")
     if isinstance(error, AverError):
         code, message, advice = error.exit_code, hide_password(error.message), hide_password(error.advice)
     else:
         code, message = INTERNAL_ERROR, f"internal error: {type(error).__name__}: {error}"
-        advice = f"this is a defect in Aver; set {DEBUG_ENV}=1 to see where, and report it"
+        advice = f"this is a bug in Aver: please report it, with the traceback that {DEBUG_ENV}=1 shows"
     if as_json:
         print_json({"error": _error_to_dict(error, code, message, advice)})
     StderrScreen().print_error(message, advice)
@@ -105,13 +104,8 @@ def _error_to_dict(error: Exception, code: int, message: str, advice: str) -> di
     return described
 
 
-def _describe_os_error(error: OSError) -> str:
-    words = error.strerror or type(error).__name__
-    return f"{error.filename}: {words}" if error.filename else f"cannot write the output, or read the input: {words}"
-
-
 def _silence(stream: Any) -> None:
-    """Leave nothing in a stream that Python would try, and fail, to flush at its end."""
+    """Send the rest of a stream to /dev/null. Otherwise Python fails when it flushes the stream at exit."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     except (OSError, ValueError):

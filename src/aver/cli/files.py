@@ -1,4 +1,4 @@
-"""Files that a person names on the command line: read with a limit, written once and never over another."""
+"""Files named on the command line. Reading has a size limit; writing never replaces a file."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from aver.files.atomic import sync_directory
 __all__ = ["check_new_path", "read_json_file", "write_new_file"]
 
 DOCUMENT_MAX = 16 * 1024 * 1024
-"""Bytes of a small document such as a checkpoint or a head; a larger file is not one."""
+"""The largest document that is read, in bytes. Checkpoints and heads are far smaller."""
 
 
 def read_json_file(path: Path) -> Any:
-    """The JSON in a plain file, read strictly."""
+    """Read the JSON document in a regular file. Raises `BadInput` if it is too large or not strict JSON."""
     from aver.capsule.json_reader import read_json
     from aver.files.regular import open_file
 
@@ -31,7 +31,7 @@ def read_json_file(path: Path) -> Any:
 
 
 def check_new_path(path: Path) -> None:
-    """Refuse a path at which `write_new` would fail, before anything else is done."""
+    """Raise the error that `write_new_file` would raise, before any other work is done."""
     if os.path.lexists(path):
         raise _path_exists_error(path)
     if not path.parent.is_dir():
@@ -39,7 +39,7 @@ def check_new_path(path: Path) -> None:
 
 
 def write_new_file(path: Path, data: bytes) -> None:
-    """Write a file that was not there. One that was may be somebody's only copy, and stays."""
+    """Write a new file, durably. An existing file may be the only copy of something and is not replaced."""
     try:
         with path.open("xb") as file:
             try:
@@ -48,7 +48,7 @@ def write_new_file(path: Path, data: bytes) -> None:
                 os.fsync(file.fileno())
                 sync_directory(path.parent)
             except OSError:
-                path.unlink(missing_ok=True)  # Half of it would be in the way of the next attempt.
+                path.unlink(missing_ok=True)  # A half-written file would block the next attempt.
                 raise
     except FileExistsError:
         raise _path_exists_error(path) from None
@@ -59,8 +59,8 @@ def write_new_file(path: Path, data: bytes) -> None:
 
 
 def _path_exists_error(path: Path) -> BadInput:
-    return BadInput(f"{path} is there already and is not overwritten", advice="give another name")
+    return BadInput(f"{path} exists already and is not overwritten", advice="choose another name")
 
 
 def _no_directory_error(path: Path) -> NotFound:
-    return NotFound(f"there is no directory {path.parent}", advice="make it first")
+    return NotFound(f"there is no directory {path.parent}", advice="create it first")

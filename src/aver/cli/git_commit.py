@@ -1,8 +1,14 @@
-"""Committing one file to a git repository, and nothing else that may lie or be staged there.
+"""Commits one file to a git repository and leaves everything else there as it is.
 
-git's plumbing is used, which makes the commit from the file's bytes and the tree before it: what others have staged
-stays staged, and neither hooks nor filters nor any other program that the repository's settings name are run. No
-network is used.
+The commit is built with git's plumbing commands, from the file's bytes and the tree of the last commit:
+
+1. write the file as a blob
+2. build the new tree in a temporary index
+3. make the commit
+4. add the file to the real index, then move HEAD
+
+So changes that other people have staged stay staged. git runs no hooks, no filters and no other program that the
+repository's settings name, and it uses no network.
 """
 
 from __future__ import annotations
@@ -25,18 +31,20 @@ GIT_SETTINGS = {
     "maintenance.auto": "false",
     "protocol.allow": "never",
 }
-"""What keeps git from running anything but itself, whatever the repository's own settings say."""
+"""Settings that keep git from running other programs. They override the repository's settings."""
 
 GIT_IDENTITY_PREFIXES = ("GIT_AUTHOR_", "GIT_COMMITTER_")
-"""Of the environment: who commits. All else about git in it may be meant for another repository."""
+"""Environment variables that are kept: they say who commits. Others may point to another repository."""
 
 
 def commit_file(repository: Path, name: Path, message: str) -> str | None:
-    """Commit a file of the repository as it is now. Returns the commit; None if it is committed like that already."""
+    """Commit one file as it is now. Returns the commit, or None if the last commit has the same content."""
     git = _GitCommand(repository)
     parent = git.try_run("rev-parse", "--quiet", "--verify", "HEAD^{commit}")
+    # 1. The blob.
     blob = git("hash-object", "-w", "--no-filters", "--", str((repository / name).absolute()))
     entry = f"100644,{blob},{git('rev-parse', '--show-prefix')}{name.as_posix()}"
+    # 2. The tree.
     with tempfile.TemporaryDirectory(prefix="aver-commit-") as scratch:
         index = {"GIT_INDEX_FILE": str(Path(scratch) / "index")}
         git("read-tree", *([parent] if parent else ["--empty"]), **index)
@@ -44,15 +52,16 @@ def commit_file(repository: Path, name: Path, message: str) -> str | None:
         tree = git("write-tree", **index)
     if parent and tree == git("rev-parse", f"{parent}^{{tree}}"):
         return None
+    # 3. The commit.
     commit = git("commit-tree", tree, *(["-p", parent] if parent else []), "-m", message)
-    # The index first: were it to lack the file, whoever commits next would take it out of the repository again.
+    # 4. The index comes first. If it lacked the file, the next commit by anyone would delete the file again.
     git("update-index", "--add", "--cacheinfo", entry)
     git("update-ref", "-m", f"aver checkpoint: {message}", "HEAD", commit, parent or "")
     return commit
 
 
 class _GitCommand:
-    """The git command in one repository, with nothing of the caller's environment that could lead it elsewhere."""
+    """Runs git in one repository. The caller's environment cannot lead it to another one."""
 
     def __init__(self, repository: Path) -> None:
         self._repository = repository
@@ -66,24 +75,24 @@ class _GitCommand:
         self._command += _config_options(dict.fromkeys(self._filter_settings(), ""))
 
     def _filter_settings(self) -> list[str]:
-        """The settings that name filters. Even writing the index may run them, on files that have just been staged."""
+        """The settings that name filters. git may run filters on staged files even when it writes the index."""
         listed = self.try_run("config", "--null", "--name-only", "--get-regexp", r"^filter\.") or ""
         names = [name for name in listed.split("\0") if name]
         if any("=" in name or "\n" in name for name in names):
-            words = f"a filter in the settings of {self._repository} has a name that cannot be turned off"
+            words = f"a git filter of {self._repository} cannot be turned off: its name has = or a line break"
             raise BadInput(words, advice="rename it, or leave out --commit and commit by hand")
         return names
 
     def __call__(self, *arguments: str, **environment: str) -> str:
-        """What git prints, without the line's end."""
+        """Run git. Returns its output without the final line break; raises `Unavailable` if git fails."""
         done = self._run(arguments, environment)
         if done.returncode != 0:
-            words = done.stderr.decode("utf-8", "replace").strip().splitlines() or [f"it ended with {done.returncode}"]
+            words = done.stderr.decode("utf-8", "replace").strip().splitlines() or [f"exit code {done.returncode}"]
             raise Unavailable(f"git {arguments[0]} in {self._repository}: {words[0]}", advice=_git_advice(words))
         return done.stdout.decode("utf-8", "replace").rstrip("\n")
 
     def try_run(self, *arguments: str) -> str | None:
-        """The same, or None where git says no."""
+        """Run git. Returns its output, or None if git fails."""
         done = self._run(arguments, {})
         return done.stdout.decode("utf-8", "replace").rstrip("\n") if done.returncode == 0 else None
 
@@ -107,7 +116,7 @@ def _config_options(settings: Mapping[str, str]) -> list[str]:
 def _git_advice(words: list[str]) -> str:
     text = " ".join(words)
     if "user.email" in text or "identity" in text:
-        return "git config user.name and user.email in that repository"
+        return "set user.name and user.email with git config in that repository"
     if "index.lock" in text or "cannot lock ref" in text:
-        return "somebody else is committing there; the checkpoint is written: commit it later"
+        return "another process is committing there; the checkpoint is written: commit it later"
     return "the checkpoint is written, and can be committed by hand"

@@ -1,8 +1,8 @@
-"""Modules of the standard library that are loaded when somebody uses them, and not when somebody imports them.
+"""Loads modules of the standard library at their first use instead of at their import.
 
-Half of what a hook would load it never uses: `dataclasses` imports `inspect` for the sake of error messages, `pathlib`
-brings `ipaddress`, a parser's package brings `tempfile` and through it compression. A name that `load_later` was given
-stands in `sys.modules` for the module, and becomes it at the first look at anything in it.
+A hook never uses half of the modules that it would load. For example, `dataclasses` imports `inspect` only for error
+messages, and `pathlib` imports `ipaddress`. `import_lazily` puts a placeholder into `sys.modules`. The placeholder
+imports the real module when a program first reads an attribute of it.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ __all__ = ["import_lazily"]
 
 
 class _LazyModule(ModuleType):
-    """Stands for a module."""
+    """A placeholder for a module that is not loaded yet."""
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # What the import system asks every module for is no use of it.
+        if name.startswith("__"):  # The import system reads these; that is no use of the module.
             raise AttributeError(name)
         from importlib import import_module
 
         del sys.modules[self.__name__]
         real = import_module(self.__name__)
-        self.__dict__.update(real.__dict__)  # For those who hold this name for it.
+        self.__dict__.update(real.__dict__)  # For modules that have already imported the placeholder.
         return getattr(real, name)
 
 
 def import_lazily(*names: str) -> None:
-    """Have these modules load at their first use, as far as they are not loaded yet. No packages."""
+    """Load these modules at their first use, unless they are loaded already. Packages are not supported."""
     for name in names:
         if name not in sys.modules:
             sys.modules[name] = _LazyModule(name)

@@ -1,8 +1,8 @@
-"""The `aver` command: one small file per verb.
+"""The entry point of the `aver` command, and the list of its verbs.
 
-`main` looks at the verb's name and imports that verb's module and nothing else, so that `aver --version` and the
-list of verbs cost hardly more than Python itself. What every verb promises (exit codes, `--json`, what goes to
-stdout and what to stderr) is kept in one place: `aver.cli.dispatch`.
+`main` imports the module of the verb that was asked for and no other. So `aver --version` and `aver --help` take
+hardly longer than Python itself. `aver.cli.dispatch` runs the verb and keeps what every verb promises: exit codes,
+`--json`, and which output goes to stdout and which to stderr.
 """
 
 from __future__ import annotations
@@ -16,32 +16,35 @@ __all__ = ["VERBS", "main"]
 
 VERBS = {
     "demo": ("aver.cli.verbs.demo.command", "seal a small agent run, verify it, and see tampering caught"),
-    "verify": ("aver.cli.verbs.verify.command", "prove a ledger, chain, record, bundle or file"),
-    "prove": ("aver.cli.verbs.prove", "prove that a run has an action, without showing the others"),
-    "log": ("aver.cli.verbs.log", "list chains, or the records of one; --follow watches"),
-    "sessions": ("aver.cli.verbs.sessions", "what coding agents did: each session with its numbers and its verdict"),
-    "show": ("aver.cli.verbs.show.command", "read one record, or the story of a session, with its verdict"),
-    "ingest": ("aver.cli.verbs.ingest", "seal what coding agents did, from their transcripts"),
-    "watch": ("aver.cli.verbs.watch", "seal what coding agents do, as their transcripts tell it"),
-    "reconcile": ("aver.cli.verbs.reconcile", "hold what was sealed of a session to its transcript, and to git"),
-    "seal": ("aver.cli.verbs.seal", "seal drafts from a JSON or JSONL file into a chain"),
-    "gate": ("aver.cli.verbs.gate", "may this happen? check, learn, report, outcome"),
-    "approvals": ("aver.cli.verbs.approvals", "what waits for a person: list, show, approve, deny, watch"),
-    "policy": ("aver.cli.verbs.policy", "the rules that decide: show, check, test, explain, init"),
-    "mcp": ("aver.cli.verbs.mcp", "the MCP server: gate, record and seal for an agent's client"),
-    "events": ("aver.cli.verbs.events", "what happens in a workspace, as it happens"),
-    "hook": ("aver.cli.verbs.hook", "what the hooks of coding agents start: ask the gate, seal what was done"),
-    "install": ("aver.cli.verbs.install", "put hooks and MCP server into Claude Code, Codex, Cursor, Cline or VS Code"),
-    "uninstall": ("aver.cli.verbs.uninstall", "take them out of their settings again"),
-    "status": ("aver.cli.verbs.status", "which of them have it"),
-    "keys": ("aver.cli.verbs.keys", "show, new, rotate, export, import, trust, forget"),
+    "verify": ("aver.cli.verbs.verify.command", "check a ledger, chain, record, bundle or file"),
+    "prove": ("aver.cli.verbs.prove", "prove that a run contains an action, without showing the others"),
+    "log": ("aver.cli.verbs.log", "list chains, or the records of one chain; --follow prints new ones"),
+    "sessions": ("aver.cli.verbs.sessions", "list coding agents' sessions, with figures and verdicts"),
+    "show": ("aver.cli.verbs.show.command", "show one record, or the story of a session, with its verdict"),
+    "ingest": ("aver.cli.verbs.ingest", "record coding agents' past sessions from their transcripts"),
+    "watch": ("aver.cli.verbs.watch", "record coding agents' sessions as they happen"),
+    "reconcile": ("aver.cli.verbs.reconcile", "compare a sealed session with its transcript and git history"),
+    "seal": ("aver.cli.verbs.seal", "seal your own records, from a JSON or JSONL file, into a chain"),
+    "gate": ("aver.cli.verbs.gate", "decide whether an action is allowed: check, learn, report, outcome"),
+    "approvals": ("aver.cli.verbs.approvals", "answer requests for approval: list, show, approve, deny, watch"),
+    "policy": ("aver.cli.verbs.policy", "work with the gate's rules: show, check, test, explain, init"),
+    "mcp": ("aver.cli.verbs.mcp", "run the MCP server, with which agents gate and record their actions"),
+    "events": ("aver.cli.verbs.events", "show the live events of a workspace"),
+    "hook": ("aver.cli.verbs.hook", "(internal) called by coding agents' hooks"),
+    "install": ("aver.cli.verbs.install", "add hooks and MCP server to Claude Code, Codex, Cursor, Cline or VS Code"),
+    "uninstall": ("aver.cli.verbs.uninstall", "remove Aver's hooks and MCP server"),
+    "status": ("aver.cli.verbs.status", "show which coding agents have Aver installed"),
+    "keys": ("aver.cli.verbs.keys", "manage keys: show, new, rotate, export, import, trust, forget"),
     "export": ("aver.cli.verbs.export", "write chains as a bundle that others can verify"),
-    "import": ("aver.cli.verbs.import_", "take the chains of a bundle into the ledger, frozen"),
-    "copy": ("aver.cli.verbs.copy", "move a ledger to another store, verbatim, and verify it there"),
-    "checkpoint": ("aver.cli.verbs.checkpoint", "write a signed statement of all heads, to keep elsewhere"),
-    "doctor": ("aver.cli.verbs.doctor.command", "look for trouble: files, keys, ledger, clock, disk"),
+    "import": ("aver.cli.verbs.import_", "add the chains of a bundle to the ledger, read-only"),
+    "copy": ("aver.cli.verbs.copy", "copy a ledger to another store and verify the copy"),
+    "checkpoint": (
+        "aver.cli.verbs.checkpoint",
+        "write a signed snapshot of where every chain ends; keep it off this machine",
+    ),
+    "doctor": ("aver.cli.verbs.doctor.command", "check this installation: files, keys, ledger, clock, disk, hooks"),
 }
-"""Each verb: the module that does it, and what it does."""
+"""Each verb with its module and its summary."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -59,6 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(overview(), file=sys.stderr)
         return 2
     try:
+        # A hook runs before every tool call of an agent. It skips `dispatch`, argparse and the rest to start fast.
         if arguments[0] == "hook" and len(arguments) > 2 and not arguments[1].startswith("-"):
             from aver.cli.verbs.hook import run_and_exit
 
@@ -71,11 +75,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def overview() -> str:
+    """The text of `aver --help`."""
     verbs = "\n".join(f"  {name:<12}{summary}" for name, (_, summary) in VERBS.items())
     return f"""usage: aver VERB ...
 
-Seal what an AI agent did, and let anyone prove it afterwards.
+Aver gates what an AI agent is about to do, seals what it did, and lets anyone prove it afterwards.
 
 {verbs}
 
-aver VERB --help tells more, with examples. Begin with: aver demo"""
+aver VERB --help shows its options and examples. Start with: aver demo"""

@@ -1,4 +1,4 @@
-"""Command lines: a parser that raises instead of exiting, and the options that several verbs share."""
+"""The command-line parser, which raises instead of exiting, and the options that several verbs share."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ __all__ = [
 
 
 class Usage(BadInput):
-    """The command line cannot be understood."""
+    """The command line is wrong."""
 
 
 class Parser(argparse.ArgumentParser):
-    """The command line of a verb, or of one of its actions. Every help ends with examples."""
+    """Parses the command line of a verb or of one of its actions. Its help ends with examples."""
 
     def __init__(self, *, prog: str, summary: str, examples: str) -> None:
         super().__init__(
@@ -40,7 +40,7 @@ class Parser(argparse.ArgumentParser):
         )
 
     def error(self, message: str) -> NoReturn:
-        raise Usage(f"{self.prog}: {message}", advice=f"{self.prog} --help shows how it is used")
+        raise Usage(f"{self.prog}: {message}", advice=f"{self.prog} --help shows its options")
 
 
 def add_ledger(parser: argparse.ArgumentParser) -> None:
@@ -52,28 +52,28 @@ def add_ledger(parser: argparse.ArgumentParser) -> None:
 
 
 def add_tenant(parser: argparse.ArgumentParser, default: str = "the tenant in the settings, or 'default'") -> None:
-    parser.add_argument("--tenant", metavar="NAME", help=f"whose records (default: {default})")
+    parser.add_argument("--tenant", metavar="NAME", help=f"the tenant whose records are used (default: {default})")
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print one JSON object, and nothing else, on stdout")
+    parser.add_argument("--json", action="store_true", help="print one JSON object on stdout and nothing else")
 
 
 def has_json_option(arguments: Sequence[str]) -> bool:
-    """Whether the command line asks for JSON; told without parsing it, because it may not be parsable."""
+    """Whether the command line asks for JSON. Does not parse it: this is also used when parsing failed."""
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     return "--json" in options
 
 
 def parse_count(text: str) -> int:
-    """A number of things: for `type=`."""
+    """A count, for argparse's `type=`."""
     if not re.fullmatch(r"[0-9]{1,9}", text, re.ASCII):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number")
     return int(text)
 
 
 def parse_port(text: str) -> int:
-    """A TCP port: for `type=`."""
+    """A TCP port, for argparse's `type=`."""
     number = parse_count(text)
     if not 1 <= number <= 65535:
         raise argparse.ArgumentTypeError(f"{text!r} is not a port: 1 to 65535")
@@ -85,7 +85,7 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks
 
 
 def parse_time(text: str) -> str:
-    """A time in the form in which records carry theirs: for `type=`. Without a zone it is UTC, as in the log."""
+    """A time in the form that records use, for argparse's `type=`. A time without a zone is UTC."""
     if match := _RELATIVE_TIME.fullmatch(text):
         when = datetime.now(UTC) - timedelta(**{_UNITS[match[2]]: int(match[1])})
     else:

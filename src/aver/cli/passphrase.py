@@ -1,4 +1,7 @@
-"""Asking for a passphrase: at the terminal, or from a descriptor that the caller opened. Never from argv."""
+"""Reads a passphrase from the terminal or from an open file descriptor.
+
+It never comes from the command line, which every user of the machine can see.
+"""
 
 from __future__ import annotations
 
@@ -10,25 +13,28 @@ from aver.errors import BadInput
 __all__ = ["ask_passphrase", "has_terminal"]
 
 PASSPHRASE_MAX = 1024
-"""Bytes of a passphrase read from a descriptor."""
+"""The longest passphrase that is read from a descriptor, in bytes."""
 
 TERMINAL = "/dev/tty"
 
 
 def ask_passphrase(identity: str, descriptor: int | None, *, new: bool = False) -> str:
-    """The passphrase of an identity. A person types a new one twice; a descriptor gives one line for each question."""
+    """Ask for the passphrase of an identity.
+
+    A person types a new passphrase twice. A descriptor gives one line for each passphrase.
+    """
     if descriptor is not None:
         return _require_nonempty(_read_line(descriptor))
     if not has_terminal():
         raise BadInput(f"there is no terminal to ask for the passphrase of {identity}", advice="give --passphrase-fd N")
     words = getpass.getpass(f"Passphrase for {identity}: ")
-    if new and getpass.getpass("The same again: ") != words:
+    if new and getpass.getpass("Repeat the passphrase: ") != words:
         raise BadInput("the two passphrases differ", advice="try again")
     return _require_nonempty(words)
 
 
 def has_terminal() -> bool:
-    """Whether there is somebody to ask, wherever stdin and stdout lead."""
+    """Whether the process has a terminal, even if stdin and stdout are redirected."""
     try:
         os.close(os.open(TERMINAL, os.O_RDWR | os.O_NOCTTY))
     except OSError:
@@ -37,7 +43,7 @@ def has_terminal() -> bool:
 
 
 def _read_line(descriptor: int) -> str:
-    """One line, read byte by byte: what follows it may be the next passphrase."""
+    """Read one line, byte by byte, because the next line may be the next passphrase."""
     raw = bytearray()
     try:
         while (byte := os.read(descriptor, 1)) not in (b"", b"\n"):
@@ -54,5 +60,5 @@ def _read_line(descriptor: int) -> str:
 
 def _require_nonempty(words: str) -> str:
     if not words:
-        raise BadInput("the passphrase is empty", advice="a few words that nobody can guess will do")
+        raise BadInput("the passphrase is empty", advice="choose a few words that are hard to guess")
     return words

@@ -1,4 +1,4 @@
-"""A record as one line of a list. What cannot be read of a damaged record is said so, never raised."""
+"""Prints a record as one line of a list. A damaged record is marked as unreadable and raises nothing."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 __all__ = ["RecordLine", "print_record_line", "to_record_line", "type_and_kind"]
 
 CHAIN_WIDTH = 28
-"""Columns for a chain's name where lines of several chains are mixed."""
+"""Columns for a chain's name in a list of several chains."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordLine:
-    """What a list shows of a record. `sequence` and all words are the record's own; `log` verifies nothing."""
+    """The parts of a record that a list shows. They are the record's own claims; `log` verifies nothing."""
 
     chain: str | None
     sequence: int | None
@@ -39,6 +39,7 @@ class RecordLine:
 
 
 def to_record_line(record: Sealed) -> RecordLine:
+    """The line of a record. An unreadable record gives a line that says so."""
     seal: dict[str, Any] = {
         "chain": record.chain,
         "at": record.signed_at,
@@ -58,16 +59,17 @@ def to_record_line(record: Sealed) -> RecordLine:
             id=record.id,
         )
     except (AverError, AttributeError, KeyError, TypeError, ValueError):
-        words = "cannot be read; aver verify tells what is wrong"
+        words = "cannot be read; aver verify shows what is wrong"
         return RecordLine(**seal, sequence=None, type="?", kind="?", status="?", summary=words, id="")
 
 
 def type_and_kind(record_type: str, kind: str) -> str:
-    """Type and kind as one word; `record` is a kind that says nothing."""
+    """Type and kind as one word. The kind `record` adds nothing and is left out."""
     return record_type if kind == "record" else f"{record_type}/{kind}"
 
 
 def print_record_line(screen: Screen, entry: RecordLine, *, with_chain: bool) -> None:
+    """Print one line of a list. On a terminal the summary is cut at the edge."""
     sequence = "?" if entry.sequence is None else str(entry.sequence)
     sort = to_one_line(type_and_kind(entry.type, entry.kind))
     chain = to_one_line(entry.chain or "")

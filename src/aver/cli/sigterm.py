@@ -1,4 +1,4 @@
-"""Being told to end: SIGTERM, as service managers send it, ends a long run in order."""
+"""Ends a long run in order when a service manager sends SIGTERM."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ __all__ = ["Terminated", "raise_on_sigterm"]
 
 
 class Terminated(BaseException):
-    """Somebody wants us to end."""
+    """The process received SIGTERM. It is no `Exception`, so that no handler swallows it."""
 
 
 @contextmanager
 def raise_on_sigterm() -> Iterator[None]:
-    """While this lasts, SIGTERM raises `Ended`."""
+    """Within this context, SIGTERM raises `Terminated`."""
 
     def end(_: int, __: FrameType | None) -> None:
         raise Terminated

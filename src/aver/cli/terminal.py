@@ -1,11 +1,11 @@
-"""What reaches the terminal, and in which form.
+"""Safe output on a terminal.
 
-Records and file names come from anyone, and a terminal obeys what it is sent. So nothing is printed but through
-here: every text is escaped until it is one line of printable characters, and only then coloured by us. A hostile
-summary can neither move the cursor nor begin a line of its own.
+Records and file names come from strangers, and a terminal obeys control characters. So every verb prints through
+this module. It escapes each text until it is one line of printable characters, and only then adds its own colours.
+A hostile summary can neither move the cursor nor start a line of its own.
 
-Results go to stdout, all else to stderr. Colour, progress and the terminal's width count only on a terminal;
-`NO_COLOR` is respected.
+Results go to stdout, everything else to stderr. Colours, progress and line width depend on the terminal; without one
+there are no colours and no progress. `NO_COLOR` is respected.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ __all__ = [
 ]
 
 DEFAULT_WIDTH = 100
-"""Columns where there is no terminal to ask."""
+"""Columns of a line where there is no terminal."""
 
 MIN_WIDTH, MAX_WIDTH = 60, 160
-"""A line shorter than this cannot be read, a longer one is not."""
+"""Limits on the width that is used: a shorter line cannot be read, a longer one is tiring to read."""
 
 MIN_TEXT_WIDTH = 20
-"""Text that is indented very far keeps this many columns, and runs over the edge."""
+"""Columns that deeply indented text keeps, even if it then runs over the edge."""
 
 _STATUS_MARKS = {
     **dict.fromkeys(("passed", "verified", "success", "ok"), ("✓", "+", "good")),
@@ -52,10 +52,10 @@ _STYLE_CODES = {"good": "32", "bad": "31;1", "warn": "33", "dim": "2", "strong":
 
 
 def display_width(text: str) -> int:
-    """Columns that printable text takes on a terminal."""
+    """The columns that printable text takes on a terminal."""
     if text.isascii():
         return len(text)
-    return sum(_character_width(character) for character in text)
+    return sum(map(_character_width, text))
 
 
 def _character_width(character: str) -> int:
@@ -65,14 +65,14 @@ def _character_width(character: str) -> int:
 
 
 def clip(text: str, width: int) -> str:
-    """Printable text in at most `width` columns, with an ellipsis where it was cut."""
+    """Printable text cut to at most `width` columns. An ellipsis marks the cut."""
     if display_width(text) <= width:
         return text
     return text[: _find_line_end(text, width - 1)].rstrip() + "…"
 
 
 def _find_line_end(text: str, width: int, start: int = 0) -> int:
-    """Where the text from `start` on must end to fit into `width` columns."""
+    """The index at which the text from `start` on must end to fit into `width` columns."""
     if text.isascii():
         return min(start + width, len(text))
     used = 0
@@ -84,14 +84,16 @@ def _find_line_end(text: str, width: int, start: int = 0) -> int:
 
 
 def format_time(moment: Any) -> str:
-    """A record's time to the second. It is UTC, as records are."""
+    """A record's time to the second, in UTC as in the record."""
     text = to_one_line(str(moment or ""))
     return f"{text[:10]} {text[11:19]}" if len(text) >= 19 and text[10] == "T" else (text or "no time")
 
 
 def print_json(value: dict[str, Any]) -> None:
-    """One object on stdout, in ASCII: so that it is harmless on a terminal too, whatever is in it."""
-    print(json.dumps(value, indent=2 if sys.stdout.isatty() else None).replace("\x7f", "\\u007f"))
+    """Print one JSON object on stdout. It is pure ASCII, so no content can harm a terminal."""
+    print(
+        json.dumps(value, indent=2 if sys.stdout.isatty() else None).replace("\x7f", "\\u007f")
+    )  # DEL is ASCII, and json leaves it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,7 @@ LinePart = str | StyledText
 
 
 class Screen:
-    """Lines of text on stdout, or on another stream."""
+    """Prints lines of text on stdout or on another stream."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stdout
@@ -115,16 +117,16 @@ class Screen:
         self.width = min(max(_terminal_width(self._stream), MIN_WIDTH), MAX_WIDTH) if self.terminal else DEFAULT_WIDTH
 
     def status_mark(self, status: str) -> StyledText:
-        """A sign of one column for a status, in ASCII where the stream knows no other."""
+        """The sign for a status, one column wide. It is ASCII where the stream cannot encode another."""
         sign, plain, style = _STATUS_MARKS.get(status, ("?", "?", "warn"))
         return StyledText(sign if _escape_unencodable(sign, self._stream) == sign else plain, style)
 
     def print_line(self, *parts: LinePart) -> None:
-        """Print exactly one line."""
+        """Print exactly one line, made of these parts."""
         self._stream.write("".join(map(self._render, parts)).rstrip() + "\n")
 
     def print_table(self, rows: Sequence[Sequence[LinePart]], *, header: Sequence[str] = (), indent: int = 0) -> None:
-        """Rows in aligned columns; the last column is cut at the edge of a terminal."""
+        """Print rows in aligned columns. The last column is cut at the edge of the terminal."""
         lines = [[_to_one_line_part(part) for part in row] for row in rows]
         if header and lines and self.terminal:
             lines.insert(0, [StyledText(title, "dim") for title in header])
@@ -140,7 +142,7 @@ class Screen:
             self.print_line(*parts, self._clip_to_edge(row[-1], used))
 
     def print_wrapped(self, text: str, *, indent: str, style: str = "") -> None:
-        """Text of any length, its own line breaks kept, each line begun with `indent`."""
+        """Print text of any length. Its line breaks are kept; each line begins with `indent`."""
         for paragraph in text.splitlines() or [""]:
             for line in _wrap_text(
                 escape_unprintable(paragraph.replace("\t", "    ")),
@@ -149,7 +151,7 @@ class Screen:
                 self.print_line(indent, StyledText(line, style) if style else line)
 
     def print_hanging(self, *label: LinePart, text: str, style: str = "") -> None:
-        """A label and words after it; on a terminal, what does not fit goes on below the words."""
+        """Print a label and a text after it. On a terminal, a long text goes on below its own beginning."""
         used = sum(display_width(escape_unprintable(_plain_text(part))) for part in label)
         words = to_one_line(text)
         lines = _wrap_text(words, max(self.width - used, MIN_TEXT_WIDTH)) if self.terminal else [words]
@@ -171,26 +173,29 @@ class Screen:
 
 
 class StderrScreen(Screen):
-    """Lines on stderr."""
+    """Prints lines on stderr."""
 
     def __init__(self) -> None:
         super().__init__(sys.stderr)
 
     def print_error(self, message: str, advice: str = "") -> None:
-        """What happened, and what to do next."""
+        """Print what went wrong and what to do next."""
         self.print_line(StyledText("aver: ", "bad"), to_one_line(message))
         if advice:
             self.print_line("      ", to_one_line(advice))
 
     def print_note(self, text: str) -> None:
+        """Print a remark that is no part of the result."""
         self.print_line(to_one_line(text))
 
 
 class Progress:
-    """A line on the terminal that tells how far a long run is, gone when it ends. Silent elsewhere."""
+    """Shows the progress of a long run on one line of the terminal, and removes the line at the end."""
 
     FIRST_AFTER = 0.5
+    """Seconds before the line appears, so that short runs show none."""
     EVERY = 0.1
+    """Seconds between two updates."""
 
     def __init__(self, what: str) -> None:
         self._what = what
@@ -204,6 +209,7 @@ class Progress:
         self._next = time.monotonic() + self.EVERY
         self._shown = True
         share = f" ({100 * done // total} %)" if total else ""
+        # Return to the line's beginning and erase it, then write it again.
         sys.stderr.write(f"\r\x1b[K{self._what}: {done:,} of {total:,}{share}")
         sys.stderr.flush()
 
@@ -232,18 +238,18 @@ def _terminal_width(stream: TextIO) -> int:
 
 
 def _escape_unencodable(text: str, stream: TextIO) -> str:
-    """What the stream's encoding cannot write is escaped too, instead of failing half-way."""
+    """The text with everything escaped that the stream's encoding cannot write."""
     encoding = stream.encoding or "utf-8"
     return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 def _wrap_text(text: str, width: int) -> list[str]:
-    """Broken at spaces where there are any; spacing at the beginning is kept, as in code."""
+    """The text in lines of at most `width` columns, broken at spaces. Leading spaces are kept, as in code."""
     lines = []
     start = 0
     while (fitting := _find_line_end(text, width, start)) < len(text):
         space = text.rfind(" ", start, fitting + 1)
-        cut = space if space - start > width // 2 else fitting
+        cut = space if space - start > width // 2 else fitting  # Too early a space would waste half the line.
         lines.append(text[start:cut].rstrip())
         start = cut
         while start < len(text) and text[start].isspace():

@@ -1,4 +1,4 @@
-"""A verdict in words: the status, each check, the first bad place and what to do, and what was not checked."""
+"""Prints a verdict: its status, each check, the first bad place with advice, and what was not checked."""
 
 from __future__ import annotations
 
@@ -14,22 +14,24 @@ if TYPE_CHECKING:
 __all__ = ["STATUS_STYLES", "exit_code", "extent_text", "print_verdict", "status_parts"]
 
 MORE_FINDINGS_MAX = 5
-"""Further findings listed after the first; `--json` has the rest."""
+"""Findings listed after the first one. `--json` lists all of them."""
 
 STATUS_STYLES = {"verified": "good", "qualified": "warn", "failed": "bad", "empty": "warn"}
 
 
 def exit_code(statuses: Iterable[str], *, strict: bool) -> int:
+    """The exit code for these verdicts: 0 if all are good. With `strict`, qualified is not good."""
     accepted = {"verified"} if strict else {"verified", "qualified"}
     return 0 if accepted.issuperset(statuses) else 1
 
 
 def status_parts(screen: Screen, verdict: Verdict) -> list[LinePart]:
+    """The sign and the word of a verdict's status."""
     return [screen.status_mark(verdict.status), " ", StyledText(verdict.status, STATUS_STYLES[verdict.status])]
 
 
 def extent_text(verdict: Verdict) -> str:
-    """How much was verified, now and earlier."""
+    """How many records were verified, now and earlier."""
     chains = f" in {plural(verdict.chains, 'chain')}" if verdict.chains > 1 else ""
     if not verdict.earlier:
         return f"{plural(verdict.records, 'record')}{chains}"
@@ -37,6 +39,7 @@ def extent_text(verdict: Verdict) -> str:
 
 
 def print_verdict(screen: Screen, verdict: Verdict, *, about: str = "") -> None:
+    """Print a whole verdict. `about` is added to its subject."""
     screen.print_line(*status_parts(screen, verdict), f": {verdict.subject}{about}, {extent_text(verdict)}")
     _print_checks(screen, verdict)
     if verdict.first_bad is not None:
@@ -47,16 +50,17 @@ def print_verdict(screen: Screen, verdict: Verdict, *, about: str = "") -> None:
 
 
 def _print_checks(screen: Screen, verdict: Verdict) -> None:
-    told = [check for check in verdict.checks if check.status != "not_checked" or check.matters]
-    width = max((len(check.name) for check in told), default=0)
-    for check in told:
+    # Checks that were left out and do not matter here are grouped by their reason, at the end.
+    listed = [check for check in verdict.checks if check.status != "not_checked" or check.matters]
+    width = max((len(check.name) for check in listed), default=0)
+    for check in listed:
         unchecked = check.status == "not_checked"
         words = f"not checked: {check.reason}" if unchecked else check.reason
         mark = screen.status_mark("warning" if unchecked else check.status)
         screen.print_hanging("  ", mark, f" {check.name:<{width}}  ", text=words)
     aside: dict[str, list[str]] = {}
     for check in verdict.checks:
-        if check not in told:
+        if check not in listed:
             aside.setdefault(check.reason, []).append(check.name)
     for reason, names in aside.items():
         words = f"not checked: {', '.join(names)} ({reason})"
@@ -81,7 +85,7 @@ def _print_other_failures(screen: Screen, verdict: Verdict) -> None:
 
 
 def _print_qualifications(screen: Screen, verdict: Verdict) -> None:
-    """Why it is not simply verified, once per code."""
+    """Print why the verdict is only qualified, once per code."""
     shown: set[str] = set()
     for finding in verdict.findings:
         if finding.code in shown:
@@ -101,7 +105,7 @@ def _print_meaning(screen: Screen, code: str) -> None:
 
 
 def _proof_lines(proof: Any) -> list[str]:
-    """Both heads of a rollback or a cut, where that is the proof."""
+    """The two heads that prove a rollback or a truncation; nothing for other findings."""
     if not isinstance(proof, dict) or not {"remembered", "actual"} <= proof.keys():
         return []
     return [

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 from aver.capsule.sealed import Sealed
 from aver.errors import NotFound
 from aver.fast_dataclass import dataclass
+from aver.files.user_dirs import UserEnvironment
 from aver.ingest.child_records import base_event_key, read_transcript_refs, record_key
 from aver.ingest.contract import Adapter, TranscriptSource
 from aver.ingest.draft import TRANSCRIPT, event_key, session_chain_name
@@ -32,7 +33,7 @@ from aver.ledger import Ledger
 from aver.verdict import Finding, Place, Tally, Verdict, merge_verdicts
 from aver.verdict.verdict import conclude, worst_status
 
-__all__ = ["ReconcileCounts", "Reconciliation", "reconcile"]
+__all__ = ["ReconcileCounts", "Reconciliation", "reconcile", "reconcile_session"]
 
 TRANSCRIPT_CHECK = TRANSCRIPT
 
@@ -72,6 +73,14 @@ def reconcile(
     tally.notes[TRANSCRIPT_CHECK] = f"{total.fine} sealed and seen"
     check_git(_read_file_activity(sealed), tally)
     return Reconciliation(_combine_verdicts(ledger, chains, tally), counts)
+
+
+def reconcile_session(
+    ledger: Ledger, adapter: Adapter, around: UserEnvironment, session: str, chains: Sequence[str]
+) -> Reconciliation:
+    """Compare the chains of a session with all of its transcripts that the adapter finds on this machine."""
+    sources = [source for source in adapter.locate(around) if source.session == session]
+    return reconcile(ledger, adapter, sources, chains)
 
 
 class _RecordFacts(NamedTuple):

@@ -1,4 +1,7 @@
-"""`aver checkpoint`: a signed statement of where every chain is, to be kept where the ledger's owner cannot reach."""
+"""`aver checkpoint`: writes a signed snapshot of where every chain ends.
+
+A copy that the ledger's owner cannot change proves later that no record was removed.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +21,9 @@ if TYPE_CHECKING:
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 
 EXAMPLES = """\
-  aver checkpoint --out monday.json          keep this file elsewhere
-  aver verify --checkpoint monday.json       later: is all of it still there?
-  aver checkpoint --git ../audit --commit    add one to the history in a git repository
+  aver checkpoint --out monday.json          write a file; keep it on another machine
+  aver verify --checkpoint monday.json       later: check that nothing was removed
+  aver checkpoint --git ../audit --commit    add a checkpoint to the history in a git repository
   aver checkpoint | ssh vault 'cat >> aver.jsonl'
   aver checkpoint --close claude-code.5d2e   also record that this chain has ended
   aver checkpoint --sweep                    also record all heads in the meta chain"""
@@ -29,13 +32,17 @@ STDOUT = "-"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--out", metavar="FILE", help="write the statement here; - is stdout, and the default")
+    parser.add_argument("--out", metavar="FILE", help="write the checkpoint to this file (default: -, stdout)")
     parser.add_argument(
-        "--git", metavar="DIR", help="add it to checkpoints/<ledger>.<tenant>.jsonl in this git repository"
+        "--git", metavar="DIR", help="append it to checkpoints/<ledger>.<tenant>.jsonl in this git repository"
     )
-    parser.add_argument("--commit", action="store_true", help="with --git: commit that file, and nothing else")
-    parser.add_argument("--close", action="append", default=[], metavar="CHAIN", help="record this chain's end first")
-    parser.add_argument("--sweep", action="store_true", help="record the heads of all changed chains in meta first")
+    parser.add_argument("--commit", action="store_true", help="with --git: commit that file and nothing else")
+    parser.add_argument(
+        "--close", action="append", default=[], metavar="CHAIN", help="first record that this chain has ended"
+    )
+    parser.add_argument(
+        "--sweep", action="store_true", help="first record the heads of all changed chains in the meta chain"
+    )
     add_ledger(parser)
     add_tenant(parser)
     add_json(parser)
@@ -46,7 +53,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     from aver.ledger.meta_chain import sweep
 
     if given.commit and given.git is None:
-        raise Usage("--commit goes with --git")
+        raise Usage("--commit needs --git")
     to_file = given.out not in (None, STDOUT)
     if to_file:
         check_new_path(Path(given.out))
@@ -78,7 +85,7 @@ def _write_checkpoint(ledger: Ledger, path: Path | None, *, on_stdout: bool) -> 
     if path is not None:
         write_new_file(path, to_checkpoint_line(statement))
         heads = plural(len(statement.content["heads"]), "chain")
-        notes.append(f"wrote {path}: the heads of {heads}; keep it where nobody can change it")
+        notes.append(f"wrote {path}: the heads of {heads}; keep it where the owner of this ledger cannot change it")
     if on_stdout:
         print_json(statement.to_dict())
     return notes
@@ -92,10 +99,10 @@ def _add_to_history(ledger: Ledger, given: argparse.Namespace) -> list[str]:
     added = append_checkpoint(repository, ledger)
     words = f"nothing changed since the last checkpoint in {path}"
     if added is not None:
-        words = f"added to {path}: the heads of {plural(len(added.heads), 'chain')} that are new there"
+        words = f"added to {path}: {plural(len(added.heads), 'new head')}"
     if not given.commit:
         return [words]
     from aver.cli.git_commit import commit_file
 
     commit = commit_file(repository, path.relative_to(repository), f"Checkpoint of ledger {ledger.id}")
-    return [words, "it is committed already" if commit is None else f"committed as {commit[:12]}"]
+    return [words, "already committed" if commit is None else f"committed as {commit[:12]}"]

@@ -1,4 +1,7 @@
-"""`aver copy`: a ledger into another store, verbatim, and verified there. Interrupted, it goes on where it was."""
+"""`aver copy`: copies a ledger byte for byte to another store and verifies the copy.
+
+An interrupted copy continues where it stopped when the command is run again.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +21,18 @@ if TYPE_CHECKING:
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 
 EXAMPLES = """\
-  aver copy --to postgresql://aver@db.example/aver          the default ledger, to a server
+  aver copy --to postgresql://aver@db.example/aver          copy the default ledger to a server
   aver copy --ledger postgresql://aver@db.example/aver --to sqlite:///copy.db
-  aver copy --to /mnt/backup/ledger.db --tenant red         one tenant's chains
+  aver copy --to /mnt/backup/ledger.db --tenant red         copy one tenant's chains
 
-exit code: that of the verdict on the copy. Run it again after an interruption, or when the ledger has grown."""
+exit code: 0 the copy is verified or qualified, 1 it is not.
+Run it again after an interruption, or when the ledger has grown."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--to", required=True, metavar="URL", help="where to: new, or an earlier copy of this ledger")
+    parser.add_argument(
+        "--to", required=True, metavar="URL", help="the target: a new ledger, or an earlier copy of this one"
+    )
     add_ledger(parser)
     add_tenant(parser, default="all of the ledger's")
     add_json(parser)
@@ -45,7 +51,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         print_json(described)
         return exit_code(statuses, strict=False)
     before = copied.records - copied.copied
-    there = f", {before:,} were there already" if before else ""
+    there = f", {before:,} were already there" if before else ""
     screen.print_line(f"copied {plural(copied.copied, 'record')} in {plural(copied.chains, 'chain')}{there}")
     for tenant, verdict in verdicts.items():
         screen.print_line()

@@ -1,4 +1,4 @@
-"""`aver events`: what happens in a workspace, as it happens: gate, record, seal."""
+"""`aver events`: shows the live events of a workspace: gate decisions, records and seals."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 
 EXAMPLES = """\
-  aver events                        what happened here
-  aver events --follow               and what happens now
+  aver events                        show the events of this workspace
+  aver events --follow               then print new events as they happen
   aver events ~/src/app -n 20
-  aver events --rebuild              make the file anew from the ledger"""
+  aver events --rebuild              rebuild the event file from the ledger first"""
 
 POLL_SECONDS = 0.2
-"""How often `--follow` looks: at once for a person, and one look at a file's size for the machine."""
+"""How often `--follow` looks. A look only reads the file's size."""
 
 FOLLOW_FIRST = 10
-"""Events that `--follow` shows before it waits, unless `-n` says otherwise."""
+"""How many existing events `--follow` prints first, unless `-n` is given."""
 
 _TYPE_STYLES = {"gate": "strong", "record": "dim", "seal": "good"}
 _DECISION_STYLES = {"approve": "good", "flag": "warn", "deny": "bad"}
@@ -39,9 +39,9 @@ _DECISION_STYLES = {"approve": "good", "flag": "warn", "deny": "bad"}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("workspace", nargs="?", default=os.curdir, metavar="DIR", help="the workspace (default: here)")
-    parser.add_argument("-n", "--limit", type=parse_count, metavar="N", help="only the newest N")
-    parser.add_argument("--follow", "-f", action="store_true", help="then wait, and print events as they come")
-    parser.add_argument("--rebuild", action="store_true", help="first make the file anew from the ledger")
+    parser.add_argument("-n", "--limit", type=parse_count, metavar="N", help="show only the newest N")
+    parser.add_argument("--follow", "-f", action="store_true", help="then wait, and print new events as they happen")
+    parser.add_argument("--rebuild", action="store_true", help="rebuild the event file from the ledger first")
     add_ledger(parser)
     add_tenant(parser)
     add_json(parser)
@@ -52,10 +52,12 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     from aver.events.log import EVENTS_FILE, EventFollower, EventLog
 
     if given.follow and given.json:
-        raise Usage("--follow prints lines as they come", advice="leave out --json, or read .capseal/events.jsonl")
+        raise Usage("--follow cannot be combined with --json", advice="leave out --json, or read .capseal/events.jsonl")
     place = Path(given.workspace) / ".capseal"
     if not place.is_dir():
-        raise NotFound(f"{given.workspace} has no .capseal directory", advice="no agent has worked there with aver mcp")
+        raise NotFound(
+            f"{given.workspace} has no .capseal directory", advice="aver mcp creates it when an agent first works there"
+        )
     if given.rebuild:
         _rebuild_log(given, place)
     limit = given.limit if given.limit is not None else FOLLOW_FIRST if given.follow else None
@@ -80,7 +82,7 @@ def _rebuild_log(given: argparse.Namespace, place: Path) -> None:
 
     with open_ledger(given.ledger, tenant=given.tenant, create=False) as ledger:
         runs = rebuild_log(ledger, place)
-    StderrScreen().print_note(f"made anew from {plural(runs, 'run')} in the ledger")
+    StderrScreen().print_note(f"rebuilt from {plural(runs, 'run')} in the ledger")
 
 
 def _print_events(screen: Screen, events: Iterable[LiveEvent]) -> None:

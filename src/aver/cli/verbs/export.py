@@ -1,4 +1,4 @@
-"""`aver export`: chains as a bundle directory, for others to verify with Aver, the Explorer or any other tool."""
+"""`aver export`: writes chains as a bundle directory. Anyone can verify it with Aver or with another tool."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ from aver.text import plural
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 
 EXAMPLES = """\
-  aver export --out bundle                         all chains and the meta chain
-  aver export --out bundle claude-code.5d2e        one chain
-  aver verify bundle                               what whoever gets it does"""
+  aver export --out bundle                         export all chains and the meta chain
+  aver export --out bundle claude-code.5d2e        export one chain
+  aver verify bundle                               the receiver checks the bundle with this"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("chains", nargs="*", metavar="CHAIN", help="only these (default: all)")
+    parser.add_argument("chains", nargs="*", metavar="CHAIN", help="export only these chains (default: all)")
     parser.add_argument("--out", required=True, metavar="DIR", help="the directory to write")
-    parser.add_argument("--with-meta", action="store_true", help="with some chains only: include the meta chain, too")
-    parser.add_argument("--no-blobs", action="store_true", help="leave large values out")
+    parser.add_argument(
+        "--with-meta", action="store_true", help="include the meta chain when only some chains are exported"
+    )
+    parser.add_argument("--no-blobs", action="store_true", help="leave out large values")
     add_ledger(parser)
     add_tenant(parser)
     add_json(parser)
@@ -46,7 +48,6 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     blobs = f", {plural(done.blobs, 'blob')}" if done.blobs else ""
     screen.print_line(f"wrote {done.path}: {plural(done.capsules, 'record')} in {plural(done.chains, 'chain')}{blobs}")
     if done.fingerprint:
-        screen.print_line(
-            f"its key is {done.fingerprint}; tell that to whoever verifies, by another way than the bundle"
-        )
+        screen.print_line(f"The bundle is signed by key {done.fingerprint}.")
+        screen.print_line("Send the verifier your public key separately: aver keys export")
     return 0

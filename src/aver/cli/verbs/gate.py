@@ -1,7 +1,4 @@
-"""`aver gate`: ask whether something may happen, teach the gate what became of it, and see how well it does.
-
-What `aver gate` does, action by action.
-"""
+"""`aver gate`: asks the gate about an action, teaches it from history and outcomes, and measures its risk model."""
 
 from __future__ import annotations
 
@@ -13,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from aver.cli.action_options import STANDARD_INPUT, action_from_options, add_action_options
+from aver.cli.decision_text import decision_label, decision_note
 from aver.cli.options import Parser, Usage, add_json, add_ledger, add_tenant, parse_count
 from aver.cli.terminal import Progress, Screen, StderrScreen, StyledText, print_json
 from aver.text import plural
@@ -25,41 +23,40 @@ __all__ = ["ACTIONS", "EXAMPLES", "add_arguments", "run"]
 
 
 EXAMPLES = """\
-  git diff | aver gate check                        may this change be made?
-  aver gate check --command 'rm -rf build'          may this command run?
-  aver gate check --staged                          what is staged: for a pre-commit hook
-  aver gate learn --git .                           learn the level of risk here from history
-  aver gate report --git .                          how well the risk model does here
-  aver gate outcome 3f0c9a1b-… tests_failed         tell what became of it
+  git diff | aver gate check                        is this change allowed?
+  aver gate check --command 'rm -rf build'          is this command allowed?
+  aver gate check --staged                          is the staged change allowed? (for a pre-commit hook)
+  aver gate learn --git .                           learn from a git history how risky changes are
+  aver gate report --git .                          measure the risk model on a git history
+  aver gate outcome 3f0c9a1b-… tests_failed         report that an allowed action failed
 
-exit code of check: 0 it may happen, 5 it may not, or not without a human."""
+exit code of check: 0 allowed, 5 denied or needs approval."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=Parser)
     _add_check_parser(actions)
-    learn = _add_action_parser(actions, "learn", "learn a git history's level of risk", "  aver gate learn --git .")
+    learn = _add_action_parser(
+        actions, "learn", "learn from a git history how risky changes are", "  aver gate learn --git ."
+    )
     learn.add_argument("--git", required=True, metavar="PATH", help="a directory in the repository")
     add_json(learn)
     report = _add_action_parser(
-        actions, "report", "say how well the risk model does on a history", "  aver gate report --git ."
+        actions, "report", "measure the risk model on a git history", "  aver gate report --git ."
     )
     report.add_argument("--git", default=".", metavar="PATH", help="a directory in the repository (default: here)")
     add_json(report)
     outcome = _add_action_parser(
-        actions, "outcome", "record that what was let through failed", "  aver gate outcome 3f0c9a1b-… reverted"
+        actions, "outcome", "record that an allowed action failed", "  aver gate outcome 3f0c9a1b-… reverted"
     )
-    outcome.add_argument("gate_id", metavar="GATE_ID", help="the decision's id, as check prints it")
-    outcome.add_argument(
-        "outcome", choices=("failed", "tests_failed", "reverted", "repaired"), help="what became of it"
-    )
+    outcome.add_argument("gate_id", metavar="GATE_ID", help="the decision's id, as gate check prints it")
+    outcome.add_argument("outcome", choices=("failed", "tests_failed", "reverted", "repaired"), help="what happened")
     add_ledger(outcome)
     add_tenant(outcome)
     add_json(outcome)
 
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
-
     return ACTIONS[given.action](given, screen)
 
 
@@ -70,11 +67,15 @@ def _add_action_parser(actions: Any, name: str, summary: str, examples: str) -> 
 
 def _add_check_parser(actions: Any) -> None:
     examples = "  git diff | aver gate check --session nightly\n  aver gate check --tool WebFetch --arg url=https://example.org"
-    check = _add_action_parser(actions, "check", "decide whether an action may happen, and seal the decision", examples)
+    check = _add_action_parser(actions, "check", "decide whether an action is allowed, and seal the decision", examples)
     add_action_options(check)
-    check.add_argument("--staged", action="store_true", help="the change that is staged in git")
+    check.add_argument("--staged", action="store_true", help="ask about the change that is staged in git")
     check.add_argument(
-        "--wait", type=parse_count, default=0, metavar="SECONDS", help="wait so long for a human, if one must approve"
+        "--wait",
+        type=parse_count,
+        default=0,
+        metavar="SECONDS",
+        help="how long to wait for a person, if approval is needed",
     )
     add_ledger(check)
     add_tenant(check)
@@ -82,15 +83,7 @@ def _add_check_parser(actions: Any) -> None:
 
 
 REFUSED = 5
-
-_DECISION_STYLES = {"pass": "good", "human_approved": "good", "human_review": "warn", "skip": "bad", "skipped": "bad"}
-_DECISION_MEANINGS = {
-    "pass": "it may happen",
-    "human_approved": "a human has approved it: it may happen, once",
-    "human_review": "not without a human's approval",
-    "skip": "refused",
-    "skipped": "refused too often: leave it",
-}
+"""The exit code of `check` for an action that is not allowed."""
 
 
 def _check_action(given: argparse.Namespace, screen: Screen) -> int:
@@ -99,26 +92,32 @@ def _check_action(given: argparse.Namespace, screen: Screen) -> int:
 
     action = _read_action(given)
     if action is None:
-        return _print_nothing_staged(given, screen)
+        if given.json:
+            print_json({"decision": None, "reasons": ["nothing is staged"]})
+        else:
+            screen.print_line("nothing is staged: there is nothing to decide")
+        return 0
     with open_ledger(given.ledger, tenant=given.tenant) as ledger:
         answer = ask(ledger, action, wait=float(given.wait))
     if given.json:
         print_json(_answer_to_dict(action, answer))
     else:
-        _print_answer(screen, action, answer)
+        _print_answer(screen, answer)
     return 0 if answer.allows else REFUSED
 
 
 def _read_action(given: argparse.Namespace) -> Action | None:
-    """What is asked about; None for a commit that changes nothing."""
+    """The action that the options describe; None for a commit that changes nothing."""
     if not given.staged:
         if given.diff is None and given.command is None and not given.tool and not given.type:
             if sys.stdin.isatty():
-                raise Usage("which action? pipe a diff into it, or describe one", advice="aver gate check --help")
+                raise Usage(
+                    "no action is described: pipe a diff into it, or use its options", advice="aver gate check --help"
+                )
             given.diff = STANDARD_INPUT
         return action_from_options(given)
     if given.diff is not None or given.command is not None:
-        raise Usage("--staged asks about what is staged, and nothing else")
+        raise Usage("--staged cannot be combined with --diff or --command")
     from aver.gate.risk.history.git import staged_diff
 
     diff, root = staged_diff(given.workspace or os.curdir)
@@ -128,26 +127,18 @@ def _read_action(given: argparse.Namespace) -> Action | None:
     return replace(action_from_options(given), diff=diff)
 
 
-def _print_nothing_staged(given: argparse.Namespace, screen: Screen) -> int:
-    if given.json:
-        print_json({"decision": None, "reasons": ["nothing is staged"]})
-    else:
-        screen.print_line("nothing is staged: there is nothing to decide")
-    return 0
-
-
-def _print_answer(screen: Screen, action: Action, answer: Answer) -> None:
+def _print_answer(screen: Screen, answer: Answer) -> None:
     decision = answer.decision
-    word = decision.decision
-    screen.print_line(StyledText(word, _DECISION_STYLES[word]), f"  {_DECISION_MEANINGS[word]}")
+    note = decision_note(decision.decision)
+    screen.print_line(decision_label(decision.decision), f"  {note}" if note else "")
     for number, reason in enumerate(answer.reasons):
         _print_field(screen, "why" if number == 0 else "", reason)
     if decision.policy is not None and decision.policy.rules:
         _print_field(screen, "rules", ", ".join(decision.policy.rules))
     if decision.score is not None and decision.interval is not None:
         low, high = decision.interval
-        known = plural(decision.observations, "outcome")
-        _print_field(screen, "risk", f"{decision.score:.3f} ({low:.3f} to {high:.3f}), {known} known here")
+        outcomes = plural(decision.observations, "known outcome")
+        _print_field(screen, "risk", f"{decision.score:.3f} ({low:.3f} to {high:.3f}), {outcomes} here")
     if decision.effects is not None and decision.effects.classes:
         _print_field(screen, "effects", ", ".join(sorted(decision.effects.classes)))
     _print_field(screen, "decision", decision.gate_id)
@@ -200,13 +191,11 @@ def _learn_history(given: argparse.Namespace, screen: Screen) -> int:
             }
         )
         return 0
-    screen.print_line(f"{plural(found.commits, 'commit')} that touch source files, {found.failed:,} of them failed")
+    screen.print_line(f"{plural(found.commits, 'commit')} to source files, {found.failed:,} of them failed")
     known = found.state.level("change").observations
-    screen.print_line(f"{plural(found.learned, 'outcome')} newly learned, {known:,} known in all")
+    screen.print_line(f"{plural(found.learned, 'outcome')} newly learned, {known:,} known in total")
     if not found.learned:
-        StderrScreen().print_note(
-            "an outcome is known when a commit is 90 days old; nothing here was learned before that"
-        )
+        StderrScreen().print_note("nothing new was learned: the outcome of a commit is known 90 days after it")
     return 0
 
 
@@ -235,7 +224,7 @@ def _record_outcome(given: argparse.Namespace, screen: Screen) -> int:
     if given.json:
         print_json({"gate_id": given.gate_id, "outcome": given.outcome, "record": place})
     else:
-        screen.print_line(f"recorded and learned: {given.outcome}")
+        screen.print_line(f"recorded: {given.outcome}; the risk model has learned from it")
         _print_field(screen, "sealed", place)
     return 0
 

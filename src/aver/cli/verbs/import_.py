@@ -1,5 +1,7 @@
-"""`aver import`: chains of a bundle or of other tools' databases, stored as they are and frozen. No key that comes with
-them is trusted."""
+"""`aver import`: adds the chains of a bundle or of another tool's database to the ledger.
+
+The records are stored byte for byte and the chains are frozen. Keys that come with them are not trusted.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +18,14 @@ __all__ = ["EXAMPLES", "add_arguments", "run"]
 EXAMPLES = """\
   aver import ./bundle
   aver import ./bundle --only claude-code.5d2e
-  aver import ~/.agent-capsule                all that agent-capsule keeps on this machine
-  aver import 5d2e.db                         one database of agent-capsule or qp-capsule
-  aver keys import ./bundle/index.json        which keys signed it; trusting one is your decision"""
+  aver import ~/.agent-capsule                import everything that agent-capsule keeps on this machine
+  aver import 5d2e.db                         import one database of agent-capsule or qp-capsule
+  aver keys import ./bundle/index.json        list the keys that signed it; you decide which to trust"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path", metavar="PATH", help="a bundle; a database, or all of the directory, of agent-capsule")
-    parser.add_argument("--only", action="extend", nargs="+", metavar="CHAIN", help="only the chains with these ids")
+    parser.add_argument("path", metavar="PATH", help="a bundle, or a database or the directory of agent-capsule")
+    parser.add_argument("--only", action="extend", nargs="+", metavar="CHAIN", help="import only these chains")
     add_ledger(parser)
     add_tenant(parser)
     add_json(parser)
@@ -37,7 +39,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
 
     path = Path(given.path).expanduser()
     foreign = is_foreign_database(path)
-    path = path if foreign else bundle_directory(path)  # Before a ledger is made for it.
+    path = path if foreign else bundle_directory(path)  # Fails here, before a ledger is created.
     with open_ledger(given.ledger, tenant=given.tenant) as ledger:
         done = (import_databases if foreign else import_bundle)(ledger, path, only=given.only)
     if given.json:
@@ -58,25 +60,18 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     for chain in done.chains:
         word = StyledText("existed", "dim") if chain.existed else StyledText("imported", "good")
         renamed = f"was {chain.origin}" if chain.origin != chain.name else ""
-        since = f"{chain.beyond} of them since, not here" if chain.beyond else ""
+        since = f"{chain.beyond} newer records not imported" if chain.beyond else ""
         rows.append([word, chain.name, plural(chain.count, "record"), since or renamed])
     screen.print_table(rows)
     extent = plural(done.verdict.records, "record")
-    screen.print_line(*status_parts(screen, done.verdict), f": {extent}; aver verify {path} tells more")
+    screen.print_line(*status_parts(screen, done.verdict), f": {extent}; details: aver verify {path}")
     if grown := sum(chain.beyond > 0 for chain in done.chains):
         StderrScreen().print_note(
-            f"{plural(grown, 'chain')} grew since the import before; what was imported stays as it was. "
-            f"To have all of it: aver import {path} --tenant NAME"
+            f"{plural(grown, 'chain')} grew since the last import; imported chains stay unchanged. "
+            f"To import everything: aver import {path} --tenant NAME"
         )
     for signer in done.unknown_signers:
-        StderrScreen().print_note(
-            f"signed by {signer}, whose key is not known here: "
-            f"{_key_import_command(signer, None if foreign else path)}, "
-            "once its owner has confirmed it"
-        )
+        # A bundle contains the public keys of its signers; a foreign database does not.
+        command = f"aver keys import {'FILE' if foreign else path} --trust {signer}"
+        StderrScreen().print_note(f"signed by an unknown key, {signer}; once its owner has confirmed it: {command}")
     return exit_code([done.verdict.status], strict=False)
-
-
-def _key_import_command(signer: str, bundle: Path | None) -> str:
-    """A bundle has the keys with it; a database has none."""
-    return f"aver keys import {'FILE' if bundle is None else bundle} --trust {signer}"

@@ -1,4 +1,4 @@
-"""`aver ingest`: seal what coding agents did before, from the transcripts that are still there."""
+"""`aver ingest`: seals past sessions of coding agents from the transcripts that still exist."""
 
 from __future__ import annotations
 
@@ -19,24 +19,26 @@ if TYPE_CHECKING:
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 
 EXAMPLES = """\
-  aver ingest --all                      every transcript of every tool on this machine
+  aver ingest --all                      record every transcript of every tool on this machine
   aver ingest --all --tool claude-code
-  aver ingest 5d2e4c1a                   one session, by its id or the beginning of it
-  aver ingest path/to/session.jsonl      one transcript
+  aver ingest 5d2e4c1a                   record one session, by its id or the beginning of it
+  aver ingest path/to/session.jsonl      record one transcript
 
-What is sealed already is not sealed again: run it as often as you like. aver watch seals as it happens."""
+Each step is sealed once, however often you run this. aver watch records sessions as they happen."""
 
 WARN_AGE_SHARE = 0.8
-"""Of the days after which a tool deletes a transcript: from then on, it is warned of."""
+"""A transcript that has reached this share of the age at which its tool deletes it gets a warning."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "sessions", nargs="*", metavar="SESSION", help="a session's id or its beginning, or a transcript"
+        "sessions", nargs="*", metavar="SESSION", help="a session's id or the beginning of it, or a transcript"
     )
-    parser.add_argument("--all", action="store_true", help="all transcripts that there are")
-    parser.add_argument("--tool", metavar="TOOL", help="only of this tool, such as codex")
-    parser.add_argument("--again", action="store_true", help="read also those that were read to their end before")
+    parser.add_argument("--all", action="store_true", help="all transcripts on this machine")
+    parser.add_argument("--tool", metavar="TOOL", help="only transcripts of this tool, such as codex")
+    parser.add_argument(
+        "--again", action="store_true", help="also read transcripts that have not changed since the last time"
+    )
     add_ledger(parser)
     add_tenant(parser)
     add_json(parser)
@@ -51,9 +53,9 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     from aver.ledger import open_ledger
 
     if bool(given.sessions) == given.all:
-        raise Usage("say which sessions, or --all", advice="aver ingest --all")
+        raise Usage("name sessions, or give --all", advice="aver ingest --all")
     found = list(_select_sources(given, current_user_environment()))
-    total, told, failed = SealReport(), list[dict[str, Any]](), 0
+    total, reports, failed = SealReport(), list[dict[str, Any]](), 0
     with open_ledger(given.ledger, tenant=given.tenant) as ledger, Progress("reading transcripts") as progress:
         stamps = IngestCache(ledger)
         sizes = [_file_size(source) for _, source in found]
@@ -62,19 +64,19 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
             progress(done, sum(sizes))
             done += size
             if not given.again and stamps.is_read(source):
-                told.append(_transcript_to_dict(source, SealReport(), "unchanged"))
+                reports.append(_transcript_to_dict(source, SealReport(), "unchanged"))
                 continue
             try:
                 sealing = catch_up(ledger, adapter, source, stamps)
             except AverError as error:
                 failed += 1
                 StderrScreen().print_error(f"{source.path}: {error.message}", error.advice)
-                told.append(_transcript_to_dict(source, SealReport(), error.message))
+                reports.append(_transcript_to_dict(source, SealReport(), error.message))
                 continue
             total += sealing
-            told.append(_transcript_to_dict(source, sealing, "read"))
+            reports.append(_transcript_to_dict(source, sealing, "read"))
         stamps.save()
-    _print_report(given, screen, found, total, told)
+    _print_report(given, screen, found, total, reports)
     return 1 if failed else 0
 
 
@@ -83,35 +85,30 @@ def _print_report(
     screen: Screen,
     found: list[tuple[Adapter, TranscriptSource]],
     total: SealReport,
-    told: list[dict[str, Any]],
+    reports: list[dict[str, Any]],
 ) -> None:
     from aver.files.user_dirs import current_user_environment
 
     warnings = [*total.notes, *_deletion_warnings(found, current_user_environment())]
     if given.json:
         counts = {"records": total.records, "sealed": total.sealed + total.children, "unknown": total.unknown}
-        print_json({"transcripts": told, **counts, "warnings": warnings})
+        print_json({"transcripts": reports, **counts, "warnings": warnings})
         return
-    read = sum(entry["state"] == "read" for entry in told)
-    unchanged = sum(entry["state"] == "unchanged" for entry in told)
-    for entry in told:
+    read = sum(entry["state"] == "read" for entry in reports)
+    unchanged = sum(entry["state"] == "unchanged" for entry in reports)
+    for entry in reports:
         if entry["sealed"]:
-            screen.print_line(f"{entry['tool']:<12} {to_one_line(entry['session'][:36]):<36}  ", _sealed_text(entry))
+            more = f", {entry['unknown']} unknown" if entry["unknown"] else ""
+            session = to_one_line(entry["session"][:36])
+            screen.print_line(f"{entry['tool']:<12} {session:<36}  {plural(entry['sealed'], 'record')} sealed{more}")
     screen.print_line(
         f"{plural(total.sealed + total.children, 'record')} sealed from {plural(read, 'transcript')}"
-        + (f"; {unchanged:,} had nothing new" if unchanged else "")
+        + (f"; {unchanged:,} unchanged" if unchanged else "")
     )
     if total.unknown:
-        screen.print_line(
-            StyledText(f"{plural(total.unknown, 'record')} of a sort that is not known: sealed raw", "warn")
-        )
+        screen.print_line(StyledText(f"{plural(total.unknown, 'record')} of an unknown kind, sealed unread", "warn"))
     for warning in warnings:
         StderrScreen().print_note(f"warning: {warning}")
-
-
-def _sealed_text(entry: dict[str, Any]) -> str:
-    more = f", {entry['unknown']} unknown" if entry["unknown"] else ""
-    return f"{plural(entry['sealed'], 'record')} sealed{more}"
 
 
 def _transcript_to_dict(source: TranscriptSource, sealing: SealReport, state: str) -> dict[str, Any]:
@@ -127,30 +124,31 @@ def _transcript_to_dict(source: TranscriptSource, sealing: SealReport, state: st
 
 
 def _select_sources(given: argparse.Namespace, around: UserEnvironment) -> Iterator[tuple[Adapter, TranscriptSource]]:
-    """The transcripts that were asked for. Asked for by name, each must be there."""
+    """The transcripts that the options select. Raises `NotFound` if a named one does not exist."""
     from aver.agents.registry import load_adapter, load_adapters
     from aver.errors import NotFound
     from aver.ingest.watch import locate_sources
 
     chosen = [load_adapter(given.tool)] if given.tool else load_adapters(StderrScreen().print_note)
-    there = list(locate_sources(chosen, around, StderrScreen().print_error))
+    located = list(locate_sources(chosen, around, StderrScreen().print_error))
     if given.all:
-        yield from there
+        yield from located
         return
     for name in given.sessions:
         path = Path(name).absolute()
-        named = [(adapter, source) for adapter, source in there if source.path == path]
-        named = named or [one for one in there if one[1].session == name]
-        named = named or [one for one in there if one[1].session.startswith(name)]
+        # A path first, then a whole id, then the beginning of an id.
+        named = [(adapter, source) for adapter, source in located if source.path == path]
+        named = named or [(adapter, source) for adapter, source in located if source.session == name]
+        named = named or [(adapter, source) for adapter, source in located if source.session.startswith(name)]
         if not named:
-            raise NotFound(f"no tool has a transcript of {name}", advice="aver ingest --all reads all that there are")
+            raise NotFound(f"there is no transcript of {name}", advice="aver ingest --all records all transcripts")
         if len({(source.tool, source.session) for _, source in named}) > 1 and not path.exists():
-            raise NotFound(f"{name} begins several sessions", advice="give more of its id, or --tool")
+            raise NotFound(f"several sessions begin with {name}", advice="be more specific: a longer id, or --tool")
         yield from named
 
 
 def _deletion_warnings(found: list[tuple[Adapter, TranscriptSource]], around: UserEnvironment) -> Iterator[str]:
-    """Warnings that a tool will delete transcripts of its own accord."""
+    """Warnings that a tool will soon delete transcripts by itself."""
     import time
 
     adapters = {adapter.tool: adapter for adapter, _ in found}
@@ -159,9 +157,9 @@ def _deletion_warnings(found: list[tuple[Adapter, TranscriptSource]], around: Us
         if days is None:
             continue
         before = time.time() - WARN_AGE_SHARE * days * 86_400
-        old = sum(_modified_time(source) < before for one, source in found if one is adapter)
-        these = f"; {plural(old, 'transcript')} will go soon" if old else ""
-        yield f"{adapter.title} deletes its transcripts after {days} days{these}. What is sealed stays"
+        old = sum(_modified_time(source) < before for its_adapter, source in found if its_adapter is adapter)
+        these = f"; {plural(old, 'transcript')} will be deleted soon" if old else ""
+        yield f"{adapter.title} deletes its transcripts after {days} days{these}. Sealed records stay"
 
 
 def _file_size(source: TranscriptSource) -> int:

@@ -1,6 +1,6 @@
-"""`aver keys`: our keys and the ones we know. Looking creates nothing; importing trusts nobody by itself.
+"""`aver keys`: manages your own keys and the keys of others that you trust.
 
-What `aver keys` does, action by action.
+Showing keys creates none. Importing a file trusts no key by itself.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ __all__ = ["ACTIONS", "EXAMPLES", "add_arguments", "run"]
 EXAMPLES = """\
   aver keys show
   aver keys new agent:builder
-  aver keys rotate                            a new key for the ledger, vouched for by the old one
-  aver keys export --out our-keys.json        public keys, to give to whoever verifies
-  aver keys import their-keys.json            lists what is in it; trusts nothing
+  aver keys rotate                            make a new key for the ledger, signed by the old one
+  aver keys export --out our-keys.json        write your public keys, for a verifier
+  aver keys import their-keys.json            list the keys in a file; trusts none
   aver keys import their-keys.json --trust 3f0c9a1b2d4e5f60"""
 
 IDENTITY_HELP = "ledger, agent:NAME, person:NAME or policy:NAME"
@@ -36,7 +36,9 @@ IDENTITY_HELP = "ledger, agent:NAME, person:NAME or policy:NAME"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=Parser)
-    _add_action_parser(actions, "show", "list our keys and the ones we know", "  aver keys show --json")
+    _add_action_parser(
+        actions, "show", "list your keys and the keys of others that you trust", "  aver keys show --json"
+    )
     _add_new_parser(actions)
     _add_rotate_parser(actions)
     _add_export_parser(actions)
@@ -46,7 +48,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
-
     ACTIONS[given.action](given, screen)
     return 0
 
@@ -61,39 +62,44 @@ def _add_new_parser(actions: Any) -> None:
     examples = (
         "  aver keys new agent:builder\n"
         "  aver keys new person:ada             asks for a passphrase\n"
-        "  aver keys new person:ada --ssh-agent registers the key that ssh-agent holds"
+        "  aver keys new person:ada --ssh-agent uses the key in ssh-agent"
     )
     new = _add_action_parser(actions, "new", "make a key for an identity", examples)
     new.add_argument("identity", metavar="IDENTITY", help=IDENTITY_HELP)
     new.add_argument("--purpose", help="seal, approve, policy or checkpoint (default: by identity)")
-    new.add_argument("--pq", action="store_true", help="with an ML-DSA-65 half beside Ed25519")
+    new.add_argument("--pq", action="store_true", help="add an ML-DSA-65 (post-quantum) key to the Ed25519 key")
     new.add_argument(
         "--ssh-agent",
         nargs="?",
         const="",
         metavar="KEY",
-        help="no new key: the Ed25519 key that ssh-agent holds, by fingerprint or comment where there are several",
+        help="use the Ed25519 key in ssh-agent; with several, name one by fingerprint or comment",
     )
     _add_passphrase_option(new)
 
 
 def _add_rotate_parser(actions: Any) -> None:
-    summary = "replace an identity's key; the old private key is destroyed"
+    summary = "replace an identity's key; the old private key is deleted"
     rotate = _add_action_parser(actions, "rotate", summary, "  aver keys rotate\n  aver keys rotate agent:builder --pq")
     rotate.add_argument("identity", nargs="?", default="ledger", metavar="IDENTITY", help="(default: ledger)")
-    rotate.add_argument("--pq", action="store_true", default=None, help="give the new key an ML-DSA-65 half")
+    rotate.add_argument(
+        "--pq", action="store_true", default=None, help="add an ML-DSA-65 (post-quantum) key to the new key"
+    )
     _add_passphrase_option(rotate)
 
 
 def _add_passphrase_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--passphrase-fd", type=parse_count, metavar="N", help="read the passphrase's line from this file descriptor"
+        "--passphrase-fd",
+        type=parse_count,
+        metavar="N",
+        help="read the passphrase from this file descriptor, as one line",
     )
 
 
 def _add_export_parser(actions: Any) -> None:
     examples = "  aver keys export --out our-keys.json\n  aver keys export agent:builder"
-    export = _add_action_parser(actions, "export", "write public keys, for whoever verifies", examples)
+    export = _add_action_parser(actions, "export", "write public keys, for a verifier", examples)
     export.add_argument(
         "name", nargs="?", default="ledger", metavar="NAME", help="identity or fingerprint (default: ledger)"
     )
@@ -101,24 +107,28 @@ def _add_export_parser(actions: Any) -> None:
 
 
 def _add_import_parser(actions: Any) -> None:
-    summary = "list the public keys in a file or directory, and trust those you name"
+    summary = "list the public keys in a file or directory, and trust those that you name"
     examples = "  aver keys import bundle/index.json\n  aver keys import bundle/index.json --trust 3f0c9a1b2d4e5f60"
     importing = _add_action_parser(actions, "import", summary, examples)
-    importing.add_argument("path", metavar="PATH", help="an export, a keyring, a bundle's index, or their directory")
     importing.add_argument(
-        "--trust", action="append", default=[], metavar="FINGERPRINT", help="register this key; repeat for more"
+        "path", metavar="PATH", help="a file from keys export, a keyring, a bundle's index, or a directory with one"
+    )
+    importing.add_argument(
+        "--trust", action="append", default=[], metavar="FINGERPRINT", help="trust this key; repeatable"
     )
 
 
 def _add_trust_parser(actions: Any) -> None:
     examples = "  aver keys trust their-keys.json\n  aver keys trust HEX                  64 hex digits"
-    trust = _add_action_parser(actions, "trust", "register other parties' public keys as known", examples)
-    trust.add_argument("key", metavar="HEX|FILE", help="a public key in hex, or a file of keys, all of which you trust")
+    trust = _add_action_parser(actions, "trust", "trust the public keys of another party", examples)
+    trust.add_argument(
+        "key", metavar="HEX|FILE", help="a public key of 64 hex digits, or a file of keys, all of which you trust"
+    )
 
 
 def _add_forget_parser(actions: Any) -> None:
     forget = _add_action_parser(
-        actions, "forget", "stop knowing another party's key", "  aver keys forget 3f0c9a1b2d4e5f60"
+        actions, "forget", "stop trusting another party's key", "  aver keys forget 3f0c9a1b2d4e5f60"
     )
     forget.add_argument("fingerprint", metavar="FINGERPRINT")
 
@@ -128,7 +138,7 @@ def _open_store() -> KeyStore:
     return KeyStore(config.home, lock_timeout=config.lock_timeout)
 
 
-# --- looking
+# --- showing keys
 
 
 def _show_keys(given: argparse.Namespace, screen: Screen) -> None:
@@ -155,7 +165,7 @@ def _show_keys(given: argparse.Namespace, screen: Screen) -> None:
         for entry in ring.entries
     ]
     known: list[list[LinePart]] = [
-        ["(another's)", key.fingerprint, "known", "", "", key.algorithm] for key in ring.known.values()
+        ["(other)", key.fingerprint, "known", "", "", key.algorithm] for key in ring.known.values()
     ]
     screen.print_table([*own, *known], header=("identity", "fingerprint", "status", "purpose", "", "algorithm"))
 
@@ -180,7 +190,7 @@ def _export_keys(given: argparse.Namespace, screen: Screen) -> None:
         print_json(document)
 
 
-# --- our keys
+# --- your own keys
 
 
 def _create_key(given: argparse.Namespace, screen: Screen) -> None:
@@ -188,7 +198,7 @@ def _create_key(given: argparse.Namespace, screen: Screen) -> None:
     if given.json:
         print_json({"key": _entry_to_dict(entry)})
         return
-    did = "made a key for" if given.ssh_agent is None else "registered the key in ssh-agent as that of"
+    did = "made a key for" if given.ssh_agent is None else "registered the ssh-agent key of"
     screen.print_line(f"{did} {entry.identity}: {entry.fingerprint} ({entry.algorithm}, to {entry.purpose})")
 
 
@@ -199,23 +209,24 @@ def _generate_key(given: argparse.Namespace) -> RingEntry:
 
 
 def _register_agent_key(given: argparse.Namespace) -> RingEntry:
-    """Register a key that ssh-agent holds: the one that is named, or the only one."""
+    """Register a key in ssh-agent: the one that is named, or the only one."""
     from aver.keys.ssh_agent import list_ssh_agent_keys
 
     if given.pq or given.passphrase_fd is not None:
-        raise Usage(
-            "ssh-agent holds the key: there is nothing to make or to lock here", advice="give --ssh-agent alone"
-        )
+        raise Usage("--ssh-agent cannot be combined with --pq or --passphrase-fd", advice="ssh-agent keeps the key")
     held = list_ssh_agent_keys()
+    # `--ssh-agent` without a value is the empty string, which fits every key.
     named = [key for key in held if given.ssh_agent in ("", key.public.fingerprint, key.comment)]
     if len(named) != 1:
         listed = ", ".join(f"{key.public.fingerprint} ({key.comment})" for key in held) or "no Ed25519 key"
-        raise BadInput(f"{len(named)} keys in ssh-agent fit", advice=f"name one by its fingerprint; it holds {listed}")
+        raise BadInput(
+            f"{len(named)} keys in ssh-agent match", advice=f"name one by its fingerprint; ssh-agent has {listed}"
+        )
     return _open_store().register(given.identity, named[0].public, purpose=given.purpose)
 
 
 def _ask_needed_passphrase(given: argparse.Namespace, *, new: bool) -> str | None:
-    """The passphrase, where the key is to be under one, or is."""
+    """The passphrase, if the key is or will be protected by one; otherwise None."""
     if not given.identity.startswith("person:") and given.passphrase_fd is None:
         return None
     return ask_passphrase(given.identity, given.passphrase_fd, new=new)
@@ -227,21 +238,26 @@ def _rotate_key(given: argparse.Namespace, screen: Screen) -> None:
     )
     recorded = _record_rotation(given.identity)
     for path in rotation.remains:
-        StderrScreen().print_note(f"could not destroy the old private key {path}; the next change of keys tries again")
+        StderrScreen().print_note(f"could not delete the old private key {path}; the next key change tries again")
     if given.json:
         described = {"old": _entry_to_dict(rotation.old), "new": _entry_to_dict(rotation.new), "recorded": recorded}
         print_json({**described, "remains": [str(path) for path in rotation.remains]})
         return
-    screen.print_line(f"{given.identity} signs with {rotation.new.fingerprint} now ({rotation.new.algorithm})")
-    screen.print_line(f"{rotation.old.fingerprint} is retired, its private key destroyed")
+    screen.print_line(f"{given.identity} now signs with {rotation.new.fingerprint} ({rotation.new.algorithm})")
+    screen.print_line(f"{rotation.old.fingerprint} is retired, and its private key is deleted")
     if recorded:
-        screen.print_line("the rotation is recorded in the ledger: what the old key signs from now on is KEY_RETIRED")
-    screen.print_line("whoever verifies elsewhere needs the new public key: aver keys export")
+        screen.print_line(
+            "the rotation is recorded in the ledger: verification rejects later signatures by the old key (KEY_RETIRED)"
+        )
+    screen.print_line("verifiers elsewhere need the new public key: aver keys export")
 
 
 def _record_rotation(identity: str) -> bool:
-    """Record the rotation with the heads of all chains at once, where there is a ledger, rather than at its next
-    append: the sooner, the less the old key can still pretend to have signed. An approver's goes onto the rosters."""
+    """Record a rotation in the ledger at once. Returns whether anything was recorded.
+
+    The ledger would record it with the next append. Until then, a stolen old key could still sign records that look
+    good. A rotation of an approver's key is recorded in the rosters.
+    """
     from aver.gate.approvals import record_rotations
     from aver.ledger import list_tenants, open_ledger
 
@@ -260,7 +276,7 @@ def _record_rotation(identity: str) -> bool:
     return recorded
 
 
-# --- other people's keys
+# --- the keys of others
 
 
 def _import_keys(given: argparse.Namespace, screen: Screen) -> None:
@@ -268,12 +284,12 @@ def _import_keys(given: argparse.Namespace, screen: Screen) -> None:
     wanted = set(given.trust)
     missing = wanted - {key.fingerprint for key in keys}
     if missing:
-        raise NotFound(f"{given.path} holds no key {min(missing)}", advice=f"aver keys import {given.path} lists them")
+        raise NotFound(f"{given.path} has no key {min(missing)}", advice=f"aver keys import {given.path} lists them")
     fates = _register_keys(keys, wanted) if wanted else _look_up_keys(keys)
     _print_import_results(given, screen, keys, fates)
     if not wanted and "not registered" in fates.values():
         StderrScreen().print_note(
-            "nothing was registered: compare a fingerprint with its owner, then give --trust FINGERPRINT"
+            "no key was registered: compare a fingerprint with its owner, then give --trust FINGERPRINT"
         )
 
 
@@ -287,7 +303,7 @@ def _forget_key(given: argparse.Namespace, screen: Screen) -> None:
     if given.json:
         print_json({"forgotten": given.fingerprint})
     else:
-        screen.print_line(f"{given.fingerprint} is not known any more")
+        screen.print_line(f"{given.fingerprint} is no longer trusted")
 
 
 def _register_keys(keys: Iterable[PublicKey], trust: set[str]) -> dict[str, str]:
@@ -300,7 +316,7 @@ def _register_keys(keys: Iterable[PublicKey], trust: set[str]) -> dict[str, str]
 
 
 def _look_up_keys(keys: Iterable[PublicKey]) -> dict[str, str]:
-    """What is known of these keys, without writing anything."""
+    """Which of these keys are known already. Writes nothing."""
     ring = _open_store().ring()
     return {
         key.fingerprint: "known already" if key in ring.lookup(key.fingerprint) else "not registered" for key in keys

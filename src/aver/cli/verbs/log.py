@@ -1,4 +1,4 @@
-"""`aver log`: the chains of a ledger, or records, one line each. It reads and does not verify."""
+"""`aver log`: lists chains or records, one line each. It verifies nothing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import sys
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from aver.cli.options import Usage, add_json, add_ledger, add_tenant, parse_count, parse_time
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 
 EXAMPLES = """\
-  aver log                               the chains
-  aver log claude-code.5d2e              the records of one
-  aver log --type tool --since 2h        tool calls of the last two hours, in all chains
+  aver log                               list the chains
+  aver log claude-code.5d2e              list the records of one chain
+  aver log --type tool --since 2h        list the tool calls of the last two hours, in all chains
   aver log claude-code.5d2e -n 20 --reverse
-  aver log --unfinished                  audited calls that are running, or were cut off
-  aver log --follow                      watch records arrive"""
+  aver log --unfinished                  list audited calls that are still running or were interrupted
+  aver log --follow                      print records as they are sealed"""
 
 POLL_SECONDS = 0.5
-"""How often `--follow` looks for new records: soon enough for a person, and a few index reads for the ledger."""
+"""How often `--follow` looks for new records. A look costs the ledger a few index reads."""
 
 FOLLOW_FIRST = 10
-"""How many records `--follow` shows before it waits, unless `-n` says otherwise."""
+"""How many existing records `--follow` prints first, unless `-n` is given."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,13 +41,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kind", help="only records of this kind: call, turn, gate.decision, ...")
     parser.add_argument("--session", metavar="ID", help="only records of this session")
     parser.add_argument(
-        "--since", type=parse_time, metavar="TIME", help="sealed at or after 2026-05-31T09:00, or 2h ago"
+        "--since",
+        type=parse_time,
+        metavar="TIME",
+        help="only records sealed at or after this time: 2026-05-31T09:00, or 2h for 2 hours ago",
     )
-    parser.add_argument("--until", type=parse_time, metavar="TIME", help="sealed before this time")
-    parser.add_argument("-n", "--limit", type=parse_count, metavar="N", help="only the newest N")
-    parser.add_argument("--reverse", action="store_true", help="newest first")
-    parser.add_argument("--unfinished", action="store_true", help="only intents without an outcome: running or cut off")
-    parser.add_argument("--follow", "-f", action="store_true", help="then wait, and print records as they come")
+    parser.add_argument("--until", type=parse_time, metavar="TIME", help="only records sealed before this time")
+    parser.add_argument("-n", "--limit", type=parse_count, metavar="N", help="list only the newest N")
+    parser.add_argument("--reverse", action="store_true", help="list the newest first")
+    parser.add_argument(
+        "--unfinished", action="store_true", help="only calls without an outcome: still running or interrupted"
+    )
+    parser.add_argument(
+        "--follow", "-f", action="store_true", help="then wait, and print new records as they are sealed"
+    )
     add_ledger(parser)
     add_tenant(parser)
     add_json(parser)
@@ -57,9 +64,12 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     from aver.ledger import open_ledger
 
     if given.follow and (given.json or given.reverse):
-        raise Usage("--follow prints lines as they come, oldest first", advice="leave out --json and --reverse")
+        raise Usage("--follow cannot be combined with --json or --reverse", advice="leave these out")
     if given.unfinished and (given.follow or _filters(given)):
-        raise Usage("--unfinished stands alone", advice="give a chain, -n, --reverse or --json with it, nothing else")
+        raise Usage(
+            "--unfinished cannot be combined with --follow or filters",
+            advice="only a chain, -n, --reverse and --json go with it",
+        )
     with open_ledger(given.ledger, tenant=given.tenant, create=False) as ledger:
         if given.follow:
             _follow(ledger, given, screen)
@@ -76,7 +86,7 @@ def _print_chains(ledger: Ledger, screen: Screen, *, as_json: bool) -> None:
         print_json({"ledger": ledger.id, "tenant": ledger.tenant, "chains": chains})
         return
     if not chains:
-        StderrScreen().print_note(f"no chains of tenant {ledger.tenant} yet; aver seal FILE --chain NAME begins one")
+        StderrScreen().print_note(f"tenant {ledger.tenant} has no chains yet; aver seal FILE --chain NAME starts one")
     screen.print_table(
         [
             (
@@ -104,25 +114,23 @@ def _chain_to_dict(ledger: Ledger, row: Any) -> dict[str, Any]:
 
 
 def _print_records(ledger: Ledger, given: argparse.Namespace, screen: Screen) -> None:
-    entries = map(to_record_line, _select_records(ledger, given, given.limit))
+    entries: Iterable[RecordLine] = map(to_record_line, _select_records(ledger, given, given.limit))
+    if given.reverse:
+        entries = reversed(list(entries))
     if given.json:
-        listed = [entry.to_dict() for entry in (_newest_first(entries) if given.reverse else entries)]
+        listed = [entry.to_dict() for entry in entries]
         print_json({"ledger": ledger.id, "tenant": ledger.tenant, "records": listed})
         return
     printed = 0
-    for entry in _newest_first(entries) if given.reverse else entries:
+    for entry in entries:
         print_record_line(screen, entry, with_chain=given.chain is None)
         printed += 1
     if not printed:
         StderrScreen().print_note("no records match")
 
 
-def _newest_first(entries: Iterable[RecordLine]) -> Iterator[RecordLine]:
-    return reversed(list(entries))
-
-
 def _select_records(ledger: Ledger, given: argparse.Namespace, limit: int | None) -> Iterable[Sealed]:
-    """The records asked for, oldest first; with a limit, the newest of them."""
+    """The records that match the options, oldest first. With a limit, only the newest of them."""
     if given.unfinished:
         from aver.recording.run import unfinished_intents
 
@@ -133,7 +141,7 @@ def _select_records(ledger: Ledger, given: argparse.Namespace, limit: int | None
         head = ledger.head(given.chain).count
         return ledger.read(given.chain, 0 if limit is None else max(head - limit, 0))
     if given.chain is not None:
-        ledger.read(given.chain)  # Says so if there is no such chain, where `find` would only find nothing.
+        ledger.read(given.chain)  # Raises `NotFound` for an unknown chain; `find` would return nothing.
     found = ledger.find(chain=given.chain, **filters)
     return found if limit is None else deque(found, maxlen=limit)
 
@@ -144,6 +152,7 @@ def _filters(given: argparse.Namespace) -> dict[str, Any]:
 
 
 def _follow(ledger: Ledger, given: argparse.Namespace, screen: Screen) -> None:
+    """Print the newest records, then every new record, until the process is interrupted."""
     seen = {head.chain: head.count for head in ledger.heads()}
     printed = set()
     for record in _select_records(ledger, given, FOLLOW_FIRST if given.limit is None else given.limit):
@@ -152,7 +161,7 @@ def _follow(ledger: Ledger, given: argparse.Namespace, screen: Screen) -> None:
     while True:
         sys.stdout.flush()
         time.sleep(POLL_SECONDS)
-        # Row numbers would not do: writers on a server finish in another order than they began in.
+        # Compare the chains' lengths, not row numbers: on a server, rows become visible out of order.
         heads = {head.chain: head.count for head in ledger.heads() if given.chain in (None, head.chain)}
         grown = {chain: seen.get(chain, 0) for chain, count in heads.items() if count > seen.get(chain, 0)}
         for record in _find_new_records(ledger, grown, heads, _filters(given)):
@@ -164,7 +173,7 @@ def _follow(ledger: Ledger, given: argparse.Namespace, screen: Screen) -> None:
 def _find_new_records(
     ledger: Ledger, starts: dict[str, int], stops: dict[str, int], filters: dict[str, Any]
 ) -> Iterable[Sealed]:
-    """The records asked for that came to these chains, in the order in which they were sealed."""
+    """The new records of these chains that match the filters, in the order in which they were sealed."""
     found = [
         record
         for chain, start in starts.items()

@@ -1,4 +1,4 @@
-"""`aver mcp`: the MCP server, for an agent's client to start, or over HTTP on this machine."""
+"""`aver mcp`: runs the MCP server, on stdin and stdout for a client that starts it, or over local HTTP."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ if TYPE_CHECKING:
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 
 EXAMPLES = """\
-  aver mcp                                  for a client that starts it: speaks on stdin and stdout
+  aver mcp                                  serve a client on stdin and stdout; the client starts this
   aver mcp --workspace ~/src/app --agent claude-code
-  aver mcp --http --port 8790               for clients that connect; the token is in AVER_HOME/mcp-token
-  aver install claude-code                  have a client start it"""
+  aver mcp --http --port 8790               serve clients over HTTP; the token is in AVER_HOME/mcp-token
+  aver install claude-code                  make Claude Code start the server by itself"""
 
 PORT_MAX = 65535
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workspace", metavar="DIR", default=os.curdir, help="where the agent works (default: here)")
-    parser.add_argument("--agent", metavar="NAME", default="", help="who acts (default: what the client calls itself)")
+    parser.add_argument("--agent", metavar="NAME", default="", help="the agent's name (default: the client's name)")
     parser.add_argument(
-        "--session", metavar="NAME", default="", help="one session for all calls, shared by servers that name it"
+        "--session", metavar="NAME", default="", help="one session for all calls; servers with the same name share it"
     )
     parser.add_argument(
-        "--wait", type=parse_count, default=0, metavar="SECONDS", help="let the gate wait so long for a human"
+        "--wait", type=parse_count, default=0, metavar="SECONDS", help="how long the gate waits for a person's approval"
     )
-    parser.add_argument("--http", action="store_true", help="serve over HTTP on this machine instead")
-    parser.add_argument("--port", type=parse_count, metavar="PORT", help="with --http (default: any that is free)")
+    parser.add_argument("--http", action="store_true", help="serve over HTTP, to this machine only")
+    parser.add_argument("--port", type=parse_count, metavar="PORT", help="the port for --http (default: any free port)")
     add_ledger(parser)
     add_tenant(parser)
 
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
     if given.port is not None and (not given.http or given.port > PORT_MAX):
-        raise Usage("--port is for --http, and at most 65535")
+        raise Usage("--port needs --http, and is at most 65535")
     if not os.path.isdir(given.workspace):
         raise Usage(f"the workspace {given.workspace} is not a directory")
     try:

@@ -1,6 +1,6 @@
-"""`aver policy`: the rules that decide what may happen. Check them, test them, and ask them why.
+"""`aver policy`: shows, checks, tests and explains the rules of the gate.
 
-What `aver policy` does, action by action. Rules come from the settings or a directory that is named, never else.
+Rules come from the directory that is named, or else from the one in the settings, or else from the starter set.
 """
 
 from __future__ import annotations
@@ -10,42 +10,33 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from aver import clock
 from aver.cli.action_options import action_from_options, add_action_options
+from aver.cli.decision_text import decision_label
 from aver.cli.options import Parser, add_json
 from aver.cli.terminal import LinePart, Screen, StderrScreen, StyledText, print_json
 from aver.config import Config, load_config
 from aver.errors import AverError
-from aver.gate.action import Action, Facts
-from aver.gate.ask import load_gate
-from aver.gate.decide import Gate, build_policy_question, decide
-from aver.gate.decision import Decision
-from aver.gate.policy.bundle import (
-    STARTER_DIRECTORY,
-    PolicyBundle,
-    build_policy_bundle,
-    load_policy_bundle,
-    read_policy_files,
-    read_starter_files,
-)
-from aver.gate.policy.cases import CASES_NAME, CaseResult, read_cases, run_case, thresholds_for_risk
-from aver.gate.policy.explain import Explanation, explain_answer
-from aver.gate.policy.lint import LintWarning, lint_policy
-from aver.gate.policy.rules import RuleProblem, read_policy_rules
-from aver.gate.policy.starter_files import install_starter
-from aver.gate.settings import read_gate_settings
 from aver.text import plural
+
+# The gate is imported where it is used, so that `--help` does not load it.
+if TYPE_CHECKING:
+    from aver.gate.decision import Decision
+    from aver.gate.policy.bundle import PolicyBundle
+    from aver.gate.policy.cases import CaseResult
+    from aver.gate.policy.explain import Explanation
+    from aver.gate.policy.lint import LintWarning
+    from aver.gate.policy.rules import RuleProblem
 
 __all__ = ["ACTIONS", "EXAMPLES", "add_arguments", "run"]
 
 
 EXAMPLES = """\
-  aver policy show                        the rules in force
+  aver policy show                        list the rules in force
   aver policy explain --command "rm -rf build"
   aver policy explain --tool Write --arg file_path=src/app.py --risk low
-  aver policy init                        the starter rules, to edit
+  aver policy init                        copy the starter rules, to edit them
   aver policy check ~/.aver/policy
   aver policy test cases.toml --policy ~/.aver/policy"""
 
@@ -57,13 +48,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     show = _add_action_parser(actions, "show", "list the rules in force", "  aver policy show --files")
     show.add_argument("directory", nargs="?", metavar="DIR", help=DIRECTORY_HELP)
     show.add_argument("--files", action="store_true", help="print the files themselves")
-    check = _add_action_parser(
-        actions, "check", "look for what is wrong or doubtful in rules", "  aver policy check my-rules"
-    )
+    check = _add_action_parser(actions, "check", "find errors and doubtful rules", "  aver policy check my-rules")
     check.add_argument("directory", nargs="?", metavar="DIR", help=DIRECTORY_HELP)
-    check.add_argument("--strict", action="store_true", help="exit with 1 where something is doubtful")
-    test = _add_action_parser(actions, "test", "hold rules to cases", "  aver policy test cases.toml --policy my-rules")
-    test.add_argument("files", nargs="*", metavar="FILE", help="cases (default: cases.toml beside the rules)")
+    check.add_argument("--strict", action="store_true", help="exit with 1 when a rule is doubtful")
+    test = _add_action_parser(
+        actions, "test", "test rules with cases", "  aver policy test cases.toml --policy my-rules"
+    )
+    test.add_argument("files", nargs="*", metavar="FILE", help="files of cases (default: cases.toml beside the rules)")
     test.add_argument("--policy", metavar="DIR", help=DIRECTORY_HELP)
     _add_explain_parser(actions)
     init = _add_action_parser(actions, "init", "copy the starter rules, to edit them", "  aver policy init")
@@ -71,7 +62,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
-
     return ACTIONS[given.action](given, screen)
 
 
@@ -88,26 +78,31 @@ def _add_explain_parser(actions: Any) -> None:
         "  git diff | aver policy explain --type code_edit --diff -"
     )
     explain = _add_action_parser(
-        actions, "explain", "tell what would be decided of an action, why, and what would change it", examples
+        actions, "explain", "show what the gate would decide about an action, why, and what would change that", examples
     )
     add_action_options(explain)
     explain.add_argument(
-        "--session-label", action="append", default=[], metavar="LABEL", help="what the session is marked with: secret"
+        "--session-label", action="append", default=[], metavar="LABEL", help="a label of the session, such as secret"
     )
-    explain.add_argument("--risk", choices=("low", "unsure", "high"), help="instead of what the model says")
-    explain.add_argument("--approved", action="store_true", help="as if a human had approved it")
+    explain.add_argument(
+        "--risk", choices=("low", "unsure", "high"), help="assume this risk instead of the model's estimate"
+    )
+    explain.add_argument("--approved", action="store_true", help="assume that a person has approved the action")
     explain.add_argument("--policy", metavar="DIR", help=DIRECTORY_HELP)
 
 
 REFUSED = 5
+"""The exit code of `explain` for an action that would not be allowed."""
 
 _OUTCOME_STYLES = {"allow": "good", "step_up": "warn", "deny": "bad"}
-_OUTCOME_WORDS = {"allow": "permits", "step_up": "asks a human", "deny": "refuses"}
+_OUTCOME_WORDS = {"allow": "permits", "step_up": "needs approval", "deny": "refuses"}
 _DECISION_STYLES = {"pass": "good", "human_approved": "good", "human_review": "warn", "skip": "bad", "skipped": "bad"}
 
 
 def _policy_directory(given: str | None, config: Config) -> Path | None:
-    """Where the rules are; None for the starter set."""
+    """The directory of the rules; None for the starter set."""
+    from aver.gate.settings import read_gate_settings
+
     return Path(given).absolute() if given is not None else read_gate_settings(config).policy
 
 
@@ -119,14 +114,16 @@ def _source_text(directory: Path | None) -> str:
 
 
 def _show_rules(given: argparse.Namespace, screen: Screen) -> int:
+    from aver.gate.policy.bundle import load_policy_bundle
+
     directory = _policy_directory(given.directory, load_config())
     bundle = load_policy_bundle(directory)
     rules = sorted(bundle.rules.values(), key=lambda rule: (rule.file, rule.line))
     if given.json:
         files = {"files": dict(bundle.files)} if given.files else {}
         listed = [
-            {"id": one.id, "effect": one.effect, "reason": one.reason, "file": one.file, "line": one.line}
-            for one in rules
+            {"id": rule.id, "effect": rule.effect, "reason": rule.reason, "file": rule.file, "line": rule.line}
+            for rule in rules
         ]
         print_json({"source": _source_text(directory), "digest": bundle.digest, "rules": listed, **files})
         return 0
@@ -137,12 +134,12 @@ def _show_rules(given: argparse.Namespace, screen: Screen) -> int:
         return 0
     screen.print_table(
         [
-            [one.id, StyledText(one.effect, "good" if one.effect == "permit" else "warn"), one.file, one.reason]
-            for one in rules
+            [rule.id, StyledText(rule.effect, "good" if rule.effect == "permit" else "warn"), rule.file, rule.reason]
+            for rule in rules
         ],
         header=("rule", "effect", "file", "reason"),
     )
-    StderrScreen().print_note(f"{plural(len(rules), 'rule')} of {_source_text(directory)}, digest {bundle.digest}")
+    StderrScreen().print_note(f"{plural(len(rules), 'rule')} from {_source_text(directory)}, digest {bundle.digest}")
     return 0
 
 
@@ -150,6 +147,10 @@ def _show_rules(given: argparse.Namespace, screen: Screen) -> int:
 
 
 def _check_rules(given: argparse.Namespace, screen: Screen) -> int:
+    from aver.gate.policy.bundle import build_policy_bundle, read_policy_files, read_starter_files
+    from aver.gate.policy.lint import LintWarning, lint_policy
+    from aver.gate.policy.rules import read_policy_rules
+
     config = load_config()
     directory = _policy_directory(given.directory, config)
     files = read_starter_files() if directory is None else read_policy_files(directory)
@@ -157,7 +158,7 @@ def _check_rules(given: argparse.Namespace, screen: Screen) -> int:
     bundle = None if found.problems else build_policy_bundle(files)
     doubts = [] if bundle is None else lint_policy(found, bundle)
     if given.directory is None and directory is not None and not directory.is_relative_to(config.home):
-        words = f"lies outside {config.home}: an agent that may write there can change the rules it is judged by"
+        words = f"is outside {config.home}: an agent that can write there can change its own rules"
         doubts.append(LintWarning("", f"{directory} {words}"))
     if given.json:
         print_json(_check_to_dict(directory, found.problems, doubts, len(found.rules), bundle))
@@ -178,8 +179,10 @@ def _check_to_dict(
         "status": "failed" if problems else "passed",
         "rules": rules,
         "digest": None if bundle is None else bundle.digest,
-        "problems": [{"file": one.file, "line": one.line, "rule": one.rule, "words": one.words} for one in problems],
-        "doubts": [{"rule": one.rule, "words": one.words} for one in doubts],
+        "problems": [
+            {"file": item.file, "line": item.line, "rule": item.rule, "words": item.words} for item in problems
+        ],
+        "doubts": [{"rule": doubt.rule, "words": doubt.words} for doubt in doubts],
     }
 
 
@@ -202,7 +205,7 @@ def _print_check(
             screen.status_mark("failed"), f" {plural(len(problems), 'problem')} in {_source_text(directory)}"
         )
     else:
-        words = f" {plural(rules, 'rule')} of {_source_text(directory)} can be used, digest {bundle.digest}"
+        words = f" {plural(rules, 'rule')} from {_source_text(directory)} can be used, digest {bundle.digest}"
         screen.print_line(screen.status_mark("passed"), words)
 
 
@@ -210,6 +213,9 @@ def _print_check(
 
 
 def _run_cases(given: argparse.Namespace, screen: Screen) -> int:
+    from aver.gate.policy.bundle import STARTER_DIRECTORY, load_policy_bundle
+    from aver.gate.policy.cases import CASES_NAME, read_cases, run_case
+
     directory = _policy_directory(given.policy, load_config())
     bundle = load_policy_bundle(directory)
     paths = [Path(name) for name in given.files] or [(directory or STARTER_DIRECTORY) / CASES_NAME]
@@ -227,7 +233,7 @@ def _run_cases(given: argparse.Namespace, screen: Screen) -> int:
         )
     else:
         _print_case_results(screen, [result for _, result in results])
-        words = f" {plural(len(results), 'case')}, {failed} failed, by {_source_text(directory)}"
+        words = f" {plural(len(results), 'case')}, {failed} failed, with {_source_text(directory)}"
         screen.print_line(screen.status_mark("failed" if failed else "passed"), words)
     return 1 if failed else 0
 
@@ -258,6 +264,14 @@ def _print_case_results(screen: Screen, results: list[CaseResult]) -> None:
 
 
 def _explain_decision(given: argparse.Namespace, screen: Screen) -> int:
+    from aver import clock
+    from aver.gate.action import Facts
+    from aver.gate.ask import load_gate
+    from aver.gate.decide import build_policy_question, decide
+    from aver.gate.policy.bundle import load_policy_bundle
+    from aver.gate.policy.cases import thresholds_for_risk
+    from aver.gate.policy.explain import explain_answer
+
     config = load_config()
     directory = _policy_directory(given.policy, config)
     bundle = load_policy_bundle(directory)
@@ -268,28 +282,19 @@ def _explain_decision(given: argparse.Namespace, screen: Screen) -> int:
         now=clock.now(),
         labels=frozenset(given.session_label),
         approved=given.approved,
-        environment=_gate_environment(config),
+        environment={name: value for name in ("HOME", "AVER_LEDGER") if (value := os.environ.get(name))}
+        | {"AVER_HOME": str(config.home)},
     )
     decision = decide(action, facts, gate)
-    why = _build_explanation(action, facts, gate, bundle, decision)
+    why = None
+    if decision.effects is not None and decision.estimate is not None:
+        question = build_policy_question(action, facts, decision.effects, decision.estimate, gate)
+        why = explain_answer(bundle, question)
     if given.json:
         print_json(_decision_to_dict(directory, bundle, decision, why))
     else:
         _print_decision(screen, directory, bundle, decision, why)
     return 0 if decision.allows else REFUSED
-
-
-def _build_explanation(
-    action: Action, facts: Facts, gate: Gate, bundle: PolicyBundle, decision: Decision
-) -> Explanation | None:
-    if decision.effects is None or decision.estimate is None:
-        return None
-    return explain_answer(bundle, build_policy_question(action, facts, decision.effects, decision.estimate, gate))
-
-
-def _gate_environment(config: Config) -> dict[str, str]:
-    found = {name: os.environ[name] for name in ("HOME", "AVER_LEDGER") if os.environ.get(name)}
-    return {**found, "AVER_HOME": str(config.home)}
 
 
 def _decision_to_dict(
@@ -304,7 +309,7 @@ def _decision_to_dict(
         "rules": [] if policy is None else [_rule_to_dict(bundle, rule) for rule in policy.rules],
         "reasons": list(decision.reasons),
         "effects": [] if effects is None else sorted(effects.classes),
-        "unclear": [] if effects is None else [one.to_dict() for one in effects.unclear],
+        "unclear": [] if effects is None else [unclear.to_dict() for unclear in effects.unclear],
         "risk": None if decision.interval is None else {"score": decision.score, "interval": list(decision.interval)},
         "targets": []
         if why is None
@@ -324,8 +329,7 @@ def _rule_to_dict(bundle: PolicyBundle, rule_id: str) -> dict[str, Any]:
 def _print_decision(
     screen: Screen, directory: Path | None, bundle: PolicyBundle, decision: Decision, why: Explanation | None
 ) -> None:
-    word = decision.decision
-    screen.print_line(StyledText(word, _DECISION_STYLES[word]))
+    screen.print_line(decision_label(decision.decision))
     for reason in decision.reasons:
         screen.print_hanging("  ", text=reason)
     if decision.effects is not None:
@@ -352,7 +356,7 @@ def _print_explanation(screen: Screen, why: Explanation) -> None:
             *parts, text=f"{_OUTCOME_WORDS[answer.outcome]} ({rules})", style=_OUTCOME_STYLES[answer.outcome]
         )
     for turn in why.turns:
-        would = "it would pass if " if turn.outcome == "allow" else "a human would be asked if "
+        would = "it would be allowed if " if turn.outcome == "allow" else "it would need approval if "
         screen.print_hanging(would, text=" and ".join(turn.changes))
 
 
@@ -360,6 +364,9 @@ def _print_explanation(screen: Screen, why: Explanation) -> None:
 
 
 def _copy_starter_rules(given: argparse.Namespace, screen: Screen) -> int:
+    from aver.gate.policy.starter_files import install_starter
+    from aver.gate.settings import read_gate_settings
+
     config = load_config()
     target = Path(given.directory).absolute() if given.directory is not None else config.home / "policy"
     install_starter(target)
@@ -373,9 +380,9 @@ def _copy_starter_rules(given: argparse.Namespace, screen: Screen) -> int:
             {"directory": str(target), "in_force": is_used, "settings": str(config.home / "config.toml"), "line": line}
         )
         return 0
-    screen.print_line(f"the starter rules are in {target}")
+    screen.print_line(f"copied the starter rules to {target}")
     if not is_used:
-        screen.print_line(f"to put them in force, write into {config.home / 'config.toml'}:")
+        screen.print_line(f"to use them, add these lines to {config.home / 'config.toml'}:")
         screen.print_line("")
         screen.print_line("[gate]")
         screen.print_line(line)
@@ -383,7 +390,7 @@ def _copy_starter_rules(given: argparse.Namespace, screen: Screen) -> int:
 
 
 def _to_toml_path(target: Path, home: Path) -> str:
-    """A path as a text of TOML."""
+    """The path as the content of a TOML string, relative to the home directory where possible."""
     path = str(target.relative_to(home)) if target.is_relative_to(home) and target != home else str(target)
     return path.replace("\\", "\\\\").replace('"', '\\"')
 

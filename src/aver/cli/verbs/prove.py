@@ -1,4 +1,4 @@
-"""`aver prove`: a small file that proves that a sealed run has a certain action, and shows nothing of the others."""
+"""`aver prove`: writes a small file that proves that a sealed run contains an action. It hides the other actions."""
 
 from __future__ import annotations
 
@@ -18,17 +18,19 @@ if TYPE_CHECKING:
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 
 EXAMPLES = """\
-  aver prove act_0003_5d2e9a1b --run run.cap --out proof.json    the action with this id
-  aver prove 3 --run runs/today > proof.json                     the fourth action
-  aver prove capsule://actions.run_20260531_090000_5d2e9a1b/4    by its capsule in the ledger
-  aver verify proof.json --key their-keys.json                   anyone, later"""
+  aver prove act_0003_5d2e9a1b --run run.cap --out proof.json    prove the action with this id
+  aver prove 3 --run runs/today > proof.json                     prove the fourth action
+  aver prove capsule://actions.run_20260531_090000_5d2e9a1b/4    name the action by its capsule
+  aver verify proof.json --key their-keys.json                   anyone can check it later"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "action", metavar="ACTION", help="its id, receipt hash or number from 0; without --run, its capsule's name"
+        "action",
+        metavar="ACTION",
+        help="the action's id, receipt hash, or number from 0; without --run, the URI of its capsule",
     )
-    parser.add_argument("--run", metavar="RUN", help="a run's directory, its .cap file, or its name in the ledger")
+    parser.add_argument("--run", metavar="RUN", help="a run's directory, its .cap file, or its chain in the ledger")
     parser.add_argument("--out", metavar="FILE", help="write the proof here instead of to stdout")
     add_ledger(parser)
     add_tenant(parser)
@@ -76,9 +78,9 @@ def _find_run_by_capsule(given: argparse.Namespace) -> tuple[LoadedRun, int]:
     with open_ledger(given.ledger, tenant=given.tenant, create=False) as ledger:
         place = locate(ledger, given.action)
         if place.sequence is None:
-            raise Usage(f"{given.action} is a whole chain", advice="name one action of it: aver prove ACTION --run RUN")
+            raise Usage(f"{given.action} is a whole chain", advice="name one action in it: aver prove ACTION --run RUN")
         found = load_run_from_ledger(ledger, place.chain)
     index = place.sequence - 1
     if not 0 <= index < len(found.actions):
-        raise BadInput(f"record {place.sequence} of {place.chain} is no action")
+        raise BadInput(f"record {place.sequence} of {place.chain} is not an action")
     return found, index

@@ -1,42 +1,43 @@
-"""`aver reconcile`: hold what was sealed of a session to its transcript, and to git."""
+"""`aver reconcile`: compares a sealed session with its transcript and with the git history."""
 
 from __future__ import annotations
 
 import argparse
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 from aver.cli.options import add_json, add_ledger, add_tenant
 from aver.cli.terminal import Screen, print_json
 from aver.cli.verdict_text import exit_code, print_verdict
 
-if TYPE_CHECKING:
-    from aver.ingest.reconcile import Reconciliation
-    from aver.ledger import Ledger
-
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 
 EXAMPLES = """\
-  aver reconcile 5d2e4c1a                  a session, by its id or the beginning of it
-  aver reconcile claude-code.5d2e4c1a      by its chain
+  aver reconcile 5d2e4c1a                  name the session by its id, or the beginning of it
+  aver reconcile claude-code.5d2e4c1a      name the session by its chain
   aver reconcile 5d2e4c1a --json
 
-exit code: that of the verdict: 0 verified or qualified, 1 failed."""
+exit code: 0 verified or qualified, 1 failed."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("session", metavar="SESSION", help="a session's id or its beginning, or its chain")
-    parser.add_argument("--strict", action="store_true", help="exit with 1 also where the verdict is qualified")
+    parser.add_argument("--strict", action="store_true", help="exit with 1 when the verdict is only qualified")
     add_ledger(parser)
     add_tenant(parser)
     add_json(parser)
 
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
+    from aver.agents.registry import load_adapter
+    from aver.files.user_dirs import current_user_environment
+    from aver.ingest.reconcile import reconcile_session
     from aver.ledger import open_ledger
+    from aver.sessions.find import find_session, list_session_chains
 
     with open_ledger(given.ledger, tenant=given.tenant, create=False) as ledger:
-        verdict, counts = _reconcile_session(ledger, given.session)
+        tool, session = find_session(ledger, given.session)
+        chains = list_session_chains(ledger, tool, session)
+        verdict, counts = reconcile_session(ledger, load_adapter(tool), current_user_environment(), session, chains)
     if given.json:
         print_json({**verdict.to_dict(), "reconciled": asdict(counts)})
         return exit_code([verdict.status], strict=given.strict)
@@ -45,15 +46,3 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     rows = [(name.replace("_", " "), f"{number:,}") for name, number in asdict(counts).items()]
     screen.print_table(rows, indent=2)
     return exit_code([verdict.status], strict=given.strict)
-
-
-def _reconcile_session(ledger: Ledger, name: str) -> Reconciliation:
-    from aver.agents.registry import load_adapter
-    from aver.files.user_dirs import current_user_environment
-    from aver.ingest.reconcile import reconcile
-    from aver.sessions.find import find_session, list_session_chains
-
-    tool, session = find_session(ledger, name)
-    adapter = load_adapter(tool)
-    sources = [source for source in adapter.locate(current_user_environment()) if source.session == session]
-    return reconcile(ledger, adapter, sources, list_session_chains(ledger, tool, session))

@@ -1,11 +1,14 @@
-"""`aver seal`: drafts from a file into chains of the ledger. All of them are checked before the first is sealed.
+"""`aver seal`: seals drafts from a file into chains of the ledger.
 
-Drafts in a file: a JSON object, an array of them, or JSON lines.
+The file holds one JSON object, an array of objects, or one object per line. A draft is an object with the keys of a
+capsule, of which only `type` is required. It may also have keys for the ledger:
 
-A draft is an object with a capsule's keys (`type` is required, the rest have defaults) and, beside them, what the
-ledger needs to know: `chain`, `key` (idempotency key), `kind` and `refs`. The file is read twice, first to check all
-of it and then to seal it, so that a mistake on the last line leaves nothing behind; and in bounded memory, so that its
-length does not matter. What is read is a copy, so that both readings are of the same bytes.
+    {"type": "tool", "outcome": {"status": "success"}, "chain": "notes.today", "key": "nightly-2026-05-31"}
+
+These are `chain`, `key` (the idempotency key), `kind` and `refs`.
+
+Aver first copies the input, then reads the copy twice in bounded memory: once to check every draft and once to seal
+them. So a mistake on the last line leaves nothing sealed.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ import argparse
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import field, replace
 from itertools import islice
@@ -40,29 +43,29 @@ EXAMPLES = """\
   aver seal drafts.jsonl --chain notes.today
   aver seal one.json --chain notes.today --key nightly-2026-05-31
 
-a draft is an object with a capsule's keys; only type is required. Beside them it may have
-chain, key (sealed once, however often you try), kind and refs. FILE holds one object, an array,
-or one object per line."""
+FILE holds drafts: one JSON object, an array, or one object per line. A draft has the keys of a
+capsule; only type is required. It may also have chain, key (a draft with the same key is sealed
+once, however often you try), kind and refs."""
 
 BATCH_SIZE = 500
-"""Drafts sealed in one durable commit: enough that the disk no longer counts, few enough to hold in memory."""
+"""Drafts sealed in one durable commit: many enough to hide the cost of a commit, few enough for memory."""
 
 
 @dataclass(slots=True)
 class CheckedDrafts:
-    """What the first reading of a file has found."""
+    """Results of the first pass over a file."""
 
     drafts: int = 0
     chains: dict[str, str] = field(default_factory=dict)
-    """Each chain, and where it is first named."""
+    """Each chain, and the place of the first draft that names it."""
     missing_blobs: dict[str, BadDraft] = field(default_factory=dict)
-    """Blobs that drafts refer to but do not bring, which must therefore be in the ledger already."""
+    """Blobs that drafts refer to without content; the ledger must have them already."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="JSON or JSON lines; - reads stdin")
-    parser.add_argument("--chain", metavar="NAME", help="<domain>.<id>: for drafts that name no chain themselves")
-    parser.add_argument("--key", metavar="K", help="idempotency key, for a file with one draft")
+    parser.add_argument("--chain", metavar="NAME", help="the chain, <domain>.<id>, of drafts that name none")
+    parser.add_argument("--key", metavar="K", help="the idempotency key, for a file with one draft")
     add_ledger(parser)
     add_tenant(parser)
     add_json(parser)
@@ -87,13 +90,13 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
                     try:
                         _print_record(screen, record)
                     except BrokenPipeError as error:
-                        unread = error  # Whether somebody reads along must not decide what is sealed.
+                        unread = error  # Go on: a closed pipe must not change what is sealed.
     if unread is not None:
         raise unread
     if given.json:
         print_json({"sealed": sealed, "existing": existing, "records": records})
     else:
-        again = f", {existing} existed" if existing else ""
+        again = f", {existing} already in the ledger" if existing else ""
         StderrScreen().print_note(f"{sealed} sealed{again}")
     return 0
 
@@ -104,7 +107,7 @@ def _read_drafts(file: DraftFile, given: argparse.Namespace) -> Iterator[InputDr
 
 
 def _check_drafts(file: DraftFile, given: argparse.Namespace) -> CheckedDrafts:
-    """Prepare every draft once, for its refusals."""
+    """The first pass: prepare every draft, to find errors before anything is sealed."""
     from aver.capsule.aver_block import check_idempotency_key
     from aver.capsule.draft import prepare_draft
 
@@ -122,27 +125,28 @@ def _check_drafts(file: DraftFile, given: argparse.Namespace) -> CheckedDrafts:
             problem = BadInput(f"it refers to the blob {digest}, which is not in the ledger")
             checked.missing_blobs.setdefault(digest, BadDraft(draft.place, draft.line, problem))
     if not checked.drafts:
-        raise NotFound(f"{file.name} holds no drafts", advice="aver seal --help shows what a draft is")
+        raise NotFound(f"{file.name} has no drafts", advice="aver seal --help describes a draft")
     if given.key is not None and checked.drafts > 1:
         raise Usage(f"--key is for one draft; {file.name} has {checked.drafts}", advice='give each its own "key"')
     return checked
 
 
 def _check_against_ledger(ledger: Ledger, checked: CheckedDrafts) -> None:
-    """What only the ledger can refuse, refused before the first append."""
+    """Check what only the ledger knows, before the first append."""
     for chain, place in checked.chains.items():
         row = ledger.store.chain(ledger.tenant, chain)
         if row is not None and row.frozen:
-            raise BadInput(f"{place}: the chain {chain} was imported and does not grow here", advice="choose another")
+            raise BadInput(f"{place}: the chain {chain} was imported and is read-only", advice="choose another chain")
     for digest, problem in checked.missing_blobs.items():
         if ledger.store.blob(ledger.tenant, digest) is None:
             raise problem
 
 
 def _seal_drafts(ledger: Ledger, file: DraftFile, given: argparse.Namespace) -> Iterator[tuple[InputDraft, Sealed]]:
-    """Seal batch by batch; give each draft with its record, in the order of the file."""
+    """The second pass: seal in batches. Yields each draft with its record, in the order of the file."""
     done = 0
-    for batch in _split_batches(_read_drafts(file, given), BATCH_SIZE):
+    drafts_left = _read_drafts(file, given)
+    while batch := list(islice(drafts_left, BATCH_SIZE)):
         by_chain: dict[str, list[InputDraft]] = {}
         for draft in batch:
             by_chain.setdefault(draft.chain, []).append(draft)
@@ -158,12 +162,6 @@ def _seal_drafts(ledger: Ledger, file: DraftFile, given: argparse.Namespace) -> 
             records[chain] = iter(sealed)
         for draft in batch:
             yield draft, next(records[draft.chain])
-
-
-def _split_batches(drafts: Iterable[InputDraft], size: int) -> Iterator[list[InputDraft]]:
-    drafts = iter(drafts)
-    while batch := list(islice(drafts, size)):
-        yield batch
 
 
 def _place_uri(record: Sealed) -> str:
@@ -188,7 +186,7 @@ def _print_record(screen: Screen, record: Sealed) -> None:
 
 
 SPOOL_MAX = 16 * 1024 * 1024
-"""Bytes kept in memory before the copy of the input goes to disk."""
+"""Bytes of the input's copy that stay in memory; a larger copy goes to disk."""
 
 CHUNK_SIZE = 64 * 1024
 
@@ -196,7 +194,7 @@ _LEDGER_KEYS = ("chain", "key", "kind", "refs")
 
 
 class BadDraft(BadInput):
-    """One draft cannot be sealed. `line` is its line, or its place in an array, counted from 1."""
+    """A draft cannot be sealed. `line` is its line, or its place in an array, counted from 1."""
 
     def __init__(self, place: str, line: int, error: AverError) -> None:
         super().__init__(f"{place}: {error.message}", advice=error.advice or "correct it; nothing was sealed")
@@ -205,7 +203,7 @@ class BadDraft(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class InputDraft:
-    """One draft and where it goes. `place` says where in the file it stands."""
+    """A draft, its chain, and its place in the file."""
 
     place: str
     line: int
@@ -216,7 +214,7 @@ class InputDraft:
 
 @contextmanager
 def open_draft_file(source: str) -> Iterator[DraftFile]:
-    """The drafts in a plain file, or on stdin for `-`."""
+    """Copy a regular file, or stdin for `-`, and open the copy."""
     from aver.files.regular import open_file
 
     with tempfile.SpooledTemporaryFile(SPOOL_MAX) as copy:
@@ -231,14 +229,14 @@ def open_draft_file(source: str) -> Iterator[DraftFile]:
 
 
 class DraftFile:
-    """Read it as often as needed, with `drafts`."""
+    """A copy of the input. `read_drafts` can be called repeatedly."""
 
     def __init__(self, copy: IO[bytes], name: str) -> None:
         self._copy = copy
         self.name = name
 
     def read_drafts(self, chain: str | None) -> Iterator[InputDraft]:
-        """Every draft in order. Those that name no chain go to `chain`."""
+        """Yield every draft in order. Drafts that name no chain get `chain`. Raises `BadDraft`."""
         for place, line, value in self._read_values():
             try:
                 yield _parse_draft(place, line, value, chain)
@@ -250,6 +248,7 @@ class DraftFile:
     def _read_values(self) -> Iterator[tuple[str, int, Any]]:
         from aver.capsule.json_reader import ELEMENT_MAX, Unreadable, read_elements, read_json
 
+        # Look at the first character only: an array may be too large for memory.
         self._copy.seek(0)
         first = self._copy.read(1)
         while first and first in b" \t\r\n":
@@ -270,7 +269,7 @@ class DraftFile:
                 yield self.name, 1, read_json(whole)
                 return
             except Unreadable:
-                pass  # Not one document; so each line should be one.
+                pass  # It is not one document, so each line must be one.
         self._copy.seek(0)
         for number in range(1, sys.maxsize):
             raw = self._copy.readline(ELEMENT_MAX + 2)
@@ -297,7 +296,7 @@ def _parse_draft(place: str, line: int, value: Any, chain: str | None) -> InputD
     if target is None:
         raise BadInput("the draft names no chain", advice='give --chain NAME, or "chain" in the draft')
     if check_chain_name(target) in RESERVED_CHAINS:
-        raise BadInput(f"the chain {target!r} is written by the ledger itself", advice="choose another")
+        raise BadInput(f"only Aver itself writes to the chain {target!r}", advice="choose another chain")
     block = {name: value for name, value in given.items() if name in ("kind", "refs")}
     if block:
         content = _add_aver_block(content, block)
@@ -306,7 +305,10 @@ def _parse_draft(place: str, line: int, value: Any, chain: str | None) -> InputD
 
 
 def _add_aver_block(content: dict[str, Any], block: dict[str, Any]) -> dict[str, Any]:
-    """Kind and refs at their place inside the hash. Where the draft has no objects there, `prepare` says so."""
+    """The draft with `kind` and `refs` in its Aver block, which is hashed.
+
+    If a value on the way there is no object, the draft stays as it is and `prepare_draft` reports the error.
+    """
     context = content.get("context", {})
     environment = context.get("environment", {}) if isinstance(context, dict) else None
     own = environment.get("aver", {}) if isinstance(environment, dict) else None

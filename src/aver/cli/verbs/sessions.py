@@ -1,4 +1,4 @@
-"""`aver sessions`: what coding agents did, one line for each session, the newest first, with its verdict."""
+"""`aver sessions`: lists the sessions of coding agents, newest first, each with its figures and verdict."""
 
 from __future__ import annotations
 
@@ -13,32 +13,37 @@ from aver.text import plural, to_one_line
 
 if TYPE_CHECKING:
     from aver.ledger import Ledger
-    from aver.sessions.sessions import SessionChains, SessionTotals
+    from aver.sessions.sessions import SessionTotals
     from aver.verdict import Verdict
 
-__all__ = ["EXAMPLES", "add_arguments", "run", "verify_session"]
+__all__ = ["EXAMPLES", "add_arguments", "run"]
 
 EXAMPLES = """\
-  aver sessions                                 the newest twenty, verified
+  aver sessions                                 verify and list the newest twenty
   aver sessions --tool claude-code --since 7d
-  aver sessions -n 0 --no-verify                all of them, quickly: verdict "not checked"
-  aver show 5d2e                                then read one"""
+  aver sessions -n 0 --no-verify                list all quickly, without verifying
+  aver show 5d2e                                read one of them"""
 
 DEFAULT_LIMIT = 20
-"""Sessions shown unless `-n` says otherwise: a screen full, and verified in a moment."""
+"""Sessions listed by default: they fill one screen and are verified quickly."""
 
 SESSION_WIDTH, TITLE_WIDTH = 13, 44
-"""Columns for a session's id, of which the beginning is enough for `aver show`, and for its title."""
+"""Columns for the id and the title. `aver show` accepts the beginning of an id."""
+
+HEADER = ("tool", "session", "started (UTC)", "actions", "edits", "tokens", "cost", "denied", "verdict", "title")
 
 NOT_CHECKED = "not checked"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--tool", metavar="NAME", help="only sessions of this one: claude-code, codex, cursor, cline, ..."
+        "--tool", metavar="NAME", help="only sessions of this tool: claude-code, codex, cursor, cline, ..."
     )
     parser.add_argument(
-        "--since", type=parse_time, metavar="TIME", help="that went on after 2026-05-31T09:00, or 7d ago"
+        "--since",
+        type=parse_time,
+        metavar="TIME",
+        help="only sessions active after this time: 2026-05-31T09:00, or 7d for 7 days ago",
     )
     parser.add_argument(
         "-n",
@@ -46,9 +51,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=parse_count,
         default=DEFAULT_LIMIT,
         metavar="N",
-        help=f"the newest N; 0: all ({DEFAULT_LIMIT})",
+        help=f"list the newest N; 0 lists all (default: {DEFAULT_LIMIT})",
     )
-    parser.add_argument("--no-verify", action="store_true", help="do not verify them; the verdict is then not checked")
+    parser.add_argument("--no-verify", action="store_true", help="do not verify the sessions")
     add_ledger(parser)
     add_tenant(parser)
     add_json(parser)
@@ -57,6 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace, screen: Screen) -> int:
     from aver.ledger import open_ledger
     from aver.sessions.sessions import compute_totals, find_sessions
+    from aver.sessions.verify import verify_session
 
     with open_ledger(given.ledger, tenant=given.tenant, create=False) as ledger:
         found = find_sessions(ledger, tool=given.tool, since=given.since)
@@ -76,17 +82,8 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     return exit_code([verdict.status for _, verdict in listed if verdict is not None], strict=False)
 
 
-def verify_session(ledger: Ledger, chains: SessionChains) -> Verdict:
-    """One verdict on all the chains of a session: its own, its subagents', the gate's decisions."""
-    from aver.verdict import merge_verdicts
-
-    verdicts = {chain: ledger.verify(chain) for chain in chains.names}
-    only = next(iter(verdicts.values()))
-    return only if len(verdicts) == 1 else merge_verdicts(f"session {chains.tool} {chains.session}", verdicts)
-
-
 def _compact_number(number: int | None) -> str:
-    """A count in few columns: 950, 12.3k, 4.1M."""
+    """A number in few columns: 950, 12.3k, 4.1M. `-` if it is not known."""
     if number is None:
         return "-"
     for size, letter in ((10**6, "M"), (10**3, "k")):
@@ -106,36 +103,25 @@ def _print_table(screen: Screen, listed: list[tuple[SessionTotals, Verdict | Non
                 clip(to_one_line(session.session), SESSION_WIDTH),
                 format_time(session.started)[:16],
                 str(session.actions),
-                _edits_text(session),
+                f"{session.edits} (+{session.lines_added}/-{session.lines_removed})" if session.edits else "-",
                 f"{_compact_number(session.tokens_in)}/{_compact_number(session.tokens_out)}",
                 "-" if session.cost_usd is None else format_money(session.cost_usd),
                 StyledText(str(session.denials), "warn") if session.denials else "-",
-                _verdict_part(verdict),
+                StyledText(verdict.status, STATUS_STYLES[verdict.status])
+                if verdict
+                else StyledText(NOT_CHECKED, "dim"),
                 clip(to_one_line(session.title), TITLE_WIDTH),
             ]
         )
     screen.print_table(rows, header=HEADER)
 
 
-HEADER = ("tool", "session", "started (UTC)", "actions", "edits", "tokens", "cost", "denied", "verdict", "title")
-
-
-def _edits_text(session: SessionTotals) -> str:
-    return f"{session.edits} (+{session.lines_added}/-{session.lines_removed})" if session.edits else "-"
-
-
-def _verdict_part(verdict: Verdict | None) -> LinePart:
-    return (
-        StyledText(NOT_CHECKED, "dim") if verdict is None else StyledText(verdict.status, STATUS_STYLES[verdict.status])
-    )
-
-
 def _print_remarks(listed: list[tuple[SessionTotals, Verdict | None]], found: int) -> None:
     errors = StderrScreen()
     if not found:
-        errors.print_note("no sessions of coding agents here yet: aver ingest takes them from their transcripts")
+        errors.print_note("no sessions yet: aver ingest --all records them from the transcripts on this machine")
     elif len(listed) < found:
-        errors.print_note(f"{plural(found - len(listed), 'older session')} not shown: -n 0 shows all")
+        errors.print_note(f"{plural(found - len(listed), 'older session')} not listed; -n 0 lists all")
     for session, verdict in listed:
         if verdict is not None and verdict.first_bad is not None:
             errors.print_note(f"{session.tool} {session.session}: {verdict.first_bad}")

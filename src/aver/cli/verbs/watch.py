@@ -1,4 +1,4 @@
-"""`aver watch`: seal what coding agents do, as their transcripts tell it."""
+"""`aver watch`: seals the sessions of coding agents while the agents write their transcripts."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 
 EXAMPLES = """\
-  aver watch                        all tools, until Ctrl-C or SIGTERM
+  aver watch                        watch all tools, until Ctrl-C or SIGTERM
   aver watch --tool claude-code --tool codex
 
-It goes on with the sessions that the ledger knows, and takes up others when they change; aver ingest --all seals those
-that are over. Several may watch at once, and hooks may be installed besides: everything is sealed once."""
+Aver continues the sessions in the ledger and starts on others when their transcripts change. aver ingest --all
+records sessions that have ended. Hooks and several watchers may run at the same time: each step is sealed once."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--tool", action="append", metavar="TOOL", help="only this tool; may be given again")
+    parser.add_argument("--tool", action="append", metavar="TOOL", help="watch only this tool; repeatable")
     add_ledger(parser)
     add_tenant(parser)
 
@@ -42,10 +42,8 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     stop = threading.Event()
     with open_ledger(given.ledger, tenant=given.tenant) as ledger:
         watching = TranscriptWatcher(ledger, chosen, current_user_environment(), StderrScreen().print_error)
-        places = watching.places()
-        StderrScreen().print_note(
-            f"watching {plural(len(places), 'place')} of {', '.join(one.title for one in chosen)}"
-        )
+        titles = ", ".join(adapter.title for adapter in chosen)
+        StderrScreen().print_note(f"watching {plural(len(watching.places()), 'folder')} of {titles}")
         try:
             with raise_on_sigterm():
                 watching.run(lambda seen: _print_sealed(seen, screen), stop)
@@ -55,7 +53,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
 
 
 def _print_sealed(seen: TranscriptUpdate, screen: Screen) -> None:
-    """A line for each transcript in which there was something new."""
+    """Print a line for a transcript with new records."""
     source, sealing = seen
     for note in sealing.notes:
         StderrScreen().print_error(note)
@@ -64,7 +62,7 @@ def _print_sealed(seen: TranscriptUpdate, screen: Screen) -> None:
         return
     clock = StyledText(f"{time.strftime('%H:%M:%S')} ", "dim")
     agent = f" ({source.agent})" if source.agent else ""
-    unknown = f", {sealing.unknown} of a sort that is not known" if sealing.unknown else ""
+    unknown = f", {sealing.unknown} of an unknown kind" if sealing.unknown else ""
     screen.print_line(
         clock, to_one_line(f"{source.tool} {source.session}{agent}: {plural(sealed, 'record')} sealed{unknown}")
     )

@@ -1,8 +1,13 @@
-"""`aver demo`: ask the gate, seal a small agent run, verify it, tamper with copies of it and see each change caught;
-then seal what four coding agents did from their transcripts, edit one of those, and see that caught too.
+"""`aver demo`: shows in five parts what Aver does.
 
-Nothing shown is made up: the gate really decides, everything is sealed in ledgers of its own, in a temporary home that
-is removed at the end, and every line that says `caught` is what the verdict on a really changed file says.
+1. Gate: an agent asks before it acts.
+2. Seal: an agent's run becomes signed records.
+3. Verify: the records are checked.
+4. Tamper: copies of the ledger are changed, and each change is caught.
+5. Ingest: sessions of four coding agents are sealed from their transcripts; one transcript is edited and caught.
+
+Nothing is hard-coded. The gate really decides, and every line with `caught` is the verdict on a file that was really
+changed. Everything happens in a temporary directory that is removed at the end.
 """
 
 from __future__ import annotations
@@ -15,6 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from aver.cli.decision_text import decision_label
 from aver.cli.files import check_new_path
 from aver.cli.options import add_json
 from aver.cli.record_line import RecordLine, to_record_line
@@ -33,16 +39,16 @@ __all__ = ["EXAMPLES", "add_arguments", "run"]
 
 EXAMPLES = """\
   aver demo
-  aver demo --keep /tmp/aver-demo        keep the ledger and the tampered copies, to look at them yourself"""
+  aver demo --keep /tmp/aver-demo        keep the ledger and the tampered copies"""
 
 
 SHORT_ID_LENGTH = 8
-"""Characters of a session's id that are shown."""
+"""Characters that are shown of a session's id."""
 
 
 @dataclass(frozen=True, slots=True)
 class AttackResult:
-    """What became of one attack."""
+    """The verdict on one attack."""
 
     tampering: Tampering
     verdict: Verdict
@@ -50,7 +56,7 @@ class AttackResult:
 
     @property
     def is_caught(self) -> bool:
-        """Caught means: the verdict failed, for the right reason and at the right place."""
+        """Whether the verdict failed for the right reason and at the right place."""
         bad, expected = self.verdict.first_bad, self.tampering
         return (
             self.verdict.status == "failed"
@@ -71,7 +77,7 @@ class AttackResult:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--keep", metavar="DIR", help="do it in this new directory, and leave it there")
+    parser.add_argument("--keep", metavar="DIR", help="work in this new directory, and keep it")
     add_json(parser)
 
 
@@ -96,22 +102,22 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         described = [result.to_dict() for result in results]
         records = [entry.to_dict() for entry in entries]
         summary = {"caught": caught, "missed": len(results) - caught, "kept": given.keep}
-        asked = [step.to_dict() for step in steps]
-        told = {"sessions": [session.to_dict() for session in sessions], "edited": edited.to_dict()}
+        gate = [step.to_dict() for step in steps]
         sealed = {"records": records, "verdict": verdict.to_dict(), "tampering": described}
-        print_json({"gate": asked, **sealed, **told, **summary})
+        ingested = {"sessions": [session.to_dict() for session in sessions], "edited": edited.to_dict()}
+        print_json({"gate": gate, **sealed, **ingested, **summary})
     else:
         _print_summary(screen, caught + (edited.status == "failed"), len(results) + 1, given.keep)
     if not good:
         StderrScreen().print_error(
-            "the demo did not go as it should: see above", "this is a defect in Aver: please report it"
+            "the demo did not go as expected: see above", "this is a bug in Aver: please report it"
         )
     return 0 if good else 1
 
 
 @contextmanager
 def _demo_directory(keep: str | None) -> Iterator[Path]:
-    """A directory for the demo: a new one that stays, or a temporary one."""
+    """A directory for the demo: a new one that is kept, or a temporary one."""
     if keep:
         stage = Path(keep).absolute()
         stage.mkdir(mode=0o700)
@@ -125,7 +131,7 @@ def _demo_directory(keep: str | None) -> Iterator[Path]:
 
 
 def _ask_gate(stage: Path, screen: Screen | None) -> list[GateStep]:
-    """Ask the gate, and show each answer. Where packages that it needs are missing, say so instead."""
+    """Ask the gate and show each answer. If a package that the gate needs is missing, say so instead."""
     try:
         import cedarpy
         import tree_sitter_bash
@@ -138,7 +144,7 @@ def _ask_gate(stage: Path, screen: Screen | None) -> list[GateStep]:
     steps = []
     if screen is not None:
         screen.print_line(
-            StyledText("1. Gate", "strong"), " what an agent is about to do: rules, risk, and a person's key."
+            StyledText("1. Gate", "strong"), " what an agent is about to do, by rules, risk, and a person's approval."
         )
         screen.print_line()
     for step in run_gate_steps(stage / "gate-home", stage / "shop"):
@@ -150,16 +156,13 @@ def _ask_gate(stage: Path, screen: Screen | None) -> list[GateStep]:
     return steps
 
 
-_STEP_STYLES = {"pass": "good", "human_approved": "good", "human_review": "warn", "skip": "bad"}
-
-
 def _print_step(screen: Screen, step: GateStep) -> None:
     decision = step.answer.decision
-    word = decision.decision
+    label = decision_label(decision.decision)
     rules = "" if decision.policy is None else ", ".join(decision.policy.rules)
     screen.print_line(
         "  ",
-        StyledText(f"{word:<14}", _STEP_STYLES.get(word, "bad")),
+        StyledText(f"{label.text:<14}", label.style),
         f"  {step.title:<42}  ",
         StyledText(rules, "dim"),
     )
@@ -187,32 +190,30 @@ def _run_attacks(stage: Path) -> Iterator[AttackResult]:
     from aver.cli.verbs.demo.tampering import TAMPERINGS, AttackPaths
 
     home = stage / "home"
-    scene = AttackPaths(home, stage / "stolen-home", home / "before.db")
+    paths = AttackPaths(home, stage / "stolen-home", home / "before.db")
     for number, tampering in enumerate(TAMPERINGS, 1):
         copy = stage / f"tampered-{number:02}.db"
         shutil.copyfile(home / "ledger.db", copy)
-        tampering.attack(copy, scene)
+        tampering.attack(copy, paths)
         with open_ledger(copy, home=home, create=False) as ledger:
             yield AttackResult(tampering, ledger.verify(require_pq=tampering.require_pq), copy)
 
 
 def _ingest_transcripts(stage: Path, screen: Screen | None) -> tuple[list[IngestedSession], Verdict]:
-    """Seal sessions from their transcripts, show how they compare, and what becomes of one that is edited."""
+    """Seal sessions from their transcripts, compare them, then edit one transcript and compare again."""
     from aver.cli.verbs.demo.ingest import edit_and_reconcile, ingest_sessions
 
     home, user = stage / "agents-home", stage / "user"
     if screen is not None:
         screen.print_line()
-        screen.print_line(
-            StyledText("5. Ingest", "strong"), " what coding agents did, from the transcripts that they keep."
-        )
+        screen.print_line(StyledText("5. Ingest", "strong"), " what coding agents did, from their transcripts.")
         screen.print_line()
     sessions = []
     for session in ingest_sessions(home, user):
         sessions.append(session)
         if screen is not None:
             seen = session.reconciled.counts.sealed_and_seen
-            words = f"  {session.title:<12}  {plural(session.records, 'record')} sealed, {seen} seen again  "
+            words = f"  {session.title:<12}  {plural(session.records, 'record')} sealed, {seen} match the transcript  "
             marks = status_parts(screen, session.reconciled.verdict)
             screen.print_line("  ", *marks, words, StyledText(_shorten_chain(session.chain), "dim"))
     edited = edit_and_reconcile(home, user)
@@ -227,7 +228,7 @@ def _ingest_transcripts(stage: Path, screen: Screen | None) -> tuple[list[Ingest
 
 def _print_run(screen: Screen, entries: list[RecordLine], fingerprint: str, verdict: Verdict) -> None:
     screen.print_line(
-        StyledText("2. Seal", "strong"), " an agent's run: each step a record, signed and linked to the last."
+        StyledText("2. Seal", "strong"), " an agent's run: each step is a record, signed and linked to the one before."
     )
     screen.print_line()
     rows: list[list[LinePart]] = [
@@ -240,14 +241,14 @@ def _print_run(screen: Screen, entries: list[RecordLine], fingerprint: str, verd
     )
     screen.print_line()
     screen.print_line(
-        StyledText("3. Verify", "strong"), " it: content, signatures, links, keys, and that nothing is missing."
+        StyledText("3. Verify", "strong"), " the run: content, signatures, links, keys, and that nothing is missing."
     )
     screen.print_line()
     extent = f"{plural(verdict.records, 'record')} in {plural(verdict.chains, 'chain')}"
     screen.print_line("  ", *status_parts(screen, verdict), f": {extent} (two runs, the keys, where each run ended)")
     screen.print_line()
     screen.print_line(
-        StyledText("4. Tamper", "strong"), " with copies of the file, as someone who holds the disk could."
+        StyledText("4. Tamper", "strong"), " with copies of the file, as someone with access to the disk could."
     )
     screen.print_line()
 
@@ -263,7 +264,7 @@ def _print_result(screen: Screen, result: AttackResult) -> None:
 
 
 def _shorten_chain(chain: str) -> str:
-    """A chain's name without most of a long id."""
+    """A chain's name with a long id shortened."""
     tool, _, session = chain.partition(".")
     return chain if len(session) <= SHORT_ID_LENGTH else f"{tool}.{session[:SHORT_ID_LENGTH]}…"
 
@@ -277,9 +278,11 @@ def _print_summary(screen: Screen, caught: int, total: int, keep: str | None) ->
     style = "good" if caught == total else "bad"
     screen.print_line(
         StyledText(f"{caught} of {total} caught", style),
-        ", each for its reason (the code) and at its place (chain/sequence).",
+        ", each with its reason (a code) and its place (chain/sequence).",
     )
     if keep:
         screen.print_line(f"Kept in {keep}. Try: AVER_HOME={keep}/home aver verify {keep}/tampered-01.db")
     else:
-        screen.print_line("Look at the files yourself: aver demo --keep DIR. Seal your own: aver seal --help")
+        screen.print_line(
+            "To look at the files yourself: aver demo --keep DIR. To seal your own records: aver seal --help"
+        )

@@ -1,6 +1,7 @@
-"""The demo's gate: a coding agent asks before it acts, in a small workspace of its own. What is allowed really happens.
+"""The demo's first part: a coding agent asks the gate before it acts, in a small workspace of its own.
 
-Nothing is told to the gate but the actions: each answer is what the starter rules and the risk model say of it.
+Allowed actions are really carried out. The gate gets the actions and nothing else, so each answer comes from the
+starter rules and the risk model.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ PERSON = "person:demo"
 
 @dataclass(frozen=True, slots=True)
 class GateStep:
-    """One question to the gate, what was expected, and the answer."""
+    """One question to the gate, the expected decision and the answer."""
 
     title: str
     expected: str
@@ -48,7 +49,7 @@ class GateStep:
 
 
 def run_gate_steps(home: Path, workspace: Path) -> Iterator[GateStep]:
-    """Ask about one action after the other, and carry out what is allowed."""
+    """Ask about one action after the other, and carry out the allowed ones."""
     _create_workspace(workspace)
     with open_ledger(home / "ledger.db", home=home) as ledger:
         agent = _DemoAgent(ledger, workspace)
@@ -69,7 +70,7 @@ def run_gate_steps(home: Path, workspace: Path) -> Iterator[GateStep]:
 
 
 class _DemoAgent:
-    """Who asks, and the person who may approve."""
+    """The agent that asks, and the person who may approve."""
 
     def __init__(self, ledger: Ledger, workspace: Path) -> None:
         self._ledger = ledger
@@ -83,9 +84,9 @@ class _DemoAgent:
         self.action: Action
 
     def ask(
-        self, title: str, expected: str, what: dict[str, Any], act: Callable[[Path], None] | None = None
+        self, title: str, expected: str, fields: dict[str, Any], act: Callable[[Path], None] | None = None
     ) -> GateStep:
-        self.action = Action(caller="coding-agent", session=SESSION, workspace=str(self._workspace), **what)
+        self.action = Action(caller="coding-agent", session=SESSION, workspace=str(self._workspace), **fields)
         self.last = ask(self._ledger, self.action)
         if self.last.allows and act is not None:
             act(self._workspace)

@@ -1,4 +1,4 @@
-"""The demo's fourth part: what coding agents did, sealed from their transcripts, and a transcript edited afterwards."""
+"""The demo's fifth part: sessions are sealed from transcripts, and one transcript is edited afterwards."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from aver.agents.claude_code.demo import SESSION as CLAUDE_SESSION
 from aver.agents.registry import AGENTS, load_adapter, load_agent
 from aver.fast_dataclass import dataclass
 from aver.files.user_dirs import UserEnvironment
-from aver.ingest.reconcile import Reconciliation, reconcile
+from aver.ingest.reconcile import Reconciliation, reconcile_session
 from aver.ingest.seal import TranscriptFollower
-from aver.ledger import Ledger, open_ledger
+from aver.ledger import open_ledger
 from aver.sessions.find import list_session_chains
 from aver.verdict import Verdict
 
 __all__ = ["TRANSCRIPT_EDIT", "IngestedSession", "edit_and_reconcile", "ingest_sessions"]
 
 TRANSCRIPT_EDIT = (b"pytest -q", b"pytest -x")
-"""What somebody who edits the transcript puts in another's place: not this, but that was run."""
+"""The edit of the transcript: the first text is replaced by the second."""
 
 
 @dataclass(frozen=True, slots=True)
 class IngestedSession:
-    """One session: how much of it was sealed, and how that compares with its transcript."""
+    """One sealed session, compared with its transcript."""
 
     title: str
     chain: str
@@ -41,7 +41,7 @@ class IngestedSession:
 
 
 def ingest_sessions(home: Path, user: Path) -> Iterator[IngestedSession]:
-    """Write one session per tool into a user's home, seal each from there, and hold it to its transcript."""
+    """Write one session per tool into a user's home, seal each, and compare it with its transcript."""
     around = UserEnvironment(user, {})
     with open_ledger(home / "ledger.db", home=home) as ledger:
         for tool in AGENTS:
@@ -50,23 +50,17 @@ def ingest_sessions(home: Path, user: Path) -> Iterator[IngestedSession]:
             for source in adapter.locate(around):
                 follower = TranscriptFollower(ledger, adapter, source)
                 sealing = follower.step() + follower.end()
-                chain = list_session_chains(ledger, tool, source.session)[0]
-                yield IngestedSession(
-                    adapter.title, chain, sealing.sealed, _reconcile_session(ledger, around, tool, source.session)
-                )
+                chains = list_session_chains(ledger, tool, source.session)
+                reconciled = reconcile_session(ledger, adapter, around, source.session, chains)
+                yield IngestedSession(adapter.title, chains[0], sealing.sealed, reconciled)
 
 
 def edit_and_reconcile(home: Path, user: Path) -> Verdict:
-    """Edit a line of Claude Code's transcript, and hold what was sealed to it again."""
+    """Edit a line of Claude Code's transcript and compare the sealed session with it again."""
     around = UserEnvironment(user, {})
     adapter = load_adapter("claude-code")
     transcript = next(source.path for source in adapter.locate(around) if source.session == CLAUDE_SESSION)
     transcript.write_bytes(transcript.read_bytes().replace(*TRANSCRIPT_EDIT))
     with open_ledger(home / "ledger.db", home=home, create=False) as ledger:
-        return _reconcile_session(ledger, around, "claude-code", CLAUDE_SESSION).verdict
-
-
-def _reconcile_session(ledger: Ledger, around: UserEnvironment, tool: str, session: str) -> Reconciliation:
-    adapter = load_adapter(tool)
-    sources = [source for source in adapter.locate(around) if source.session == session]
-    return reconcile(ledger, adapter, sources, list_session_chains(ledger, tool, session))
+        chains = list_session_chains(ledger, "claude-code", CLAUDE_SESSION)
+        return reconcile_session(ledger, adapter, around, CLAUDE_SESSION, chains).verdict

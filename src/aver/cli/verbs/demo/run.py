@@ -1,4 +1,4 @@
-"""The demo's agent run: a support agent refunds an order. Sealed through the public interface, like anyone's."""
+"""The demo's second part: a support agent refunds an order. The run is sealed through Aver's public API."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CHAIN = "refunds.1042"
 OTHER_CHAIN = "refunds.1043"
 
 REFUND_SEQUENCE = 3
-"""The sequence number of the record that moved money."""
+"""The sequence number of the record of the refund."""
 
 
 def seal_runs(home: Path) -> Path:

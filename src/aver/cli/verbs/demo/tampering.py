@@ -1,7 +1,7 @@
-"""The demo's attackers: each changes a copy of a ledger file the way someone who holds the disk would.
+"""The demo's fourth part: attacks that change a copy of the ledger file, as someone with access to the disk could.
 
-This is the one place outside the ledger that speaks SQL to its file, because an attacker does not ask the ledger. Each
-says what it expects the verdict to find, and where; the demo holds the verdict to it.
+Only this module runs SQL on a ledger file from outside the ledger, because an attacker does not use the ledger's API.
+Each attack names the code and the place that the verdict must report. The demo compares them with the verdict.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["TAMPERINGS", "AttackPaths", "Tampering"]
 
 @dataclass(frozen=True, slots=True)
 class AttackPaths:
-    """Where things lie: the owner's home, the attacker's copy of it from before the keys were rotated, old ledger."""
+    """The owner's home, the attacker's copy of it from before the key rotation, and an old ledger file."""
 
     home: Path
     stolen_home: Path
@@ -34,7 +34,7 @@ class AttackPaths:
 
 @dataclass(frozen=True, slots=True)
 class Tampering:
-    """One attack on a copy of the ledger, and what a verdict must say of it."""
+    """One attack on a copy of the ledger, and the finding that the verdict must have."""
 
     title: str
     code: str
@@ -131,13 +131,13 @@ def _hide_from_search(path: Path, _: AttackPaths) -> None:
         _update_record(file, CHAIN, REFUND_SEQUENCE, type="chat")
 
 
-def _sign_with_stolen_key(path: Path, scene: AttackPaths) -> None:
-    with open_ledger(path, home=scene.stolen_home, create=False) as ledger:
+def _sign_with_stolen_key(path: Path, paths: AttackPaths) -> None:
+    with open_ledger(path, home=paths.stolen_home, create=False) as ledger:
         ledger.append(CHAIN, Capsule(type="tool", outcome=Outcome(status="success", summary="refunded EUR 990.00")))
 
 
-def _restore_old_copy(path: Path, scene: AttackPaths) -> None:
-    shutil.copyfile(scene.old_ledger, path)
+def _restore_old_copy(path: Path, paths: AttackPaths) -> None:
+    shutil.copyfile(paths.old_ledger, path)
 
 
 RENAMED_CHAIN = "refunds.2077"
@@ -163,7 +163,7 @@ TAMPERINGS = (
 
 
 def rotate_keys(home: Path, path: Path) -> None:
-    """The owner rotates, and the ledger records until where the old key was good."""
+    """Rotate the owner's key. The ledger records up to which record the old key was valid."""
     KeyStore(home).rotate("ledger")
     with open_ledger(path, home=home, create=False) as ledger:
         ledger.record_keys()
@@ -178,7 +178,7 @@ _RECORD_COLUMNS = "hash, signature, signature_pq, signed_at, signed_by, id, type
 
 @contextmanager
 def _open_unprotected(path: Path) -> Iterator[sqlite3.Connection]:
-    """The file with its triggers dropped: a seat belt for honest programs, no obstacle to others."""
+    """Open the file and drop its triggers. They protect against mistakes, not against an attacker."""
     connection = sqlite3.connect(path)
     try:
         with connection:
@@ -209,7 +209,7 @@ def _change_amount(record: dict[str, Any]) -> bytes:
 
 
 def _reseal(file: sqlite3.Connection, chain: str, sequence: int, content: dict[str, Any], signer: SeedSigner) -> str:
-    """Seal a content as the ledger would, with another key. Returns the new hash."""
+    """Seal a content as the ledger would, but with another key. Returns the new hash."""
     content["context"]["environment"]["aver"]["by"] = signer.fingerprint
     canonical = orjson.dumps(content, option=orjson.OPT_SORT_KEYS)
     digest = content_hash(canonical)

@@ -1,4 +1,4 @@
-"""What `aver doctor` examines, one thing at a time. Each gives reports; none creates, migrates or repairs anything."""
+"""The checks of `aver doctor`. Each yields reports. No check creates, migrates or repairs anything."""
 
 from __future__ import annotations
 
@@ -29,28 +29,25 @@ __all__ = ["DoctorReport", "run_checks"]
 
 DoctorStatus = Literal["ok", "warning", "problem"]
 
-SQLITE_FIXED_VERSION = (3, 51, 3)
-"""The first SQLite without the WAL-reset bug, which can lose acknowledged commits of careless programs."""
-
 SPACE_PROBLEM, SPACE_WARNING = 50 * 1024**2, 1024**3
-"""Free bytes: below the first an append may fail at any moment; below the second it is time to look."""
+"""Free bytes: below the first an append may fail at any moment; below the second doctor warns."""
 
 WAL_SIZE_WARNING = 64 * 1024**2
-"""Bytes of a write-ahead log that should have been moved into the ledger at 8 MiB; more means a reader that stays."""
+"""Bytes of a write-ahead log that cause a warning. SQLite empties it at 8 MiB unless a reader stays open."""
 
 CLOCK_SLACK = timedelta(minutes=5)
-"""How far ahead of our clock a record may be sealed before one of two clocks must be wrong."""
+"""How far in the future a record may be sealed before doctor doubts the clock."""
 
 EARLIEST_CLOCK = datetime(2025, 1, 1, tzinfo=UTC)
-"""Aver did not exist before; a clock that says so is not set."""
+"""Aver did not exist before this time. A clock that shows less is not set."""
 
 LOCK_SECONDS = 2.0
-"""How long a busy ledger's lock is tried: a commit takes milliseconds."""
+"""How long doctor waits for a busy ledger's lock. A commit takes milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class DoctorReport:
-    """One thing that was looked at."""
+    """The result of one check."""
 
     status: DoctorStatus
     subject: str
@@ -59,7 +56,7 @@ class DoctorReport:
 
 
 def run_checks(ledger: str | None) -> Iterator[DoctorReport]:
-    """Everything, in an order in which what comes first explains what comes later."""
+    """Run all checks. Earlier results explain later ones."""
     yield from _check_software()
     try:
         config = load_config(ledger=ledger)
@@ -85,7 +82,7 @@ def _check_hooks(config: Config) -> Iterator[DoctorReport]:
 
 
 def _report_errors(subject: str, look: Callable[[], Iterator[DoctorReport]]) -> Iterator[DoctorReport]:
-    """What raises is itself a finding."""
+    """Run a check. An error that it raises becomes a report."""
     try:
         yield from look()
     except AverError as error:
@@ -108,10 +105,8 @@ def _check_software() -> Iterator[DoctorReport]:
                 "problem", "libraries", f"{name} is not installed", "install aver again: pip install aver"
             )
     yield DoctorReport("ok", "libraries", ", ".join(libraries))
-    words = f"SQLite {sqlite3.sqlite_version}"
-    if sqlite3.sqlite_version_info < SQLITE_FIXED_VERSION:
-        words += "; its WAL-reset bug does not matter here: Aver's lock covers it"
-    yield DoctorReport("ok", "sqlite", words)
+    # Versions before 3.51.3 have the WAL-reset bug. Aver's lock file protects the ledger from it.
+    yield DoctorReport("ok", "sqlite", f"SQLite {sqlite3.sqlite_version}")
 
 
 def _check_settings(config: Config) -> Iterator[DoctorReport]:
@@ -124,10 +119,10 @@ def _check_home(home: Path) -> Iterator[DoctorReport]:
     try:
         status = home.stat()
     except FileNotFoundError:
-        yield DoctorReport("ok", "home", f"{home} is not there yet; the first aver seal makes it")
+        yield DoctorReport("ok", "home", f"{home} does not exist yet; the first aver seal creates it")
         return
     except OSError as error:
-        yield DoctorReport("problem", "home", f"cannot look at {home}: {error.strerror}", "check its owner and mode")
+        yield DoctorReport("problem", "home", f"cannot read {home}: {error.strerror}", "check its owner and mode")
         return
     if not stat.S_ISDIR(status.st_mode):
         yield DoctorReport("problem", "home", f"{home} is not a directory", "move it away, or set AVER_HOME")
@@ -156,7 +151,7 @@ def _check_keys(config: Config) -> Iterator[DoctorReport]:
     store = KeyStore(config.home, lock_timeout=config.lock_timeout)
     ring = store.ring()
     if not ring.entries:
-        yield DoctorReport("ok", "keys", "none yet; the first aver seal makes one for the ledger")
+        yield DoctorReport("ok", "keys", "no keys yet; the first aver seal makes one for the ledger")
     directory = config.home / "keys"
     if directory.is_dir():
         yield _check_mode(directory, "keys", 0o700)
@@ -166,12 +161,12 @@ def _check_keys(config: Config) -> Iterator[DoctorReport]:
             continue
         words = f"{entry.identity} signs with {entry.fingerprint} ({entry.algorithm}, epoch {entry.epoch})"
         if entry.identity.startswith("person:"):
-            yield DoctorReport("ok", "keys", f"{words}, under a passphrase")
+            yield DoctorReport("ok", "keys", f"{words}, protected by a passphrase")
             continue
         with store.signer(entry.identity, create=False).hold():
             yield DoctorReport("ok", "keys", words)
     if ring.known:
-        yield DoctorReport("ok", "keys", f"{plural(len(ring.known), 'key')} of others known")
+        yield DoctorReport("ok", "keys", f"{plural(len(ring.known), 'trusted key')} of others")
 
 
 def _check_ledger(config: Config) -> Iterator[DoctorReport]:
@@ -187,7 +182,7 @@ def _check_ledger_file(config: Config) -> Iterator[DoctorReport]:
 
     path = path_from_url(config.ledger)
     if not path.exists():
-        yield DoctorReport("ok", "ledger", f"{path} is not there yet; the first aver seal makes it")
+        yield DoctorReport("ok", "ledger", f"{path} does not exist yet; the first aver seal creates it")
         return
     yield _check_mode(path, "ledger", 0o600)
     with open_ledger(config.ledger, home=config.home, create=False) as ledger:
@@ -224,13 +219,13 @@ def _check_server_ledger(config: Config) -> Iterator[DoctorReport]:
 def _check_damage(store: Store, software: str) -> DoctorReport:
     damage = store.find_damage()
     if damage:
-        restore = "restore it from a copy; aver export saves what can still be read"
+        restore = "restore it from a backup; aver export saves the records that can still be read"
         return DoctorReport("problem", "ledger", f"{software} finds damage: {'; '.join(damage[:3])}", restore)
     return DoctorReport("ok", "ledger", f"{software} finds no damage; aver verify checks the records")
 
 
 def _check_tenants(config: Config) -> Generator[DoctorReport, None, str]:
-    """What each tenant has. Gives the latest time of sealing."""
+    """Report how much each tenant has. Returns the latest time of sealing."""
     from aver.ledger import list_tenants, open_ledger
 
     newest = ""
@@ -256,20 +251,20 @@ def _check_wal(path: Path) -> Iterator[DoctorReport]:
     log = Path(f"{path}-wal")
     size = log.stat().st_size if log.exists() else 0
     if size > WAL_SIZE_WARNING:
-        advice = "find the program that keeps the ledger open for reading, and end it"
+        advice = "find the program that keeps the ledger open for reading, and stop it"
         yield DoctorReport("warning", "ledger", f"its write-ahead log has grown to {_format_bytes(size)}", advice)
     elif size:
         yield DoctorReport("ok", "ledger", f"write-ahead log of {_format_bytes(size)}")
 
 
 def _latest_seal_time(ledger: Ledger) -> str:
-    """The latest time of sealing among the last records of the tenant's chains."""
+    """When the newest record of the tenant was sealed."""
     last = (next(ledger.read(head.chain, head.count - 1), None) for head in ledger.heads() if head.count)
     return max((record.signed_at for record in last if record is not None), default="")
 
 
 def _check_lock(path: Path) -> Iterator[DoctorReport]:
-    """Try the ledger's lock, without making its file."""
+    """Try to take the ledger's lock, without creating its file."""
     lock = path.with_name(path.name + ".lock")
     try:
         handle = open_descriptor(lock, os.O_RDWR, follow=True)
@@ -281,41 +276,41 @@ def _check_lock(path: Path) -> Iterator[DoctorReport]:
         return
     try:
         if wait_until(lambda: try_lock(handle), LOCK_SECONDS, Pace(0.05, 0.05)):
-            yield DoctorReport("ok", "lock", "can be taken: nobody is writing")
+            yield DoctorReport("ok", "lock", "free: no process is writing")
         else:
-            words = f"another process has held {lock} for {LOCK_SECONDS:g} seconds"
-            yield DoctorReport("warning", "lock", words, f"see who it is: fuser {lock}")
+            words = f"another process holds {lock} for more than {LOCK_SECONDS:g} seconds"
+            yield DoctorReport("warning", "lock", words, f"find the process: fuser {lock}")
     finally:
         os.close(handle)
 
 
 def _check_clock(newest: str) -> DoctorReport:
-    """Hold our clock to what the ledger remembers."""
+    """Compare the clock with the newest record."""
     now = datetime.now(UTC)
     if now < EARLIEST_CLOCK:
-        return DoctorReport("problem", "clock", f"it says {now:%Y-%m-%d}, which cannot be", "set the clock")
+        return DoctorReport("problem", "clock", f"it shows {now:%Y-%m-%d}, which cannot be right", "set the clock")
     try:
         ahead = datetime.fromisoformat(newest) - now if newest else timedelta()
     except (ValueError, TypeError):
         ahead = timedelta()
     if ahead > CLOCK_SLACK:
-        words = f"the newest record was sealed at {newest}, which is yet to come"
-        return DoctorReport("warning", "clock", words, "compare this machine's clock with a good one")
-    return DoctorReport("ok", "clock", f"{now:%Y-%m-%d %H:%M:%S} UTC, after every record")
+        words = f"the newest record was sealed at {newest}, which is in the future"
+        return DoctorReport("warning", "clock", words, "check this machine's clock")
+    return DoctorReport("ok", "clock", f"{now:%Y-%m-%d %H:%M:%S} UTC, later than every record")
 
 
 def _check_disk_space(config: Config) -> Iterator[DoctorReport]:
     from aver.ledger.stores.urls import is_on_server, path_from_url
 
     if is_on_server(config.ledger):
-        return  # How much room a server has, it tells nobody.
+        return  # A server does not show how much space it has.
     try:
         place = path_from_url(config.ledger).absolute().parent
         while not place.exists() and place != place.parent:
             place = place.parent
         free = shutil.disk_usage(place).free
     except (AverError, OSError):
-        return  # That the ledger's place cannot be looked at was said above.
+        return  # The check of the ledger has reported this.
     words = f"{_format_bytes(free)} free at {place}"
     if free < SPACE_PROBLEM:
         yield DoctorReport("problem", "disk", words, "free some space: appends may fail")

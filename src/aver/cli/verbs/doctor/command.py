@@ -1,4 +1,4 @@
-"""`aver doctor`: look for trouble and say what to do about it. It creates and repairs nothing."""
+"""`aver doctor`: finds problems with this installation and says how to solve them. It changes nothing."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ __all__ = ["EXAMPLES", "add_arguments", "run"]
 EXAMPLES = """\
   aver doctor
   aver doctor --ledger /srv/aver/ledger.db --json
-  aver doctor --setup-sql | psql -d aver     on a PostgreSQL server: make the tables and roles, as their owner
-  aver doctor --roles-sql | psql -d aver     only the roles, again: takes away what they should not have
+  aver doctor --setup-sql | psql -d aver     create tables and roles on a PostgreSQL server, as their owner
+  aver doctor --roles-sql | psql -d aver     set up the roles again and remove excess rights
 
-exit code: 0 no problem (there may be warnings), 1 a problem."""
+exit code: 0 no problems (there may be warnings), 1 problems."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     sql = parser.add_mutually_exclusive_group()
-    sql.add_argument("--setup-sql", action="store_true", help="print the SQL that makes an empty PostgreSQL ledger")
-    sql.add_argument("--roles-sql", action="store_true", help="print only what makes its roles and gives them rights")
+    sql.add_argument("--setup-sql", action="store_true", help="print the SQL that creates an empty PostgreSQL ledger")
+    sql.add_argument(
+        "--roles-sql", action="store_true", help="print only the SQL that creates the roles and their rights"
+    )
     add_ledger(parser)
     add_json(parser)
 

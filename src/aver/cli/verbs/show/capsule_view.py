@@ -1,4 +1,4 @@
-"""A capsule's six sections as text: only what is set, whoever wrote it and whatever its types."""
+"""Prints the six sections of a capsule. Empty fields are left out; any JSON type is accepted in any field."""
 
 from __future__ import annotations
 
@@ -32,19 +32,24 @@ _INDENT = "  "
 
 
 def print_sections(screen: Screen, content: Mapping[str, Any], *, only: str | None = None) -> None:
-    """The sections of a capsule that say something, in their order; or one of them. Sections must be objects."""
+    """Print the sections that are not empty, in their order, or only one of them. Sections must be objects."""
     for name in SECTIONS:
         if only not in (None, name):
             continue
-        said = _non_empty_fields(_drop_aver_block(content.get(name, {})), _FIELD_ORDER[name])
-        if said or only is not None:
+        fields_set = _non_empty_fields(_drop_aver_block(content.get(name, {})), _FIELD_ORDER[name])
+        if fields_set or only is not None:
             screen.print_line()
             screen.print_line(StyledText(name, "strong"))
-            _print_section(screen, said)
+            _print_section(screen, fields_set)
 
 
 def _print_section(screen: Screen, section: Mapping[str, Any]) -> None:
-    described = _option_descriptions(section.get("options"))
+    # Many writers repeat the options' descriptions in `options_considered`; a plain repetition is left out.
+    options = section.get("options")
+    described = [
+        option.get("description") if isinstance(option, Mapping) else None
+        for option in (options if isinstance(options, list) else [])
+    ]
     for name, value in section.items():
         if name == "options" and isinstance(value, list):
             _print_options(screen, value)
@@ -55,7 +60,7 @@ def _print_section(screen: Screen, section: Mapping[str, Any]) -> None:
 
 
 def print_fields(screen: Screen, values: Mapping[str, Any], *, indent: str = _INDENT) -> None:
-    """Names and values: short ones side by side, long ones below each other, nested ones indented."""
+    """Print names and values. A short value stands beside its name, a long or nested one below it."""
     for name, value in values.items():
         label = f"{escape_unprintable(str(name)):<{LABEL_WIDTH}} "
         short = _format_inline(value)
@@ -67,7 +72,7 @@ def print_fields(screen: Screen, values: Mapping[str, Any], *, indent: str = _IN
 
 
 def print_value(screen: Screen, value: Any, *, indent: str) -> None:
-    """Any JSON value, however long."""
+    """Print any JSON value."""
     short = _format_inline(value)
     if isinstance(value, str):
         screen.print_wrapped(value, indent=indent)
@@ -87,7 +92,7 @@ def print_value(screen: Screen, value: Any, *, indent: str) -> None:
 
 
 def _format_inline(value: Any) -> str | None:
-    """The value on one line, if it has such a form."""
+    """The value on one line; None if it needs several."""
     if isinstance(value, str):
         return escape_unprintable(value) if value and "\n" not in value else None
     if isinstance(value, Mapping):
@@ -117,7 +122,7 @@ _ZERO_IS_UNSET = ("duration_ms", "confidence", "feasibility")
 
 
 def _non_empty_fields(part: Mapping[str, Any], order: tuple[str, ...]) -> dict[str, Any]:
-    """What is set of a part, in the order of the model; then what the model does not know."""
+    """The fields that are set: first those of the model in its order, then unknown ones."""
     names = [*(name for name in order if name in part), *(name for name in part if name not in order)]
     return {
         name: part[name]
@@ -127,7 +132,7 @@ def _non_empty_fields(part: Mapping[str, Any], order: tuple[str, ...]) -> dict[s
 
 
 def _drop_aver_block(section: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Aver's own block is shown with the seal, not in the environment that it rides in."""
+    """The section without Aver's block, which is printed with the seal."""
     environment = section.get("environment")
     return (
         {**section, "environment": _drop_keys(environment, BLOCK_KEY)} if isinstance(environment, Mapping) else section
@@ -138,11 +143,6 @@ def _drop_keys(values: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name not in names}
 
 
-def _option_descriptions(options: Any) -> list[Any]:
-    options = options if isinstance(options, list) else []
-    return [option.get("description") if isinstance(option, Mapping) else None for option in options]
-
-
 def _print_options(screen: Screen, options: list[Any]) -> None:
     screen.print_line(_INDENT, StyledText("options", "dim"))
     inner = 3 * _INDENT
@@ -150,18 +150,18 @@ def _print_options(screen: Screen, options: list[Any]) -> None:
         if not isinstance(option, Mapping):
             print_value(screen, option, indent=2 * _INDENT)
             continue
-        said = _non_empty_fields(option, _field_names(Option))
-        chosen = said.get("selected") is True
+        values = _non_empty_fields(option, _field_names(Option))
+        chosen = values.get("selected") is True
         word = StyledText("selected: ", "good") if chosen else StyledText("rejected: ", "dim")
-        screen.print_line(2 * _INDENT, word, str(said.get("description") or said.get("id") or "(not described)"))
+        screen.print_line(2 * _INDENT, word, str(values.get("description") or values.get("id") or "(not described)"))
         for name, sign in (("pros", "+ "), ("cons", "- "), ("risks", "! ")):
-            values = said.get(name)
-            for item in values if isinstance(values, list) else []:
+            items = values.get(name)
+            for item in items if isinstance(items, list) else []:
                 screen.print_wrapped(f"{sign}{item}", indent=inner)
-        if "rejection_reason" in said:
-            screen.print_wrapped(f"because: {said['rejection_reason']}", indent=inner)
+        if "rejection_reason" in values:
+            screen.print_wrapped(f"because: {values['rejection_reason']}", indent=inner)
         shown = ("description", "pros", "cons", "risks", "selected", "rejection_reason")
-        print_fields(screen, _drop_keys(said, *shown), indent=inner)
+        print_fields(screen, _drop_keys(values, *shown), indent=inner)
 
 
 def _print_tool_calls(screen: Screen, calls: list[Any]) -> None:
@@ -170,9 +170,9 @@ def _print_tool_calls(screen: Screen, calls: list[Any]) -> None:
         if not isinstance(call, Mapping):
             print_value(screen, call, indent=2 * _INDENT)
             continue
-        said = _non_empty_fields(call, _field_names(ToolCall))
-        worked = screen.status_mark("success" if said.get("success") is True else "failure")
-        milliseconds = said.get("duration_ms")
+        values = _non_empty_fields(call, _field_names(ToolCall))
+        worked = screen.status_mark("success" if values.get("success") is True else "failure")
+        milliseconds = values.get("duration_ms")
         took = f"  {milliseconds:,} ms" if isinstance(milliseconds, int) else ""
-        screen.print_line(2 * _INDENT, worked, f" {said.get('tool', '(no name)')}", StyledText(took, "dim"))
-        print_fields(screen, _drop_keys(said, "tool", "success", "duration_ms"), indent=3 * _INDENT)
+        screen.print_line(2 * _INDENT, worked, f" {values.get('tool', '(no name)')}", StyledText(took, "dim"))
+        print_fields(screen, _drop_keys(values, "tool", "success", "duration_ms"), indent=3 * _INDENT)

@@ -1,4 +1,4 @@
-"""`aver show`: one record, readable: where it stands, its verdict, its six sections, its seal; or a session's story."""
+"""`aver show`: prints one record with its verdict, six sections and seal, or the story of a session."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ __all__ = ["EXAMPLES", "add_arguments", "run"]
 
 EXAMPLES = """\
   aver show capsule://claude-code.5d2e/7
-  aver show capsule://claude-code.5d2e/7#reasoning/options/0      one place in it
+  aver show capsule://claude-code.5d2e/7#reasoning/options/0      show one value in it
   aver show 3f0c9a1b-2d4e-4f60-8a7b-5c6d7e8f9a0b --section outcome
-  aver show capsule.json                                          a record in a file
-  aver show 5d2e                                                  what was done in a session; --full: all of it
-  aver show 5d2e --html session.html                              the same as one page
-  aver show --raw capsule://claude-code.5d2e/7 | openssl dgst -sha3-256      its hash, by other means"""
+  aver show capsule.json                                          show a record in a file
+  aver show 5d2e                                                  show a session; --full shows every line
+  aver show 5d2e --html session.html                              write the session as one HTML page
+  aver show --raw capsule://claude-code.5d2e/7 | openssl dgst -sha3-256      compute its hash without Aver"""
 
 SECTION_CHOICES = ("trigger", "context", "reasoning", "authority", "execution", "outcome", "seal")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("thing", metavar="X", help="id, hash, key, URI or session in the ledger, or a file")
-    parser.add_argument("--section", choices=SECTION_CHOICES, help="only this part")
-    parser.add_argument("--raw", action="store_true", help="the exact bytes that were hashed, and nothing else")
-    parser.add_argument("--full", action="store_true", help="of a session: every line of every text")
-    parser.add_argument("--html", metavar="FILE", help="of a session: write it as one page that needs nothing else")
+    parser.add_argument("thing", metavar="X", help="an id, hash, key, URI or session in the ledger, or a file")
+    parser.add_argument("--section", choices=SECTION_CHOICES, help="show only this part")
+    parser.add_argument("--raw", action="store_true", help="print exactly the bytes that were hashed")
+    parser.add_argument("--full", action="store_true", help="for a session: show every line of every text")
+    parser.add_argument("--html", metavar="FILE", help="for a session: write it as one self-contained HTML page")
     add_ledger(parser)
     add_tenant(parser)
     add_json(parser)
@@ -56,7 +56,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         if (code := show_session(found, given, screen)) is not None:
             return code
     if given.full or given.html:
-        raise Usage("--full and --html are for sessions", advice="aver sessions lists them")
+        raise Usage("--full and --html need a session", advice="aver sessions lists the sessions")
     record = _require_one_record(found)
     if given.raw:
         _print_raw(record, screen)
@@ -69,28 +69,30 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     elif found.fragment is not None:
         print_value(screen, _read_fragment(content, found.fragment), indent="")
         if verdict.first_bad is not None:
-            StderrScreen().print_error(f"the record does not hold: {verdict.first_bad}", f"see: aver verify {whole}")
+            StderrScreen().print_error(
+                f"the record failed verification: {verdict.first_bad}", f"see: aver verify {whole}"
+            )
     else:
         _print_record(screen, found, record, content, verdict, section=given.section)
     return exit_code([verdict.status], strict=False)
 
 
 def _require_one_record(found: ResolvedTarget) -> Sealed:
-    """The record asked for; of a file or chain with one record, that one."""
+    """The record that was found. A file or chain must have exactly one record."""
     if found.record is not None:
         return found.record
     records = found.read()
     first, second = next(records, None), next(records, None)
     if first is None:
-        raise BadInput(f"{found.name} holds no records")
+        raise BadInput(f"{found.name} has no records")
     if second is not None:
         place = f"capsule://{found.chain}/0" if found.chain else "one of its ids or hashes"
-        raise BadInput(f"{found.name} has many records; show takes one", advice=f"aver log lists them; try {place}")
+        raise BadInput(f"{found.name} has many records, and show takes one", advice=f"aver log lists them; try {place}")
     return first
 
 
 def _read_content(record: Sealed) -> dict[str, Any]:
-    """What the record says; nothing, if that cannot be read. Then the verdict says why."""
+    """The content of the record; empty if it cannot be read. The verdict then says why."""
     from aver.capsule.json_reader import Unreadable
     from aver.verdict.record import read_record
 
@@ -107,7 +109,7 @@ def _read_fragment(content: dict[str, Any], fragment: str) -> Any:
 
 
 def _print_raw(record: Sealed, screen: Screen) -> None:
-    """The bytes as they are; on a terminal, which obeys some of them, escaped."""
+    """Print the hashed bytes as they are. On a terminal, control characters are escaped."""
     if screen.terminal:
         screen.print_line(escape_unprintable(record.canonical.decode("utf-8", "backslashreplace")))
         return
@@ -155,7 +157,7 @@ def _print_record(
 
 
 def _signer_identity(signed_by: str) -> str:
-    """Whose key that is, as far as it is known here. Whether it did sign is the verdict's to say."""
+    """The owner of the key, as far as it is known here. Only the verdict says whether this key did sign."""
     from aver.config import load_config
     from aver.keys import KeyStore
 
@@ -167,11 +169,11 @@ def _signer_identity(signed_by: str) -> str:
 
 
 def _print_verdict_line(screen: Screen, verdict: Verdict) -> None:
-    words = [check.name for check in verdict.checks if check.status == "passed"]
-    said = f"{', '.join(words)} hold"
+    passed = [check.name for check in verdict.checks if check.status == "passed"]
+    text = f"{', '.join(passed)} passed"
     if verdict.first_bad is not None:
-        said = f"{verdict.first_bad.code}, {verdict.first_bad.words}"
-    screen.print_hanging(*status_parts(screen, verdict), ": ", text=said)
+        text = f"{verdict.first_bad.code}, {verdict.first_bad.words}"
+    screen.print_hanging(*status_parts(screen, verdict), ": ", text=text)
     for check in verdict.checks:
         if check.status == "warning" or (check.status == "not_checked" and check.matters):
             screen.print_hanging("  ", screen.status_mark("warning"), f" {check.name}: ", text=check.reason)
@@ -195,4 +197,4 @@ def _print_seal(screen: Screen, record: Sealed, content: dict[str, Any]) -> None
 
 
 def _shorten_signature(signature: str) -> str:
-    return f"{signature[:32]}… (--json has it whole)" if len(signature) > 32 else signature
+    return f"{signature[:32]}… (--json shows all of it)" if len(signature) > 32 else signature

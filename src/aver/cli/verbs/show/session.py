@@ -1,4 +1,4 @@
-"""One session in the form that was asked for: a story on the screen, one JSON object, or a page."""
+"""`aver show SESSION`: prints a session as a story, as one JSON object, or as an HTML page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from pathlib import Path
 from aver.check import ResolvedTarget, verify
 from aver.cli.options import Usage
 from aver.cli.terminal import Screen, print_json
-from aver.cli.verbs.sessions import verify_session
 from aver.cli.verbs.show.story import print_story, story_to_dict
 from aver.cli.verdict_text import exit_code, print_verdict
 from aver.errors import NotFound, Unavailable
@@ -27,6 +26,7 @@ from aver.sessions.sessions import (
 )
 from aver.sessions.step import ReadBlob, read_step
 from aver.sessions.story import StoryEntry, read_story, story_from_records
+from aver.sessions.verify import verify_session
 from aver.text import to_one_line
 from aver.verdict import Verdict
 
@@ -35,16 +35,16 @@ __all__ = ["show_session"]
 
 @dataclass(frozen=True, slots=True)
 class _SessionView:
-    """A session, ready to be told."""
+    """A session with everything that is needed to print it."""
 
     session: SessionTotals
-    beats: Iterator[StoryEntry]
+    entries: Iterator[StoryEntry]
     verify: Callable[[], Verdict]
     blob: ReadBlob
 
 
 def show_session(found: ResolvedTarget, given: argparse.Namespace, screen: Screen) -> int | None:
-    """Show the session that was found. Returns the exit code, or None where it is no session."""
+    """Show the session that was found. Returns the exit code, or None if it is no session."""
     if given.json and given.html:
         raise Usage("--json and --html are two different outputs", advice="choose one")
     opened = _open_from_ledger(found.chain, given) if found.chain is not None else _open_from_file(found, given)
@@ -58,15 +58,15 @@ def show_session(found: ResolvedTarget, given: argparse.Namespace, screen: Scree
 def _present_session(shown: _SessionView, given: argparse.Namespace, screen: Screen) -> Verdict:
     if given.html:
         verdict = shown.verify()
-        _write_page(Path(given.html), render_page(shown.session, shown.beats, verdict, shown.blob))
+        _write_page(Path(given.html), render_page(shown.session, shown.entries, verdict, shown.blob))
         screen.print_line(to_one_line(f"wrote {given.html}"))
         print_verdict(screen, verdict)
         return verdict
     if given.json:
         verdict = shown.verify()
-        print_json(story_to_dict(shown.session, shown.beats, verdict))
+        print_json(story_to_dict(shown.session, shown.entries, verdict))
         return verdict
-    print_story(screen, shown.session, shown.beats, shown.blob, full=given.full)
+    print_story(screen, shown.session, shown.entries, shown.blob, full=given.full)
     verdict = shown.verify()
     print_verdict(screen, verdict)
     return verdict
@@ -85,7 +85,7 @@ def _open_from_ledger(chain: str, given: argparse.Namespace) -> Iterator[_Sessio
 
 @contextmanager
 def _open_from_file(found: ResolvedTarget, given: argparse.Namespace) -> Iterator[_SessionView | None]:
-    """A session in a file: a database or bundle of the public tool, or one of ours."""
+    """Open a session in a file: a database or bundle of agent-capsule, or one of Aver's files."""
     chains = chains_from_records(found.read(), found.name)
     if chains is None:
         yield None
@@ -104,14 +104,14 @@ def _refuse_blob(digest: str) -> bytes:
 
 
 def _write_page(path: Path, pieces: Iterable[str]) -> None:
-    """Whole or not at all: a page that breaks off would look like a session that does."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    """Write the page completely or not at all. Half a page would look like a session that broke off."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with beside.open("x", encoding="utf-8", errors="replace", newline="\n") as file:
+        with temporary.open("x", encoding="utf-8", errors="replace", newline="\n") as file:
             file.writelines(pieces)
-        beside.replace(path)
+        temporary.replace(path)
     except OSError as error:
         words = to_one_line(f"cannot write {path}: {error.strerror or error}")
-        raise Unavailable(words, advice="choose another place") from error
+        raise Unavailable(words, advice="choose another file") from error
     finally:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
