@@ -68,7 +68,7 @@ def test_a_wrong_command_line_is_2_and_says_how_it_is_used(aver: Aver) -> None:
     ran = aver("verify", "--level", "deep", "--json")
     assert ran.code == 2
     assert ran.json["error"]["type"] == "Usage"
-    assert "aver verify --help shows how it is used" in ran.err
+    assert "aver verify --help shows its options" in ran.err
 
 
 def test_failed_is_1(sealed: Aver) -> None:

@@ -70,7 +70,7 @@ def test_without_a_verb_the_overview_is_shown_and_nothing_was_done(aver: Aver) -
 def test_a_mistyped_verb_is_corrected(aver: Aver) -> None:
     ran = aver("verfy")
     assert ran.code == 2
-    assert "'verfy' is not a verb of aver" in ran.err
+    assert "'verfy' is not an aver command" in ran.err
     assert "did you mean: aver verify" in ran.err
 
 
@@ -79,7 +79,7 @@ def test_starting_loads_nothing_heavy(arguments: list[str]) -> None:
     """`--version` is to cost hardly more than Python itself."""
     program = f"""if True:
         import sys
-        from aver.cli import main
+        from aver.cli.main import main
         main({arguments!r})
         print(*sorted(sys.modules), sep=chr(10), file=sys.stderr)
     """
@@ -94,13 +94,25 @@ def test_starting_loads_nothing_heavy(arguments: list[str]) -> None:
 def test_a_verb_loads_no_other_verb(verb: str, aver: Aver) -> None:
     program = f"""if True:
         import sys
-        from aver.cli import main
+        from aver.cli.main import main
         main([{verb!r}, "--help"])
         print(*sorted(sys.modules), sep=chr(10), file=sys.stderr)
     """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     others = {module for module, _ in VERBS.values()} - {VERBS[verb][0]}
     assert others.isdisjoint(done.stderr.split())
+
+
+@pytest.mark.parametrize("verb", set(VERBS) - {"doctor", "install", "uninstall", "status"})
+def test_the_help_of_a_verb_loads_neither_gate_nor_ledger(verb: str) -> None:
+    program = f"""if True:
+        import sys
+        from aver.cli.main import main
+        main([{verb!r}, "--help"])
+        print(*sorted(sys.modules), sep=chr(10), file=sys.stderr)
+    """
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert {"aver.gate", "aver.ledger"}.isdisjoint(done.stderr.split())
 
 
 @pytest.mark.parametrize("command", parsers())

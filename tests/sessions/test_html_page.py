@@ -197,7 +197,7 @@ def test_what_is_long_is_folded_and_what_is_very_long_is_cut(ledger: Ledger, tmp
     assert "output, 500 lines" in text
     assert "output, 3 lines" not in text
     digest = hashlib.sha256(b"x" * (TEXT_MAX + 5)).hexdigest()
-    assert f"sha256 {digest}; aver show --full" in text
+    assert f"sha256 {digest}. aver show --full" in text
     assert len(text) < 2 * TEXT_MAX
 
 

@@ -26,25 +26,25 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
         yield opened
 
 
-def beats_of(ledger: Ledger) -> list[StoryEntry]:
+def entries_of(ledger: Ledger) -> list[StoryEntry]:
     (chains,) = find_sessions(ledger)
     return list(read_story(ledger, chains))
 
 
-def in_brief(beats: list[StoryEntry]) -> list[str]:
-    """Each beat as its depth and what it is."""
+def in_brief(entries: list[StoryEntry]) -> list[str]:
+    """Each entry as its depth and what it is."""
     found = []
-    for beat in beats:
-        what = f"agent {beat.agent}" if beat.agent else "gate" if beat.step is None else beat.step.what
-        if beat.step is not None and beat.step.is_bookkeeping:
+    for entry in entries:
+        what = f"agent {entry.agent}" if entry.agent else "gate" if entry.step is None else entry.step.what
+        if entry.step is not None and entry.step.is_bookkeeping:
             continue
-        found.append(f"{'  ' * beat.depth}{what}")
+        found.append(f"{'  ' * entry.depth}{what}")
     return found
 
 
 def test_the_whole_of_it(ledger: Ledger, tmp_path: Path) -> None:
     sample.rich(ledger, tmp_path)
-    assert in_brief(beats_of(ledger)) == [
+    assert in_brief(entries_of(ledger)) == [
         "prompt",
         "call",
         "call",
@@ -58,7 +58,7 @@ def test_the_whole_of_it(ledger: Ledger, tmp_path: Path) -> None:
         "unknown",
         "answer",
     ]
-    edit = next(beat.step for beat in beats_of(ledger) if beat.step is not None and beat.step.is_edit)
+    edit = next(entry.step for entry in entries_of(ledger) if entry.step is not None and entry.step.is_edit)
     assert (edit.thinking, edit.text) == (
         "The sum is rounded to even.\nHalf up is asked for.",
         "I change the rounding.",
@@ -77,12 +77,16 @@ def test_a_hook_is_faster_and_the_story_is_told_in_order(ledger: Ledger, tmp_pat
         tmp_path,
         [sample.prompt("go"), sample.command("c1", "step 1", at="2026-05-31T09:01:00Z", **thought)],
     )
-    beats = [beat for beat in beats_of(ledger) if beat.step is not None and not beat.step.is_bookkeeping]
-    steps = [beat.step for beat in beats if beat.step is not None]
+    entries = [entry for entry in entries_of(ledger) if entry.step is not None and not entry.step.is_bookkeeping]
+    steps = [entry.step for entry in entries if entry.step is not None]
     assert [step.summary for step in steps] == ["go", "Bash: step 1", "Bash: step 2"]
     first = steps[1]
     assert (first.thinking, first.model, first.spent.tokens_in) == ("hm", "m1", 10)
-    assert [[later.addition.differs for later in beat.added if later.addition] for beat in beats] == [[], [()], []]
+    assert [[later.addition.differs for later in entry.additions if later.addition] for entry in entries] == [
+        [],
+        [()],
+        [],
+    ]
 
 
 def test_a_result_that_came_late_is_told_with_its_call(ledger: Ledger, tmp_path: Path) -> None:
@@ -92,7 +96,7 @@ def test_a_result_that_came_late_is_told_with_its_call(ledger: Ledger, tmp_path:
         tmp_path / "two",
         [sample.call("c1", ok=True, result="after all"), sample.call("c2", ok=False, error="broke", result="bad")],
     )
-    steps = [beat.step for beat in beats_of(ledger) if beat.step is not None and beat.step.what == "call"]
+    steps = [entry.step for entry in entries_of(ledger) if entry.step is not None and entry.step.what == "call"]
     assert [(step.status, step.result, step.error) for step in steps] == [
         ("success", "after all", ""),
         ("failure", "bad", "broke"),
@@ -113,14 +117,14 @@ def test_decisions_stand_beside_their_calls_and_others_alone(ledger: Ledger, tmp
             sample.command("c3", "pwd"),
         ],
     )
-    beats = beats_of(ledger)
+    entries = entries_of(ledger)
     beside = {
-        beat.step.call_id: beat.ruling and beat.ruling.decision
-        for beat in beats
-        if beat.step is not None and beat.step.what == "call"
+        entry.step.call_id: entry.decision and entry.decision.decision
+        for entry in entries
+        if entry.step is not None and entry.step.what == "call"
     }
     assert beside == {"c1": "pass", "c2": "skip", "c3": None}
-    alone = [beat.ruling.decision for beat in beats if beat.step is None and beat.ruling is not None]
+    alone = [entry.decision.decision for entry in entries if entry.step is None and entry.decision is not None]
     assert alone == ["pass", "skip"]
 
 
@@ -128,9 +132,9 @@ def test_large_arguments_are_known_by_their_digest(ledger: Ledger, tmp_path: Pat
     line = f"cat <<EOF\n{'x' * 40_000}\nEOF"
     sample.asked_of_the_gate(ledger, line, workspace=str(tmp_path))
     sample.seal(ledger, tmp_path, [sample.command("c1", line)])
-    (beat,) = [beat for beat in beats_of(ledger) if beat.step is not None and beat.step.what == "call"]
-    assert isinstance(beat.step.arguments, dict)  # type: ignore[union-attr]
-    assert beat.ruling is not None
+    (entry,) = [entry for entry in entries_of(ledger) if entry.step is not None and entry.step.what == "call"]
+    assert isinstance(entry.step.arguments, dict)  # type: ignore[union-attr]
+    assert entry.decision is not None
 
 
 def test_long_texts_are_fetched(ledger: Ledger, tmp_path: Path) -> None:
@@ -140,7 +144,7 @@ def test_long_texts_are_fetched(ledger: Ledger, tmp_path: Path) -> None:
         tmp_path,
         [sample.prompt(long), sample.call("c1", result={"stdout": long, "n": 1}, thinking=long), sample.answer(long)],
     )
-    asked, called, answered = (beat.step for beat in beats_of(ledger)[:3])
+    asked, called, answered = (entry.step for entry in entries_of(ledger)[:3])
     assert asked is not None and called is not None and answered is not None  # noqa: PT018
     assert len(asked.asked) < len(long)
     assert full_text(asked, "asked", ledger.blob) == long
@@ -152,7 +156,7 @@ def test_long_texts_are_fetched(ledger: Ledger, tmp_path: Path) -> None:
 
 def test_a_text_that_is_gone_is_told_as_far_as_there_is(ledger: Ledger, tmp_path: Path) -> None:
     sample.seal(ledger, tmp_path, [sample.prompt("word " * 20_000)])
-    asked = beats_of(ledger)[0].step
+    asked = entries_of(ledger)[0].step
     assert asked is not None
 
     def gone(digest: str) -> bytes:
@@ -178,6 +182,6 @@ def test_a_foreign_chain_repeats_its_prompts_and_is_told_once(tmp_path: Path) ->
     found = resolve(path, home=tmp_path)
     chains = chains_from_records(found.read(), found.name)
     assert chains is not None
-    beats = list(story_from_records(found.read, chains))
-    assert in_brief(beats) == ["prompt", "call"] * 3
+    entries = list(story_from_records(found.read, chains))
+    assert in_brief(entries) == ["prompt", "call"] * 3
     assert {read_step(record).what for record in found.read()} == {"call"}

@@ -1,5 +1,5 @@
-"""Live events: what happens in a workspace, one line each, for status bars and whoever watches.
+"""Live events of a workspace, one line each, for status bars and other watchers.
 
-`.capseal/events.jsonl` is a projection of the ledger, in the form that the CapSeal Agent Protocol gives: it can be
-thrown away and made again, and nothing is decided by it.
+`.capseal/events.jsonl` is derived from the ledger, in the format of the CapSeal Agent Protocol. It can be deleted and
+rebuilt at any time, and Aver makes no decision from it.
 """

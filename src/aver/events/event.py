@@ -1,18 +1,18 @@
-"""One live event, and the event that a record of the ledger gives.
+"""One live event, and how it is made from a record of the ledger.
 
     {"type": "gate", "timestamp": 1707000000.0, "summary": "approve: Fix shell injection (p_fail=0.12)"}
     {"type": "record", "timestamp": 1707000001.0, "summary": "code_edit: Replaced subprocess.call with subprocess.run"}
     {"type": "seal", "timestamp": 1707000002.0, "summary": "Sealed 3 actions"}
 
-Exactly these three keys; the time is that of sealing. An event is made from a sealed record and from nothing else, so
-secrets in it are masked as they are there, and no diff or output is in it.
+An event has exactly these three keys. Its time is that of sealing. It is made only from a sealed record, so its secrets
+are masked as in the record, and it contains no diff and no output.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -30,17 +30,17 @@ __all__ = ["LINE_MAX", "LiveEvent", "decision_word", "event_from_record", "read_
 TYPES = ("gate", "record", "seal")
 
 SUMMARY_MAX = 160
-"""Characters of a summary: one line of a status bar, and room to spare."""
+"""The longest summary, in characters: more than one line of a status bar."""
 
 LINE_MAX = 8 * 1024
-"""Bytes of a line that is read. Ours are far shorter, even where every character is escaped."""
+"""The longest line that is read, in bytes. Aver's lines are far shorter, even fully escaped."""
 
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 _DECISION_WORDS = {"pass": "approve", "human_approved": "approve", "human_review": "flag"}
 
 
 def decision_word(decision: str) -> str:
-    """A decision in the words that agents and status bars are told: approve, flag or deny."""
+    """A decision in the words of the CapSeal Agent Protocol: approve, flag or deny."""
     return _DECISION_WORDS.get(decision, "deny")
 
 
@@ -53,27 +53,27 @@ class LiveEvent:
     summary: str
 
     def to_line(self) -> bytes:
-        """The event as it stands in the file, with its line feed."""
+        """The event as a line of the file, with its line feed."""
         content = {"type": self.type, "timestamp": self.timestamp, "summary": self.summary}
         return json.dumps(content).encode("ascii") + b"\n"
 
 
 def event_from_record(record: Sealed) -> LiveEvent | None:
-    """The event that a record gives; None where it is of a kind that gives none, or cannot be read."""
-    make = _SUMMARIZERS.get(record.kind)
-    if make is None:
+    """The event of a record; None if its kind has no event or if it cannot be read."""
+    summarize = _SUMMARIZERS.get(record.kind)
+    if summarize is None:
         return None
     try:
         content = record.to_dict()
-        kind, summary = make(record, content)
+        kind, summary = summarize(record, content)
         moment = datetime.fromisoformat(content["context"]["environment"]["aver"]["at"]).timestamp()
     except (AverError, KeyError, TypeError, ValueError, AttributeError):
-        return None  # A damaged record is for `verify` to name, not for a status bar.
+        return None  # `aver verify` reports damaged records.
     return LiveEvent(kind, moment, _to_one_line(summary))
 
 
 def read_event(raw: bytes) -> LiveEvent:
-    """Read a line, without its line feed; `BadInput` where it is not an event."""
+    """Read a line, without its line feed. Raises `BadInput` if it is not an event."""
     if len(raw) > LINE_MAX:
         raise BadInput(f"an event has more than {LINE_MAX} bytes")
     data = read_json(raw)
@@ -92,20 +92,20 @@ def _summarize_gate(record: Sealed, content: Mapping[str, Any]) -> tuple[str, st
     return "gate", f"{decision_word(decision.decision)}: {_to_one_line(words)[: SUMMARY_MAX - 40]}{risk}"
 
 
-def _summarize_record(record: Sealed, content: Mapping[str, Any]) -> tuple[str, str]:
-    return "record", content["outcome"]["summary"]
-
-
-def _summarize_seal(record: Sealed, content: Mapping[str, Any]) -> tuple[str, str]:
-    return "seal", f"Sealed {int(content['outcome']['result']['num_actions'])} actions"
-
-
-_SUMMARIZERS = {DECISION_KIND: _summarize_gate, ACTION_KIND: _summarize_record, SEAL_KIND: _summarize_seal}
+_SUMMARIZERS: dict[str, Callable[[Sealed, Mapping[str, Any]], tuple[str, str]]] = {
+    DECISION_KIND: _summarize_gate,
+    ACTION_KIND: lambda _, content: ("record", content["outcome"]["summary"]),
+    SEAL_KIND: lambda _, content: ("seal", f"Sealed {int(content['outcome']['result']['num_actions'])} actions"),
+}
+"""By the kind of a record, the type and the summary of its event."""
 
 
 def _to_one_line(text: str) -> str:
-    """Any text as one line of printable characters. It is masked once more: a secret may have stood behind a colour."""
+    """Any text as one line of printable characters.
+
+    It is masked again: a colour code just before a secret may have hidden the secret from the first masking.
+    """
     plain = _COLOUR.sub(" ", text[: 4 * SUMMARY_MAX])
-    line = " ".join("".join(one if one.isprintable() else " " for one in plain).split())
+    line = " ".join("".join(character if character.isprintable() else " " for character in plain).split())
     line = str(mask(line).value)
     return clip_text(line, SUMMARY_MAX)

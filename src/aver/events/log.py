@@ -1,14 +1,13 @@
-"""`.capseal/events.jsonl`: written by any number of processes, a whole line at a time, and never for ever.
+"""The event file of a workspace, `.capseal/events.jsonl`, and its projection from the ledger.
 
-Whoever writes holds a lock on the directory. What a crash or a full disk left of a last line is cut off first. A file
-that would grow beyond `FILE_MAX` becomes `events.1.jsonl`, in place of the one before; so there are two at most, and
-whoever follows finds every line in one of them.
+Any number of processes may write. A writer holds a lock on the directory and writes whole lines. It first cuts off a
+last line that a crash or a full disk left incomplete. A file that would grow beyond `FILE_MAX` is renamed to
+`events.1.jsonl` and replaces the older file of that name. So there are at most two files, and a reader that follows
+them finds every line.
 
-From the ledger to the live events of a workspace.
-
-A `Projection` follows chains: each time it is brought up, the records that came since give their events, and the log
-takes those that it has not. So a server that was killed between the record and the line leaves no gap, and one that
-starts again, or works beside another, doubles nothing.
+An `EventProjection` follows the chains of a run. `add_new_events` adds the events of the records that are new since
+its last call, except those that the file already has. So a server that is killed between record and event leaves no
+gap, and a second server writes no event twice.
 """
 
 from __future__ import annotations
@@ -32,39 +31,41 @@ __all__ = ["EVENTS_FILE", "OLDER_EVENTS_FILE", "EventFollower", "EventLog", "Eve
 EVENTS_FILE, OLDER_EVENTS_FILE = "events.jsonl", "events.1.jsonl"
 
 FILE_MAX = 1024 * 1024
-"""Bytes of one file: some ten thousand events, which a status bar reads at once."""
+"""The largest file, in bytes: about ten thousand events."""
 
 
 class EventLog:
-    """The events of one workspace, in its `.capseal` directory, which must be there."""
+    """The event file of one workspace. Its `.capseal` directory must exist."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self._end: tuple[int, int] | None = None
-        """Which file we wrote to last, and how far it went then."""
+        """The inode of the file that this object wrote last, and its size after that."""
 
     def add(self, events: Iterable[LiveEvent]) -> None:
-        """Append those of the events that are not there yet. `Unavailable` where that does not work: try again later.
+        """Append the events that the file does not have yet. Raises `Unavailable` if it cannot; try again later.
 
-        What others wrote since our last line is looked through, and before our first line all of it: so several
-        servers that follow one run write each of its events once. The events are taken while nobody else writes: what
-        others wrote before our last line, they had from records that we had seen by then.
+        Several servers may follow one run and must write each event once. So this compares the events with the lines
+        that other processes wrote since the last call. The first call compares with the whole file.
         """
         with self._lock_directory() as folder:
+            # `events` may read the ledger. It is consumed under the lock: lines that others wrote before our last
+            # line came from records that we had seen by then, so only later lines can repeat our events.
             lines = [event.to_line() for event in events]
             if not lines:
                 return
-            there = self._read_foreign_lines(folder)
-            self._end = _append_lines(folder, [line for line in lines if line.rstrip(b"\n") not in there])
+            known = self._read_foreign_lines(folder)
+            self._end = _append_lines(folder, [line for line in lines if line.rstrip(b"\n") not in known])
 
     def _read_foreign_lines(self, folder: int) -> set[bytes]:
+        """The lines that other processes wrote since our last line; all lines if the file was replaced."""
         end = _file_end(folder)
         if self._end is not None and end is not None and self._end[0] == end[0] and self._end[1] <= end[1]:
             return set(_read_lines(folder, EVENTS_FILE, self._end[1])) if self._end != end else set()
         return {*_read_lines(folder, OLDER_EVENTS_FILE), *_read_lines(folder, EVENTS_FILE)}
 
     def replace(self, events: Iterable[LiveEvent]) -> None:
-        """Make the log anew: as many of these events, the newest, as one file holds."""
+        """Replace the file's content with the newest of these events that fit into one file."""
         kept: list[bytes] = []
         size = 0
         for line in reversed([event.to_line() for event in events]):
@@ -79,7 +80,7 @@ class EventLog:
             self._end = _append_lines(folder, kept[::-1])
 
     def read(self) -> Iterator[LiveEvent]:
-        """The events that are there, oldest first. Lines that are none are passed over."""
+        """The events in the files, oldest first. Other lines are skipped."""
         with self._lock_directory() as folder:
             lines = [*_read_lines(folder, OLDER_EVENTS_FILE), *_read_lines(folder, EVENTS_FILE)]
         yield from _parse_events(lines)
@@ -94,7 +95,7 @@ class EventLog:
 
 
 class EventFollower:
-    """What comes to a log, from the moment on at which this was made."""
+    """Reads the events that are added to a log after this object was made."""
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / EVENTS_FILE
@@ -104,7 +105,7 @@ class EventFollower:
             os.lseek(self._handle, 0, os.SEEK_END)
 
     def read_new(self) -> Iterator[LiveEvent]:
-        """The events that came since. Goes on in the new file when the log was turned over."""
+        """The events since the last call. If the file was rotated, reading goes on in the new file."""
         while True:
             if self._handle < 0 and not self._open():
                 return
@@ -115,7 +116,7 @@ class EventFollower:
                 return
             if os.path.samestat(now, ours):
                 return
-            yield from self._read_appended()  # What was written between our last look and the turning over.
+            yield from self._read_appended()  # Lines written between our last read and the rotation.
             self.close()
 
     def close(self) -> None:
@@ -140,7 +141,7 @@ class EventFollower:
 
 
 def _append_lines(folder: int, lines: list[bytes]) -> tuple[int, int]:
-    """Append lines to the newest file. Returns which that is, and where it ends."""
+    """Append lines to the newest file. Returns its inode and its size."""
     handle = open_descriptor(EVENTS_FILE, os.O_RDWR | os.O_CREAT, follow=False, below=folder)
     try:
         size = _cut_torn_line(handle)
@@ -166,7 +167,7 @@ def _file_end(folder: int) -> tuple[int, int] | None:
 
 
 def _write_whole_line(handle: int, line: bytes, at: int) -> None:
-    """One line in one write; what a full disk left of it is taken back."""
+    """Write one line in one system call. If the disk is full, a partial line is removed again."""
     try:
         if os.pwrite(handle, line, at) == len(line):
             return
@@ -178,7 +179,7 @@ def _write_whole_line(handle: int, line: bytes, at: int) -> None:
 
 
 def _cut_torn_line(handle: int) -> int:
-    """Cut off a last line that has no end. Returns the size of the rest."""
+    """Cut off an incomplete last line. Returns the remaining size."""
     size = os.fstat(handle).st_size
     if size == 0 or os.pread(handle, 1, size - 1) == b"\n":
         return size
@@ -216,22 +217,22 @@ def _exists(folder: int, name: str) -> bool:
 
 
 class EventProjection:
-    """Brings a workspace's log up to the chains of its runs. Not safe for threads: the caller holds a lock."""
+    """Adds the events of a workspace's runs to its log. Not thread-safe: the caller holds a lock."""
 
     def __init__(self, ledger: Ledger, directory: Path) -> None:
         self._ledger = ledger
         self._log = EventLog(directory)
         self._seen: dict[str, int] = {}
-        """How many records of each chain have given their events."""
+        """By chain, the number of records whose events are in the log."""
 
     def add_new_events(self, run_id: str) -> None:
-        """Add the events of a run's newest records. `Unavailable` if that cannot be done now: try again later."""
+        """Add the events of a run's new records. Raises `Unavailable` if it cannot; try again later."""
         counts: dict[str, int] = {}
         self._log.add(self._new_events(run_id, counts))
-        self._seen |= counts
+        self._seen |= counts  # Only now: if `add` fails, the next call tries the same records again.
 
     def _new_events(self, run_id: str, counts: dict[str, int]) -> Iterator[LiveEvent]:
-        """The events of what is new, and in `counts` how far that goes: found out when the first is taken."""
+        """The events of new records. Writes the lengths of the chains into `counts` when it starts."""
         chains = (gate_chain(run_id), run_chain(run_id))
         counts |= {chain: self._ledger.head(chain).count for chain in chains}
         starts = {chain: self._seen.get(chain, 0) for chain in chains}
@@ -242,7 +243,7 @@ class EventProjection:
 
 
 def rebuild_log(ledger: Ledger, directory: Path) -> int:
-    """Make the log anew from the ledger: of all runs that the workspace has. Returns how many runs gave events."""
+    """Rebuild the log from the ledger, for all runs of the workspace. Returns the number of runs."""
     events: list[LiveEvent] = []
     runs = list(_find_runs(ledger, directory / "runs"))
     for run_id in runs:
@@ -253,7 +254,7 @@ def rebuild_log(ledger: Ledger, directory: Path) -> int:
 
 
 def _find_runs(ledger: Ledger, directory: Path) -> Iterable[str]:
-    """The runs of a workspace that are sealed in this ledger."""
+    """The runs of a workspace that this ledger contains."""
     if not directory.is_dir():
         return
     for path in sorted(directory.iterdir()):

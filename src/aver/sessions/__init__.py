@@ -1,1 +1,1 @@
-"""Sessions of coding agents, read back from the ledger for people."""
+"""Reads sessions of coding agents back from the ledger and presents them to people."""

@@ -1,4 +1,4 @@
-"""Which session is meant: by its chain, its id, or the beginning of either."""
+"""Finds the session that a person names: by its chain, its id, or the beginning of either."""
 
 from __future__ import annotations
 
@@ -12,20 +12,25 @@ __all__ = ["find_session", "list_session_chains", "session_from_chain"]
 
 
 def find_session(ledger: Ledger, name: str) -> tuple[str, str]:
-    """The tool and the id of the one session that is meant."""
-    sessions = {session_from_chain(ledger, chain) for chain in ledger.chains() if _matches_name(chain, name)}
-    exact = {one for one in sessions if one is not None and name in (one[1], ".".join(one))}
-    found = exact or {one for one in sessions if one is not None}
+    """The tool and the id of the session that `name` means. Raises `NotFound` if there is none, or several."""
+    sessions = {
+        session_from_chain(ledger, chain)
+        for chain in ledger.chains()
+        if chain.startswith(name) or split_chain_name(chain)[1].startswith(name)
+    }
+    known = {session for session in sessions if session is not None}
+    exact = {session for session in known if name in (session[1], ".".join(session))}
+    found = exact or known
     if len(found) == 1:
         return found.pop()
     if found:
-        several = ", ".join(sorted(".".join(one) for one in found)[:5])
-        raise NotFound(f"{name} may mean several sessions: {several}", advice="give more of its id")
-    raise NotFound(f"no session {name} is sealed in this ledger", advice="aver log lists the chains")
+        several = ", ".join(sorted(map(".".join, found))[:5])
+        raise NotFound(f"{name} may mean several sessions: {several}", advice="be more specific")
+    raise NotFound(f"there is no session {name} in this ledger", advice="aver sessions lists the sessions")
 
 
 def session_from_chain(ledger: Ledger, chain: str) -> tuple[str, str] | None:
-    """Tool and session of a chain, as its first record says; None for a chain that is of no session."""
+    """Tool and session of a chain, from its first record; None if the chain belongs to no session."""
     domain, _ = split_chain_name(chain)
     first = None if domain in OTHER_DOMAINS else next(iter(ledger.read(chain, 0, 1)), None)
     session = None if first is None else first.to_dict()["context"].get("session_id")
@@ -35,9 +40,5 @@ def session_from_chain(ledger: Ledger, chain: str) -> tuple[str, str] | None:
 def list_session_chains(ledger: Ledger, tool: str, session: str) -> list[str]:
     """The chains of a session: its own, then those of its subagents."""
     own = session_chain_name(tool, session)
-    there = ledger.chains()
-    return [*(name for name in there if name == own), *sorted(name for name in there if name.startswith(f"{own}."))]
-
-
-def _matches_name(chain: str, name: str) -> bool:
-    return chain.startswith(name) or split_chain_name(chain)[1].startswith(name)
+    chains = ledger.chains()
+    return [*(name for name in chains if name == own), *sorted(name for name in chains if name.startswith(f"{own}."))]

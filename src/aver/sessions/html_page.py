@@ -1,11 +1,11 @@
-"""A session as one page that needs nothing else: no network, no script to read it, dark and light.
+"""Renders a session as one self-contained HTML page: no network, light and dark, readable without its script.
 
-Whatever a transcript says is text here: it is escaped where it enters (`_text`), characters that hide or reorder others
-are written out, and the page's own policy lets no other style or script work. Long texts are folded, very long ones
-cut, with the digest of the whole. Each step shows the hash of its capsule and who signed it; the verdict says what was
-checked, and what was not.
+Everything from a transcript is text on the page. `_escape_text` escapes it and writes out characters that hide or
+reorder others. The page's Content-Security-Policy allows no other style or script. Long texts are folded; very long
+ones are cut, with the digest of the whole text. Each step shows the hash of its capsule and its signer. The verdict
+says what was checked and what was not.
 
-`page` gives the pieces in order, and keeps none of them.
+`render_page` yields the pieces in order and keeps none of them, so the length of a session does not matter.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from aver.html import CONTENT_SECURITY_POLICY, PAGE_SCRIPT, PAGE_STYLE
 from aver.ingest.diffs import classify_diff_lines
 from aver.sessions.labels import (
     LabelledText,
+    decision_label,
     is_beyond_summary,
     labelled_texts,
     result_texts,
@@ -40,20 +41,20 @@ from aver.verdict import Verdict, explain_code
 __all__ = ["render_page"]
 
 OPEN_LINES = 14
-"""Lines of a text that stand open; a longer one is folded."""
+"""Lines of a text that is shown open; a longer one is folded."""
 
 LINE_WIDTH = 100
-"""Characters of a line; a longer one is several on the page."""
+"""Characters of a line; a longer one takes several lines on the page."""
 
 OPEN_DIFF_LINES = 80
 OPEN_SPEECH_LINES = 40
-"""The same for a diff, which is what most readers come for, and for what people and models said."""
+"""The same limit for diffs, and for prompts and answers."""
 
 ASIDE_MAX = 400
-"""Characters of what else is known of a call that stand there without a frame."""
+"""Characters of minor facts that are shown without a frame."""
 
 TEXT_MAX = 256 * 1024
-"""Characters of one text on the page. A browser must be able to show a page with thousands of them."""
+"""Characters of one text on the page. A browser must be able to show thousands of texts."""
 
 _STATUS_MARKS = {
     "success": ("✓", "succeeded"),
@@ -65,25 +66,27 @@ _STATUS_MARKS = {
 _STATUS_BY_DECISION = {"pass": "success", "human_approved": "success", "human_review": "pending"}
 
 
-def render_page(session: SessionTotals, beats: Iterator[StoryEntry], verdict: Verdict, blob: ReadBlob) -> Iterator[str]:
-    """The page, piece by piece."""
+def render_page(
+    session: SessionTotals, entries: Iterator[StoryEntry], verdict: Verdict, blob: ReadBlob
+) -> Iterator[str]:
+    """Yield the page, piece by piece."""
     yield from _render_head(session, verdict)
-    yield from _StoryRenderer(blob).render(beats)
+    yield from _StoryRenderer(blob).render(entries)
     yield from _render_verdict(session, verdict)
     yield f"<script>{PAGE_SCRIPT}</script>\n</body>\n</html>\n"
 
 
 def _escape_text(text: Any) -> str:
-    """Any text, as text: on the page and in an attribute."""
+    """The text, escaped for an element or an attribute. Unprintable characters are written out."""
     return escape(escape_unprintable(str(text).replace("\r", ""), keep="\n\t"), quote=True)
 
 
-# --- what stands around the story
+# --- head and verdict
 
 
 def _render_head(session: SessionTotals, verdict: Verdict) -> Iterator[str]:
     title = " ".join(session.title.split()) or f"{session.tool} {session.session}"
-    tool, name = _escape_text(session.tool), _escape_text(session.session)
+    tool, name, started = _escape_text(session.tool), _escape_text(session.session), _time_tag(session.started)
     totals = "".join(f"<li>{_escape_text(words)}</li>" for words in total_labels(session))
     yield f"""<!doctype html>
 <html lang="en">
@@ -99,11 +102,11 @@ def _render_head(session: SessionTotals, verdict: Verdict) -> Iterator[str]:
 <a class="skip" href="#story">To the story</a>
 <header>
 <h1 dir="auto">{_escape_text(title)}</h1>
-<p class="meta">{tool} · session <code>{name}</code> · {_time_span(session)}</p>
-<ul class="totals" aria-label="What it comes to">{totals}</ul>
+<p class="meta">{tool} · session <code>{name}</code> · {started} to {_time_tag(session.ended)} UTC</p>
+<ul class="totals" aria-label="Totals">{totals}</ul>
 <p><a class="badge {verdict.status}" href="#verdict">{verdict.status}: {plural(verdict.records, "record")}</a></p>
 {_render_first_bad(verdict)}
-<div class="tools" hidden role="group" aria-label="What is shown">
+<div class="tools" hidden role="group" aria-label="Filter the steps">
 {_FILTER_BUTTONS}
 <input type="search" aria-label="Only steps with these words" placeholder="Only steps with these words">
 <button type="button" data-fold aria-pressed="false">Open all</button>
@@ -127,10 +130,6 @@ _FILTER_BUTTONS = "\n".join(
 )
 
 
-def _time_span(session: SessionTotals) -> str:
-    return f"{_time_tag(session.started)} to {_time_tag(session.ended)} UTC"
-
-
 def _time_tag(at: str | None) -> str:
     if not at:
         return "no time"
@@ -152,7 +151,7 @@ def _render_verdict(session: SessionTotals, verdict: Verdict) -> Iterator[str]:
 """
     if verdict.first_bad is not None:
         yield f"{_render_first_bad(verdict)}<p>{_escape_text(explain_code(verdict.first_bad.code))}</p>\n"
-    yield '<table><thead><tr><th scope="col">Check</th><th scope="col">Result</th><th scope="col">What was found'
+    yield '<table><thead><tr><th scope="col">Check</th><th scope="col">Result</th><th scope="col">Details'
     yield "</th></tr></thead><tbody>\n"
     for check in verdict.checks:
         words = check.status.replace("_", " ")
@@ -165,8 +164,8 @@ def _render_verdict(session: SessionTotals, verdict: Verdict) -> Iterator[str]:
 </section>
 </main>
 <footer>
-<p>This page proves nothing by itself: whoever can change it can change what it says. The records can be verified where
-they are kept, or from a bundle that <code>aver export</code> wrote, with <code>aver verify</code>.</p>
+<p>This page is no proof: anyone who can edit the file can change it. To check the records themselves, run
+<code>aver verify</code> on the ledger, or on a bundle written by <code>aver export</code>.</p>
 </footer>
 """
 
@@ -175,35 +174,36 @@ they are kept, or from a bundle that <code>aver export</code> wrote, with <code>
 
 
 class _StoryRenderer:
-    """The story, and which of its parts are open."""
+    """Renders the story. Remembers which elements are open."""
 
     def __init__(self, blob: ReadBlob) -> None:
         self._blob = blob
         self._depth = 0
         self._in_turn = False
 
-    def render(self, beats: Iterator[StoryEntry]) -> Iterator[str]:
+    def render(self, entries: Iterator[StoryEntry]) -> Iterator[str]:
+        """Yield the story, piece by piece."""
         yield '<ol class="steps">\n'
-        for beat in beats:
-            yield from self._render_entry(beat)
+        for entry in entries:
+            yield from self._render_entry(entry)
         yield from self._close_to_depth(0)
         yield "</ol>\n" + ("</section>\n" if self._in_turn else "")
 
-    def _render_entry(self, beat: StoryEntry) -> Iterator[str]:
-        if beat.agent:
-            yield from self._close_to_depth(beat.depth - 1)
-            yield f'<li><details class="agent" open><summary>Subagent {_escape_text(beat.agent)}</summary>\n'
+    def _render_entry(self, entry: StoryEntry) -> Iterator[str]:
+        if entry.agent:
+            yield from self._close_to_depth(entry.depth - 1)
+            yield f'<li><details class="agent" open><summary>Subagent {_escape_text(entry.agent)}</summary>\n'
             yield '<ol class="steps">\n'
-            self._depth = beat.depth
+            self._depth = entry.depth
             return
-        yield from self._close_to_depth(beat.depth)
-        if beat.step is None:
-            if beat.ruling is not None:
-                yield from self._render_decision(beat.ruling)
-        elif beat.step.what == "prompt" and beat.depth == 0:
-            yield from self._render_prompt(beat.step)
-        elif not beat.step.is_bookkeeping:
-            yield from self._render_step(beat.step, beat)
+        yield from self._close_to_depth(entry.depth)
+        if entry.step is None:
+            if entry.decision is not None:
+                yield from self._render_decision(entry.decision)
+        elif entry.step.what == "prompt" and entry.depth == 0:
+            yield from self._render_prompt(entry.step)
+        elif not entry.step.is_bookkeeping:
+            yield from self._render_step(entry.step, entry)
 
     def _close_to_depth(self, depth: int) -> Iterator[str]:
         while self._depth > depth:
@@ -211,7 +211,7 @@ class _StoryRenderer:
             yield "</ol></details></li>\n"
 
     def _render_prompt(self, step: Step) -> Iterator[str]:
-        """A prompt: what follows from it stands in a part of its own."""
+        """Start a new section with a prompt. The steps that follow belong to it."""
         yield "</ol>\n" + ("</section>\n" if self._in_turn else "")
         self._in_turn = True
         text = self._full_text(step, "asked")
@@ -221,35 +221,35 @@ class _StoryRenderer:
         yield self._render_text(text, OPEN_SPEECH_LINES, "the whole prompt")
         yield f'{_render_seal(step)}</div>\n<ol class="steps">\n'
 
-    def _render_step(self, step: Step, beat: StoryEntry) -> Iterator[str]:
+    def _render_step(self, step: Step, entry: StoryEntry) -> Iterator[str]:
         yield f'<li class="step {_css_classes(step)}">{_clock_tag(step.at)}<div>\n'
         if step.thinking:
             thought = self._render_text(self._full_text(step, "thinking"), OPEN_LINES, "what the model thought")
             yield f'<div class="thinking">{thought}</div>\n'
         elif step.redacted:
-            yield '<p class="thinking">(thought, and the text is not kept)</p>\n'
+            yield '<p class="thinking">(the model\'s thinking was not recorded)</p>\n'
         if step.what in ("note", "session", "unknown", "unreadable", "addition"):
             yield from self._render_summary(step)
         name = "asked" if step.what == "prompt" else "text"
-        if (said := self._full_text(step, name)) and (
-            name == "asked" or step.what == "answer" or is_beyond_summary(step, said)
+        if (text := self._full_text(step, name)) and (
+            name == "asked" or step.what == "answer" or is_beyond_summary(step, text)
         ):
-            yield f'<div class="said">{self._render_text(said, OPEN_SPEECH_LINES, "all of it")}</div>\n'
+            yield f'<div class="said">{self._render_text(text, OPEN_SPEECH_LINES, "the whole text")}</div>\n'
         if step.what == "call":
             yield from self._render_summary(step)
             yield from self._render_outcome(step)
         elif step.more is not None and step.what != "answer":
-            yield self._render_folded("what was kept", step.more)
-        if beat.ruling is not None:
-            yield _render_gate_line(beat.ruling)
-        for later in beat.added:
+            yield self._render_folded("content", step.more)
+        if entry.decision is not None:
+            yield _render_gate_line(entry.decision)
+        for later in entry.additions:
             yield from self._render_addition(later)
         yield f"{_render_seal(step)}</div></li>\n"
 
     def _render_summary(self, step: Step) -> Iterator[str]:
         mark = _status_mark(step.status) if step.what == "call" else ""
-        beside = f' <span class="aside">{_escape_text(step_details(step))}</span>' if step.what == "call" else ""
-        yield f'<p class="line">{mark}<span class="sum">{_escape_text(step_summary(step))}</span>{beside}</p>\n'
+        details = f' <span class="aside">{_escape_text(step_details(step))}</span>' if step.what == "call" else ""
+        yield f'<p class="line">{mark}<span class="sum">{_escape_text(step_summary(step))}</span>{details}</p>\n'
 
     def _render_outcome(self, step: Step) -> Iterator[str]:
         if step.arguments:
@@ -258,40 +258,40 @@ class _StoryRenderer:
             error = self._render_text(self._full_text(step, "error"), OPEN_LINES, "the whole error")
             yield f'<div class="error">{error}</div>\n'
         elif step.status == "pending":
-            yield '<p class="differs">What came of it is not known.</p>\n'
+            yield '<p class="differs">The outcome is not known.</p>\n'
         diff = self._fetch(step.diff)
         if isinstance(diff, str):
             yield _render_diff(diff)
         else:
             yield from self._render_texts(result_texts(step, self._fetch(step.result)), "output")
 
-    def _render_decision(self, ruling: RecordedDecision) -> Iterator[str]:
-        status = _STATUS_BY_DECISION.get(ruling.decision, "blocked")
-        denied = " denied" if ruling.refuses else ""
-        subject = f"{ruling.tool} {shorten_arguments(ruling.arguments)}"
-        yield f'<li class="step note {status}{denied}">{_clock_tag(ruling.at)}<div><p class="line">'
+    def _render_decision(self, decision: RecordedDecision) -> Iterator[str]:
+        status = _STATUS_BY_DECISION.get(decision.decision, "blocked")
+        denied = " denied" if decision.refuses else ""
+        subject = f"{decision.tool} {shorten_arguments(decision.arguments)}"
+        yield f'<li class="step note {status}{denied}">{_clock_tag(decision.at)}<div><p class="line">'
         yield f'{_status_mark(status)}<span class="sum">{_escape_text(subject)}</span></p>'
-        yield f"{_render_gate_line(ruling)}</div></li>\n"
+        yield f"{_render_gate_line(decision)}</div></li>\n"
 
     def _render_addition(self, later: Step) -> Iterator[str]:
-        """What somebody who came later says of the same call."""
+        """Show whether a later record of the same call agrees."""
         addition = later.addition
         if addition is None:
             return
         if not addition.differs:
-            yield f'<div class="aside">the {_escape_text(addition.via)} says the same {_render_seal(later)}</div>\n'
+            yield f'<div class="aside">the {_escape_text(addition.via)} agrees {_render_seal(later)}</div>\n'
             return
-        words = f"the {addition.via} says otherwise of {', '.join(addition.differs)}"
+        words = f"the {addition.via} differs in {', '.join(addition.differs)}"
         yield f'<details class="differs"><summary>{_escape_text(words)}</summary>'
-        said = self._fetch({name: addition.says.get(name) for name in addition.differs})
-        yield from self._render_texts(labelled_texts(said), "all of it")
+        values = self._fetch({name: addition.says.get(name) for name in addition.differs})
+        yield from self._render_texts(labelled_texts(values), "the whole text")
         yield f"</details>{_render_seal(later)}\n"
 
     # --- texts
 
     def _render_folded(self, words: str, value: Any) -> str:
-        told = "".join(self._render_texts(labelled_texts(self._fetch(value)), "all of it"))
-        return f'<details class="long"><summary>{words}</summary>{told}</details>\n' if told else ""
+        body = "".join(self._render_texts(labelled_texts(self._fetch(value)), "the whole text"))
+        return f'<details class="long"><summary>{words}</summary>{body}</details>\n' if body else ""
 
     def _render_texts(self, parts: Iterable[LabelledText], words: str) -> Iterator[str]:
         for part in parts:
@@ -303,7 +303,7 @@ class _StoryRenderer:
             yield self._render_text(part.text, OPEN_LINES, words)
 
     def _render_text(self, text: str, most: int, words: str) -> str:
-        """A text as it is; folded where it is long, cut where it is very long."""
+        """A text in a frame; folded if it is long, cut if it is very long."""
         text = text.strip("\n")
         shown, cut = _cut_long_text(text)
         lines = sum(1 + len(line) // LINE_WIDTH for line in shown.split("\n"))
@@ -326,11 +326,11 @@ def _status_mark(status: str) -> str:
 
 
 def _cut_long_text(text: str) -> tuple[str, str]:
-    """What of a text stands on the page, and a note where that is not all."""
+    """The part of a text that is shown, and a note if it was cut."""
     if len(text) <= TEXT_MAX:
         return text, ""
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-    words = f"Cut here: {len(text):,} characters in all, sha256 {digest}; aver show --full shows them."
+    words = f"Cut here: {len(text):,} characters in total, sha256 {digest}. aver show --full shows all of them."
     return text[:TEXT_MAX], f'<p class="differs">{words}</p>'
 
 
@@ -343,16 +343,16 @@ def _render_diff(diff: str) -> str:
     return f'<details class="long"><summary>the change, {len(lines):,} lines</summary>{body}</details>\n'
 
 
-def _render_gate_line(ruling: RecordedDecision) -> str:
-    by = f" by {', '.join(ruling.rules)}" if ruling.rules else ""
-    words = f"{ruling.decision}{by}: {'; '.join(ruling.reasons)}"
-    seal = f"<code>{_escape_text(ruling.record[:16])}</code>"
-    denies = " denies" if ruling.refuses else ""
+def _render_gate_line(decision: RecordedDecision) -> str:
+    by = f" by {', '.join(decision.rules)}" if decision.rules else ""
+    words = f"{decision_label(decision.decision)}{by}: {'; '.join(decision.reasons)}"
+    seal = f"<code>{_escape_text(decision.record[:16])}</code>"
+    denies = " denies" if decision.refuses else ""
     return f'<p class="gate{denies}"><strong>gate</strong> {_escape_text(words)} {seal}</p>\n'
 
 
 def _render_seal(step: Step) -> str:
-    """Which capsule says so, and who signed it."""
+    """The capsule of a step and its signer."""
     rows = {
         "capsule": f"{step.chain}/{step.sequence}" if step.chain else step.sequence,
         "hash": step.hash,
@@ -377,7 +377,7 @@ def _clock_tag(at: str | None) -> str:
 
 
 def _css_classes(step: Step) -> str:
-    """Only words of our own: what a record says never becomes a class."""
+    """The CSS classes of a step. They are fixed words; no text of a record becomes a class."""
     found: list[str] = [step.what]
     found += [step.status] if step.status in _STATUS_MARKS else []
     found += ["edit"] if step.is_edit else []

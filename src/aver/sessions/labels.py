@@ -1,4 +1,4 @@
-"""What a session's parts are called for people: the same words on a screen and on a page. Nothing here is escaped."""
+"""The words for the parts of a session, shared by the terminal and the HTML page. Nothing is escaped here."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ __all__ = [
     "LabelledText",
     "authority_label",
     "consumption_label",
+    "decision_label",
     "format_money",
     "labelled_texts",
     "shorten_arguments",
@@ -26,17 +27,24 @@ __all__ = [
 ]
 
 ARGUMENTS_MAX = 160
-"""Characters of arguments that stand on the line of a call whose summary does not tell them."""
+"""Characters of the arguments that are added to a summary that does not name them."""
 
 _DENIED_SUFFIX = " (denied)"
 _REFUSED_BY = {"human_approved": "by a person", "policy": "by a rule"}
+_DECISION_LABELS = {
+    "pass": "allowed",
+    "human_approved": "allowed by a person",
+    "human_review": "needs approval",
+    "skip": "denied",
+    "skipped": "denied, asked too often",
+}
 _UNNAMED_OUTPUTS = ("stdout", "output", "content", "text")
 _OUTPUTS = (*_UNNAMED_OUTPUTS, "stderr")
 _EMPTY_VALUES: tuple[Any, ...] = (None, "", [], {})
 
 
 def total_labels(session: SessionTotals) -> Iterator[str]:
-    """What a session comes to: only what there is."""
+    """The totals of a session. Zeros and unknown values are left out."""
     yield plural(session.actions, "action")
     if session.edits:
         yield f"{plural(session.edits, 'edit')} (+{session.lines_added}/-{session.lines_removed})"
@@ -61,7 +69,7 @@ def total_labels(session: SessionTotals) -> Iterator[str]:
 
 
 def step_summary(step: Step) -> str:
-    """The line by which a step is told."""
+    """One line that describes a step."""
     summary = " ".join(step.summary.split()) or step.call or step.what
     if summary == step.call and step.arguments:
         summary = f"{summary}: {shorten_arguments(step.arguments)}"
@@ -69,21 +77,18 @@ def step_summary(step: Step) -> str:
 
 
 def shorten_arguments(arguments: Any) -> str:
-    """Arguments on one line; the only one, where there is but one, without its name. Several commands as a shell's."""
+    """The arguments of a call on one line. A single text argument stands without its name."""
     only = list(arguments.values()) if isinstance(arguments, dict) else []
-    if isinstance(arguments, dict) and list(arguments) == ["commands"] and _is_text_list(only[0]):
-        only = ["; ".join(only[0])]
+    commands = arguments.get("commands") if isinstance(arguments, dict) and len(arguments) == 1 else None
+    if isinstance(commands, list) and all(isinstance(command, str) for command in commands):
+        only = ["; ".join(commands)]  # Cline's list of commands, as in a shell.
     text = only[0] if len(only) == 1 and isinstance(only[0], str) else json.dumps(arguments, ensure_ascii=False)
     line = " ".join(text[: 2 * ARGUMENTS_MAX].split())
     return line if len(line) <= ARGUMENTS_MAX else f"{line[: ARGUMENTS_MAX - 1]}…"
 
 
-def _is_text_list(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
-
-
 def step_details(step: Step) -> str:
-    """Who allowed it, how long it took, what it cost: as far as that is known."""
+    """Who allowed a call, how long it took and what it cost, as far as known."""
     took = step.duration_ms
     known = [
         authority_label(step),
@@ -94,14 +99,20 @@ def step_details(step: Step) -> str:
 
 
 def authority_label(step: Step) -> str:
-    """Who or what allowed it, or refused it; nothing where that is not known."""
+    """Who or what allowed or refused a step; empty if not known."""
     words = "" if step.authority == "unknown" else step.authority.replace("_", " ")
     if step.status == "blocked":
         words = _REFUSED_BY.get(step.authority, "")
     return f"{words} ({step.rule})" if words and step.rule else words or step.rule
 
 
+def decision_label(decision: str) -> str:
+    """A decision of the gate in words for people."""
+    return _DECISION_LABELS.get(decision, decision)
+
+
 def consumption_label(spent: Consumption) -> str:
+    """Tokens and money, as far as known."""
     cost = "" if spent.cost_usd is None else format_money(spent.cost_usd)
     return ", ".join(filter(None, (_tokens_label(spent.tokens_in, spent.tokens_out), cost)))
 
@@ -116,7 +127,7 @@ def format_money(dollars: float) -> str:
 
 
 class LabelledText(NamedTuple):
-    """A text out of a value; its name, where it needs one; and whether it is only what else is known, on one line."""
+    """A text from a value, with its name if it needs one. `aside` marks minor facts on one line."""
 
     name: str
     text: str
@@ -124,10 +135,10 @@ class LabelledText(NamedTuple):
 
 
 def labelled_texts(value: Any) -> Iterator[LabelledText]:
-    """A value as texts: what a command said, and then what else is known of it."""
+    """A value as texts: first the outputs of a command, then other facts on one line."""
     if isinstance(value, list) and value and all(map(_is_query_result, value)):
-        for one in value:
-            yield from _query_result_texts(one)
+        for result in value:
+            yield from _query_result_texts(result)
         return
     if not isinstance(value, dict) or is_blob_reference(value):
         if value not in _EMPTY_VALUES:
@@ -136,7 +147,7 @@ def labelled_texts(value: Any) -> Iterator[LabelledText]:
     outputs = {name: item for name, item in value.items() if isinstance(item, str) and _is_output(name, item)}
     texts = dict(sorted(outputs.items(), key=lambda output: output[0] not in _UNNAMED_OUTPUTS))
     for name, item in texts.items():
-        # What a person saw and what the model was told of it are often one text, with some words before it in one.
+        # Two outputs are often the same text, one with a few words before it. Only the longer one is shown.
         if item.strip() and not any(other.strip().endswith(f"\n{item.strip()}") for other in texts.values()):
             yield LabelledText("" if name in _UNNAMED_OUTPUTS else str(name), item)
     others = {name: item for name, item in value.items() if name not in texts and item not in _EMPTY_VALUES}
@@ -146,34 +157,34 @@ def labelled_texts(value: Any) -> Iterator[LabelledText]:
 
 
 def _is_query_result(value: Any) -> bool:
-    """Whether this is what came of one thing that a call did, as Cline tells it: `{query, result, success, error}`."""
+    """Whether the value is one of Cline's results: `{query, result, success, error}`."""
     return isinstance(value, dict) and isinstance(value.get("query"), str) and isinstance(value.get("success"), bool)
 
 
-def _query_result_texts(done: dict[str, Any]) -> Iterator[LabelledText]:
-    """One of several things that a call did, under what was asked for."""
-    name = done["query"] if done["success"] else f"{done['query']} (failed)"
-    said = done.get("result")
-    said = said if isinstance(said, str) else "" if said in _EMPTY_VALUES else _value_text(said)
-    error = str(done.get("error") or "")
-    yield LabelledText(name, said if error in said else f"{said}\n{error}".strip("\n"))
+def _query_result_texts(result: dict[str, Any]) -> Iterator[LabelledText]:
+    """One of several results of a call, labelled with its query."""
+    name = result["query"] if result["success"] else f"{result['query']} (failed)"
+    output = result.get("result")
+    text = output if isinstance(output, str) else "" if output in _EMPTY_VALUES else _value_text(output)
+    error = str(result.get("error") or "")
+    yield LabelledText(name, text if error in text else f"{text}\n{error}".strip("\n"))
 
 
 def step_error(step: Step) -> str:
-    """Why a call failed, unless its line has said all of it; nothing where it did not fail."""
+    """The error of a call; empty if there is none or if its summary already says it."""
     if step.error == "OUTCOME_UNKNOWN" or step.error.lower() == f"exit code {_summary_exit_code(step)}":
         return ""
     return step.error
 
 
 def _summary_exit_code(step: Step) -> str:
-    """The exit code that stands on the line of a call."""
+    """The exit code in the summary of a call; empty if there is none."""
     found = re.search(r"\(exit (\d+)\)", step.summary)
     return found[1] if found else ""
 
 
 def result_texts(step: Step, result: Any) -> Iterator[LabelledText]:
-    """What a call gave back, without what its line and its error have said already."""
+    """The result of a call, without what its summary and its error already say."""
     error = step.error.strip()
     if isinstance(result, dict) and str(result.get("exit_code")) == _summary_exit_code(step):
         result = {name: value for name, value in result.items() if name != "exit_code"}
@@ -185,7 +196,7 @@ def result_texts(step: Step, result: Any) -> Iterator[LabelledText]:
 
 
 def _is_in_summary(step: Step, name: str, value: Any) -> bool:
-    """Whether a call's line tells this of the one thing that it did."""
+    """Whether the summary of a call already says this part of its result."""
     if name == "query":
         summary = step_summary(step)
         return any(" ".join(words.split()) in summary for words in (value, value.partition(":")[2]) if words)
@@ -193,7 +204,7 @@ def _is_in_summary(step: Step, name: str, value: Any) -> bool:
 
 
 def is_beyond_summary(step: Step, text: str) -> bool:
-    """Whether a note's text says more than the line by which it is told."""
+    """Whether the text of a note says more than its summary."""
     return not step_summary(step).endswith(" ".join(text.split()))
 
 
@@ -203,6 +214,6 @@ def _is_output(name: Any, text: str) -> bool:
 
 def _value_text(value: Any) -> str:
     if is_blob_reference(value):
-        kept = value["blob"]
-        return f"{kept['size']:,} bytes of {kept.get('media')}, kept beside the record, sha256 {kept['digest']}"
+        blob = value["blob"]
+        return f"{blob['size']:,} bytes of {blob.get('media')}, stored as a blob, sha256 {blob['digest']}"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

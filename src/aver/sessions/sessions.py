@@ -1,12 +1,12 @@
-"""The sessions of coding agents in a ledger: which there are, and what was done in each.
+"""Finds the sessions of coding agents in a ledger and counts what was done in each.
 
-A session is the chain `<tool>.<session>`, the chains of its subagents, and what the gate decided about it. Which chains
-belong together their first records tell, not their names alone. Imported chains of the public agent-capsule tool are
-sessions like others.
+A session is the chain `<tool>.<session>`, the chains of its subagents, and the chain of the gate's decisions about it.
+The first record of each chain says to which session it belongs; the name alone does not. Imported chains of the
+agent-capsule tool are sessions, too.
 
-`find_sessions` reads the first and last records of each chain, so that hundreds are listed at once; `session_of` reads
-one session whole, record by record, and counts. A call counts once: what came later to a record that was there adds
-tokens and may correct an outcome, and is no second call. All is read and nothing verified.
+`find_sessions` reads only the first and last records of each chain, so it lists hundreds of sessions quickly.
+`compute_totals` reads one session completely. A call counts once: a later addition to its record may add tokens or
+correct the outcome, but is no second call. Nothing is verified here.
 """
 
 from __future__ import annotations
@@ -26,62 +26,60 @@ from aver.sessions.spending import Consumption
 from aver.sessions.step import Addition, Step, read_step
 
 __all__ = [
-    *(
-        "OTHER_DOMAINS",
-        "SessionChains",
-        "SessionTotals",
-        "find_session_by_chain",
-        "chains_from_records",
-        "find_sessions",
-        "compute_totals",
-    ),
+    "OTHER_DOMAINS",
+    "SessionChains",
+    "SessionTotals",
+    "chains_from_records",
     "compute_step_totals",
+    "compute_totals",
+    "find_session_by_chain",
+    "find_sessions",
 ]
 
 DECISION_DOMAIN = "gate"
-"""The domain of the chains with what the gate decided."""
+"""The domain of the chains of the gate's decisions."""
 
 OTHER_DOMAINS = frozenset({DECISION_DOMAIN, "actions", "gateway", "protocol", "approvals", *RESERVED_CHAINS})
-"""Domains of chains that are no sessions of coding agents."""
+"""Domains of chains that are not sessions of coding agents."""
 
 LATEST_RECORDS = 16
-"""Records from a chain's end on in which the time of the last event is looked for: notes of our own have none."""
+"""How many records at a chain's end are searched for the latest time. Aver's own notes have no time."""
 
 TITLE_MAX = 120
-"""Characters of a title that is made of a prompt."""
+"""The longest title that is made from a prompt, in characters."""
 
 COST_DIGITS = 9
-"""Digits behind the point of a sum of prices: finer than any tool counts."""
+"""Digits after the point of a total cost, to remove rounding errors of the addition."""
 
 _CUMULATIVE_TOOLS = frozenset({"codex"})
-"""Tools of which other software seals the tokens of all of the session, again and again."""
+"""Tools whose records by agent-capsule repeat the token count of the whole session."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionChains:
-    """Where a session is kept."""
+    """The chains of a session."""
 
     tool: str
     session: str
     main: str | None
-    """The chain of the session itself; None where only a subagent's is here."""
+    """The chain of the session itself; None if the ledger has only a subagent's chain."""
     agents: tuple[tuple[str, str], ...] = ()
     """Subagents and their chains."""
     decisions: str | None = None
     imported: bool = False
     latest: str = ""
-    """When the last thing in it happened, or was sealed."""
+    """The time of its latest step, or when it was sealed."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All its chains: what a verdict on the session must be about."""
+        """All chains of the session. A verdict on it must cover all of them."""
         all_of_them = (self.main, *(chain for _, chain in self.agents), self.decisions)
         return tuple(chain for chain in all_of_them if chain is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionTotals:
-    """What was done in a session, its subagents' part included."""
+    """Figures of a session, with its subagents."""
 
     tool: str
     session: str
@@ -102,7 +100,7 @@ class SessionTotals:
     models: tuple[str, ...] = ()
     subagents: int = 0
     unknown: int = 0
-    """Records of a sort that was not known when they were sealed."""
+    """Records of a kind that Aver did not know when it sealed them."""
     unreadable: int = 0
     records: int = 0
     imported: bool = False
@@ -110,7 +108,7 @@ class SessionTotals:
 
 
 def find_sessions(ledger: Ledger, *, tool: str | None = None, since: str | None = None) -> list[SessionChains]:
-    """The sessions of a ledger, the one with the latest event first."""
+    """The sessions of a ledger, the latest first."""
     found = [chains for chains in _group_chains(ledger) if tool in (None, chains.tool)]
     if since is not None:
         found = [chains for chains in found if chains.latest >= since]
@@ -118,12 +116,12 @@ def find_sessions(ledger: Ledger, *, tool: str | None = None, since: str | None 
 
 
 def find_session_by_chain(ledger: Ledger, chain: str) -> SessionChains | None:
-    """The session that a chain belongs to; None where it belongs to none."""
+    """The session of a chain; None if the chain belongs to no session."""
     return next((chains for chains in _group_chains(ledger, chain) if chain in chains.names), None)
 
 
 def chains_from_records(records: Iterable[Sealed], name: str) -> SessionChains | None:
-    """The same for records that stand in no ledger, in a file or database called `name`."""
+    """The session of records in a file or database called `name`; None if they are no session."""
     first = next(map(read_step, records), None)
     if first is None or not first.tool_name or first.tool_name in OTHER_DOMAINS:
         return None
@@ -133,26 +131,26 @@ def chains_from_records(records: Iterable[Sealed], name: str) -> SessionChains |
 
 
 def compute_totals(ledger: Ledger, chains: SessionChains) -> SessionTotals:
-    """What was done in a session."""
+    """Count what was done in a session of a ledger."""
     count = _SessionCounter(read_decisions(ledger, chains.decisions))
     for chain in chains.names:
         if chain != chains.decisions:
             count.add_steps(map(read_step, ledger.read(chain)), main=chain == chains.main)
-    return count.session(chains)
+    return count.to_totals(chains)
 
 
 def compute_step_totals(steps: Iterable[Step], chains: SessionChains) -> SessionTotals:
-    """The same of steps that stand in no ledger."""
+    """Count what was done in a session that is in no ledger."""
     count = _SessionCounter(DecisionMatcher())
     count.add_steps(steps, main=True)
-    return count.session(chains)
+    return count.to_totals(chains)
 
 
-# --- which chains belong together
+# --- grouping chains
 
 
 def _group_chains(ledger: Ledger, like: str | None = None) -> Iterator[SessionChains]:
-    """All sessions; with `like`, only those of that chain's tool."""
+    """All sessions; with `like`, only sessions of the same tool as that chain."""
     domain = None if like is None else split_chain_name(like)[0]
     decisions: dict[str, str] = {}
     groups: dict[tuple[str, str], list[tuple[str, ChainRow]]] = {}
@@ -185,20 +183,22 @@ def _group_chains(ledger: Ledger, like: str | None = None) -> Iterator[SessionCh
 
 
 def _find_stray_subagents(members: list[tuple[str, ChainRow]], strays: list[ChainRow]) -> list[tuple[str, ChainRow]]:
-    """Chains that are called like a subagent's of this session, though their first record does not say so: it may have
-    been changed, which must not take them out of the verdict on the session."""
+    """Chains with the name of a subagent of this session whose first record does not say so.
+
+    An attacker may have changed that record. The verdict on the session must still cover the chain.
+    """
     mains = tuple(f"{row.name}." for agent, row in members if not agent)
     return [(row.name.rpartition(".")[2], row) for row in strays if row.name.startswith(mains)]
 
 
 def _split_main_chain(members: list[tuple[str, ChainRow]]) -> tuple[str | None, tuple[tuple[str, str], ...]]:
-    """The chain of the session itself, and the others; of one session that is here twice, the second is among them."""
+    """The chain of the session itself, and the others. A second copy of the session counts as one of the others."""
     main = next((row.name for agent, row in members if not agent), None)
     return main, tuple((agent or row.name, row.name) for agent, row in members if row.name != main)
 
 
 def _identify_chain(ledger: Ledger, row: ChainRow) -> tuple[str, str, str] | None:
-    """Tool, session and subagent of a chain, by its first record; None where that says nothing of the sort."""
+    """Tool, session and subagent of a chain, from its first record; None if that names none."""
     first = _read_first_step(ledger, row)
     if first is None:
         return None
@@ -215,12 +215,12 @@ def _identify_chain(ledger: Ledger, row: ChainRow) -> tuple[str, str, str] | Non
 def _read_first_step(ledger: Ledger, row: ChainRow) -> Step | None:
     try:
         return next(map(read_step, ledger.read(row.name, 0, 1)), None)
-    except BadInput:  # A head row may have any name, if somebody changed it.
+    except BadInput:  # In a damaged ledger, a row may have an impossible name.
         return None
 
 
 def _find_latest_time(ledger: Ledger, row: ChainRow) -> str:
-    """When the last thing in a chain happened; where that is not said, when it was sealed."""
+    """The latest time in a chain; without any, when its last record was sealed."""
     steps = [read_step(record) for record in ledger.read(row.name, max(row.count - LATEST_RECORDS, 0))]
     known = [step.at for step in steps if step.at is not None]
     return max(known, default=steps[-1].signed_at if steps else "")
@@ -231,9 +231,9 @@ def _find_latest_time(ledger: Ledger, row: ChainRow) -> str:
 
 @dataclass(slots=True)
 class _SessionCounter:
-    """Counts steps as they come."""
+    """Counts steps, one by one."""
 
-    rulings: DecisionMatcher
+    decisions: DecisionMatcher
     prompts: int = 0
     actions: int = 0
     edits: int = 0
@@ -254,7 +254,7 @@ class _SessionCounter:
     sealed: list[str] = field(default_factory=list)
     models: dict[str, None] = field(default_factory=dict)
     open_calls: set[str] = field(default_factory=set)
-    """Ids of calls whose outcome was not known."""
+    """Ids of calls whose outcome is not known yet."""
     by_message: dict[str, Consumption] = field(default_factory=dict)
     last_asked: str = ""
 
@@ -287,7 +287,7 @@ class _SessionCounter:
 
     def _count_call(self, step: Step) -> None:
         self.actions += 1
-        self.rulings.take(step)
+        self.decisions.take(step)  # So that the decisions left at the end are about no call.
         self.commands += step.is_command
         self.failures += step.status == "failure"
         self.denials += step.status == "blocked"
@@ -298,7 +298,7 @@ class _SessionCounter:
             self.edits, self.added, self.removed = self.edits + 1, self.added + added, self.removed + removed
 
     def _correct_outcome(self, later: Addition) -> None:
-        """The outcome of a call came after all."""
+        """Count the outcome of a call that was pending."""
         self.open_calls.discard(later.to)
         self.failures += later.status == "failure"
         self.denials += later.status == "blocked"
@@ -310,13 +310,13 @@ class _SessionCounter:
             else:
                 self.spent += step.spent
             return
-        # Other software repeats the count of a message in each record that it made of it; the last is whole.
+        # agent-capsule repeats the growing count of a message in each record made from it. The largest is complete.
         before = self.by_message.get(step.message, Consumption())
         self.by_message[step.message] = before.max_with(step.spent)
 
     @staticmethod
     def _widen_span(ends: list[str], moment: str | None) -> None:
-        """Keep the earliest and the latest."""
+        """Keep the earliest and the latest moment."""
         if moment:
             ends[:] = [min([moment, *ends]), max([moment, *ends])]
 
@@ -326,12 +326,12 @@ class _SessionCounter:
             self.first_prompt = next((line.strip() for line in step.asked.splitlines() if line.strip()), "")
 
     def _total_cost(self, spent: Consumption) -> float | None:
-        """What the tool says that all of it cost; else the sum of what it says of parts, without the dust of adding."""
+        """The total cost that the tool reports, or else the sum of the costs of its steps."""
         if self.session_cost is not None:
             return self.session_cost
         return None if spent.cost_usd is None else round(spent.cost_usd, COST_DIGITS)
 
-    def session(self, chains: SessionChains) -> SessionTotals:
+    def to_totals(self, chains: SessionChains) -> SessionTotals:
         spent = self.spent + self.growing
         for each in self.by_message.values():
             spent += each
@@ -349,7 +349,7 @@ class _SessionCounter:
             lines_removed=self.removed,
             commands=self.commands,
             failures=self.failures,
-            denials=self.denials + sum(ruling.refuses for ruling in self.rulings.list_unmatched()),
+            denials=self.denials + sum(decision.refuses for decision in self.decisions.list_unmatched()),
             tokens_in=spent.tokens_in,
             tokens_out=spent.tokens_out,
             cost_usd=self._total_cost(spent),

@@ -1,4 +1,4 @@
-"""What was spent in a session: tokens and money, under whichever names a tool counts them."""
+"""Reads how many tokens and how much money a step used. Each tool has its own names for these counts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Consumption", "read_consumption"]
 
 @dataclass(frozen=True, slots=True)
 class Consumption:
-    """What was spent, as far as it is known: None is not zero."""
+    """Tokens and money. None means not known, which is not zero."""
 
     tokens_in: int | None = None
     tokens_out: int | None = None
@@ -27,7 +27,7 @@ class Consumption:
         )
 
     def max_with(self, other: Consumption) -> Consumption:
-        """The larger of each: for counts that go on growing."""
+        """The larger value of each count, for tools that report running totals."""
         return Consumption(
             _max_known(self.tokens_in, other.tokens_in),
             _max_known(self.tokens_out, other.tokens_out),
@@ -36,7 +36,7 @@ class Consumption:
 
 
 def read_consumption(used: Mapping[str, Any]) -> Consumption:
-    """What `execution.resources_used` says: by the names of CPS, or by those of the tools."""
+    """Read `execution.resources_used`, with the names of CPS or those of a tool."""
     return Consumption(
         _first_count_sum(used, _TOKENS_IN), _first_count_sum(used, _TOKENS_OUT), _first_cost(used, _COST)
     )
@@ -48,14 +48,14 @@ _TOKENS_IN = (
     ("tokensIn", "cacheWrites", "cacheReads"),
     ("inputTokens",),
 )
-"""Names for what went in, cached or not: the first set of which any is there, summed."""
+"""Names of input tokens, cached or not. The first group with any known name is summed."""
 _TOKENS_OUT = (("tokens_out",), ("output_tokens",), ("tokensOut",), ("outputTokens",))
 _COST = ("cost_usd", "cost", "total_cost_usd")
 
 
 def _first_count_sum(used: Mapping[str, Any], names: tuple[tuple[str, ...], ...]) -> int | None:
-    for together in names:
-        found = [number for name in together if (number := parse_count(used.get(name))) is not None]
+    for group in names:
+        found = [number for name in group if (number := parse_count(used.get(name))) is not None]
         if found:
             return sum(found)
     return None
@@ -65,9 +65,9 @@ def _first_cost(used: Mapping[str, Any], names: tuple[str, ...]) -> float | None
     return next((cost for name in names if (cost := parse_cost(used.get(name))) is not None), None)
 
 
-def _add_known(one: Any, two: Any) -> Any:
-    return two if one is None else one if two is None else one + two
+def _add_known(first: Any, second: Any) -> Any:
+    return second if first is None else first if second is None else first + second
 
 
-def _max_known(one: Any, two: Any) -> Any:
-    return two if one is None else one if two is None else max(one, two)
+def _max_known(first: Any, second: Any) -> Any:
+    return second if first is None else first if second is None else max(first, second)

@@ -1,8 +1,10 @@
-"""What one capsule of a session tells, for people: whoever made it, and whatever is wrong with it.
+"""Reads one capsule of a session as a `Step` for people.
 
-`told` reads our own capsules and those of the public agent-capsule tool, with 12 and with 13 keys, whose sections are
-loose and whose token counts have each tool's own names. It never fails: a record that cannot be read is told as such.
-Nothing here is verified. Long texts stand beside the record; a value is then a reference, and `in_full` fetches it.
+`read_step` reads Aver's capsules and those of the agent-capsule tool, which have 12 or 13 keys and loose sections. It
+never raises: an unreadable record becomes a step that says so. Nothing is verified here.
+
+Long texts are stored as blobs beside the record. A value is then a reference, which `fetch_blobs` and `full_text`
+replace with the text.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ __all__ = ["Addition", "ReadBlob", "Step", "fetch_blobs", "full_text", "is_blob_
 StepKind = Literal["prompt", "call", "answer", "session", "note", "unknown", "addition", "unreadable"]
 
 ReadBlob = Callable[[str], bytes]
-"""Gives the bytes of a digest, or raises one of our errors."""
+"""Returns the bytes of a blob by its digest, or raises an `AverError`."""
 
 _search_line_counts = re.compile(r"\(\+([0-9]{1,9})/-([0-9]{1,9})\)").search
 _EDIT_VERBS = ("edited ", "wrote ", "added ", "deleted ")
@@ -43,23 +45,24 @@ _CUT_FIELDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Addition:
-    """What somebody who came later added to a record: the transcript to what a hook saw, or the other way round."""
+    """What a later record adds to an earlier one: the transcript to a hook's record, or the other way round."""
 
     to: str
-    """The id of the record."""
+    """The id of the earlier record."""
     via: str
+    """Where the addition comes from: `transcript` or `hook`."""
     differs: tuple[str, ...]
-    """What it says otherwise."""
+    """The names of fields in which the two disagree."""
     says: Mapping[str, Any]
-    """What it says otherwise, and what the record left unsaid."""
+    """The fields that differ, and those that the earlier record lacks."""
     status: str = ""
-    """How a call ended whose outcome was not known, and why."""
+    """The outcome of a call that was pending, and its error."""
     error: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One thing that happened in a session. Texts may be cut: then `cut` says which blob holds all of it."""
+    """One step of a session. A text may be cut; `cut` then names the blob with the whole text."""
 
     what: StepKind
     id: str = ""
@@ -69,17 +72,17 @@ class Step:
     signed_by: str = ""
     signed_at: str = ""
     own: bool = False
-    """Whether Aver sealed it; other tools' capsules repeat the prompt in everything that follows from it."""
+    """Whether Aver sealed it. Other tools' capsules repeat the prompt in every record that follows it."""
     at: str | None = None
-    """When it happened; None where the record does not say."""
+    """When it happened; None if the record does not say."""
     tool_name: str = ""
-    """The coding agent: `claude-code`."""
+    """The coding agent, such as `claude-code`."""
     session: str = ""
     agent: str = ""
     key: str = ""
     summary: str = ""
     asked: str = ""
-    """Of a prompt, what was asked; of other tools' records, the prompt that they follow from."""
+    """The text of a prompt. In other tools' records, the prompt that they follow."""
     text: str = ""
     thinking: str = ""
     redacted: bool = False
@@ -91,7 +94,7 @@ class Step:
     result: Any = None
     diff: Any = None
     lines: tuple[int, int] | None = None
-    """Lines added and removed, where it is an edit that took place."""
+    """Lines added and removed by an edit that took place."""
     status: str = ""
     error: str = ""
     side_effects: tuple[str, ...] = ()
@@ -100,15 +103,15 @@ class Step:
     duration_ms: int | None = None
     spent: Consumption = Consumption()
     message: str = ""
-    """The API message that the tokens are of, where other tools' records name one: they may repeat the count."""
+    """The API message of the tokens, in other tools' records. Several records may repeat its count."""
     title: str = ""
     subagent: str = ""
-    """The chain of the subagent that this call launched."""
+    """The chain of the subagent that this call started."""
     addition: Addition | None = None
     more: Any = None
-    """Of what is not a call: what else was kept."""
+    """Other content of a step that is not a call."""
     session_cost: float | None = None
-    """What the whole session had cost until then, where the tool tells."""
+    """The cost of the whole session so far, if the tool reports it."""
     cut: Mapping[str, str] = field(default_factory=dict)
     """By field, the digest of the whole text."""
 
@@ -118,7 +121,7 @@ class Step:
 
     @property
     def is_bookkeeping(self) -> bool:
-        """A note of our own that says nothing about what was done: how far was read, what launched a subagent."""
+        """Whether it is Aver's own note, such as how far a transcript was read. People need not see it."""
         own = self.key.removeprefix(f"{self.tool_name}:{self.session}:")
         return self.what == "note" and (own.startswith("read:") or own.endswith(":launched"))
 
@@ -139,7 +142,7 @@ class Step:
 
 
 def read_step(record: Sealed) -> Step:
-    """What a record tells."""
+    """Read a record as a step. Never raises."""
     seal: dict[str, Any] = {
         "chain": record.chain,
         "hash": record.hash,
@@ -199,8 +202,10 @@ def read_step(record: Sealed) -> Step:
 
 
 def fetch_blobs(value: Any, blob: ReadBlob, *, most: int | None = None) -> Any:
-    """A value with the long texts back in it that stand beside the record. What cannot be had, or is said to have more
-    than `most` bytes, stays a reference."""
+    """The value with blob references replaced by their content.
+
+    A blob that is missing, or larger than `most` bytes, stays a reference.
+    """
     if not isinstance(value, dict | list):
         return value
     if isinstance(value, list):
@@ -224,7 +229,7 @@ def fetch_blobs(value: Any, blob: ReadBlob, *, most: int | None = None) -> Any:
 
 
 def full_text(step: Step, name: str, blob: ReadBlob) -> str:
-    """All of a text of a step; what there is of it, where the rest cannot be had."""
+    """The whole text of a step's field. If its blob is missing, the cut text."""
     text = str(getattr(step, name))
     try:
         return blob(step.cut[name]).decode("utf-8", "replace") if name in step.cut else text
@@ -272,19 +277,15 @@ def _answer_value(outcome: Mapping[str, Any]) -> Any:
 
 
 def _split_result(call: Mapping[str, Any], outcome: Mapping[str, Any], *, own: bool) -> tuple[Any, Any, Any]:
-    """The diff, what the tool gave back, and what else is kept. Other tools put the diff where the result stands."""
+    """The diff, the result of the call and other content. Other tools' records have the diff as the result."""
     kept = outcome.get("result")
     result = call.get("result")
     if own:
         mapping = _object_or_empty(kept)
         return mapping.get("diff"), result, mapping.get("more", None if "diff" in mapping else kept)
-    if isinstance(result, str) and _is_diff(result):
+    if isinstance(result, str) and result.startswith(("--- ", "@@ ")) and "@@ " in result:
         return result, None, kept
     return None, result, kept
-
-
-def _is_diff(text: str) -> bool:
-    return text.startswith(("--- ", "@@ ")) and "@@ " in text
 
 
 def _changed_lines(outcome: Mapping[str, Any], diff: Any) -> tuple[int, int] | None:
@@ -294,8 +295,8 @@ def _changed_lines(outcome: Mapping[str, Any], diff: Any) -> tuple[int, int] | N
         return added, removed
     if isinstance(diff, str):
         return count_changed_lines(diff)
-    tally = _search_line_counts(_text_or_empty(outcome.get("summary")))
-    return (int(tally[1]), int(tally[2])) if tally else None
+    counts = _search_line_counts(_text_or_empty(outcome.get("summary")))
+    return (int(counts[1]), int(counts[2])) if counts else None
 
 
 def _read_addition(block: Mapping[str, Any] | None, outcome: Mapping[str, Any]) -> Addition | None:
@@ -339,7 +340,7 @@ def _cut_digests(what: StepKind, outcome: Mapping[str, Any], block: Mapping[str,
 
 
 def is_blob_reference(value: Any) -> bool:
-    """Whether a value stands beside the record, and only a reference to it in its place."""
+    """Whether the value is a reference to a blob that is stored beside the record."""
     return isinstance(value, dict) and value.keys() == {"blob"} and next(blob_references(value), None) is not None
 
 

@@ -1,12 +1,16 @@
-"""A session told in the order in which it happened: for a person who reads it, and for the page that shows it.
+"""Builds the story of a session: its steps in the order in which they happened.
 
-    for beat in story(ledger, chains): ...
+    for entry in read_story(ledger, chains): ...
 
-Records stand in a chain in the order of sealing: a hook seals a call before the transcript tells what was asked. So a
-chain is read twice: once for the times, the additions and the decisions of the gate; then record by record, the calls
-with what was added to them and decided about them, each subagent below the call that launched it. What has no time
-stays behind what stands before it in the chain. A chain whose records do not stand where they say is told as it is
-stored: then something is wrong with it, which its verdict tells.
+Records are stored in the order of sealing, which is not the order of events: a hook seals a call before the transcript
+shows the prompt. So each chain is read twice.
+
+1. The first pass plans the order. It collects times, later additions, and the gate's decisions about calls.
+2. The second pass reads the records in that order. Each call comes with its additions and its decision, and each
+   subagent comes after the call that started it.
+
+A record without a time follows the record before it. If records are not at the place that they claim, the chain is
+damaged. It is then shown as it is stored, and its verdict says what is wrong.
 """
 
 from __future__ import annotations
@@ -27,31 +31,32 @@ from aver.sessions.step import Addition, Step, read_step
 __all__ = ["StoryEntry", "read_story", "story_from_records"]
 
 ReadChain = Callable[[str, int, int | None], Iterable[Sealed]]
-"""Records of a chain, from a place up to another or its end."""
+"""Reads records of a chain, from a place up to another place or to the end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoryEntry:
-    """One thing to tell: a step, a decision that is about no call here, or that a subagent's part begins."""
+    """One entry of a story: a step, a decision that belongs to no step, or the start of a subagent's part."""
 
     depth: int = 0
-    """How far it stands below the session itself: 1 for its subagents."""
+    """0 for the session itself, 1 for its subagents, and so on."""
     step: Step | None = None
-    ruling: RecordedDecision | None = None
-    added: tuple[Step, ...] = ()
-    """What somebody who came later added to the step."""
+    decision: RecordedDecision | None = None
+    """The gate's decision about the step, or without a step, about a call that is in no transcript."""
+    additions: tuple[Step, ...] = ()
+    """Later records that add to the step."""
     agent: str = ""
-    """The subagent whose part begins."""
+    """The subagent whose part starts here."""
     chain: str | None = None
 
 
 def read_story(ledger: Ledger, chains: SessionChains) -> Iterator[StoryEntry]:
-    """A session of a ledger."""
-    return _StoryBuilder(ledger.read, chains, read_decisions(ledger, chains.decisions)).tell()
+    """The story of a session in a ledger."""
+    return _StoryBuilder(ledger.read, chains, read_decisions(ledger, chains.decisions)).build()
 
 
 def story_from_records(records: Callable[[], Iterable[Sealed]], chains: SessionChains) -> Iterator[StoryEntry]:
-    """A session that stands in no ledger: one chain, read afresh at each call of `records`."""
+    """The story of a session that is in no ledger. `records` reads its one chain from the start."""
 
     def read(chain: str, start: int, stop: int | None) -> Iterator[Sealed]:
         for place, record in enumerate(records()):
@@ -60,50 +65,54 @@ def story_from_records(records: Callable[[], Iterable[Sealed]], chains: SessionC
             if place >= start:
                 yield record
 
-    return _StoryBuilder(read, chains, DecisionMatcher()).tell()
+    return _StoryBuilder(read, chains, DecisionMatcher()).build()
 
 
 class _PlannedItem(NamedTuple):
-    """What is to be told at a time: the record at a place, or a decision."""
+    """One planned entry: the record at a place, or a decision."""
 
     at: str
     place: int
-    ruling: RecordedDecision | None = None
+    decision: RecordedDecision | None = None
 
 
 @dataclass(slots=True)
 class _ChainPlan:
-    """In which order a chain is told."""
+    """The order in which the records of a chain are shown."""
 
-    due: list[_PlannedItem] = field(default_factory=list)
+    items: list[_PlannedItem] = field(default_factory=list)
     additions: dict[str, list[int]] = field(default_factory=dict)
-    """By the id of a record, the places of what was added to it."""
-    rulings: dict[int, RecordedDecision] = field(default_factory=dict)
-    """By the place of a call, what was decided about it."""
+    """By the id of a record, the places of its additions."""
+    decisions: dict[int, RecordedDecision] = field(default_factory=dict)
+    """By the place of a call, the decision about it."""
     as_stored: bool = False
+    """Whether the records are not at the places that they claim."""
 
 
 class _StoryBuilder:
-    """Tells one session."""
+    """Builds the story of one session."""
 
-    def __init__(self, read: ReadChain, chains: SessionChains, rulings: DecisionMatcher) -> None:
+    def __init__(self, read: ReadChain, chains: SessionChains, decisions: DecisionMatcher) -> None:
         self._read = read
         self._agents = {chain: agent for agent, chain in chains.agents}
         self._main = chains.main
-        self._plans = {chain: self._plan_chain(chain, rulings) for chain in (chains.main, *self._agents) if chain}
-        self._told: set[str] = set()
-        left = [_PlannedItem(ruling.at or "", -1, ruling) for ruling in rulings.list_unmatched()]
-        if left and self._plans:
+        self._plans = {chain: self._plan_chain(chain, decisions) for chain in (chains.main, *self._agents) if chain}
+        self._built: set[str] = set()
+        # Decisions about calls that are in no transcript go into the main chain, by their time.
+        unmatched = [_PlannedItem(decision.at or "", -1, decision) for decision in decisions.list_unmatched()]
+        if unmatched and self._plans:
             plan = next(iter(self._plans.values()))
-            plan.due = sorted([*plan.due, *left], key=lambda due: due.at)
+            plan.items = sorted([*plan.items, *unmatched], key=lambda item: item.at)
 
-    def tell(self) -> Iterator[StoryEntry]:
+    def build(self) -> Iterator[StoryEntry]:
+        """The entries: the main chain with its subagents, then subagents that no call started."""
         if self._main is not None:
             yield from self._build_chain(self._main, 0)
         for chain in self._agents:
             yield from self._build_subagent(chain, 1)
 
-    def _plan_chain(self, chain: str, rulings: DecisionMatcher) -> _ChainPlan:
+    def _plan_chain(self, chain: str, decisions: DecisionMatcher) -> _ChainPlan:
+        """The first pass."""
         plan, last, ids = _ChainPlan(), "", set[str]()
         for place, record in enumerate(self._read(chain, 0, None)):
             step = read_step(record)
@@ -113,56 +122,59 @@ class _StoryBuilder:
                 plan.additions.setdefault(step.addition.to, []).append(place)
                 continue
             ids.add(step.id)
-            plan.due.append(_PlannedItem(last, place))
-            if step.what == "call" and (ruling := rulings.take(step)) is not None:
-                plan.rulings[place] = ruling
-        plan.due.sort(key=lambda due: (due.at, due.place))
+            plan.items.append(_PlannedItem(last, place))
+            if step.what == "call" and (decision := decisions.take(step)) is not None:
+                plan.decisions[place] = decision
+        plan.items.sort(key=lambda item: (item.at, item.place))
         return plan
 
     def _build_chain(self, chain: str, depth: int) -> Iterator[StoryEntry]:
-        self._told.add(chain)
+        """The second pass."""
+        self._built.add(chain)
         plan, asked = self._plans[chain], ""
-        for due, step in self._read_in_order(chain, plan):
+        for item, step in self._read_in_order(chain, plan):
             if step is None:
-                yield StoryEntry(depth=depth, ruling=due.ruling, chain=chain)
+                yield StoryEntry(depth=depth, decision=item.decision, chain=chain)
                 continue
+            # Other tools' records repeat the prompt. Show it once, before the first record that has it.
             if not step.own and step.asked and step.asked != asked:
                 asked = step.asked
                 yield StoryEntry(depth=depth, step=_prompt_from_step(step), chain=chain)
                 if step.what == "prompt":
                     continue
-            added = tuple(read_step(record) for record in self._read_additions(chain, plan, step))
+            places = () if plan.as_stored else plan.additions.get(step.id, ())
+            additions = tuple(read_step(record) for place in places for record in self._read(chain, place, place + 1))
             yield StoryEntry(
                 depth=depth,
-                step=_apply_additions(step, added),
-                ruling=plan.rulings.get(due.place),
-                added=added,
+                step=_apply_additions(step, additions),
+                decision=plan.decisions.get(item.place),
+                additions=additions,
                 chain=chain,
             )
             if step.subagent in self._agents:
                 yield from self._build_subagent(step.subagent, depth + 1)
 
     def _build_subagent(self, chain: str, depth: int) -> Iterator[StoryEntry]:
-        if chain not in self._told:
+        if chain not in self._built:
             yield StoryEntry(depth=depth, agent=self._agents[chain], chain=chain)
             yield from self._build_chain(chain, depth)
 
     def _read_in_order(self, chain: str, plan: _ChainPlan) -> Iterator[tuple[_PlannedItem, Step | None]]:
-        """What is due, with its record; records that follow each other are read at once."""
+        """The planned items with their steps. Records that follow each other are read together."""
         if plan.as_stored:
-            yield from ((due, None) for due in plan.due if due.ruling is not None)
+            yield from ((item, None) for item in plan.items if item.decision is not None)
             records = enumerate(map(read_step, self._read(chain, 0, None)))
             yield from ((_PlannedItem("", place), step) for place, step in records)
             return
         run: list[_PlannedItem] = []
-        for due in plan.due:
-            if run and (due.ruling is not None or due.place != run[-1].place + 1):
+        for item in plan.items:
+            if run and (item.decision is not None or item.place != run[-1].place + 1):
                 yield from self._read_run(chain, run)
                 run = []
-            if due.ruling is not None:
-                yield due, None
+            if item.decision is not None:
+                yield item, None
             else:
-                run.append(due)
+                run.append(item)
         yield from self._read_run(chain, run)
 
     def _read_run(self, chain: str, run: list[_PlannedItem]) -> Iterator[tuple[_PlannedItem, Step | None]]:
@@ -170,13 +182,9 @@ class _StoryBuilder:
             records = self._read(chain, run[0].place, run[-1].place + 1)
             yield from zip(run, map(read_step, records), strict=False)
 
-    def _read_additions(self, chain: str, plan: _ChainPlan, step: Step) -> Iterator[Sealed]:
-        for place in () if plan.as_stored else plan.additions.get(step.id, ()):
-            yield from self._read(chain, place, place + 1)
-
 
 def _prompt_from_step(step: Step) -> Step:
-    """The prompt that another tool's record repeats, as if it stood for itself. It is sealed in that record."""
+    """The prompt that another tool's record repeats, as a step of its own with that record's seal."""
     return Step(
         what="prompt",
         id=step.id,
@@ -190,9 +198,9 @@ def _prompt_from_step(step: Step) -> Step:
     )
 
 
-def _apply_additions(step: Step, added: tuple[Step, ...]) -> Step:
-    """A step with what was learned later: what the model thought, and the outcome of a call that had none yet."""
-    for later in added:
+def _apply_additions(step: Step, additions: tuple[Step, ...]) -> Step:
+    """The step with what later records add: the model's thinking, or the outcome of a pending call."""
+    for later in additions:
         if later.addition is not None:
             step = _apply_outcome(step, later.addition)
         step = replace(

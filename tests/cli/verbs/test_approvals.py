@@ -77,7 +77,7 @@ def ask(ledger: Ledger, command: str = "rm -rf build", gate_id: str = "g1", **mo
 def test_nothing_waits(asked: Aver) -> None:
     ran = asked("approvals", "list")
     assert (ran.code, ran.out) == (0, "")
-    assert "nothing waits for anybody" in ran.err
+    assert "no pending approvals" in ran.err
     assert asked("approvals", "list", "--json").json == {"requests": []}
 
 
@@ -143,7 +143,7 @@ def test_approving(asked: Aver, ledger: Ledger) -> None:
     )
     assert ran.code == 0, ran.err
     assert ran.out.count("| +x") == 500  # Whoever decides sees all of it.
-    assert "recorded as approve by person:ada; the request is approved" in ran.out
+    assert "approved by person:ada; the agent may do this once" in ran.out
     assert PASSPHRASE not in ran.out + ran.err
     assert wait_for_answer(ledger, request, 0).allows
 
@@ -234,7 +234,7 @@ def test_too_much_to_show_is_not_approved_by_mistake(
     request = ask(ledger, diff="+\n" * 100_050)
     ran = asked("approvals", "approve", request.id, *FROM_STDIN, stdin=f"{PASSPHRASE}\n")
     assert ran.code == 5
-    assert "50 lines of the request are too many to show" in ran.err
+    assert "the request is too long: 50 lines not shown" in ran.err
     assert ledger.head(request.chain).count == 1
     ran = asked("approvals", "approve", request.id, "--although-cut", *FROM_STDIN, stdin=f"{PASSPHRASE}\n")
     assert ran.code == 0
@@ -279,7 +279,7 @@ def test_enrolling_a_second_and_taking_them_off_again(asked: Aver) -> None:
     with open_ledger(home=asked.home) as ledger:
         request = ask(ledger)
     ran = asked("approvals", "approve", request.id, *FROM_STDIN, stdin=f"{other}\n")
-    assert (ran.code, "say who: --as person:ada" in ran.err) == (2, True)
+    assert (ran.code, "say who answers: --as person:ada" in ran.err) == (2, True)
     ran = asked("approvals", "withdraw", "person:ben", *FROM_STDIN, stdin=f"{other}\n")
     assert ran.code == 0, ran.err
     ran = asked("approvals", "withdraw", "person:ada", *FROM_STDIN, stdin=f"{PASSPHRASE}\n")
@@ -311,7 +311,7 @@ def test_with_a_key_in_ssh_agent(aver: Aver, tmp_path: Path) -> None:
             add = ["ssh-add", "-q", tmp_path / name]
             subprocess.run(add, check=True, env={**os.environ, **environment}, stderr=subprocess.DEVNULL)
         ran = aver("keys", "new", "person:ada", "--ssh-agent", **environment)
-        assert (ran.code, "2 keys in ssh-agent fit" in ran.err) == (2, True)
+        assert (ran.code, "2 keys in ssh-agent match" in ran.err) == (2, True)
         assert aver("keys", "new", "person:ada", "--ssh-agent", "--pq", **environment).code == 2
         ran = aver("keys", "new", "person:ada", "--ssh-agent", "ada", "--json", **environment)
         assert ran.json["key"]["purpose"] == "approve"

@@ -1,8 +1,7 @@
-"""`aver show SESSION`: what a coding agent did, as a story: asked, thought, done, denied, answered.
+"""Prints a session as a story: prompts, thinking, calls, denials and answers.
 
-Everything in a session came from outside. It reaches the terminal only through `Screen`, which escapes what a terminal
-would obey. Long texts are folded to their first lines; `--full` shows all of them, and fetches what stands beside the
-records.
+All texts of a session come from outside. They reach the terminal only through `Screen`, which escapes control
+characters. Of a long text only the first lines are shown. `--full` shows every line and also reads the blobs.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from aver.cli.terminal import Screen, StyledText, format_time
 from aver.ingest.diffs import classify_diff_lines
 from aver.sessions.labels import (
     LabelledText,
+    decision_label,
     is_beyond_summary,
     labelled_texts,
     result_texts,
@@ -38,25 +38,25 @@ if TYPE_CHECKING:
 __all__ = ["StoryPrinter", "print_story", "story_to_dict"]
 
 MAX_LINES = {"asked": 30, "text": 30, "thinking": 6, "note": 3, "result": 6, "diff": 60, "error": 6}
-"""Lines of each text that are shown unless all of it is asked for."""
+"""Lines of each kind of text that are shown without `--full`."""
 
 LINE_MAX = 600
-"""Characters of one line that are shown unless all of it is asked for."""
+"""Characters of one line that are shown without `--full`."""
 
 FETCH_MAX = 1024 * 1024
-"""Bytes that are fetched to show their first lines; of what is larger, only the size is told."""
+"""The largest blob that is read without `--full`, in bytes. Of larger blobs only the size is shown."""
 
 _CLOCK_WIDTH = 10
 """Columns for the time of day."""
 
 _DECISION_MARKS = {"pass": "success", "human_approved": "success", "human_review": "pending"}
-"""Signs for what the gate said; all else is a denial."""
+"""The status signs of the gate's decisions; all others are denials."""
 
 _DIFF_STYLES = {"added": "added", "removed": "removed", "place": "dim", "file": "strong"}
 
 
 class StoryPrinter:
-    """A story on its way to the screen."""
+    """Prints a story, entry by entry."""
 
     def __init__(self, screen: Screen, blob: ReadBlob, *, full: bool) -> None:
         self._screen = screen
@@ -64,24 +64,25 @@ class StoryPrinter:
         self._full = full
         self._day = ""
 
-    def print_entry(self, beat: StoryEntry) -> None:
-        margin = "  " * beat.depth
-        if beat.agent:
-            self._print_line(None, margin, StyledText(f"subagent {to_one_line(beat.agent)}", "strong"))
-        elif beat.step is not None:
-            self._print_step(beat.step, beat, margin)
-        elif beat.ruling is not None:
-            ruling = beat.ruling
-            subject = f"{ruling.tool} {to_one_line(shorten_arguments(ruling.arguments))}".strip()
+    def print_entry(self, entry: StoryEntry) -> None:
+        """Print one entry. Aver's own notes are printed only with `full`."""
+        margin = "  " * entry.depth
+        if entry.agent:
+            self._print_line(None, margin, StyledText(f"subagent {to_one_line(entry.agent)}", "strong"))
+        elif entry.step is not None:
+            self._print_step(entry.step, entry, margin)
+        elif entry.decision is not None:
+            decision = entry.decision
+            subject = f"{decision.tool} {to_one_line(shorten_arguments(decision.arguments))}".strip()
             self._print_line(
-                ruling.at,
+                decision.at,
                 margin,
-                self._screen.status_mark(_DECISION_MARKS.get(ruling.decision, "blocked")),
+                self._screen.status_mark(_DECISION_MARKS.get(decision.decision, "blocked")),
                 f" {subject}",
             )
-            self._print_decision(ruling, margin)
+            self._print_decision(decision, margin)
 
-    def _print_step(self, step: Step, beat: StoryEntry, margin: str) -> None:
+    def _print_step(self, step: Step, entry: StoryEntry, margin: str) -> None:
         if step.is_bookkeeping and not self._full:
             return
         if step.what == "prompt":
@@ -98,9 +99,9 @@ class StoryPrinter:
             self._print_call(step, margin)
         else:
             self._print_note(step, margin)
-        if beat.ruling is not None:
-            self._print_decision(beat.ruling, margin)
-        self._print_additions(beat, margin)
+        if entry.decision is not None:
+            self._print_decision(entry.decision, margin)
+        self._print_additions(entry, margin)
 
     def _print_note(self, step: Step, margin: str) -> None:
         summary = to_one_line(step_summary(step))
@@ -115,10 +116,10 @@ class StoryPrinter:
         if step.thinking:
             self._print_block(self._read_text(step, "thinking"), "thinking", margin, style="dim")
         elif step.redacted:
-            self._print_line(step.at, margin, StyledText("(thought, and the text is not kept)", "dim"))
+            self._print_line(step.at, margin, StyledText("(the model's thinking was not recorded)", "dim"))
 
     def _print_timed_text(self, step: Step, name: str, margin: str, sign: str, *, style: str) -> None:
-        """A text that begins on the line of its time."""
+        """Print a text that begins on the line of its time."""
         lines, hidden = self._fold(self._read_text(step, name), name)
         first = lines[0] if lines else ""
         self._print_line(step.at, margin, StyledText(sign + first, style) if style else sign + first)
@@ -130,38 +131,36 @@ class StoryPrinter:
         denied = step.status == "blocked"
         words: list[terminal.LinePart] = [self._screen.status_mark(step.status or "pending"), " "]
         words.append(StyledText(to_one_line(step_summary(step)), "bad") if denied else to_one_line(step_summary(step)))
-        beside = to_one_line(step_details(step))
-        self._print_line(step.at, margin, *words, StyledText(f"  {beside}" if beside else "", "dim"))
+        details = to_one_line(step_details(step))
+        self._print_line(step.at, margin, *words, StyledText(f"  {details}" if details else "", "dim"))
         inner = margin + "  "
         if self._full:
             self._print_parts(labelled_texts(self._fetch(step.arguments)), "result", inner)
         if step_error(step):
             self._print_block(self._read_text(step, "error"), "error", inner, style="bad")
         elif step.status == "pending":
-            self._print_line(None, inner, StyledText("what came of it is not known", "warn"))
+            self._print_line(None, inner, StyledText("the outcome is not known", "warn"))
         if step.diff is not None:
             self._print_diff(self._fetch(step.diff), inner)
         else:
             self._print_parts(result_texts(step, self._fetch(step.result)), "result", inner)
 
-    def _print_decision(self, ruling: RecordedDecision, margin: str) -> None:
-        by = f" by {', '.join(map(to_one_line, ruling.rules))}" if ruling.rules else ""
-        words = f"gate: {ruling.decision}{by}: {'; '.join(ruling.reasons)}"
+    def _print_decision(self, decision: RecordedDecision, margin: str) -> None:
+        by = f" by {', '.join(map(to_one_line, decision.rules))}" if decision.rules else ""
+        words = f"gate: {decision_label(decision.decision)}{by}: {'; '.join(decision.reasons)}"
         indent = " " * _CLOCK_WIDTH + margin + "  "
-        self._screen.print_hanging(indent, text=words, style="bad" if ruling.refuses else "dim")
+        self._screen.print_hanging(indent, text=words, style="bad" if decision.refuses else "dim")
 
-    def _print_additions(self, beat: StoryEntry, margin: str) -> None:
-        for later in beat.added:
+    def _print_additions(self, entry: StoryEntry, margin: str) -> None:
+        for later in entry.additions:
             addition = later.addition
             if addition is not None and addition.differs:
-                words = to_one_line(f"the {addition.via} says otherwise of {', '.join(addition.differs)}")
+                words = to_one_line(f"the {addition.via} differs in {', '.join(addition.differs)}")
                 self._print_line(
                     None, margin + "  ", self._screen.status_mark("warning"), " ", StyledText(words, "warn")
                 )
             elif addition is not None and self._full:
-                self._print_line(
-                    None, margin + "  ", StyledText(f"the {to_one_line(addition.via)} says the same", "dim")
-                )
+                self._print_line(None, margin + "  ", StyledText(f"the {to_one_line(addition.via)} agrees", "dim"))
 
     # --- texts and values
 
@@ -222,35 +221,35 @@ class StoryPrinter:
 
 
 def print_story(
-    screen: Screen, session: SessionTotals, beats: Iterator[StoryEntry], blob: ReadBlob, *, full: bool
+    screen: Screen, session: SessionTotals, entries: Iterator[StoryEntry], blob: ReadBlob, *, full: bool
 ) -> None:
-    """The whole story: who and when, what happened, what it comes to."""
-    screen.print_line(StyledText(to_one_line(session.title) or "a session without a title", "strong"))
+    """Print the whole story: tool and times, all entries, totals."""
+    screen.print_line(StyledText(to_one_line(session.title) or "(no title)", "strong"))
     screen.print_line(
         to_one_line(
             f"{session.tool} {session.session}, {format_time(session.started)} to {format_time(session.ended)} UTC"
         )
     )
-    told = StoryPrinter(screen, blob, full=full)
-    for beat in beats:
-        told.print_entry(beat)
+    printer = StoryPrinter(screen, blob, full=full)
+    for entry in entries:
+        printer.print_entry(entry)
     screen.print_line()
     screen.print_hanging(text=", ".join(total_labels(session)))
 
 
-def story_to_dict(session: SessionTotals, beats: Iterator[StoryEntry], verdict: Verdict) -> dict[str, Any]:
-    """The same as one JSON object. Long texts stay references to what stands beside the records."""
+def story_to_dict(session: SessionTotals, entries: Iterator[StoryEntry], verdict: Verdict) -> dict[str, Any]:
+    """The story as one JSON object. Long texts stay references to blobs."""
     steps = []
-    for beat in beats:
-        entry: dict[str, Any] = {"depth": beat.depth, "chain": beat.chain}
-        if beat.agent:
-            entry["subagent"] = beat.agent
-        if beat.step is not None:
-            entry |= {name: value for name, value in asdict(beat.step).items() if value not in (None, "", (), {})}
-            entry["chain"] = beat.chain
-        if beat.ruling is not None:
-            entry["gate"] = asdict(beat.ruling)
-        if beat.added:
-            entry["added"] = [asdict(later.addition) for later in beat.added if later.addition is not None]
-        steps.append(entry)
+    for entry in entries:
+        step: dict[str, Any] = {"depth": entry.depth, "chain": entry.chain}
+        if entry.agent:
+            step["subagent"] = entry.agent
+        if entry.step is not None:
+            step |= {name: value for name, value in asdict(entry.step).items() if value not in (None, "", (), {})}
+            step["chain"] = entry.chain
+        if entry.decision is not None:
+            step["gate"] = asdict(entry.decision)
+        if entry.additions:
+            step["added"] = [asdict(later.addition) for later in entry.additions if later.addition is not None]
+        steps.append(step)
     return {"session": asdict(session), "steps": steps, "verdict": verdict.to_dict()}
