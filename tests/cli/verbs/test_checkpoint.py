@@ -117,7 +117,7 @@ def test_committing_that_file_and_nothing_else(sealed: Aver, audit: Path) -> Non
     assert git(audit, "show", "--format=%an %s", "--name-status", "HEAD").split("\n", 2)[2].split() == ["A", name]
     assert git(audit, "status", "--short").splitlines() == [" M README", "A  staged"]
     assert git(audit, "show", f"HEAD:{name}") == history(audit).read_text()
-    assert "it is committed already" in sealed("checkpoint", "--git", "audit", "--commit").out
+    assert "already committed" in sealed("checkpoint", "--git", "audit", "--commit").out
     sealed.seal()
     assert sealed("checkpoint", "--git", "audit", "--commit").code == 0
     assert git(audit, "log", "--format=", "--numstat", "--", "checkpoints").split() == ["1", "0", name] * 2

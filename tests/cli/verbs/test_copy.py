@@ -29,7 +29,7 @@ def test_to_a_server_and_back(sealed: Aver, new_database: Callable[[], str]) -> 
 def test_again_it_goes_on(sealed: Aver, new_database: Callable[[], str]) -> None:
     url = new_database()
     sealed("copy", "--to", url)
-    assert "copied 0 records in 2 chains, 4 were there already" in sealed("copy", "--to", url).out
+    assert "copied 0 records in 2 chains, 4 were already there" in sealed("copy", "--to", url).out
     sealed.seal(chain="notes.more")
     assert sealed("copy", "--to", url, "--json").json["copied"] == 1
 

@@ -20,7 +20,7 @@ def test_it_catches_every_change(aver: Aver) -> None:
     assert f"{attacks} of {attacks} caught" in ran.out
     edited = r"caught +a transcript edited +ARTIFACT_HASH_MISMATCH +claude-code\.5d2e4c1a…/3\n"
     assert re.search(edited, ran.out)
-    assert [line.split()[:2] for line in ran.out.splitlines() if "seen again" in line] == [["✓", "verified"]] * 4
+    assert [line.split()[:2] for line in ran.out.splitlines() if "match transcript" in line] == [["✓", "verified"]] * 4
     for tampering in TAMPERINGS:
         place = tampering.chain if tampering.sequence is None else f"{tampering.chain}/{tampering.sequence}"
         assert re.search(rf"caught +{re.escape(tampering.title)} +{tampering.code} +{re.escape(place)}\n", ran.out)
@@ -102,7 +102,7 @@ def test_a_change_that_is_not_caught_is_a_failure(
     shown = capsys.readouterr()
     assert "NOT CAUGHT" in shown.out
     assert "3 of 4 caught" in shown.out
-    assert "defect" in shown.err
+    assert "bug in Aver" in shown.err
 
 
 def test_it_fits_a_small_terminal(aver: Aver) -> None:

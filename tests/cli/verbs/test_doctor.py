@@ -23,7 +23,7 @@ def test_before_anything_is_there(aver: Aver) -> None:
     ran = aver("doctor")
     assert ran.code == 0
     assert "0 problems" in ran.out
-    assert "is not there yet; the first aver seal makes it" in ran.out
+    assert "does not exist yet; the first aver seal creates it" in ran.out
     assert aver.listing() == []
 
 

@@ -34,7 +34,7 @@ def test_imported_elsewhere_it_is_frozen_and_its_signer_unknown(exported: Aver) 
     ran = exported("import", "bundle", **other)
     assert ran.code == 0
     assert "imported  notes.today" in ran.out
-    assert "whose key is not known here" in ran.err
+    assert "signed by an unknown key" in ran.err
     assert exported("keys", "show", "--json", **other).json["known"] == []
     listed = exported("log", "--json", **other).json["chains"]
     own = {"keys", "meta"}  # Where the import itself was recorded.
@@ -51,9 +51,9 @@ def test_what_has_grown_since_is_told(exported: Aver) -> None:
     ran = exported("import", "later", "--only", "runs.a", "notes.today", **other)
     assert ran.code == 0, ran.err
     lines = [line.split() for line in ran.out.splitlines()]
-    assert ["existed", "runs.a", "2", "records", "1", "of", "them", "since,", "not", "here"] in lines
+    assert ["existed", "runs.a", "2", "records", "1", "newer", "record", "not", "imported"] in lines
     assert any(line[:2] == ["imported", "notes.today"] for line in lines)
-    assert "1 chain grew since the import before" in ran.err
+    assert "1 chain grew since the last import" in ran.err
     again = exported("import", "later", "--only", "runs.a", "--json", **other).json["chains"]
     assert [(chain["existed"], chain["beyond"]) for chain in again] == [(True, 1)]
     beside = exported("import", "later", "--only", "runs.a", "--tenant", "later", **other)

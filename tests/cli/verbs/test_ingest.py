@@ -54,7 +54,7 @@ def test_what_a_person_sees(user: Aver) -> None:
     ran = user("ingest", "--all")
     assert "records sealed from 4 transcripts" in ran.out
     assert "Claude Code deletes its transcripts after 30 days" in ran.err
-    assert "had nothing new" in user("ingest", "--all").out
+    assert "unchanged" in user("ingest", "--all").out
 
 
 def test_one_session_by_id_by_its_beginning_and_by_its_file(user: Aver) -> None:
@@ -70,7 +70,7 @@ def test_what_is_not_there_and_what_is_not_said(user: Aver) -> None:
     assert user("ingest").code == 2
     assert user("ingest", "--all", CLAUDE_SESSION).code == 2
     missing = user("ingest", "no-such-session")
-    assert (missing.code, "no tool has a transcript of" in missing.err) == (2, True)
+    assert (missing.code, "there is no transcript of" in missing.err) == (2, True)
     assert user("ingest", "--all", "--tool", "nothing").code == 2
 
 

@@ -72,7 +72,7 @@ def test_nothing_found_is_said_and_is_no_error(sealed: Aver) -> None:
     assert (ran.code, ran.out, ran.err) == (0, "", "no records match\n")
     ran = sealed("log", "--tenant", "nobody")
     assert (ran.code, ran.out) == (0, "")
-    assert "no chains of tenant nobody yet" in ran.err
+    assert "tenant nobody has no chains yet" in ran.err
 
 
 def test_a_chain_that_is_not_there(sealed: Aver) -> None:
@@ -128,4 +128,4 @@ def test_a_damaged_record_is_listed_as_one(sealed: Aver) -> None:
     connection.close()
     lines = sealed("log", "notes.today").out.splitlines()
     assert len(lines) == 3
-    assert "cannot be read; aver verify tells what is wrong" in lines[1]
+    assert "cannot be read; aver verify shows what is wrong" in lines[1]

@@ -56,7 +56,7 @@ def test_without_settings_the_starter_set_is_in_force(aver: Aver) -> None:
     ran = aver("policy", "show")
     assert ran.code == 0
     assert ran.out.splitlines()[0].split() == ["harmless", "permit", "10-permits.cedar", "this", "touches", "nothing"]
-    assert f"23 rules of the starter set, digest {load_policy_bundle().digest}" in ran.err
+    assert f"23 rules from the starter set, digest {load_policy_bundle().digest}" in ran.err
     assert aver.listing() == []
 
 
@@ -101,7 +101,7 @@ def test_no_rule_reaches_the_terminal_unescaped(aver: Aver, rules: Path) -> None
 def test_good_rules_are_counted_and_named(aver: Aver) -> None:
     ran = aver("policy", "check")
     assert (ran.code, ran.err) == (0, "")
-    assert f"23 rules of the starter set can be used, digest {load_policy_bundle().digest}" in ran.out
+    assert f"23 rules from the starter set can be used, digest {load_policy_bundle().digest}" in ran.out
 
 
 def test_every_problem_is_told(aver: Aver, rules: Path) -> None:
@@ -134,11 +134,11 @@ def test_doubts_are_warnings_unless_one_is_strict(aver: Aver, rules: Path) -> No
 def test_rules_in_force_belong_into_the_home(aver: Aver, rules: Path) -> None:
     """Where the gate protects them; elsewhere an agent may be allowed to write."""
     in_force(aver, rules)
-    assert f"{rules} lies outside {aver.home}" in aver("policy", "check").out
-    assert "lies outside" not in aver("policy", "check", rules).out
+    assert f"{rules} is outside {aver.home}" in aver("policy", "check").out
+    assert "is outside" not in aver("policy", "check", rules).out
     aver("policy", "init")
     in_force(aver, "policy")
-    assert "lies outside" not in aver("policy", "check").out
+    assert "is outside" not in aver("policy", "check").out
 
 
 @pytest.mark.parametrize("action", ["check", "show"])
@@ -212,7 +212,7 @@ def explain(aver: Aver, *arguments: str | Path, stdin: str = "") -> tuple[int, d
 def test_what_would_pass_exits_with_0(aver: Aver) -> None:
     ran = aver("policy", "explain", "--command", "ls src")
     assert ran.code == 0
-    assert ran.out.splitlines()[:2] == ["pass", "  reading inside the workspace"]
+    assert ran.out.splitlines()[:2] == ["ALLOWED", "  reading inside the workspace"]
     assert "rule     workspace-reads  permit in 10-permits.cedar:" in ran.out
     assert aver.listing() == []
 
@@ -220,10 +220,10 @@ def test_what_would_pass_exits_with_0(aver: Aver) -> None:
 def test_what_would_not_pass_exits_with_5_and_says_what_would_change_it(aver: Aver) -> None:
     ran = aver("policy", "explain", "--command", "rm -r build")
     assert ran.code == 5
-    assert "human_review\n  this deletes\n" in ran.out
-    assert f"target   path {aver.directory}/build: asks a human (deletion)" in ran.out
-    assert "it would pass if it had not the effect 'delete'" in ran.out
-    assert "it would pass if a human approved it" in ran.out
+    assert "NEEDS APPROVAL\n  this deletes\n" in ran.out
+    assert f"target   path {aver.directory}/build: needs approval (deletion)" in ran.out
+    assert "it would be allowed if it had not the effect 'delete'" in ran.out
+    assert "it would be allowed if a human approved it" in ran.out
 
 
 def test_a_refusal_is_one_whoever_approves(aver: Aver) -> None:

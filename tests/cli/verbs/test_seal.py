@@ -56,7 +56,7 @@ def test_what_was_sealed_before_is_not_sealed_again(aver: Aver) -> None:
     again = aver("seal", "-", "--chain", "notes.today", stdin=lines)
     assert (first.code, again.code) == (0, 0)
     assert again.out == first.out.replace("sealed ", "existed")
-    assert again.err == "0 sealed, 3 existed\n"
+    assert again.err == "0 sealed, 3 already in the ledger\n"
     assert aver("log", "notes.today", "--json").json["records"][-1]["sequence"] == 2
 
 
@@ -141,7 +141,7 @@ def test_a_frozen_chain_is_told_before_anything_is_sealed(sealed: Aver) -> None:
     drafts = f'{{"type": "tool", "chain": "mine.1"}}\n{LINE}'
     ran = sealed("seal", "-", "--chain", "notes.today", stdin=drafts, **other)
     assert ran.code == 2
-    assert "was imported and does not grow here" in ran.err
+    assert "was imported and is read-only" in ran.err
     assert "mine.1" not in sealed("log", **other).out
 
 

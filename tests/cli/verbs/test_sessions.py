@@ -54,7 +54,7 @@ def test_filters_and_limit(worked: Aver) -> None:
     assert len(worked("sessions", "--since", "2026-05-02").out.splitlines()) == 2
     one = worked("sessions", "-n", "1")
     assert len(one.out.splitlines()) == 1
-    assert "2 older sessions not shown" in one.err
+    assert "2 older sessions not listed" in one.err
     assert len(worked("sessions", "-n", "0").out.splitlines()) == 3
 
 

@@ -54,7 +54,7 @@ def test_the_story(worked: Aver) -> None:
     assert [line for line in wanted if line not in lines] == []
     assert [lines.index(line) for line in wanted] == sorted(lines.index(line) for line in wanted)
     gate = [line.strip() for line in lines if line.strip().startswith("gate: ")]
-    assert [line.split()[1] for line in gate] == ["pass", "skip"]
+    assert [line.split()[1] for line in gate] == ["allowed", "denied"]
     assert any(line.endswith(f"■ Bash {DENIED}") for line in lines), "denied by the gate, and in no transcript"
     assert "3 chains" in next(line for line in lines if line.startswith("✓ verified: session "))
     assert "2 denials" in ran.out

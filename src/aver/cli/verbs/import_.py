@@ -60,7 +60,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     for chain in done.chains:
         word = StyledText("existed", "dim") if chain.existed else StyledText("imported", "good")
         renamed = f"was {chain.origin}" if chain.origin != chain.name else ""
-        since = f"{chain.beyond} newer records not imported" if chain.beyond else ""
+        since = f"{plural(chain.beyond, 'newer record')} not imported" if chain.beyond else ""
         rows.append([word, chain.name, plural(chain.count, "record"), since or renamed])
     screen.print_table(rows)
     extent = plural(done.verdict.records, "record")

@@ -213,7 +213,7 @@ def _ingest_transcripts(stage: Path, screen: Screen | None) -> tuple[list[Ingest
         sessions.append(session)
         if screen is not None:
             seen = session.reconciled.counts.sealed_and_seen
-            words = f"  {session.title:<12}  {plural(session.records, 'record')} sealed, {seen} match the transcript  "
+            words = f"  {session.title:<12}  {plural(session.records, 'record')}, {seen} match transcript  "
             marks = status_parts(screen, session.reconciled.verdict)
             screen.print_line("  ", *marks, words, StyledText(_shorten_chain(session.chain), "dim"))
     edited = edit_and_reconcile(home, user)
@@ -228,7 +228,7 @@ def _ingest_transcripts(stage: Path, screen: Screen | None) -> tuple[list[Ingest
 
 def _print_run(screen: Screen, entries: list[RecordLine], fingerprint: str, verdict: Verdict) -> None:
     screen.print_line(
-        StyledText("2. Seal", "strong"), " an agent's run: each step is a record, signed and linked to the one before."
+        StyledText("2. Seal", "strong"), " an agent's run: each step is a record, signed and linked to the last."
     )
     screen.print_line()
     rows: list[list[LinePart]] = [
@@ -284,5 +284,5 @@ def _print_summary(screen: Screen, caught: int, total: int, keep: str | None) ->
         screen.print_line(f"Kept in {keep}. Try: AVER_HOME={keep}/home aver verify {keep}/tampered-01.db")
     else:
         screen.print_line(
-            "To look at the files yourself: aver demo --keep DIR. To seal your own records: aver seal --help"
+            "Keep the files: aver demo --keep DIR. Seal your own records: aver seal --help"
         )
