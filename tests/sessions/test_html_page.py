@@ -13,6 +13,7 @@ import pytest
 
 from aver.html import PAGE_SCRIPT, PAGE_STYLE
 from aver.ingest.agent_event import AgentEvent, Permission, build_unknown_event
+from aver.ingest.seal import seal_event
 from aver.ledger import Ledger, open_ledger
 from aver.sessions.html_page import TEXT_MAX, render_page
 from aver.sessions.sessions import compute_totals, find_sessions
@@ -115,7 +116,7 @@ def test_whatever_a_transcript_says_is_text(ledger: Ledger, tmp_path: Path, numb
     sample.seal(ledger, tmp_path, hostile_deeds(evil))
     sample.seal(ledger, tmp_path, [sample.with_agent(sample.prompt(evil, key="k"), evil)], agent="kid")
     seen = sample.command("c1", evil, "otherwise")
-    sample.seal_deed(ledger, sample.TOOL, sample.SESSION, seen)
+    seal_event(ledger, sample.TOOL, sample.SESSION, seen)
     text = page_of(ledger)
     read = Read(text)
     assert set(read.tags) <= ALLOWED_TAGS
