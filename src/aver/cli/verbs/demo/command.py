@@ -283,6 +283,4 @@ def _print_summary(screen: Screen, caught: int, total: int, keep: str | None) ->
     if keep:
         screen.print_line(f"Kept in {keep}. Try: AVER_HOME={keep}/home aver verify {keep}/tampered-01.db")
     else:
-        screen.print_line(
-            "Keep the files: aver demo --keep DIR. Seal your own records: aver seal --help"
-        )
+        screen.print_line("Keep the files: aver demo --keep DIR. Seal your own records: aver seal --help")
