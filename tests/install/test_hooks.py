@@ -250,17 +250,18 @@ def test_an_older_codex_is_to_notify_and_goes_over_to_hooks_with_a_newer_one(hom
     assert path.read_text() == before
 
 
-def test_notify_and_server_come_out_to_the_byte(home: Path) -> None:
+@pytest.mark.parametrize("end", ["\n", "", "\n# the end\n\n"])
+def test_notify_and_server_come_out_and_leave_the_rest(home: Path, end: str) -> None:
     path = home / ".codex" / "config.toml"
     path.parent.mkdir()
-    path.write_text("[tui]\nnotifications = true")
+    path.write_text(f"[tui]\nnotifications = true{end}")
     here = around(home, AVER_HOME="/x", **codex(home, "0.100.0"))
     install_server(load_client("codex"), here)
     install_hooks(load_client("codex"), here)
     assert tomllib.loads(path.read_text())["notify"][:2] == ["/usr/bin/env", "AVER_HOME=/x"]
     uninstall_hooks(load_client("codex"), here)
     uninstall_server(load_client("codex"), here)
-    assert path.read_text() == "[tui]\nnotifications = true"
+    assert path.read_text() == f"[tui]\nnotifications = true{end or chr(10)}", "a last line without an end gets one"
 
 
 def test_a_notify_of_the_users_stays_and_is_said(home: Path) -> None:

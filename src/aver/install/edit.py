@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from aver.errors import BadInput, Refused
 from aver.install.json_spans import JsonText
-from aver.install.toml_text import TomlText
+from aver.install.toml_edit import add_table, read_toml, remove_entry_text, set_value
 
 __all__ = ["SettingsFormat", "get_entry", "with_entry", "with_item", "with_value", "without_entry", "without_items"]
 
@@ -65,9 +65,7 @@ def without_entry(text: str, form: SettingsFormat, path: Sequence[str], *, keep:
         return text
     wanted = _delete_value_at(before, path)
     if form == "toml":
-        document = TomlText(text)
-        is_table = isinstance(found, dict)
-        changed = document.without_table(path) if is_table else document.without_setting(path[:-1], path[-1])
+        changed = remove_entry_text(text, path)
         return _require_value(changed, form, _drop_empty_tables(wanted, path[:-1], _read_document(changed, form)))
     changed = _parse_json_text(text, form, path).without_member()
     return _prune_empty(_require_value(changed, form, wanted), form, path[:-1], keep)
@@ -131,7 +129,7 @@ def _parse_json_text(text: str, form: SettingsFormat, path: Sequence[str] = ()) 
 def _read_document(text: str, form: SettingsFormat) -> dict[str, Any]:
     """What a text says. One that is empty says nothing."""
     if form == "toml":
-        return TomlText(text).value
+        return read_toml(text)
     if not text.removeprefix("\ufeff").strip():
         return {}
     value = _parse_json_text(text, form).value
@@ -142,7 +140,7 @@ def _read_document(text: str, form: SettingsFormat) -> dict[str, Any]:
 
 def _add_entry(text: str, form: SettingsFormat, path: Sequence[str], entry: EntryTable) -> str:
     if form == "toml":
-        return TomlText(text).with_table(path, entry)
+        return add_table(text, path, entry)
     return _parse_json_text(_text_or_object(text), form, path).with_member(dict(entry))
 
 
@@ -154,7 +152,7 @@ def _text_or_object(text: str) -> str:
 
 def _change_setting(text: str, form: SettingsFormat, path: Sequence[str], name: str, value: Any) -> str:
     if form == "toml":
-        return TomlText(text).with_setting(path, name, value)
+        return set_value(text, path, name, value)
     return _parse_json_text(text, form, (*path, name)).with_member(value)
 
 

@@ -1,11 +1,11 @@
-"""One entry in one settings file, or one item of a list in it: put in, brought up to date, taken out, all remembered.
+"""One entry in one settings file, or one item of a list in it: put in, brought up to date, taken out.
 
     file = SettingsFile(Path("~/.cursor/mcp.json").expanduser(), "jsonc")
-    put(file, ("mcpServers", "aver"), {"command": "aver", "args": ["mcp"]}, is_ours, memory)
+    put_entry(file, ("mcpServers", "aver"), {"command": "aver", "args": ["mcp"]}, is_ours, memory)
 
-An entry that is not ours is never changed. One that is gets what it lacks, and what its owner added stays. Taken out of
-a file that nobody touched since, the file becomes what it was, to the byte; otherwise only the entry goes, and the
-tables that were made for it, if they are empty.
+Aver never changes an entry of anyone else. An entry of Aver gets what it lacks, and settings that the user added to it
+stay. `remove_entry` takes out the entry, and the tables, the file and the directories that Aver made for it, if they
+are empty then. All else in the file stays; only blank space around the entry may differ from before.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ __all__ = [
 EntryPath = tuple[str, ...]
 IsOurs = Callable[[Any], bool]
 EditResult = Literal["installed", "updated", "unchanged", "removed", "absent", "kept"]
-"""What was done; `kept` is what belongs to somebody else and was left as it is."""
+"""What Aver did; `kept` means that it left something of the user as it is."""
 
 
 @dataclass(frozen=True, slots=True)
 class SettingsFile:
-    """A file that belongs to another program. `inside` is the project that it must not lead out of, if it is of one."""
+    """A file that belongs to another program. A file of a project must not lead out of the project, `inside`."""
 
     path: Path
     form: SettingsFormat
@@ -52,12 +52,12 @@ class SettingsFile:
 
     @property
     def new_mode(self) -> int:
-        """Of a file that is made: a user's own is for nobody else, a project's is shared."""
+        """The mode of a new file: a user's own is for the user alone, a project's is shared."""
         return NEW_MODE if self.inside is None else 0o644
 
 
 def read_entry(file: SettingsFile, key: EntryPath) -> Any:
-    """The entry as it stands there; None where there is none."""
+    """Return the entry in the file; None where there is none. Raises `BadInput` for a file that cannot be read."""
     path = file.target
     with _name_file_in_errors(path):
         return get_entry(_decode_text(read_settings_file(path)), file.form, key)
@@ -66,7 +66,10 @@ def read_entry(file: SettingsFile, key: EntryPath) -> Any:
 def put_entry(
     file: SettingsFile, key: EntryPath, entry: Any, is_ours: IsOurs, memory: UndoLog, *, dry_run: bool = False
 ) -> EditResult:
-    """Have the entry, a table or a plain value, stand in the file. `dry_run` only tells what would be done."""
+    """Put the entry, a table or a plain value, into the file. `dry_run` changes nothing.
+
+    Raises `Refused` with the code `FOREIGN` where the file has an entry of someone else there.
+    """
     path = file.target
     found: Any = None
     depth = 0
@@ -92,7 +95,7 @@ def put_entry(
 def remove_entry(
     file: SettingsFile, key: EntryPath, is_ours: IsOurs, memory: UndoLog, *, dry_run: bool = False
 ) -> EditResult:
-    """Have the entry not stand in the file."""
+    """Take the entry out of the file. Raises `Refused` with the code `FOREIGN` where it is someone else's."""
 
     def is_there(text: str) -> bool:
         found = get_entry(text, file.form, key)
@@ -114,8 +117,10 @@ def put_item(
     blank: str = "",
     dry_run: bool = False,
 ) -> EditResult:
-    """Have one item of ours stand in the list at a key, beside those of others; JSON only. Another item of ours gives
-    way. `blank` is what a new file begins with."""
+    """Put one item of Aver into the list at a key, after those of others; JSON only. It replaces other items of Aver.
+
+    `blank` is the text that a new file begins with.
+    """
     path = file.target
     had_ours = False
     depth = 0
@@ -125,7 +130,7 @@ def put_item(
         with _name_file_in_errors(path):
             text = _decode_text(raw) or blank
             depth = _existing_depth(text, file.form, (*key, ""))
-            ours = [one for one in _list_items(text, file.form, key) if is_ours(one)]
+            ours = [found for found in _list_items(text, file.form, key) if is_ours(found)]
             had_ours = bool(ours)
             if ours == [item]:
                 return text.encode("utf-8") if raw is None else raw
@@ -145,7 +150,7 @@ def put_item(
 def remove_items(
     file: SettingsFile, key: EntryPath, is_ours: IsOurs, memory: UndoLog, *, blank: str = "", dry_run: bool = False
 ) -> EditResult:
-    """Have no item of ours stand in the list at a key. `blank` is what a new file began with."""
+    """Take all items of Aver out of the list at a key. `blank` is the text that a new file began with."""
 
     def is_there(text: str) -> bool:
         return any(is_ours(one) for one in _list_items(text, file.form, key))
@@ -165,7 +170,7 @@ def _remove_ours(
     dry_run: bool,
     blank: str = "",
 ) -> EditResult:
-    """Take out what is ours: by putting back the old bytes, if nobody changed the file since, else by editing it."""
+    """Take out what is Aver's, and the tables, file and directories that Aver made for it, if they are empty."""
     path = file.target
     known = memory.find_change(path, key)
 
@@ -176,10 +181,6 @@ def _remove_ours(
             text = _decode_text(raw)
             if not is_there(text):
                 return raw
-            undone = None if known is None else known.old_content(raw)
-            # What stood there before may have been ours as well: that of an Aver that was installed earlier.
-            if undone is not None and not (undone.old is not None and is_there(_decode_text(undone.old))):
-                return undone.old
             changed = without(text, len(key) if known is None else known.keep)
         if known is not None and known.new and changed.strip() in ("", "{}", blank.strip()):
             return None
@@ -205,7 +206,7 @@ def _refuse_foreign(found: Any, is_ours: IsOurs, path: Path, key: EntryPath) -> 
 
 
 def _existing_depth(text: str, form: SettingsFormat, key: EntryPath) -> int:
-    """How many of the tables on the way to an entry are there already."""
+    """How many of the tables on the way to an entry the file has already."""
     for length in range(len(key) - 1, 0, -1):
         if get_entry(text, form, key[:length]) is not None:
             return length
@@ -221,7 +222,7 @@ def _decode_text(raw: bytes | None) -> str:
 
 @contextmanager
 def _name_file_in_errors(path: Path) -> Iterator[None]:
-    """Put the file's name before what is wrong with it."""
+    """Put the file's name before the message of an error."""
     try:
         yield
     except BadInput as error:

@@ -1,19 +1,17 @@
-"""What was changed in other programs' files, so that it can be undone to the byte: `AVER_HOME/installed.json`.
+"""What Aver made in other programs' files, so that `aver uninstall` takes away that: `AVER_HOME/installed.json`.
 
-    {"v": 1, "changes": [{path, key, keep, before, after, at, removed, inserted, made, new}]}
+    {"v": 1, "changes": [{"path": "/home/me/.cursor/mcp.json", "key": ["mcpServers", "aver"],
+                          "keep": 0, "made": ["/home/me/.cursor"], "new": true}]}
 
-Of a file only the change itself is kept: at which byte, what stood there, what stands there now, and the SHA-256 of the
-whole before and after. So a file that nobody touched since gets back its old bytes, and no copy of its secrets is made.
+Aver replaces only entries of its own, so there are no old entries to put back. It remembers for each entry what it had
+to make for it: the tables on the way (all but the first `keep`), the directories (`made`), and the file (`new`). On
+uninstall they go too, if nothing else is in them by then. No content of a file is kept here: it may hold secrets.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
-import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +19,12 @@ from aver.capsule.json_document import dump_document
 from aver.capsule.json_reader import read_json
 from aver.config import ensure_home, home_dir
 from aver.errors import BadInput
+from aver.fast_dataclass import dataclass
 from aver.files.atomic import replace_file
 from aver.install.file_edit import FileEdit, read_settings_file
 from aver.ledger.stores.sqlite.write_lock import WriteLock
 
-__all__ = ["OldContent", "RecordedChange", "UndoLog"]
+__all__ = ["RecordedChange", "UndoLog"]
 
 UNDO_FILE_NAME = "installed.json"
 
@@ -36,41 +35,19 @@ EntryPath = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class OldContent:
-    """The bytes that a file had; None where there was none."""
-
-    old: bytes | None
-
-
-@dataclass(frozen=True, slots=True)
 class RecordedChange:
-    """One change to one file."""
+    """What Aver made for one entry in one file."""
 
     keep: int
     """How many of the tables on the way to the entry were there before."""
-    before: str | None
-    """SHA-256; None where there was no file."""
-    after: str
-    at: int
-    removed: bytes
-    inserted: bytes
     made: tuple[str, ...]
-    """Directories that were made for the file, the innermost first."""
+    """Directories, the innermost first."""
     new: bool
-    """Whether there was no file when the entry was put in first, maybe by another Aver."""
-
-    def old_content(self, now: bytes) -> OldContent | None:
-        """The file before the change, if it is what the change made of it; None where somebody changed it since."""
-        if _digest(now) != self.after:
-            return None
-        if self.before is None:
-            return OldContent(None)
-        old = now[: self.at] + self.removed + now[self.at + len(self.inserted) :]
-        return OldContent(old) if _digest(old) == self.before else None
+    """Whether there was no file when Aver first put the entry in."""
 
 
 class UndoLog:
-    """The file. Whoever changes something holds its lock."""
+    """The file. A caller that changes settings holds its lock meanwhile."""
 
     def __init__(self, home: Path | None = None) -> None:
         self._path = (home or home_dir()) / UNDO_FILE_NAME
@@ -78,7 +55,7 @@ class UndoLog:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """While this lasts, no other `aver install` does anything."""
+        """Hold the lock: no other `aver install` changes anything meanwhile."""
         ensure_home(self._path.parent)
         try:
             with self._lock.hold():
@@ -87,48 +64,37 @@ class UndoLog:
             self._lock.close()
 
     def find_change(self, path: Path, key: EntryPath) -> RecordedChange | None:
-        """What was changed in a file for an entry, if it is remembered."""
-        found = (_parse_change(one) for one in self._read_changes() if _matches_entry(one, path, key))
-        return next((one for one in found if one is not None), None)
+        """What Aver made for an entry, if the log has it."""
+        for change in self._read_changes():
+            if _matches_entry(change, path, key):
+                try:
+                    return RecordedChange(int(change["keep"]), tuple(map(str, change["made"])), bool(change["new"]))
+                except (KeyError, TypeError, ValueError):
+                    continue
+        return None
 
     def keep(self, changed: FileEdit, key: EntryPath, keep: int) -> None:
-        """Remember a change. Of several for one entry the first counts, if the file was what we made of it."""
-        if changed.after is None:
-            return
-        before, made = changed.before, tuple(map(str, changed.made))
-        known = self.find_change(changed.path, key)
-        new = before is None or (known is not None and known.new)
-        if known is not None and before is not None:
-            keep, made = known.keep, known.made
-            if (undone := known.old_content(before)) is not None:
-                before = undone.old
-        at, removed, inserted = _find_difference(before or b"", changed.after)
-        change = {
-            "path": str(changed.path),
-            "key": list(key),
-            "keep": keep,
-            "before": None if before is None else _digest(before),
-            "after": _digest(changed.after),
-            "at": at,
-            "removed": base64.b64encode(removed).decode("ascii"),
-            "inserted": base64.b64encode(inserted).decode("ascii"),
-            "made": list(made),
-            "new": new,
-        }
+        """Remember a change that put an entry in. What the log has for the entry already was made first, and stays."""
+        known = self.find_change(changed.path, key) if changed.before is not None else None
+        if known is None:
+            known = RecordedChange(keep, tuple(map(str, changed.made)), changed.before is None)
+        entry = {"keep": known.keep, "made": list(known.made), "new": known.new}
+        change = {"path": str(changed.path), "key": list(key), **entry}
         self._write_changes([*self._other_changes(changed.path, key), change])
 
     def forget(self, path: Path, key: EntryPath) -> None:
+        """Forget what Aver made for an entry."""
         self._write_changes(self._other_changes(path, key))
 
     def _other_changes(self, path: Path, key: EntryPath) -> list[Any]:
-        return [one for one in self._read_changes() if not _matches_entry(one, path, key)]
+        return [change for change in self._read_changes() if not _matches_entry(change, path, key)]
 
     def _write_changes(self, changes: list[Any]) -> None:
         ensure_home(self._path.parent)
         replace_file(self._path, dump_document({"v": 1, "changes": changes}))
 
     def _read_changes(self) -> list[Any]:
-        """What is remembered. A file that cannot be read is as good as none: then undoing goes by what stands there."""
+        """What is remembered. A file that cannot be read counts as empty: then only Aver's entries are taken out."""
         try:
             raw = read_settings_file(self._path)
             data = None if raw is None else read_json(raw)
@@ -140,33 +106,3 @@ class UndoLog:
 
 def _matches_entry(change: Any, path: Path, key: EntryPath) -> bool:
     return isinstance(change, dict) and (change.get("path"), change.get("key")) == (str(path), list(key))
-
-
-def _parse_change(data: Any) -> RecordedChange | None:
-    try:
-        return RecordedChange(
-            keep=int(data["keep"]),
-            before=data["before"],
-            after=data["after"],
-            at=int(data["at"]),
-            removed=base64.b64decode(data["removed"], validate=True),
-            inserted=base64.b64decode(data["inserted"], validate=True),
-            made=tuple(map(str, data["made"])),
-            new=bool(data.get("new", data["before"] is None)),
-        )
-    except (KeyError, TypeError, ValueError, binascii.Error):
-        return None
-
-
-def _find_difference(before: bytes, after: bytes) -> tuple[int, bytes, bytes]:
-    """The one stretch in which two texts differ: where it begins, and what stands there in each."""
-    shorter = min(len(before), len(after))
-    start = next((at for at in range(shorter) if before[at] != after[at]), shorter)
-    end = 0
-    while end < shorter - start and before[-1 - end] == after[-1 - end]:
-        end += 1
-    return start, before[start : len(before) - end], after[start : len(after) - end]
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
