@@ -1,9 +1,10 @@
-"""What coding agents did, from their own transcripts and hooks, sealed as it happens.
+"""Transcripts of coding agents become capsules.
 
-contract     what an adapter is: where transcripts are, how new records are read, what they say
-event         one thing that an agent did, whatever the tool
-drafting     an event becomes the draft of a capsule: one mapping for all tools
-sealing      events go into the ledger, each once
-sessions     what was done in each session, in numbers; telling, rulings: what its capsules and the gate's say
-story, page  one session in the order in which it happened, and as a page
+contract       the adapter contract: find transcripts, read new records, parse them
+agent_event    one thing that an agent did, in a form that is the same for all agents
+draft          an event becomes the draft of a capsule
+seal           events go into the ledger, each once
+child_records  a second account of a sealed event becomes a child record
+watch          transcripts are followed as they grow
+reconcile      a sealed session is compared with its transcript and with git
 """

@@ -1,4 +1,4 @@
-"""Prices and counts in what agents write: a value that is none of these is None, and spoils no sum."""
+"""Prices and counts that agents write. A value that is no number is None and spoils no sum."""
 
 from __future__ import annotations
 

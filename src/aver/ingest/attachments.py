@@ -1,7 +1,7 @@
-"""Pictures and whole files inside records: what stays of them is a digest and a size.
+"""Pictures and whole files inside records are replaced by their digest and size.
 
-They would make a capsule unreadable, and prove no more than their digest does. The record that held them is hashed as
-it stood, so that it can be shown again.
+They would make a capsule unreadable, and they prove no more than their digest does. The digest of the whole raw record
+is sealed as well, so the original can be shown again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _BASE64_KEYS = ("screenshot", "image_data", "imageData")
 
 
 def digest_reference(text: str, media: str = "text/plain") -> dict[str, Any]:
-    """What stays of a text."""
+    """Return the digest and size that replace a text."""
     data = text.encode("utf-8", "surrogatepass")
     return {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data), "media": media}
 

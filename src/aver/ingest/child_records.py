@@ -1,8 +1,8 @@
-"""What is sealed of an event that cannot be sealed as it is: it is sealed already, or no capsule can hold it.
+"""Child records: events that cannot be sealed as they are, because their key is taken or no capsule can hold them.
 
-A child is added to what was recorded first: it says what the first could not, and whether both say the same. What two
-hooks tell otherwise of one and the same thing is sealed twice, each as it was told: nobody can take a key before its
-time and so keep out what was really done.
+The first account of an event stays as it is. A later account becomes a child: it has everything that the first one
+lacks, and it says whether both agree. If two hooks report one event differently, both accounts are sealed. So an
+attacker cannot take a key in advance and keep the real event out of the ledger.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = [
 
 
 def strip_content(draft: EventDraft, error: BadInput) -> EventDraft:
-    """What is left of a draft that no capsule can hold: what it was, on which raw records it rests, and why."""
+    """Reduce a draft that no capsule can hold: keep its kind, its raw records and the reason."""
     capsule = draft.capsule
     environment = capsule.context.environment
     left = {name: environment[name] for name in KEPT_FIELDS & environment.keys()}
@@ -66,7 +66,7 @@ KEPT_FIELDS = frozenset({TRANSCRIPT, BLOCK_KEY, "tool_call_id"})
 
 
 def build_child_record(first: Sealed, later: EventDraft, via: str) -> EventDraft:
-    """What somebody who came later adds to a record: all that the first does not say, and whether both say the same."""
+    """Build the child that a later account adds to a record: the missing fields, and whether both accounts agree."""
     content, capsule = first.to_dict(), later.capsule
     said = content["execution"]["tool_calls"][:1] or [{}]
     calls = [call.to_dict() for call in capsule.execution.tool_calls] or [{}]
@@ -108,12 +108,15 @@ def build_child_record(first: Sealed, later: EventDraft, via: str) -> EventDraft
 
 
 def has_same_account(first: Sealed, later: EventDraft) -> bool:
-    """Whether a record tells just what a draft does, of the call and of what came of it."""
+    """Return whether a record and a draft give the same account of a call and its outcome."""
     return _read_account(first.to_dict()) == _account_in_draft(later)
 
 
 def hook_record_key(key: str, later: EventDraft) -> str:
-    """The key of what a hook tells of an event that has this key and is sealed. Whoever tells otherwise has another."""
+    """Return the key of a hook's account of an event that is sealed already.
+
+    A different account gets a different key.
+    """
     return f"{key}:{hashlib.sha256(canonical_bytes(_account_in_draft(later))).hexdigest()[:16]}:hook"
 
 
@@ -132,13 +135,13 @@ def _has_inferred_outcome(capsule: Capsule) -> bool:
 
 
 def _matches_account(one: Any, other: Any) -> bool:
-    """Whether two accounts say the same, as far as both say something: one may have only the words that a model got,
-    and the other what they were made of, too."""
+    """Return whether two accounts agree. Compare only fields that both contain: one may have only the text that the
+    model got, the other also its source."""
     return _is_contained(one, other) or _is_contained(other, one)
 
 
 def _is_contained(less: Any, more: Any) -> bool:
-    """Whether all of one account stands in another, be it under another name."""
+    """Return whether one account is contained in another, possibly under other names."""
     if less == more or not isinstance(more, dict):
         return bool(less == more)
     named = less if isinstance(less, dict) else {None: less}
@@ -158,7 +161,7 @@ def _outcome_diff(outcome: Mapping[str, Any]) -> Any:
 
 
 def read_transcript_refs(content: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """What a capsule says of the raw records that it rests on; None where it rests on none: a hook made it."""
+    """Return what a capsule says about its raw records; None if it has none, because a hook made it."""
     seen = content["context"]["environment"].get(TRANSCRIPT)
     return seen if isinstance(seen, dict) else None
 
@@ -169,8 +172,8 @@ def record_key(content: Mapping[str, Any]) -> str:
 
 
 def base_event_key(key: str, chain: str) -> str:
-    """The key of the event that a record in a chain tells of: its own, or that of the record that it adds to; where an
-    agent in another chain has the same, without what tells them apart."""
+    """Return the key of the event that a record reports or adds to, without the suffix that separates agents with the
+    same key."""
     return key.removesuffix(f":{TRANSCRIPT}").removesuffix(f"@{chain}")
 
 

@@ -28,9 +28,8 @@ LINES_MAX = 20_000
 """Lines of a text that are compared line by line. Longer ones are shown as replaced whole: comparing takes long."""
 
 PAIRS_MAX = 200_000
-"""Pairs of like lines, one in each text, that are looked at: some seconds, at worst. With lines that come again and
-again, whoever writes a text could have them compared for hours. A line that is more than a hundredth of a text is not
-looked at, and not counted."""
+"""Most pairs of equal lines that are compared, which takes some seconds at worst. A text with many repeated lines
+could otherwise take hours. A line that makes up more than a hundredth of a text is neither compared nor counted."""
 
 CONTEXT = 3
 
@@ -70,8 +69,8 @@ def diff_from_hunks(path: str, hunks: Iterable[Any], *, new_file: bool = False) 
 
 
 def count_changed_lines(diff: str) -> tuple[int, int]:
-    """How many lines a unified diff adds and removes. A hunk's header says how many lines are in it, so that a removed
-    line that looks like the name of a file is counted, and a name is not."""
+    """Count the lines that a unified diff adds and removes. Hunk headers say how many lines belong to a hunk, so a
+    removed line that looks like a file name is counted, and a file name is not."""
     added = removed = old = new = 0
     for line in diff.split("\n"):
         if old <= 0 and new <= 0:
@@ -87,9 +86,9 @@ def count_changed_lines(diff: str) -> tuple[int, int]:
 
 
 def classify_diff_lines(diff: str) -> Iterator[tuple[str, str]]:
-    """The lines of a diff, each with what it is: `added`, `removed`, `place` (where a hunk begins), `file` (a name) or
-    `same`. Within a hunk a line is what its first character says; around hunks, and where tools write none, names are
-    told from lines by how they look."""
+    """Yield the lines of a diff with their sort: `added`, `removed`, `place` (a hunk header), `file` (a name) or
+    `same`. Inside a hunk the first character decides; outside, and where agents write no hunks, the look of the
+    line decides."""
     old = new = 0
     for line in diff.removesuffix("\n").split("\n"):
         inside = old > 0 or new > 0

@@ -1,18 +1,17 @@
-"""An event becomes the draft of a capsule: one mapping for all tools.
+"""Turn an event into the draft of a capsule: one mapping for all agents.
 
-    prompt          chat       what was asked is `trigger.request`
+    prompt          chat       the prompt is `trigger.request`
     call            tool       arguments and result in `execution.tool_calls[0]`; of an edit, `outcome.result.diff`
-    answer          chat       what was said is `outcome.result`
+    answer          chat       the answer is `outcome.result`
     session         workflow
     note, unknown   system
 
-Everything that follows from a prompt names it: its key is `trigger.correlation_id`, its SHA3-256
-`reasoning.prompt_hash`, and its first line stands in `trigger.request`; in full it is sealed once, in its own capsule.
-Where the transcript says neither a time nor a duration, `environment.time_known` and `duration_known` are false.
+Every event after a prompt names it: `reasoning.prompt_hash` is its SHA3-256, and its first line is in
+`trigger.request`. The whole prompt is sealed once, in its own capsule. If the transcript has no time or no duration,
+`environment.time_known` or `duration_known` is false.
 
-Secrets are masked, in what is asked and answered and in every argument and result, before anything is hashed. The one
-who sits at the machine is not named: entries of `environment` that hold an e-mail address lose it. What a file or a
-command's output says stays what it was.
+Secrets are masked in prompts, answers, arguments and results before anything is hashed. E-mail addresses are removed
+from `environment`. The content of files and command output is not changed otherwise.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ INLINE_MAX = 32 * 1024
 """Bytes of an object, written as JSON, that stay in a capsule; a larger one is kept beside it. A capsule holds four."""
 
 EXCERPT_MAX = 200
-"""Characters of a prompt that stand in what follows from it."""
+"""Most characters of a prompt that later events repeat."""
 
 SUMMARY_MAX = 240
 """Characters of the line by which a capsule is listed."""
@@ -49,22 +48,22 @@ KEY_ID_MAX = 200
 """Characters of an id that become part of a key as they are."""
 
 SIGNATURES = "thinking_signatures"
-"""Where in `context.environment` the signatures of the model's reasoning stand."""
+"""The key in `context.environment` of the signatures of the model's reasoning."""
 
 TRANSCRIPT = "transcript"
-"""Where in `context.environment` a capsule says on which raw records it rests."""
+"""The key in `context.environment` under which a capsule names its raw records."""
 
 _TYPES = {"prompt": "chat", "call": "tool", "answer": "chat", "session": "workflow"}
 _KINDS = {"call": "call", "prompt": "turn", "answer": "turn"}
 _matches_chain_part = re.compile(r"[A-Za-z0-9_-]{1,63}").fullmatch
 _matches_digest_id = re.compile(r"x-[0-9a-f]{32}").fullmatch
 _RESERVED_KEY = re.compile(r"\A(?:read|cut|changed):|:(?:transcript|hook|launched)\Z|@")
-"""What Aver puts before, after and into keys: see `sealing` and `later`."""
+"""Prefixes, suffixes and separators of keys that Aver makes itself: see `seal` and `child_records`."""
 _EMAIL = re.compile(r"[A-Za-z0-9_.+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63})+")
 
 
 class EventDraft(NamedTuple):
-    """What is appended to the ledger for an event."""
+    """The capsule and blobs that are appended for an event."""
 
     capsule: Capsule
     blobs: list[Blob]
@@ -76,20 +75,20 @@ def session_chain_name(tool: str, session: str, agent: str = "") -> str:
 
 
 def event_key(tool: str, session: str, identifier: str) -> str:
-    """The idempotency key of an event: whoever records it first, hook or watcher, uses this one. No id, whatever it is,
-    gives a key of another session, or one under which Aver tells something of its own."""
+    """Return the idempotency key of an event. Hooks and followers use the same one. No id can give a key of another
+    session, or one that Aver uses for its own notes."""
     return note_key(
         tool, session, _digest_id(identifier) if _RESERVED_KEY.search(identifier) else _key_part(identifier)
     )
 
 
 def note_key(tool: str, session: str, name: str) -> str:
-    """The key of what Aver itself tells of a session's transcript: `read:`, `cut:` or `changed:`, and a digest."""
+    """Return the key of Aver's own note about a transcript: `read:`, `cut:` or `changed:`, and a digest."""
     return f"{tool}:{_digest_id(session) if ':' in session else _key_part(session)}:{name}"
 
 
 def draft_event(tool: str, session: str, event: AgentEvent, seen: Mapping[str, Any] | None = None) -> EventDraft:
-    """The draft for an event. `seen` is what is sealed of the raw records that it rests on, if it rests on any."""
+    """Build the draft for an event. `seen` is what the capsule says about its raw records, if it has any."""
     blobs: list[Blob] = []
     call = event.call
     capsule = Capsule(
@@ -249,7 +248,8 @@ def _shorten_summary(text: str) -> str:
 
 
 def _key_part(identifier: str) -> str:
-    """An id as a part of a key: as it is, or by its digest where it is long, empty or holds what no key may."""
+    """Return an id as part of a key: as it is, or its digest if it is long, empty or has characters that no key may
+    have."""
     fits = 0 < len(identifier) <= KEY_ID_MAX and identifier.isprintable() and not _matches_digest_id(identifier)
     return identifier if fits else _digest_id(identifier)
 

@@ -1,4 +1,4 @@
-"""Whether a file has changed since it was read: by what the system says of it, without reading it."""
+"""Find out from a file's status, without reading it, whether it has changed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ writes can have one time."""
 
 
 class FileStatus(NamedTuple):
-    """What changes when a file is written or replaced."""
+    """Values that change when a file is written or replaced."""
 
     inode: int
     size: int
@@ -34,6 +34,6 @@ def read_file_status(path: Path) -> FileStatus | None:
 
 
 def is_settled(statuses: Iterable[FileStatus | None]) -> bool:
-    """Whether all of them would tell of a further change."""
+    """Return whether a further change of any of the files would change its status."""
     newest = max((status.time_ns for status in statuses if status is not None), default=0)
     return time.time_ns() - newest > SETTLED_NS

@@ -1,8 +1,8 @@
-"""Files that were committed while a session lasted, and whether anything that is sealed tells of them.
+"""Compare the files that were committed during a session with its sealed edits.
 
-Git can show that something is missing: a file that changed although no sealed edit names it. It cannot show that an
-edit took place: what was edited may have been undone, or never committed. Where commands were run, they may have
-changed any file, and then nothing is said about files that no edit names.
+Git can show that an edit is missing: a file changed although no sealed edit names it. It cannot show that an edit took
+place, because an edit may have been undone or never committed. A session that ran commands may have changed any file;
+then nothing is said about files that no edit names.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ COMMITS_MAX = 2000
 
 
 class FileActivity(NamedTuple):
-    """What a session did to files, and when, by its own capsules."""
+    """A session's sealed edits and commands, and when they happened."""
 
     directory: str
     paths: frozenset[str]

@@ -1,9 +1,9 @@
-"""Which transcripts were read to their end, so that they need not be read again: `AVER_HOME/ingested.json`.
+"""The cache of transcripts that were read to their end: `AVER_HOME/ingested.json`.
 
     {"v": 1, "ledgers": {"<ledger id>/<tenant>": {"<path>|<session>|<agent>": "<stamp>"}}}
 
-This only saves time. What is sealed, the ledger knows; if the file is lost or cannot be read, everything is read once
-more and nothing is sealed twice. A stamp is a file's size, time and number, or what its adapter gave as one.
+The cache only saves time. If it is lost or damaged, Aver reads every transcript once more and seals nothing twice,
+because the ledger knows what is sealed. A stamp is a file's size, time and number, or a text that the adapter gave.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CACHE_SIZE_MAX = 64 * 1024 * 1024
 
 
 def source_stamp(source: TranscriptSource) -> str:
-    """What changes when the transcript does; empty where there is none."""
+    """Return a text that changes when the transcript changes; empty if there is none."""
     if source.stamp:
         return source.stamp
     try:
@@ -41,7 +41,7 @@ def source_stamp(source: TranscriptSource) -> str:
 
 
 class IngestCache:
-    """What was read to its end, for one ledger and tenant."""
+    """The transcripts that were read to their end, for one ledger and tenant."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._path = ledger.config.home / CACHE_NAME
@@ -58,7 +58,7 @@ class IngestCache:
         self._read[_cache_key(source)] = stamp
 
     def save(self) -> None:
-        """Write them down. Two at once may lose what the other noted, which costs time and no more."""
+        """Write the cache. Two processes that write at once may lose the other's entries, which only costs time."""
         merged = self._load_ledgers()
         merged[self._name] = {**merged.get(self._name, {}), **self._read}
         with suppress(OSError, AverError):

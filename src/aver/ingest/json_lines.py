@@ -1,8 +1,8 @@
-"""New lines of a file that grows: each once, when it is whole, without reading the file again.
+"""New lines of a growing file: each once, when it is whole, without reading the file again.
 
-A last line without its end is left until it has one. A line that is larger than `RECORD_MAX` is hashed in pieces and
-given without its bytes. A file that became shorter, is another file under the same name, or says something else right
-before where we stopped, is read anew from its beginning, and `started_anew` says so. A file that is not there reads as
+A last line without its end waits until it has one. A line larger than `RECORD_MAX` is hashed in pieces and returned
+without its bytes. The reader starts again at the beginning, and sets `started_anew`, if the file became shorter, is
+another file under the same name, or has other bytes right before the place where it stopped. A missing file reads as
 empty.
 """
 

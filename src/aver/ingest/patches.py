@@ -38,12 +38,12 @@ _ENVIRONMENT = "*** Environment ID: "
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """What a patch changes."""
+    """The changes of one patch."""
 
     diff: str
     """One unified diff, file after file."""
     changes: tuple[tuple[str, str], ...]
-    """What becomes of which path: `edited`, `wrote` or `deleted`."""
+    """Pairs of a change (`edited`, `wrote` or `deleted`) and a path."""
 
 
 class _PatchFormatError(Exception):
@@ -56,8 +56,8 @@ def read_patch(text: str) -> Patch | None:
 
 
 def patch_from_changes(changes: Any, cwd: str = "") -> Patch | None:
-    """The changes that Codex says it made, `{path: {type, content | unified_diff, move_path}}`, with their lines; paths
-    below `cwd` relative to it. None where it says none."""
+    """Convert the changes that Codex reports, `{path: {type, content | unified_diff, move_path}}`; paths below `cwd`
+    become relative to it. Returns None if it reports none."""
     if not isinstance(changes, Mapping):
         return None
     diffs: list[str] = []
@@ -101,7 +101,7 @@ def _parse_patch(lines: list[str]) -> Patch | None:
 
 
 def _split_files(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
-    """Each file's header, and what follows it."""
+    """Yield each file's header and the lines after it."""
     header, body = "", list[str]()
     for line in lines:
         if line.startswith((_ADD, _DELETE, _UPDATE)):

@@ -1,16 +1,16 @@
-"""Is what was sealed what the transcript says? And is it what became of the files?
+"""Compare a sealed session with its transcript and with git.
 
-`reconcile` reads the transcripts of a session again, from their beginning, and holds the sealed chain to them:
+`reconcile` reads the transcripts of a session again, from their beginning, and compares the sealed chain with them:
 
-    sealed and seen    every raw record that the capsule rests on is still there, byte for byte
-    mismatched         one of them says something else now, or the digest over all of them is another; but not one that
-                       the tool goes on rewriting, such as the title and settings of a conversation
-    sealed, not seen   one of them is gone, or a hook saw a call that the transcript does not have
-    seen, not sealed   the transcript tells of something that no capsule tells of
+    sealed and seen    every raw record of the capsule is still there, byte for byte
+    mismatched         a raw record has other bytes now, or the digest over all of them differs. Records that the agent
+                       keeps rewriting, such as a conversation's title and settings, are left out
+    sealed, not seen   a raw record is gone, or a hook saw a call that the transcript does not have
+    seen, not sealed   the transcript has an event that no capsule reports
 
-What is new since the last record that was sealed is not sealed yet: a warning. A transcript that is gone as a whole is
-one too: tools delete theirs, and what was sealed of it stands. Everything else that does not fit is a failure, named at
-its place. The answer is a verdict: what verifying the chains gives, and the checks `transcript` and `git`.
+Events after the last sealed record are not sealed yet: a warning. A transcript that is gone as a whole is a warning
+too, because agents delete old ones; the sealed records stay valid. Every other difference is a failure, named at its
+place. The result is a verdict: that on the chains, with the checks `transcript` and `git`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class ReconcileCounts:
 
 
 class Reconciliation(NamedTuple):
-    """The verdict, and what it is made of."""
+    """The verdict on a session, and the counts behind it."""
 
     verdict: Verdict
     counts: ReconcileCounts
@@ -58,7 +58,7 @@ class Reconciliation(NamedTuple):
 def reconcile(
     ledger: Ledger, adapter: Adapter, sources: Sequence[TranscriptSource], chains: Sequence[str]
 ) -> Reconciliation:
-    """Hold the chains of one session to its transcripts, and what they say of files to git."""
+    """Compare the chains of one session with its transcripts, and their edits with git."""
     total = _RunningCounts()
     sealed = [_read_record_facts(chain, record) for chain in chains for record in ledger.read(chain)]
     tally = Tally(records=len(sealed))
@@ -84,17 +84,17 @@ def reconcile_session(
 
 
 class _RecordFacts(NamedTuple):
-    """Of a sealed record, what is compared: a session may have a hundred thousand of them."""
+    """The fields of a sealed record that are compared. Kept small: a session may have a hundred thousand records."""
 
     chain: str
     sequence: int
     key: str
-    """Of the event that it tells of, or adds to."""
+    """The key of the event that the record reports or adds to."""
     is_call: bool
     seen: Mapping[str, Any] | None
     """On which raw records it rests; None where it rests on none: a hook made it."""
     otherwise: Sequence[Any]
-    """What it tells otherwise than the record that it adds to."""
+    """The fields in which the record differs from the one that it adds to."""
     directory: Any
     effects: Sequence[Any]
     at: str
@@ -135,7 +135,7 @@ class _CurrentTranscript(NamedTuple):
     through: Sequence[str]
     """After how many records which digest over all of them."""
     events: Mapping[tuple[str, str], int]
-    """Chains and keys of what it tells of, and after how many records it was told."""
+    """Chains and keys of the events in the transcript, and the number of records after which each was complete."""
     unfinished: int
     """Bytes at its end that are no record."""
 
@@ -158,7 +158,7 @@ def _read_transcript(adapter: Adapter, source: TranscriptSource) -> _CurrentTran
 def _compare_transcript(
     source: TranscriptSource, adapter: Adapter, sealed: Sequence[_RecordFacts], tally: Tally, total: _RunningCounts
 ) -> None:
-    """Hold what was sealed of one transcript to what it says now."""
+    """Compare the sealed records of one transcript with its content now."""
     now = _read_transcript(adapter, source)
     newest = 0
     for record in _select_by_file(sealed, source):
@@ -186,8 +186,8 @@ def _compare_transcript(
 def _find_sealed_events(
     sealed: Iterable[_RecordFacts], source: TranscriptSource, now: _CurrentTranscript
 ) -> set[tuple[str, str]]:
-    """Of what a transcript tells, what is sealed: from it, or from another that has the very same records. What rests
-    on other records under the same key is something else."""
+    """Return which events of a transcript are sealed, from this transcript or from another with the same raw records.
+    A record with the same key but other raw records is another event."""
     here = set(now.digests.values())
     elsewhere = (
         (record, {digest for _, digest in _place_digests((record.seen or {}).get("records"))}) for record in sealed
@@ -224,7 +224,7 @@ def _compare_record(
 def _compare_hooks(
     sources: Sequence[TranscriptSource], sealed: Sequence[_RecordFacts], tally: Tally, total: _RunningCounts
 ) -> None:
-    """What a hook saw must have come up in the transcript: then there is a child that says so, and what it says."""
+    """Check that each call that a hook reported is in the transcript: then there is a child record that says so."""
     if not sources:
         return
     told = {record.key for record in sealed if record.seen is not None}
@@ -260,7 +260,7 @@ def _combine_verdicts(ledger: Ledger, chains: Sequence[str], tally: Tally) -> Ve
 
 
 def _select_by_file(sealed: Iterable[_RecordFacts], source: TranscriptSource) -> Iterator[_RecordFacts]:
-    """The records that rest on this transcript. Those of subagents may stand in their parent's."""
+    """Return the records that were made from this transcript. Those of subagents may be in the parent's transcript."""
     own = session_chain_name(source.tool, source.session, source.agent)
     for record in sealed:
         of_this = record.seen is not None and record.seen.get("file") == source.file
@@ -274,7 +274,7 @@ def _transcript_names(sealed: Iterable[_RecordFacts]) -> set[str]:
 
 
 _REQUEST_FIELDS = {"tool", "arguments"}
-"""What was asked for is written the same way by both; what came of it need not be."""
+"""Compare the arguments of two accounts. Both write them the same way; results may differ."""
 
 
 def _differing_fields(result: Any) -> Sequence[Any]:
@@ -295,7 +295,7 @@ def _mark_or_zero(record: _RecordFacts) -> tuple[int, str]:
 
 
 def _read_file_activity(sealed: Sequence[_RecordFacts]) -> FileActivity | None:
-    """What the session did to files, by its own capsules."""
+    """Collect the session's edits and commands from its capsules."""
     directories = [record.directory for record in sealed if isinstance(record.directory, str) and record.directory]
     if not directories:
         return None

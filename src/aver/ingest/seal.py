@@ -1,25 +1,19 @@
-"""Events go into the ledger, each once, and with them what the transcript said, byte for byte.
+"""Seal events of transcripts and hooks, each once, and bind the transcript's bytes.
 
-`Follower` follows one transcript; `told` seals single events that hooks tell of. Both use the same keys, and the ledger
-takes a key once: so a crash in the middle, a second watcher, or a hook and a watcher together make no duplicate, and
-nobody has to remember how far they came. What a follower must know it reads from the chain itself.
+`TranscriptFollower` seals one transcript; `seal_event` seals a single event that a hook reports. Both use the same
+keys, and the ledger takes a key once. So a crash in the middle, a second watcher, or a hook beside a watcher make no
+duplicate. A follower reads from the chain itself how far it came.
 
-Every capsule made from a transcript says in `environment.transcript`:
+Every capsule made from a transcript has `environment.transcript`:
 
     file       the transcript's name
-    records    [[place, sha256], ...]: the raw records that it rests on
-    through    {count, digest}: how many records were read up to then, and the digest over all of them, so that also
-               those are bound that say nothing of their own:
-               d(0) is 32 zero bytes, d(n) = SHA-256(d(n-1) + SHA-256(record n))
+    records    [[place, sha256], ...]: the raw records from which the event was made
+    through    {count, digest}: how many records were read up to then, and a digest over all of them. It also binds
+               records that lead to no capsule: d(0) is 32 zero bytes, d(n) = SHA-256(d(n-1) + SHA-256(record n))
 
-What was recorded first stays as it is. Who comes later adds a child of it: a hook saw the call, and the transcript
-tells what the model thought and what it cost; or a call was taken for lost, and its result came after all. The child
-says whether both tell the same of the call.
-
-An event that a hook tells of goes into the ledger, by itself and at once.
-
-It has the key that a follower of the transcript gives it. Whoever comes second adds to what is there: nothing that a
-hook saw is left out because somebody else was faster, and nothing is sealed twice.
+The first account of an event stays as it is. A later account becomes a child record. For example, a hook saw a call,
+and the transcript adds the model's reasoning and its cost. Or a call seemed lost, and its result came later. The child
+says whether both accounts agree.
 """
 
 from __future__ import annotations
@@ -77,16 +71,16 @@ class ReadMark:
 
 @dataclass(frozen=True, slots=True)
 class SealReport:
-    """What came of reading a transcript on."""
+    """The result of reading a transcript further."""
 
     records: int = 0
     sealed: int = 0
     children: int = 0
-    """Added to what others had recorded before."""
+    """Children that were added to records of other writers."""
     unknown: int = 0
     """Records of a sort that is not known; they are sealed raw."""
     notes: tuple[str, ...] = ()
-    """What must not go unnoticed: the transcript was cut, or changed before where we had read."""
+    """Warnings: the transcript was cut, or changed before the place that was read already."""
 
     def __add__(self, other: SealReport) -> SealReport:
         return SealReport(
@@ -103,7 +97,7 @@ def next_digest(before: bytes, raw: RawRecord) -> bytes:
 
 
 def read_mark(seen: Mapping[str, Any] | None) -> ReadMark | None:
-    """How far a transcript was read, by what a capsule says of it."""
+    """Return how far a transcript was read, as a capsule says it."""
     through = None if seen is None else seen.get("through")
     if not isinstance(through, dict):
         return None
@@ -122,7 +116,7 @@ class TranscriptFollower:
         self._adapter = adapter
         self._reader = adapter.read(source)
         self._known: dict[tuple[str, str], str] = {}
-        """Chains and keys of what is sealed, and how: by a hook, while its outcome was unknown, or whole."""
+        """How each event is sealed, by chain and key: by a hook, while its outcome was unknown, or whole."""
         self._read_chains: set[str] = set()
         self._sealed_through: ReadMark | None = None
         """The last mark that we sealed, or found sealed."""
@@ -141,7 +135,7 @@ class TranscriptFollower:
         self._digests: dict[str, str] = {}
 
     def step(self, told: Callable[[int], None] = lambda _: None) -> SealReport:
-        """Seal what is new in the transcript. `told` is called with the number of records that were read."""
+        """Seal the new part of the transcript. `told` is called with the number of records that were read."""
         done = SealReport()
         batch: list[_UnsealedEvent] = []
         self._is_gated = self._ledger.head(decision_chain(self.source.session)).count > 0
@@ -169,7 +163,7 @@ class TranscriptFollower:
         return done + SealReport(records=records)
 
     def end(self) -> SealReport:
-        """The session is over: seal what has no end, then as `rest`."""
+        """End the session: seal the events that are still open, then do the same as `rest`."""
         return self._seal_batch([self._prepare_event(event) for event in self._turn.finish()]) + self.rest()
 
     def rest(self) -> SealReport:
@@ -197,7 +191,7 @@ class TranscriptFollower:
         )
 
     def _transcript_refs(self, places: Iterable[str]) -> dict[str, Any]:
-        """What a capsule says of the transcript: the raw records that it rests on, and how far it was read."""
+        """Build what a capsule says about the transcript: its raw records, and how far the transcript was read."""
         return {
             "file": self.source.file,
             "records": [[place, self._digests[place]] for place in places if place in self._digests],
@@ -208,7 +202,7 @@ class TranscriptFollower:
         return ReadMark(self._count, self._digest.hex())
 
     def _seal_batch(self, batch: list[_UnsealedEvent]) -> SealReport:
-        """Seal what is not sealed yet: one commit for each chain."""
+        """Seal the events that are not sealed yet, in one commit for each chain."""
         by_chain: dict[str, list[tuple[str, EventDraft]]] = {}
         unknown = 0
         for due in batch:
@@ -224,7 +218,8 @@ class TranscriptFollower:
         return done
 
     def _build_drafts(self, due: _UnsealedEvent) -> Iterator[tuple[str, EventDraft]]:
-        """The draft of an event, unless it is sealed; then what is to be added to it, unless that is."""
+        """Return the draft of an event; if the event is sealed already, the draft of what must be added; None if
+        nothing is new."""
         name = (due.chain, due.key)
         state = self._known.get(name)
         if state is None:
@@ -236,7 +231,7 @@ class TranscriptFollower:
                 yield _transcript_child(first, self._draft_with_parent(due))
 
     def _find_sealed(self, chain: str, key: str) -> Sealed | None:
-        """What a chain has of an event. Under its key alone, it may be that of another agent."""
+        """Find the sealed record of an event. A record with the same key may belong to another agent."""
         found = (self._ledger.get(name) for name in (key, f"{key}@{chain}"))
         return next((record for record in found if record is not None and record.chain == chain), None)
 
@@ -279,7 +274,10 @@ class TranscriptFollower:
         return done + SealReport(sealed=new - children, children=children)
 
     def _append_in_parts(self, chain: str, drafts: list[tuple[str, EventDraft]], error: BadInput) -> SealReport:
-        """Find the one that cannot be sealed, and seal of it what can: one record must not stop all that follow."""
+        """Find the draft that cannot be sealed and seal its reduced form.
+
+        One bad record must not stop those after it.
+        """
         if len(drafts) > 1:
             half = len(drafts) // 2
             return self._append(chain, drafts[:half]) + self._append(chain, drafts[half:])
@@ -289,7 +287,7 @@ class TranscriptFollower:
         return self._append(chain, [(key, strip_content(draft, error))])
 
     def _link_subagent(self, due: _UnsealedEvent, by_chain: dict[str, list[tuple[str, EventDraft]]]) -> None:
-        """Tell the chain of a subagent which call launched it: that is known when the call came to its end."""
+        """Record in a subagent's chain which call launched it. This is known when the call has ended."""
         agent, source = due.event.launched, self.source
         chain = session_chain_name(source.tool, source.session, agent)
         key = f"{due.key}:launched"
@@ -324,7 +322,7 @@ class TranscriptFollower:
     # --- what was sealed before
 
     def _load_chain(self, chain: str) -> None:
-        """Learn from a chain what of it is sealed."""
+        """Read from a chain which events are sealed."""
         if chain in self._read_chains:
             return
         self._read_chains.add(chain)
@@ -342,7 +340,7 @@ class TranscriptFollower:
                 self._last = mark
 
     def _check_last_mark(self) -> SealReport:
-        """Whether what we read now is what was read before, once we have come as far."""
+        """When we reach the last sealed mark, check that the transcript still has the same bytes up to there."""
         last = self._last
         if last is None or last.count != self._count or not self.source.appends:
             return SealReport()
@@ -396,15 +394,14 @@ def _is_pending(event: AgentEvent) -> bool:
 
 
 def _transcript_child(first: Sealed, draft: EventDraft) -> tuple[str, EventDraft]:
-    """What the transcript adds to a record, and the key of that. Where a hook told of a call by the name of what is
-    none, that is all of it."""
+    """Return the child that the transcript adds to a record, and its key."""
     is_call = draft.capsule.type == "tool"
     added = build_child_record(first, draft, TRANSCRIPT) if is_call else with_parent(draft, first)
     return f"{record_key(first.to_dict())}:{TRANSCRIPT}", added
 
 
 def _is_incomplete(first: Sealed, draft: EventDraft) -> bool:
-    """Whether a record lacks what a draft of the same event tells."""
+    """Return whether a record lacks fields that a draft of the same event has."""
     state = _seal_state(first.to_dict())
     return state == "hook" or (state == "pending" and draft.capsule.outcome.error != _OUTCOME_UNKNOWN)
 
@@ -416,8 +413,8 @@ def _seal_state(content: Mapping[str, Any]) -> str:
 
 
 def seal_event(ledger: Ledger, tool: str, session: str, event: AgentEvent) -> Sealed:
-    """Seal what a hook told of. If it is sealed already, what the hook saw is added to that; of what another hook told,
-    only where that is something else."""
+    """Seal an event that a hook reported. If the event is sealed already, add what the hook saw; after another hook,
+    only if it saw something else."""
     key, chain = event_key(tool, session, event.key), session_chain_name(tool, session, event.agent)
     draft = link_decision(ledger, key, event, draft_event(tool, session, event))
     try:

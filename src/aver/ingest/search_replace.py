@@ -35,7 +35,7 @@ _match_hunk = re.compile(r"@@ -([0-9]{1,9})(?:,([0-9]{1,9}))? \+([0-9]{1,9})(?:,
 
 
 class SearchReplaceBlock(NamedTuple):
-    """One block: what is looked for, and what takes its place."""
+    """One block: the text to find, and its replacement."""
 
     search: str
     replace: str

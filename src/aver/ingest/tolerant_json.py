@@ -1,7 +1,7 @@
-"""The JSON of other tools: read as tolerantly as it can be, and made such that it can be sealed.
+"""JSON of other programs, read tolerantly and made fit to be sealed.
 
-Other tools write what they like: numbers beyond 64 bits, halves of surrogate pairs, a key twice. Nothing of that may
-stop us, and none of it is lost: the digest of the raw bytes is sealed beside what was understood.
+Other programs write numbers beyond 64 bits, halves of surrogate pairs, and a key twice. None of this stops ingest, and
+nothing is lost: the digest of the raw bytes is sealed beside the value.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from aver.ingest.contract import RawRecord
 __all__ = ["UNREADABLE", "content_text", "parse_embedded_json", "parse_json"]
 
 UNREADABLE = object()
-"""What `parsed` gives for bytes that are no JSON."""
+"""The result of `parse_json` for bytes that are no JSON."""
 
 
 def parse_json(data: RawRecord | bytes | str) -> Any:
@@ -65,7 +65,7 @@ def _parse_leniently(data: bytes | str) -> Any:
 
 
 def _make_sealable(value: Any) -> Any:
-    """The value without what has no canonical form: halves of surrogate pairs become U+FFFD, infinities texts."""
+    """Return the value with a canonical form: halves of surrogate pairs become U+FFFD, infinities become text."""
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, float):

@@ -1,14 +1,13 @@
-"""Transcripts are followed as they grow, by file events; and history is caught up with.
+"""Follow transcripts as they grow.
 
-`catch_up` reads transcripts to their end, once. `Watch` follows all that change from now on: `run` waits for events,
-`look` is one round and can be called by hand. An event only says where to look; what is new there, the follower finds
-out, so that an event too many costs nothing, and what was missed is found by looking at every transcript's size and
-time once in a while. A transcript that nobody knows is looked for where its tool keeps them.
+`catch_up` reads transcripts to their end, once. `Watch` follows all transcripts that change from now on: `run` waits
+for file events, `look` is one round and can be called directly. An event only says where to look; the follower finds
+out what is new. So an extra event costs nothing, and a lost one is made good by comparing every transcript's size and
+time now and then. A new transcript is found in its agent's directory.
 
-A transcript, or a tool's place, that cannot be read is told of and tried again later; all others go on.
-
-The session of a transcript that is quiet for `QUIET` seconds is rested: how far it was read is sealed, its chain closed
-in `meta`, its follower let go. It goes on when it grows.
+A transcript or directory that cannot be read is reported and tried again later; all others continue. If a transcript is
+quiet for a while (`QUIET_SECONDS`), Aver seals how far it was read, closes its chain in `meta` and drops its follower.
+A new follower continues when the transcript grows again.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ QUIET_SECONDS = 15 * 60.0
 """Seconds without anything new after which a session is rested."""
 
 FULL_LOOK_SECONDS = 60.0
-"""Seconds after which every transcript is looked at, whatever events said."""
+"""Seconds after which every transcript is looked at, with or without events."""
 
 OVER_SECONDS = 60 * 60.0
 """Seconds after its last change that a transcript counts as that of a session that is over."""
@@ -43,13 +42,13 @@ DEBOUNCE_MS, STEP_MS = 200, 50
 """How long events are gathered, at most and at least."""
 
 _SQLITE_SUFFIXES = ("-wal", "-shm", "-journal")
-"""What SQLite writes to beside a database: it is the database that changed."""
+"""Endings of files that SQLite writes beside a database. A change of one is a change of the database."""
 
 _SourceId = tuple[str, str, str, str]
 
 
 class TranscriptUpdate(NamedTuple):
-    """What was read of one transcript."""
+    """The result of reading one transcript."""
 
     source: TranscriptSource
     sealing: SealReport
@@ -83,7 +82,7 @@ def locate_sources(
 
 
 class TranscriptWatcher:
-    """Everything that is followed. `warn` hears of what cannot be."""
+    """Follows all transcripts. `warn` gets a line for each that cannot be read."""
 
     def __init__(
         self,
@@ -104,7 +103,7 @@ class TranscriptWatcher:
         self.stamps = IngestCache(ledger)
 
     def run(self, told: Callable[[TranscriptUpdate], None], stop: Event) -> None:
-        """Follow until told to stop."""
+        """Follow until `stop` is called."""
         try:
             from watchfiles import watch
         except ImportError:
@@ -155,7 +154,7 @@ class TranscriptWatcher:
                 yield self._seal_source(adapter, source)
 
     def look(self, paths: Iterable[str] = ()) -> Iterator[TranscriptUpdate]:
-        """Seal what is new in the transcripts at these paths; in all of them, if that was not done for a while."""
+        """Seal the new part of the transcripts at these paths; of all transcripts, if that was not done for a while."""
         now = time.monotonic()
         changed = {_database_path(path) for path in paths}
         if now - self._looked_at >= FULL_LOOK_SECONDS or any(self._is_new(path) for path in changed):
@@ -169,7 +168,7 @@ class TranscriptWatcher:
         yield from self.rest(now)
 
     def rest(self, now: float) -> Iterator[TranscriptUpdate]:
-        """Let go of what has been quiet for long."""
+        """Drop the followers of transcripts that have been quiet for long."""
         for identity, at in list(self._changed_at.items()):
             if now - at >= QUIET_SECONDS:
                 follower = self._followers.pop(identity)
@@ -197,7 +196,7 @@ class TranscriptWatcher:
             return self._drop_follower(source, error)
 
     def _drop_follower(self, source: TranscriptSource, error: AverError) -> TranscriptUpdate:
-        """What was read and not sealed must be read again: the follower is let go, and the next look begins anew."""
+        """Drop the follower, so that the next look reads again what was read but not sealed."""
         identity = _source_id(source)
         for kept in (self._followers, self._changed_at, self._stamps_seen):
             kept.pop(identity, None)
