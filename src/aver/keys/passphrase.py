@@ -13,9 +13,9 @@ import unicodedata
 from dataclasses import dataclass
 
 from aver.capsule.json_document import check_object, check_version, dump_document, int_field, parse_document, text_field
-from aver.debug_log import log_debug
 from aver.errors import BadInput, Refused, Unavailable
 from aver.keys.algorithms import SEED_BYTES, hex_pattern
+from aver.log import debug
 
 __all__ = ["ENCRYPTED_SEEDS_MAX", "Seeds", "decrypt_seeds", "encrypt_seeds"]
 
@@ -88,7 +88,7 @@ def decrypt_seeds(raw: bytes, passphrase: str, where: str) -> Seeds:
     try:
         plain = SecretBox(key).decrypt(box, nonce)
     except CryptoError as error:
-        log_debug("aver.keys", "wrong passphrase, or a damaged file: %s", where)
+        debug("keys", "wrong passphrase, or a damaged file: %s", where)
         raise Refused("BAD_PASSPHRASE", f"this is not the passphrase of {where}", advice="try again") from error
     return Seeds(plain[:SEED_BYTES], plain[SEED_BYTES:] or None)
 

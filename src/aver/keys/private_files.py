@@ -13,7 +13,6 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from aver.debug_log import log_debug
 from aver.errors import BadInput, IntegrityError, Refused, Unavailable
 from aver.files.atomic import sync_directory
 from aver.files.regular import NotRegularFile, open_regular, read_limited
@@ -22,6 +21,7 @@ from aver.keys.identity import identity_from_slug, slug
 from aver.keys.passphrase import ENCRYPTED_SEEDS_MAX, Seeds, decrypt_seeds, encrypt_seeds
 from aver.keys.ring import EPOCH_MAX, Ring, RingEntry
 from aver.keys.signers import SeedSigner
+from aver.log import debug
 
 __all__ = [
     "CLASSIC_SUFFIX",
@@ -283,5 +283,5 @@ def _write_all(handle: int, data: bytes) -> None:
 
 
 def _unsafe_file_error(message: str, advice: str) -> Refused:
-    log_debug("aver.keys", "unsafe file: %s", message)
+    debug("keys", "unsafe file: %s", message)
     return Refused("UNSAFE_FILE", message, advice=advice)

@@ -19,12 +19,12 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from aver.debug_log import log_debug
 from aver.errors import BadInput, NotFound, Refused, Unavailable
 from aver.fast_dataclass import dataclass
 from aver.keys.algorithms import ED25519_PUBLIC_BYTES, ED25519_SIGNATURE_BYTES, verify_ed25519
 from aver.keys.public_key import PublicKey
 from aver.keys.statement import StatementSignature, statement_bytes
+from aver.log import debug
 
 if TYPE_CHECKING:
     import socket
@@ -127,7 +127,7 @@ def _send_request(path: str, request: int, body: bytes, expected: int, seconds: 
         words = getattr(error, "strerror", None) or str(error)
         raise Unavailable(f"ssh-agent does not answer: {words}", advice=f"see whether {SOCKET_ENV} is right") from error
     if answer[0] != expected:
-        log_debug("aver.keys", "ssh-agent answered request %d with type %d", request, answer[0])
+        debug("keys", "ssh-agent answered request %d with type %d", request, answer[0])
         raise Refused("AGENT_REFUSED", "ssh-agent refused", advice="unlock it, confirm there, or add the key again")
     return _AnswerReader(answer, 1)
 

@@ -30,7 +30,6 @@ from typing import Any
 from aver import clock
 from aver.capsule.json_document import dump_document
 from aver.config import ensure_home
-from aver.debug_log import log_debug
 from aver.errors import NotFound, Refused, Unavailable
 from aver.fast_dataclass import dataclass
 from aver.files.atomic import make_directory, replace_file
@@ -54,6 +53,7 @@ from aver.keys.rotation import sign_rotation
 from aver.keys.signers import SeedSigner, StoreSigner
 from aver.keys.statement import Statement
 from aver.keys.store_lock import get_store_lock
+from aver.log import debug
 
 __all__ = ["ImportedKeys", "KeyStore", "Rotation"]
 
@@ -299,7 +299,7 @@ class KeyStore:
         except OSError as error:
             raise Unavailable(f"cannot look at {self._directory}: {error.strerror}") from error
         if stray:
-            log_debug("aver.keys", "private keys without a ring in %s: %s", self._directory, stray)
+            debug("keys", "private keys without a ring in %s: %s", self._directory, stray)
             raise Refused(
                 "RING_LOST",
                 f"{self._ring_path} is missing, yet {self._directory} holds {stray[0]}",
@@ -341,7 +341,7 @@ class KeyStore:
             try:
                 private_files.destroy_file(self._directory / name)
             except Unavailable as error:
-                log_debug("aver.keys", "a leftover private key stays: %s", error)
+                debug("keys", "a leftover private key stays: %s", error)
                 remains.append(self._directory / name)
         return tuple(remains)
 
@@ -367,5 +367,5 @@ def _require_active(ring: Ring, identity: str) -> RingEntry:
 
 
 def _no_key_error(identity: str) -> NotFound:
-    log_debug("aver.keys", "%s has no active key", identity)
+    debug("keys", "%s has no active key", identity)
     return NotFound(f"{identity} has no active key", advice=f"create one for {identity}")

@@ -20,9 +20,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from weakref import WeakSet, WeakValueDictionary
 
-from aver.debug_log import log_debug
 from aver.errors import Refused, Unavailable
 from aver.files.locks import Pace, is_same_file, open_lock_file, try_lock, unlock, wait_until
+from aver.log import debug
 
 __all__ = ["GATE_NAME", "LOCK_NAME", "StoreLock", "get_store_lock"]
 
@@ -151,7 +151,7 @@ class StoreLock:
     def _wait_until(attempt: Callable[[], bool], timeout: float, path: Path, reason: str) -> None:
         """Try until it works. Nothing stays locked between two attempts, so others can finish. Raises `Unavailable`."""
         if not wait_until(attempt, timeout, PACE):
-            log_debug("aver.keys", "no lock on %s after %g seconds: %s", path, timeout, reason)
+            debug("keys", "no lock on %s after %g seconds: %s", path, timeout, reason)
             raise Unavailable(
                 f"could not lock {path} within {timeout:g} seconds: {reason}",
                 advice="try again; if it stays so, find the process that has this file open",

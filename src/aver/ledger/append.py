@@ -35,12 +35,12 @@ from aver.clock import now
 from aver.errors import AverError, BadInput, Exists, HeadMoved, IntegrityError, Refused, Unavailable
 from aver.fast_dataclass import dataclass
 from aver.keys import KeyStore, Ring
-from aver.ledger.debug_log import log_debug
 from aver.ledger.head import Head
 from aver.ledger.keys_chain import KEYS_CHAIN, KeyEvent, build_key_draft, event_keys, unrecorded_events
 from aver.ledger.stores.forks import register_for_forks
 from aver.ledger.stores.protocol import ExpectedWrites, Store, Transaction
 from aver.ledger.stores.rows import ChainRow, RecordRow
+from aver.log import debug
 from aver.verdict import ChainJudge, Rules
 
 __all__ = ["GROUP_MAX", "AnySigner", "AppendRequest", "Appender", "GroupCommit", "WriteRequest", "verify_lookup"]
@@ -124,7 +124,7 @@ class GroupCommit(Generic[AnyRequest]):
         try:
             self._write(batch)
         except Exception as failure:  # noqa: BLE001 - every caller in the batch must get it
-            log_debug("a commit of %d requests failed: %s", len(batch), failure)
+            debug("ledger", "a commit of %d requests failed: %s", len(batch), failure)
             for request in batch:
                 request.refuse(failure)
         except BaseException:
@@ -228,7 +228,7 @@ class Appender:
                     if id(request.signer) not in signers:
                         signers[id(request.signer)] = key_locks.enter_context(hold_signer(request.signer))
                 except (AverError, OSError) as error:
-                    log_debug("chain %s: the signer cannot be used: %s", request.chain, error)
+                    debug("ledger", "chain %s: the signer cannot be used: %s", request.chain, error)
                     request.refuse(error)
             todo = [(request, signers[id(request.signer)]) for request in batch if request.failure is None]
             if not todo:
@@ -243,7 +243,10 @@ class Appender:
                 )
             except _KeysNotRecorded:
                 # Chains are locked in one order for all writers, so `keys` cannot be added to a transaction late.
-                log_debug("a key seals here for the first time; the batch is written again with the keys chain locked")
+                debug(
+                    "ledger",
+                    "a key seals here for the first time; the batch is written again with the keys chain",
+                )
                 wider = replace(expected, chains=expected.chains | {KEYS_CHAIN})
                 outcome = self._store.write(
                     lambda transaction: self._seal_batch(transaction, todo, stamp, wider), wider
@@ -290,7 +293,7 @@ class Appender:
                     outcome.recorded.add(known)
                 outcome.results.append((request, self._write_request(transaction, request, signer, rows)))
             except AverError as refusal:
-                log_debug("chain %s: an append was refused: %s", request.chain, refusal)
+                debug("ledger", "chain %s: an append was refused: %s", request.chain, refusal)
                 outcome.results.append((request, refusal))
             except _SignerError as failed:
                 outcome.results.append((request, failed.__cause__ or failed))

@@ -25,8 +25,8 @@ from aver.capsule.json_reader import read_json
 from aver.errors import AverError, BadInput, NotFound, Unavailable
 from aver.files.atomic import replace_file
 from aver.files.regular import open_file
-from aver.ledger.debug_log import log_debug
 from aver.ledger.head import Head
+from aver.log import debug
 from aver.verdict import Finding, Place, Tally
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def save_seen_head(ledger: Ledger, head: Head) -> None:
         replace_file(path, orjson.dumps(listed, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
     except AverError as error:
         # The verdict is not affected. The next verification reports that it had nothing to compare with.
-        log_debug("cannot save the verified meta head in %s: %s", path, error)
+        debug("ledger", "cannot save the verified meta head in %s: %s", path, error)
 
 
 def seen_tenants(ledger: Ledger) -> list[str]:

@@ -33,11 +33,11 @@ from aver.fast_dataclass import dataclass
 from aver.files.atomic import replace_file
 from aver.files.regular import open_inside
 from aver.keys import Ring
-from aver.ledger.debug_log import log_debug
 from aver.ledger.head import Head
 from aver.ledger.meta_chain import check_meta
 from aver.ledger.seen_heads import META_CHAIN, check_heads, check_seen_head, save_seen_head
 from aver.ledger.stores.rows import ChainRow
+from aver.log import debug
 from aver.verdict import CHECKS, Tally, Verdict
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class VerifiedChains:
     def resumable_heads(self, rows: Iterable[ChainRow], ring: Ring, *, require_pq: bool) -> dict[str, VerifiedHead]:
         """The heads from which a verification with these keys may resume. Chains that are shorter now have none."""
         if not self.keys <= _accepted_keys(ring):  # Rule 2.
-            log_debug("a key that was accepted earlier is not accepted now: every record is read again")
+            debug("ledger", "a key that was accepted earlier is not accepted now: every record is read again")
             return {}
         found = {}
         for row in rows:
@@ -274,7 +274,7 @@ def save_verified(ledger: Ledger, verified: VerifiedChains) -> None:
         replace_file(directory / name, orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE))
     except (AverError, OSError) as error:
         # The verdict is not affected. The next verification reads more records.
-        log_debug("cannot save the verified heads in %s: %s", home / DIRECTORY / name, error)
+        debug("ledger", "cannot save the verified heads in %s: %s", home / DIRECTORY / name, error)
 
 
 def verified_tenants(home: Path, ledger_id: str) -> list[str]:

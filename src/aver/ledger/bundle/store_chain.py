@@ -22,13 +22,13 @@ from aver.capsule.sealed import Sealed
 from aver.errors import BadInput, IntegrityError, Refused
 from aver.fast_dataclass import dataclass
 from aver.keys import Ring
-from aver.ledger.debug_log import log_debug
 from aver.ledger.head import Head
 from aver.ledger.ledger import Ledger
 from aver.ledger.meta_chain import build_import_entry
 from aver.ledger.seen_heads import META_CHAIN
 from aver.ledger.stores.protocol import Transaction
 from aver.ledger.stores.rows import ChainRow
+from aver.log import debug
 from aver.verdict import ChainJudge, Rules, Verdict
 from aver.verdict.record import COLUMNS, imported_column_values
 
@@ -120,7 +120,7 @@ def store_chains(ledger: Ledger, planned: Collection[PlannedImport]) -> tuple[Im
         names.add(chain.name)
     for chain in planned:
         if chain.existed:
-            log_debug("the chain %s is here already; %d newer records are not imported", chain.name, chain.beyond)
+            debug("ledger", "the chain %s is here already; %d newer records are not imported", chain.name, chain.beyond)
         else:
             _store_chain(ledger, chain)
     return tuple(chain.imported_chain for chain in planned)

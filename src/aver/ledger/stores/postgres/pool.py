@@ -22,8 +22,8 @@ from psycopg.rows import TupleRow
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from aver.errors import Unavailable
-from aver.ledger.debug_log import log_debug
 from aver.ledger.stores.postgres.address import Address
+from aver.log import debug
 
 __all__ = ["Pool", "PoolConnection"]
 
@@ -77,7 +77,7 @@ class _Connector:
             connection.execute(_SESSION)
         except psycopg.Error as error:
             self.failure = error
-            log_debug("cannot connect to %s: %s", self._address.name, self._address.error_text(error))
+            debug("ledger", "cannot connect to %s: %s", self._address.name, self._address.error_text(error))
             raise
         self.failure = None
         return connection

@@ -25,7 +25,6 @@ from psycopg.errors import InsufficientPrivilege
 from aver.capsule.blobs import Blob
 from aver.clock import new_id, now
 from aver.errors import BadInput, IntegrityError, NotFound, Unavailable
-from aver.ledger.debug_log import log_debug
 from aver.ledger.stores.forks import register_for_forks
 from aver.ledger.stores.postgres import schema
 from aver.ledger.stores.postgres.address import Address, WriteConflict, parse_address
@@ -46,6 +45,7 @@ from aver.ledger.stores.postgres.transaction import (
 )
 from aver.ledger.stores.protocol import ExpectedWrites, LookupColumn
 from aver.ledger.stores.rows import ChainRow, RecordRow, Search, sql_conditions
+from aver.log import debug
 
 __all__ = ["PostgresStore", "check_server", "prepare_tables"]
 
@@ -135,7 +135,7 @@ class PostgresStore:
                 # Nothing was written. The conflict may be a repeated id, so look the ids up this time.
                 if time.monotonic() > deadline:
                     raise
-                log_debug("%s: the transaction is repeated: %s", self.name, conflict)
+                debug("ledger", "%s: the transaction is repeated: %s", self.name, conflict)
                 time.sleep(PAUSE)
                 ids = "looked up"
 
@@ -169,7 +169,7 @@ class PostgresStore:
             else:
                 return
         # Here the answer to COMMIT was lost. Only the server knows whether it committed.
-        log_debug("%s: the answer to a commit was lost; looking for its record", self.name)
+        debug("ledger", "%s: the answer to a commit was lost; looking for its record", self.name)
         if not self._was_committed(transaction.commit_proof):
             raise self._not_written_error(failure, None) from failure
 
@@ -214,7 +214,7 @@ class PostgresStore:
                     finally:
                         transaction.roll_back()
             except (psycopg.Error, Unavailable) as error:
-                log_debug("%s: cannot ask about the lost commit yet: %s", self.name, error)
+                debug("ledger", "%s: cannot ask about the lost commit yet: %s", self.name, error)
                 time.sleep(PAUSE)
         raise Unavailable(
             f"the connection to {self.name} was lost during a commit, and Aver cannot tell whether it was recorded",
@@ -433,7 +433,7 @@ def prepare_tables(connection: PoolConnection, name: str, *, create: bool, facts
             advice="upgrade Aver",
         )
     if version < schema.VERSION and create:
-        log_debug("%s: migrating from schema %d to %d", name, version, schema.VERSION)
+        debug("ledger", "%s: migrating from schema %d to %d", name, version, schema.VERSION)
         _migrate_tables(connection, name, version)
         version = schema.VERSION
     if version == 0:

@@ -36,10 +36,10 @@ from aver.capsule.blobs import Blob
 from aver.capsule.sealed import Sealed
 from aver.errors import IntegrityError, Unavailable
 from aver.fast_dataclass import dataclass
-from aver.ledger.debug_log import log_debug
 from aver.ledger.stores.postgres.pool import PoolConnection
 from aver.ledger.stores.protocol import ExpectedWrites
 from aver.ledger.stores.rows import SEAL_COLUMNS, SEARCH_COLUMNS, ChainRow, RecordRow
+from aver.log import debug
 
 __all__ = [
     "CHAIN_COLUMNS",
@@ -183,7 +183,7 @@ class PostgresTransaction:
         """Begin, lock the expected chains, and look up the expected keys and ids."""
         while not self._try_begin(expected):
             # 3. Release everything.
-            log_debug("a chain was created meanwhile; the transaction begins again")
+            debug("ledger", "a chain was created meanwhile; the transaction begins again")
             self._connection.execute("ROLLBACK")
 
     def _try_begin(self, expected: ExpectedWrites | None) -> bool:

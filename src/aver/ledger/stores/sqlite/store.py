@@ -15,7 +15,6 @@ from typing import TypeVar
 from aver.capsule.blobs import Blob
 from aver.clock import new_id, now
 from aver.errors import BadInput, IntegrityError, NotFound, Unavailable
-from aver.ledger.debug_log import log_debug
 from aver.ledger.foreign.seal_checks import check_companions
 from aver.ledger.stores.protocol import ExpectedWrites, LookupColumn
 from aver.ledger.stores.rows import SEAL_COLUMNS, SEARCH_COLUMNS, ChainRow, RecordRow, Search, sql_conditions
@@ -32,6 +31,7 @@ from aver.ledger.stores.sqlite.transaction import (
     to_bytes,
     to_text,
 )
+from aver.log import debug
 
 __all__ = ["SqliteStore"]
 
@@ -71,7 +71,7 @@ class SqliteStore:
             directory = file.parent
             if not directory.is_dir():
                 raise NotFound(f"there is no directory {directory}", advice="make it, or choose another --ledger")
-            log_debug("creating the ledger %s", file)
+            debug("ledger", "creating the ledger %s", file)
             with hold_lock():
                 create_ledger_file(file, facts or {"id": new_id(), "created_at": now()})
         elif not is_file:
@@ -134,7 +134,7 @@ class SqliteStore:
                 advice="restore the file from a copy",
             )
         if version < schema.VERSION and migrate:
-            log_debug("migrating %s from schema %d to %d", self.path, version, schema.VERSION)
+            debug("ledger", "migrating %s from schema %d to %d", self.path, version, schema.VERSION)
             with self.transaction() as transaction:
                 transaction.migrate()
 

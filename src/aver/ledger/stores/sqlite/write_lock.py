@@ -23,7 +23,7 @@ from pathlib import Path
 
 from aver.errors import Unavailable
 from aver.files.locks import Pace, is_same_file, open_lock_file, try_lock, unlock, wait_until
-from aver.ledger.debug_log import log_debug
+from aver.log import debug
 
 __all__ = ["WriteLock"]
 
@@ -69,7 +69,7 @@ class WriteLock:
                 locked_at = time.monotonic()
                 self._turn_ends = locked_at + TURN
                 if locked_at - now > PACE.steady:
-                    log_debug("waited %.3f s for the lock %s", locked_at - now, self._path)
+                    debug("ledger", "waited %.3f s for the lock %s", locked_at - now, self._path)
             finally:
                 unlock(gate)
         return lock
@@ -91,7 +91,7 @@ class WriteLock:
     def _wait_for_lock(self, file: int, started: float) -> None:
         # The gate and the lock together may take `timeout` seconds.
         if not wait_until(lambda: try_lock(file), started + self._timeout - time.monotonic(), PACE):
-            log_debug("gave up waiting for the lock %s", self._path)
+            debug("ledger", "gave up waiting for the lock %s", self._path)
             raise Unavailable(
                 f"another process has held the ledger's lock {self._path} for {self._timeout:g} seconds",
                 advice=f"see who holds it with: fuser {self._path}",
