@@ -13,7 +13,7 @@ from support.pending import cases
 from support.source_tree import FILES, imports_in, name_of, room_of, strings_in
 
 ORDER: list[set[str]] = [
-    {"errors", "clock", "config", "text", "html", "fast_dataclass", "debug_log", "files"},
+    {"errors", "clock", "config", "text", "html", "fast_dataclass", "log", "files"},
     {"capsule"},
     {"keys"},
     {"verdict"},
