@@ -1,10 +1,15 @@
-"""Approvals: asking people about an action, their signed answers, and using an answer once.
+"""Approvals: asking people about an action, recording their signed answers, and using an answer once.
 
-`open_request` asks, `approve`, `deny` and `escalate` answer, `wait_for` waits, `consume` uses; `check_approvals` proves
-afterwards that each of them was right. Who may answer is on a roster that only those on it can change (`roster`), or in
-a file that the agent's user cannot write (`system`).
+    open_request               asks people about an action
+    approve, deny, escalate    record a person's answer
+    wait_for_answer            waits for it
+    consume                    uses an approval, once
+    check_approvals            verifies all of these records afterwards
 
-The names below are loaded when first used: most actions need nobody's approval.
+Approvers are on a roster that only people on it can change (`roster`), or in a file that the agent's user cannot write
+(`rules.read_system_file`).
+
+Python loads the names below at their first use, because most actions need no approval.
 """
 
 from __future__ import annotations
@@ -31,7 +36,7 @@ if TYPE_CHECKING:
     from aver.gate.approvals.verify import check_approvals
     from aver.gate.approvals.wait import WaitOutcome, wait_for_answer, wait_for_answer_async
 
-_HOMES = {
+_NAMES_BY_MODULE = {
     "aver.gate.approvals.verify": ("check_approvals",),
     "aver.gate.approvals.cast_vote": (
         "approve",
@@ -77,7 +82,7 @@ _HOMES = {
         "wait_for_answer_async",
     ),
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+_MODULE_BY_NAME = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names}
 
 __all__ = [
     "GLANCE_LINES",
@@ -114,8 +119,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME_OF:
+    if name not in _MODULE_BY_NAME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_HOME_OF[name]), name)
+    value = getattr(import_module(_MODULE_BY_NAME[name]), name)
     globals()[name] = value
     return value

@@ -1,15 +1,15 @@
-"""Deciding a request: approve, deny, pass it on, let it expire, use it. Each is one record, and each is once.
+"""Votes on a request: approve, deny, escalate, expire, use. Each is one record, and each can happen once.
 
-A person's word is signed first and recorded then; whoever signs elsewhere (a browser, another machine) brings the
-statement to `record_decision`. Every record goes right after the head that was looked at, so that what was decided
-is decided on all that came before it: of two who race, the second looks again. A word that would not count is
-refused with a code and not recorded.
+A person's vote is signed first and then recorded. If it was signed elsewhere (in a browser, on another machine), the
+caller passes the statement to `record_vote`. Each record is appended right after the head that was read, so a vote is
+always based on all earlier records. If two processes race, the second one reads again. A vote that would not count is
+refused with a code, and not recorded:
 
     DIGEST_MISMATCH      another action than the one that was asked about
     STATEMENT_MISMATCH   signed for another request, or something else
     SIG_MISSING, SIG_INVALID, UNKNOWN_KEY, KEY_RETIRED     the signature, or the key, does not count
     NOT_LISTED, NOT_YET, PASSED_ON, NO_LEVEL               not this person, or not now
-    ALREADY_DECIDED      said before by the same person
+    ALREADY_DECIDED      the same person voted so before
     DECIDED, DENIED, EXPIRED, REPLAY                       the request has ended: approved, denied, too late, used
     NOT_APPROVED         used before enough people approved
 """
@@ -46,31 +46,31 @@ from aver.ledger import Ledger
 __all__ = ["approve", "consume", "deny", "escalate", "expire", "record_vote"]
 
 SHOWN_MAX = 64 * 1024 * 1024
-"""Bytes of text that a person may have been shown: the largest diff there is, and all its characters written out."""
+"""Bytes of the text that a person saw: enough for the largest diff with all its characters escaped."""
 
 COMMENT_MAX = 2000
-"""Characters of a reason."""
+"""Characters of a person's comment."""
 
 ATTEMPTS_MAX = 100
-"""How often a record is tried again when the chain moved on; each time somebody else got something done."""
+"""Attempts to append when the chain keeps moving. Each failed attempt means that another process succeeded."""
 
 _CODE_BY_STATE = {"approved": "DECIDED", "denied": "DENIED", "expired": "EXPIRED", "used": "REPLAY"}
 
 
 def approve(ledger: Ledger, request: ApprovalRequest, person: Person, *, shown: str, comment: str = "") -> RequestState:
-    """Sign and record that a person approves what was `shown` to them. Returns where the request stands then."""
+    """Sign and record an approval of what was `shown` to a person. Returns the state after it."""
     return _sign_and_record(ledger, request, person, "approve", shown, comment)
 
 
 def deny(ledger: Ledger, request: ApprovalRequest, person: Person, *, shown: str, comment: str = "") -> RequestState:
-    """The same for a denial. It beats every approval that was not used yet."""
+    """Sign and record a denial. It overrides every approval that was not used yet."""
     return _sign_and_record(ledger, request, person, "deny", shown, comment)
 
 
 def escalate(
     ledger: Ledger, request: ApprovalRequest, person: Person, *, shown: str, comment: str = ""
 ) -> RequestState:
-    """The same for passing it on to the next level."""
+    """Sign and record that a person passes the request on to the next level."""
     return _sign_and_record(ledger, request, person, "escalate", shown, comment)
 
 
@@ -80,7 +80,7 @@ def _sign_and_record(
     blob = _build_shown_blob(shown)
     content = vote_content(request, word, person.identity, blob.digest)
     candidate = _build_vote(request, Statement(APPROVAL_PURPOSE, content), person.custody, blob, comment)
-    _view_request(ledger, request).check_turn(candidate)  # Before anybody is asked to confirm a signature for nothing.
+    _view_request(ledger, request).check_turn(candidate)  # before the person confirms a signature in vain
     statement = sign_statement(APPROVAL_PURPOSE, content, [person.signer])
     return record_vote(ledger, request, statement, shown=shown, custody=person.custody, comment=comment)
 
@@ -88,17 +88,17 @@ def _sign_and_record(
 def record_vote(
     ledger: Ledger, request: ApprovalRequest, statement: Statement, *, shown: str, custody: Custody, comment: str = ""
 ) -> RequestState:
-    """Record a person's signed word, if it counts."""
+    """Record a signed vote, if it counts. Raises Refused if not."""
     blob = _build_shown_blob(shown)
     candidate = _build_vote(request, statement, custody, blob, comment)
     for _ in range(ATTEMPTS_MAX):
-        look = _view_request(ledger, request)
-        now = replace(candidate, at=clock.now(), sequence=look.head.count)
-        after = look.after(now)
+        view = _view_request(ledger, request)
+        now = replace(candidate, at=clock.now(), sequence=view.head.count)
+        after = view.after(now)
         key = f"{VOTE_KIND}:{now.word}:{request.id}:{now.approver}"
         try:
             ledger.append(
-                look.head.chain, _build_vote_draft(request, now, after, blob), key=key, after=look.head, blobs=[blob]
+                view.head.chain, _build_vote_draft(request, now, after, blob), key=key, after=view.head, blobs=[blob]
             )
         except HeadMoved:
             continue
@@ -109,19 +109,19 @@ def record_vote(
 
 
 def consume(ledger: Ledger, request: ApprovalRequest, digest: str, *, by: str = "") -> Sealed:
-    """Use an approval for the action of this digest, now. Whoever gets the record may act; nobody gets it twice."""
+    """Use an approval for the action with this digest. The caller that gets the record may act; only one gets it."""
     if digest != request.digest:
         raise Refused("DIGEST_MISMATCH", "the approval is for another action than the one that is about to happen")
     for _ in range(ATTEMPTS_MAX):
-        look = _view_request(ledger, request)
-        if look.standing.state != "approved":
-            raise look.refusal("NOT_APPROVED")
-        used = _build_unsigned_vote("used", look)
+        view = _view_request(ledger, request)
+        if view.state.state != "approved":
+            raise view.refusal("NOT_APPROVED")
+        used = _build_unsigned_vote("used", view)
         try:
-            # By what the statements say, and not by the request: a statement is not used twice, whoever asks.
+            # The key names what people signed, not the request, so one set of signatures is never used twice.
             key = f"{VOTE_KIND}:used:{request.digest}:{request.expires}"
             return ledger.append(
-                look.head.chain, _build_vote_draft(request, used, look.standing, None, by), key=key, after=look.head
+                view.head.chain, _build_vote_draft(request, used, view.state, None, by), key=key, after=view.head
             )
         except HeadMoved:
             continue
@@ -131,63 +131,63 @@ def consume(ledger: Ledger, request: ApprovalRequest, digest: str, *, by: str = 
 
 
 def expire(ledger: Ledger, request: ApprovalRequest) -> None:
-    """Record that nobody decided in time. From then on it stays denied, whatever the clock says."""
-    look = _RequestView(ledger, request)
-    if look.standing.state not in ("denied", "used"):
-        _record_expiry(ledger, request, look)
+    """Record that nobody voted in time. The request stays expired, whatever the clock says later."""
+    view = _RequestView(ledger, request)
+    if view.state.state not in ("denied", "used"):
+        _record_expiry(ledger, request, view)
 
 
-# --- looking
+# --- reading
 
 
 class _RequestView:
-    """A request, and all that was said about it up to a head of its chain."""
+    """A request and its state at one head of its chain."""
 
     def __init__(self, ledger: Ledger, request: ApprovalRequest) -> None:
         self._request = request
         self._history = RequestHistory(ledger, [request])
         self.head = self._history.head
-        self.standing = self._history.standing(request)
+        self.state = self._history.find_state(request)
 
-    def check_turn(self, decided: Vote) -> None:
-        """Refuse a word that does not count, whatever its signature."""
-        state = self.standing.state
-        if state != "pending" and not (state == "approved" and decided.word != "approve"):
+    def check_turn(self, vote: Vote) -> None:
+        """Refuse a vote that would not count, whatever its signature."""
+        state = self.state.state
+        if state != "pending" and not (state == "approved" and vote.word != "approve"):
             raise self.refusal(_CODE_BY_STATE[state])
-        if decided.approver is None or not self._request.levels_for(decided.approver):
-            raise Refused("NOT_LISTED", f"{decided.approver} is not among those who decide this")
-        problem = turn_problem(self._request, decided, self.standing.voices, self.standing.floor)
+        if vote.approver is None or not self._request.levels_for(vote.approver):
+            raise Refused("NOT_LISTED", f"{vote.approver} is not among those who decide this")
+        problem = turn_problem(self._request, vote, self.state.valid_approvals, self.state.floor)
         if problem is not None:
             raise Refused(problem.code, problem.words)
 
-    def after(self, decided: Vote) -> RequestState:
-        """Where the request stands with one more word, which must count."""
-        self.check_turn(decided)
-        problem = vote_problem(self._request, decided, valid_approvers(self._request, self._history.in_force))
+    def after(self, vote: Vote) -> RequestState:
+        """Return the state after one more vote. Raises Refused if the vote does not count."""
+        self.check_turn(vote)
+        problem = vote_problem(self._request, vote, valid_approvers(self._request, self._history.setup))
         if problem is not None:
             raise Refused(problem.code, problem.words)
-        return self._history.standing(self._request, [decided])
+        return self._history.find_state(self._request, [vote])
 
     def refusal(self, code: str) -> Refused:
-        state = self.standing.state
-        words = self.standing.reason or "enough people have approved it"
+        state = self.state.state
+        words = self.state.reason or "enough people have approved it"
         return Refused(_CODE_BY_STATE.get(state, code), f"the request {self._request.id} is {state}: {words}")
 
 
 def _view_request(ledger: Ledger, request: ApprovalRequest) -> _RequestView:
-    """Look at a request in order to decide it. If it has expired, that is recorded: it stays so."""
-    look = _RequestView(ledger, request)
-    if look.standing.state == "expired":
-        _record_expiry(ledger, request, look)
-    return look
+    """Read a request to vote on it. If it has expired, record that, so that it stays expired."""
+    view = _RequestView(ledger, request)
+    if view.state.state == "expired":
+        _record_expiry(ledger, request, view)
+    return view
 
 
-def _record_expiry(ledger: Ledger, request: ApprovalRequest, look: _RequestView) -> None:
-    ended = _build_unsigned_vote("expired", look)
-    after = replace(look.standing, state="expired", reason=f"nobody decided until {request.expires}")
+def _record_expiry(ledger: Ledger, request: ApprovalRequest, view: _RequestView) -> None:
+    ended = _build_unsigned_vote("expired", view)
+    after = replace(view.state, state="expired", reason=f"nobody decided until {request.expires}")
     try:
         ledger.append(
-            look.head.chain, _build_vote_draft(request, ended, after, None), key=f"{VOTE_KIND}:expired:{request.id}"
+            view.head.chain, _build_vote_draft(request, ended, after, None), key=f"{VOTE_KIND}:expired:{request.id}"
         )
     except Exists:
         return
@@ -224,14 +224,14 @@ def _build_vote(request: ApprovalRequest, statement: Statement, custody: Custody
     )
 
 
-def _build_unsigned_vote(word: Literal["used", "expired"], look: _RequestView) -> Vote:
+def _build_unsigned_vote(word: Literal["used", "expired"], view: _RequestView) -> Vote:
     return Vote(
-        sequence=look.head.count,
+        sequence=view.head.count,
         at=clock.now(),
         word=word,
         approver=None,
         custody=None,
-        level=look.standing.level,
+        level=view.state.level,
         comment="",
         shown=None,
         statement=None,
@@ -239,22 +239,24 @@ def _build_unsigned_vote(word: Literal["used", "expired"], look: _RequestView) -
 
 
 def _build_vote_draft(
-    request: ApprovalRequest, decided: Vote, after: RequestState, shown: Blob | None, call_id: str = ""
+    request: ApprovalRequest, vote: Vote, after: RequestState, shown: Blob | None, call_id: str = ""
 ) -> Capsule:
-    """The record of a decision. Its authority names those whose statements it rests on. `call_id` is the call that uses
-    an approval, where that is another than the request is about."""
-    others = [one.statement for one in after.approvals if one.statement != decided.statement]
-    statements = [statement for statement in (*others, decided.statement) if statement is not None]
-    approver = decided.approver or ", ".join(after.approvers) or None
+    """Build the record of a vote. Its authority names the people whose statements it is based on.
+
+    `call_id` is the call that uses an approval, if it differs from the call of the request.
+    """
+    others = [approval.statement for approval in after.approvals if approval.statement != vote.statement]
+    statements = [statement for statement in (*others, vote.statement) if statement is not None]
+    approver = vote.approver or ", ".join(after.approvers) or None
     result = {
         "v": 1,
         "request": request.id,
         "digest": request.digest,
-        "decision": decided.word,
-        "approver": decided.approver,
-        "custody": decided.custody,
-        "level": decided.level or after.level,
-        "comment": decided.comment,
+        "decision": vote.word,
+        "approver": vote.approver,
+        "custody": vote.custody,
+        "level": vote.level or after.level,
+        "comment": vote.comment,
         "shown": shown.reference if shown else None,
     }
     draft = Capsule(
@@ -262,19 +264,19 @@ def _build_vote_draft(
         domain=APPROVALS_DOMAIN,
         parent_id=request.id,
         trigger=Trigger(
-            type="user_request" if decided.is_by_person else "system",
-            source=decided.approver or "aver",
-            request=f"{decided.word} {request.id}",
+            type="user_request" if vote.is_by_person else "system",
+            source=vote.approver or "aver",
+            request=f"{vote.word} {request.id}",
             correlation_id=call_id or request.call_id or None,
-            user_id=decided.approver,
+            user_id=vote.approver,
         ),
         context=Context(agent_id="aver"),
-        authority=_build_authority(decided, after, approver, [statement.to_dict() for statement in statements]),
+        authority=_build_authority(vote, after, approver, [statement.to_dict() for statement in statements]),
         outcome=Outcome(
-            status=_STATUS_BY_WORD[decided.word],
+            status=_STATUS_BY_WORD[vote.word],
             result=result,
-            summary=f"{_PAST_TENSE[decided.word]}{f' by {approver}' if approver else ''}: {after.state}",
-            error=None if _STATUS_BY_WORD[decided.word] != "blocked" else f"{after.state}: {after.reason}",
+            summary=f"{_PAST_TENSE[vote.word]}{f' by {approver}' if approver else ''}: {after.state}",
+            error=None if _STATUS_BY_WORD[vote.word] != "blocked" else f"{after.state}: {after.reason}",
         ),
     )
     return of_kind(draft, VOTE_KIND, {"request": request.id})
@@ -290,14 +292,12 @@ _STATUS_BY_WORD = {
 _PAST_TENSE = {"approve": "approved", "deny": "denied", "escalate": "passed on", "expired": "expired", "used": "used"}
 
 
-def _build_authority(
-    decided: Vote, after: RequestState, approver: str | None, chain: list[dict[str, Any]]
-) -> Authority:
-    if decided.word == "expired":
+def _build_authority(vote: Vote, after: RequestState, approver: str | None, chain: list[dict[str, Any]]) -> Authority:
+    if vote.word == "expired":
         return Authority(type="policy", policy_reference="approvals.expires")
-    if decided.word in ("approve", "used") and after.escalation is None:
+    if vote.word in ("approve", "used") and after.escalation is None:
         return Authority(type="human_approved", approver=approver, chain=chain)
-    reason = after.escalation if decided.word in ("approve", "used") else f"{_PAST_TENSE[decided.word]}: {after.reason}"
+    reason = after.escalation if vote.word in ("approve", "used") else f"{_PAST_TENSE[vote.word]}: {after.reason}"
     return Authority(type="escalated", approver=approver, chain=chain, escalation_reason=reason)
 
 

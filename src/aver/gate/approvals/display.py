@@ -1,8 +1,10 @@
-"""A request as text: what a person sees before deciding, and what `shown` in their statement is the digest of. Pure.
+"""The text that a person sees before voting on a request. Its digest is `shown` in the signed vote. Pure.
 
-All that comes from the request stands behind a bar, so that it cannot pass for what we say; `:` in its place marks
-a long line going on. Nothing is left out silently: where a part is cut, a line says how much of it is missing, and
-`Shown.cut` says so to the program.
+All text from the request stands behind a bar (`|`), so it cannot pass for Aver's own text. A `:` in place of the bar
+continues a long line. Nothing is left out silently: if a part is cut, a line says how much is missing, and
+`RequestDisplay.cut` tells the program.
+
+The text is signed and stored, so every change to it changes what people sign.
 """
 
 from __future__ import annotations
@@ -20,16 +22,16 @@ from aver.text import count_unusual_characters, escape_invisible
 __all__ = ["GLANCE_LINES", "WHOLE_LINES", "DisplayLine", "RequestDisplay", "render_request"]
 
 GLANCE_LINES = 60
-"""Lines of each part where somebody only wants to know what it is about."""
+"""Lines of each part in a short overview."""
 
 WHOLE_LINES = 100_000
-"""Lines of each part that are shown to somebody who is to decide: more than anybody reads."""
+"""Lines of each part that a person sees before voting: in practice all of them."""
 
 LINE_WIDTH = 300
-"""Characters of a line before it goes on below."""
+"""Characters of a line before it continues on the next."""
 
 DEPTH_MAX = 20
-"""Levels of nested arguments that are laid out; what lies deeper is written as JSON."""
+"""Levels of nested arguments that are indented. Deeper values are written as JSON."""
 
 _BAR, _CONTINUATION = "  | ", "  : "
 _STYLES = {"+": "good", "-": "bad", "@": "dim"}
@@ -37,7 +39,7 @@ _STYLES = {"+": "good", "-": "bad", "@": "dim"}
 
 @dataclass(frozen=True, slots=True)
 class DisplayLine:
-    """One line; `style` is for terminals and no part of what is signed."""
+    """One line. `style` is for terminals and not part of the signed text."""
 
     text: str
     style: str = ""
@@ -45,7 +47,7 @@ class DisplayLine:
 
 @dataclass(frozen=True, slots=True)
 class RequestDisplay:
-    """What was shown. `cut` counts the lines that were not."""
+    """The text for a person. `cut` is the number of lines that were left out."""
 
     lines: tuple[DisplayLine, ...]
     cut: int
@@ -63,17 +65,17 @@ def render_request(
     request: ApprovalRequest,
     action: Mapping[str, Any],
     diff: str | None,
-    standing: RequestState,
+    state: RequestState,
     *,
     limit: int,
     comment: str = "",
 ) -> RequestDisplay:
-    """The request in full, or at most `limit` lines of its arguments and of its diff."""
+    """Render a request with at most `limit` lines of its arguments and of its diff."""
     arguments, arguments_cut = _limit_lines(_render_arguments(action.get("arguments")), limit, "arguments")
     changes, changes_cut = _limit_lines(_render_quoted((diff or "").removesuffix("\n").split("\n")), limit, "the diff")
     lines = [
         DisplayLine(f"request {request.id}", "strong"),
-        *_render_facts(request, standing),
+        *_render_facts(request, state),
         DisplayLine("why a person is asked", "strong"),
         *_render_reasons(request),
         DisplayLine("the action", "strong"),
@@ -89,10 +91,10 @@ def render_request(
     )
 
 
-def _render_facts(request: ApprovalRequest, standing: RequestState) -> Iterator[DisplayLine]:
+def _render_facts(request: ApprovalRequest, state: RequestState) -> Iterator[DisplayLine]:
     action_risk = request.content.get("risk")
     yield DisplayLine(f"  opened {request.opened}, expires {request.expires} (UTC)")
-    yield DisplayLine(f"  {standing.state}{': ' if standing.reason else ''}{escape_invisible(standing.reason)}")
+    yield DisplayLine(f"  {state.state}{': ' if state.reason else ''}{escape_invisible(state.reason)}")
     for number, level in enumerate(request.levels, 1):
         who = ", ".join(level.approvers) or "nobody who is enrolled"
         since = f", after {level.after} seconds" if level.after else ""
@@ -110,8 +112,8 @@ def _format_risk(risk: Any) -> str:
 
 def _render_reasons(request: ApprovalRequest) -> Iterator[DisplayLine]:
     for name in ("reasons", "rules"):
-        said = request.content.get(name)
-        for item in said if isinstance(said, list) else []:
+        listed = request.content.get(name)
+        for item in listed if isinstance(listed, list) else []:
             words = str(item) if name == "reasons" else f"rule {item}"
             yield from _render_quoted(words.split("\n"))
 
@@ -131,7 +133,7 @@ def _render_arguments(arguments: Any) -> Iterator[DisplayLine]:
 
 
 def _render_field(name: str, value: Any, depth: int) -> Iterator[DisplayLine]:
-    """A name and a value: short ones side by side, texts of several lines below, nested ones indented."""
+    """Render a name and a value: a short value beside the name, several lines below it, nested values indented."""
     before = "  " * depth + name
     if isinstance(value, str):
         if "\n" in value:
@@ -151,7 +153,7 @@ def _render_field(name: str, value: Any, depth: int) -> Iterator[DisplayLine]:
 
 
 def _quote_ambiguous(text: str) -> str:
-    """A text that reads like another JSON value is put in quotes."""
+    """Quote a text that looks like another JSON value, so that `"3"` and `3` look different."""
     try:
         json.loads(text)
     except (ValueError, RecursionError):
@@ -160,7 +162,7 @@ def _quote_ambiguous(text: str) -> str:
 
 
 def _render_quoted(lines: Iterable[str]) -> Iterator[DisplayLine]:
-    """Lines of another's text, each behind a bar."""
+    """Render lines from outside, each behind a bar."""
     for line in lines:
         text = escape_invisible(line)
         yield DisplayLine(_BAR + text[:LINE_WIDTH])
@@ -186,9 +188,9 @@ def _colour_diff(lines: Iterable[DisplayLine]) -> Iterator[DisplayLine]:
 
 
 def _render_notes(action: Mapping[str, Any], diff: str | None) -> Iterator[DisplayLine]:
-    """What to know about the characters of all that was quoted."""
+    """Render notes about invisible and non-ASCII characters in the quoted text."""
     found = [count_unusual_characters(text) for text in (*_walk_texts(action), diff or "")]
-    hidden, foreign = sum(one.hidden for one in found), sum(one.foreign for one in found)
+    hidden, foreign = sum(count.hidden for count in found), sum(count.foreign for count in found)
     if hidden:
         words = f"  note: {hidden} characters that cannot be seen, or change how others are seen, are written <U+....>"
         yield DisplayLine(words, "warn")

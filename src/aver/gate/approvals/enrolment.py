@@ -1,7 +1,7 @@
-"""What is in force: the rules and the roster; and enrolling people, recording their new keys, withdrawing them.
+"""Loads the approval rules and the roster, and changes the roster: enrol, rotate, withdraw.
 
-The roster is read from the chain `approvers.<tenant>` at each use, and the chain is verified whole on the way: it has
-a handful of records. Where there is a system file, that is in force instead (see `system`).
+Aver reads the roster from the chain `approvers.<tenant>` at each use, and verifies the whole chain, which has few
+records. If there is a system file, it replaces both rules and roster (see `rules`).
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ __all__ = [
 APPROVERS_DOMAIN = "approvers"
 
 ROTATIONS_MAX = 100
-"""Rotations recorded at one go, and attempts at it; the rest follow at the next occasion."""
+"""Rotations that one call records, including failed attempts. The next call records the rest."""
 
 
 @dataclass(frozen=True, slots=True)
 class ApprovalSetup:
-    """Who may approve at this moment, and by which rules."""
+    """The current rules and roster."""
 
     rules: ApprovalRules
     roster: Roster
@@ -58,7 +58,7 @@ def approvers_chain(tenant: str) -> str:
 
 
 def load_approval_setup(ledger: Ledger) -> ApprovalSetup:
-    """The rules and the roster as they are now."""
+    """Load the current rules and roster."""
     fixed = read_system_file()
     if fixed is not None:
         return ApprovalSetup(*fixed)
@@ -66,7 +66,7 @@ def load_approval_setup(ledger: Ledger) -> ApprovalSetup:
 
 
 def load_roster(ledger: Ledger) -> Roster:
-    """The roster that the ledger holds. `IntegrityError` if its chain is not intact: then nobody may approve."""
+    """Load the roster from the ledger. Raises IntegrityError if its chain is damaged; then nobody may approve."""
     chain = approvers_chain(ledger.tenant)
     try:
         records = list(ledger.read(chain))
@@ -76,7 +76,7 @@ def load_roster(ledger: Ledger) -> Roster:
 
 
 def enrol_approver(ledger: Ledger, newcomer: Person, endorser: Person | None = None) -> Sealed:
-    """Put a person on the roster. The first needs nobody; every other is endorsed by one who is on it."""
+    """Put a person on the roster. All but the first need an endorser who is on it."""
     head, roster = _load_changeable_roster(ledger)
     approver = Approver(newcomer.identity, newcomer.public, newcomer.custody)
     listed = roster.approvers.get(approver.identity)
@@ -86,13 +86,13 @@ def enrol_approver(ledger: Ledger, newcomer: Person, endorser: Person | None = N
         _check_endorser(roster, endorser, approver.identity)
     content = enrolment_content(approver, ledger=ledger.id, tenant=ledger.tenant, at=clock.now())
     people = [newcomer] if endorser is None else [newcomer, endorser]
-    statement = sign_statement(ENROLMENT, content, [one.signer for one in people])
+    statement = sign_statement(ENROLMENT, content, [person.signer for person in people])
     did = f"{approver.identity} may approve with the key {approver.fingerprint} ({approver.custody})"
     return _append_change(ledger, "key.create", statement, did, head)
 
 
 def withdraw_approver(ledger: Ledger, identity: str, by: Person) -> Sealed:
-    """Take a person off the roster: oneself, or another. The last one stays."""
+    """Take a person off the roster. Any approver may do so; the last approver stays."""
     head, roster = _load_changeable_roster(ledger)
     gone = roster.approvers.get(identity)
     if gone is None:
@@ -107,7 +107,10 @@ def withdraw_approver(ledger: Ledger, identity: str, by: Person) -> Sealed:
 
 
 def record_rotations(ledger: Ledger) -> int:
-    """Put onto the roster the keys that its people have rotated to. Their own signatures prove them."""
+    """Record the key rotations of approvers on the roster. Returns how many were recorded.
+
+    The old and the new key have signed each rotation, so it needs no endorser.
+    """
     recorded = 0
     for _ in range(ROTATIONS_MAX):
         head = ledger.head(approvers_chain(ledger.tenant))
@@ -120,12 +123,12 @@ def record_rotations(ledger: Ledger) -> int:
             _append_change(ledger, "key.rotate", statement, did, head)
             recorded += 1
         except HeadMoved:
-            continue  # Somebody else recorded something: perhaps this very rotation.
+            continue  # another process wrote to the chain, perhaps this rotation
     return recorded
 
 
 def _find_due_rotation(roster: Roster, ring: Ring) -> tuple[RingEntry, Statement] | None:
-    """The next rotation that the roster does not know of, and the statement that proves it."""
+    """Return the next rotation that the roster does not have, with the statement that proves it."""
     for approver in roster.approvers.values():
         successor = _find_successor(ring, approver.fingerprint)
         if successor is not None and successor.statement is not None:
@@ -134,7 +137,7 @@ def _find_due_rotation(roster: Roster, ring: Ring) -> tuple[RingEntry, Statement
 
 
 def _find_successor(ring: Ring, fingerprint: str) -> RingEntry | None:
-    """The ring entry that the key of a fingerprint handed over to."""
+    """Return the ring entry of the key that replaced the key with this fingerprint."""
     old = ring.entry(fingerprint)
     if old is None:
         return None
@@ -143,7 +146,7 @@ def _find_successor(ring: Ring, fingerprint: str) -> RingEntry | None:
 
 
 def _load_changeable_roster(ledger: Ledger) -> tuple[Head, Roster]:
-    """The roster, and the head of its chain: a change goes right after it, or is not made."""
+    """Return the head of the roster's chain, and the roster. A change must be appended right after that head."""
     if read_system_file() is not None:
         raise Refused(
             "SYSTEM_ROSTER", f"{SYSTEM_FILE} says who may approve here", advice="whoever owns that file can change it"

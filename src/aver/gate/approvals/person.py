@@ -1,4 +1,4 @@
-"""A person at the moment of signing: who they are, the signer of their key, and how that key is kept."""
+"""A person who signs: their identity, the signer of their key, and how that key is kept."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Person", "find_person"]
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody who can sign now. `public` is the key that the signatures hold under."""
+    """A person who can sign now. `public` is the key that verifies the signatures."""
 
     identity: str
     public: PublicKey
@@ -24,9 +24,9 @@ class Person:
 
 
 def find_person(keys: KeyStore, identity: str, ask: Callable[[], str]) -> Person:
-    """The person of an identity in our ring. `ask` is called for the passphrase, if the key is under one.
+    """Find the person with this identity. `ask` returns the passphrase, if the key needs one.
 
-    A key without a file is looked for in ssh-agent. One in a plain file can be used, and what it signs says so.
+    A key without a file is looked up in ssh-agent. A key in a plain file works, and its votes record that.
     """
     entry = keys.ring().active(identity)
     if entry is None:

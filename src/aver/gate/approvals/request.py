@@ -1,19 +1,19 @@
-"""A request for approval as a value: what is asked, of whom, until when. No I/O.
+"""A request for approval: the action, the approvers, and the time until it expires. No I/O.
 
 `outcome.result` of an `approval.request`:
 
     v           1
     digest      SHA-256 of the action's canonical bytes: what an approval is for
-    gate_id     of the decision that asks
+    gate_id     the id of the gate's decision
     action      the exact action, or a blob of its canonical bytes (whose digest is then that digest)
     diff        its diff, or a blob of it, or null
     risk        {score, low, high, observations}, or null
     reasons     why a person is asked
     rules       the policies that asked, and `bundle`, the digest of the policy bundle
-    expires     when it is denied by itself
+    expires     the time at which it expires
     levels      [{approvers, quorum, after}]
     approvers   {identity: {public_key, public_key_pq, custody}}: the keys that count, pinned
-    anchor      what those keys rest on: `ledger` or `system`
+    anchor      the source of those keys: `ledger` or `system`
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ __all__ = ["REQUEST_KIND", "ApprovalRequest", "add_seconds", "build_request_cont
 REQUEST_KIND = "approval.request"
 
 ACTION_INLINE_MAX = INLINE_MAX // 2
-"""Bytes of an action that stand in the record itself."""
+"""Bytes of an action that are kept in the record itself. A larger one becomes a blob."""
 
 DIFF_MAX = 16 * 1024 * 1024
-"""Bytes of a diff that a person can be asked about. Nobody reads more, so nobody is asked."""
+"""Bytes of a diff. Aver does not ask people about a larger one, because nobody can read it."""
 
 GATE_ID_MAX = 128
 
@@ -60,7 +60,7 @@ _KEYS = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalRequest:
-    """One request. Those whose approval counts are pinned in it, with their keys."""
+    """One request. It pins the approvers and their keys."""
 
     id: str
     hash: str
@@ -74,12 +74,12 @@ class ApprovalRequest:
     approvers: Mapping[str, Approver]
     anchor: str
     content: Mapping[str, Any]
-    """`outcome.result`, for showing."""
+    """`outcome.result`, for display."""
     call_id: str = ""
-    """The call that it is about, by `trigger.correlation_id`; empty in requests from before that."""
+    """The call that it concerns, from `trigger.correlation_id`; empty in older requests."""
 
     def read_action(self, blob: bytes | None) -> dict[str, Any]:
-        """The exact action; `blob` is its bytes where they are kept apart. It has the digest, or it is refused."""
+        """Return the exact action; `blob` has its bytes if it is a blob. Raises IntegrityError for a wrong digest."""
         action = self.content["action"]
         raw = canonical_bytes(action) if blob is None else blob
         if hashlib.sha256(raw).hexdigest() != self.digest:
@@ -91,7 +91,7 @@ class ApprovalRequest:
         return dict(read_json(raw))
 
     def read_diff(self, blob: bytes | None, action: Mapping[str, Any]) -> str | None:
-        """The diff, held to the action in the same way."""
+        """Return the diff. Raises IntegrityError if it is not the diff of the action."""
         diff = self.content["diff"]
         raw = blob if blob is not None else None if diff is None else str(diff).encode()
         if action.get("diff_sha256") != (None if raw is None else hashlib.sha256(raw).hexdigest()):
@@ -99,22 +99,22 @@ class ApprovalRequest:
         return None if raw is None else raw.decode("utf-8", "surrogatepass")
 
     def blob_digest(self, part: str) -> str | None:
-        """The digest of the blob that holds the `action` or the `diff`; None where it stands in the record."""
+        """Return the digest of the blob that holds the `action` or `diff`; None if it is in the record itself."""
         value = self.content[part]
         found = next(blob_references(value), None) if isinstance(value, dict) and value.keys() == {"blob"} else None
         return None if found is None else found[0]
 
     def levels_for(self, identity: str) -> list[int]:
-        """The levels, from 1 on, on which a person decides."""
+        """Return the levels, from 1 on, on which a person may vote."""
         return [number for number, level in enumerate(self.levels, 1) if identity in level.approvers]
 
     def level_opens_at(self, level: int) -> str:
-        """When a level may decide without being asked."""
+        """Return the time from which a level may decide without an escalation."""
         return add_seconds(self.opened, self.levels[level - 1].after)
 
 
 def add_seconds(moment: str, seconds: float) -> str:
-    """A time so many seconds later, in the form in which records carry it."""
+    """Return the time `seconds` later, in the format of records."""
     return (datetime.fromisoformat(moment) + timedelta(seconds=seconds)).isoformat()
 
 
@@ -127,7 +127,7 @@ def build_request_content(
     approvers: Mapping[str, Approver],
     anchor: str,
 ) -> tuple[dict[str, Any], list[Blob]]:
-    """`outcome.result` of a new request, and the blobs that go with it."""
+    """Build `outcome.result` of a new request, and its blobs."""
     text_field(decision.gate_id, "gate_id", _GATE_ID)
     blobs: list[Blob] = []
     exact: Any = action.to_dict()
@@ -172,7 +172,7 @@ def _build_diff_content(diff: str | None, blobs: list[Blob]) -> Any:
 
 
 def read_request(record: Sealed) -> ApprovalRequest:
-    """The request in a record; `BadInput` if it is none, or says what no request says."""
+    """Read the request in a record. Raises BadInput if it is not a valid request."""
     try:
         content = record.to_dict()
         if record.kind != REQUEST_KIND:
@@ -210,7 +210,7 @@ def read_request(record: Sealed) -> ApprovalRequest:
 
 
 def _check_levels(levels: tuple[ApprovalLevel, ...], approvers: Mapping[str, Approver]) -> None:
-    """Everyone who decides has a key here, and no key is there twice: one person is one voice."""
+    """Check that every approver has a key, and that no two approvers share one: each person has one vote."""
     if {identity for level in levels for identity in level.approvers} != approvers.keys():
         raise BadInput("the request does not give a key for exactly those who decide")
     if len({approver.fingerprint for approver in approvers.values()}) < len(approvers):

@@ -1,7 +1,7 @@
-"""What was said about requests, read from their chain and verified on the way, and where that leaves them.
+"""Reads and verifies the votes on requests from their chain, and computes the states of the requests.
 
-One reading serves any number of requests. It begins at the first of them and ends at a head that is taken first, so
-that whoever writes on the strength of it can write right after that head, or not at all.
+One pass serves any number of requests. It starts at the first of them and ends at a head that is read before. A caller
+that writes because of the result appends right after that head. If the chain has moved, the append fails.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["RequestHistory", "load_request_state", "load_request_states"]
 
 
 class RequestHistory:
-    """All that was said about some requests of one chain, up to `head`."""
+    """All votes on some requests of one chain, up to `head`."""
 
     def __init__(self, ledger: Ledger, requests: Sequence[ApprovalRequest]) -> None:
         self.head: Head = ledger.head(requests[0].chain)
@@ -33,32 +33,32 @@ class RequestHistory:
         for request in requests:
             _check_position(request, records, self._first)
         require_valid_records(ledger, self.head.chain, self._first, records)
-        # From each record on, the newest time in the chain: a clock that was set back afterwards revives nothing.
+        # For each record, the newest time from there on. Setting the clock back later does not reopen a request.
         times = accumulate((record.signed_at for record in reversed(records)), max)
         self._newest = list(times)[::-1]
-        self._said: dict[str, list[Vote]] = {}
-        for about, decided in filter(None, map(_read_vote_strictly, records)):
-            self._said.setdefault(about, []).append(decided)
-        self.in_force = load_approval_setup(ledger)
+        self._votes: dict[str, list[Vote]] = {}
+        for about, vote in filter(None, map(_read_vote_strictly, records)):
+            self._votes.setdefault(about, []).append(vote)
+        self.setup = load_approval_setup(ledger)
 
-    def standing(self, request: ApprovalRequest, more: Iterable[Vote] = ()) -> RequestState:
-        """Where a request stands now, or would stand if more were said."""
-        said = [*self._said.get(request.id, ()), *more]
+    def find_state(self, request: ApprovalRequest, more: Iterable[Vote] = ()) -> RequestState:
+        """Return the state of a request now, or after `more` votes."""
+        votes = [*self._votes.get(request.id, ()), *more]
         newest = self._newest[request.sequence - self._first]
-        return compute_state(request, said, valid_approvers(request, self.in_force), now=clock.now(), newest=newest)
+        return compute_state(request, votes, valid_approvers(request, self.setup), now=clock.now(), newest=newest)
 
 
 def load_request_state(ledger: Ledger, request: ApprovalRequest) -> RequestState:
-    """Where a request stands now."""
-    return RequestHistory(ledger, [request]).standing(request)
+    """Load the state of a request."""
+    return RequestHistory(ledger, [request]).find_state(request)
 
 
 def load_request_states(ledger: Ledger, requests: Sequence[ApprovalRequest]) -> list[RequestState]:
-    """The same for several, in their order, with one reading of the chain."""
+    """Load the states of several requests, in their order, with one pass over the chain."""
     if not requests:
         return []
     history = RequestHistory(ledger, requests)
-    return [history.standing(request) for request in requests]
+    return [history.find_state(request) for request in requests]
 
 
 def _read_records(ledger: Ledger, head: Head, first: int) -> list[Sealed]:
@@ -76,7 +76,7 @@ def _check_position(request: ApprovalRequest, records: Sequence[Sealed], first: 
 
 
 def _read_vote_strictly(record: Sealed) -> tuple[str, Vote] | None:
-    """What a record says. One that cannot be understood may have been a denial, so nothing is decided past it."""
+    """Read the vote in a record. Raises IntegrityError for an unreadable vote, because it may be a denial."""
     try:
         return read_vote(record)
     except BadInput as error:

@@ -1,9 +1,9 @@
-"""Opening a request, and finding those that are open.
+"""Opens requests, and finds open ones.
 
-A request pins who may decide it, with their keys, at the moment it is opened. Whoever waits for it goes by the pins
-it holds in memory: nothing that is written to disk afterwards makes another key count. Opening the same action again
-under the same gate id gives the first request, provided that it pins what would be pinned now; a record that somebody
-else put there in advance is refused.
+A request pins its approvers and their keys when it is opened. The process that waits keeps these pins in memory, so
+nothing written to disk later makes another key count. Opening the same action again with the same gate id returns the
+first request, if it pins what would be pinned now. Aver refuses a different record, which someone may have put there in
+advance.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ __all__ = [
 APPROVALS_DOMAIN = "approvals"
 
 SUMMARY_MAX = 200
-"""Characters of a request's one line."""
+"""Characters of the summary of a request."""
 
 PREFIX_MIN = 4
-"""Characters of a request's id that a person must give at least."""
+"""Characters of a request's id that a person must give."""
 
 
 def approvals_chain(tenant: str) -> str:
@@ -52,24 +52,24 @@ def approvals_chain(tenant: str) -> str:
 def open_request(
     ledger: Ledger, action: Action, decision: Decision, *, parent: Sealed | None = None, correlation: str | None = None
 ) -> ApprovalRequest:
-    """Ask people about an action. `parent` is the record of the gate's decision.
+    """Open a request about an action. `parent` is the record of the gate's decision.
 
-    `Refused` with `NO_APPROVERS` where nobody could approve it: then there is nothing to wait for.
+    Raises Refused with `NO_APPROVERS` if nobody could approve it.
     """
     digest = action.digest
     if decision.digest != digest:
         raise Refused("DIGEST_MISMATCH", "the decision is about another action than the one to be approved")
     record_rotations(ledger)
-    now_in_force = load_approval_setup(ledger)
-    levels, approvers = _select_approvers(now_in_force)
+    setup = load_approval_setup(ledger)
+    levels, approvers = _select_approvers(setup)
     opened = clock.now()
     content, blobs = build_request_content(
         action,
         decision,
-        expires=add_seconds(opened, now_in_force.rules.expires),
+        expires=add_seconds(opened, setup.rules.expires),
         levels=levels,
         approvers=approvers,
-        anchor=now_in_force.roster.anchor,
+        anchor=setup.roster.anchor,
     )
     summary = summarise_action(action.to_dict())
     draft = Capsule(
@@ -95,14 +95,14 @@ def open_request(
     try:
         request = read_request(ledger.append(chain, of_kind(draft, REQUEST_KIND, refs), key=key, blobs=blobs))
     except Exists as exists:
-        return _resume_request(exists.record, digest, decision.gate_id, now_in_force)
-    notify(request, now_in_force.rules.notify, summary)
+        return _resume_request(exists.record, digest, decision.gate_id, setup)
+    notify(request, setup.rules.notify, summary)
     return request
 
 
-def _select_approvers(now_in_force: ApprovalSetup) -> tuple[tuple[ApprovalLevel, ...], dict[str, Approver]]:
-    """The levels with those of their people who are on the roster, and their keys."""
-    levels = _enrolled_levels(now_in_force)
+def _select_approvers(setup: ApprovalSetup) -> tuple[tuple[ApprovalLevel, ...], dict[str, Approver]]:
+    """Return the levels with their enrolled approvers, and the approvers by identity. Raises Refused if too few."""
+    levels = _enrolled_levels(setup)
     if not any(len(level.approvers) >= level.quorum for level in levels):
         listed = sum(len(level.approvers) for level in levels)
         few = f"the {listed} who could are too few for any level's quorum" if listed else "nobody is enrolled who could"
@@ -111,21 +111,21 @@ def _select_approvers(now_in_force: ApprovalSetup) -> tuple[tuple[ApprovalLevel,
             f"a person must approve this, and {few}",
             advice="enrol an approver: aver keys new person:NAME, then aver approvals enrol person:NAME",
         )
-    roster = now_in_force.roster.approvers
+    roster = setup.roster.approvers
     return levels, {name: roster[name] for level in levels for name in level.approvers}
 
 
-def _enrolled_levels(now_in_force: ApprovalSetup) -> tuple[ApprovalLevel, ...]:
-    roster = now_in_force.roster.approvers
+def _enrolled_levels(setup: ApprovalSetup) -> tuple[ApprovalLevel, ...]:
+    roster = setup.roster.approvers
     return tuple(
         ApprovalLevel(tuple(name for name in level.approvers or roster if name in roster), level.quorum, level.after)
-        for level in now_in_force.rules.levels
+        for level in setup.rules.levels
     )
 
 
-def _resume_request(record: Sealed, digest: str, gate_id: str, now_in_force: ApprovalSetup) -> ApprovalRequest:
+def _resume_request(record: Sealed, digest: str, gate_id: str, setup: ApprovalSetup) -> ApprovalRequest:
     request = read_request(record)
-    levels, approvers = _select_approvers(now_in_force)
+    levels, approvers = _select_approvers(setup)
     same = (request.digest, request.gate_id, request.levels) == (digest, gate_id, levels)
     if not same or request.approvers != approvers or request.expires > add_seconds(request.opened, EXPIRES_MAX):
         raise Refused(
@@ -136,13 +136,13 @@ def _resume_request(record: Sealed, digest: str, gate_id: str, now_in_force: App
     return request
 
 
-def valid_approvers(request: ApprovalRequest, now_in_force: ApprovalSetup) -> Mapping[str, Approver]:
-    """Those pinned in a request who are still on the roster with the very same key.
+def valid_approvers(request: ApprovalRequest, setup: ApprovalSetup) -> Mapping[str, Approver]:
+    """Return the pinned approvers of a request who are still on the roster with the same key.
 
-    Where a system file is in force its levels must be those of the request, too: nobody else sets them.
+    If a system file sets the levels, the request must have the same levels.
     """
-    roster = now_in_force.roster
-    if roster.anchor == "system" and request.levels != _enrolled_levels(now_in_force):
+    roster = setup.roster
+    if roster.anchor == "system" and request.levels != _enrolled_levels(setup):
         return {}
     return {
         identity: approver
@@ -155,7 +155,7 @@ def valid_approvers(request: ApprovalRequest, now_in_force: ApprovalSetup) -> Ma
 
 
 def load_request(ledger: Ledger, request_id: str) -> ApprovalRequest:
-    """The request of an id, for showing it and for deciding it. Whoever waits for one uses `open_request`."""
+    """Load a request by id, to show it or to vote on it. A process that waits uses `open_request`."""
     record = ledger.get(request_id)
     if record is None or record.chain != approvals_chain(ledger.tenant):
         raise NotFound(f"there is no request {request_id} in this ledger", advice="aver approvals list")
@@ -164,7 +164,7 @@ def load_request(ledger: Ledger, request_id: str) -> ApprovalRequest:
 
 
 def find_request(ledger: Ledger, beginning: str) -> ApprovalRequest:
-    """The one request whose id begins so."""
+    """Find the only recent request whose id begins with this text."""
     if re.fullmatch(r"[0-9a-f-]{4,36}", beginning) is None:
         raise BadInput(
             f"{ascii(beginning)[:80]} is not the id of a request", advice=f"give {PREFIX_MIN} or more of its characters"
@@ -180,7 +180,7 @@ def find_request(ledger: Ledger, beginning: str) -> ApprovalRequest:
 
 
 def recent_requests(ledger: Ledger) -> Iterator[ApprovalRequest]:
-    """Every request that may still be open, oldest first. What cannot be read is left to `aver verify`."""
+    """Yield every request that may still be open, oldest first. Skips unreadable ones; `aver verify` reports them."""
     since = add_seconds(clock.now(), -EXPIRES_MAX)
     chain = approvals_chain(ledger.tenant)
     for record in ledger.find(chain=chain, kind=REQUEST_KIND, since=since):
@@ -191,13 +191,13 @@ def recent_requests(ledger: Ledger) -> Iterator[ApprovalRequest]:
 
 
 def summarise_action(action: Mapping[str, object]) -> str:
-    """An action in one line: what it is called, or else what it would do."""
+    """Return an action in one line: its tool with its description, command or path."""
     tool = str(action.get("tool") or action.get("type"))
     arguments = action.get("arguments")
     words = str(action.get("description") or "")
     if not words and isinstance(arguments, dict):
-        said = (arguments.get(name) for name in ("command", "file_path", "path", "url", "query"))
-        words = next((one for one in said if isinstance(one, str)), "")
+        named = (arguments.get(name) for name in ("command", "file_path", "path", "url", "query"))
+        words = next((value for value in named if isinstance(value, str)), "")
     files = action.get("files")
     if not words and isinstance(files, list) and files:
         words = str(files[0]) if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"

@@ -1,15 +1,15 @@
-"""Whose approvals count: people and their public keys, as the chain `approvers.<tenant>` tells. No I/O.
+"""The roster: the people whose approvals count, with their public keys, from the chain `approvers.<tenant>`. No I/O.
 
-The key ring cannot tell: whoever runs as the same user can write that file. So a person is *enrolled*, once, by a
-record that carries a statement signed by the person's own key, and from the second person on also by somebody who
-is enrolled already. Nobody gets onto the roster, and nobody off it, but by a signature of someone on it:
+The key ring cannot serve as roster, because every program of the same user can write that file. A person is therefore
+*enrolled* by a record with a signed statement. The person's own key signs it, and from the second person on also an
+approver who is already enrolled. Each change of the roster needs such a signature:
 
     key.create   statement `enrolment`    signed by the new key and, unless it is the first ever, by an approver
     key.rotate   statement `rotation`     signed by the old key and the new one, as `aver keys rotate` makes it
     key.retire   statement `withdrawal`   signed by an approver, of oneself or of another; one always remains
 
-A record that does not keep to this changes nothing and is listed under `ignored`. The seal of a record proves only
-that the ledger's key made it, which the agent may use as well.
+A record that breaks these rules changes nothing, and is listed under `ignored`. The seal of a record alone proves
+little: it is made with the ledger's key, which the agent may use as well.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ WITHDRAWAL = "withdrawal"
 
 Custody = Literal["passphrase", "ssh-agent", "file"]
 CUSTODIES: tuple[str, ...] = get_args(Custody)
-"""Where a private key is kept. In a plain `file`, whatever runs as that user can sign with it."""
+"""How a private key is kept. Every program of the user can sign with a key in a plain `file`."""
 
 _UNREADABLE = (AverError, AttributeError, KeyError, IndexError, TypeError, ValueError)
 
 
 @dataclass(frozen=True, slots=True)
 class Approver:
-    """A person, the key that counts as theirs, and how its private half is kept."""
+    """A person, their public key, and how the private key is kept."""
 
     identity: str
     key: PublicKey
@@ -67,7 +67,7 @@ class Approver:
 
 
 def approver_from_dict(identity: str, data: Any, where: str) -> Approver:
-    """What `to_dict` wrote; `public_key_pq` may be left out."""
+    """Read an approver that `to_dict` wrote. `public_key_pq` is optional."""
     data = check_object(data, where, frozenset({"public_key", "custody"}), frozenset({"public_key_pq"}))
     if not check_identity(identity).startswith("person:"):
         raise BadInput(f"{where}: {identity} is not a person")
@@ -84,26 +84,26 @@ def _parse_custody(value: Any, where: str) -> Custody:
 
 @dataclass(frozen=True, slots=True)
 class Roster:
-    """Who may approve now, and which keys no longer count."""
+    """The people who may approve now, and the keys that no longer count."""
 
     approvers: Mapping[str, Approver] = field(default_factory=dict)
-    """By identity."""
+    """Approvers by identity."""
     ended: Mapping[str, str] = field(default_factory=dict)
-    """Fingerprints of keys that were replaced or withdrawn, and when."""
+    """The times at which keys were replaced or withdrawn, by fingerprint."""
     keys: frozenset[tuple[str, PublicKey]] = frozenset()
-    """Every identity with every key that ever was on the roster as its."""
+    """Every pair of identity and key that was ever on the roster."""
     anchor: Literal["ledger", "system"] = "ledger"
-    """What the roster rests on: a chain in the ledger, or a file that the agent's user cannot write."""
+    """The source of the roster: a chain in the ledger, or a file that the agent's user cannot write."""
     ignored: tuple[str, ...] = ()
-    """Records that wanted to change the roster and had no right to."""
+    """Records that tried to change the roster without the needed signatures."""
 
     @property
     def is_new(self) -> bool:
-        """Whether nobody was ever enrolled."""
+        """Whether no person was ever enrolled."""
         return not self.keys
 
     def ring(self) -> Ring:
-        """The keys of those who may approve now, and no others."""
+        """Return a ring with the keys of the current approvers only."""
         return Ring.pinned(approver.key for approver in self.approvers.values())
 
     def with_approver(self, approver: Approver, at: str) -> Roster:
@@ -119,17 +119,17 @@ class Roster:
 
 
 def enrolment_content(approver: Approver, *, ledger: str, tenant: str, at: str) -> dict[str, Any]:
-    """What is signed to enrol somebody. It names the ledger, so that it cannot be carried into another."""
+    """Return the content of an enrolment. It names the ledger, so it is invalid in another ledger."""
     return {"identity": approver.identity, **approver.to_dict(), "ledger": ledger, "tenant": tenant, "at": at}
 
 
 def withdrawal_content(identity: str, fingerprint: str, *, ledger: str, tenant: str, at: str) -> dict[str, Any]:
-    """What is signed to take somebody off the roster."""
+    """Return the content of a withdrawal from the roster."""
     return {"identity": identity, "fingerprint": fingerprint, "ledger": ledger, "tenant": tenant, "at": at}
 
 
 def roster_from_records(records: Iterable[Sealed], *, ledger: str, tenant: str) -> Roster:
-    """The roster after all records of the chain, in order."""
+    """Return the roster after all records of the chain, in order."""
     roster = Roster()
     for record in records:
         roster = apply_record(roster, record, ledger=ledger, tenant=tenant)
@@ -137,7 +137,7 @@ def roster_from_records(records: Iterable[Sealed], *, ledger: str, tenant: str) 
 
 
 def apply_record(roster: Roster, record: Sealed, *, ledger: str, tenant: str) -> Roster:
-    """The roster after one more record."""
+    """Return the roster after one more record. An invalid record only adds to `ignored`."""
     try:
         statement = Statement.from_dict(record.to_dict()["authority"]["chain"][0])
         kind = record.kind
@@ -169,8 +169,10 @@ def _apply_enrolment(roster: Roster, statement: Statement, ledger: str, tenant: 
     approver.key.check_usable()
     if not _is_signed(statement, approver.key):
         raise BadInput(f"the enrolment of {approver.identity} is not signed by the key itself")
+    # The first person has nobody to endorse them.
     if not roster.is_new and not _is_endorsed(statement, roster, approver.fingerprint):
         raise BadInput(f"the enrolment of {approver.identity} is not signed by anyone who was on the roster")
+    # A key never comes back: it may have been withdrawn because it was stolen.
     if any(approver.fingerprint == key.fingerprint for _, key in roster.keys):
         raise BadInput(f"the key {approver.fingerprint} was on the roster before")
     return roster.with_approver(approver, content["at"])
@@ -222,6 +224,6 @@ def _is_signed(statement: Statement, key: PublicKey) -> bool:
 
 
 def _is_endorsed(statement: Statement, roster: Roster, but: str) -> bool:
-    """Whether somebody on the roster signed, with another key than `but`."""
+    """Whether an approver on the roster signed with a key other than `but`."""
     results = check_statement(statement, roster.ring())
     return any(result.outcome == "valid" and result.by != but for result in results)

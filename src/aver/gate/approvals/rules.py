@@ -1,23 +1,21 @@
-"""Who may decide, how many of them, and for how long: the settings under `[approvals]`.
+"""The approval rules: who may decide, how many must agree, and for how long. They are settings under `[approvals]`.
 
     [approvals]
-    approvers = ["person:ada", "person:ben"]    who decides first; left out, everyone who is enrolled
-    quorum = 1                                   how many of them
-    expires = 3600                               seconds; then it is denied
+    approvers = ["person:ada", "person:ben"]    the first level; default: everyone who is enrolled
+    quorum = 1                                   how many of them must approve
+    expires = 3600                               seconds until the request expires
     notify = ["notify-send", "Aver"]             a command for each new request; [] for none
 
     [[approvals.levels]]                         the next level, and so on
     approvers = ["person:eve"]
     quorum = 1
-    after = 600                                  seconds until it may decide without being asked
+    after = 600                                  seconds after which it may decide without an escalation
 
-A setting that is not understood is an error and not left aside: a mistyped quorum must not become a quorum of one.
+An unknown setting is an error: a mistyped quorum must not become a quorum of one.
 
-Rules and approvers that the agent's own user cannot change: `/etc/aver/approvals.toml`.
-
-Everything under `AVER_HOME` can be written by whoever runs as its owner, and so by the agent. Where root (or another
-user) puts this file, it alone says who may approve, with which keys, how many and for how long; `config.toml` and the
-ledger's own roster are not asked.
+**The system file**, `/etc/aver/approvals.toml`. The agent usually runs as the owner of `AVER_HOME`, and can write
+everything there. If root or another user creates this file, it alone sets the approvers, their keys, the quorum and the
+time. Aver then ignores `config.toml` and the roster in the ledger.
 
     approvers = ["person:ada", "person:ben"]
     quorum = 2
@@ -27,7 +25,7 @@ ledger's own roster are not asked.
     public_key = "<64 hex digits>"
     custody = "passphrase"
 
-A file that the user could have written or replaced is refused, rather than believed or passed over.
+Aver refuses a system file that the user could have written or replaced. It neither uses nor ignores it.
 """
 
 from __future__ import annotations
@@ -60,16 +58,16 @@ __all__ = [
 
 EXPIRES_DEFAULT = 3600
 EXPIRES_MAX = 7 * 86_400
-"""Seconds a request may stay open. What nobody looked at for a week is better asked again."""
+"""Seconds that a request may stay open. After a week it is better to ask again."""
 
 LEVELS_MAX = 8
-"""Levels of approval; an organisation with more of them will not notice the difference."""
+"""Levels of approval."""
 
 APPROVERS_MAX = 64
 """Approvers of one level: as many as can sign one statement."""
 
 NOTIFY_MAX = 64
-"""Parts of a command that notifies."""
+"""Words of the command that notifies."""
 
 _RULE_KEYS = frozenset({"approvers", "quorum", "expires", "notify", "levels"})
 _LEVEL_KEYS = frozenset({"approvers", "quorum", "after"})
@@ -77,10 +75,10 @@ _LEVEL_KEYS = frozenset({"approvers", "quorum", "after"})
 
 @dataclass(frozen=True, slots=True)
 class ApprovalLevel:
-    """Those who decide together. Level 1 decides from the beginning, a later one `after` so many seconds."""
+    """A group of approvers. Level 1 decides from the start, a later level `after` so many seconds."""
 
     approvers: tuple[str, ...]
-    """Identities; none, in the settings, means everyone who is enrolled."""
+    """Identities. In the settings, an empty list means everyone who is enrolled."""
     quorum: int = 1
     after: int = 0
 
@@ -90,16 +88,16 @@ class ApprovalLevel:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRules:
-    """The settings in force."""
+    """The current settings."""
 
     levels: tuple[ApprovalLevel, ...] = (ApprovalLevel(()),)
     expires: int = EXPIRES_DEFAULT
     notify: tuple[str, ...] | None = None
-    """The command to run; None for the desktop's, empty for none."""
+    """The command to run; None for the desktop's own, empty for none."""
 
 
 def read_approval_rules(table: Mapping[str, Any], where: str) -> ApprovalRules:
-    """The rules that a table of settings gives; `BadInput` names what is wrong in it."""
+    """Read the rules from a table of settings. Raises BadInput with the setting that is wrong."""
     check_object(dict(table), where, frozenset(), _RULE_KEYS)
     expires = int_field(table.get("expires", EXPIRES_DEFAULT), f"{where}.expires", low=1, high=EXPIRES_MAX)
     first = {name: table[name] for name in ("approvers", "quorum") if name in table}
@@ -127,7 +125,7 @@ def _check_quorum(level: ApprovalLevel, where: str) -> None:
 
 
 def level_from_dict(data: Any, where: str) -> ApprovalLevel:
-    """A level as a request records it: with those of its approvers who were enrolled, be they too few."""
+    """Read a level of a recorded request. It lists only enrolled approvers, who may be fewer than the quorum."""
     return _parse_level(check_object(data, where, _LEVEL_KEYS), where)
 
 
@@ -135,10 +133,10 @@ def _parse_level(table: Mapping[str, Any], where: str) -> ApprovalLevel:
     listed = table.get("approvers", [])
     if not isinstance(listed, list) or len(listed) > APPROVERS_MAX:
         raise BadInput(f"{where}.approvers must be a list of at most {APPROVERS_MAX} people")
-    approvers = tuple(check_identity(one) for one in listed)
-    for one in approvers:
-        if not one.startswith("person:"):
-            raise BadInput(f"{where}.approvers: {one} is not a person", advice="only person:NAME can approve")
+    approvers = tuple(check_identity(name) for name in listed)
+    for name in approvers:
+        if not name.startswith("person:"):
+            raise BadInput(f"{where}.approvers: {name} is not a person", advice="only person:NAME can approve")
     if len(set(approvers)) < len(approvers):
         raise BadInput(f"{where}.approvers names someone twice")
     quorum = int_field(table.get("quorum", 1), f"{where}.quorum", low=1, high=APPROVERS_MAX)
@@ -166,7 +164,7 @@ _WRITABLE_BY_OTHERS = 0o022
 
 
 def read_system_file(path: Path | None = None) -> tuple[ApprovalRules, Roster] | None:
-    """The rules and the roster in the file, or None if there is none."""
+    """Read the rules and the roster of the system file. Returns None if there is no file."""
     path = path or SYSTEM_FILE
     table = read_toml(path, lambda status: _check_not_writable(str(path), status))
     if table is None:
@@ -190,7 +188,7 @@ def read_system_file(path: Path | None = None) -> tuple[ApprovalRules, Roster] |
 
 
 def approvals_to_toml(rules: ApprovalRules, roster: Roster) -> str:
-    """The file that fixes what is in force now."""
+    """Return a system file with these rules and this roster."""
     return "\n".join([*_rule_lines(rules), *_key_lines(roster)]) + "\n"
 
 
@@ -212,11 +210,7 @@ def _rule_lines(rules: ApprovalRules) -> Iterator[str]:
 def _key_lines(roster: Roster) -> Iterator[str]:
     for identity, approver in roster.approvers.items():
         yield f'\n[keys."{identity}"]'
-        yield from (f"{name} = {_toml_string(value)}" for name, value in _without_empty(approver.to_dict()).items())
-
-
-def _without_empty(values: Mapping[str, Any]) -> dict[str, str]:
-    return {name: value for name, value in values.items() if value}
+        yield from (f"{name} = {_toml_string(value)}" for name, value in approver.to_dict().items() if value)
 
 
 def _toml_list(values: tuple[str, ...]) -> str:
@@ -224,16 +218,16 @@ def _toml_list(values: tuple[str, ...]) -> str:
 
 
 def _toml_string(value: str) -> str:
-    """A basic string of TOML; its escapes are those of JSON."""
+    """Return a basic string of TOML. Its escapes are those of JSON."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _check_not_writable(name: str, status: os.stat_result) -> None:
-    """Refuse what this user could write, or put another in the place of. For root there is no such thing."""
+    """Refuse a file or directory that this user could write or replace. Root can write everything, so it is exempt."""
     own = os.geteuid()
     if own != 0 and status.st_uid == own:
         raise Refused("UNSAFE_FILE", f"{name} belongs to the user it is to bind", advice=f"run: sudo chown root {name}")
-    # In a sticky directory, such as /tmp, nobody can move away what is another's.
+    # In a sticky directory such as /tmp, a user cannot move or replace files of others.
     keeps = stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX
     if status.st_mode & _WRITABLE_BY_OTHERS and not keeps:
         raise Refused("UNSAFE_FILE", f"{name} can be written by others", advice=f"run: sudo chmod go-w {name}")

@@ -137,7 +137,7 @@ class _ApprovalChecker:
         request = case.request
         before = compute_state(request, case.said, request.approvers, now=request.opened)
         problem = vote_problem(request, decided, request.approvers) or turn_problem(
-            request, decided, before.voices, before.floor
+            request, decided, before.valid_approvals, before.floor
         )
         if problem is not None:
             self._add_finding(record, "failed", _VERDICT_CODES.get(problem.code, "STATE_VIOLATION"), problem.words)

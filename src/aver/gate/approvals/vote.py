@@ -1,12 +1,11 @@
-"""One `approval.decision`: what somebody said about a request, and whether that counts. No I/O.
+"""A vote: one `approval.decision` about a request, and whether it counts. No I/O.
 
-A person's word (`approve`, `deny`, `escalate`) is a statement of the purpose `approval` over
+A person's vote (`approve`, `deny`, `escalate`) is a statement with the purpose `approval`, signed by the person's key:
 
     {digest, decision, approver, expires, shown}
 
-signed by the person's key. `shown` is the SHA-256 of exactly the text that the person saw, which lies in the ledger
-as a blob. The same record tells of the other two ends of a request, which nobody signs: `expired`, and `used` when
-the action went ahead on it.
+`shown` is the SHA-256 of the exact text that the person saw. The ledger keeps that text as a blob. Two more votes come
+from Aver and have no signature: `expired`, and `used` when the action goes ahead.
 
 `outcome.result`: {v, request, digest, decision, approver, custody, level, comment, shown}.
 """
@@ -41,7 +40,7 @@ __all__ = [
 ]
 
 APPROVAL_PURPOSE = "approval"
-"""The purpose of the statement."""
+"""The purpose of a signed vote."""
 VOTE_KIND = "approval.decision"
 
 PersonWord = Literal["approve", "deny", "escalate"]
@@ -55,7 +54,7 @@ _matches_digest = re.compile(r"[0-9a-f]{64}").fullmatch
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vote:
-    """A decision as recorded. Nothing about it is believed yet."""
+    """A vote as recorded. `vote_problem` says whether it counts."""
 
     sequence: int
     at: str
@@ -65,7 +64,7 @@ class Vote:
     level: int
     comment: str
     shown: str | None
-    """Digest of the text that was shown."""
+    """The digest of the text that the person saw."""
     statement: Statement | None
 
     @property
@@ -75,14 +74,14 @@ class Vote:
 
 @dataclass(frozen=True, slots=True)
 class VoteProblem:
-    """Why a decision does not count. `code` is for programs."""
+    """Why a vote does not count: a code for programs, and words."""
 
     code: str
     words: str
 
 
 def vote_content(request: ApprovalRequest, word: str, approver: str, shown: str) -> dict[str, Any]:
-    """What a person signs."""
+    """Return the content that a person signs."""
     return {
         "digest": request.digest,
         "decision": word,
@@ -93,9 +92,9 @@ def vote_content(request: ApprovalRequest, word: str, approver: str, shown: str)
 
 
 def read_vote(record: Sealed) -> tuple[str, Vote] | None:
-    """The id of the request that a record is about, and what it says; None if it is no decision.
+    """Read the vote in a record. Returns the id of its request and the vote; None if the record is not a vote.
 
-    `BadInput` for a decision that cannot be understood: whoever waits for it must not go on as if it were not there.
+    Raises BadInput for an unreadable vote. The caller must not ignore it, because it may be a denial.
     """
     if record.kind != VOTE_KIND:
         return None
@@ -127,20 +126,20 @@ def read_vote(record: Sealed) -> tuple[str, Vote] | None:
         raise BadInput("the decision cannot be read") from error
 
 
-def vote_problem(request: ApprovalRequest, decided: Vote, counted: Mapping[str, Approver]) -> VoteProblem | None:
-    """Why a person's word about a request does not count, whatever else was said. `counted` are the keys that do."""
-    statement, approver = decided.statement, decided.approver
-    if statement is None or approver is None or decided.shown is None or _matches_digest(decided.shown) is None:
+def vote_problem(request: ApprovalRequest, vote: Vote, counted: Mapping[str, Approver]) -> VoteProblem | None:
+    """Return why a vote does not count by itself; None if it counts. `counted` are the approvers whose keys count."""
+    statement, approver = vote.statement, vote.approver
+    if statement is None or approver is None or vote.shown is None or _matches_digest(vote.shown) is None:
         return VoteProblem("SIG_MISSING", "it is not signed by anyone")
     if statement.purpose != APPROVAL_PURPOSE:
         return VoteProblem("STATEMENT_MISMATCH", f"its statement is of the purpose {statement.purpose}")
     if statement.content.get("digest") != request.digest:
         return VoteProblem("DIGEST_MISMATCH", "it was signed for another action")
-    if statement.content != vote_content(request, decided.word, approver, decided.shown):
+    if statement.content != vote_content(request, vote.word, approver, vote.shown):
         return VoteProblem("STATEMENT_MISMATCH", "it was signed for another request, or says something else")
     if not request.levels_for(approver):
         return VoteProblem("NOT_LISTED", f"{approver} is not among those who decide this")
-    return _key_problem(request, statement, approver, counted) or _time_problem(request, decided.at)
+    return _key_problem(request, statement, approver, counted) or _time_problem(request, vote.at)
 
 
 def _key_problem(

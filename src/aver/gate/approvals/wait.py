@@ -1,16 +1,15 @@
-"""Waiting for a request to be decided: the one way for hooks, the runtime, the proxy and the page.
+"""Waits for the answer to a request. Hooks, the runtime and the proxy all use this module.
 
     request = open_request(ledger, action, decision)
-    outcome = wait_for(ledger, request, 120)
+    outcome = wait_for_answer(ledger, request, 120)
     if outcome.allows:
         consume(ledger, request, action.digest)     # and then act
         ...
 
-Waiting costs one look at the chain's head now and then, and reads on only when it moved. What is not clearly an
-approval is none: a ledger that is damaged or cannot be read, a request that is not there any more, a timeout. The
-time to wait is measured by a clock that cannot be set back. Running out of patience denies this attempt and leaves
-the request open: whoever asks again under the same gate id meets the decision that came in the meantime. Running
-into the request's own end is recorded, and final.
+Waiting reads the head of the chain now and then, and reads records only if the head has moved. Only a clear approval
+counts. A damaged or unreadable ledger, a request that has disappeared, and a timeout do not. The time is measured with
+a monotonic clock. A timeout denies this attempt and leaves the request open: asking again with the same gate id finds
+an answer that came in the meantime. The expiry of the request itself is recorded, and final.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from aver.ledger import Head, Ledger
 __all__ = ["WaitOutcome", "wait_for_answer", "wait_for_answer_async"]
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.02, 0.5
-"""Seconds between two looks: soon at first, when a program may be deciding, and seldom for a person."""
+"""Seconds between two reads. The first ones are short, because a program may answer; people take longer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +50,7 @@ class WaitOutcome:
 
 
 def wait_for_answer(ledger: Ledger, request: ApprovalRequest, timeout: float) -> WaitOutcome:
-    """Wait until the request is decided, for at most so many seconds."""
+    """Wait until the request is decided, for at most `timeout` seconds."""
     watch = _RequestWatch(ledger, request, timeout)
     while (outcome := watch.look()) is None:
         time.sleep(watch.next_pause())
@@ -59,8 +58,9 @@ def wait_for_answer(ledger: Ledger, request: ApprovalRequest, timeout: float) ->
 
 
 async def wait_for_answer_async(ledger: Ledger, request: ApprovalRequest, timeout: float) -> WaitOutcome:
-    """The same for asyncio; the loop never waits for a disk. Of an `AsyncLedger`, pass its `ledger`."""
-    import asyncio  # Here, because most who wait do so without it, and it takes long to load.
+    """Wait as `wait_for_answer` does, without blocking the event loop. For an `AsyncLedger`, pass its `ledger`."""
+    # Imported here: it takes long to load, and most callers do not need it.
+    import asyncio
 
     watch = _RequestWatch(ledger, request, timeout)
     while (outcome := await asyncio.to_thread(watch.look)) is None:
@@ -69,7 +69,7 @@ async def wait_for_answer_async(ledger: Ledger, request: ApprovalRequest, timeou
 
 
 class _RequestWatch:
-    """One wait: what was seen last, and when it ends."""
+    """One wait: the head that was read last, and the times at which it ends."""
 
     def __init__(self, ledger: Ledger, request: ApprovalRequest, timeout: float) -> None:
         self._ledger = ledger
@@ -82,7 +82,7 @@ class _RequestWatch:
         self._pause = FIRST_PAUSE
 
     def look(self) -> WaitOutcome | None:
-        """How it ended, if it did."""
+        """Read the request once. Returns the outcome, or None to go on waiting."""
         try:
             outcome = self._poll()
         except Unavailable as error:
@@ -94,7 +94,7 @@ class _RequestWatch:
         return outcome
 
     def next_pause(self) -> float:
-        """How long to wait before the next look."""
+        """Return the seconds until the next read. They grow from read to read."""
         pause, self._pause = self._pause, min(self._pause * 1.5, LONGEST_PAUSE)
         return max(min(pause, self._ends - time.monotonic()), 0.0)
 
@@ -104,16 +104,16 @@ class _RequestWatch:
         if head == self._seen and not over:
             return None
         self._check_not_rolled_back(head)
-        standing = load_request_state(self._ledger, self._request)
+        state = load_request_state(self._ledger, self._request)
         self._seen = head
-        if standing.state == "expired" or (over and time.monotonic() >= self._expires):
+        if state.state == "expired" or (over and time.monotonic() >= self._expires):
             expire(self._ledger, self._request)
-            words = standing.reason if standing.state == "expired" else f"nobody decided until {self._request.expires}"
-            return WaitOutcome(state="expired", reason=words, code="EXPIRED", level=standing.level)
-        return _outcome_from_state(standing) or (_timeout_outcome(standing) if over else None)
+            words = state.reason if state.state == "expired" else f"nobody decided until {self._request.expires}"
+            return WaitOutcome(state="expired", reason=words, code="EXPIRED", level=state.level)
+        return _outcome_from_state(state) or (_timeout_outcome(state) if over else None)
 
     def _check_not_rolled_back(self, head: Head) -> None:
-        """A chain only grows: one that lost what was seen of it may have lost a denial."""
+        """Raise IntegrityError if the chain has lost a record that was read before: it may be a denial."""
         seen = self._seen
         if seen is None or seen.count == 0:
             return
@@ -125,25 +125,23 @@ class _RequestWatch:
             raise IntegrityError("ROLLBACK", words, evidence=(seen, head), advice="run: aver verify")
 
 
-def _outcome_from_state(standing: RequestState) -> WaitOutcome | None:
-    if standing.state == "approved":
+def _outcome_from_state(state: RequestState) -> WaitOutcome | None:
+    if state.state == "approved":
         return WaitOutcome(
             state="approved",
-            reason=f"approved by {', '.join(standing.approvers)}",
-            approvers=standing.approvers,
-            level=standing.level,
-            escalation=standing.escalation,
+            reason=f"approved by {', '.join(state.approvers)}",
+            approvers=state.approvers,
+            level=state.level,
+            escalation=state.escalation,
         )
-    if standing.state == "pending":
+    if state.state == "pending":
         return None
-    code = "REPLAY" if standing.state == "used" else "DENIED"
-    return WaitOutcome(state="denied", reason=standing.reason, code=code, level=standing.level)
+    code = "REPLAY" if state.state == "used" else "DENIED"
+    return WaitOutcome(state="denied", reason=state.reason, code=code, level=state.level)
 
 
-def _timeout_outcome(standing: RequestState) -> WaitOutcome:
-    return WaitOutcome(
-        state="timeout", reason=f"nobody decided yet: {standing.reason}", code="TIMEOUT", level=standing.level
-    )
+def _timeout_outcome(state: RequestState) -> WaitOutcome:
+    return WaitOutcome(state="timeout", reason=f"nobody decided yet: {state.reason}", code="TIMEOUT", level=state.level)
 
 
 def _denial_outcome(code: str, error: AverError) -> WaitOutcome:

@@ -1,1 +1,4 @@
-"""What an action would do: its effect classes and the paths and hosts it touches. Imports nothing by itself."""
+"""The effects of an action: their names, and the paths and hosts it touches.
+
+This file imports nothing: `gate.shell` uses `paths` and `findings`, and `effects` uses `gate.shell`.
+"""

@@ -69,7 +69,7 @@ _PROFILE_BY_TYPE: Mapping[str, ToolProfile] = {
     "observation": ToolProfile(),
     "code_gen": ToolProfile(("write",), may_name_none=True),
 }
-"""What a type of action means. The other types mean nothing."""
+"""Profiles by type of action. The other types have none."""
 
 _FILE_EFFECTS = frozenset({"read", "write", "delete", "execute", "unknown"})
 _CWD_ARGUMENTS = normalise_keys("cwd", "workdir", "working_directory", "working_dir")
@@ -91,7 +91,7 @@ _PATCH_FILE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """What an action does. If `unclear` is not empty, it may do more than is listed."""
+    """The effects of an action. If `unclear` is not empty, it may do more than is listed."""
 
     effects: tuple[Effect, ...]
     unclear: tuple[UnclearPart, ...]

@@ -1,4 +1,4 @@
-"""Where a path lies, and whether it is guarded because more depends on it than its contents.
+"""Locates paths: the zone of a path, and whether it is guarded because more depends on it than its contents.
 
 Aver works with the text of a path alone and never looks at the disk. The answer is therefore the same at any time and
 on any machine. **Symbolic links are not followed here.** The caller of the gate resolves the paths of an action, and

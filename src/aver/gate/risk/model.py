@@ -125,7 +125,7 @@ PRIORS: Mapping[str, RiskLevel] = {
 
 @dataclass(frozen=True, slots=True)
 class RiskState:
-    """What Aver has learned in a workspace: a level for each kind of action. An empty state is the shipped prior."""
+    """The learned level of each kind of action in a workspace. An empty state is the shipped prior."""
 
     levels: Mapping[str, RiskLevel] = field(default_factory=dict)
     learned_until: int = 0
