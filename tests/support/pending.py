@@ -55,7 +55,6 @@ PENDING: dict[str, dict[str, str]] = {
     "folders": {
         "actions": "modules are being merged",
         "ingest": "modules are being merged",
-        "ledger": "modules are being merged",
     },
 }
 
