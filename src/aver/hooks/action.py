@@ -1,8 +1,8 @@
-"""A tool call becomes the question that the gate is asked, whichever tool it is of.
+"""A tool call becomes the action that the gate judges, whichever agent makes it.
 
-The gate knows tools by their names and looks into their arguments. What it cannot see there is given to it: an edit as
-a diff. That comes from what the call says alone, and for a file that is written whole, from what stands in its place
-now, if that is a plain file of the workspace: what an agent may not read must not come into a record.
+The gate knows tools by their names and reads their arguments. An edit it gets as a diff. Aver builds the diff from the
+arguments alone. For a file that is written whole, Aver also reads the file as it is now, if it is a plain file of the
+workspace that is not guarded: what an agent may not read must not come into a record.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 BEFORE_MAX = 1024 * 1024
-"""Bytes of a file that are read to see how it would change. What replaces a larger one is shown as all new."""
+"""Bytes of a file that Aver reads to see how it would change. The diff for a larger file shows everything as new."""
 
 
 def build_action(
@@ -88,8 +88,11 @@ OWN_SERVER = "aver"
 
 
 def own_tool_hints(tool: str) -> Mapping[str, Any]:
-    """What is known of the tools of Aver's own MCP server, which tell a hook nothing of themselves: they write in
-    Aver's ledger alone. It counts only where the person trusts that server by name, for any may have the name."""
+    """Return MCP annotations for the tools of Aver's own server, which write into Aver's ledger alone.
+
+    Hooks get no annotations from the agent. The gate believes these only where the user trusts that server by name,
+    because any server may have the name.
+    """
     if mcp_server(tool) != OWN_SERVER:
         return {}
     return {"readOnlyHint": True, "destructiveHint": False, "openWorldHint": False}
@@ -99,7 +102,7 @@ def own_tool_hints(tool: str) -> Mapping[str, Any]:
 
 
 def diff_for_edit(tool: str, arguments: Mapping[str, Any], workspace: str) -> str | None:
-    """The diff of an edit by a tool that names a file and says what it becomes; None for other tools."""
+    """Return the diff of an edit by a tool that names a file and its new text; None for other tools."""
     path = arguments.get("file_path") or arguments.get("path")
     if not isinstance(path, str) or not path:
         return None
@@ -114,7 +117,7 @@ def diff_for_edit(tool: str, arguments: Mapping[str, Any], workspace: str) -> st
 
 
 def diff_for_replacement(path: str, pairs: Iterable[tuple[str, str]], workspace: str) -> str:
-    """The diff of texts in a file that are replaced. Where they stand in it is not known, and line 1 is said."""
+    """Return the diff of texts that are replaced in a file. Their lines are not known: every hunk begins at line 1."""
     shown = _workspace_path(path, workspace)
     header, hunks = "", list[str]()
     for old, new in pairs:
@@ -125,19 +128,19 @@ def diff_for_replacement(path: str, pairs: Iterable[tuple[str, str]], workspace:
 
 
 def diff_for_write(path: str, content: str, workspace: str) -> str:
-    """The diff of a file that is written whole."""
+    """Return the diff of a file that is written whole."""
     return unified_diff(_workspace_path(path, workspace), _read_current(path, workspace), content)
 
 
 def diff_for_replace_or_create(path: str, old: str | None, new: str, workspace: str) -> str:
-    """The diff by an editor that replaces a text in a file, or makes the file of the new one where there is none."""
+    """Return the diff by an editor that replaces a text in a file, or makes the file where there is none."""
     if old is None or _read_current(path, workspace) is None:
         return diff_for_write(path, new, workspace)
     return diff_for_replacement(path, [(old, new)], workspace)
 
 
 def diff_for_insertion(path: str, line: int, added: str, workspace: str) -> str:
-    """The diff of lines that are put before a line of a file."""
+    """Return the diff of lines that are inserted before a line of a file."""
     return diff_from_insertion(_workspace_path(path, workspace), line, added)
 
 
@@ -152,14 +155,14 @@ def _replacement_pairs(edits: Any) -> list[tuple[str, str]]:
 
 
 def _workspace_path(path: str, workspace: str) -> str:
-    """The path from the workspace on, if it lies in it."""
+    """The path relative to the workspace, if it lies there."""
     if os.path.isabs(path) and workspace and path.startswith(workspace.rstrip("/") + "/"):
         return path[len(workspace.rstrip("/")) + 1 :]
     return path
 
 
 def _read_current(path: str, workspace: str) -> str | None:
-    """What a file of the workspace says now; None where there is none, or none that may be looked into."""
+    """The text of a file of the workspace now; None where there is none, or Aver must not read it."""
     if not os.path.isabs(workspace):
         return None
     try:

@@ -1,9 +1,9 @@
-"""What a hook's payload says, and the answer to it: the contract over all tools.
+"""The contract between the engine of hooks and one agent's hooks.
 
-    payload ──read──▶ Reading(asks, deeds, closes) ──gate and ledger──▶ Ruling ──reply──▶ what the tool understands
+    payload ──read──▶ ParsedPayload ──gate and ledger──▶ HookDecision ──reply──▶ HookReply
 
-A tool's module knows its payloads and its answers, and nothing of ledgers. It reads what it can: what a payload lacks
-is left out, and an event that it does not know is told as it is. Whether something may happen, only the gate says.
+`agents/<name>/hooks.py` knows the agent's payloads and answers, and nothing of ledgers. It reads what it can: it leaves
+out what a payload lacks, and reports an event that it does not know as it is. Only the gate decides what may happen.
 """
 
 from __future__ import annotations
@@ -33,52 +33,54 @@ __all__ = [
 ]
 
 HookChoice = Literal["allow", "ask", "deny", "leave"]
-"""It may happen; a person is to be asked; it must not happen; Aver says nothing, and the tool's own rules hold."""
+"""It may happen; the agent asks a person; it must not happen; Aver says nothing, and the agent's own rules hold."""
 
 
 class ParsedPayload(NamedTuple):
-    """What a payload asks and tells."""
+    """What a payload asks and reports."""
 
     session: str
     asks: Action | None = None
+    """The action that may happen next, if the event asks about one."""
     deeds: tuple[AgentEvent, ...] = ()
+    """What happened already, to be sealed."""
     closes: tuple[str, ...] = ()
     """Subagents whose chains end with this; an empty name is the session itself."""
 
 
 class HookDecision(NamedTuple):
-    """What is said to something that was asked."""
+    """The answer to a question, before it is written in the agent's own form."""
 
     word: HookChoice
     reason: str = ""
 
 
 class HookReply(NamedTuple):
-    """What the program answers: standard output, exit code, and what the person is to know on standard error."""
+    """The answer of the program: standard output, exit code, and on standard error what the person must know."""
 
     out: str = ""
     code: int = 0
     err: str = ""
     forbids: bool = False
-    """Whether it keeps the tool from going on by itself: then it must not get lost."""
+    """Whether this keeps the agent from going on. Then the answer must not get lost."""
 
 
 class Hook(NamedTuple):
-    """One tool's hooks."""
+    """One agent's hooks."""
 
     tool: str
-    """The domain of its chains, such as `claude-code`."""
+    """The agent's name and the domain of its chains, such as `claude-code`."""
     gating: frozenset[str]
     """Events that ask whether something may happen."""
     read: Callable[[str, Mapping[str, Any]], ParsedPayload]
     reply: Callable[[str, HookDecision], HookReply]
-    """The answer to an event that asks."""
+    """Writes the answer to an event that asks."""
     done: Callable[[str], HookReply]
-    """The answer to an event that only tells."""
+    """Writes the answer to an event that only reports."""
     failed: Callable[[str, str], HookReply]
-    """The answer where Aver failed and the tool goes on: as loudly as the tool allows. Gets the event and why."""
+    """Writes the answer where Aver failed and the agent goes on: as visible as it allows. Gets event and reason."""
     stop: Callable[[str, str], HookReply]
-    """The answer that ends the agent's work, where the tool has one. Gets the event and why."""
+    """Writes the answer that ends the agent's work, where the agent has one. Gets the event and the reason."""
 
 
 def event_from_payload(
@@ -91,41 +93,42 @@ def event_from_payload(
     at: str | None = None,
     **more: Any,
 ) -> AgentEvent:
-    """An event that is no tool call, as a deed. Where it has no id and no time of its own, it is told once, and now."""
+    """Build the event for a payload that is no tool call. Without an id and a time of its own it gets new ones."""
     name = f"hook-{event}-{key or new_id()}"
     return AgentEvent(what=what, key=name, summary=summary, at=at or now(), result=dict(payload), **more)
 
 
 def get_text(payload: Mapping[str, Any], name: str) -> str:
-    """A text in a payload; empty where there is none."""
+    """Return a text of a payload; empty where there is none."""
     value = payload.get(name)
     return value if isinstance(value, str) else ""
 
 
 def get_object(payload: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """An object in a payload; empty where there is none."""
+    """Return an object of a payload; empty where there is none."""
     value = payload.get(name)
     return value if isinstance(value, dict) else {}
 
 
 def parse_duration_ms(value: Any) -> int | None:
-    """How long something took, as a payload says; None where it says nothing that can be."""
+    """Return a duration of a payload; None for a value that cannot be one."""
     return round(value) if isinstance(value, int | float) and value >= 0 else None
 
 
 def pick_present(payload: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """What a payload tells of where an event took place: those of its members that say anything."""
+    """Return those of the named members of a payload that have a value."""
     return {name: payload[name] for name in names if payload.get(name)}
 
 
 def first_line(words: str) -> str:
+    """Return the first line with text in it; empty where there is none."""
     return next((line.strip() for line in words.splitlines() if line.strip()), "")
 
 
 def encode_answer(answer: Mapping[str, Any]) -> str:
-    """An answer as tools read it, which must be possible whatever else is not. Halves of surrogate pairs, which some of
-    them do not read, are replaced."""
-    import json  # Not orjson: the installation may be damaged. That one imports this, so it costs nothing.
+    """Return an answer as JSON. Halves of surrogate pairs, which some agents cannot read, are replaced."""
+    # Not orjson: an answer must be possible also where the installation is damaged.
+    import json
 
     plain = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
     return plain.encode("utf-8", "replace").decode()

@@ -1,9 +1,13 @@
-"""Hooks that Aver failed in: remembered in `AVER_HOME/hook-failures.jsonl`, and sealed by the next that works.
+"""Failures of hooks: remembered in `AVER_HOME/hook-failures.jsonl`, and sealed by the next hook that works.
 
-A line says when, in which hook of which session, and why; of the payload only its digest, size and call's id, because
-what could not be masked must not lie around. The transcript still has the call, and a watcher seals it from there.
+    {"id": …, "at": …, "tool": "codex", "event": "Stop", "session": …, "call": …, "why": "the disk is full",
+     "payload": {"sha256": …, "size": 812}}
 
-Remembering never fails, and waits for nobody long: what cannot even be remembered was said on stderr.
+Of the payload a line has only the digest, the size and the call's id: Aver could not mask the rest. The transcript
+still has the call, and a watcher seals it from there.
+
+Remembering never raises and waits a few seconds at most. A failure that cannot be remembered was still reported on
+standard error.
 """
 
 from __future__ import annotations
@@ -27,17 +31,17 @@ __all__ = ["read_failures", "remember_failure", "seal_failures"]
 FILE_NAME = "hook-failures.jsonl"
 
 SIZE_MAX = 1024 * 1024
-"""Bytes that are kept: thousands of failures, after which one more says nothing new."""
+"""Bytes of the file: thousands of failures. Aver does not add to a larger file."""
 
 REASON_MAX = 2000
-"""Characters of what went wrong."""
+"""Characters of the reason that are kept."""
 
 LOCK_SECONDS = 5.0
-"""Seconds to wait for another that remembers or seals. A hook must not hang, for then the tool goes on without it."""
+"""Seconds to wait for another hook that has the file. A hook must not hang: the agent would go on without it."""
 
 
 def remember_failure(home: Path, tool: str, event: str, session: str, why: str, payload: bytes, call: str = "") -> None:
-    """Keep that a hook failed, for the next one that works."""
+    """Remember that a hook failed, for the next hook that works."""
     import hashlib
 
     import orjson
@@ -61,13 +65,15 @@ def remember_failure(home: Path, tool: str, event: str, session: str, why: str, 
 
 
 def _clean_text(words: str) -> str:
-    """As much of it as is kept, without what no JSON can hold."""
+    """The part of a text that is kept, without characters that JSON cannot hold."""
     return words[:REASON_MAX].encode("utf-8", "backslashreplace").decode()
 
 
 def seal_failures(ledger: Ledger, agents: Collection[str]) -> int:
-    """Seal what is remembered, each in the chain of its session, and forget it. Gives how many there were; none where
-    another is at it."""
+    """Seal the remembered failures of these agents, each in the chain of its session, and empty the file.
+
+    Returns how many there were; 0 where another hook has the file.
+    """
     path = ledger.config.home / FILE_NAME
     try:
         if not path.stat().st_size:
@@ -84,7 +90,7 @@ def seal_failures(ledger: Ledger, agents: Collection[str]) -> int:
 
 
 def read_failures(home: Path) -> list[dict[str, Any]]:
-    """The failures that are not sealed yet, the oldest first. `OSError` where something else lies in their place."""
+    """Return the failures that are not sealed yet, the oldest first. Raises `OSError` for what is no plain file."""
     try:
         handle = open_descriptor(home / FILE_NAME, follow=False)
     except FileNotFoundError:
@@ -126,7 +132,7 @@ _REQUIRED_FIELDS = ("id", "at", "tool", "event", "session", "why")
 
 @contextmanager
 def _open_locked(path: Path, more: int, patience: float = 0.0) -> Iterator[int]:
-    """The file, which nobody else of us has while this lasts; `BlockingIOError` where another does not let go of it."""
+    """Open the file under its lock. Raises `BlockingIOError` where another hook has it for longer than `patience`."""
     handle = open_descriptor(path, os.O_RDWR | more, follow=False)
     try:
         lock(handle, timeout=patience)

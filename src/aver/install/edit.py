@@ -1,9 +1,9 @@
-"""A settings file's text as one document, whatever its format: an entry is put in, brought up to date or taken out.
+"""The text of a settings file, whatever its format: put an entry in, bring it up to date, take it out.
 
-An entry stands under a name; in JSON there are also lists, to which an item is added and from which items are taken.
+An entry has a path of names. JSON also has lists: an item can be added to one, and items can be taken out.
 
-After every change the new text is read again: it must say exactly what the old one said, and the change. Where that is
-not so, the file is written in a way that this editor does not understand, and nothing is changed.
+After every change Aver reads the new text again. It must say exactly what the old text said, and the change. If it does
+not, the file has a form that this editor does not understand: Aver raises `Refused`, and changes nothing.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _ABSENT = object()
 
 
 def get_entry(text: str, form: SettingsFormat, path: Sequence[str]) -> Any:
-    """What stands at a path; None where nothing does. `BadInput` where the text cannot be understood."""
+    """Return the value at a path; None where there is none. Raises `BadInput` for a text that cannot be parsed."""
     found = _value_at(_read_document(text, form), path)
     return None if found is _ABSENT else found
 
 
 def with_entry(text: str, form: SettingsFormat, path: Sequence[str], entry: EntryTable) -> str:
-    """The text with an entry at a path. Of one that is there, only what differs is changed; other keys in it stay."""
+    """Return the text with an entry at a path. In an existing entry only settings that differ change; others stay."""
     before = _read_document(text, form)
     found = _value_at(before, path)
     if found is _ABSENT:
@@ -46,19 +46,20 @@ def with_entry(text: str, form: SettingsFormat, path: Sequence[str], entry: Entr
 
 
 def with_value(text: str, form: SettingsFormat, path: Sequence[str], value: Any) -> str:
-    """The text with a value that is no table at a path."""
+    """Return the text with a value at a path that is no table."""
     before = _read_document(text, form)
     if _value_at(before, path) == value:
         return text
-    begun = text if form == "toml" else _text_or_object(text)
-    return _require_value(
-        _change_setting(begun, form, path[:-1], path[-1], value), form, _set_value_at(before, path, value)
-    )
+    start = text if form == "toml" else _text_or_object(text)
+    changed = _change_setting(start, form, path[:-1], path[-1], value)
+    return _require_value(changed, form, _set_value_at(before, path, value))
 
 
 def without_entry(text: str, form: SettingsFormat, path: Sequence[str], *, keep: int) -> str:
-    """The text without the entry at a path, and without the tables on the way to it that are empty then. The first
-    `keep` of those stay: they were there before."""
+    """Return the text without the entry at a path, and without the tables on the way that are empty then.
+
+    The first `keep` of those tables stay: they were there before Aver.
+    """
     before = _read_document(text, form)
     found = _value_at(before, path)
     if found is _ABSENT:
@@ -72,7 +73,7 @@ def without_entry(text: str, form: SettingsFormat, path: Sequence[str], *, keep:
 
 
 def with_item(text: str, form: SettingsFormat, path: Sequence[str], item: Any) -> str:
-    """The text with an item at the end of the list at a path, which is made where it is missing. Only in JSON."""
+    """Return the text with an item at the end of the list at a path; a missing list is made. JSON only."""
     _refuse_toml_lists(form)
     before = _read_document(text, form)
     found = _value_at(before, path)
@@ -91,7 +92,7 @@ def with_item(text: str, form: SettingsFormat, path: Sequence[str], item: Any) -
 def without_items(
     text: str, form: SettingsFormat, path: Sequence[str], is_wanted: Callable[[Any], bool], *, keep: int
 ) -> str:
-    """The text without those items of the list at a path, and without what is empty then, as with `without_entry`."""
+    """Return the text without the wanted items of a list, and without what is empty then, as `without_entry` does."""
     _refuse_toml_lists(form)
     found = _value_at(_read_document(text, form), path)
     if not isinstance(found, list):
@@ -101,18 +102,18 @@ def without_items(
     for index in reversed(gone):
         changed = _parse_json_text(changed, form, path).without_item(index)
     left = [item for index, item in enumerate(found) if index not in gone]
-    held = _require_value(changed, form, _set_value_at(_read_document(text, form), path, left))
-    return _prune_empty(held, form, path, keep) if gone else held
+    checked = _require_value(changed, form, _set_value_at(_read_document(text, form), path, left))
+    return _prune_empty(checked, form, path, keep) if gone else checked
 
 
 def _prune_empty(text: str, form: SettingsFormat, path: Sequence[str], keep: int) -> str:
-    """The text without the empty object or list at a path, and so on upwards; the first `keep` names stay."""
+    """Remove the empty object or list at a path, and so on upwards; the first `keep` names stay."""
     for length in range(len(path), keep, -1):
-        said = _read_document(text, form)
-        if _value_at(said, path[:length]) not in ({}, []):
+        value = _read_document(text, form)
+        if _value_at(value, path[:length]) not in ({}, []):
             break
         text = _require_value(
-            _parse_json_text(text, form, path[:length]).without_member(), form, _delete_value_at(said, path[:length])
+            _parse_json_text(text, form, path[:length]).without_member(), form, _delete_value_at(value, path[:length])
         )
     return text
 
@@ -127,7 +128,7 @@ def _parse_json_text(text: str, form: SettingsFormat, path: Sequence[str] = ()) 
 
 
 def _read_document(text: str, form: SettingsFormat) -> dict[str, Any]:
-    """What a text says. One that is empty says nothing."""
+    """The value of a text. An empty text has no entries."""
     if form == "toml":
         return read_toml(text)
     if not text.removeprefix("\ufeff").strip():
@@ -145,7 +146,7 @@ def _add_entry(text: str, form: SettingsFormat, path: Sequence[str], entry: Entr
 
 
 def _text_or_object(text: str) -> str:
-    """The text, or an empty object where there is none."""
+    """The text, or for an empty text an empty object."""
     mark = "\ufeff" if text.startswith("\ufeff") else ""
     return text if text.removeprefix(mark).strip() else f"{mark}{{}}\n"
 
@@ -157,7 +158,7 @@ def _change_setting(text: str, form: SettingsFormat, path: Sequence[str], name: 
 
 
 def _require_value(text: str, form: SettingsFormat, wanted: Any) -> str:
-    """The text, if it says what is wanted."""
+    """The text, if its value is the wanted one. Raises `Refused` if not."""
     try:
         is_same = _read_document(text, form) == wanted
     except (BadInput, RecursionError):
@@ -184,19 +185,19 @@ def _set_value_at(value: Any, path: Sequence[str], entry: Any) -> Any:
     if not path:
         return entry
     if not isinstance(value, dict):
-        raise BadInput("what should be a table is none", advice="correct it first")
+        raise BadInput("a setting on the way to the entry is no table", advice="correct it first")
     return {**value, path[0]: _set_value_at(value.get(path[0], {}), path[1:], entry)}
 
 
 def _delete_value_at(value: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
     if len(path) == 1:
-        return {name: one for name, one in value.items() if name != path[0]}
+        return {name: inner for name, inner in value.items() if name != path[0]}
     return {**value, path[0]: _delete_value_at(value[path[0]], path[1:])}
 
 
-def _drop_empty_tables(wanted: dict[str, Any], path: Sequence[str], said: dict[str, Any]) -> dict[str, Any]:
-    """In TOML a table is there by its sub-tables; without them, only if it has a header of its own."""
+def _drop_empty_tables(wanted: dict[str, Any], path: Sequence[str], found: dict[str, Any]) -> dict[str, Any]:
+    """Drop tables that TOML has only through their sub-tables: without these a table needs a header of its own."""
     for length in range(len(path), 0, -1):
-        if _value_at(wanted, path[:length]) == {} and _value_at(said, path[:length]) is _ABSENT:
+        if _value_at(wanted, path[:length]) == {} and _value_at(found, path[:length]) is _ABSENT:
             wanted = _delete_value_at(wanted, path[:length])
     return wanted

@@ -1,9 +1,9 @@
-"""Changing a file that belongs to another program: all at once, as its owner, and never over somebody else's change.
+"""Change a file that belongs to another program: all at once, as its owner, and never over someone else's change.
 
-A link is followed, and what it leads to is changed, so that settings kept elsewhere stay there; in a project, only if
-that is inside the project. Mode and owner stay. A file that is not plain, that has several names, or that we may not
-write, is refused. Just before the new bytes take the place of the old, the file is read again: if another program wrote
-it in the meantime, the change is made anew on what is there.
+Aver follows a link and changes the file behind it, so that settings kept elsewhere stay there; in a project, only if
+that file is inside the project. Mode and owner stay. Aver refuses a file that is not plain, that has several names, or
+that it may not write. Just before the new bytes replace the old ones, Aver reads the file again: if another program
+wrote it in the meantime, Aver makes the change anew on the new content.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from aver.files.regular import open_regular, read_limited
 __all__ = ["NEW_MODE", "FileEdit", "change_file", "read_settings_file", "remove_empty_directories", "resolve_target"]
 
 FILE_MAX = 32 * 1024 * 1024
-"""Bytes of a settings file. Some clients keep a history in theirs."""
+"""Bytes of a settings file. Some clients keep a history in it."""
 
 ATTEMPTS = 5
-"""How often a change is made anew where others write to the file at the same time."""
+"""How often Aver tries, where other programs write to the file at the same time."""
 
 NEW_MODE = 0o600
-"""Of a file that was not there. Settings may come to hold secrets."""
+"""The mode of a new file. Settings may come to hold secrets."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileEdit:
-    """What became of a file: its bytes before and after (None: there is none), and the directories made for it."""
+    """A change to a file: its bytes before and after (None: no file), and the directories made for it."""
 
     path: Path
     before: bytes | None
@@ -46,7 +46,7 @@ class FileEdit:
 
 
 def resolve_target(path: Path, inside: Path | None) -> Path:
-    """The file itself, behind links. With `inside`, one that leads out of that directory is refused."""
+    """Return the file behind links. Raises `Refused` where it is not inside the directory `inside`."""
     real = Path(os.path.realpath(path))
     if inside is not None and not real.is_relative_to(os.path.realpath(inside)):
         raise Refused("LINK", f"{path} leads out of the project, to {real}", advice="see whether that is wanted")
@@ -54,7 +54,7 @@ def resolve_target(path: Path, inside: Path | None) -> Path:
 
 
 def read_settings_file(path: Path) -> bytes | None:
-    """The bytes of a settings file; None if there is none."""
+    """Return the bytes of a settings file; None where there is none. Raises `BadInput` or `Refused` otherwise."""
     found = _read_file(path)
     return None if found is None else found[0]
 
@@ -62,7 +62,7 @@ def read_settings_file(path: Path) -> bytes | None:
 def change_file(
     path: Path, change: Callable[[bytes | None], bytes | None], *, mode: int = NEW_MODE, dry_run: bool = False
 ) -> FileEdit:
-    """Make of a file what `change` makes of its bytes. `dry_run` only says what would become of it."""
+    """Replace a file's bytes by what `change` makes of them (None: no file). `dry_run` changes nothing."""
     for _ in range(ATTEMPTS):
         found = _read_file(path)
         before = None if found is None else found[0]
@@ -95,7 +95,7 @@ def _read_file(path: Path) -> tuple[bytes, os.stat_result] | None:
 def _replace_file(
     path: Path, before: bytes | None, after: bytes | None, status: os.stat_result | None, mode: int
 ) -> bool:
-    """Replace the file; False if it is no longer what it was."""
+    """Replace the file. Returns False if its bytes are no longer those of `before`."""
     try:
         if after is None:
             if read_settings_file(path) != before:
@@ -132,7 +132,7 @@ def _make_directories(directory: Path) -> tuple[Path, ...]:
 
 
 def remove_empty_directories(directories: tuple[Path, ...]) -> None:
-    """Take away directories that were made, as far as they are empty: the innermost first."""
+    """Delete directories that Aver made, as far as they are empty. The caller gives the innermost first."""
     for directory in directories:
         with suppress(OSError):
             directory.rmdir()

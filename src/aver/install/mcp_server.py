@@ -1,4 +1,11 @@
-"""Registering the MCP server with a client, taking it out, and telling how things stand."""
+"""Register Aver's MCP server with a client, take it out, and tell its state.
+
+The server is one entry among the client's MCP servers:
+
+    "aver": {"command": "/usr/bin/aver", "args": ["mcp", "--agent", "cursor"], "env": {"AVER_HOME": "..."}}
+
+In a project's settings the command is `aver` alone, so that it works for everyone who opens the project.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +29,11 @@ __all__ = [
 ]
 
 SERVER_NAME = "aver"
-"""What the server is called in clients' settings."""
+"""The name of the entry in clients' settings."""
 
 
 def install_server(client: Client, around: UserEnvironment, *, dry_run: bool = False) -> list[InstallOutcome]:
-    """Put the server into a client's settings. `dry_run` only tells what would be done."""
+    """Put the server into a client's settings. `dry_run` changes nothing."""
     memory = UndoLog()
     done = []
     with nullcontext() if dry_run else memory.held():
@@ -51,7 +58,7 @@ def uninstall_server(client: Client, around: UserEnvironment, *, dry_run: bool =
 
 
 def read_server_state(client: Client, around: UserEnvironment) -> list[InstallState]:
-    """How things stand with a client. Nothing is changed, and whatever is wrong is told."""
+    """Tell the state of the server in each of a client's files. Changes nothing."""
     return [_read_place_state(place, around) for place in server_places(client, around)]
 
 
@@ -63,16 +70,16 @@ def _read_place_state(place: ServerPlace, around: UserEnvironment) -> InstallSta
     if found is None:
         return InstallState(place.client, place.path, "absent")
     if not _is_ours(found):
-        return InstallState(place.client, place.path, "foreign", f"another server is called {SERVER_NAME} there")
+        return InstallState(place.client, place.path, "foreign", f"another MCP server has the name {SERVER_NAME} there")
     wanted = build_server_entry(place, around.environment)
     if any(found.get(name) != value for name, value in wanted.items()):
-        why = "it starts another Aver, or in another way; install it anew"
+        why = f"it starts another Aver, or in another way; run aver install {place.client}"
         return InstallState(place.client, place.path, "outdated", why)
     return InstallState(place.client, place.path, "installed")
 
 
 def build_server_entry(place: ServerPlace, environment: Mapping[str, str]) -> dict[str, Any]:
-    """The entry that has a client start this very Aver; in a project, the one that whoever opens it has."""
+    """Build the entry that makes a client start this Aver; in a project, the Aver of each person who opens it."""
     command, *arguments = ["aver"] if place.shared else aver_command()
     arguments += ["mcp", "--agent", place.client]
     if place.workspace:
@@ -81,13 +88,13 @@ def build_server_entry(place: ServerPlace, environment: Mapping[str, str]) -> di
     entry |= {"command": command, "args": arguments}
     home = environment.get("AVER_HOME")
     if home and not place.shared:
-        # A ledger's URL is not put there: it may hold a password.
+        # Not AVER_LEDGER: a ledger's URL may hold a password.
         entry["env"] = {"AVER_HOME": os.path.abspath(home)}
     return entry
 
 
 def _is_ours(entry: Any) -> bool:
-    """Whether an entry starts an Aver, this one or another."""
+    """Whether an entry starts an Aver, this or another installation."""
     if not isinstance(entry, dict):
         return False
     command, arguments = entry.get("command"), entry.get("args")
