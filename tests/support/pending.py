@@ -32,8 +32,6 @@ PENDING: dict[str, dict[str, str]] = {
         "agents/claude_code/messages.py": "the methods are being renamed",
         "agents/codex/pending.py": "the methods are being renamed",
         "check.py": "the methods are being renamed",
-        "gate/approvals/request_history.py": "the methods are being renamed",
-        "gate/risk/diff_model.py": "the methods are being renamed",
         "hooks/run.py": "the methods are being renamed",
         "install/undo.py": "the methods are being renamed",
         "keys/ring.py": "the methods are being renamed",
@@ -49,7 +47,7 @@ PENDING: dict[str, dict[str, str]] = {
         "recording/wrappers.py": "the methods are being renamed",
     },
     "key files": {
-        "gate/risk/history/commit_cache.py": "reads its own file with a function of `keys`",
+        "gate/risk/history/mined_commits.py": "reads its own file with a function of `keys`",
         "gate/risk/state.py": "reads its own file with a function of `keys`",
     },
     "folders": {

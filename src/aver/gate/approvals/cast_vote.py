@@ -101,7 +101,7 @@ def record_vote(
                 view.head.chain, _build_vote_draft(request, now, after, blob), key=key, after=view.head, blobs=[blob]
             )
         except HeadMoved:
-            continue
+            continue  # another vote came first: read again, and decide again whether this one counts
         except Exists as exists:
             raise Refused("ALREADY_DECIDED", f"{now.approver} has said {now.word} before") from exists
         return after
@@ -189,7 +189,7 @@ def _record_expiry(ledger: Ledger, request: ApprovalRequest, view: _RequestView)
         ledger.append(
             view.head.chain, _build_vote_draft(request, ended, after, None), key=f"{VOTE_KIND}:expired:{request.id}"
         )
-    except Exists:
+    except Exists:  # another process recorded it first
         return
 
 

@@ -180,6 +180,7 @@ def _limit_lines(lines: Iterable[DisplayLine], limit: int, what: str) -> tuple[l
 
 
 def _colour_diff(lines: Iterable[DisplayLine]) -> Iterator[DisplayLine]:
+    # A continued line keeps the style of the line that it continues.
     style = ""
     for line in lines:
         if line.text.startswith(_BAR):

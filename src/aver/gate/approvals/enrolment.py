@@ -82,6 +82,7 @@ def enrol_approver(ledger: Ledger, newcomer: Person, endorser: Person | None = N
     listed = roster.approvers.get(approver.identity)
     if listed is not None and listed.key == approver.key:
         raise Refused("ENROLLED", f"{approver.identity} is on the roster already")
+    # `apply_record` checks the same rules again at every reading. Checking here gives a better error.
     if not roster.is_new:
         _check_endorser(roster, endorser, approver.identity)
     content = enrolment_content(approver, ledger=ledger.id, tenant=ledger.tenant, at=clock.now())

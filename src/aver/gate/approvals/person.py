@@ -7,7 +7,7 @@ from collections.abc import Callable
 from aver.errors import NotFound, Refused, Unavailable
 from aver.fast_dataclass import dataclass
 from aver.gate.approvals.roster import Custody
-from aver.keys import KeyStore, PublicKey, RingEntry, StatementSigner
+from aver.keys import KeyStore, PublicKey, StatementSigner
 from aver.keys.ssh_agent import find_ssh_agent_signer
 
 __all__ = ["Person", "find_person"]
@@ -40,8 +40,5 @@ def find_person(keys: KeyStore, identity: str, ask: Callable[[], str]) -> Person
     try:
         return Person(identity, plain.public, "file", plain)
     except Unavailable:
-        return _person_from_agent(entry)
-
-
-def _person_from_agent(entry: RingEntry) -> Person:
-    return Person(entry.identity, entry.key, "ssh-agent", find_ssh_agent_signer(entry.key))
+        # The ring has the public key, but there is no private file: the key must be in ssh-agent.
+        return Person(identity, entry.key, "ssh-agent", find_ssh_agent_signer(entry.key))

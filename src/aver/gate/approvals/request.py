@@ -165,6 +165,7 @@ def _build_diff_content(diff: str | None, blobs: list[Blob]) -> Any:
         raise BadInput(
             f"a diff of {len(raw)} bytes is more than a person can review ({DIFF_MAX})", advice="split the change"
         )
+    # JSON cannot hold half characters, so such a diff becomes a blob as well.
     if len(raw) <= ACTION_INLINE_MAX and not has_surrogate(diff):
         return diff
     blobs.append(Blob(raw, "text/x-diff"))

@@ -91,6 +91,7 @@ def open_request(
     )
     refs = {"decision": parent.id} if parent else None
     chain = approvals_chain(ledger.tenant)
+    # One request for each decision and action. A second attempt finds the first request under this key.
     key = f"{REQUEST_KIND}:{decision.gate_id}:{digest}"
     try:
         request = read_request(ledger.append(chain, of_kind(draft, REQUEST_KIND, refs), key=key, blobs=blobs))

@@ -169,6 +169,7 @@ def read_system_file(path: Path | None = None) -> tuple[ApprovalRules, Roster] |
     table = read_toml(path, lambda status: _check_not_writable(str(path), status))
     if table is None:
         return None
+    # A user who may write a directory above the file could replace the file.
     for directory in path.parents:
         try:
             _check_not_writable(str(directory), os.stat(directory))

@@ -135,6 +135,7 @@ def vote_problem(request: ApprovalRequest, vote: Vote, counted: Mapping[str, App
         return VoteProblem("STATEMENT_MISMATCH", f"its statement is of the purpose {statement.purpose}")
     if statement.content.get("digest") != request.digest:
         return VoteProblem("DIGEST_MISMATCH", "it was signed for another action")
+    # Compare the whole content, so that a statement cannot be moved to another request or say more.
     if statement.content != vote_content(request, vote.word, approver, vote.shown):
         return VoteProblem("STATEMENT_MISMATCH", "it was signed for another request, or says something else")
     if not request.levels_for(approver):
@@ -151,6 +152,7 @@ def _key_problem(
         return VoteProblem("UNKNOWN_KEY", f"it is signed by another key than that of {approver} in the request")
     if results[0].outcome != "valid":
         return VoteProblem("SIG_INVALID", f"the signature of {approver} does not hold")
+    # The pinned key must also be on the roster today: a withdrawn key votes no longer.
     now = counted.get(approver)
     if now is None or now.key != pinned.key:
         return VoteProblem("KEY_RETIRED", f"the key {pinned.fingerprint} of {approver} counts no longer")

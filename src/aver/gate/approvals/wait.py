@@ -75,7 +75,8 @@ class _RequestWatch:
         self._ledger = ledger
         self._request = request
         now = time.monotonic()
-        left = (_parse_time(request.expires) - _parse_time(clock.now())).total_seconds()
+        # The wall clock counts once, at the start. From then on the monotonic clock decides.
+        left = (datetime.fromisoformat(request.expires) - datetime.fromisoformat(clock.now())).total_seconds()
         self._expires = now + left
         self._ends = now + (min(timeout, left) if timeout > 0 else 0.0)
         self._seen: Head | None = None
@@ -86,6 +87,7 @@ class _RequestWatch:
         try:
             outcome = self._poll()
         except Unavailable as error:
+            # The ledger may be back before the wait ends. Every other error denies at once.
             outcome = None if time.monotonic() < self._ends else _denial_outcome("UNAVAILABLE", error)
         except (IntegrityError, Refused) as error:
             outcome = _denial_outcome(error.code, error)
@@ -102,7 +104,7 @@ class _RequestWatch:
         over = time.monotonic() >= self._ends
         head = self._ledger.head(self._request.chain)
         if head == self._seen and not over:
-            return None
+            return None  # nothing new; at the end of the wait, read once more in any case
         self._check_not_rolled_back(head)
         state = load_request_state(self._ledger, self._request)
         self._seen = head
@@ -110,7 +112,11 @@ class _RequestWatch:
             expire(self._ledger, self._request)
             words = state.reason if state.state == "expired" else f"nobody decided until {self._request.expires}"
             return WaitOutcome(state="expired", reason=words, code="EXPIRED", level=state.level)
-        return _outcome_from_state(state) or (_timeout_outcome(state) if over else None)
+        outcome = _outcome_from_state(state)
+        if outcome is None and over:
+            reason = f"nobody decided yet: {state.reason}"
+            outcome = WaitOutcome(state="timeout", reason=reason, code="TIMEOUT", level=state.level)
+        return outcome
 
     def _check_not_rolled_back(self, head: Head) -> None:
         """Raise IntegrityError if the chain has lost a record that was read before: it may be a denial."""
@@ -140,13 +146,5 @@ def _outcome_from_state(state: RequestState) -> WaitOutcome | None:
     return WaitOutcome(state="denied", reason=state.reason, code=code, level=state.level)
 
 
-def _timeout_outcome(state: RequestState) -> WaitOutcome:
-    return WaitOutcome(state="timeout", reason=f"nobody decided yet: {state.reason}", code="TIMEOUT", level=state.level)
-
-
 def _denial_outcome(code: str, error: AverError) -> WaitOutcome:
     return WaitOutcome(state="denied", reason=str(error), code=code)
-
-
-def _parse_time(text: str) -> datetime:
-    return datetime.fromisoformat(text)

@@ -156,6 +156,7 @@ def find_effects(
         finder.add_unknown_tool()
     else:
         finder.add_remaining(profiles)
+    # Annotations can always make an action worse, also those of an untrusted server.
     if facts.annotations.get("destructiveHint") is True:
         finder.report.add_effect("delete", (action.tool,))
     if facts.annotations.get("openWorldHint") is True:
@@ -383,6 +384,7 @@ class _EffectFinder:
                     self._add_path(pattern, profile)
         if named or profile.may_name_none:
             return
+        # No path is named: the tool acts on the current directory, or on something that Aver cannot see.
         if profile.works_here:
             self._add_path(self._cwd or "", profile)
         else:

@@ -154,6 +154,7 @@ def locate_path(path: str, cwd: str | None, roots: PathRoots) -> PathLocation:
     where: PathZone = "outside"
     if roots.workspace and _is_at_or_below(whole, roots.workspace):
         where = "workspace"
+        # Inside the workspace only the names below it count: a workspace in `/home/me/.config/x` is not guarded.
         inner = whole[len(roots.workspace) :] if roots.workspace != "/" else whole
         classes = _name_classes(inner or "/", roots.known) | _aver_classes(whole, roots)
         if _SYSTEM_WORKSPACE.match(f"{roots.workspace}/"):
@@ -162,6 +163,7 @@ def locate_path(path: str, cwd: str | None, roots: PathRoots) -> PathLocation:
         if any(_is_at_or_below(whole, directory) for directory in _TEMPORARY_DIRECTORIES):
             where = "temporary"
         classes = _name_classes(whole, roots.known) | _aver_classes(whole, roots) | _system_classes(whole, where)
+    # The classes found so far stay. Only the zone becomes unknown.
     if "\\" in path or _URL_START.match(path) or (has_glob(whole) and _can_match_parent(whole)):
         where = "unknown"
     return PathLocation(whole, where, classes)
@@ -187,7 +189,7 @@ def _make_absolute(path: str, cwd: str | None, roots: PathRoots) -> str | None:
 
 def _normalise_path(path: str) -> str:
     """Return an absolute path without `.`, `..`, doubled or trailing slashes."""
-    if "/." not in path and "//" not in path:
+    if "/." not in path and "//" not in path:  # the common case: nothing to normalise
         return path.rstrip("/") or "/"
     kept: list[str] = []
     for name in path.split("/"):
@@ -247,6 +249,7 @@ def _name_classes(path: str, known: KnownAgents) -> frozenset[str]:
                 found.update(known.pairs.get(f"{names[index - 1]}/{candidate}", ()))
         if last:
             found.update(_file_classes(name, known))
+    # Examples and public keys are not secret, even in a directory of secrets.
     if names and (names[-1] in PUBLIC_FILES or names[-1].endswith(".pub")):
         found.discard("secret")
     if "hooks" in found and "git" in found and names[-1].endswith(".sample"):
