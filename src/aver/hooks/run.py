@@ -1,25 +1,24 @@
-"""One hook, from its payload to its answer, whatever goes wrong on the way.
+"""One hook, from its payload to its answer, also where something fails.
 
     reply = answer_event(registry.load_hook("claude-code"), "PreToolUse", sys.stdin.buffer)
 
-Where Aver cannot do its work, the person is told on stderr, the failure is remembered and sealed as soon as that works,
-and the tool gets an answer all the same:
+Where Aver fails, it reports the failure on standard error, remembers it until it can be sealed, and still answers:
 
-| what failed | an event that asks | an event that tells |
+| what failed | an event that asks | an event that reports |
 |---|---|---|
 | the payload cannot be read or judged | denied | goes on |
 | settings or ledger cannot be used, the decision cannot be sealed | denied; `on_failure = "open"`: goes on | goes on |
-| no files or memory are left, or no time; a crash while the payload is judged | the same | goes on |
-| any other crash of Aver's | goes on; `on_failure = "closed"`: denied | goes on |
+| no memory, open files or time is left; a crash while the payload is judged | the same | goes on |
+| any other crash of Aver | goes on; `on_failure = "closed"`: denied | goes on |
 
-With `on_failure = "closed"` an event that cannot be recorded also ends the agent's work, where the tool lets us. "Goes
-on" is never an approval: the tool's own rules hold, as without Aver.
+With `on_failure = "closed"` an event that cannot be recorded also ends the agent's work, where the agent allows that.
+"Goes on" is never an approval: the agent's own rules hold, as without Aver.
 
-What hooks do where Aver fails, and what they say where the gate passes: the settings under `[hooks]`.
+The settings:
 
-[hooks]
-on_failure = "open"      left out: what the gate cannot decide is denied, a crash of Aver's lets the tool go on
-on_pass = "allow"        or "leave": the tool then asks as it would without Aver
+    [hooks]
+    on_failure = "open"      or "closed"; without it the table above holds
+    on_pass = "allow"        or "leave": where the gate passes, the agent asks as it would without Aver
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ __all__ = ["PAYLOAD_MAX", "HookSettings", "answer_event", "read_hook_settings"]
 
 
 PAYLOAD_MAX = 64 * 1024 * 1024
-"""Bytes of a payload, which holds what a tool read or wrote. A larger one is not looked into."""
+"""Bytes of a payload, which may hold a whole file. Aver does not read a larger one."""
 
 
 def answer_event(hook: Hook, event: str, payload: bytes | BinaryIO, *, agents: Collection[str]) -> HookReply:
@@ -49,11 +48,11 @@ def answer_event(hook: Hook, event: str, payload: bytes | BinaryIO, *, agents: C
 
     `agents` are the names of all known agents: Aver seals earlier failures of their hooks now, and drops others.
     """
-    return _HookRun(hook, event, agents).answered(payload)
+    return _HookRun(hook, event, agents).answer(payload)
 
 
 class _HookRun:
-    """One event while it is dealt with: what is known of it so far, for whoever must tell that it failed."""
+    """One event while Aver handles it: what is known so far, also for the answer to a failure."""
 
     def __init__(self, hook: Hook, event: str, agents: Collection[str]) -> None:
         self._hook = hook
@@ -62,9 +61,9 @@ class _HookRun:
         self._raw = b""
         self._settings: HookSettings | None = None
         self._forbidden = False
-        """Whether the gate has said no. Whatever fails after that, this holds."""
+        """Whether the gate has denied the action, or wants a person. A later failure does not change that."""
 
-    def answered(self, payload: bytes | BinaryIO) -> HookReply:
+    def answer(self, payload: bytes | BinaryIO) -> HookReply:
         try:
             return self._process(payload)
         except _PayloadError as error:
@@ -73,12 +72,12 @@ class _HookRun:
             return self._reply_to_failure(
                 _error_text(error), decides="leave" if self._failure_setting() == "open" else "deny"
             )
-        except Exception as error:  # noqa: BLE001 - a defect of ours must not become one of the agent's
+        except Exception as error:  # noqa: BLE001 - a defect of Aver must not break the agent
             why = f"internal error: {_error_text(error)}"
             return self._reply_to_failure(why, decides="deny" if self._failure_setting() == "closed" else "leave")
 
     def _failure_setting(self) -> str:
-        """The setting, also where it was not read before something failed; empty where it cannot be read."""
+        """The setting `on_failure`, also where the failure came before it was read; empty where it cannot be read."""
         if self._settings is None:
             with suppress(Exception):
                 self._settings = read_hook_settings(load_config().hooks)
@@ -104,7 +103,7 @@ class _HookRun:
         try:
             with _crash_as_unavailable():
                 return self._hook.read(self._event, said)
-        except BadInput as error:  # What is asked is no action that could be judged.
+        except BadInput as error:  # The payload asks about something that is no action.
             raise _PayloadError(str(error)) from error
 
     def _ask_gate(
@@ -142,7 +141,7 @@ class _HookRun:
         return reply._replace(err=words)
 
     def _remember_failure(self, why: str) -> None:
-        with suppress(Exception):  # It is said on stderr in any case.
+        with suppress(Exception):  # Standard error has the failure in any case.
             from aver.hooks.failures import remember_failure
 
             session, call = _session_and_call(self._raw)
@@ -157,11 +156,11 @@ def _error_text(error: BaseException) -> str:
 
 _SESSION_FIELDS = ("session_id", "conversation_id", "taskId", "thread-id")
 _CALL_FIELDS = ("tool_call", "tool_result")
-"""What the tools call a session; and where Cline tells of a call, whose session has a name of its own."""
+"""The members of payloads that name a session; and those in which Cline reports a call."""
 
 
 def _session_and_call(raw: bytes) -> tuple[str, str]:
-    """The session and the call that a payload is of, as far as it can be read."""
+    """The session and the call of a payload, as far as it can be read."""
     try:
         said = _parse_payload(raw)
     except _PayloadError:
@@ -175,12 +174,12 @@ def _session_and_call(raw: bytes) -> tuple[str, str]:
 
 
 class _PayloadError(BadInput):
-    """What came cannot be judged: whoever sends it must not gain by that."""
+    """The payload cannot be judged. The sender must gain nothing by that, so what it asks is denied."""
 
 
 @contextmanager
 def _crash_as_unavailable() -> Iterator[None]:
-    """Have a crash on what an agent wrote count as something that cannot be judged: the agent could provoke it."""
+    """Turn a crash on the agent's input into `Unavailable`: an agent could provoke it, so it must not pass."""
     try:
         yield
     except (AverError, OSError, MemoryError):
@@ -211,7 +210,7 @@ def _parse_payload(raw: bytes) -> Mapping[str, Any]:
 
 @contextmanager
 def _open_ledger(config: Config, canary: str) -> Iterator[Ledger]:
-    """The ledger; for a canary one that is thrown away."""
+    """Open the ledger; for a test by `aver doctor` a temporary one."""
     if canary:
         from aver.hooks.selftest import open_throwaway_ledger
 
@@ -225,7 +224,7 @@ def _open_ledger(config: Config, canary: str) -> Iterator[Ledger]:
 
 
 def _seal_events(ledger: Ledger, tool: str, reading: ParsedPayload) -> None:
-    """Seal what an event tells, and close the chains that end with it."""
+    """Seal what an event reports, and close the chains that end with it."""
     if not reading.deeds:
         return
     from aver.ingest.draft import session_chain_name
@@ -240,19 +239,18 @@ def _seal_events(ledger: Ledger, tool: str, reading: ParsedPayload) -> None:
 
 
 def _seal_earlier_failures(ledger: Ledger, agents: Collection[str]) -> str:
-    """Seal what was not recorded before. Gives what is to be told if that fails: this event is dealt with all the same,
-    and what was decided about it holds."""
+    """Seal earlier failures of hooks. Returns a message if that fails: the answer to this event must not change."""
     from aver.hooks.failures import seal_failures
 
     try:
         seal_failures(ledger, agents)
-    except Exception as error:  # noqa: BLE001 - whatever lies in that file must not undo a denial
+    except Exception as error:  # noqa: BLE001 - nothing in that file may undo a denial
         return f"aver: earlier failures of hooks could not be sealed: {_error_text(error)}"
     return ""
 
 
 def _decision_from_answer(answer: Answer, settings: HookSettings) -> HookDecision:
-    """What the tool is told, by what the gate decided."""
+    """Return the answer for the agent, by the gate's decision."""
     reason = "; ".join(answer.reasons) or answer.decision.decision
     if answer.decision.decision == "human_approved":
         return HookDecision("allow", f"Aver: {reason}")
@@ -269,15 +267,15 @@ _ALLOWED_VALUES = {"on_failure": ("open", "closed"), "on_pass": ("allow", "leave
 
 
 class HookSettings(NamedTuple):
-    """The settings in force."""
+    """The settings under `[hooks]`."""
 
     on_failure: Literal["open", "closed", ""] = ""
-    """Empty where it is not set: see `running`."""
+    """Empty where it is not set: see the table of this module."""
     on_pass: Literal["allow", "leave"] = "allow"  # noqa: S105 - no password
 
 
 def read_hook_settings(table: Mapping[str, Any]) -> HookSettings:
-    """The settings; `BadInput` names what is wrong in them."""
+    """Read the settings. Raises `BadInput` for one that is unknown or has a wrong value."""
     for name, value in table.items():
         allowed = _ALLOWED_VALUES.get(name)
         if allowed is None:
