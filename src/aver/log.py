@@ -5,7 +5,7 @@ with any library. For the command line, `AVER_LOG=debug` writes them to standard
 
     $ AVER_LOG=debug aver hook claude-code PreToolUse < payload.json
     aver.gate: facts gathered in 3.1 ms
-    aver.gate: pass by routine-builds, rules shipped with Aver
+    aver.gate: pass by git-reads (starter.cedar) of the rules that Aver ships: reading git's state is harmless
 
 Importing `logging` takes longer than some decisions. So this module does not import it: where no one else has, no one
 can be listening.
@@ -18,7 +18,7 @@ import sys
 from time import perf_counter
 from types import TracebackType
 
-__all__ = ["LOG_VARIABLE", "debug", "log_to_stderr", "timed"]
+__all__ = ["LOG_VARIABLE", "debug", "is_logged", "log_to_stderr", "timed"]
 
 LOG_VARIABLE = "AVER_LOG"
 
@@ -28,6 +28,12 @@ def debug(room: str, message: str, *values: object) -> None:
     logging = sys.modules.get("logging")
     if logging is not None:
         logging.getLogger(f"aver.{room}").debug(message, *values)
+
+
+def is_logged(room: str) -> bool:
+    """Whether anyone reads the debug lines of a room: for lines that take long to make."""
+    logging = sys.modules.get("logging")
+    return logging is not None and bool(logging.getLogger(f"aver.{room}").isEnabledFor(logging.DEBUG))
 
 
 class timed:
@@ -55,8 +61,15 @@ def log_to_stderr() -> None:
         return
     import logging
 
+    from aver.text import to_one_line
+
+    class OneLine(logging.Formatter):
+        def format(self, record: logging.LogRecord) -> str:
+            # What agents wrote is in these lines: it must not reach the terminal as control characters.
+            return to_one_line(super().format(record))
+
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(name)s: %(message)s"))
+    handler.setFormatter(OneLine("%(name)s: %(message)s"))
     logger = logging.getLogger("aver")
     known = logging.getLevelNamesMapping().get(level.upper(), logging.DEBUG)
     logger.setLevel(known)

@@ -54,7 +54,7 @@ def defect(*_: Any, **__: Any) -> None:
 @pytest.fixture
 def broken(monkeypatch: pytest.MonkeyPatch) -> None:
     """A defect in the program, whatever an agent writes."""
-    monkeypatch.setattr("aver.ledger.open_ledger", defect)
+    monkeypatch.setattr("aver.ledger.open_configured_ledger", defect)
 
 
 def test_no_other_tool_is_known() -> None:

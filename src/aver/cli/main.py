@@ -3,10 +3,12 @@
 `main` imports the module of the verb that was asked for and no other. So `aver --version` and `aver --help` take
 hardly longer than Python itself. `aver.cli.dispatch` runs the verb and keeps what every verb promises: exit codes,
 `--json`, and which output goes to stdout and which to stderr.
+With `AVER_LOG=debug`, `main` turns on the log on stderr for every verb (`aver.log`).
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -61,6 +63,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not arguments:
         print(overview(), file=sys.stderr)
         return 2
+    if os.environ.get("AVER_LOG"):
+        from aver.log import log_to_stderr
+
+        log_to_stderr()
     try:
         # A hook runs before every tool call of an agent. It skips `dispatch`, argparse and the rest to start fast.
         if arguments[0] == "hook" and len(arguments) > 2 and not arguments[1].startswith("-"):

@@ -171,9 +171,16 @@ class _Question:
 
 
 def _log_decision(decision: Decision, gate: Gate) -> None:
-    rules = "no rule" if decision.policy is None else ", ".join(decision.policy.rules) or "no rule"
+    """Log which rules decided, and from which files they are."""
+    if not log.is_logged("gate"):
+        return
+    files = {} if gate.bundle is None else gate.bundle.files
+    rules = () if decision.policy is None else decision.policy.rules
+    found = ((rule, [name for name, text in files.items() if f'@id("{rule}")' in text]) for rule in rules)
+    named = [f"{rule} ({', '.join(names) or 'built in'})" for rule, names in found]
     source = gate.rules_at or "the rules that Aver ships"
-    log.debug("gate", "%s by %s of %s: %s", decision.decision, rules, source, "; ".join(decision.reasons))
+    log.debug("gate", "%s by %s of %s", decision.decision, ", ".join(named) or "no rule", source)
+    log.debug("gate", "because: %s", "; ".join(decision.reasons) or "no reason given")
 
 
 def load_gate(config: Config, workspace: str) -> Gate:

@@ -27,6 +27,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, cast
 
+from aver import log
 from aver.config import Config, home_dir, load_config
 from aver.errors import AverError, BadInput, Unavailable
 from aver.hooks.contract import Hook, HookDecision, HookReply, ParsedPayload, get_object, get_text
@@ -86,15 +87,18 @@ class _HookRun:
     def _process(self, payload: bytes | BinaryIO) -> HookReply:
         self._raw = _read_bytes(payload)
         said = _parse_payload(self._raw)
-        config = load_config()
-        self._settings = read_hook_settings(config.hooks)
+        with log.timed("hooks", "settings read"):
+            config = load_config()
+            self._settings = read_hook_settings(config.hooks)
         reading = self._read_payload(said)
         canary = canary_name(said)
         if reading.asks is None and not reading.deeds:
             return self._hook.done(self._event)
         with _open_ledger(config, canary) as ledger:
-            ruling = self._ask_gate(ledger, reading, canary, self._settings)
-            _seal_events(ledger, self._hook.tool, reading)
+            with log.timed("hooks", "gate asked"):
+                ruling = self._ask_gate(ledger, reading, canary, self._settings)
+            with log.timed("hooks", "events sealed"):
+                _seal_events(ledger, self._hook.tool, reading)
             trouble = _seal_earlier_failures(ledger, self._agents)
         reply = self._hook.done(self._event) if ruling is None else self._build_reply(ruling)
         return reply._replace(err=success_message(canary) if canary else trouble)
@@ -115,9 +119,9 @@ class _HookRun:
         from aver.hooks.action import own_tool_hints
 
         with _crash_as_unavailable():
-            ruling = _decision_from_answer(
-                ask(ledger, reading.asks, annotations=own_tool_hints(reading.asks.tool)), settings
-            )
+            answer = ask(ledger, reading.asks, annotations=own_tool_hints(reading.asks.tool))
+            ruling = _decision_from_answer(answer, settings)
+        log.debug("hooks", "%s: %s for call %s: %s", self._event, ruling.word, answer.call_id, ruling.reason)
         self._forbidden = ruling.word in ("ask", "deny")
         return ruling._replace(reason=f"{canary}: {ruling.reason}") if canary else ruling
 
@@ -131,6 +135,7 @@ class _HookRun:
         denied = asks and (decides == "deny" or self._forbidden)
         consequence = "it is denied" if denied else "the tool goes on by its own rules"
         words = f"aver: the hook {hook.tool} {event} failed: {why}; {consequence if asks else 'this is not recorded'}"
+        log.debug("hooks", "%s failed and %s: %s", event, "denies" if denied else "goes on", why)
         self._remember_failure(why)
         if denied:
             reply = self._build_reply(HookDecision("deny", f"Permission denied by hook: Aver cannot judge this: {why}"))
@@ -217,9 +222,9 @@ def _open_ledger(config: Config, canary: str) -> Iterator[Ledger]:
         with open_throwaway_ledger() as ledger:
             yield ledger
         return
-    from aver.ledger import open_ledger
+    from aver.ledger import open_configured_ledger
 
-    with open_ledger(config.ledger, tenant=config.tenant, home=config.home) as ledger:
+    with open_configured_ledger(config) as ledger:
         yield ledger
 
 

@@ -13,6 +13,6 @@ foreign/             other tools' files and databases
 """
 
 from aver.ledger.head import Head
-from aver.ledger.ledger import Ledger, list_tenants, open_ledger
+from aver.ledger.ledger import Ledger, list_tenants, open_configured_ledger, open_ledger
 
-__all__ = ["Head", "Ledger", "list_tenants", "open_ledger"]
+__all__ = ["Head", "Ledger", "list_tenants", "open_configured_ledger", "open_ledger"]

@@ -37,7 +37,7 @@ from aver.ledger.stores.urls import is_on_server, open_store, path_from_url
 if TYPE_CHECKING:
     from aver.verdict import Level, Verdict
 
-__all__ = ["SLICE", "Ledger", "list_tenants", "open_ledger"]
+__all__ = ["SLICE", "Ledger", "list_tenants", "open_configured_ledger", "open_ledger"]
 
 SLICE = 1000
 """How many records are read in one short transaction."""
@@ -350,6 +350,11 @@ def open_ledger(
     of the identity `ledger` in `AVER_HOME`, which is created at the first append.
     """
     config = load_config(home=home, ledger=None if url is None else str(url), tenant=tenant)
+    return open_configured_ledger(config, signer=signer, create=create)
+
+
+def open_configured_ledger(config: Config, *, signer: AnySigner | None = None, create: bool = True) -> Ledger:
+    """Open the ledger that settings name. For callers that have read the settings already."""
     if create and not is_on_server(config.ledger) and path_from_url(config.ledger).parent == config.home:
         ensure_home(config.home)
     store = open_store(config.ledger, create=create, timeout=config.lock_timeout)
