@@ -444,7 +444,7 @@ def _text_lines(report: RiskReport) -> Iterator[str]:
     yield from _reliability_lines(found)
     yield from _size_lines(found)
     yield ""
-    yield "What these figures do not say"
+    yield "Limits of these figures"
     yield from (f"  - {note}" for note in report.notes())
 
 
@@ -465,12 +465,12 @@ def _decision_lines(found: Evaluation) -> Iterator[str]:
 
 def _reliability_lines(found: Evaluation) -> Iterator[str]:
     yield ""
-    yield "Reliability: what was said, and what came"
-    yield "  probability     changes   said on average   failed"
+    yield "Reliability: predicted and actual failures"
+    yield "  probability     changes    mean predicted   failed"
     for part in found.reliability:
-        said = _format_share(part.mean_score if part.count else None)
+        predicted = _format_share(part.mean_score if part.count else None)
         rate = _format_share(part.rate if part.count else None)
-        yield f"  {part.low:g} to {part.high:g}".ljust(16) + f"{part.count:>9}{said:>18}{rate:>9}"
+        yield f"  {part.low:g} to {part.high:g}".ljust(16) + f"{part.count:>9}{predicted:>18}{rate:>9}"
 
 
 def _size_lines(found: Evaluation) -> Iterator[str]:
