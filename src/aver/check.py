@@ -276,7 +276,7 @@ def _unknown_error(subject: Subject) -> BadInput:
 
 def _build_ring(keys: Iterable[PublicKey | str], home: Path | None) -> Ring:
     given = [key if isinstance(key, PublicKey) else PublicKey(key) for key in keys]
-    return Ring.pinned(given) if given or home is None else KeyStore(home).ring()
+    return Ring.pin(given) if given or home is None else KeyStore(home).ring()
 
 
 # --- names in a ledger

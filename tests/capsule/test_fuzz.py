@@ -84,7 +84,7 @@ def refuses_or_returns(work: Any, *arguments: Any) -> Any:
     return None
 
 
-RINGS = [Ring(), Ring.pinned(()), Ring.pinned([SIGNER.public]), Ring(known={SIGNER.fingerprint: SIGNER.public})]
+RINGS = [Ring(), Ring.pin(()), Ring.pin([SIGNER.public]), Ring(known={SIGNER.fingerprint: SIGNER.public})]
 
 
 def check_parsers(data: bytes) -> None:

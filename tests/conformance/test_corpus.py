@@ -176,7 +176,7 @@ def test_unreadable_bytes(case: dict[str, Any]) -> None:
     with pytest.raises(Unreadable) as caught:
         read_record(raw(case))
     assert isinstance(caught.value, DuplicateKey) == (case["code"] == "DUPLICATE_KEY")
-    judge = ChainJudge(Rules(Ring.pinned(())), start=None)
+    judge = ChainJudge(Rules(Ring.pin(())), start=None)
     judge.judge(Sealed(raw(case), "0" * 64, ""))
     assert [finding.code for finding in judge.finish().findings] == [case["code"]]
 
@@ -238,7 +238,7 @@ def test_invalid_uris(case: dict[str, Any]) -> None:
 
 def judged(case: dict[str, Any]) -> Verdict:
     keys = [PublicKey(**key) for key in case.get("keys", load("seals.json")["keys"])]
-    judge = ChainJudge(Rules(Ring.pinned(keys), require_pq=case.get("require_pq", False)), start=None)
+    judge = ChainJudge(Rules(Ring.pin(keys), require_pq=case.get("require_pq", False)), start=None)
     try:
         judge.judge(Sealed.from_sealed_json(case["sealed"]))
     except DuplicateKey as error:

@@ -52,7 +52,7 @@ def test_the_stored_document_verifies_as_stored(vectors: Path) -> None:
     sealed = Sealed.from_sealed_json(json.dumps(vector["sealed_record"]))
     assert sealed == Sealed.from_sealed_dict(vector["sealed_record"])
     assert content_hash(sealed.canonical) == vector["sha3_256_hash"] == sealed.hash
-    judge = ChainJudge(Rules(Ring.pinned([PublicKey(vector["public_key_hex"])])), start=None)
+    judge = ChainJudge(Rules(Ring.pin([PublicKey(vector["public_key_hex"])])), start=None)
     judge.judge(sealed)
     verdict = conclude("vector", judge.finish())
     assert verdict.status == "verified"
@@ -65,7 +65,7 @@ def test_the_stored_document_is_not_what_a_model_writes_out_again(vectors: Path)
     content = {**vector["stored_document"], "spec_version": "1.0"}
     assert content_hash(canonical_bytes(content)) == vector["model_sha3_256_hash"]
     tampered = {**vector["sealed_record"], "spec_version": "1.0"}
-    judge = ChainJudge(Rules(Ring.pinned([PublicKey(vector["public_key_hex"])])), start=None)
+    judge = ChainJudge(Rules(Ring.pin([PublicKey(vector["public_key_hex"])])), start=None)
     judge.judge(Sealed.from_sealed_dict(tampered))
     assert [finding.code for finding in judge.finish().findings] == ["HASH_MISMATCH"]
 

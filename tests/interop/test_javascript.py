@@ -80,7 +80,7 @@ def sealed_by_javascript() -> dict[str, Any]:
 
 
 def judged(texts: list[str], key: str) -> Verdict:
-    judge = ChainJudge(Rules(Ring.pinned([PublicKey(key)])), chain="js.x")
+    judge = ChainJudge(Rules(Ring.pin([PublicKey(key)])), chain="js.x")
     for text in texts:
         judge.judge(Sealed.from_sealed_json(text))
     return conclude("javascript", judge.finish())
@@ -127,6 +127,6 @@ def test_numbers_are_the_same_only_as_they_were_sealed(sealed_by_javascript: dic
     text, key = sealed_by_javascript["texts"][2], sealed_by_javascript["key"]
     rewritten = json.dumps(json.loads(text))
     assert "1e-07" in rewritten
-    judge = ChainJudge(Rules(Ring.pinned([PublicKey(key)])), start=None)
+    judge = ChainJudge(Rules(Ring.pin([PublicKey(key)])), start=None)
     judge.judge(Sealed.from_sealed_json(rewritten))
     assert [finding.code for finding in judge.finish().findings if finding.status == "failed"] == ["HASH_MISMATCH"]

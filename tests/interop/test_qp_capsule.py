@@ -153,7 +153,7 @@ def peer(tmp_path: Path) -> Any:
 
 
 def judged(record: Sealed, *keys: PublicKey) -> Verdict:
-    judge = ChainJudge(Rules(Ring.pinned(keys)), start=None)
+    judge = ChainJudge(Rules(Ring.pin(keys)), start=None)
     judge.judge(record)
     return conclude("capsule", judge.finish())
 

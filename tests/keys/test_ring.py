@@ -119,7 +119,7 @@ def test_a_taken_fingerprint_is_refused(ring: Ring) -> None:
         lambda: ring.with_entry(RingEntry("agent:x", "seal", 0, own, T0)),
         lambda: ring.with_known(PublicKey(key(6).ed25519, key(7, True).ml_dsa_65)),
         lambda: ring.with_known(PublicKey(key(2).ed25519, key(7, True).ml_dsa_65)),
-        lambda: Ring.pinned((own, same_fingerprint(own))),
+        lambda: Ring.pin((own, same_fingerprint(own))),
     ]
     for attempt in tries:
         with pytest.raises(Refused) as caught:
@@ -139,7 +139,7 @@ def test_knowing_twice_changes_nothing_and_may_add_a_post_quantum_half(ring: Rin
 
 
 def test_a_pinned_ring_has_the_given_keys_and_is_closed(ring: Ring) -> None:
-    pinned = Ring.pinned((key(5), key(7)))
+    pinned = Ring.pin((key(5), key(7)))
     assert pinned.closed
     assert not ring.closed
     assert pinned.lookup(key(5).fingerprint) == (key(5),)
@@ -160,7 +160,7 @@ def test_a_ring_is_a_value(ring: Ring) -> None:
 
 
 def test_round_trip(ring: Ring) -> None:
-    for one in (ring, Ring(), Ring.pinned((key(5), key(6, True)))):
+    for one in (ring, Ring(), Ring.pin((key(5), key(6, True)))):
         raw = json.dumps(one.to_dict()).encode()
         again = Ring.from_bytes(raw)
         assert again == one

@@ -70,8 +70,8 @@ def test_a_statement_signed_by_the_agent_holds_like_any_other(agent: Path) -> No
     assert [(key.public, key.comment) for key in list_ssh_agent_keys()] == [(public, "ada")]
     signer = find_ssh_agent_signer(public)
     statement = sign_statement("approval", {"digest": "é"}, [signer])
-    assert [result.outcome for result in check_statement(statement, Ring.pinned([public]))] == ["valid"]
-    other = Ring.pinned([SeedSigner.generate().public])
+    assert [result.outcome for result in check_statement(statement, Ring.pin([public]))] == ["valid"]
+    other = Ring.pin([SeedSigner.generate().public])
     assert [result.outcome for result in check_statement(statement, other)] == ["invalid"]
     assert public.ed25519[:16] in repr(signer)
 

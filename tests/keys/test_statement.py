@@ -61,7 +61,7 @@ def test_signed_by_several() -> None:
 
 def test_a_closed_ring_knows_no_unknown_signers() -> None:
     statement = sign_statement("approval", CONTENT, (ALICE, BOB))
-    pinned = Ring.pinned((BOB.public,))
+    pinned = Ring.pin((BOB.public,))
     assert outcomes(statement, pinned) == [(ALICE.fingerprint, "invalid"), (BOB.fingerprint, "valid")]
 
 

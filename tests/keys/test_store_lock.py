@@ -49,24 +49,24 @@ class Elsewhere:
 
 
 def test_many_share(lock: StoreLock, tmp_path: Path, start: Any, finish: Any) -> None:
-    other = Elsewhere(start, finish, lambda: StoreLock(tmp_path).shared(5))
-    with lock.shared(0), lock.shared(0):
+    other = Elsewhere(start, finish, lambda: StoreLock(tmp_path).hold_shared(5))
+    with lock.hold_shared(0), lock.hold_shared(0):
         pass
-    with lock.shared(0):
+    with lock.hold_shared(0):
         pass
     other.stop()
 
 
 def test_exclusive_excludes_and_the_wait_is_bounded(lock: StoreLock, tmp_path: Path, start: Any, finish: Any) -> None:
     other = Elsewhere(start, finish, lambda: StoreLock(tmp_path).hold_exclusive(5))
-    with pytest.raises(Unavailable, match=r"\.lock"), lock.shared(0.05):
+    with pytest.raises(Unavailable, match=r"\.lock"), lock.hold_shared(0.05):
         pass
     with pytest.raises(Unavailable, match=r"\.gate"), lock.hold_exclusive(0.05):
         pass
     other.stop()
     with lock.hold_exclusive(1):
         pass
-    with lock.shared(0):
+    with lock.hold_shared(0):
         pass
 
 
@@ -84,7 +84,7 @@ def test_a_holder_keeps_rotation_waiting_and_the_error_names_the_lock(home: Path
 
 def test_a_rotation_that_waits_holds_new_signers_off(lock: StoreLock, tmp_path: Path, start: Any, finish: Any) -> None:
     """Otherwise a steady stream of overlapping signers would keep it out for ever."""
-    other = Elsewhere(start, finish, lambda: StoreLock(tmp_path).shared(5))
+    other = Elsewhere(start, finish, lambda: StoreLock(tmp_path).hold_shared(5))
     entered = threading.Event()
 
     def change() -> None:
@@ -97,7 +97,7 @@ def test_a_rotation_that_waits_holds_new_signers_off(lock: StoreLock, tmp_path: 
     while deadline:
         deadline -= 1
         try:
-            with lock.shared(0):
+            with lock.hold_shared(0):
                 entered.wait(0.01)
         except Unavailable:
             break
@@ -106,7 +106,7 @@ def test_a_rotation_that_waits_holds_new_signers_off(lock: StoreLock, tmp_path: 
     other.stop()
     waiting.join()
     assert entered.is_set()
-    with lock.shared(1):
+    with lock.hold_shared(1):
         pass
 
 
@@ -117,11 +117,11 @@ def test_a_thread_may_hold_again_while_a_change_waits(lock: StoreLock) -> None:
         with lock.hold_exclusive(10):
             changed.set()
 
-    with lock.shared(1):
+    with lock.hold_shared(1):
         waiting = threading.Thread(target=change)
         waiting.start()
         for _ in range(20):
-            with lock.shared(0):
+            with lock.hold_shared(0):
                 assert not changed.wait(0.002)
     waiting.join()
     assert changed.is_set()
@@ -131,14 +131,14 @@ def test_one_threads_leaving_does_not_let_go_for_another(lock: StoreLock, tmp_pa
     inside, leave = threading.Event(), threading.Event()
 
     def stay() -> None:
-        with lock.shared(1):
+        with lock.hold_shared(1):
             inside.set()
             leave.wait()
 
     thread = threading.Thread(target=stay)
     thread.start()
     inside.wait()
-    with lock.shared(1):
+    with lock.hold_shared(1):
         pass
     with pytest.raises(Unavailable), lock.hold_exclusive(0.02):
         pass
@@ -152,7 +152,7 @@ def test_a_failed_exclusive_leaves_nothing_locked(lock: StoreLock) -> None:
     for _ in range(3):
         with pytest.raises(ZeroDivisionError), lock.hold_exclusive(1):
             _ = 1 // 0
-        with pytest.raises(ZeroDivisionError), lock.shared(1):
+        with pytest.raises(ZeroDivisionError), lock.hold_shared(1):
             _ = 1 // 0
 
 
@@ -260,19 +260,19 @@ def test_lock_files_are_private_and_no_links(home: Path, tmp_path: Path) -> None
     directory = tmp_path / "linked"
     directory.mkdir()
     (directory / ".lock").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(Unavailable, match="lock"), StoreLock(directory).shared(1):
+    with pytest.raises(Unavailable, match="lock"), StoreLock(directory).hold_shared(1):
         pass
     assert not (tmp_path / "elsewhere").exists()
 
 
 def test_lock_files_that_were_removed_keep_nobody_apart(lock: StoreLock, tmp_path: Path) -> None:
     """Whoever locks next locks the new files, also where the old ones are still open."""
-    with lock.shared(0):
+    with lock.hold_shared(0):
         pass
     for name in (".lock", ".gate"):
         (tmp_path / name).unlink()
     other = StoreLock(tmp_path)
     with other.hold_exclusive(0), pytest.raises(Unavailable):
         lock.share(0.05)
-    with lock.shared(0.05), pytest.raises(Unavailable), other.hold_exclusive(0.05):
+    with lock.hold_shared(0.05), pytest.raises(Unavailable), other.hold_exclusive(0.05):
         pass

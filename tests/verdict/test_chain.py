@@ -42,7 +42,7 @@ CHAIN = make_chain()
 def judged(records: list[Sealed], **options: Any) -> Verdict:
     level: Level = options.pop("level", "signature")
     rules = Rules(
-        options.pop("ring", Ring.pinned(KEYS)), level, options.pop("require_pq", False), options.pop("retired", {})
+        options.pop("ring", Ring.pin(KEYS)), level, options.pop("require_pq", False), options.pop("retired", {})
     )
     judge = ChainJudge(rules, chain="demo.a", identity=IDENTITY, **options)
     for record in records:
@@ -208,7 +208,7 @@ def test_a_changed_record_signed_again_by_its_own_key_breaks_the_chain_after_it(
 
 @pytest.mark.parametrize(("key", "value"), [("ledger", "M"), ("tenant", "u"), ("name", "demo.b")])
 def test_a_chain_passed_off_as_another(key: str, value: str) -> None:
-    judge = ChainJudge(Rules(Ring.pinned(KEYS)), chain="demo.a", identity={**IDENTITY, key: value})
+    judge = ChainJudge(Rules(Ring.pin(KEYS)), chain="demo.a", identity={**IDENTITY, key: value})
     for record in CHAIN:
         judge.judge(record)
     assert first(conclude("chain", judge.finish())) == ("CHAIN_IDENTITY", 0)
@@ -257,7 +257,7 @@ def test_unknown_signers_qualify_in_an_open_ring_and_fail_in_a_closed_one() -> N
     assert verdict.status == "qualified"
     assert verdict.check("signature").code == "UNKNOWN_SIGNER"
     assert verdict.check("signature").count == 4
-    assert first(judged(CHAIN, ring=Ring.pinned([HYBRID.public]))) == ("SIG_INVALID", 0)
+    assert first(judged(CHAIN, ring=Ring.pin([HYBRID.public]))) == ("SIG_INVALID", 0)
 
 
 def test_an_unknown_signer_does_not_hide_other_faults() -> None:
@@ -267,7 +267,7 @@ def test_an_unknown_signer_does_not_hide_other_faults() -> None:
 
 
 def test_a_record_without_signature_fails_whoever_is_known() -> None:
-    for ring in (Ring(), Ring.pinned(KEYS)):
+    for ring in (Ring(), Ring.pin(KEYS)):
         assert first(judged(replaced(2, with_seal(CHAIN[2], signature="")), ring=ring)) == ("SIG_MISSING", 2)
 
 
@@ -345,12 +345,12 @@ def test_each_column_is_held_to_the_signed_content(at: int) -> None:
     block = content["context"]["environment"]["aver"]
     columns = [content["id"], "tool", "call", "k2", None, block["at"]]
     for wrong in ("x", None, 0, b"x"):
-        judge = ChainJudge(Rules(Ring.pinned(KEYS)), chain="demo.a", start=2, previous=CHAIN[1].hash)
+        judge = ChainJudge(Rules(Ring.pin(KEYS)), chain="demo.a", start=2, previous=CHAIN[1].hash)
         judge.judge(CHAIN[2], tuple(columns))
         assert conclude("x", judge.finish()).status == "verified"
         if wrong == columns[at]:
             continue
-        judge = ChainJudge(Rules(Ring.pinned(KEYS)), chain="demo.a", start=2, previous=CHAIN[1].hash)
+        judge = ChainJudge(Rules(Ring.pin(KEYS)), chain="demo.a", start=2, previous=CHAIN[1].hash)
         judge.judge(CHAIN[2], tuple(wrong if index == at else value for index, value in enumerate(columns)))
         assert first(conclude("x", judge.finish())) == ("COLUMN_MISMATCH", 2)
 
@@ -397,7 +397,7 @@ def test_findings_stay_short_and_writable_whatever_a_record_says() -> None:
     big = copy.deepcopy(CHAIN[0].to_dict())
     big["context"]["environment"]["aver"]["at"] = "B" * 1_000_000
     changes.append(seal_content(big, OURS, at=CHAIN[0].signed_at))
-    for ring in (Ring(), Ring.pinned(KEYS)):
+    for ring in (Ring(), Ring.pin(KEYS)):
         for changed in changes:
             judge = ChainJudge(Rules(ring), chain="demo.a", identity=IDENTITY, start=None)
             judge.judge(changed)
@@ -431,7 +431,7 @@ def test_a_chain_judged_in_parts_gives_the_same_verdict_as_a_whole() -> None:
         tally = Tally()
         for start, part in parts:
             judge = ChainJudge(
-                Rules(Ring.pinned(KEYS)),
+                Rules(Ring.pin(KEYS)),
                 chain="demo.a",
                 identity=IDENTITY,
                 start=start,
@@ -466,6 +466,6 @@ def test_what_the_strict_reader_finds_too_deep_is_no_record(depth: int, passes: 
     canonical = orjson.dumps(content, option=orjson.OPT_SORT_KEYS)
     digest = content_hash(canonical)
     record = Sealed(canonical, digest, signer.sign(digest).ed25519, "", "", signer.fingerprint)
-    judge = ChainJudge(Rules(Ring.pinned([signer.public])))
+    judge = ChainJudge(Rules(Ring.pin([signer.public])))
     judge.judge(record)
     assert [finding.code for finding in judge.tally.findings] == ([] if passes else ["SCHEMA_INVALID"])

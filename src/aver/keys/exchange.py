@@ -62,7 +62,7 @@ def read_public_keys(source: str | Path) -> tuple[PublicKey, ...]:
     else:
         path = Path(source)
         found = _read_directory(path) if os.path.isdir(path) else _read_file(path)
-    keys = tuple(Ring.pinned(key.check_usable() for key in found).known.values())
+    keys = tuple(Ring.pin(key.check_usable() for key in found).known.values())
     if not keys:
         raise BadInput(f"no public key in {source}")
     return keys

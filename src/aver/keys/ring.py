@@ -135,7 +135,7 @@ class Ring:
         return Ring, (self.entries, dict(self.known), self.closed)
 
     @classmethod
-    def pinned(cls, keys: Iterable[PublicKey]) -> Ring:
+    def pin(cls, keys: Iterable[PublicKey]) -> Ring:
         """A closed ring of these keys and no others."""
         known: dict[str, PublicKey] = {}
         for key in keys:

@@ -32,7 +32,7 @@ def check_rotation(old: RingEntry, new: RingEntry) -> SignatureOutcome:
     if statement.purpose != ROTATION_PURPOSE or statement.content != _rotation_content(old, new):
         return "invalid"
     pair = (old.fingerprint, new.fingerprint)
-    results = check_statement(statement, Ring.pinned((old.key, new.key)), signers_required=pair)
+    results = check_statement(statement, Ring.pin((old.key, new.key)), signers_required=pair)
     return "valid" if all(result.outcome == "valid" for result in results) else "invalid"
 
 

@@ -129,7 +129,7 @@ class KeyStore:
         """The signer of an identity whose key is encrypted under a passphrase."""
         if not self._directory.is_dir():
             raise _no_key_error(identity)
-        with self.lock.shared(self.lock_timeout):
+        with self.lock.hold_shared(self.lock_timeout):
             active = _require_active(self._read_own_ring(), identity)
             sealed = read_encrypted_seeds(self._directory, active)
         if sealed is None:

@@ -83,7 +83,7 @@ class StoreLock:
                 unlock(self._shared[0])
 
     @contextmanager
-    def shared(self, timeout: float) -> Iterator[None]:
+    def hold_shared(self, timeout: float) -> Iterator[None]:
         self.share(timeout)
         era = self.era
         try:

@@ -235,7 +235,7 @@ def _read_rotation(ring: Ring, sealed: Sealed) -> tuple[str, str] | None:
         sides = statement.content
         if statement.purpose != ROTATION or (sides["old"]["fingerprint"], sides["new"]["fingerprint"]) != (old, new):
             return None
-        both = Ring.pinned((*ring.lookup(old), *ring.lookup(new)))
+        both = Ring.pin((*ring.lookup(old), *ring.lookup(new)))
         results = check_statement(statement, both, signers_required=(old, new))
     except _UNREADABLE:
         return None

@@ -294,7 +294,7 @@ class Ledger:
     def ring(self, keys: Iterable[PublicKey | str] = ()) -> Ring:
         """The keys to verify with: exactly the given keys, or else our ring and the known keys."""
         given = [key if isinstance(key, PublicKey) else PublicKey(key) for key in keys]
-        return Ring.pinned(given) if given else self.keys.ring()
+        return Ring.pin(given) if given else self.keys.ring()
 
     def verify(
         self,

@@ -213,12 +213,12 @@ class AuditedCall:
             if native is not None:
                 added.native.append(render_value(dict(native)))
 
-    def used(self, **resources: Any) -> None:
+    def set_resources(self, **resources: Any) -> None:
         """Set other resources that the call used."""
         with self._edit() as added:
             added.resources.update({name: render_value(value) for name, value in resources.items()})
 
-    def measured(self, **metrics: Any) -> None:
+    def set_metrics(self, **metrics: Any) -> None:
         """Set metrics of the call's outcome, such as `quality_score`."""
         with self._edit() as added:
             added.metrics.update({name: render_value(value) for name, value in metrics.items()})

@@ -482,6 +482,6 @@ def test_without_such_a_file_a_home_that_is_replaced_whole_is_believed_and_the_v
     true_keys = KeyStore(prepared).ring()
     tally = check_approvals(chains[0], true_keys, enrolments=chains[1])
     assert [(finding.status, finding.code) for finding in tally.findings] == [("not_checked", "UNKNOWN_SIGNER")]
-    pinned = Ring.pinned([entry.key for entry in true_keys.entries])
+    pinned = Ring.pin([entry.key for entry in true_keys.entries])
     tally = check_approvals(chains[0], pinned, enrolments=chains[1])
     assert [(finding.status, finding.code) for finding in tally.findings] == [("failed", "SIG_INVALID")]

@@ -143,8 +143,8 @@ def test_a_key_that_is_not_known_is_not_checked(ledger: Ledger, used: ApprovalRe
 
 
 def test_where_keys_were_given_every_other_is_wrong(ledger: Ledger, ada: Person, used: ApprovalRequest) -> None:
-    assert found(checked(ledger, Ring.pinned([somebody("x").public]))) == [("failed", "SIG_INVALID", 1)]
-    assert found(checked(ledger, Ring.pinned([ada.public]))) == []
+    assert found(checked(ledger, Ring.pin([somebody("x").public]))) == [("failed", "SIG_INVALID", 1)]
+    assert found(checked(ledger, Ring.pin([ada.public]))) == []
 
 
 def test_a_key_of_somebody_else(ledger: Ledger, ada: Person, used: ApprovalRequest) -> None:

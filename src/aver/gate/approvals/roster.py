@@ -104,7 +104,7 @@ class Roster:
 
     def ring(self) -> Ring:
         """Return a ring with the keys of the current approvers only."""
-        return Ring.pinned(approver.key for approver in self.approvers.values())
+        return Ring.pin(approver.key for approver in self.approvers.values())
 
     def with_approver(self, approver: Approver, at: str) -> Roster:
         before = self.approvers.get(approver.identity)
@@ -219,7 +219,7 @@ def _read_rotation_key(data: Any) -> PublicKey:
 
 
 def _is_signed(statement: Statement, key: PublicKey) -> bool:
-    results = check_statement(statement, Ring.pinned((key,)))
+    results = check_statement(statement, Ring.pin((key,)))
     return any(result.by == key.fingerprint and result.outcome == "valid" for result in results)
 
 

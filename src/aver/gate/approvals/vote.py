@@ -147,7 +147,7 @@ def _key_problem(
     request: ApprovalRequest, statement: Statement, approver: str, counted: Mapping[str, Approver]
 ) -> VoteProblem | None:
     pinned = request.approvers[approver]
-    results = check_statement(statement, Ring.pinned((pinned.key,)))
+    results = check_statement(statement, Ring.pin((pinned.key,)))
     if [result.by for result in results] != [pinned.fingerprint]:
         return VoteProblem("UNKNOWN_KEY", f"it is signed by another key than that of {approver} in the request")
     if results[0].outcome != "valid":

@@ -107,7 +107,7 @@ def _verify_file_or_name(thing: str, given: argparse.Namespace, keys: list[Publi
     from aver.keys import KeyStore, Ring
     from aver.ledger.bundle.check_checkpoints import check_bundle_checkpoints
 
-    ring = Ring.pinned(keys) if keys else KeyStore(home_dir()).ring()
+    ring = Ring.pin(keys) if keys else KeyStore(home_dir()).ring()
     return check_bundle_checkpoints(Path(thing).expanduser(), held, ring, verdict)
 
 
