@@ -86,27 +86,27 @@ class _HookRun:
 
     def _process(self, payload: bytes | BinaryIO) -> HookReply:
         self._raw = _read_bytes(payload)
-        said = _parse_payload(self._raw)
+        content = _parse_payload(self._raw)
         with log.timed("hooks", "settings read"):
             config = load_config()
             self._settings = read_hook_settings(config.hooks)
-        reading = self._read_payload(said)
-        canary = canary_name(said)
+        reading = self._read_payload(content)
+        canary = canary_name(content)
         if reading.asks is None and not reading.deeds:
             return self._hook.done(self._event)
         with _open_ledger(config, canary) as ledger:
             with log.timed("hooks", "gate asked"):
-                ruling = self._ask_gate(ledger, reading, canary, self._settings)
+                decision = self._ask_gate(ledger, reading, canary, self._settings)
             with log.timed("hooks", "events sealed"):
                 _seal_events(ledger, self._hook.tool, reading)
             trouble = _seal_earlier_failures(ledger, self._agents)
-        reply = self._hook.done(self._event) if ruling is None else self._build_reply(ruling)
+        reply = self._hook.done(self._event) if decision is None else self._build_reply(decision)
         return reply._replace(err=success_message(canary) if canary else trouble)
 
-    def _read_payload(self, said: Mapping[str, Any]) -> ParsedPayload:
+    def _read_payload(self, content: Mapping[str, Any]) -> ParsedPayload:
         try:
             with _crash_as_unavailable():
-                return self._hook.read(self._event, said)
+                return self._hook.read(self._event, content)
         except BadInput as error:  # The payload asks about something that is no action.
             raise _PayloadError(str(error)) from error
 
@@ -120,14 +120,14 @@ class _HookRun:
 
         with _crash_as_unavailable():
             answer = ask(ledger, reading.asks, annotations=own_tool_hints(reading.asks.tool))
-            ruling = _decision_from_answer(answer, settings)
-        log.debug("hooks", "%s: %s for call %s: %s", self._event, ruling.word, answer.call_id, ruling.reason)
-        self._forbidden = ruling.word in ("ask", "deny")
-        return ruling._replace(reason=f"{canary}: {ruling.reason}") if canary else ruling
+            decision = _decision_from_answer(answer, settings)
+        log.debug("hooks", "%s: %s for call %s: %s", self._event, decision.word, answer.call_id, decision.reason)
+        self._forbidden = decision.word in ("ask", "deny")
+        return decision._replace(reason=f"{canary}: {decision.reason}") if canary else decision
 
-    def _build_reply(self, ruling: HookDecision) -> HookReply:
-        reply = self._hook.reply(self._event, ruling)
-        return reply._replace(forbids=ruling.word in ("ask", "deny"))
+    def _build_reply(self, decision: HookDecision) -> HookReply:
+        reply = self._hook.reply(self._event, decision)
+        return reply._replace(forbids=decision.word in ("ask", "deny"))
 
     def _reply_to_failure(self, why: str, *, decides: str) -> HookReply:
         hook, event = self._hook, self._event
@@ -167,14 +167,14 @@ _CALL_FIELDS = ("tool_call", "tool_result")
 def _session_and_call(raw: bytes) -> tuple[str, str]:
     """The session and the call of a payload, as far as it can be read."""
     try:
-        said = _parse_payload(raw)
+        content = _parse_payload(raw)
     except _PayloadError:
         return "", ""
     sessions = (
-        get_text(get_object(said, "sessionContext"), "rootSessionId"),
-        *(get_text(said, name) for name in _SESSION_FIELDS),
+        get_text(get_object(content, "sessionContext"), "rootSessionId"),
+        *(get_text(content, name) for name in _SESSION_FIELDS),
     )
-    calls = (get_text(said, "tool_use_id"), *(get_text(get_object(said, name), "id") for name in _CALL_FIELDS))
+    calls = (get_text(content, "tool_use_id"), *(get_text(get_object(content, name), "id") for name in _CALL_FIELDS))
     return next(filter(None, sessions), ""), next(filter(None, calls), "")
 
 
@@ -207,10 +207,10 @@ def _parse_payload(raw: bytes) -> Mapping[str, Any]:
 
     if len(raw) > PAYLOAD_MAX:
         raise _PayloadError(f"the payload has more than {PAYLOAD_MAX} bytes")
-    said = parse_json(raw)
-    if not isinstance(said, dict):
+    content = parse_json(raw)
+    if not isinstance(content, dict):
         raise _PayloadError("the payload is not a JSON object")
-    return said
+    return content
 
 
 @contextmanager
