@@ -6,7 +6,9 @@ import io
 import json
 import os
 import sqlite3
+import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -15,9 +17,13 @@ from hypothesis import strategies as st
 
 import aver
 from aver import Ledger, open_ledger
-from aver.check import JUDGE_MODULES, ResolvedTarget, resolve, verify, verify_with_key
+from aver.capsule.json_document import dump_document
+from aver.check import EXAMINERS, FORMATS, Format, ResolvedTarget, resolve, verify, verify_with_key
 from aver.errors import AverError, BadInput, NotFound, Refused, Unavailable
-from aver.verdict import BEGINNING_BYTES, Judge, Subject, Tally, Verdict, VerifyOptions, conclude
+from aver.ledger.bundle import export_bundle
+from aver.ledger.checkpoint import make_checkpoint
+from aver.verdict import BEGINNING_BYTES, Subject, Tally, Verdict, VerifyOptions, conclude
+from aver.verdict.examiner import EXAMINED_DOMAINS
 from support.loose_capsules import as_json, bad, chain_of, draft, write
 
 # --- names in a ledger
@@ -124,12 +130,16 @@ def test_names_in_another_ledger(filled: Ledger, tmp_path: Path) -> None:
         verify("demo.there")
 
 
-def test_a_directory_that_is_nothing_may_still_be_a_chains_name(
+def test_a_directory_with_a_chains_name_is_a_directory_unless_the_ledger_is_named(
     filled: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(filled.config.home)  # where a directory is called keys, like the chain
-    assert verify("keys").subject == "chain keys"
-    assert resolve("keys").chain == "keys"
+    for look in (verify, resolve):
+        with pytest.raises(BadInput, match="keys is nothing") as raised:
+            look("keys")
+        assert "--ledger" in raised.value.advice
+    assert verify("keys", ledger=filled).subject == "chain keys"
+    assert resolve("keys", ledger=filled).chain == "keys"
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pictures").mkdir()
     with pytest.raises(BadInput, match="pictures is nothing"):
@@ -205,10 +215,12 @@ def test_a_room_adds_a_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         tally.count_done("shopping")
         return conclude(f"list {subject.name}", tally, level=terms.level)
 
-    module = type(sys)("shopping_room")
-    module.JUDGES = (Judge("a shopping list", lambda subject: "groceries" in subject.keys, judged),)  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "shopping_room", module)
-    monkeypatch.setattr("aver.check.JUDGE_MODULES", (*JUDGE_MODULES[:-1], "shopping_room", JUDGE_MODULES[-1]))
+    module = type(sys)("aver.shopping")
+    module.is_list = lambda subject: "groceries" in subject.keys  # type: ignore[attr-defined]
+    module.judge_list = judged  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "aver.shopping", module)
+    added = Format("a shopping list", "shopping:is_list", "shopping:judge_list")
+    monkeypatch.setattr("aver.check.FORMATS", (*FORMATS[:-2], added, *FORMATS[-2:]))
     path = tmp_path / "list.json"
     path.write_text('{"groceries": ["milk"]}')
     verdict = verify(path)
@@ -249,19 +261,99 @@ def test_errors_are_of_the_one_tree() -> None:
         verify(io.BytesIO(b"{}"))
 
 
-def test_a_file_never_takes_the_place_of_a_name(
+def test_an_existing_path_is_a_file_unless_the_ledger_is_named(
     filled: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     record = next(filled.read("claude-code.5d2e"))
     for name in ("claude-code.5d2e", "5d2e", record.id, record.hash):
         write(tmp_path / name, as_json(chain_of(2)), "lines")
-        for look in (verify, resolve):
-            with pytest.raises(BadInput, match="also the name") as raised:
-                look(name)
-            assert f"./{name} for the file" in raised.value.advice
-        assert verify(f"./{name}").subject == verify(Path(name)).subject == name
+        assert verify(name).subject == verify(f"./{name}").subject == verify(Path(name)).subject == name
+        assert resolve(name).chain is None
         assert verify(name, ledger=filled).subject.endswith("chain claude-code.5d2e")
         assert resolve(name, ledger=filled).chain == "claude-code.5d2e"
     write(tmp_path / "other", as_json(chain_of(2)), "lines")
     assert verify("other").records == verify("other", ledger=filled).records == 2
+
+
+def test_the_registry_names_what_is_there() -> None:
+    for one in FORMATS:
+        for function in filter(None, (one.recognise, one.judge, one.records)):
+            module, _, name = function.partition(":")
+            assert callable(getattr(import_module(f"aver.{module}"), name)), function
+    for domain, checks in EXAMINED_DOMAINS.items():
+        assert any(domain in one.domains and one.checks == checks for one in EXAMINERS), domain
+
+
+def test_every_tenant_of_a_ledger_is_verified(filled: Ledger) -> None:
+    alone = verify()
+    assert alone.tenants == {}
+    with open_ledger(tenant="other") as other:
+        other.append("codex.secret", draft())
+    both = verify()
+    assert list(both.tenants) == ["default", "other"]
+    assert (both.status, both.records) == ("verified", sum(one.records for one in both.tenants.values()))
+    assert verify(tenant="default").records == both.tenants["default"].records == alone.records
+    assert verify(filled).tenants == {}
+
+
+def test_progress_checkpoints_and_since_are_part_of_verify(filled: Ledger, tmp_path: Path) -> None:
+    told: list[tuple[int, int]] = []
+    whole = verify(progress=lambda done, total: told.append((done, total)))
+    assert told[-1] == (whole.records, whole.records)
+    head = filled.head("claude-code.5d2e")
+    filled.append("claude-code.5d2e", draft())
+    assert verify("claude-code.5d2e", since=head).records == 1
+    assert verify("claude-code.5d2e", since=f"{head.count}:{head.hash}").records == 1
+    assert verify(since="last").earlier == whole.records
+    path = tmp_path / "heads.json"
+    path.write_bytes(dump_document(make_checkpoint(filled).to_dict()))
+    assert verify(checkpoints=[path]).check("checkpoint").status == "passed"
+    assert verify(checkpoints=[path], tenant="default").check("checkpoint").status == "passed"
+    for wrong in ({"since": "last"}, {"checkpoints": [path]}):
+        with pytest.raises(BadInput):
+            verify(path, **wrong)  # type: ignore[arg-type]
+    with pytest.raises(BadInput, match="one record"):
+        verify("capsule://claude-code.5d2e/1", since=head)
+    with pytest.raises(BadInput, match="not a head"):
+        verify("claude-code.5d2e", since="3:abc")
+
+
+OFFLINE = """
+import socket, sys
+def refuse(*given, **named):
+    raise AssertionError("a connection was made")
+socket.socket.connect = refuse
+socket.create_connection = refuse
+import aver.ledger.ledger, aver.ledger.stores.urls
+def no_ledger(*given, **named):
+    raise AssertionError("a ledger was opened")
+aver.ledger.ledger.open_store = no_ledger
+import aver
+for path in sys.argv[1:]:
+    print(aver.verify(path).status)
+"""
+
+
+def test_a_path_that_exists_opens_no_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the name could be a chain's, and for a run that names a ledger."""
+    with aver.AgentRuntime(tmp_path / "run", agent="tester") as run:
+        run.record_simple("tool_call", "look", {}, "seen")
+    runtime = aver.AgentRuntime(tmp_path / "unsealed", agent="tester")
+    runtime.record_simple("tool_call", "look", {}, "seen")
+    runtime.close()
+    with open_ledger() as ledger:
+        export_bundle(ledger, tmp_path / "bundle")
+    write(tmp_path / "notes.today", as_json(chain_of(2)), "lines")
+    things = ["run", "run/run.cap", "unsealed", "bundle", "notes.today"]
+    done = subprocess.run(
+        [sys.executable, "-c", OFFLINE, *things],
+        cwd=tmp_path,
+        env={**os.environ, "AVER_LEDGER": "postgresql://127.0.0.1:1/none"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["verified", "verified", "qualified", "verified", "qualified"]

@@ -20,8 +20,8 @@ _HOMES = {
     "aver.capsule.masking.mask": ("Masked", "mask"),
     "aver.keys": ("KeyStore", "PublicKey", "Ring", "SeedSigner"),
     "aver.verdict": ("Check", "Finding", "Place", "Verdict"),
-    "aver.ledger": ("Head", "Ledger", "open_ledger"),
-    "aver.ledger.async_ledger": ("AsyncLedger", "open_ledger_async"),
+    "aver.ledger": ("Head", "Ledger"),
+    "aver.ledger.async_ledger": ("AsyncLedger",),
     "aver.recording.asgi": ("AuditMiddleware",),
     "aver.recording.call": ("AuditedCall",),
     "aver.recording.decorator": ("audit",),
@@ -41,14 +41,13 @@ _HOMES = {
     "aver.ingest.json_lines": ("LineReader",),
     "aver.ingest.seal": ("TranscriptFollower",),
     "aver.ingest.tolerant_json": ("parse_json",),
-    "aver.actions.runtime": ("AgentRuntime",),
-    "aver.check": ("verify", "verify_with_key"),
+    "aver.check": ("AgentRuntime", "open_ledger", "open_ledger_async", "verify", "verify_with_key"),
     "aver.errors": (
         *("AverError", "BadInput", "Exists", "HeadMoved", "IntegrityError", "InvalidCapsule", "NotCanonical"),
         *("NotFound", "NotRecorded", "Refused", "Unavailable"),
     ),
 }
-_HOMES_WITH_GATE = ("aver.actions.runtime", "aver.check", "aver.gate.ask")
+_HOMES_WITH_GATE = ("aver.check", "aver.gate.ask")
 """Modules whose public names ask the gate, or make its decisions again."""
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -139,7 +138,6 @@ __all__ = [
 
 if TYPE_CHECKING:
     from aver.actions.action import AgentAction
-    from aver.actions.runtime import AgentRuntime
     from aver.capsule import (
         Authority,
         Blob,
@@ -165,7 +163,7 @@ if TYPE_CHECKING:
         validate,
     )
     from aver.capsule.masking.mask import Masked, mask
-    from aver.check import verify, verify_with_key
+    from aver.check import AgentRuntime, open_ledger, open_ledger_async, verify, verify_with_key
     from aver.errors import (
         AverError,
         BadInput,
@@ -196,8 +194,8 @@ if TYPE_CHECKING:
     from aver.ingest.seal import TranscriptFollower
     from aver.ingest.tolerant_json import parse_json
     from aver.keys import KeyStore, PublicKey, Ring, SeedSigner
-    from aver.ledger import Head, Ledger, open_ledger
-    from aver.ledger.async_ledger import AsyncLedger, open_ledger_async
+    from aver.ledger import Head, Ledger
+    from aver.ledger.async_ledger import AsyncLedger
     from aver.recording.asgi import AuditMiddleware
     from aver.recording.call import AuditedCall
     from aver.recording.decorator import audit

@@ -1,16 +1,20 @@
-"""What is this thing, and which room judges it: the `verify` that `aver` exports.
+"""The only registry of Aver: which room recognises, judges and examines what. And the `verify` that `aver` exports.
 
-`verify` takes a ledger (none named: the default one), anything in a ledger by its name, a file or directory, JSON, or
-records in memory. A string is JSON if it begins like it, a path if there is something at it, and otherwise the name
-of something in the ledger. One that could be both is refused: a file that somebody put into the current directory must
-not be verified in the place of a chain. A `/` in it makes it a path, a ledger given with it makes it a name.
-Looking creates nothing.
+`verify` takes a ledger (the default one, if none is named), the name of something in a ledger, a file or directory,
+JSON, or records in memory. It decides in this order what a string is:
 
-Rooms that can judge something list `Judge` values as `JUDGES`; `JUDGES_IN` says in which modules. They are asked in
-that order, and a module is imported only when those before it did not recognise the thing.
+1. JSON, if it begins like JSON;
+2. the URL of a ledger;
+3. a file or directory, if one exists at that path; no ledger is opened for it;
+4. the name of something in the ledger.
 
-Keys: exactly those given, and then a signer who is not among them is wrong; or else our own ring and the keys we
-know, and then a signer who is not among them is unknown. A key inside the thing being verified proves nothing.
+With `ledger=`, step 4 comes before step 3 for strings without a `/`: the caller has named where to look. Verifying
+creates nothing.
+
+Keys: if keys are given, exactly those count, and any other signer is wrong. Otherwise the ring and the known keys of
+this machine count, and any other signer is unknown. A key inside the verified thing proves nothing.
+
+Modules are named by strings here, and imported only when a thing needs them.
 """
 
 from __future__ import annotations
@@ -18,36 +22,187 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from aver.capsule.aver_block import split_chain_name
 from aver.capsule.sealed import Sealed
 from aver.config import hide_password, home_dir, load_config
-from aver.errors import AverError, BadInput, NotFound, Unavailable
+from aver.errors import BadInput, NotFound, Unavailable
 from aver.fast_dataclass import dataclass
 from aver.files.regular import open_file
 from aver.keys import KeyStore, PublicKey, Ring
-from aver.ledger.ledger import Ledger, open_ledger
-from aver.ledger.lookup import Location, locate
-from aver.ledger.verify import verify_ledger, verify_record
-from aver.verdict import BEGINNING_BYTES, LEVELS, Judge, Level, Subject, Verdict, VerifyOptions
+from aver.ledger import ledger as ledger_room
+from aver.ledger.head import Head
+from aver.ledger.ledger import Ledger
+from aver.verdict import (
+    BEGINNING_BYTES,
+    LEVELS,
+    Examination,
+    Examiner,
+    Level,
+    Subject,
+    Tally,
+    Verdict,
+    VerifyOptions,
+    merge_verdicts,
+)
+from aver.verdict.examiner import RUN_CHECKS
 
-__all__ = ["JUDGE_MODULES", "ResolvedTarget", "is_ledger_name", "resolve", "verify", "verify_with_key"]
+if TYPE_CHECKING:
+    from aver.actions.runtime import AgentRuntime
+    from aver.ledger.append import AnySigner
+    from aver.ledger.async_ledger import AsyncLedger
+    from aver.ledger.lookup import Location
+    from aver.ledger.tenants import KnownChains
+    from aver.ledger.verify import LedgerExamination, Since
 
-JUDGE_MODULES = ("aver.ledger.formats", "aver.actions.formats", "aver.ledger.foreign.capsule_files")
-"""Modules with `JUDGES`, asked in this order. The last takes all JSON that is left."""
+__all__ = [
+    "EXAMINERS",
+    "FORMATS",
+    "AgentRuntime",
+    "ResolvedTarget",
+    "examine_tenants",
+    "find_ledger",
+    "open_ledger",
+    "open_ledger_async",
+    "resolve",
+    "verify",
+    "verify_with_key",
+]
 
-CHAIN_JUDGE_MODULES = {"actions": "aver.actions.verify_files"}
-"""Modules with a `judge_chain`, by the domain of the chains that they judge instead of the ledger, and with it."""
+# --- the registry
 
-_LEDGER_URL = re.compile(r"(?!capsule:)[a-z][a-z0-9+]*://").match
+
+class Format(NamedTuple):
+    """One sort of thing that can be verified, and its functions as `module:name`.
+
+    `recognise` looks at a `Subject`'s first bytes, or at names in a directory; it reads nothing whole and raises
+    nothing. `judge` takes the subject and `VerifyOptions`, and returns the verdict. `records` gives the capsules in it
+    one after the other, for showing; None where there is no one chain to show.
+    """
+
+    name: str
+    recognise: str
+    judge: str
+    records: str | None = None
+
+
+LEDGER = Format("a ledger", "ledger.formats:is_ledger", "ledger.formats:ledger_path")
+BUNDLE = Format("a bundle", "ledger.formats:is_bundle", "ledger.bundle.verify:judge_bundle")
+
+FORMATS = (
+    LEDGER,
+    BUNDLE,
+    Format(
+        "one chain of a bundle",
+        "ledger.formats:is_chain_file",
+        "ledger.bundle.verify:judge_chain_file",
+        "ledger.formats:read_chain_records",
+    ),
+    Format("checkpoints", "ledger.checkpoint_files:is_checkpoint_file", "ledger.checkpoint_files:judge_checkpoints"),
+    Format(
+        "an agent-capsule directory",
+        "ledger.foreign.databases:is_agent_capsule_directory",
+        "ledger.foreign.databases:judge_agent_capsule_directory",
+    ),
+    Format(
+        "a database of agent-capsule or qp-capsule",
+        "ledger.foreign.databases:is_foreign_database_file",
+        "ledger.foreign.databases:judge_foreign_database",
+        "ledger.foreign.databases:read_single_chain",
+    ),
+    Format("a run", "actions.formats:is_run", "actions.verify:judge_run"),
+    Format("a .cap file", "actions.formats:is_archive", "actions.verify:judge_archive"),
+    Format("a proof", "actions.formats:is_proof", "actions.verify:judge_proof"),
+    Format("actions", "actions.formats:is_actions_file", "actions.verify:judge_actions"),
+    # The last two take all JSON that is left, so that a damaged file of capsules fails instead of being unknown.
+    Format(
+        "capsules in memory",
+        "ledger.foreign.capsule_files:is_value",
+        "ledger.foreign.capsule_files:judge_values",
+        "ledger.foreign.capsule_files:records_from_values",
+    ),
+    Format(
+        "capsules",
+        "ledger.foreign.capsule_files:is_text",
+        "ledger.foreign.capsule_files:judge_text",
+        "ledger.foreign.capsule_files:records_from_text",
+    ),
+)
+"""Every format, in the order in which they are tried."""
+
+
+@cache
+def _load(function: str) -> Callable[..., Any]:
+    module, _, name = function.partition(":")
+    found: Callable[..., Any] = getattr(import_module(f"aver.{module}"), name)
+    return found
+
+
+def _examine_later(function: str, examination: Examination) -> Tally:
+    tally: Tally = _load(function)(examination)
+    return tally
+
+
+EXAMINERS = (
+    Examiner(("approvals", "approvers"), ("approvals",), partial(_examine_later, "gate.examiners:examine_approvals")),
+    Examiner(("gate",), ("decisions",), partial(_examine_later, "gate.examiners:examine_decisions")),
+    Examiner(("actions",), RUN_CHECKS, partial(_examine_later, "actions.verify_chain:examine_runs")),
+)
+"""Every room's examiner of its own records: see `aver.verdict.examiner`."""
+
+
+def open_ledger(
+    url: str | Path | None = None,
+    *,
+    tenant: str | None = None,
+    signer: AnySigner | None = None,
+    create: bool = True,
+    home: Path | None = None,
+) -> Ledger:
+    """Open the ledger at `url` (default: `AVER_LEDGER`, the settings, or `AVER_HOME/ledger.db`).
+
+    A missing ledger is created, unless `create` is False. Records are signed by `signer`, or by the key of the identity
+    `ledger` in `AVER_HOME`, which is created at the first append. `verify` makes the checks of all rooms.
+    """
+    return ledger_room.open_ledger(url, tenant=tenant, signer=signer, create=create, home=home, examiners=EXAMINERS)
+
+
+def open_ledger_async(*args: Any, **options: Any) -> AsyncLedger:
+    """The arguments of `open_ledger`; use the result with `async with`."""
+    from aver.ledger.async_ledger import AsyncLedger
+
+    return AsyncLedger(partial(open_ledger, *args, **options))
+
+
+def __getattr__(name: str) -> Any:
+    """Make `AgentRuntime` when it is first used: opening a ledger need not wait for the runtime's modules."""
+    if name != "AgentRuntime":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from aver.actions import runtime
+
+    class ExaminedRuntime(runtime.AgentRuntime):
+        __doc__ = runtime.AgentRuntime.__doc__
+        examiners = EXAMINERS
+
+    globals()[name] = ExaminedRuntime
+    return ExaminedRuntime
+
+
+# --- verifying
 
 LedgerLike = Ledger | str | Path | None
 """An open ledger, the URL or path of one, or the default one."""
+
+Progress = Callable[[int, int], None]
+
+_LEDGER_URL = re.compile(r"(?!capsule:)[a-z][a-z0-9+]*://").match
+_COUNT_AND_HASH = re.compile(r"([0-9]{1,18}):([0-9a-f]{64})", re.ASCII).fullmatch
 
 
 def verify(
@@ -59,106 +214,72 @@ def verify(
     tenant: str | None = None,
     home: Path | None = None,
     ledger: LedgerLike = None,
+    since: Head | str | None = None,
+    checkpoints: Sequence[str | Path] = (),
+    progress: Progress | None = None,
 ) -> Verdict:
-    """The verdict on anything: see the module's text for what `thing` may be.
+    """The verdict on anything: the module's text says what `thing` may be.
 
-    Names are looked up in `ledger`, or in the default ledger. `NotFound` if nothing is called so; `BadInput` if it
-    is nothing that Aver knows. What is there but damaged, or hostile, is no error: its verdict is `failed`.
+    A ledger is verified with all its tenants, unless `tenant` names one; the verdict on each is in `tenants`. Names are
+    looked up in `ledger`, or in the default ledger. `since` verifies only what came after a trusted head of the chain
+    (a `Head`, or `"<count>:<hash>"`) or after the last verification on this machine (`"last"`). A ledger or bundle is
+    compared with the `checkpoints` in these files or git repositories. `progress` is called with the number of records
+    judged and their total.
+
+    Raises `NotFound` if there is no such thing, `BadInput` if Aver does not know it. A damaged or hostile thing is no
+    error: its verdict is `failed`.
     """
     if level not in LEVELS:
         raise BadInput(f"{level!r} is not a level of verification", advice=f"choose one of {', '.join(LEVELS)}")
     if isinstance(thing, Ledger):
         thing, ledger = None, thing
     home = ledger.config.home if isinstance(ledger, Ledger) else home or home_dir()
-    where = _LedgerSource(tenant, home, ledger)
-    terms = VerifyOptions(_build_ring(keys, home), home, level, require_pq, tenant, where.url)
-    if thing is None or _is_ledger_url(thing):
-        return _verify_whole_ledger(terms, where if thing is None else _LedgerSource(tenant, home, thing))
-    subject = _to_subject(thing)
-    if subject is None:
-        return _verify_named(thing, terms, where)
-    judge = _find_judge(subject)
-    if judge is not None and not _is_ledger_name(thing, subject, where):
-        return judge.judge(subject, terms)
-    if isinstance(thing, str):
-        try:
-            return _verify_named(thing, terms, where)
-        except NotFound:
-            pass
-    raise _unknown_error(subject)
+    pinned = tuple(key if isinstance(key, PublicKey) else PublicKey(key) for key in keys)
+    ring = Ring.pin(pinned) if pinned else KeyStore(home).ring()
+    source = _LedgerSource(tenant, home, ledger)
+    terms = VerifyOptions(ring, home, level, require_pq, tenant, source.url, EXAMINERS, progress)
+    request = _Request(terms, source, pinned, since, tuple(map(Path, checkpoints)))
+    subject, found = _identify(thing, source)
+    if found is LEDGER:
+        return _verify_ledger(_ledger_url(thing, subject), request)
+    if found is None or subject is None:
+        return _verify_named(str(thing), request)
+    if since is not None:
+        raise BadInput(_SINCE_WORDS, advice="aver verify CHAIN --since COUNT:HASH, or aver verify --since last")
+    if checkpoints and found is not BUNDLE:
+        raise BadInput("--checkpoint compares a ledger or a bundle with its heads", advice="leave out X, or name one")
+    verdict: Verdict = _load(found.judge)(subject, terms)
+    if not checkpoints:
+        return verdict
+    from aver.ledger.bundle.check_checkpoints import check_bundle_checkpoints
+
+    return check_bundle_checkpoints(subject.path or Path(), request.checkpoints, ring, verdict)
+
+
+_SINCE_WORDS = "--since goes on from a head of one chain, or with 'last' from what was verified here before"
 
 
 def verify_with_key(
     sealed: Sealed | Mapping[str, Any] | str | bytes, key: PublicKey | str, *, require_pq: bool = False
 ) -> Verdict:
-    """The verdict on one capsule (a `Sealed`, a sealed dict, or its JSON), held to exactly one key."""
+    """The verdict on one capsule (a `Sealed`, a sealed dict, or its JSON). Only this one key counts."""
     if isinstance(sealed, str | bytes):
         subject = _text_subject(sealed)
     elif isinstance(sealed, Sealed | Mapping):
         subject = Subject("the capsule", value=sealed)
     else:
         raise BadInput(f"{type(sealed).__name__} is not a sealed capsule")
-    terms = VerifyOptions(_build_ring([key], None), home_dir(), require_pq=require_pq)
-    judge = next((one for one in _load_judges("aver.ledger.foreign.capsule_files") if one.recognises(subject)), None)
-    if judge is None:
-        raise BadInput("this is not the JSON of a capsule")
-    return judge.judge(subject, terms)
-
-
-@dataclass(frozen=True, slots=True)
-class ResolvedTarget:
-    """What a reference names: one record (then `record` is set), or a chain of records.
-
-    `chain` is set where it is a chain, or a record, of a ledger; `fragment` where a URI pointed into the record.
-    """
-
-    name: str
-    read: Callable[[], Iterator[Sealed]]
-    """Its records in order, read afresh at each call. Read is not verified."""
-    record: Sealed | None = None
-    chain: str | None = None
-    fragment: str | None = None
-
-
-def resolve(
-    thing: Any, *, tenant: str | None = None, home: Path | None = None, ledger: LedgerLike = None
-) -> ResolvedTarget:
-    """The one record or chain that `thing` names, for showing. Takes what `verify` takes, except what holds many."""
-    home = ledger.config.home if isinstance(ledger, Ledger) else home or home_dir()
-    where = _LedgerSource(tenant, home, ledger)
-    if thing is None or isinstance(thing, Ledger) or _is_ledger_url(thing):
-        raise BadInput("a ledger holds many chains", advice="name one of them, or verify it")
-    subject = _to_subject(thing)
-    if subject is None:
-        return _resolve_name(thing, where)
-    judge = _find_judge(subject)
-    if judge is not None and judge.records is not None and not _is_ledger_name(thing, subject, where):
-        return _resolve_subject(subject, judge.records)
-    if isinstance(thing, str):
-        try:
-            return _resolve_name(thing, where)
-        except NotFound:
-            pass
-    if judge is None:
-        raise _unknown_error(subject)
-    raise BadInput(f"{subject.name} is {judge.name}: it holds many chains", advice="name one of them, or verify it")
-
-
-def is_ledger_name(
-    thing: str, *, tenant: str | None = None, home: Path | None = None, ledger: LedgerLike = None
-) -> bool:
-    """Whether a string names something in the ledger, even where there is a file so called; `BadInput` if it may be
-    either."""
-    subject = _to_subject(thing)
-    return subject is None or _is_ledger_name(thing, subject, _LedgerSource(tenant, home or home_dir(), ledger))
-
-
-# --- what is it?
+    ring = Ring.pin([key if isinstance(key, PublicKey) else PublicKey(key)])
+    for found in FORMATS[-2:]:
+        if _load(found.recognise)(subject):
+            verdict: Verdict = _load(found.judge)(subject, VerifyOptions(ring, home_dir(), require_pq=require_pq))
+            return verdict
+    raise BadInput("this is not the JSON of a capsule")
 
 
 @dataclass(frozen=True, slots=True)
 class _LedgerSource:
-    """Where names are looked up."""
+    """The ledger in which names are looked up."""
 
     tenant: str | None
     home: Path
@@ -180,16 +301,80 @@ class _LedgerSource:
         return str(given) if given else None
 
     @property
-    def words(self) -> str:
+    def shown(self) -> str:
+        """Its URL for messages, without a password."""
         return hide_password(self.url or load_config(home=self.home).ledger)
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What `verify` was asked for."""
+
+    terms: VerifyOptions
+    source: _LedgerSource
+    keys: tuple[PublicKey, ...]
+    since: Head | str | None
+    checkpoints: tuple[Path, ...]
+
+
+# --- what is it?
+
+
+def _identify(thing: Any, source: _LedgerSource) -> tuple[Subject | None, Format | None]:
+    """The subject that a thing is, and its format; no format for the name of something in the ledger."""
+    if thing is None or _is_ledger_url(thing):
+        return None, LEDGER
+    subject = _to_subject(thing)
+    if subject is None or _is_named_in_ledger(thing, subject, source):
+        return subject, None
+    found = _recognise(subject)
+    if found is None:
+        raise BadInput(
+            f"{subject.name} is nothing that Aver can verify",
+            advice="it takes ledgers, bundles, runs and .cap files, capsules and actions as JSON, and databases of "
+            "agent-capsule and qp-capsule; for something of that name in a ledger, name the ledger too: --ledger",
+        )
+    return subject, found
 
 
 def _is_ledger_url(thing: Any) -> bool:
     return isinstance(thing, str) and _LEDGER_URL(thing) is not None
 
 
+def _ledger_url(thing: Any, subject: Subject | None) -> str | Path | None:
+    if subject is None:
+        return None if thing is None else str(thing)
+    path: Path = _load(LEDGER.judge)(subject)
+    return path
+
+
+def _is_named_in_ledger(thing: Any, subject: Subject, source: _LedgerSource) -> bool:
+    """Whether a string is the name of something in the ledger that the caller named, and not the path that it is."""
+    if source.ledger is None or not isinstance(thing, str) or subject.path is None or os.sep in thing:
+        return False
+    from aver.ledger.lookup import locate
+
+    try:
+        with source.opened() as ledger:
+            locate(ledger, thing)
+    except NotFound:
+        return False
+    return True
+
+
+def _recognise(subject: Subject) -> Format | None:
+    """The format of a subject. A directory with two formats is refused: one could hide the other."""
+    found = (one for one in FORMATS if _load(one.recognise)(subject))
+    first = next(found, None)
+    if first is not None and subject.is_directory and (second := next(found, None)) is not None:
+        raise BadInput(
+            f"{subject.name} is {first.name} and also {second.name}", advice="name the file in it that you mean"
+        )
+    return first
+
+
 def _to_subject(thing: Any) -> Subject | None:
-    """The thing as a subject; None for a string that is neither JSON nor a path, and so must be a name."""
+    """The thing as a subject; None for a string that is neither JSON nor an existing path, and so must be a name."""
     if isinstance(thing, bytes):
         return _text_subject(thing)
     if isinstance(thing, os.PathLike):
@@ -201,23 +386,13 @@ def _to_subject(thing: Any) -> Subject | None:
     if thing.lstrip()[:1] in ("{", "["):
         return _text_subject(thing)
     path = Path(thing).expanduser() if thing else None
-    return _path_subject(path) if path is not None and _is_existing_path(path) else None
-
-
-def _is_ledger_name(thing: Any, subject: Subject, where: _LedgerSource) -> bool:
-    if not isinstance(thing, str) or subject.path is None or os.sep in thing:
-        return False
     try:
-        with where.opened() as ledger:
-            locate(ledger, thing)
-    except AverError:
-        return False
-    if where.ledger is None:
-        raise BadInput(
-            f"{thing} is a file or directory here, and also the name of something in the ledger",
-            advice=f"give ./{thing} for the file; for the ledger's, name the ledger too: --ledger {where.words}",
-        )
-    return True
+        if path is not None:
+            os.stat(path)
+            return _path_subject(path)
+    except (OSError, ValueError):
+        pass
+    return None
 
 
 def _text_subject(text: str | bytes) -> Subject:
@@ -225,16 +400,9 @@ def _text_subject(text: str | bytes) -> Subject:
     return Subject("the text", value=raw, beginning=raw[:BEGINNING_BYTES])
 
 
-def _is_existing_path(path: Path) -> bool:
-    try:
-        os.stat(path)
-    except (OSError, ValueError):
-        return False
-    return True
-
-
 def _path_subject(path: Path) -> Subject:
     """A file or directory, with its first bytes."""
+
     try:
         mode = os.stat(path).st_mode
     except FileNotFoundError:
@@ -250,104 +418,184 @@ def _path_subject(path: Path) -> Subject:
         return Subject(name, path=path, beginning=file.read(BEGINNING_BYTES))
 
 
-def _load_judges(module: str) -> tuple[Judge, ...]:
-    judges: tuple[Judge, ...] = import_module(module).JUDGES
-    return judges
+# --- ledgers, and names in them
 
 
-def _find_judge(subject: Subject) -> Judge | None:
-    """Who judges it. A directory that is two things is refused: the one must not be verified in the other's place."""
-    judges = (judge for module in JUDGE_MODULES for judge in _load_judges(module) if judge.recognises(subject))
-    first = next(judges, None)
-    if first is not None and subject.is_directory and (second := next(judges, None)) is not None:
-        raise BadInput(
-            f"{subject.name} is {first.name} and also {second.name}", advice="name the file in it that you mean"
-        )
-    return first
+def find_ledger(
+    thing: str | Path | None, *, tenant: str | None = None, home: Path | None = None, ledger: str | Path | None = None
+) -> str | Path | None:
+    """The URL or path of the ledger that `thing` is; `ledger` itself if `thing` is None. None is the default ledger.
+
+    Raises `BadInput` if it is something else.
+    """
+    subject, found = _identify(thing, _LedgerSource(tenant, home or home_dir(), ledger))
+    if found is not LEDGER:
+        raise BadInput(f"{thing} is not a ledger")
+    return ledger if thing is None else _ledger_url(thing, subject)
 
 
-def _unknown_error(subject: Subject) -> BadInput:
-    return BadInput(
-        f"{subject.name} is nothing that Aver can verify",
-        advice="it takes ledgers, bundles, runs and .cap files, capsules and actions as JSON, and databases of "
-        "agent-capsule and qp-capsule",
+def examine_tenants(
+    url: str | Path | None,
+    *,
+    keys: Sequence[PublicKey] = (),
+    level: Level = "signature",
+    require_pq: bool = False,
+    tenant: str | None = None,
+    home: Path | None = None,
+    known: KnownChains = None,
+    checkpoints: Sequence[str | Path] = (),
+    progress: Progress | None = None,
+) -> dict[str, LedgerExamination]:
+    """Verify a ledger as `verify` does, and return by tenant what a later verification can go on from (`known`)."""
+    from aver.ledger import tenants
+
+    home = home or home_dir()
+    ring = Ring.pin(keys) if keys else KeyStore(home).ring()
+    terms = VerifyOptions(ring, home, level, require_pq, tenant, None, EXAMINERS, progress)
+    return tenants.examine_tenants(url, terms, keys=keys, known=known, checkpoints=tuple(map(Path, checkpoints)))
+
+
+def _verify_ledger(url: str | Path | None, request: _Request) -> Verdict:
+    """The verdict on a whole ledger, with every tenant."""
+    terms, source = request.terms, request.source
+    known: Literal["last"] | None = None
+    if request.since is not None:
+        if request.since != "last":
+            raise BadInput(_SINCE_WORDS, advice="aver verify CHAIN --since COUNT:HASH, or aver verify --since last")
+        known = "last"
+    if url is None and isinstance(source.ledger, Ledger):
+        with source.opened() as ledger:
+            return _verify_in_ledger(ledger, None, request)
+    from aver.ledger.tenants import examine_tenants as examine
+
+    url = source.ledger if url is None and not isinstance(source.ledger, Ledger) else url
+    found = examine(url, terms, keys=request.keys, known=known, checkpoints=request.checkpoints)
+    verdicts = {tenant: one.verdict for tenant, one in found.items()}
+    only = next(iter(verdicts.values()))
+    if len(verdicts) == 1:
+        return only
+    merged = merge_verdicts(only.subject, {f"tenant {tenant}": verdict for tenant, verdict in verdicts.items()})
+    return replace(merged, tenants=verdicts)
+
+
+def _verify_in_ledger(ledger: Ledger, chain: str | None, request: _Request) -> Verdict:
+    """The verdict on one chain of a ledger, or on all of its tenant's."""
+    from aver.ledger.checkpoint_files import read_checkpoints
+    from aver.ledger.tenants import apply_checkpoints
+    from aver.ledger.verify import verify_ledger
+
+    terms = request.terms
+    verdict = verify_ledger(
+        ledger,
+        chain,
+        level=terms.level,
+        since=_parse_since(request.since, ledger, chain),
+        ring=terms.ring,
+        require_pq=terms.require_pq,
+        progress=terms.progress,
+        examiners=EXAMINERS,
     )
+    found = [one for path in request.checkpoints for one in read_checkpoints(path, ledger.id)]
+    return apply_checkpoints(verdict, ledger, found, request.keys, is_only_tenant=terms.tenant is not None)
 
 
-def _build_ring(keys: Iterable[PublicKey | str], home: Path | None) -> Ring:
-    given = [key if isinstance(key, PublicKey) else PublicKey(key) for key in keys]
-    return Ring.pin(given) if given or home is None else KeyStore(home).ring()
+def _parse_since(since: Head | str | None, ledger: Ledger, chain: str | None) -> Since | None:
+    if since is None or isinstance(since, Head):
+        return since
+    if since == "last":
+        return "last"
+    match = _COUNT_AND_HASH(since)
+    if match is None or chain is None:
+        advice = "give COUNT:HASH (64 lower-case hex digits), or a file"
+        raise BadInput(f"--since {since}: not a head", advice=advice)
+    count = int(match[1])
+    return Head(ledger.id, ledger.tenant, chain, count, match[2] if count else None)
 
 
-# --- names in a ledger
+def _verify_named(name: str, request: _Request) -> Verdict:
+    from aver.ledger.seen_heads import META_CHAIN
+    from aver.ledger.verify import verify_record
 
-
-def _verify_whole_ledger(terms: VerifyOptions, where: _LedgerSource) -> Verdict:
-    with where.opened() as ledger:
-        return _verify_in_ledger(ledger, None, terms)
-
-
-def _verify_in_ledger(ledger: Ledger, chain: str | None, terms: VerifyOptions) -> Verdict:
-    ring, level, require_pq = terms.ring, terms.level, terms.require_pq
-    return verify_ledger(ledger, chain, level=level, since=None, ring=ring, require_pq=require_pq)
-
-
-def _verify_chain(ledger: Ledger, chain: str, terms: VerifyOptions) -> Verdict:
-    """The verdict on one chain; that of the room whose chain it is, where such a room adds to it."""
-    room = CHAIN_JUDGE_MODULES.get(split_chain_name(chain)[0])
-    if room is None:
-        return _verify_in_ledger(ledger, chain, terms)
-    verdict: Verdict = import_module(room).judge_chain(ledger, chain, terms)
-    return verdict
-
-
-def _verify_named(name: str, terms: VerifyOptions, where: _LedgerSource) -> Verdict:
-    with _locate_name(name, where) as (ledger, place):
+    terms = request.terms
+    with _locate_name(name, request.source) as (ledger, place):
+        if request.checkpoints and place.chain != META_CHAIN:
+            raise BadInput("--checkpoint compares a ledger or a bundle with its heads", advice="leave out X")
         if place.sequence is None:
-            return _verify_chain(ledger, place.chain, terms)
+            return _verify_in_ledger(ledger, place.chain, request)
+        if request.since is not None:
+            raise BadInput(f"{name} is one record; --since verifies a chain from a head on")
         return verify_record(
             ledger, place.chain, place.sequence, level=terms.level, ring=terms.ring, require_pq=terms.require_pq
         )
 
 
 @contextmanager
-def _locate_name(name: str, where: _LedgerSource) -> Iterator[tuple[Ledger, Location]]:
+def _locate_name(name: str, source: _LedgerSource) -> Iterator[tuple[Ledger, Location]]:
+    from aver.ledger.lookup import locate
+
     if not name:
         raise BadInput("an empty name names nothing")
     with ExitStack() as stack:
         try:
-            ledger = stack.enter_context(where.opened())
+            ledger = stack.enter_context(source.opened())
             place = locate(ledger, name)
         except NotFound as error:
             words = f"there is no file or directory {ascii(name)[:120]}, and {error.message}"
-            raise NotFound(words, advice=f"looked in {where.words}; aver log lists the chains there") from error
+            raise NotFound(words, advice=f"looked in {source.shown}; aver log lists the chains there") from error
         yield ledger, place
 
 
-def _resolve_name(name: str, where: _LedgerSource) -> ResolvedTarget:
-    with _locate_name(name, where) as (ledger, place):
-        if place.sequence is None:
-            chain = place.chain
-            count = ledger.head(chain).count
-            return ResolvedTarget(chain, lambda: _read_chain(where, chain, 0, count), chain=chain)
-        sequence = place.sequence
-        record = next(ledger.read(place.chain, sequence, sequence + 1), None)
-    if record is None:
-        raise NotFound(f"record {sequence} of chain {place.chain} is missing", advice="run: aver verify")
-    found = f"capsule://{place.chain}/{sequence}"
-    return ResolvedTarget(found, lambda: iter((record,)), record, place.chain, place.fragment)
+# --- showing
 
 
-def _read_chain(where: _LedgerSource, chain: str, start: int, stop: int) -> Iterator[Sealed]:
-    with where.opened() as ledger:
-        yield from ledger.read(chain, start, stop)
+@dataclass(frozen=True, slots=True)
+class ResolvedTarget:
+    """The one record (then `record` is set) or the chain that a reference names.
+
+    `chain` is set for a chain, or a record, of a ledger; `fragment` where a URI pointed into the record.
+    """
+
+    name: str
+    read: Callable[[], Iterator[Sealed]]
+    """Its records in order, read afresh at each call. They were not verified."""
+    record: Sealed | None = None
+    chain: str | None = None
+    fragment: str | None = None
 
 
-def _resolve_subject(subject: Subject, records: Callable[[Subject], Iterator[Sealed]]) -> ResolvedTarget:
-    """A chain, or the record itself where there is one only."""
-    reading = records(subject)
-    first = next(reading, None)
+def resolve(
+    thing: Any, *, tenant: str | None = None, home: Path | None = None, ledger: LedgerLike = None
+) -> ResolvedTarget:
+    """The one record or chain that `thing` names, for showing. It takes what `verify` takes, but for whole ledgers."""
+    home = ledger.config.home if isinstance(ledger, Ledger) else home or home_dir()
+    source = _LedgerSource(tenant, home, ledger)
+    subject, found = (None, LEDGER) if isinstance(thing, Ledger) else _identify(thing, source)
+    if found is None:
+        return _resolve_name(str(thing), source)
+    if subject is None:
+        raise BadInput("a ledger holds many chains", advice="name one of them, or verify it")
+    if found.records is None:
+        raise BadInput(f"{subject.name} is {found.name}: it holds many chains", advice="name one of them, or verify it")
+    read = partial(_load(found.records), subject)
+    records = read()
+    first = next(records, None)
     if first is None:
         raise NotFound(f"there is no capsule in {subject.name}")
-    alone = next(reading, None) is None
-    return ResolvedTarget(subject.name, lambda: records(subject), first if alone else None)
+    return ResolvedTarget(subject.name, read, first if next(records, None) is None else None)
+
+
+def _resolve_name(name: str, source: _LedgerSource) -> ResolvedTarget:
+    with _locate_name(name, source) as (ledger, place):
+        chain, sequence = place.chain, place.sequence
+        if sequence is None:
+            count = ledger.head(chain).count
+            return ResolvedTarget(chain, lambda: _read_chain(source, chain, count), chain=chain)
+        record = next(ledger.read(chain, sequence, sequence + 1), None)
+    if record is None:
+        raise NotFound(f"record {sequence} of chain {chain} is missing", advice="run: aver verify")
+    return ResolvedTarget(f"capsule://{chain}/{sequence}", lambda: iter((record,)), record, chain, place.fragment)
+
+
+def _read_chain(source: _LedgerSource, chain: str, stop: int) -> Iterator[Sealed]:
+    with source.opened() as ledger:
+        yield from ledger.read(chain, 0, stop)

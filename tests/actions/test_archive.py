@@ -198,10 +198,20 @@ def test_many_members_share_the_memory_that_one_may_take(tmp_path: Path) -> None
 def test_no_room_to_unpack_is_no_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "large.cap"
     with path.open("wb") as out:
-        pack({"large.json": io.BytesIO(bytes(MEMORY_MAX + 1))}, out)
+        pack({"actions.jsonl": io.BytesIO(bytes(MEMORY_MAX + 1))}, out)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "missing"))
     with pytest.raises(Unavailable, match="cannot unpack"):
         aver.verify(path)
+
+
+def test_a_member_that_is_no_part_of_a_run_is_refused_before_the_others_are_read(sealed_run: SealedRun) -> None:
+    """Incompressible bytes in it would hide how well the others pack."""
+    extra = {"extra.bin": os.urandom(100_000), **sealed_run.members}
+    verdict = judged(packed(extra), sealed_run)
+    assert (verdict.status, verdict.records) == ("failed", 0)
+    assert [(one.code, one.words) for one in verdict.findings] == [
+        ("SCHEMA_INVALID", "'extra.bin' is no part of a run")
+    ]
 
 
 def test_a_gzip_in_a_gzip_is_not_unpacked_twice(sealed_run: SealedRun) -> None:

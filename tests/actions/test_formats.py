@@ -15,6 +15,7 @@ from aver.actions.encodings import action_line, receipt_hash
 from aver.actions.locate import load_run_from_ledger, load_run_from_path
 from aver.actions.proofs.inclusion import find_action_index, inclusion_document
 from aver.capsule.sealed import SEAL_KEYS, Sealed
+from aver.config import load_config
 from support.runs import A, SealedRun, codes_of, make_sealed_run, packed, record_actions
 
 
@@ -56,12 +57,13 @@ def test_a_directory_without_all_that_is_sealed(copy: Path, sealed_run: SealedRu
         (copy / name).unlink()
     alone = aver.verify(copy, keys=[sealed_run.key])
     assert alone.status == "qualified"
-    assert "not at hand" in alone.check("sealed").reason
-    with_ledger = aver.verify(copy, home=sealed_run.home)
+    assert "was not named" in alone.check("sealed").reason
+    ledger = sealed_run.home / "ledger.db"
+    with_ledger = aver.verify(copy, home=sealed_run.home, ledger=ledger)
     assert with_ledger.status == "verified"
     path = copy / "actions.jsonl"
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
-    assert "TRUNCATED" in codes_of(aver.verify(copy, home=sealed_run.home))
+    assert "TRUNCATED" in codes_of(aver.verify(copy, home=sealed_run.home, ledger=ledger))
 
 
 def test_links_in_a_directory_are_not_followed(copy: Path, sealed_run: SealedRun) -> None:
@@ -94,7 +96,7 @@ def test_a_run_file_that_lies(tmp_path: Path, change: str) -> None:
     run.close()
     path = tmp_path / "run" / "run.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **RUN_FILES[change]}))
-    verdict = aver.verify(tmp_path / "run")
+    verdict = aver.verify(tmp_path / "run", ledger=load_config().ledger)
     assert verdict.status == ("qualified" if change in ("another ledger", "another tenant") else "failed")
 
 
@@ -120,14 +122,19 @@ def test_a_run_that_is_not_sealed_yet(tmp_path: Path) -> None:
     run = AgentRuntime(tmp_path / "run", workspace=tmp_path)
     record_actions(run, 3, gated=(1,))
     for thing in (tmp_path / "run", tmp_path / "run" / "actions.jsonl", run.run_id):
-        verdict = aver.verify(thing)
+        verdict = aver.verify(thing, ledger=load_config().ledger)
         assert verdict.status == "qualified"
         assert "not sealed" in verdict.check("sealed").reason
         assert verdict.check("gates").status == "passed"
     path = tmp_path / "run" / "actions.jsonl"
     path.write_text(path.read_text().replace("step 1", "step 7"))
-    assert aver.verify(tmp_path / "run").status == "failed"
+    assert aver.verify(tmp_path / "run", ledger=load_config().ledger).status == "failed"
+    assert aver.verify(tmp_path / "run").status == "qualified"  # Metadata are bound by the capsules alone.
+    assert run.verify().status == "failed"
     run.close()
+    whole = aver.verify()
+    assert whole.status == "verified"
+    assert "1 runs are not sealed yet" in whole.check("sealed").reason
 
 
 def test_a_chain_that_only_looks_like_a_run(ledger: aver.Ledger) -> None:

@@ -44,6 +44,8 @@ def test_pure_rooms_touch_nothing(room: str) -> None:
             where = f"{name_of(path)}:{line}"
             if module == "pathlib" and path.name == "subject.py":
                 continue  # A path as a value; the next test makes sure that nothing is opened by it.
+            if room == "verdict" and path.name == "parallel.py" and module in ("os", "subprocess"):
+                continue  # The one module of the judge that starts processes.
             assert module not in IO_MODULES, f"{where} imports {module}"
             assert module.split(".")[0] not in IO_MODULES - {"urllib.request"}, f"{where} imports {module}"
             if module == "importlib.resources":

@@ -1,8 +1,9 @@
 """`.cap` files: gzip over tar. Written so that the same files give the same bytes, and read as if by an enemy.
 
-Nothing is ever extracted to a name: members are read one after the other into files without one. Refused are links,
-devices, directories, absolute and hidden names, `..`, a name that comes twice, more members or bytes than a run can
-have, a ratio that no honest text reaches, anything behind the end of the tar, and anything behind the gzip.
+Nothing is ever extracted to a name: members are read one after the other into files without one. The reader refuses
+links, devices, directories, absolute and hidden names, `..`, a name that comes twice, more members or bytes than a run
+can have, a ratio that no honest text reaches, anything behind the end of the tar, and anything behind the gzip. Given
+the names that members may have, it refuses any other when it meets its header, before reading further.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import re
 import struct
 import tarfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
@@ -119,20 +120,20 @@ class Archive:
 
 
 @contextmanager
-def open_archive(file: BinaryIO) -> Iterator[Archive]:
-    """Everything in an archive. `Unreadable` says what is wrong with it."""
+def open_archive(file: BinaryIO, allowed: Container[str] | None = None) -> Iterator[Archive]:
+    """Everything in an archive, of which all members must have `allowed` names. Raises `Unreadable`."""
     beginning = file.read(len(GZIP_HEADER))
     file.seek(0)
     archive = Archive({}, plain=beginning == GZIP_HEADER)
     try:
-        _read_members(file, archive)
+        _read_members(file, archive, allowed)
         yield archive
     finally:
         for member in archive.members.values():
             member.close()
 
 
-def _read_members(file: BinaryIO, archive: Archive) -> None:
+def _read_members(file: BinaryIO, archive: Archive, allowed: Container[str] | None) -> None:
     stream = _GzipReader(file)
     described = False
     memory = MEMORY_MAX
@@ -145,6 +146,8 @@ def _read_members(file: BinaryIO, archive: Archive) -> None:
                 continue
             described = False
             _check_member(info, archive)
+            if allowed is not None and info.name not in allowed:
+                raise Unreadable(f"{ascii(info.name)[:80]} is no part of a run")
             archive.plain = archive.plain and block == _tar_header(info.name, info.size)
             archive.members[info.name] = kept = _new_member_file(info.size, memory)
             memory -= info.size if info.size <= memory else 0

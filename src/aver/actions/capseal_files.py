@@ -39,7 +39,7 @@ from aver.errors import BadInput
 from aver.files.regular import read_chunks
 from aver.verdict import CHECKS, Finding, Place, Tally, Verdict, VerifyOptions, conclude
 
-__all__ = ["capseal_leaf", "capseal_root", "capseal_row", "is_capseal", "judge_capseal"]
+__all__ = ["CAPSEAL_MEMBERS", "capseal_leaf", "capseal_root", "capseal_row", "is_capseal", "judge_capseal"]
 
 SCHEMAS = ("run_cap_v1", "agent_cap_v1")
 AGENT_CAPSULE_FILE, ACTIONS_JSON_FILE = "agent_capsule.json", "actions.json"
@@ -51,6 +51,14 @@ CAPSEAL_AIR_ID = "agent_air_v1"
 LEAVES_COMPARED_MAX = 200_000
 """Leaves of a tree whose levels are compared: those of more do not fit into one JSON element that is read. Its root is
 always recomputed."""
+
+CAPSEAL_MEMBERS = frozenset(
+    {
+        *(MANIFEST_FILE, ACTIONS_FILE, ACTIONS_JSON_FILE, AGENT_CAPSULE_FILE, PROOF_FILE),
+        *(RUN_METADATA_FILE, ROWS_FILE, LEVELS_FILE),
+    }
+)
+"""The members of that tool's archives."""
 
 _AVER_ONLY_FILES = frozenset({HEAD_FILE, CAPSULES_FILE, COMMITMENTS_FILE})
 

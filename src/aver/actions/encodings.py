@@ -298,8 +298,8 @@ def _sha256_hex(text: str) -> str:
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
-CAPSULE_LINE_MAX = ELEMENT_MAX
-"""Bytes of a line that is read."""
+CAPSULE_LINE_MAX = 1024 * 1024
+"""Bytes of a line that is read. A capsule has 256 KiB at most, and writing it as a JSON string at most doubles that."""
 
 SEAL_MAX = 16 * 1024
 """Characters of a seal and a chain's name. An ML-DSA-65 signature, the longest part there is, has 6,618."""

@@ -38,7 +38,7 @@ from aver.files.atomic import make_directory
 from aver.gate.action import Action
 from aver.gate.decision_record import RecordedDecision
 from aver.ledger import Ledger, open_ledger
-from aver.verdict import Verdict
+from aver.verdict import Examiner, Verdict
 
 __all__ = ["AgentRuntime"]
 
@@ -48,6 +48,9 @@ TRIES = 100
 
 class AgentRuntime:
     """One run of an agent, in a directory and in the ledger. Safe for threads; see the module's text."""
+
+    examiners: tuple[Examiner, ...] = ()
+    """The examiners of a ledger that this opens; `aver.AgentRuntime` has those of all rooms."""
 
     def __init__(
         self,
@@ -78,7 +81,7 @@ class AgentRuntime:
         self._decided: dict[str, RecordedDecision] = {}
         self._trouble: AverError | None = None
         self._owns_ledger = not isinstance(ledger, Ledger)
-        self._ledger = ledger if isinstance(ledger, Ledger) else open_ledger(ledger)
+        self._ledger = ledger if isinstance(ledger, Ledger) else open_ledger(ledger, examiners=self.examiners)
         self._lines: ActionsFile | None = None
         try:
             self._dir = Path(output_dir).absolute()

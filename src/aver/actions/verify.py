@@ -1,8 +1,8 @@
 """Judging runs in directories, `.cap` files, `actions.jsonl`, and proofs that a run has an action.
 
-A sealed run is whole in itself: six files, and a public key is all that is needed besides. A run that is not sealed yet
-is held to the ledger that its `run.json` names, where that is at hand. A file of actions alone shows that its receipts
-and links hold, and no more: nobody signed it.
+A sealed run is complete in itself: its six files and a public key suffice. A run that is not sealed yet is compared
+with the ledger that its `run.json` names, if the caller names that ledger; no ledger is opened otherwise. A file of
+actions alone shows that its receipts and links hold, and no more, because it is not signed.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import BinaryIO
 
 from aver.actions.archive import open_archive
-from aver.actions.capseal_files import is_capseal, judge_capseal
+from aver.actions.capseal_files import CAPSEAL_MEMBERS, is_capseal, judge_capseal
 from aver.actions.encodings import ACTION_LINE_MAX
 from aver.actions.proofs.inclusion import PROOF_MAX, judge_inclusion
 from aver.actions.run_capsules import run_chain
 from aver.actions.run_directory import RunIdentity, read_run_identity
 from aver.actions.run_files import ACTIONS_FILE, MEMBERS, RUN_FILE
-from aver.actions.verify_files import ARCHIVE_CHECK, judge_chain, judge_files, open_run_directory, read_raw_lines
+from aver.actions.verify_chain import judge_chain
+from aver.actions.verify_files import ARCHIVE_CHECK, judge_files, open_run_directory, read_raw_lines
 from aver.actions.verify_run import RUN_CHECKS, ReceiptJudge
 from aver.errors import BadInput, NotFound
 from aver.files.regular import open_file, open_inside
@@ -31,12 +32,16 @@ from aver.verdict import CHECKS, Finding, Place, Subject, Tally, Verdict, Verify
 
 __all__ = ["judge_actions", "judge_archive", "judge_proof", "judge_run", "verify_directory"]
 
+ALLOWED_MEMBERS = CAPSEAL_MEMBERS | frozenset(MEMBERS)
+"""The members that an archive may have."""
+
 SEALED_FILES = frozenset(MEMBERS) - {ACTIONS_FILE}
 
 
 def verify_directory(directory: Path, ledger: Ledger) -> Verdict:
-    """The verdict on the run in a directory, by the keys that a ledger goes by."""
-    return _judge_directory(directory, VerifyOptions(ledger.ring(), ledger.config.home), ledger)
+    """The verdict on the run in a directory, by the keys and examiners of a ledger."""
+    terms = VerifyOptions(ledger.ring(), ledger.config.home, examiners=ledger.examiners)
+    return _judge_directory(directory, terms, ledger)
 
 
 def _judge_directory(directory: Path, terms: VerifyOptions, ledger: Ledger | None = None) -> Verdict:
@@ -58,7 +63,7 @@ def _judge_directory(directory: Path, terms: VerifyOptions, ledger: Ledger | Non
 def _judge_unsealed(
     name: str, directory: Path, identity: RunIdentity | None, terms: VerifyOptions, ledger: Ledger | None
 ) -> Verdict:
-    """A run that has no seal in its directory: its lines, held to the ledger where that is at hand."""
+    """Judge a run that has no seal in its directory: its lines, and its chain in the ledger where one was named."""
     if identity is None:
         return _judge_lines_alone(directory, terms, "nothing says where it is sealed")
     with ExitStack() as stack:
@@ -66,7 +71,7 @@ def _judge_unsealed(
         ledger = ledger or _try_open_ledger(identity, terms, stack)
         if ledger is None or (ledger.id, ledger.tenant) != (identity.ledger, identity.tenant):
             return _judge_lines_alone(
-                directory, terms, f"ledger {identity.ledger}, in which it is sealed, is not at hand"
+                directory, terms, f"ledger {identity.ledger}, in which it is sealed, was not named (--ledger)"
             )
         if ledger.head(identity.chain).count == 0:
             return _failed_verdict(name, terms, "CHAIN_MISSING", f"the ledger has no chain {identity.chain}", RUN_FILE)
@@ -74,6 +79,9 @@ def _judge_unsealed(
 
 
 def _try_open_ledger(identity: RunIdentity, terms: VerifyOptions, stack: ExitStack) -> Ledger | None:
+    """The ledger that the caller named; None where none was named, or it is not there."""
+    if terms.ledger is None:
+        return None
     try:
         return stack.enter_context(open_ledger(terms.ledger, tenant=identity.tenant, create=False, home=terms.home))
     except BadInput:
@@ -82,7 +90,7 @@ def _try_open_ledger(identity: RunIdentity, terms: VerifyOptions, stack: ExitSta
 
 def judge_archive(subject: Subject, terms: VerifyOptions) -> Verdict:
     try:
-        with _open_subject(subject) as file, open_archive(file) as archive:
+        with _open_subject(subject) as file, open_archive(file, ALLOWED_MEMBERS) as archive:
             if is_capseal(archive):
                 return judge_capseal(subject.name, archive, terms)
             return judge_files(subject.name, archive, terms)

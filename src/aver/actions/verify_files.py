@@ -1,24 +1,25 @@
 """Judging a sealed run by its six files, from a directory or a `.cap`: offline, with nothing but a public key.
 
-Every file is held to the manifest, the manifest to the signed head, and all that the manifest, `proof.json` and
-`commitments.json` say to the run's own seal, which was signed as a capsule. Of several things that are wrong, the first
-bad action is named before the file that it stands in.
+Every file is compared with the manifest, and the manifest with the signed head. The contents of the manifest, of
+`proof.json` and of `commitments.json` are compared with the run's own seal, which was signed as a capsule. A finding
+about an action comes before a finding about the file that holds it.
 
-Judging a run by its chain in a ledger, with or without the lines that its directory has.
+The gate's examiners read the decisions in `capsules.jsonl`. The rules and the risk state behind a decision are not in a
+run's files, nor are approvals; so decisions are examined without being made again, and the verdict says so.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import IO
 
 from aver.actions.archive import Archive
-from aver.actions.encodings import ACTION_LINE_MAX, CAPSULE_LINE_MAX, ActionLine, action_line, read_capsule_line
-from aver.actions.run_capsules import ACTION_KIND, load_action, read_sealed_action, run_chain
+from aver.actions.encodings import ACTION_LINE_MAX, CAPSULE_LINE_MAX, ActionLine, read_capsule_line
+from aver.actions.run_capsules import run_chain
 from aver.actions.run_files import (
     ACTIONS_FILE,
     CAPSULES_FILE,
@@ -37,20 +38,24 @@ from aver.actions.run_files import (
     proof_document,
 )
 from aver.actions.verify_run import RUN_CHECKS, RunJudge
-from aver.capsule.aver_block import read_kind
 from aver.capsule.json_document import dump_document
 from aver.capsule.json_reader import Unreadable, read_json
 from aver.capsule.sealed import Sealed
-from aver.errors import AverError, BadInput, IntegrityError, NotFound
+from aver.errors import BadInput, NotFound
 from aver.files.regular import CHUNK, open_inside
 from aver.keys import Ring, Statement, check_statement
-from aver.ledger import Head, Ledger
+from aver.ledger import Head
 from aver.ledger.foreign.capsule_files import retirements_by_time
-from aver.ledger.verify import verify_ledger
-from aver.verdict import CHECKS, Finding, Place, Rules, Tally, Verdict, VerifyOptions, conclude, worst_status
+from aver.verdict import CHECKS, Examination, ExaminedChain, Finding, Place, Tally, Verdict, VerifyOptions, conclude
+from aver.verdict.examiner import ValidRecords, examine
 
-__all__ = ["ARCHIVE_CHECK", "judge_chain", "judge_files", "open_run_directory", "read_raw_lines"]
+__all__ = ["ARCHIVE_CHECK", "judge_files", "open_run_directory", "read_raw_lines"]
 
+
+NOT_IN_FILES = "a run's files hold neither approvals nor what decisions were made from; its ledger does"
+
+EXAMINED_MAX = 100
+"""Chains of the gate that are examined. A run has one of its own, and few refer to another."""
 
 ARCHIVE_CHECK = "archive"
 """The check that the files are those of the run, all of them and nothing else."""
@@ -64,6 +69,7 @@ def judge_files(name: str, files: Archive, terms: VerifyOptions) -> Verdict:
     if manifest is not None:
         found.check_members()
         tally = found.judge_run(manifest)
+        examine(terms.examiners, found.build_examinations(manifest, tally), tally)
         found.check_digests(manifest)
         found.check_head(manifest)
     tally.merge(found.tally)
@@ -100,6 +106,9 @@ class _RunFilesJudge:
         self._files = files
         self._terms = terms
         self._manifest_raw = b""
+        self._gate_chains: dict[str, int] = {}
+        """The chains of the gate's records in `capsules.jsonl`, and how many records each has."""
+        self._own_gate_chain: str | None = None
 
     def _fail(self, code: str, words: str, name: str) -> None:
         self.tally.add(Finding(ARCHIVE_CHECK, "failed", code, words, Place(source=name)))
@@ -187,9 +196,32 @@ class _RunFilesJudge:
             tally.merge(part)
         self._check_manifest(manifest, judge, last)
         if judge.seal is not None:
+            self._own_gate_chain = None if judge.seal.gates is None else judge.seal.gates.chain
             self._check_file(PROOF_FILE, dump_document(proof_document(judge.seal.statement)))
             self._check_file(COMMITMENTS_FILE, dump_document(commitments_document(judge.seal, manifest.head)))
         return tally
+
+    def build_examinations(self, manifest: Manifest, tally: Tally) -> list[Examination]:
+        """The gate's records, for examiners. Of other chains than the run's own gate chain only some are here."""
+        # Each chain costs one pass over the file, and a hostile file may name very many.
+        named = [name for name in self._gate_chains if name.partition(".")[0] == "gate"]
+        if len(named) > EXAMINED_MAX:
+            words = f"the run refers to {len(named)} chains; {EXAMINED_MAX} were examined"
+            tally.skip("decisions", words, matters=True)
+        chains = tuple(
+            ExaminedChain(name, name, self._gate_chains[name], is_excerpt=name != self._own_gate_chain)
+            for name in named[:EXAMINED_MAX]
+        )
+        rules = self._terms.rules(retirements_by_time(self._terms.ring))
+        reader = ValidRecords(
+            _GateRecordReader(self._files), rules, {one.name: one.name for one in chains}, tally.doubtful
+        )
+        head = manifest.head
+        return [
+            Examination(
+                reader, rules, head.ledger, head.tenant, chains, is_complete=False, is_single=True, lacks=NOT_IN_FILES
+            )
+        ]
 
     def _take_lines(self, judge: RunJudge, chain: str) -> Sealed | None:
         """Judge lines and capsules side by side. Returns the last record of the run's chain."""
@@ -210,7 +242,9 @@ class _RunFilesJudge:
                 self._fail("SCHEMA_INVALID", f"line {number}: {error.message}", CAPSULES_FILE)
                 continue
             if capsule.chain != chain:
-                judge.take_gate_record(record)
+                self._gate_chains[capsule.chain] = self._gate_chains.get(capsule.chain, 0) + 1
+                own = judge.seal.gates if judge.seal is not None else None
+                judge.take_gate_record(record, is_own=own is not None and own.chain == capsule.chain)
             else:
                 judge.take(record, line, text)
                 last = record
@@ -223,11 +257,7 @@ class _RunFilesJudge:
         return None if raw is None else judge.receipts.take(raw)
 
     def _read_lines(self, name: str, limit: int) -> Iterator[bytes | BadInput]:
-        file = self._files.members.get(name)
-        if file is None:
-            return iter(())
-        file.seek(0)
-        return read_raw_lines(file, limit)
+        return _read_member_lines(self._files, name, limit)
 
     def _check_manifest(self, manifest: Manifest, judge: RunJudge, last: Sealed | None) -> None:
         seal = judge.seal
@@ -247,6 +277,42 @@ class _RunFilesJudge:
             self._fail("PROOF_INVALID", "it says something else than the run's seal", name)
 
 
+def _read_member_lines(files: Archive, name: str, limit: int) -> Iterator[bytes | BadInput]:
+    file = files.members.get(name)
+    if file is None:
+        return iter(())
+    file.seek(0)
+    return read_raw_lines(file, limit)
+
+
+class _GateRecordReader:
+    """Reads the gate's records in `capsules.jsonl`; each chain in one pass over the file."""
+
+    def __init__(self, files: Archive) -> None:
+        self._files = files
+
+    def read(self, chain: str, start: int = 0, stop: int | None = None) -> Iterator[Sealed]:
+        return islice(self._read_all(chain), start, stop)
+
+    def _read_all(self, chain: str) -> Iterator[Sealed]:
+        for raw in _read_member_lines(self._files, CAPSULES_FILE, CAPSULE_LINE_MAX):
+            try:
+                line = None if isinstance(raw, BadInput) else read_capsule_line(raw)
+            except BadInput:
+                continue  # Reported with the run.
+            if line is not None and line.chain == chain:
+                yield line.sealed(None)
+
+    def get(self, reference: str) -> Sealed | None:
+        return None
+
+    def blob(self, digest: str) -> bytes:
+        raise NotFound(f"the blob {digest} is not in a run's files")
+
+    def head(self, chain: str) -> Head:
+        raise NotFound(f"the chain {chain} is not in a run's files")
+
+
 def _digest_file(file: IO[bytes]) -> FileDigest:
     file.seek(0)
     hashed, size = hashlib.sha256(), 0
@@ -254,95 +320,3 @@ def _digest_file(file: IO[bytes]) -> FileDigest:
         hashed.update(chunk)
         size += len(chunk)
     return FileDigest(hashed.hexdigest(), size)
-
-
-RawLines = Iterable[bytes | BadInput]
-
-
-def judge_chain(ledger: Ledger, chain: str, terms: VerifyOptions, lines: RawLines | None = None) -> Verdict:
-    """The verdict on a run's chain: its capsules as the ledger judges them, and what this room adds.
-
-    Given the `lines` of a file, they are held to the capsules; otherwise those that the capsules give are judged.
-    """
-    head = ledger.head(chain)
-    verdict = verify_ledger(ledger, chain, level=terms.level, since=None, ring=terms.ring, require_pq=terms.require_pq)
-    run_id = _read_run_id(ledger, chain)
-    if run_id is None:
-        tally = Tally()
-        words = "the chain does not begin as a run does"
-        tally.add(Finding("sealed", "failed", "CHAIN_IDENTITY", words, Place(chain, 0)))
-        return _add_to_verdict(verdict, tally)
-    # Signatures and keys were judged with the ledger; here the bytes must be those that were signed.
-    judge = RunJudge(Rules(terms.ring, "content"), run_id=run_id, identity=Head(*_chain_identity(head), 0, None))
-    given = None if lines is None else iter(lines)
-    for record in ledger.read(chain, 0, head.count):
-        line = _take_line(judge, record, given, ledger)
-        judge.take(record, line, None if line is None else line.texts.sealed(line.action))
-    for raw in given or ():
-        judge.receipts.take(raw)
-    _take_gate_records(ledger, judge)
-    tally, _, ending = judge.finish(complete=False)
-    tally.merge(ending)
-    if judge.receipts.count != judge.actions:
-        words = f"the file has {judge.receipts.count} actions; {judge.actions} are sealed"
-        tally.add(Finding("sealed", "failed", "TRUNCATED", words, Place(chain, head.count)))
-    return _add_to_verdict(verdict, tally)
-
-
-def _chain_identity(head: Head) -> tuple[str, str, str]:
-    return head.ledger, head.tenant, head.chain
-
-
-def _read_run_id(ledger: Ledger, chain: str) -> str | None:
-    try:
-        first = next(ledger.read(chain, 0, 1), None)
-        return None if first is None else str(first.to_dict()["outcome"]["result"]["run_id"])
-    except (AverError, KeyError, TypeError):
-        return None
-
-
-def _take_line(
-    judge: RunJudge, record: Sealed, given: Iterator[bytes | BadInput] | None, ledger: Ledger
-) -> ActionLine | None:
-    """The line of a record: the next that was given, or the one that its action has."""
-    try:
-        content = record.to_dict()
-        if read_kind(content) != ACTION_KIND:
-            return None
-        if given is None:
-            return judge.receipts.take(action_line(load_action(read_sealed_action(content), ledger.blob)))
-    except (AverError, KeyError, TypeError, AttributeError) as error:
-        words = error.message if isinstance(error, AverError) else "it lacks what the capsule of an action says"
-        return judge.receipts.take(BadInput(words)) if given is None else None
-    raw = next(given, None)
-    return None if raw is None else judge.receipts.take(raw)
-
-
-def _take_gate_records(ledger: Ledger, judge: RunJudge) -> None:
-    """The gate's own chain as far as the seal counts it, and the decisions of other chains that actions name."""
-    seal = judge.seal
-    if seal is not None and seal.gates is not None:
-        try:
-            for record in ledger.read(seal.gates.chain, 0, seal.gates.count):
-                judge.take_gate_record(record)
-        except NotFound:
-            pass  # That it is not there, the seal's count tells.
-    for digest in judge.missing_decisions():
-        try:
-            found = ledger.get(digest)
-        except IntegrityError:
-            continue
-        if found is not None:
-            judge.take_gate_record(found)
-
-
-def _add_to_verdict(verdict: Verdict, tally: Tally) -> Verdict:
-    tally = replace(tally, records=verdict.records)
-    added = conclude(verdict.subject, tally, level=verdict.level, expected=RUN_CHECKS)
-    return replace(
-        verdict,
-        status=worst_status((verdict.status, added.status)),
-        checks=(*verdict.checks, *added.checks),
-        findings=(*verdict.findings, *added.findings),
-        first_bad=verdict.first_bad or added.first_bad,
-    )

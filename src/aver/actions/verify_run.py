@@ -1,21 +1,19 @@
-"""Judging a sealed run: its receipts (see `receipt_chain`), its capsules, its gates and its proof, record by record.
+"""Judging a run record by record: its receipts, its capsules, its gate decisions and its proof.
 
-    sealed   each line is, to the byte, the action in its capsule; none is missing and none is more (TRUNCATED); the
-             seal says the same count, head, last receipt and verdict
-    gates    each decision that an action names is there, is signed, and is about this action; none that refuses was
-             followed by the deed; none was used twice; and no record is among them that no action names
+    sealed   each line is, to the byte, the action in its capsule; none is missing and none is added (TRUNCATED); the
+             seal has the same count, head, last receipt and verdict
+    gates    each decision that an action names is there, is signed, and is about this action; no refused action was
+             done; no decision was used twice; and the gate's records hold no decision that no action names
     proof    the statement in the seal follows from the actions: every equation of the trace, and its root
 
-Findings name the action by its number and id.
-
-Judging lines of actions by the four steps of the protocol, from the raw text, in order:
+`RunJudge` makes these checks, `ReceiptJudge` the four steps of the protocol on the raw lines, in order:
 
     1. the receipt is recomputed from `canonical_fields`, as they are written      RECEIPT_MISMATCH
     2. it is the stored one, and the fields beside say the same                    RECEIPT_MISMATCH
     3. the parent is the action before: its receipt and its id                     CHAIN_BREAK
     4. the first action has no parent                                              GENESIS_INVALID
 
-And no id comes twice (DUPLICATE_RECORD). Findings name the action by its number and id.
+No id comes twice (DUPLICATE_RECORD). Findings name the action by its number and id.
 """
 
 from __future__ import annotations
@@ -41,7 +39,6 @@ from aver.actions.run_capsules import (
     read_run_seal,
     read_sealed_action,
 )
-from aver.actions.sliced import ParallelJudge, count_failures
 from aver.capsule.aver_block import read_block, read_kind
 from aver.capsule.canonical import canonical_json
 from aver.capsule.sealed import Sealed
@@ -50,12 +47,10 @@ from aver.gate.decision_record import RecordedDecision
 from aver.ledger import Head
 from aver.ledger.foreign.seal_checks import unreadable_code
 from aver.verdict import ChainJudge, Finding, Place, Rules, Tally
+from aver.verdict.examiner import RUN_CHECKS
+from aver.verdict.parallel import ParallelChainJudge, count_failures
 
 __all__ = ["RUN_CHECKS", "ReceiptJudge", "RunJudge", "RunTallies"]
-
-
-RUN_CHECKS = ("receipts", "parents", "sealed", "gates", "proof")
-"""The checks of this room, in the order of their report."""
 
 
 class _GatedAction(NamedTuple):
@@ -79,7 +74,7 @@ class _GateRecords:
 
 
 class RunTallies(NamedTuple):
-    """What was found, in the order in which it is to be told."""
+    """The findings, in the order of their report."""
 
     records: Tally
     """About the actions, one by one."""
@@ -89,17 +84,34 @@ class RunTallies(NamedTuple):
     """About the run as a whole: its gates, its seal and its proof."""
 
 
+class _ValidChain:
+    """Takes records that were judged before."""
+
+    def take(self, record: Sealed) -> dict[str, Any] | None:
+        return record.to_dict()
+
+    def finish(self) -> Tally:
+        return Tally()
+
+    def close(self) -> None:
+        return
+
+
 class RunJudge:
     """Judges a run's chain together with its lines.
 
-    `identity` is the head that the chain must have by whoever gave it out. Its count is only a hint here, its hash is
-    not used.
+    `identity` is the ledger, tenant and name that the chain must have; its count is only a hint, its hash is not used.
+    `stored_as` is the name under which the chain is stored, where it is another. `is_valid`: the records were judged
+    before, and each holds.
     """
 
-    def __init__(self, rules: Rules, *, run_id: str, identity: Head, source: str | None = None) -> None:
+    def __init__(
+        self, rules: Rules, *, run_id: str, identity: Head, stored_as: str | None = None, is_valid: bool = False
+    ) -> None:
         self.tally = Tally()
-        """What this room finds."""
-        self.receipts = ReceiptJudge(self.tally, chain=identity.chain, source=source)
+        """The findings of this room."""
+        self._name = stored_as or identity.chain
+        self.receipts = ReceiptJudge(self.tally, chain=self._name)
         self.capsules = Tally()
         self.count = 0
         self.actions = 0
@@ -107,6 +119,7 @@ class RunJudge:
         self.head: str | None = None
         self.seal: RunSeal | None = None
         self._rules = rules
+        self._is_valid = is_valid
         self._run_id = run_id
         self._identity = identity
         self._gated: list[_GatedAction] = []
@@ -116,14 +129,16 @@ class RunJudge:
         self._enforced: list[bool] = []
         self._gates = _GateRecords({})
         self._judge = self._new_chain_judge(identity.chain, identity.count)
-        self._gate_judge: ParallelJudge | None = None
+        self._gate_judge: ParallelChainJudge | _ValidChain | None = None
 
-    def _new_chain_judge(self, chain: str, expected: int) -> ParallelJudge:
+    def _new_chain_judge(self, chain: str, expected: int) -> ParallelChainJudge | _ValidChain:
+        if self._is_valid:
+            return _ValidChain()
         named = {"name": chain, "ledger": self._identity.ledger, "tenant": self._identity.tenant}
-        return ParallelJudge(self._rules, chain=chain, identity=named, expected=expected)
+        return ParallelChainJudge(self._rules, chain=chain, identity=named, expected=expected)
 
     def close(self) -> None:
-        """Let go of what the judging took; also where it was broken off."""
+        """End the workers of the judging; also where it was broken off."""
         self._judge.close()
         if self._gate_judge is not None:
             self._gate_judge.close()
@@ -137,7 +152,7 @@ class RunJudge:
         at, before = self.count, self.head
         self.count, self.head = at + 1, record.hash
         if content is None:
-            return  # Reported; what it says is nobody's word.
+            return  # Reported.
         kind = read_kind(content)
         try:
             if self.seal is not None:
@@ -200,28 +215,35 @@ class RunJudge:
         """The decisions that actions name and that were not taken yet, by the hashes of their capsules."""
         return list(self._wanted)
 
-    def take_gate_record(self, record: Sealed) -> None:
+    def take_gate_record(self, record: Sealed, *, is_own: bool) -> None:
         """Judge a record of the gate: the next of the run's own gate chain, or one of another chain."""
-        own = None if self.seal is None or self.seal.gates is None else self.seal.gates.chain
-        if record.chain == own and own is not None:
+        content: dict[str, Any] | None
+        if is_own and self.seal is not None and self.seal.gates is not None:
             if self._gate_judge is None:
-                self._gate_judge = self._new_chain_judge(own, 0)
+                self._gate_judge = self._new_chain_judge(self.seal.gates.chain, 0)
             self._gates.count, self._gates.head = self._gates.count + 1, record.hash
             content = self._gate_judge.take(record)
         else:
-            judge = ChainJudge(self._rules, chain=record.chain, start=None, needs_block=True)
-            content = judge.judge(record)
-            content = None if count_failures(judge.tally) else content
-            self.capsules.merge(judge.finish())
-            if record.hash not in self._wanted:
-                words = "the run refers to no such record"
-                self.tally.add(Finding("gates", "failed", "STATE_VIOLATION", words, Place(record.chain)))
+            content = self._judge_other_record(record)
         try:
             if content is not None:
                 self._gates.decided[record.hash] = RecordedDecision.from_record(record, content)
         except BadInput:
             return  # Some other record of that chain, such as one that was put there by hand.
         self._wanted.pop(record.hash, None)
+
+    def _judge_other_record(self, record: Sealed) -> dict[str, Any] | None:
+        """The content of a record of another session's gate chain; None where it does not hold."""
+        if self._is_valid:
+            return record.to_dict()
+        judge = ChainJudge(self._rules, chain=record.chain, start=None, needs_block=True)
+        content = judge.judge(record)
+        content = None if count_failures(judge.tally) else content
+        self.capsules.merge(judge.finish())
+        if record.hash not in self._wanted:
+            words = "the run refers to no such record"
+            self.tally.add(Finding("gates", "failed", "STATE_VIOLATION", words, Place(record.chain)))
+        return content
 
     def _check_decisions(self, *, complete: bool) -> set[int]:
         """Hold actions to their decisions. Returns the numbers of those that nothing bears out."""
@@ -240,7 +262,7 @@ class RunJudge:
         return unproven
 
     def _report_gates(self, *, complete: bool) -> None:
-        count, chain = len(self._gated), self._identity.chain
+        count, chain = len(self._gated), self._name
         if count:
             self.tally.count_done("gates", count)
         approved = sum(gated.mark.decision == "human_approved" for gated in self._gated)
@@ -315,7 +337,7 @@ class RunJudge:
             self._fail("proof", "PROOF_INVALID", problem, at)
 
     def _fail(self, check: str, code: str, words: str, at: int) -> None:
-        self.tally.add(Finding(check, "failed", code, words, Place(self._identity.chain, at)))
+        self.tally.add(Finding(check, "failed", code, words, Place(self._name, at)))
 
 
 def _gate_problem(

@@ -28,12 +28,20 @@ from aver.keys import Statement
 from aver.ledger.checkpoint import CHECK, Checkpoint, check_missing_links, check_signatures, make_checkpoint
 from aver.ledger.head import Head
 from aver.ledger.seen_heads import HeadChecker
-from aver.verdict import Finding, Judge, Place, Subject, Tally, Verdict, VerifyOptions, conclude
+from aver.verdict import Finding, Place, Subject, Tally, Verdict, VerifyOptions, conclude
 
 if TYPE_CHECKING:
     from aver.ledger.ledger import Ledger
 
-__all__ = ["DIRECTORY", "JUDGES", "append_checkpoint", "history_path", "read_checkpoints", "to_checkpoint_line"]
+__all__ = [
+    "DIRECTORY",
+    "append_checkpoint",
+    "history_path",
+    "is_checkpoint_file",
+    "judge_checkpoints",
+    "read_checkpoints",
+    "to_checkpoint_line",
+]
 
 DIRECTORY = "checkpoints"
 SUFFIX = ".jsonl"
@@ -170,12 +178,13 @@ _LEDGER_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
 _PURPOSE_FIELD = re.compile(rb'"purpose"\s*:\s*"checkpoint"')
 
 
-def _is_checkpoint_file(subject: Subject) -> bool:
+def is_checkpoint_file(subject: Subject) -> bool:
+    """Whether it is a file of checkpoints."""
     named = subject.path is not None and {"v", "purpose"} <= set(subject.keys)
     return named and _PURPOSE_FIELD.search(subject.beginning) is not None
 
 
-def _judge_checkpoints(subject: Subject, options: VerifyOptions) -> Verdict:
+def judge_checkpoints(subject: Subject, options: VerifyOptions) -> Verdict:
     """The verdict on checkpoints without their ledger: are they signed and complete, and do they agree?"""
     tally = Tally()
     found: list[Checkpoint] = []
@@ -222,6 +231,3 @@ def _add_contradiction(checkpoint: Checkpoint, head: Head, before: Head, code: s
     proof = {"remembered": before.to_dict(), "actual": head.to_dict()}
     place = Place(head.chain, max(head.count - 1, 0), checkpoint.where)
     tally.add(Finding(CHECK, "failed", code, words, place, proof))
-
-
-JUDGES = (Judge("checkpoints", _is_checkpoint_file, _judge_checkpoints),)

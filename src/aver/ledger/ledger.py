@@ -35,7 +35,7 @@ from aver.ledger.stores.rows import ChainRow, Search
 from aver.ledger.stores.urls import is_on_server, open_store, path_from_url
 
 if TYPE_CHECKING:
-    from aver.verdict import Level, Verdict
+    from aver.verdict import Examiner, Level, Verdict
 
 __all__ = ["SLICE", "Ledger", "list_tenants", "open_configured_ledger", "open_ledger"]
 
@@ -55,11 +55,22 @@ _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
 class Ledger:
     """Open one with `open_ledger`."""
 
-    def __init__(self, store: Store, keys: KeyStore, *, tenant: str, signer: AnySigner | None, config: Config):
+    def __init__(
+        self,
+        store: Store,
+        keys: KeyStore,
+        *,
+        tenant: str,
+        signer: AnySigner | None,
+        config: Config,
+        examiners: Sequence[Examiner] = (),
+    ) -> None:
         self.store = store
         self.keys = keys
         self.tenant = check_tenant(tenant)
         self.config = config
+        self.examiners = tuple(examiners)
+        """The rooms' own checks on their records, which `verify` adds to its own."""
         self._signer = signer
         self._appender = Appender(store, keys, self.tenant)
 
@@ -304,15 +315,25 @@ class Ledger:
         since: Head | Literal["last"] | None = None,
         keys: Iterable[PublicKey | str] = (),
         require_pq: bool = False,
+        examiners: Sequence[Examiner] | None = None,
     ) -> Verdict:
         """Verify one chain, or all chains of the tenant.
 
         With `since`, read only the records after a head that the caller trusts, or (`"last"`) after the records that
         were verified on this machine before.
+        `examiners` are those of the ledger, unless others are given.
         """
         from aver.ledger.verify import verify_ledger
 
-        return verify_ledger(self, chain, level=level, since=since, ring=self.ring(keys), require_pq=require_pq)
+        return verify_ledger(
+            self,
+            chain,
+            level=level,
+            since=since,
+            ring=self.ring(keys),
+            require_pq=require_pq,
+            examiners=self.examiners if examiners is None else examiners,
+        )
 
     def _head_from_row(self, row: ChainRow) -> Head:
         return Head(self.id, self.tenant, row.name, row.count, row.head)
@@ -343,23 +364,27 @@ def open_ledger(
     signer: AnySigner | None = None,
     create: bool = True,
     home: Path | None = None,
+    examiners: Sequence[Examiner] = (),
 ) -> Ledger:
     """Open the ledger at `url` (default: `AVER_LEDGER`, the settings, or `AVER_HOME/ledger.db`).
 
     Creates the ledger if there is none, unless `create` is False. `signer` signs the records; the default is the key
     of the identity `ledger` in `AVER_HOME`, which is created at the first append.
+    `aver.open_ledger` gives the `examiners` of all rooms.
     """
     config = load_config(home=home, ledger=None if url is None else str(url), tenant=tenant)
-    return open_configured_ledger(config, signer=signer, create=create)
+    return open_configured_ledger(config, signer=signer, create=create, examiners=examiners)
 
 
-def open_configured_ledger(config: Config, *, signer: AnySigner | None = None, create: bool = True) -> Ledger:
+def open_configured_ledger(
+    config: Config, *, signer: AnySigner | None = None, create: bool = True, examiners: Sequence[Examiner] = ()
+) -> Ledger:
     """Open the ledger that settings name. For callers that have read the settings already."""
     if create and not is_on_server(config.ledger) and path_from_url(config.ledger).parent == config.home:
         ensure_home(config.home)
     store = open_store(config.ledger, create=create, timeout=config.lock_timeout)
     keys = KeyStore(config.home, lock_timeout=config.lock_timeout)
-    return Ledger(store, keys, tenant=config.tenant, signer=signer, config=config)
+    return Ledger(store, keys, tenant=config.tenant, signer=signer, config=config, examiners=examiners)
 
 
 def list_tenants(url: str | Path | None = None, *, home: Path | None = None) -> list[str]:

@@ -1,27 +1,33 @@
-"""Judging a chain in slices: which there are, and what each is found to be.
+"""Judging the chains of a ledger in slices.
 
-A slice takes the link it must continue from the stored hash of the record before it, which the slice before has held to
-its content; so slices are independent, may be judged by other processes (see `workers`), and their tallies merge in
-order.
+A slice continues from the stored hash of the record before it. The slice before compares that hash with the record's
+content. So slices are independent: worker processes may judge them, and their tallies merge in order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aver.capsule.aver_block import read_block
 from aver.capsule.blobs import blob_references
 from aver.errors import AverError, Unavailable
 from aver.ledger.stores.rows import ChainRow, RecordRow
 from aver.verdict import ChainJudge, Finding, Place, Retirement, Rules, Tally
+from aver.verdict.examiner import guard, read_chain_identity
+from aver.verdict.parallel import judge_pieces
 from aver.verdict.record import column_values, imported_column_values
 
 if TYPE_CHECKING:
     from aver.ledger.ledger import Ledger
 
-__all__ = ["Slice", "judge_slice", "rules_for_imported", "split_into_slices", "stored_hash"]
+__all__ = ["Slice", "judge_slice", "judge_slices", "rules_for_imported", "split_into_slices", "stored_hash"]
+
+PARALLEL_FROM = 25_000
+"""Records below which one process is done sooner than a worker has started."""
 
 SLICE_LENGTH = 2000
 """Records per piece of work: long enough to cost nothing extra, short enough to spread and to read in one go."""
@@ -31,7 +37,7 @@ Slice = tuple[ChainRow, int, int]
 
 
 def split_into_slices(ledger: Ledger, rows: list[ChainRow], starts: Mapping[str, int]) -> Iterator[Slice]:
-    """Ranges to judge. A range without records, however long the head row says it is, is one slice."""
+    """The ranges to judge. A range without records is one slice, whatever length the head row claims."""
     for row in rows:
         begin = starts.get(row.name, 0)
         while begin < row.count:
@@ -44,6 +50,27 @@ def split_into_slices(ledger: Ledger, rows: list[ChainRow], starts: Mapping[str,
                 end = min(begin + SLICE_LENGTH, row.count)
             yield row, begin, end
             begin = end
+
+
+def judge_slices(ledger: Ledger, rules: Rules, slices: Iterator[Slice], total: int) -> Iterator[Tally]:
+    """The tally of every slice, in the order of the slices."""
+
+    def judge_here(piece: Slice) -> Tally:
+        return judge_slice(ledger, rules, *piece)
+
+    if total < PARALLEL_FROM:
+        return map(judge_here, slices)
+    # Each worker opens the ledger itself: only the bounds of a slice go to it, and only a tally comes back.
+    open_judge = partial(_open_slice_judge, ledger.store.url, ledger.tenant, ledger.config.home, rules)
+    return judge_pieces(open_judge, judge_here, slices)
+
+
+@contextmanager
+def _open_slice_judge(url: str, tenant: str, home: Path, rules: Rules) -> Iterator[Callable[[Slice], Tally]]:
+    from aver.ledger.ledger import open_ledger
+
+    with open_ledger(url, tenant=tenant, home=home, create=False) as ledger:
+        yield lambda piece: judge_slice(ledger, rules, *piece)
 
 
 def judge_slice(ledger: Ledger, rules: Rules, row: ChainRow, begin: int, end: int) -> Tally:
@@ -88,7 +115,7 @@ def judge_slice(ledger: Ledger, rules: Rules, row: ChainRow, begin: int, end: in
 def _check_row(
     ledger: Ledger, row: ChainRow, item: RecordRow, sequence: int, content: dict[str, Any] | None, tally: Tally
 ) -> None:
-    """What the judge of a chain cannot know: whose the row is, whether its blobs are here, how the ledger is called."""
+    """Check the row itself, which the chain's judge does not see: its place, its tenant, its blobs."""
     if type(item.sequence) is not int or item.sequence != sequence:
         words = f"the record is stored at {ascii(item.sequence)[:40]}, which is not its place"
         tally.add(Finding("columns", "failed", "COLUMN_MISMATCH", words, Place(row.name, sequence)))
@@ -96,11 +123,13 @@ def _check_row(
         words = "the column tenant is not the chain's"
         tally.add(Finding("columns", "failed", "COLUMN_MISMATCH", words, Place(row.name, sequence)))
     if content is not None and b'"blob":{' in item.sealed.canonical:
-        _check_blobs(ledger, tally, Place(row.name, sequence), content)
+        place = Place(row.name, sequence)
+        with guard(tally, "blobs", place):
+            _check_blobs(ledger, tally, place, content)
 
 
 def stored_hash(ledger: Ledger, row: ChainRow, sequence: int) -> str | None:
-    """The stored hash of a record, if there is one and it can be read; where it cannot, that is found elsewhere."""
+    """The stored hash of a record; None if there is none or it cannot be read, which its own slice reports."""
     try:
         return ledger.store.hash_at(row, sequence) if sequence >= 0 else None
     except Unavailable:
@@ -108,18 +137,16 @@ def stored_hash(ledger: Ledger, row: ChainRow, sequence: int) -> str | None:
 
 
 def _is_signed_as_ours(ledger: Ledger, row: ChainRow) -> bool:
-    """Whether a chain's signed beginning names this ledger. Then marking it as imported excuses it from nothing."""
+    """Whether a chain's first record names this ledger. Then it is judged as our own, though marked as imported."""
     try:
         with ledger.store.read_rows(row, 0, 1) as stored:
-            block = next((read_block(item.sealed.to_dict()) for item in stored), None)
+            return any(read_chain_identity(item.sealed).get("ledger") == ledger.id for item in stored)
     except AverError:
         return False
-    named = block.get("chain") if block else None
-    return isinstance(named, dict) and named.get("ledger") == ledger.id
 
 
 def rules_for_imported(rules: Rules, chain: str) -> Rules:
-    """A chain that came after a key was retired is not in that rotation's heads; its records' times must do."""
+    """Limit retired keys by time for a chain that was imported after the rotation: its heads do not list it."""
     timed = {
         signer: one if one.limits is None or chain in one.limits else Retirement(one.retired_at)
         for signer, one in rules.retired.items()
@@ -128,7 +155,7 @@ def rules_for_imported(rules: Rules, chain: str) -> Rules:
 
 
 def _judge_one_by_one(ledger: Ledger, row: ChainRow, begin: int, end: int, rules: Rules) -> Tally:
-    """Where a page of the file is damaged, lose only the records on it."""
+    """Judge record by record, so that a damaged page of the file costs only the records on it."""
     tally = Tally()
     for sequence in range(begin, min(end, begin + SLICE_LENGTH)):
         tally.merge(judge_slice(ledger, rules, row, sequence, sequence + 1))

@@ -1,13 +1,16 @@
-"""Verifying a ledger: streaming, over all cores, and only what was there when it began.
+"""Verifying a ledger: streaming, on all cores, and only the records that were there when it began.
 
-The heads are read first and fix the bound. Then each chain is judged in slices (see `slices`), each slice in one short
-read. At last the ledger is held to what it says of itself: head rows, keys, imports, and what is remembered of it.
+1. The heads are read and fix the bound.
+2. Each chain is judged in slices (see `slices`), each slice in one short read.
+3. The ledger is compared with its own statements: head rows, keys, imports, and the heads remembered from before.
+4. Examiners check the records of the rooms above the ledger: see `aver.verdict.examiner`.
+
 Memory does not grow with the ledger.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -15,13 +18,12 @@ from aver.capsule.aver_block import RESERVED_CHAINS, is_tenant_name
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput, NotFound, Unavailable
 from aver.keys import Ring
-from aver.ledger.examiners import VerificationScope, run_examiners
+from aver.ledger.examination import build_examinations
 from aver.ledger.head import Head
 from aver.ledger.keys_chain import KEYS_CHAIN, KeyEnd, heads_at_ends, key_ends, retirements
 from aver.ledger.meta_chain import read_imports
-from aver.ledger.parallel import judge_slices
 from aver.ledger.seen_heads import META_CHAIN, check_heads
-from aver.ledger.slices import judge_slice, split_into_slices, stored_hash
+from aver.ledger.slices import judge_slice, judge_slices, split_into_slices, stored_hash
 from aver.ledger.stores.rows import ChainRow
 from aver.ledger.verified_heads import (
     VerifiedChains,
@@ -31,7 +33,8 @@ from aver.ledger.verified_heads import (
     try_load_verified,
     update_verified,
 )
-from aver.verdict import ChainJudge, Finding, Level, Place, Retirement, Rules, Tally, Verdict, conclude
+from aver.verdict import ChainJudge, Examiner, Finding, Level, Place, Retirement, Rules, Tally, Verdict, conclude
+from aver.verdict.examiner import examine, skip_examiners
 
 if TYPE_CHECKING:
     from aver.ledger.ledger import Ledger
@@ -49,11 +52,11 @@ Progress = Callable[[int, int], None]
 
 
 Since = Head | VerifiedChains | Literal["last"]
-"""Where to go on from: a head that is trusted, or what was verified before, here or (`last`) on this machine."""
+"""Where to go on from: a trusted head, or the chains verified before, given or (`last`) noted on this machine."""
 
 
 class LedgerExamination(NamedTuple):
-    """A verdict, and what is known of the chains after it: the next examination can go on from that."""
+    """A verdict, and the chains that are verified after it. The next examination can go on from these."""
 
     verdict: Verdict
     verified: VerifiedChains
@@ -68,10 +71,18 @@ def verify_ledger(
     ring: Ring,
     require_pq: bool,
     progress: Progress | None = None,
+    examiners: Sequence[Examiner] = (),
 ) -> Verdict:
-    """The verdict on one chain, or on all of a tenant's. That on `meta` holds every chain to what it records of it."""
+    """Verify one chain, or all chains of a tenant. Verifying `meta` compares every chain with its entry there."""
     return examine_ledger(
-        ledger, chain, level=level, since=since, ring=ring, require_pq=require_pq, progress=progress
+        ledger,
+        chain,
+        level=level,
+        since=since,
+        ring=ring,
+        require_pq=require_pq,
+        progress=progress,
+        examiners=examiners,
     ).verdict
 
 
@@ -84,8 +95,9 @@ def examine_ledger(
     ring: Ring,
     require_pq: bool,
     progress: Progress | None = None,
+    examiners: Sequence[Examiner] = (),
 ) -> LedgerExamination:
-    """Verify, and note what was verified."""
+    """Verify, and note what was verified. Without `examiners` their checks are reported as not checked."""
     tally = Tally()
     altered = ledger.store.schema_differences()
     if _has_altered_schema(ledger, altered, tally):
@@ -120,7 +132,9 @@ def examine_ledger(
         words = "only one chain was verified" if chain else "only what came since was verified"
         tally.skip("store", words, matters=False)
     check_remembered_heads(ledger, chain, rows, known, resumed, tally)
-    run_examiners(ledger, VerificationScope(rules, rows, starts), tally)
+    doubtful = set(tally.doubtful)
+    examinations = build_examinations(ledger, rules, rows, starts, doubtful, is_single=chain is not None)
+    examine(examiners, examinations, tally)
     verdict = conclude(f"ledger {ledger.id}" if chain is None else f"chain {chain}", tally, level=level)
     if isinstance(since, Head) and verdict.status != "failed":
         return LedgerExamination(verdict, known)  # What lies before that head was not verified here.
@@ -132,7 +146,7 @@ def examine_ledger(
 
 
 def _has_altered_schema(ledger: Ledger, altered: Iterable[str], tally: Tally) -> bool:
-    """Whether what records are read by was altered. Then nothing that is read can be trusted to be all there is."""
+    """Whether a table or index by which records are found was altered. Then reading may miss records."""
     fatal = [name for name in altered if name in ledger.store.essential_indexes or not name.startswith("index ")]
     for name in fatal:
         tally.add(Finding("store", "failed", "STORE_DAMAGED", f"{name} is not as Aver makes it"))
@@ -155,21 +169,21 @@ def _check_store(ledger: Ledger, altered: Iterable[str], tally: Tally) -> None:
 
 
 def _check_imports(ledger: Ledger, rules: Rules, rows: Iterable[ChainRow], tally: Tally) -> None:
-    """A chain that is called imported is excused from much; so a signed entry of `meta` must say that it is."""
-    said: dict[str, str] | None = None
+    """Check that a signed entry of `meta` confirms every imported chain: less is demanded of such a chain."""
+    imports: dict[str, str] | None = None
     for row in rows:
         if row.origin is not None and not row.frozen:
             words = "has a name from elsewhere, but was not imported"
             tally.add(Finding("columns", "failed", "COLUMN_MISMATCH", words, Place(row.name)))
         if not row.frozen:
             continue
-        if said is None:
+        if imports is None:
             try:
-                said = read_imports(only_valid(rules.ring, ledger.read(META_CHAIN), META_CHAIN, rules.retired))
+                imports = read_imports(only_valid(rules.ring, ledger.read(META_CHAIN), META_CHAIN, rules.retired))
             except (NotFound, Unavailable):
-                said = {}
+                imports = {}
         tally.count_done("identity")
-        if row.name in RESERVED_CHAINS or row.origin is None or said.get(row.name) != row.origin:
+        if row.name in RESERVED_CHAINS or row.origin is None or imports.get(row.name) != row.origin:
             words = "said to be imported, but no signed entry of the meta chain says so"
             tally.add(Finding("identity", "failed", "CHAIN_IDENTITY", words, Place(row.name)))
 
@@ -188,6 +202,7 @@ def verify_record(ledger: Ledger, chain: str, sequence: int, *, level: Level, ri
     _check_imports(ledger, rules, [row], tally)
     tally.chains = 1
     tally.skip("meta", "only one record was verified", matters=False)
+    skip_examiners((row.origin or row.name).partition(".")[0], "only one record was verified", tally)
     return conclude(f"record {sequence} of chain {chain}", tally, level=level)
 
 
@@ -202,7 +217,7 @@ def _select_chains(ledger: Ledger, chain: str | None) -> list[ChainRow]:
 
 
 def _start_from_head(ledger: Ledger, rows: list[ChainRow], since: Since | None, tally: Tally) -> dict[str, int]:
-    """Where to begin, by a head that the caller trusts. The chain must still contain it, at its place."""
+    """Where to begin, given a head that the caller trusts. The chain must still contain that head."""
     if not isinstance(since, Head):
         return {}
     if len(rows) != 1 or (since.ledger, since.tenant, since.chain) != (ledger.id, ledger.tenant, rows[0].name):
@@ -225,7 +240,7 @@ def _read_key_ends(ledger: Ledger, ring: Ring, tally: Tally) -> list[KeyEnd]:
 
 
 def _check_keys_chain(ledger: Ledger, rules: Rules, tally: Tally) -> None:
-    """Until where a key was good, the `keys` chain tells: so it must hold, also where another chain is verified."""
+    """Check the `keys` chain, which limits retired keys, also where another chain is verified."""
     row = ledger.store.chain(ledger.tenant, KEYS_CHAIN)
     for piece in () if row is None else split_into_slices(ledger, [row], {}):
         failed = (found for found in judge_slice(ledger, rules, *piece).findings if found.status == "failed")
@@ -235,7 +250,7 @@ def _check_keys_chain(ledger: Ledger, rules: Rules, tally: Tally) -> None:
 
 
 def _check_heads_at_key_ends(ledger: Ledger, ends: Iterable[KeyEnd], chain: str | None, tally: Tally) -> None:
-    """Hold chains to where they were when a key ended: whoever holds that key could have signed another past."""
+    """Compare chains with their heads when a key was retired: its holder could have signed another past since."""
     latest = heads_at_ends(ends).items()
     heads = [Head(ledger.id, ledger.tenant, name, *end) for name, end in latest if chain in (None, name)]
     if heads:
@@ -245,9 +260,9 @@ def _check_heads_at_key_ends(ledger: Ledger, ends: Iterable[KeyEnd], chain: str 
 def only_valid(
     ring: Ring, records: Iterable[Sealed], chain: str | None = None, retired: Mapping[str, Retirement] | None = None
 ) -> Iterator[Sealed]:
-    """Those records of the `keys` or `meta` chain whose own content and signature hold.
+    """The records of the `keys` or `meta` chain whose own content and signature hold.
 
-    Given the chain and which keys were `retired`, also not those that a retired key has signed beyond its time.
+    Given the chain and the `retired` keys, records that a retired key signed after its time are left out, too.
     """
     rules = Rules(ring, retired=retired or {})
     for record in records:
@@ -259,7 +274,7 @@ def only_valid(
 
 
 def _check_head_row(ledger: Ledger, row: ChainRow, tally: Tally) -> None:
-    """The head row is what appends go by: it must name the last record that is there."""
+    """Check that the head row, which appending continues from, names the last record."""
     last = stored_hash(ledger, row, row.count - 1)
     if last is not None and last != row.head:
         words = "the head row does not name the chain's last record"
@@ -275,7 +290,7 @@ def _check_head_row(ledger: Ledger, row: ChainRow, tally: Tally) -> None:
 
 
 def _check_strays(ledger: Ledger, tally: Tally) -> None:
-    """Records that stand twice, and records that belong to no chain."""
+    """Report records that are stored twice, and records that belong to no chain."""
     try:
         for column, chain, sequence in ledger.store.find_repeated(ledger.tenant):
             words = f"its {column} occurs before"

@@ -17,9 +17,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from aver.check import open_ledger
 from aver.errors import AverError, BadInput, Refused
 from aver.gate.risk.state import load_state
-from aver.ledger import Ledger, open_ledger
+from aver.ledger import Ledger
 from aver.mcp.answers import (
     ToolAnswer,
     context_answer,

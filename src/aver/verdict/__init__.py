@@ -2,7 +2,8 @@
 
 from aver.verdict.chain import LEVELS, ChainJudge, Level, Retirement, Rules
 from aver.verdict.codes import load_codes
-from aver.verdict.subject import BEGINNING_BYTES, Judge, Subject, VerifyOptions
+from aver.verdict.examiner import EvidenceReader, Examination, ExaminedChain, Examiner
+from aver.verdict.subject import BEGINNING_BYTES, Subject, VerifyOptions
 from aver.verdict.verdict import (
     CHECKS,
     Check,
@@ -22,8 +23,11 @@ __all__ = [
     "LEVELS",
     "ChainJudge",
     "Check",
+    "EvidenceReader",
+    "Examination",
+    "ExaminedChain",
+    "Examiner",
     "Finding",
-    "Judge",
     "Level",
     "Place",
     "Retirement",

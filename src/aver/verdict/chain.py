@@ -18,6 +18,7 @@ canonical form get a warning. The contents of sections never fail a verdict; the
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any, Literal
@@ -33,6 +34,8 @@ from aver.verdict.record import COLUMNS, column_values, detect_profile, read_rec
 from aver.verdict.verdict import CheckStatus, Finding, Place, Tally
 
 __all__ = ["LEVELS", "ChainJudge", "Level", "Retirement", "Rules", "make_printable"]
+
+_log = logging.getLogger("aver.verdict")
 
 Level = Literal["structural", "content", "signature"]
 LEVELS: tuple[Level, ...] = ("structural", "content", "signature")
@@ -115,11 +118,6 @@ class ChainJudge:
         content: dict[str, Any] | None = None
         try:
             content, canonical = read_record(record.canonical)  # Rule 1.
-        except DuplicateKey as error:
-            self._add_failure("canonical", "DUPLICATE_KEY", str(error), sequence)
-        except Unreadable as error:
-            self._add_failure("schema", "SCHEMA_INVALID", str(error), sequence)
-        else:
             if self._expected is None:
                 sequence = self._expected = content["sequence"]
             if not canonical:
@@ -131,6 +129,17 @@ class ChainJudge:
                 self._add_failure(*problem, sequence)
             profile = detect_profile(content)
             self.tally.profiles[profile] = self.tally.profiles.get(profile, 0) + 1
+        except DuplicateKey as error:
+            self._add_failure("canonical", "DUPLICATE_KEY", str(error), sequence)
+        except Unreadable as error:
+            self._add_failure("schema", "SCHEMA_INVALID", str(error), sequence)
+        except MemoryError:
+            raise  # The record is not at fault.
+        except Exception as error:  # noqa: BLE001 - a record that breaks the judge fails, and only it
+            _log.debug("judging record %s of chain %s failed", sequence, self._chain, exc_info=True)
+            words = f"the record cannot be judged ({type(error).__name__})"
+            self._add_failure("schema", "SCHEMA_INVALID", words, sequence)
+            content = None
         self._first = False
         self._previous = record.hash
         self._expected = None if sequence is None else sequence + 1

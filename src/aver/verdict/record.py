@@ -100,6 +100,8 @@ def _has_integer_score(reasoning: Mapping[str, Any]) -> bool:
     return False
 
 
+_SCALARS = ("id", "type", "domain", "sequence", "previous_hash", "parent_id")
+
 SEQUENCE_END = 2**63
 """Sequence numbers are below this: stores, URIs and reports count in 64 bits."""
 
@@ -127,6 +129,10 @@ def _shape_problem(content: Any) -> str | None:
             return None
     except KeyError as missing:
         return f"the key {missing.args[0]!r} is missing"
+    # A scalar of a wrong type ends the test above before all keys were looked at.
+    for name in (*_SCALARS, *SECTIONS):
+        if name not in content:
+            return f"the key {name!r} is missing"
     for name in SECTIONS:
         if type(content[name]) is not dict:
             return f"{name} must be an object"

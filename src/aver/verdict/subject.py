@@ -1,7 +1,7 @@
-"""Things to verify (`Subject`), and how they are verified (`Judge`).
+"""Things to verify (`Subject`), and how to verify them (`VerifyOptions`).
 
-A room that can judge a file, a directory or a value in memory defines `Judge` values. `aver.check` lists them and asks
-each whether it recognises the `Subject`.
+A room that can judge a file, a directory or a value in memory defines two functions: one recognises a `Subject`, the
+other judges it by the `VerifyOptions`. `aver.check` lists them.
 """
 
 from __future__ import annotations
@@ -11,13 +11,12 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from aver.capsule.sealed import Sealed
 from aver.fast_dataclass import dataclass
 from aver.keys.ring import Ring
 from aver.verdict.chain import Level, Retirement, Rules
-from aver.verdict.verdict import Verdict
+from aver.verdict.examiner import Examiner
 
-__all__ = ["BEGINNING_BYTES", "Judge", "Subject", "VerifyOptions"]
+__all__ = ["BEGINNING_BYTES", "Subject", "VerifyOptions"]
 
 BEGINNING_BYTES = 64 * 1024
 """How many bytes at the beginning of a file are read to recognise its format."""
@@ -50,9 +49,10 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class VerifyOptions:
-    """How to verify. `tenant` chooses one where a subject has several.
+    """How to verify a subject. `tenant` chooses one of several where a subject has them.
 
-    `ledger` is the URL of the ledger in which a named subject is looked up; None for the default one.
+    `ledger` is the URL of a ledger that the caller named, for subjects that refer to one; None where none was named.
+    Then no ledger is opened. `progress` is called with the number of records judged so far and the total.
     """
 
     ring: Ring
@@ -61,24 +61,12 @@ class VerifyOptions:
     require_pq: bool = False
     tenant: str | None = None
     ledger: str | None = None
+    examiners: tuple[Examiner, ...] = ()
+    progress: Callable[[int, int], None] | None = None
 
     def rules(self, retired: Mapping[str, Retirement]) -> Rules:
         """The rules for a chain judge."""
         return Rules(self.ring, self.level, self.require_pq, retired)
-
-
-@dataclass(frozen=True, slots=True)
-class Judge:
-    """One format that can be verified.
-
-    `recognises` looks at the beginning of a file, or at names in a directory; it reads no whole file and never raises.
-    `records` yields the capsules in it in order, to show them; None if there is not exactly one chain to show.
-    """
-
-    name: str
-    recognises: Callable[[Subject], bool]
-    judge: Callable[[Subject, VerifyOptions], Verdict]
-    records: Callable[[Subject], Iterator[Sealed]] | None = None
 
 
 def _read_first_keys(beginning: bytes) -> Iterator[str]:

@@ -47,6 +47,9 @@ CHECKS = (
 FINDINGS_KEPT = 100
 """How many findings of one check and code a tally keeps; the others are only counted."""
 
+NOTE_MAX = 400
+"""Characters of a note after which no further note is added to it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -173,7 +176,12 @@ class Tally:
             self.counts[key] = self.counts.get(key, 0) + count
         for check, (reason, matters) in other.skipped.items():
             self.skip(check, reason, matters=matters)
-        self.notes.update(other.notes)
+        for check, note in other.notes.items():
+            before = self.notes.get(check)
+            if before is None:
+                self.notes[check] = note
+            elif note not in before and len(before) < NOTE_MAX:
+                self.notes[check] = f"{before}; {note}"
         for profile, count in other.profiles.items():
             self.profiles[profile] = self.profiles.get(profile, 0) + count
 
@@ -191,7 +199,9 @@ class Verdict:
     findings: tuple[Finding, ...]
     level: str = "signature"
     earlier: int = 0
-    """Records that were verified before and not read again."""
+    """Records that were verified before and not read again: see `since`."""
+    tenants: Mapping[str, Verdict] = field(default_factory=dict)
+    """The verdict on each tenant, where this one is on several."""
 
     def __bool__(self) -> bool:
         raise TypeError("a verdict is not a yes or no: compare .status with 'verified', 'qualified', 'failed', 'empty'")

@@ -76,10 +76,17 @@ def _copy_store(config: Config, to: str, tenant: str | None) -> CopyResult:
 
 
 def _verify_copy(config: Config, url: str, tenant: str) -> Verdict:
-    from aver.ledger import open_ledger
+    from aver.check import open_ledger
     from aver.ledger.verify import verify_ledger
 
     with open_ledger(url, tenant=tenant, home=config.home, create=False) as copy, Progress("verifying") as progress:
         return verify_ledger(
-            copy, None, level="signature", since=None, ring=copy.ring(), require_pq=False, progress=progress
+            copy,
+            None,
+            level="signature",
+            since=None,
+            ring=copy.ring(),
+            require_pq=False,
+            progress=progress,
+            examiners=copy.examiners,
         )

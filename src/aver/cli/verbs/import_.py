@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
-    from aver.ledger import open_ledger
+    from aver.check import open_ledger
     from aver.ledger.bundle import import_bundle
     from aver.ledger.bundle.layout import bundle_directory
     from aver.ledger.foreign.import_databases import import_databases, is_foreign_database

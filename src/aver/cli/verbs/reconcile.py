@@ -29,9 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
     from aver.agents.registry import load_adapter
+    from aver.check import open_ledger
     from aver.files.user_dirs import current_user_environment
     from aver.ingest.reconcile import reconcile_session
-    from aver.ledger import open_ledger
     from aver.sessions.find import find_session, list_session_chains
 
     with open_ledger(given.ledger, tenant=given.tenant, create=False) as ledger:

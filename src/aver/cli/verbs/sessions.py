@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
-    from aver.ledger import open_ledger
+    from aver.check import open_ledger
     from aver.sessions.sessions import compute_totals, find_sessions
     from aver.sessions.verify import verify_session
 

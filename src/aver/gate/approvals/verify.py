@@ -1,14 +1,14 @@
 """Proving approvals afterwards: a pure function from records and keys to findings, under the check `approvals`.
 
-It takes the records of `approvers.<tenant>` and of `approvals.<tenant>` (their seals, links and blobs are judged with
-the ledger) and holds
+It takes the records of `approvers.<tenant>` and `approvals.<tenant>`. Their seals, links and blobs are judged with the
+ledger. It checks that
 
-* every change of the roster to a signature of somebody on it;
-* every request to the action it carries, and to keys that were enrolled for those it names;
-* every person's word to its request: the statement, the signature under the pinned key, the time, the person's turn;
-* every use to the approvals it needed at that place in the chain, and to being the first.
+* somebody on the roster signed every change of the roster;
+* every request has the digest of its action, and names only keys that were enrolled;
+* every answer belongs to its request: statement, signature under the pinned key, time, and the person's turn;
+* every use had the approvals it needed at that place in the chain, and was the first.
 
-A key in the records proves nothing by itself: whose key it is, the ring must know. Where it does not, the word is
+A key in the records proves nothing by itself: the ring must know whose key it is. Otherwise the answer is
 `UNKNOWN_SIGNER`, not checked. An approval with a key from a plain file is a warning, `NOT_INDEPENDENT`.
 """
 
@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from aver.capsule.aver_block import read_block
 from aver.capsule.canonical import canonical_bytes
 from aver.capsule.sealed import Sealed
-from aver.errors import AverError, BadInput
+from aver.errors import AverError
 from aver.gate.approvals.request import REQUEST_KIND, ApprovalRequest, read_request
 from aver.gate.approvals.roster import Approver, Roster, apply_record
 from aver.gate.approvals.state import NOT_INDEPENDENT, compute_state, turn_problem
@@ -29,6 +29,7 @@ from aver.gate.approvals.vote import VOTE_KIND, Vote, read_vote, vote_problem
 from aver.keys import Ring
 from aver.verdict import Finding, Place, Tally
 from aver.verdict.chain import make_printable
+from aver.verdict.examiner import guard
 from aver.verdict.verdict import CheckStatus
 
 __all__ = ["APPROVALS_CHECK", "check_approvals"]
@@ -45,7 +46,7 @@ _VERDICT_CODES = {
     "NOT_LISTED": "ROLE_POLICY_VIOLATION",
     "ALREADY_DECIDED": "REPLAY",
 }
-"""What a refusal is called in a verdict; what is not here came at a time, or in a state, that did not admit it."""
+"""The verdict's code for a reason of refusal. Any other reason is a `STATE_VIOLATION`."""
 
 
 def check_approvals(records: Iterable[Sealed], ring: Ring, *, enrolments: Iterable[Sealed] = ()) -> Tally:
@@ -55,9 +56,11 @@ def check_approvals(records: Iterable[Sealed], ring: Ring, *, enrolments: Iterab
     """
     checker = _ApprovalChecker(ring)
     for record in enrolments:
-        checker.check_enrolment(record)
+        with guard(checker.tally, APPROVALS_CHECK, _place_of(record)):
+            checker.check_enrolment(record)
     for record in records:
-        checker.take(record)
+        with guard(checker.tally, APPROVALS_CHECK, _place_of(record)):
+            checker.take(record)
     return checker.tally
 
 
@@ -92,15 +95,12 @@ class _ApprovalChecker:
             self._add_finding(record, "failed", "ROLE_POLICY_VIOLATION", f"the roster was not changed by this: {words}")
 
     def take(self, record: Sealed) -> None:
-        try:
-            if record.kind == REQUEST_KIND:
-                self.tally.count_done(APPROVALS_CHECK)
-                self._check_request(record, read_request(record))
-            elif record.kind == VOTE_KIND:
-                self.tally.count_done(APPROVALS_CHECK)
-                self._check_vote_record(record)
-        except BadInput as error:
-            self._add_finding(record, "failed", "SCHEMA_INVALID", error.message)
+        if record.kind == REQUEST_KIND:
+            self.tally.count_done(APPROVALS_CHECK)
+            self._check_request(record, read_request(record))
+        elif record.kind == VOTE_KIND:
+            self.tally.count_done(APPROVALS_CHECK)
+            self._check_vote_record(record)
 
     def _check_request(self, record: Sealed, request: ApprovalRequest) -> None:
         self._cases[request.id] = _CheckedRequest(request, newest=request.opened)
@@ -192,11 +192,7 @@ class _ApprovalChecker:
             self._add_finding(record, "failed", "EVIDENCE_INVALID", words)
 
     def _add_finding(self, record: Sealed, status: CheckStatus, code: str, words: str) -> None:
-        self.tally.add(
-            Finding(
-                APPROVALS_CHECK, status, code, make_printable(words), Place(record.chain, _sequence_or_none(record))
-            )
-        )
+        self.tally.add(Finding(APPROVALS_CHECK, status, code, make_printable(words), _place_of(record)))
 
 
 def _matches_action(request: ApprovalRequest) -> bool:
@@ -226,8 +222,8 @@ def _read_ledger_identity(record: Sealed) -> tuple[str, str]:
         return "", ""
 
 
-def _sequence_or_none(record: Sealed) -> int | None:
+def _place_of(record: Sealed) -> Place:
     try:
-        return record.sequence
+        return Place(record.chain, record.sequence)
     except AverError:
-        return None
+        return Place(record.chain)

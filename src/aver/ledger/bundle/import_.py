@@ -38,7 +38,9 @@ def import_bundle(ledger: Ledger, path: Path, *, only: Iterable[str] | None = No
     directory = bundle_directory(Path(path))
     chosen = None if only is None else frozenset(only)
     ring = ledger.keys.ring()
-    bundle, verdict = _judge_directory(directory, VerifyOptions(ring, ledger.config.home), chosen)
+    bundle, verdict = _judge_directory(
+        directory, VerifyOptions(ring, ledger.config.home, examiners=ledger.examiners), chosen
+    )
     if verdict.first_bad is not None:
         raise IntegrityError(
             verdict.first_bad.code,

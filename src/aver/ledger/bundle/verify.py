@@ -1,41 +1,42 @@
 """Verifying a bundle: every chain as given, its index, its meta chain and its blobs.
 
-1. The index is read. What it claims proves nothing; what it claims wrongly fails (check `index`).
-2. The meta chain is judged, and tells how long each chain was when it was last recorded.
-3. Every chain that the index lists is judged as any chain is, and held to the claims and to the meta chain. Those
-   that Aver made must name one ledger, one tenant, and themselves.
-4. Every blob that a record refers to is held to its digest.
+1. The index is read. Its claims prove nothing; a wrong claim fails (check `index`).
+2. The meta chain is judged. It records how long each chain was.
+3. Every chain that the index lists is judged as any chain is, and compared with the claims and with the meta chain.
+   Chains that Aver made must name one ledger, one tenant, and themselves.
+4. Every blob that a record refers to must have the bytes of its digest.
+5. Examiners check the records of other rooms, as they do in a ledger: see `aver.verdict.examiner`.
 
 The index alone excuses nothing. A chain that the meta chain knows and that is not here is `CHAIN_MISSING`; if the
-index calls the bundle a part, the verdict is qualified. A chain that it calls imported may come from another ledger
-under another name; unless the meta chain says so too, the verdict is qualified.
+index calls the bundle a part, the verdict is qualified. A chain that the index calls imported may come from another
+ledger under another name; unless the meta chain says so too, the verdict is qualified.
+
+The owner of a bundle is the ledger and tenant that the first record of an Aver chain names. An index names them too,
+unsigned. Where the index leaves something out, the first such record counts, so that leaving it out lets nothing in.
+Bundles of the public tool have no such record, and no owner.
 
 Files are streamed; memory grows with the number of chains and blobs, not with their size.
-
-Whose chains a bundle holds, by what is signed.
-
-The first record of a chain that Aver made names its ledger, tenant and chain. An index says the same, unsigned; where
-it leaves something out, the first such record in the bundle says it, so that leaving it out lets nothing in. Bundles
-of the public tool have no such record, and no owner.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from aver.capsule.aver_block import RESERVED_CHAINS, read_block
+from aver.capsule.aver_block import RESERVED_CHAINS
 from aver.capsule.blobs import blob_references
-from aver.capsule.json_reader import ELEMENT_MAX
 from aver.capsule.sealed import Sealed
-from aver.errors import AverError, BadInput, NotFound
+from aver.errors import BadInput, NotFound
 from aver.fast_dataclass import dataclass
 from aver.files.regular import open_file, open_inside, read_chunks
 from aver.ledger.bundle.layout import BLOBS, INDEX, META, BundleIndex, ChainClaim, read_chain_file, read_index
+from aver.ledger.bundle.reader import BundleReader, read_blob
 from aver.ledger.foreign.seal_checks import unreadable_code
 from aver.ledger.head import Head
 from aver.ledger.keys_chain import KEYS_CHAIN, key_ends, retirements
@@ -43,7 +44,27 @@ from aver.ledger.meta_chain import HEADS_MAX, collect_heads, find_external_chain
 from aver.ledger.seen_heads import META_CHAIN, check_head
 from aver.ledger.slices import rules_for_imported
 from aver.ledger.verify import only_valid
-from aver.verdict import CHECKS, ChainJudge, Finding, Place, Subject, Tally, Verdict, VerifyOptions, conclude
+from aver.verdict import (
+    CHECKS,
+    ChainJudge,
+    Examination,
+    ExaminedChain,
+    Finding,
+    Place,
+    Subject,
+    Tally,
+    Verdict,
+    VerifyOptions,
+    conclude,
+)
+from aver.verdict.examiner import (
+    EXAMINED_DOMAINS,
+    ValidRecords,
+    examine,
+    guard,
+    read_chain_identity,
+    skip_examiners,
+)
 
 __all__ = ["BundleJudge", "BundleOwner", "find_owner", "judge_bundle", "judge_chain_file", "peek_chain_identity"]
 
@@ -126,7 +147,10 @@ class BundleJudge:
         self._by_index_alone = 0
         self._owner = find_owner(directory, index)
         self._blobs: dict[str, int | None] = {}
-        ends = key_ends(terms.ring, only_valid(terms.ring, self._read_key_records()), self._read_small_blob)
+        self._examiners = terms.examiners
+        self._origins: dict[str, tuple[str, tuple[str, str]]] = {}
+        """Of each chain that examiners may look at: its name, and its ledger and tenant, by its first record."""
+        ends = key_ends(terms.ring, only_valid(terms.ring, self._read_key_records()), partial(read_blob, directory))
         self._rules = terms.rules(retirements(terms.ring, ends))
 
     def judge(self, only: Collection[str] | None = None) -> Tally:
@@ -149,7 +173,26 @@ class BundleJudge:
             self._check_missing()
         else:
             tally.skip("meta", "only some chains were verified", matters=False)
+        self._examine(is_whole=only is None and not index.part)
         return tally
+
+    def _examine(self, *, is_whole: bool) -> None:
+        """Have the chains examined, together with the others of the ledger that they name."""
+        sources: dict[tuple[str, str], dict[str, str]] = {}
+        for name, (origin, source) in self._origins.items():
+            sources.setdefault(source, {}).setdefault(origin, name)
+        if not sources:
+            return
+        files = {claim.id: claim.file for claim in self.index.chains}
+        doubtful = set(self._tally.doubtful)
+        owner = self._owner.ledger, self._owner.tenant
+        with closing(BundleReader(self.directory, self.heads, files)) as reader:
+            for source, names in sources.items():
+                chains = tuple(ExaminedChain(name, origin, self.heads[name].count) for origin, name in names.items())
+                valid = ValidRecords(reader, self._rules, names, doubtful)
+                complete = is_whole and source == owner
+                examination = Examination(valid, self._rules, *source, chains, is_complete=complete)
+                examine(self._examiners, [examination], self._tally)
 
     def _judge_chain(self, claim: ChainClaim, file_name: str) -> None:
         """Judge one chain, and hold it to what is claimed and remembered of it. That there is none is reported."""
@@ -178,6 +221,7 @@ class BundleJudge:
         self.names[chain] = name
         self.heads[chain] = Head(self._owner.ledger or "", self._owner.tenant or "", chain, seen.count, seen.head)
         self.first_hashes[chain] = seen.genesis
+        self._note_origin(claim, name, named)
         seen.check_claim(claim, "the index", tally, chain)
         if seen.own_claim is not None:
             seen.check_claim(seen.own_claim, "its summary", tally, chain)
@@ -185,6 +229,14 @@ class BundleJudge:
                 words = f"the file says that it is {seen.own_claim.id!r}"
                 tally.add(Finding("index", "failed", "CHAIN_IDENTITY", words, Place(chain)))
         self._check_meta_head(claim, name, remembered, seen)
+
+    def _note_origin(self, claim: ChainClaim, name: str, named: Mapping[str, Any] | None) -> None:
+        """Note under which name a chain is to be examined: that of its first record, or else the claimed one."""
+        identity = named or {}
+        origin = str(identity.get("name", claim.origin or name))
+        if origin.partition(".")[0] in EXAMINED_DOMAINS:
+            ledger, tenant = (identity.get(key, getattr(self._owner, key)) for key in ("ledger", "tenant"))
+            self._origins[claim.id] = origin, (str(ledger or ""), str(tenant or ""))
 
     def _check_meta_head(self, claim: ChainClaim, name: str, head: Head | None, seen: _JudgedChain) -> None:
         if head is None:
@@ -203,7 +255,8 @@ class BundleJudge:
             self._elsewhere.update(name for name in find_external_chains(content) if name in known)
             self._imports.update((name, at) for name, at in read_imports([record]).items() if name in known)
         if _BLOB_REFERENCE in record.canonical:
-            self._check_blobs(content, place, tally)
+            with guard(tally, "blobs", place):
+                self._check_blobs(content, place, tally)
 
     def _build_judge(self, claim: ChainClaim, named: Mapping[str, Any] | None) -> ChainJudge:
         """The judge of a chain whose first record says this about it, if it says anything.
@@ -289,13 +342,6 @@ class BundleJudge:
             return None
         return size if hashed.hexdigest() == digest else -1
 
-    def _read_small_blob(self, digest: str) -> bytes:
-        with open_inside(self.directory, BLOBS, digest) as file:
-            data = file.read(ELEMENT_MAX + 1)
-        if hashlib.sha256(data).hexdigest() != digest:
-            raise BadInput(f"the blob stored as {digest} has other bytes")
-        return data
-
     def _read_key_records(self) -> Iterator[Sealed]:
         if not any(claim.id == KEYS_CHAIN for claim in self.index.chains):
             return
@@ -339,6 +385,7 @@ def judge_chain_file(subject: Subject, terms: VerifyOptions) -> Verdict:
         seen.check_claim(seen.own_claim, "its summary", tally, None)
         _check_name(seen.own_claim, named, tally, Place(None, 0, subject.name))
     tally.skip("meta", "only one chain was verified", matters=False)
+    skip_examiners(str((named or {}).get("name", "")).partition(".")[0], "only one chain was verified", tally)
     if seen.refers_to_blobs:
         tally.skip("blobs", "only one chain was verified", matters=False)
     return conclude(f"chain in {subject.name}", tally, level=terms.level, expected=(*CHECKS, "index"))
@@ -399,14 +446,5 @@ def peek_chain_identity(file: BinaryIO) -> tuple[Mapping[str, Any] | None, Itera
     """What a chain's first record says about the chain, if it says anything; and all that the chain's file gives."""
     items = read_chain_file(file)
     first = next(items, None)
-    return _read_chain_identity(first), chain(() if first is None else (first,), items)
-
-
-def _read_chain_identity(item: Sealed | BadInput | ChainClaim | None) -> Mapping[str, Any] | None:
-    if not isinstance(item, Sealed):
-        return None
-    try:
-        named = (read_block(item.to_dict()) or {}).get("chain")
-    except AverError:
-        return None
-    return named if isinstance(named, dict) else None
+    named = read_chain_identity(first if isinstance(first, Sealed) else None)
+    return named or None, chain(() if first is None else (first,), items)

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from io import BytesIO
 from typing import Any, BinaryIO
 
+from aver.capsule.aver_block import read_block
 from aver.capsule.json_reader import ELEMENT_MAX, Unreadable, read_element_texts
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput
@@ -21,9 +22,18 @@ from aver.files.regular import open_file, read_chunks
 from aver.keys import Ring
 from aver.ledger.foreign.seal_checks import check_seal_fields, unreadable_code
 from aver.ledger.keys_chain import retirements
-from aver.verdict import ChainJudge, Judge, Retirement, Subject, Verdict, VerifyOptions, conclude
+from aver.verdict import ChainJudge, Retirement, Subject, Verdict, VerifyOptions, conclude
+from aver.verdict.examiner import skip_examiners
 
-__all__ = ["JUDGES", "judge_values", "retirements_by_time"]
+__all__ = [
+    "is_text",
+    "is_value",
+    "judge_text",
+    "judge_values",
+    "records_from_text",
+    "records_from_values",
+    "retirements_by_time",
+]
 
 LINE_MAX = ELEMENT_MAX
 """Longest line of a file with one capsule on each line."""
@@ -32,7 +42,7 @@ Item = tuple[str, Sealed | BadInput]
 """The place of a record, for messages, and the record or the error."""
 
 
-def _judge_text(subject: Subject, options: VerifyOptions) -> Verdict:
+def judge_text(subject: Subject, options: VerifyOptions) -> Verdict:
     with _open_subject(subject) as file:
         return _judge_items(subject.name, options, _read_text(file, subject.json_opening))
 
@@ -46,13 +56,16 @@ def _judge_items(name: str, options: VerifyOptions, items: Iterator[Item]) -> Ve
     judge = ChainJudge(options.rules(retirements_by_time(options.ring)), start=None, source=name)
     refers_to_blobs = False
     first: int | None = None
+    domain = ""
     for where, item in items:
         if isinstance(item, BadInput):
             judge.unreadable(f"{where}{item.message}", code=unreadable_code(item))
             continue
         content = judge.judge(item)
         if content is not None:
-            first = content["sequence"] if first is None else first
+            if first is None:
+                first = content["sequence"]
+                domain = content["domain"] if read_block(content) is not None else ""
             refers_to_blobs = refers_to_blobs or b'"blob":{' in item.canonical
     tally = judge.finish()
     if first and tally.records > 1:
@@ -61,6 +74,7 @@ def _judge_items(name: str, options: VerifyOptions, items: Iterator[Item]) -> Ve
     if refers_to_blobs:
         tally.skip("blobs", "the large values that it refers to are not here", matters=False)
     tally.skip("meta", "nothing here shows how many records there once were", matters=False)
+    skip_examiners(domain, "the ledger that these records are from is not here", tally)
     tally.chains = int(tally.records > 1)
     return conclude(name, tally, level=options.level)
 
@@ -166,12 +180,12 @@ def _open_subject(subject: Subject) -> Iterator[BinaryIO]:
         yield file
 
 
-def _records_from_text(subject: Subject) -> Iterator[Sealed]:
+def records_from_text(subject: Subject) -> Iterator[Sealed]:
     with _open_subject(subject) as file:
         yield from _require_readable(_read_text(file, subject.json_opening))
 
 
-def _records_from_values(subject: Subject) -> Iterator[Sealed]:
+def records_from_values(subject: Subject) -> Iterator[Sealed]:
     return _require_readable(_read_values(subject.value))
 
 
@@ -182,17 +196,11 @@ def _require_readable(items: Iterator[Item]) -> Iterator[Sealed]:
         yield item
 
 
-def _is_value(subject: Subject) -> bool:
+def is_value(subject: Subject) -> bool:
     return isinstance(subject.value, Sealed | Mapping | list | tuple)
 
 
-def _is_text(subject: Subject) -> bool:
+def is_text(subject: Subject) -> bool:
     if subject.is_directory or (subject.path is None and not isinstance(subject.value, bytes)):
         return False
     return bool(subject.json_opening) or not subject.beginning.strip()
-
-
-JUDGES = (
-    Judge("capsules in memory", _is_value, judge_values, _records_from_values),
-    Judge("capsules", _is_text, _judge_text, _records_from_text),
-)

@@ -33,9 +33,18 @@ from aver.ledger.foreign.seal_checks import check_companions, check_seal_fields,
 from aver.ledger.head import Head
 from aver.ledger.meta_chain import HEADS_MAX, collect_heads, find_external_chains
 from aver.ledger.seen_heads import META_CHAIN, check_head
-from aver.verdict import ChainJudge, Finding, Judge, Place, Subject, Tally, Verdict, VerifyOptions, conclude
+from aver.verdict import ChainJudge, Finding, Place, Subject, Tally, Verdict, VerifyOptions, conclude
 
-__all__ = ["JUDGES", "SQLITE_MAGIC", "ForeignRecord", "read_foreign_records"]
+__all__ = [
+    "SQLITE_MAGIC",
+    "ForeignRecord",
+    "is_agent_capsule_directory",
+    "is_foreign_database_file",
+    "judge_agent_capsule_directory",
+    "judge_foreign_database",
+    "read_foreign_records",
+    "read_single_chain",
+]
 
 SQLITE_MAGIC = b"SQLite format 3\x00"
 WAL_VERSION = b"\x02\x02"
@@ -330,7 +339,7 @@ def _finish_chain(chain: _ForeignChain, tally: Tally) -> _ForeignChain:
     return chain
 
 
-def _judge_database(subject: Subject, options: VerifyOptions) -> Verdict:
+def judge_foreign_database(subject: Subject, options: VerifyOptions) -> Verdict:
     tally = Tally()
     path = subject.path or Path()
     for _ in _judge_chains(path, str(_printable_name(path.stem)), options, tally, {}):
@@ -339,7 +348,7 @@ def _judge_database(subject: Subject, options: VerifyOptions) -> Verdict:
     return conclude(f"database {subject.name}", tally, level=options.level)
 
 
-def _judge_directory(subject: Subject, options: VerifyOptions) -> Verdict:
+def judge_agent_capsule_directory(subject: Subject, options: VerifyOptions) -> Verdict:
     """The verdict on a directory of agent-capsule: each session's chain, compared with its meta chain."""
     home, tally = subject.path or Path(), Tally()
     remembered: dict[str, Head] = {}
@@ -376,7 +385,7 @@ def _judge_directory(subject: Subject, options: VerifyOptions) -> Verdict:
     return conclude(f"agent-capsule directory {home.absolute().name}", tally, level=options.level)
 
 
-def _read_single_chain(subject: Subject) -> Iterator[Sealed]:
+def read_single_chain(subject: Subject) -> Iterator[Sealed]:
     """The records of a database with one chain. Raises `BadInput` if it has several."""
     tenants = set()
     for row in read_foreign_records(subject.path or Path()):
@@ -388,7 +397,7 @@ def _read_single_chain(subject: Subject) -> Iterator[Sealed]:
         yield row.record
 
 
-def _is_database(subject: Subject) -> bool:
+def is_foreign_database_file(subject: Subject) -> bool:
     if subject.path is None or not subject.beginning.startswith(SQLITE_MAGIC):
         return False
     # Outside the try: a pipe beside the database must be reported, not make the file look unknown.
@@ -400,14 +409,8 @@ def _is_database(subject: Subject) -> bool:
         return False
 
 
-def _is_agent_capsule_directory(subject: Subject) -> bool:
+def is_agent_capsule_directory(subject: Subject) -> bool:
     if subject.path is None or not subject.is_directory:
         return False
     path = subject.path
     return os.path.isfile(path / "meta.db") or next((path / "chains").glob("*/*.db"), None) is not None
-
-
-JUDGES = (
-    Judge("an agent-capsule directory", _is_agent_capsule_directory, _judge_directory),
-    Judge("a database of agent-capsule or qp-capsule", _is_database, _judge_database, _read_single_chain),
-)

@@ -12,7 +12,7 @@ record. A database that several sessions share becomes one chain for each of the
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +22,18 @@ from aver.errors import BadInput, IntegrityError, NotFound
 from aver.fast_dataclass import dataclass
 from aver.files.regular import open_file
 from aver.ledger.bundle.store_chain import ImportResult, PlannedImport, mark_existing, store_chains
-from aver.ledger.foreign.databases import JUDGES, SQLITE_MAGIC, read_foreign_records
+from aver.ledger.foreign.databases import (
+    SQLITE_MAGIC,
+    is_agent_capsule_directory,
+    is_foreign_database_file,
+    judge_agent_capsule_directory,
+    judge_foreign_database,
+    read_foreign_records,
+)
 from aver.ledger.head import Head
 from aver.ledger.ledger import Ledger
 from aver.ledger.seen_heads import META_CHAIN
-from aver.verdict import Judge, Subject, VerifyOptions
+from aver.verdict import Subject, Verdict, VerifyOptions
 
 __all__ = ["import_databases", "is_foreign_database"]
 
@@ -62,7 +69,7 @@ def import_databases(ledger: Ledger, path: Path, *, only: Iterable[str] | None =
     judge = _find_judge(path)
     if judge is None:
         raise BadInput(f"{path} is no database of agent-capsule or qp-capsule, and no directory of agent-capsule")
-    verdict = judge.judge(_build_subject(path), VerifyOptions(ring, ledger.config.home))
+    verdict = judge(_build_subject(path), VerifyOptions(ring, ledger.config.home))
     if verdict.first_bad is not None:
         raise IntegrityError(
             verdict.first_bad.code,
@@ -78,12 +85,14 @@ def import_databases(ledger: Ledger, path: Path, *, only: Iterable[str] | None =
     return ImportResult(stored, verdict, tuple(sorted(name for name in signers if not ring.lookup(name))))
 
 
-def _find_judge(path: Path) -> Judge | None:
+def _find_judge(path: Path) -> Callable[[Subject, VerifyOptions], Verdict] | None:
     try:
         subject = _build_subject(path)
     except NotFound:
         return None
-    return next((judge for judge in JUDGES if judge.recognises(subject)), None)
+    if is_agent_capsule_directory(subject):
+        return judge_agent_capsule_directory
+    return judge_foreign_database if is_foreign_database_file(subject) else None
 
 
 def _build_subject(path: Path) -> Subject:

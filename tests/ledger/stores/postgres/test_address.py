@@ -13,7 +13,7 @@ import pytest
 from aver import AverError, Capsule, Ledger, open_ledger, verify
 from aver.cli.main import main
 from aver.config import hide_password
-from aver.ledger import parallel
+from aver.ledger import slices
 from support.postgres_servers import Server
 
 SECRET = "hunter2-Swordfish"
@@ -84,7 +84,7 @@ def test_neither_errors_nor_names_hold_one(postgres: Server, url: str, aver_home
 
 def test_workers_get_the_url_over_their_pipe(ledger: Ledger, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Their command lines, which everybody on the machine can read, hold nothing of it."""
-    monkeypatch.setattr(parallel, "PARALLEL_FROM", 0)
+    monkeypatch.setattr(slices, "PARALLEL_FROM", 0)
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     started: list[list[str]] = []
     popen = subprocess.Popen

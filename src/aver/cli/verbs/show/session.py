@@ -8,14 +8,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from aver.check import ResolvedTarget, verify
+from aver.check import ResolvedTarget, open_ledger, verify
 from aver.cli.options import Usage
 from aver.cli.terminal import Screen, print_json
 from aver.cli.verbs.show.story import print_story, story_to_dict
 from aver.cli.verdict_text import exit_code, print_verdict
 from aver.errors import NotFound, Unavailable
 from aver.fast_dataclass import dataclass
-from aver.ledger import open_ledger
 from aver.sessions.html_page import render_page
 from aver.sessions.sessions import (
     SessionTotals,

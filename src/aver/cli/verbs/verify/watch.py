@@ -20,18 +20,11 @@ from typing import TYPE_CHECKING, Literal
 
 from aver.cli.options import Usage
 from aver.cli.sigterm import Terminated, raise_on_sigterm
-from aver.cli.terminal import Screen, StderrScreen, StyledText, print_json
+from aver.cli.terminal import Progress, Screen, StderrScreen, StyledText, print_json
 from aver.cli.verbs.verify.metrics import Metrics, write_metrics
-from aver.cli.verbs.verify.targets import (
-    LAST,
-    TargetVerdict,
-    examine_tenants,
-    read_key_options,
-    resolve_ledger,
-    verdicts_to_dict,
-)
+from aver.cli.verbs.verify.targets import LAST, TargetVerdict, read_key_options, verdicts_to_dict
 from aver.cli.verdict_text import exit_code, extent_text, print_verdict, status_parts
-from aver.errors import AverError
+from aver.errors import AverError, BadInput
 
 if TYPE_CHECKING:
     from aver.ledger.verified_heads import VerifiedChains
@@ -74,9 +67,7 @@ class _VerifyWatch:
     def __init__(self, given: argparse.Namespace) -> None:
         if len(given.things) > 1 or given.deep or given.since not in (None, LAST):
             raise Usage("--watch verifies a whole ledger", advice="aver verify --watch, or aver verify LEDGER --watch")
-        is_ledger, self._url = resolve_ledger(given.things[0] if given.things else None, given)
-        if not is_ledger:
-            raise Usage(f"--watch verifies a whole ledger, which {given.things[0]} is not")
+        self._url = self._find_ledger(given)
         self.given = given
         self.metrics = Metrics()
         self.answers: list[TargetVerdict] = []
@@ -85,15 +76,36 @@ class _VerifyWatch:
         self._known: dict[str, VerifiedChains] | Literal["last"] | None = given.since
         self._whole_at = time.monotonic()
 
+    @staticmethod
+    def _find_ledger(given: argparse.Namespace) -> str | Path | None:
+        from aver.check import find_ledger
+
+        try:
+            return find_ledger(given.things[0] if given.things else None, tenant=given.tenant, ledger=given.ledger)
+        except BadInput as error:
+            raise Usage(f"--watch verifies a whole ledger: {error.message}", advice=error.advice) from error
+
     def verify_once(self) -> int:
         """Verify once. Returns the exit code that this round alone would end with."""
+        from aver.check import examine_tenants
+
         started = time.monotonic()
         self.rounds += 1
         if isinstance(self._known, dict) and started - self._whole_at >= self.given.whole_every:
             self._known = {tenant: verified.distrust([None]) for tenant, verified in self._known.items()}
             self._whole_at = started
         try:
-            examined = examine_tenants(self._url, self.given, self._keys, self._known)
+            with Progress("verifying") as progress:
+                examined = examine_tenants(
+                    self._url,
+                    keys=self._keys,
+                    level=self.given.level,
+                    require_pq=self.given.require_pq,
+                    tenant=self.given.tenant,
+                    known=self._known,
+                    checkpoints=self.given.checkpoint,
+                    progress=progress,
+                )
         except AverError as error:
             self.bad_rounds += 1
             self.metrics.observe_error(error.exit_code)

@@ -1,0 +1,193 @@
+"""Examining the gate's own records, beyond their seals: for verifiers of ledgers, bundles and `.cap` files.
+
+`approvals`: the enrolments, requests, answers and uses must have the signatures that they need
+(`aver.gate.approvals.verify`).
+
+`decisions`: each decision is made again from the inputs in its record, and must come out the same. The session's past
+in its record must be the one that the decision before has left. A decision that claims a human's approval must have
+used an approval of exactly its action. A decision cannot be made again where its record holds masked secrets, or where
+it was refused because there were no rules; the verdict counts these.
+
+The holder of the ledger's key can seal a decision that was never made. He cannot make the same inputs lead to it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from aver.capsule.sealed import Sealed
+from aver.errors import AverError, NotFound
+from aver.gate.approvals.enrolment import approvers_chain
+from aver.gate.approvals.request_records import approvals_chain
+from aver.gate.approvals.verify import APPROVALS_CHECK, check_approvals
+from aver.gate.approvals.vote import read_vote
+from aver.gate.decision_record import DECISION_KIND, decision_chain
+from aver.gate.replay import MASK_MARK, replay_decision
+from aver.gate.session import EMPTY_SESSION
+from aver.verdict import EvidenceReader, Examination, ExaminedChain, Finding, Place, Tally
+from aver.verdict.chain import make_printable
+from aver.verdict.examiner import guard
+
+__all__ = ["examine_approvals", "examine_decisions"]
+
+DECISIONS_CHECK = "decisions"
+
+LOOK_BACK = 50
+"""Records that are read at a time to find the session's state before a place."""
+
+
+def examine_approvals(examination: Examination) -> Tally:
+    """Check all approvals, also those verified earlier: each depends on the records before it."""
+    reader, tenant = examination.reader, examination.tenant
+    if not examination.is_complete and not _has_chain(reader, approvers_chain(tenant)):
+        tally = Tally()
+        tally.skip(APPROVALS_CHECK, "the approvers' enrolments are not here", matters=True)
+        return tally
+    answers = _read_chain(reader, approvals_chain(tenant))
+    enrolments = _read_chain(reader, approvers_chain(tenant))
+    return check_approvals(answers, examination.rules.ring, enrolments=enrolments)
+
+
+def examine_decisions(examination: Examination) -> Tally:
+    """Make every decision again that was not verified earlier."""
+    examiner = _DecisionExaminer(examination)
+    for chain in examination.select("gate"):
+        examiner.begin(chain)
+        for record in examination.reader.read(chain.origin, chain.start, chain.count):
+            if record.kind == DECISION_KIND:
+                with guard(examiner.tally, DECISIONS_CHECK, _place_of(record)):
+                    examiner.take(record)
+    return examiner.finish()
+
+
+class _DecisionExaminer:
+    """Takes decisions in order, chain by chain, and counts the approvals that are left for them."""
+
+    def __init__(self, examination: Examination) -> None:
+        self.tally = Tally()
+        self._examination = examination
+        self._reader = examination.reader
+        self._uses = self._count_approval_uses()
+        self._unrepeatable: Counter[str] = Counter()
+        self._lacking = 0
+        """Decisions that could be made again only with what this format does not hold."""
+        self._chain = ExaminedChain("", "", 0)
+        self._state: Mapping[str, Any] = EMPTY_SESSION
+
+    def begin(self, chain: ExaminedChain) -> None:
+        """Go on with this chain, from its start."""
+        self._chain = chain
+        self._state = EMPTY_SESSION if chain.is_excerpt else _read_state_before(self._reader, chain)
+
+    def take(self, record: Sealed) -> None:
+        """Examine the next decision."""
+        place = _place_of(record)
+        content = record.to_dict()
+        again = replay_decision(content, self._reader.blob)
+        if again.status == "not_checked" and self._examination.lacks:
+            self._lacking += 1
+        else:
+            self.tally.count_done(DECISIONS_CHECK)
+        if again.status == "other":
+            self._add_failure(f"the gate did not decide this: {again.words}", place)
+        elif again.status == "unrepeatable":
+            self._unrepeatable[again.words] += 1
+        elif again.status == "not_checked" and not self._examination.lacks:
+            words = f"some could not be made again, such as {place}: {again.words}"
+            self.tally.skip(DECISIONS_CHECK, words, matters=True)
+        result = content["outcome"].get("result")
+        if isinstance(result, dict):
+            self._check_past(result, place)
+            if result.get("decision") == "human_approved":
+                self._check_approval_use(str(result.get("digest")), place)
+
+    def _check_past(self, result: Mapping[str, Any], place: Place) -> None:
+        """Compare the past in a decision with the state that the decision before has left."""
+        action, facts = result.get("action"), result.get("facts")
+        session = action.get("session") if isinstance(action, dict) else None
+        if not isinstance(session, str) or not isinstance(facts, dict):
+            return  # Reported: this is no decision.
+        if MASK_MARK.decode() not in session and decision_chain(session) != self._chain.origin:
+            self._add_failure(f"it is of the session {session!r}, whose decisions are elsewhere", place)
+        before = self._state if session else EMPTY_SESSION  # Actions without a session have no past.
+        after = result.get("session")
+        if after is None or self._chain.is_excerpt:
+            return
+        if any(facts.get(name) != before[name] for name in EMPTY_SESSION):
+            self._add_failure("what it says of the session's past is not what the decision before it says", place)
+        if isinstance(after, dict) and after.keys() >= EMPTY_SESSION.keys():
+            self._state = after
+        else:
+            self._add_failure("it does not say what the session's next decision must know", place)
+
+    def _check_approval_use(self, digest: str, place: Place) -> None:
+        if self._uses is None:
+            words = self._examination.lacks or "the approvals that decisions refer to are not here"
+            self.tally.skip(APPROVALS_CHECK, words, matters=not self._examination.lacks)
+        elif not self._uses[digest]:
+            self._add_failure("it says that a human approved this, and no approval of it was used", place)
+        else:
+            self._uses[digest] -= 1
+
+    def _count_approval_uses(self) -> Counter[str] | None:
+        """How often an approval was used, by the digest of the action; None where the approvals need not be here."""
+        chain = approvals_chain(self._examination.tenant)
+        if not self._examination.is_complete and not _has_chain(self._reader, chain):
+            return None
+        uses: Counter[str] = Counter()
+        for record in _read_chain(self._reader, chain):
+            try:
+                found = read_vote(record)
+                if found is not None and found[1].word == "used":
+                    uses[str(record.to_dict()["outcome"]["result"]["digest"])] += 1
+            except (AverError, AttributeError, KeyError, TypeError):
+                continue  # The check of approvals reports it.
+        return uses
+
+    def _add_failure(self, words: str, place: Place) -> None:
+        self.tally.add(Finding(DECISIONS_CHECK, "failed", "EVIDENCE_INVALID", make_printable(words), place))
+
+    def finish(self) -> Tally:
+        """The tally, with the number of decisions that cannot be made again."""
+        if total := sum(self._unrepeatable.values()):
+            made = self.tally.done[DECISIONS_CHECK] - total
+            reasons = "; ".join(f"{count}: {words}" for words, count in sorted(self._unrepeatable.items()))
+            self.tally.notes[DECISIONS_CHECK] = f"{made} made again, {total} not ({reasons})"
+        if self._lacking:
+            words = f"{self._lacking} were not made again: {self._examination.lacks}"
+            self.tally.skip(DECISIONS_CHECK, words, matters=False)
+        return self.tally
+
+
+def _read_state_before(reader: EvidenceReader, chain: ExaminedChain) -> Mapping[str, Any]:
+    """The session's state before the first record to examine, from the newest decision that has one."""
+    stop = chain.start
+    while stop > 0:
+        start = max(0, stop - LOOK_BACK)
+        for record in reversed(list(reader.read(chain.origin, start, stop))):
+            result = record.to_dict()["outcome"].get("result") if record.kind == DECISION_KIND else None
+            state = result.get("session") if isinstance(result, dict) else None
+            if isinstance(state, dict) and state.keys() >= EMPTY_SESSION.keys():
+                return state
+        stop = start
+    return EMPTY_SESSION
+
+
+def _place_of(record: Sealed) -> Place:
+    return Place(record.chain, record.sequence)
+
+
+def _has_chain(reader: EvidenceReader, chain: str) -> bool:
+    try:
+        return reader.head(chain).count > 0
+    except NotFound:
+        return False
+
+
+def _read_chain(reader: EvidenceReader, chain: str) -> Iterator[Sealed]:
+    try:
+        yield from reader.read(chain)
+    except NotFound:
+        return

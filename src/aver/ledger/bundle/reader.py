@@ -1,0 +1,110 @@
+"""Reading the records of a bundle: the interface that examiners use, over a bundle's files.
+
+Chains are streamed from their files. Finding a record by its hash needs an index; it is made when first asked for, of
+decisions only, with the records themselves in a temporary file. So memory grows with the number of decisions, not with
+their size.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO
+
+from aver.capsule.sealed import Sealed
+from aver.errors import BadInput, NotFound, Unavailable
+from aver.files.regular import open_inside
+from aver.ledger.bundle.layout import BLOBS, read_chain_file
+from aver.ledger.head import Head
+
+__all__ = ["BundleReader", "read_blob"]
+
+BLOB_READ_MAX = 64 * 1024 * 1024
+"""Bytes of a blob that is read into memory. Rules, risk states and diffs are far smaller."""
+
+INDEXED_MAX = 200_000
+"""Decisions that can be found by their hashes, at some 200 bytes of memory each."""
+
+INDEXED_DOMAIN = "gate"
+
+
+class BundleReader:
+    """Reads the chains of a bundle that were judged. `heads` and `files` are by the chains' ids."""
+
+    def __init__(self, directory: Path, heads: Mapping[str, Head], files: Mapping[str, str]) -> None:
+        self._directory = directory
+        self._heads = heads
+        self._files = files
+        self._index: dict[bytes, tuple[int, str]] | None = None
+        self._spool: IO[bytes] | None = None
+
+    def read(self, chain: str, start: int = 0, stop: int | None = None) -> Iterator[Sealed]:
+        return islice(self._read_all(chain), start, stop)
+
+    def _read_all(self, chain: str) -> Iterator[Sealed]:
+        name = self._files.get(chain)
+        if name is None:
+            raise NotFound(f"the chain {chain} is not in the bundle")
+        with open_inside(self._directory, name) as file:
+            for item in read_chain_file(file):
+                if isinstance(item, Sealed):
+                    item.chain = chain
+                    yield item
+
+    def get(self, reference: str) -> Sealed | None:
+        """The decision with this hash."""
+        if self._index is None:
+            self._index = self._build_index()
+        found = self._index.get(reference.encode())
+        if found is None or self._spool is None:
+            return None
+        offset, chain = found
+        self._spool.seek(offset)
+        # Only ever the bytes that this process has written.
+        return Sealed(*pickle.load(self._spool), chain=chain)
+
+    def _build_index(self) -> dict[bytes, tuple[int, str]]:
+        index: dict[bytes, tuple[int, str]] = {}
+        try:
+            spool = self._spool = TemporaryFile()  # noqa: SIM115 - closed with the reader
+            for chain in self._files:
+                for record in self._read_all(chain) if self._is_indexed(chain) else ():
+                    if len(index) >= INDEXED_MAX:
+                        return index
+                    index[record.hash.encode()] = spool.tell(), chain
+                    seal = record.signature, record.signature_pq, record.signed_at, record.signed_by
+                    pickle.dump((record.canonical, record.hash, *seal), spool)
+        except OSError as error:
+            raise Unavailable(f"cannot index the bundle: {error.strerror}", advice="free space in TMPDIR") from error
+        return index
+
+    def _is_indexed(self, chain: str) -> bool:
+        return INDEXED_DOMAIN in chain.split(".")
+
+    def blob(self, digest: str) -> bytes:
+        return read_blob(self._directory, digest)
+
+    def head(self, chain: str) -> Head:
+        head = self._heads.get(chain)
+        if head is None:
+            raise NotFound(f"the chain {chain} is not in the bundle")
+        return head
+
+    def close(self) -> None:
+        if self._spool is not None:
+            self._spool.close()
+
+
+def read_blob(directory: Path, digest: str) -> bytes:
+    """The bytes of a blob in a bundle; `BadInput` if they are not those of its digest."""
+    with open_inside(directory, BLOBS, digest) as file:
+        data = file.read(BLOB_READ_MAX + 1)
+    if len(data) > BLOB_READ_MAX:
+        raise NotFound(f"the blob {digest} is larger than {BLOB_READ_MAX} bytes, and was not read")
+    if hashlib.sha256(data).hexdigest() != digest:
+        raise BadInput(f"the blob stored as {digest} has other bytes")
+    return data

@@ -1,0 +1,232 @@
+"""Examiners: checks that a room makes on its own records, beyond their seals.
+
+A valid seal proves that a key signed the bytes. It does not prove that the gate made a decision, or that a person gave
+an approval: the holder of the ledger's key can seal records that claim both. The room that writes such records knows
+how to check them. It offers an `Examiner`, and `aver.check` lists them all.
+
+An examiner reads ledgers, imported chains, bundles and `.cap` files through one interface, `EvidenceReader`. It gets an
+`Examination` for each ledger whose records are there: the verified ledger itself, and every other ledger that an
+imported chain names in its first record. Chains have the name of their first record (`origin`); findings have the name
+under which a chain is stored (`name`).
+
+An examiner sees only records whose content and signature hold. An exception in an examiner becomes a finding.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, Protocol
+
+from aver.capsule.aver_block import read_block
+from aver.capsule.sealed import Sealed
+from aver.errors import AverError, BadInput, NotFound, Unavailable
+from aver.fast_dataclass import dataclass
+from aver.verdict.chain import ChainJudge, Rules
+from aver.verdict.verdict import Finding, Place, Tally
+
+__all__ = [
+    "EXAMINED_DOMAINS",
+    "EvidenceReader",
+    "Examination",
+    "ExaminedChain",
+    "Examiner",
+    "ValidRecords",
+    "examine",
+    "guard",
+    "read_chain_identity",
+    "skip_examiners",
+]
+
+RUN_CHECKS = ("receipts", "parents", "sealed", "gates", "proof")
+"""The checks of a run of actions, in the order of their report."""
+
+EXAMINED_DOMAINS: Mapping[str, tuple[str, ...]] = {
+    "gate": ("decisions",),
+    "approvals": ("approvals",),
+    "approvers": ("approvals",),
+    "actions": RUN_CHECKS,
+}
+"""By domain, the checks that a verdict owes to chains of it. A check without an examiner is reported as not checked."""
+
+_log = logging.getLogger("aver.verdict")
+
+
+class ChainHead(Protocol):
+    """How many records a chain has, and the hash of the last."""
+
+    @property
+    def count(self) -> int: ...
+
+    @property
+    def hash(self) -> str | None: ...
+
+
+class EvidenceReader(Protocol):
+    """Reads records of a ledger, a bundle or a `.cap` file. `read` and `blob` raise `NotFound`."""
+
+    def read(self, chain: str, start: int = 0, stop: int | None = None) -> Iterator[Sealed]: ...
+
+    def get(self, reference: str) -> Sealed | None:
+        """The record with this hash."""
+
+    def blob(self, digest: str) -> bytes: ...
+
+    def head(self, chain: str) -> ChainHead: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ExaminedChain:
+    """A chain to examine."""
+
+    name: str
+    """Under which it is stored here. Findings have this name."""
+    origin: str
+    """The name in its first record. The reader takes this name."""
+    count: int
+    start: int = 0
+    """Records before this place were verified earlier."""
+    is_excerpt: bool = False
+    """Whether only some of its records are here."""
+
+    @property
+    def domain(self) -> str:
+        return self.origin.partition(".")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """The chains of one ledger and tenant that are to be examined, and how to read what they refer to."""
+
+    reader: EvidenceReader
+    rules: Rules
+    ledger: str
+    tenant: str
+    chains: tuple[ExaminedChain, ...]
+    is_complete: bool = True
+    """Whether all chains of the ledger must be here. Where they need not be, a missing one is `not_checked`."""
+    is_single: bool = False
+    """Whether only this one chain is verified, not the whole that it belongs to."""
+    lacks: str = ""
+    """Why, by the format itself, other chains and blobs are not here. That does not qualify a verdict."""
+
+    def select(self, *domains: str) -> list[ExaminedChain]:
+        return [chain for chain in self.chains if chain.domain in domains]
+
+
+@dataclass(frozen=True, slots=True)
+class Examiner:
+    """One room's examination of chains of its `domains`, reported under `checks`."""
+
+    domains: tuple[str, ...]
+    checks: tuple[str, ...]
+    examine: Callable[[Examination], Tally]
+
+
+def examine(examiners: Sequence[Examiner], examinations: Iterable[Examination], tally: Tally) -> None:
+    """Add the examiners' findings to `tally`; a check that cannot be made is added as not checked."""
+    covered = {check for examiner in examiners for check in examiner.checks}
+    for examination in examinations:
+        for domain in {chain.domain: None for chain in examination.chains}:
+            if examination.rules.level != "signature":
+                words = f"{examination.rules.level} level: only intact records can be examined"
+                skip_examiners(domain, words, tally)
+            elif not covered.issuperset(EXAMINED_DOMAINS.get(domain, ())):
+                words = "no examiner was given: open the ledger with aver.open_ledger, or use aver.verify"
+                skip_examiners(domain, words, tally)
+        if examination.rules.level == "signature":
+            for examiner in examiners:
+                _run_examiner(examiner, examination, tally)
+
+
+def _run_examiner(examiner: Examiner, examination: Examination, tally: Tally) -> None:
+    chains = examination.select(*examiner.domains)
+    if not chains:
+        return
+    try:
+        with guard(tally, examiner.checks[0], Place(chains[0].name)):
+            tally.merge(examiner.examine(examination))
+    except AverError as error:
+        for check in examiner.checks:
+            tally.skip(check, f"the records cannot be read: {error.message}", matters=True)
+
+
+def skip_examiners(domain: str, reason: str, tally: Tally) -> None:
+    """Report the checks that chains of this domain would need as not checked."""
+    for check in EXAMINED_DOMAINS.get(domain, ()):
+        tally.skip(check, reason, matters=True)
+
+
+@contextmanager
+def guard(tally: Tally, check: str, place: Place) -> Iterator[None]:
+    """Turn any exception in the judging of a record into a finding at its place.
+
+    A record that cannot be reached is another matter: `NotFound` and `Unavailable` go on to the caller.
+    """
+    try:
+        yield
+    except (NotFound, Unavailable, MemoryError):
+        raise
+    except BadInput as error:
+        tally.add(Finding(check, "failed", "SCHEMA_INVALID", error.message, place))
+    except AverError:
+        raise
+    except Exception as error:  # noqa: BLE001 - hostile records must not keep others from being judged
+        _log.debug("judging %s failed", place, exc_info=True)
+        words = f"it lacks what a record of its kind says ({type(error).__name__})"
+        tally.add(Finding(check, "failed", "SCHEMA_INVALID", words, place))
+
+
+class ValidRecords:
+    """A reader that takes origins, and gives only records whose content and signature hold.
+
+    Chains in which the verifier found nothing are read as they are. Those in `doubtful` are judged once more, record
+    by record; so only a damaged chain costs more time, and no list of bad records has to be kept.
+    """
+
+    def __init__(
+        self, reader: EvidenceReader, rules: Rules, names: Mapping[str, str], doubtful: set[str | None]
+    ) -> None:
+        self._reader = reader
+        self._names = names
+        self._doubtful = doubtful
+        # Links, places and retired keys were judged with the chain; here only the record itself counts.
+        self._rules = replace(rules, retired={})
+
+    def read(self, chain: str, start: int = 0, stop: int | None = None) -> Iterator[Sealed]:
+        name = self._stored_name(chain)
+        for record in self._reader.read(name, start, stop):
+            if name not in self._doubtful or self._holds(record, name):
+                yield record
+
+    def get(self, reference: str) -> Sealed | None:
+        record = self._reader.get(reference)
+        return record if record is not None and self._holds(record, record.chain) else None
+
+    def blob(self, digest: str) -> bytes:
+        return self._reader.blob(digest)
+
+    def head(self, chain: str) -> ChainHead:
+        return self._reader.head(self._stored_name(chain))
+
+    def _stored_name(self, chain: str) -> str:
+        name = self._names.get(chain)
+        if name is None:
+            raise NotFound(f"the chain {chain} is not here")
+        return name
+
+    def _holds(self, record: Sealed, chain: str | None) -> bool:
+        judge = ChainJudge(self._rules, chain=chain, start=None)
+        judge.judge(record)
+        return not any(finding.status == "failed" for finding in judge.tally.findings)
+
+
+def read_chain_identity(record: Sealed | None) -> Mapping[str, Any]:
+    """The name, ledger and tenant that a chain's first record gives it; empty where it gives none."""
+    try:
+        named = None if record is None else (read_block(record.to_dict()) or {}).get("chain")
+    except (AverError, AttributeError, KeyError, TypeError):
+        return {}
+    return named if isinstance(named, dict) else {}
