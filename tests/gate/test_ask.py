@@ -278,3 +278,26 @@ def test_an_action_that_cannot_be_written_is_refused_and_sealed(ledger: Ledger, 
     assert answer.decision.decision == "skip"
     assert ledger.head("gate.s1").count == 1
     assert ledger.verify().status == "verified"
+
+
+# --- what it costs
+
+
+def test_a_command_is_parsed_once_per_decision(workspace: Path, asked: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where a path of it is a link, which must be followed before the decision."""
+    import aver.gate.shell.understand as reader
+
+    parsed: list[str] = []
+    understand = reader.understand
+
+    def counted(text: str, **more: Any) -> Any:
+        parsed.append(text)
+        return understand(text, **more)
+
+    monkeypatch.setattr(reader, "understand", counted)
+    os.symlink("/etc/hostname", workspace / "link.txt")
+    answer = asked(**bash("cat link.txt"))
+    assert parsed == ["cat link.txt"]
+    assert answer.record.to_dict()["outcome"]["result"]["facts"]["links"] == {
+        str(workspace / "link.txt"): "/etc/hostname"
+    }

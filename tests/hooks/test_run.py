@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from aver import open_ledger
+from aver import config, open_ledger
 from aver.agents.registry import AGENTS, load_hook
 from aver.errors import BadInput, Unavailable
 from aver.gate.approvals import approve, recent_requests
@@ -448,3 +448,18 @@ def test_calls_without_an_id_are_told_each_on_its_own(tool: str, event: str) -> 
     assert [(one["type"], one["outcome"]["result"]["tool_input"]) for one in records] == [
         ("system", {"command": "make"})
     ] * 2
+
+
+def test_the_settings_are_read_once(tmp_path: Path, aver_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings(aver_home, '[hooks]\non_pass = "allow"\n')
+    read: list[Any] = []
+    load = config.load_config
+
+    def counted(*given: Any, **named: Any) -> Any:
+        read.append(given)
+        return load(*given, **named)
+
+    for place in ("aver.config", "aver.hooks.run", "aver.ledger.ledger"):
+        monkeypatch.setattr(f"{place}.load_config", counted)
+    fire("claude-code", "PreToolUse", payload())
+    assert len(read) == 1

@@ -36,10 +36,11 @@ MASK_MARK = b"[masked:"
 
 @dataclass(frozen=True, slots=True)
 class ReplayResult:
-    """What came of deciding again.
+    """The result of deciding again.
 
-    `other`: the record is not that of a decision by what it names. `unrepeatable`: nobody can tell, because secrets
-    were masked in it or there was nothing to decide by. `not_checked`: it could be told with what is not here.
+    `same`: the answer is the recorded one. `other`: the record does not follow from what it names. `unrepeatable`: it
+    cannot be decided again, because of masked secrets, missing rules or another version. `not_checked`: a blob that is
+    needed is not here.
     """
 
     status: Literal["same", "other", "unrepeatable", "not_checked"]
@@ -49,7 +50,7 @@ class ReplayResult:
 def replay_decision(
     content: Mapping[str, Any], blob: Callable[[str], bytes], known: KnownAgents | None = None
 ) -> ReplayResult:
-    """Decide again from a verified record's content. What the record holds is not believed, only used.
+    """Decide again from a verified record's content. The record's own answer is not believed, only compared.
 
     `known` are the names of agents' tools and files to decide by, where they are not the default ones.
     """
@@ -90,11 +91,11 @@ _DECISIONS_BY_OUTCOME = {
     "deny": ("skip", "skipped"),
     None: ("skip",),
 }
-"""What a decision may be, by what policy says; None where policy was not asked."""
+"""The decisions that can follow from each answer of policy; None where policy was not asked."""
 
 
 def _check_repeatable(result: Mapping[str, Any]) -> ReplayResult | None:
-    """Why nothing of a decision can be made again, if so. Even then its word must fit what policy said."""
+    """Say why a decision cannot be made again; None where it can. Even then its word must fit the policy's answer."""
     policy = result["policy"]
     word, outcome = result["decision"], None if policy is None else policy["outcome"]
     if word not in _DECISIONS_BY_OUTCOME[outcome]:
@@ -105,12 +106,12 @@ def _check_repeatable(result: Mapping[str, Any]) -> ReplayResult | None:
 
 
 def _has_mask_mark(action: Any, diff: bytes | None) -> bool:
-    """Whether masking has left a mark in what was judged."""
+    """Whether masking has left a mark in the action or its diff."""
     return MASK_MARK in canonical_bytes(action) or MASK_MARK in (diff or b"")
 
 
 def _compare_masked(decision: Decision, result: Mapping[str, Any]) -> ReplayResult:
-    """Hold a decision to the one made without the secrets. They rarely matter; where they may, nobody can tell."""
+    """Compare with the decision that is made without the secrets. A difference may come from them."""
     if decision.decision == result["decision"]:
         return ReplayResult("unrepeatable", "secrets were masked in it")
     words = f"without the secrets that were masked in it the answer is {decision.decision}, not {result['decision']!r}"
@@ -141,7 +142,7 @@ def _compare_exactly(decision: Decision, facts: Facts, action: Action, result: M
 
 
 class _RecordedFixes:
-    """The bug fixes to the touched files as they were counted then, question by question."""
+    """The answers of the repository's history that the record holds, in their order."""
 
     def __init__(self, answers: list[int]) -> None:
         self._answers = iter(answers)
@@ -168,7 +169,7 @@ def _gate_from_record(result: Mapping[str, Any], basis: Mapping[str, bytes | Non
 
 @lru_cache(maxsize=16)
 def _parse_bundle(rules: bytes) -> PolicyBundle:
-    """A ledger's decisions rest on a few bundles, and each takes long to check."""
+    """Parse a bundle once: a ledger's decisions rest on a few, and each takes long to check."""
     return build_policy_bundle(read_json(rules)["files"])
 
 

@@ -1,17 +1,17 @@
-"""What the gate decides by: the settings under `[gate]`.
+"""The gate's settings: the table `[gate]` of `config.toml`.
 
     [gate]
     policy = "policy"                  a directory of .cedar files, from AVER_HOME on; left out, the starter set
     pass_below = 0.05                  risk passes when the upper end of its interval is at most this
     skip_above = 0.9                   risk denies when the lower end is above this; left out, it denies nothing
-    max_retries = 3                    denials of one and the same action, after which it is abandoned
-    trusted_servers = ["files"]        MCP servers whose word about their own tools is taken
+    max_retries = 3                    after so many denials of the same action, the agent is told to give up
+    trusted_servers = ["files"]        MCP servers whose annotations of their own tools are believed
 
     [gate.groups]
     reviewers = ["agent:lint"]         names of agents, by group: policies ask `principal in Aver::Group::"reviewers"`
 
-They come from `config.toml` in `AVER_HOME` and from nowhere else: a repository that an agent works in cannot bring
-rules of its own. A setting that is not understood is an error and not left aside.
+They come from `config.toml` in `AVER_HOME` alone: a repository that an agent works in cannot bring rules of its own. An
+unknown setting is an error.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ __all__ = ["GateSettings", "read_gate_settings"]
 SECTION = "[gate]"
 
 RETRIES_MAX = 1000
-"""Nobody who wants an action abandoned waits longer."""
+"""Upper bound of `max_retries`."""
 
 NAMES_MAX = 1000
-"""Groups, and names in one of them."""
+"""Most groups, and most names in a group."""
 
 _KEYS = frozenset({"policy", "pass_below", "skip_above", "max_retries", "trusted_servers", "groups"})
 
@@ -54,7 +54,7 @@ class GateSettings:
 
 
 def read_gate_settings(config: Config) -> GateSettings:
-    """The gate's settings; `BadInput` names what is wrong in them."""
+    """Read the gate's settings. Raises `BadInput`, which names the setting that is wrong."""
     table = config.gate
     check_object(dict(table), SECTION, frozenset(), _KEYS)
     return GateSettings(
@@ -96,6 +96,6 @@ def _read_groups(table: Any) -> dict[str, frozenset[str]]:
 
 
 def _read_names(value: Any, name: str) -> frozenset[str]:
-    if not isinstance(value, list) or len(value) > NAMES_MAX or not all(isinstance(one, str) for one in value):
+    if not isinstance(value, list) or len(value) > NAMES_MAX or not all(isinstance(item, str) for item in value):
         raise BadInput(f"{SECTION} {name} must be a list of at most {NAMES_MAX} names")
     return frozenset(value)

@@ -1,4 +1,4 @@
-"""Records that a decision rests on: only those that hold."""
+"""Verifying the records that a decision rests on."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ __all__ = ["require_valid_records"]
 
 
 def require_valid_records(ledger: Ledger, chain: str, start: int, records: list[Sealed]) -> list[Sealed]:
-    """The records, if each has its hash, its signature, its place and its link; otherwise `IntegrityError`."""
+    """Return the records if each has its hash, its signature, its place and its link. Raises `IntegrityError` if not.
+
+    `start` is the number of the first record in its chain.
+    """
     identity = {"name": chain, "ledger": ledger.id, "tenant": ledger.tenant}
     judge = ChainJudge(Rules(ledger.keys.ring()), chain=chain, start=start, identity=identity, needs_block=True)
     for record in records:
