@@ -2,20 +2,23 @@
 # nothing but Python 3.11 or newer, make and a package registry has to be there.
 #
 #   make demo PYTHON=python3.12     choose the interpreter for a new .venv
+#   make test ARGS=tests/ledger     give pytest more arguments
 
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --no-input --quiet
 READY  := $(VENV)/.ready
+PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-clients lint bench clean
+.PHONY: help demo test test-more test-all test-clients lint bench clean
 
 help:
 	@echo "make demo          seal, verify and tamper, end to end, in a throw-away home"
-	@echo "make test          the tests, but for those that take minutes"
-	@echo "make test-all      all tests"
+	@echo "make test          the essential tests, in about five minutes"
+	@echo "make test-more     frameworks, PostgreSQL and other faults, kill storms, the README in a clean copy"
+	@echo "make test-all      all tests, the long ones and large samples included"
 	@echo "make test-clients  those with real coding agents, from npm, which are kept for the next time"
 	@echo "make lint          ruff (rules and format) and mypy"
 	@echo "make bench         how fast, as ratios to the bare primitives"
@@ -25,10 +28,13 @@ demo: $(READY)-core
 	@$(BIN)/aver demo
 
 test: $(READY)-test
-	@$(BIN)/python -m pytest -n auto --dist worksteal -m "not long"
+	@$(PYTEST) -m "not more and not long" $(ARGS)
 
-test-all: $(READY)-test
-	@$(BIN)/python -m pytest -n auto --dist worksteal
+test-more: $(READY)-more
+	@$(PYTEST) -m "more and not long" $(ARGS)
+
+test-all: $(READY)-more
+	@$(PYTEST) --hypothesis-profile=full $(ARGS)
 
 test-clients: $(READY)-test
 	@$(BIN)/python -m pytest -m clients tests/clients
@@ -53,6 +59,11 @@ $(READY)-core: pyproject.toml | $(BIN)/python
 $(READY)-test: pyproject.toml | $(BIN)/python
 	@$(PIP) install --editable ".[test,peer]"
 	@touch $@
+
+# The frameworks that Aver has adapters for are large, and only these tests need them.
+$(READY)-more: pyproject.toml | $(BIN)/python
+	@$(PIP) install --editable ".[test,peer,frameworks]"
+	@touch $@ $(READY)-test
 
 $(READY)-lint: pyproject.toml | $(BIN)/python
 	@$(PIP) install --editable ".[lint]"

@@ -23,13 +23,14 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 QUICK_ON_POSTGRES = frozenset({"test_append", "test_tenants"})
 """Modules of tests for both stores that `make test`, too, runs on both."""
 
-settings.register_profile(
-    "aver",
-    deadline=None,
-    max_examples=60,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large],
-)
-settings.load_profile("aver")
+for name, examples in (("quick", 30), ("full", 100)):
+    settings.register_profile(
+        name,
+        deadline=None,
+        max_examples=examples,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large],
+    )
+settings.load_profile("quick")  # `make test-all` runs pytest with --hypothesis-profile=full.
 
 provide_known_agents()  # As `aver` and `cli` do: some tests make a `Gate` when they are imported.
 
@@ -52,7 +53,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     marked = metafunc.definition.get_closest_marker
     if marked("both_stores") and not marked("sqlite"):
         # A database for each test takes its time: `make test` does that for some, `make test-all` for all.
-        marks = () if metafunc.module.__name__ in QUICK_ON_POSTGRES else pytest.mark.long
+        marks = () if metafunc.module.__name__.rpartition(".")[2] in QUICK_ON_POSTGRES else pytest.mark.long
         metafunc.parametrize("kind_of_store", ["sqlite", pytest.param("postgres", marks=marks)], indirect=True)
 
 

@@ -20,6 +20,8 @@ from aver import NotRecorded, Refused
 from aver.actions.action import value_hash
 from aver.adapters.claude_agent_sdk import AverHooks
 
+pytestmark = pytest.mark.more
+
 
 @dataclass
 class Told:

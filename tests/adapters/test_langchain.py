@@ -24,6 +24,8 @@ from langgraph.prebuilt import ToolNode
 from aver import NotRecorded
 from aver.adapters.langchain import AverMiddleware
 
+pytestmark = pytest.mark.more
+
 
 class Scripted(GenericFakeChatModel):
     """Says what is on its list; streams it in two pieces, so that a call's arguments come in parts."""

@@ -19,6 +19,8 @@ from agents.testing import ScriptedModel, assistant_message, function_call
 from aver import NotRecorded, Refused
 from aver.adapters.openai_agents import AverTools
 
+pytestmark = pytest.mark.more
+
 set_tracing_disabled(True)
 
 Call = tuple[str, dict[str, Any] | str]

@@ -24,6 +24,8 @@ from aver import NotRecorded
 from aver.actions.action import value_hash
 from aver.adapters.pydantic_ai import AverCapability, gate_toolset
 
+pytestmark = pytest.mark.more
+
 Calls = list[tuple[str, dict[str, Any]]]
 
 

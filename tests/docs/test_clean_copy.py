@@ -13,7 +13,7 @@ from support.doc_pages import ROOT, run_page
 LEFT_BEHIND = (".git", ".venv", "build", "dist", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis")
 
 
-@pytest.mark.long
+@pytest.mark.more
 def test_the_readme_in_a_clean_copy(tmp_path: Path, environment: dict[str, str]) -> None:
     copy = tmp_path / "checkout"
     shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(*LEFT_BEHIND))

@@ -35,7 +35,9 @@ def test_every_example_is_run() -> None:
     assert {path.name for path in (ROOT / "examples").glob("*.py")} == set(SHOWN)
 
 
-@pytest.mark.parametrize("name", sorted(SHOWN))
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.more) if name in NEEDS else name for name in sorted(SHOWN)]
+)
 def test_an_example_shows_what_it_is_for(name: str, cwd: Path, environment: dict[str, str]) -> None:
     if name in NEEDS:
         pytest.importorskip(NEEDS[name], reason="needs the extra that the example is about")

@@ -14,6 +14,8 @@ from aver.ledger.stores.postgres.store import OLDEST_VERSION
 from support.doc_pages import DOCS, run_page
 from support.postgres_servers import USER, Server, program, started
 
+pytestmark = pytest.mark.more
+
 PAGE = DOCS / "postgresql.md"
 
 

@@ -15,7 +15,18 @@ def runnable(page: Path) -> bool:
     return any(block.language in ("sh", "python") and runs_here(block) for block in blocks_of(page))
 
 
-@pytest.mark.parametrize("page", list(filter(runnable, pages())), ids=lambda page: str(page.relative_to(ROOT)))
+FIRST = {"README.md", "docs/start.md", "docs/verify-it-yourself.md"}
+"""What newcomers read: run by `make test`. The other pages are run by `make test-more`."""
+
+
+def page_cases() -> list[object]:
+    names = {page: str(page.relative_to(ROOT)) for page in filter(runnable, pages())}
+    return [
+        pytest.param(page, id=name, marks=() if name in FIRST else pytest.mark.more) for page, name in names.items()
+    ]
+
+
+@pytest.mark.parametrize("page", page_cases())
 def test_a_page_does_what_it_shows(page: Path, cwd: Path, environment: dict[str, str]) -> None:
     assert run_page(page, cwd, environment) > 0
 

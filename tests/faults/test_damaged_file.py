@@ -11,6 +11,8 @@ import pytest
 from aver import AverError, Capsule, Ledger, Sealed, open_ledger
 from aver.ledger.stores.sqlite.schema import PAGE_SIZE
 
+pytestmark = pytest.mark.more
+
 CHAIN = "demo.damage"
 RECORDS = 60
 

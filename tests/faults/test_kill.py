@@ -16,6 +16,8 @@ from aver import Capsule, open_ledger
 from aver.keys import KeyStore
 from support.faults.storm import rage, rounds_wanted
 
+pytestmark = pytest.mark.more
+
 
 @pytest.mark.both_stores
 def test_nothing_acknowledged_is_lost(new_ledger_url: Callable[[], str]) -> None:

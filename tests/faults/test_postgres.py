@@ -20,6 +20,8 @@ from support.faults.storm import WRITER, Storm, rage, rounds_wanted
 from support.postgres_servers import Server, new_place, own, started
 from support.postgres_wire import FAULTS, Fault, Wire
 
+pytestmark = pytest.mark.more
+
 CHAIN = "demo.fault"
 
 

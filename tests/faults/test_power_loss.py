@@ -25,6 +25,8 @@ from support.faults.aftermath import check
 from support.faults.disk import TRACED, Chance, DataOnly, Dice, Disk, Luck, NamesOnly, changes_in
 from support.faults.strace import DeedServer, need_strace
 
+pytestmark = pytest.mark.more
+
 NOTED = ["-xx", "-s", str(2**20), "-e", "trace=" + ",".join(f"?{call}" for call in TRACED)]
 
 

@@ -25,6 +25,8 @@ from aver import Capsule, open_ledger
 from support.faults.aftermath import check
 from support.faults.strace import CHANGING, DeedServer, Trial, fault, need_strace
 
+pytestmark = pytest.mark.more
+
 FAULTS = ("error=EIO", "error=ENOSPC", "signal=SIGKILL")
 CASES = ("append", "rotate", "checkpoint", "first use")
 

@@ -77,9 +77,10 @@ def test_the_chain_itself_is_verified() -> None:
 
 
 @pytest.mark.parametrize("place", range(6))
-def test_every_flipped_bit_of_every_byte_is_found(place: int) -> None:
+@pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.long)])
+def test_every_flipped_bit_of_every_byte_is_found(place: int, step: int) -> None:
     record = CHAIN[place]
-    for at in range(len(record.canonical)):
+    for at in range(place if step > 1 else 0, len(record.canonical), step):
         flipped = bytearray(record.canonical)
         flipped[at] ^= 1 << (at % 8)
         code, sequence = first(judged(replaced(place, with_seal(record, canonical=bytes(flipped)))))

@@ -13,6 +13,8 @@ from aver.ledger.bundle import export_bundle, import_bundle
 from support.postgres_servers import Server
 from support.postgres_wire import FAULTS, Fault, Wire
 
+pytestmark = pytest.mark.more
+
 CHAIN = "demo.wire"
 
 

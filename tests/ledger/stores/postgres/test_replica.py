@@ -14,6 +14,8 @@ from aver.ledger.meta_chain import sweep
 from support.postgres_servers import USER, Server, new_place, program, run, server_at, started
 from support.tamper import codes_at
 
+pytestmark = pytest.mark.more
+
 CHAIN = "demo.replica"
 
 
