@@ -32,7 +32,6 @@ PENDING: dict[str, dict[str, str]] = {
         "agents/claude_code/messages.py": "the methods are being renamed",
         "agents/codex/pending.py": "the methods are being renamed",
         "check.py": "the methods are being renamed",
-        "hooks/run.py": "the methods are being renamed",
         "install/undo.py": "the methods are being renamed",
         "ledger/bundle/verify.py": "the methods are being renamed",
         "mcp/history.py": "the methods are being renamed",
