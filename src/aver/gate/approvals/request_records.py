@@ -176,7 +176,7 @@ def find_request(ledger: Ledger, beginning: str) -> ApprovalRequest:
     if not found:
         raise NotFound(f"no request of the last days begins with {beginning}", advice="aver approvals list --all")
     if len(found) > 1:
-        raise BadInput(f"{len(found)} requests begin with {beginning}", advice="give more of the id")
+        raise BadInput(f"{len(found)} requests begin with {beginning}", advice="be more specific: give more of the id")
     return load_request(ledger, found.pop())
 
 
