@@ -179,7 +179,7 @@ def _read_bounded(path: Path, *, limit: int) -> bytes:
         with os.fdopen(handle, "rb") as file:
             raw = file.read(limit + 1) or b""  # None from a pipe that holds nothing yet.
     except FileNotFoundError as error:
-        words = f"{ascii(str(path))} is neither a key of 64 hex digits nor an existing file"
+        words = f"{str(path)!a} is neither a key of 64 hex digits nor an existing file"
         raise NotFound(words, advice="give the whole key, or a file or directory of keys") from error
     except ValueError as error:
         raise BadInput(f"{ascii(str(path))[:80]} is not a path: {error}") from error

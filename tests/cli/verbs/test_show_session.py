@@ -145,8 +145,8 @@ def test_tampering_is_told(worked: Aver, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (("notes.today", "--full"), "are for sessions"),
-        (("notes.today", "--html", "x.html"), "are for sessions"),
+        (("notes.today", "--full"), "need a session"),
+        (("notes.today", "--html", "x.html"), "need a session"),
         (("5d2e", "--json", "--html", "x.html"), "two different outputs"),
         (("5d2e", "--section", "seal"), "has many records"),
     ],

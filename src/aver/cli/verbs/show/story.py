@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from aver.cli import terminal
 from aver.cli.terminal import Screen, StyledText, format_time
 from aver.ingest.diffs import classify_diff_lines
+from aver.ingest.times import to_utc
 from aver.sessions.labels import (
     LabelledText,
     decision_label,
@@ -237,6 +238,22 @@ def print_story(
     screen.print_hanging(text=", ".join(total_labels(session)))
 
 
+def _decision_to_dict(decision: RecordedDecision) -> dict[str, Any]:
+    return {
+        "word": decision.decision,
+        "reasons": decision.reasons,
+        "rules": decision.rules,
+        "score": decision.score,
+        "tool": decision.tool,
+        "arguments": decision.arguments,
+        "at": to_utc(decision.at),
+        "chain": decision.chain,
+        "sequence": decision.sequence,
+        "hash": decision.record,
+        "signed_by": decision.signed_by,
+    }
+
+
 def story_to_dict(session: SessionTotals, entries: Iterator[StoryEntry], verdict: Verdict) -> dict[str, Any]:
     """The story as one JSON object. Long texts stay references to blobs."""
     steps = []
@@ -248,7 +265,7 @@ def story_to_dict(session: SessionTotals, entries: Iterator[StoryEntry], verdict
             step |= {name: value for name, value in asdict(entry.step).items() if value not in (None, "", (), {})}
             step["chain"] = entry.chain
         if entry.decision is not None:
-            step["gate"] = asdict(entry.decision)
+            step["gate"] = _decision_to_dict(entry.decision)
         if entry.additions:
             step["added"] = [asdict(later.addition) for later in entry.additions if later.addition is not None]
         steps.append(step)
