@@ -107,9 +107,9 @@ def _print_table(screen: Screen, listed: list[tuple[SessionTotals, Verdict | Non
                 f"{_compact_number(session.tokens_in)}/{_compact_number(session.tokens_out)}",
                 "-" if session.cost_usd is None else format_money(session.cost_usd),
                 StyledText(str(session.denials), "warn") if session.denials else "-",
-                StyledText(verdict.status, STATUS_STYLES[verdict.status])
-                if verdict
-                else StyledText(NOT_CHECKED, "dim"),
+                StyledText(NOT_CHECKED, "dim")
+                if verdict is None
+                else StyledText(verdict.status, STATUS_STYLES[verdict.status]),
                 clip(to_one_line(session.title), TITLE_WIDTH),
             ]
         )
