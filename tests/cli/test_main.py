@@ -134,3 +134,11 @@ def test_every_verb_and_option_is_documented() -> None:
         assert "\nExample: `aver " in section
         options = {option for one in parser._actions for option in one.option_strings} - {"-h", "--help"}
         assert [option for option in sorted(options) if f"`{option}" not in section] == [], (verb, action)
+
+
+@pytest.mark.parametrize("verb", sorted(VERBS))
+def test_every_verb_starts_cold(aver: Aver, verb: str) -> None:
+    """The installed command, from the first import on. Other tests use a process that has everything imported."""
+    ran = aver.process(verb, "--help")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith(f"usage: aver {verb}")

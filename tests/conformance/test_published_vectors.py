@@ -15,10 +15,69 @@ from aver.verdict import ChainJudge, Rules, conclude
 from aver.verdict.record import read_record
 
 GOLDEN = ("golden-12-key.json", "golden-13-key.json")
+CORPUS = Path(__file__).parent / "corpus"
+OWN_CASE = {
+    "minimal": "capsule-minimal",
+    "full": "capsule-full",
+    "kill_switch": "capsule-kill",
+    "tool_invocation": "capsule-tool-error",
+    "chat_interaction": "capsule-chat-session",
+    "workflow_hierarchy": "capsule-workflow-parent",
+    "unicode_strings": "capsule-unicode",
+    "fractional_timestamp": "capsule-microseconds",
+    "empty_vs_null": "capsule-empty-and-null",
+    "confidence_one": "capsule-confidence-int-1",
+    "deep_nesting": "capsule-deep",
+    "chain_genesis": "capsule-genesis",
+    "chain_linked": "capsule-linked",
+    "failure_with_error": "capsule-failure",
+    "auth_escalated": "capsule-auth-escalated",
+    "vault_secret": "capsule-vault",
+}
+"""Each golden capsule, and the case of our own corpus that shows the same: a plain clone has only the latter."""
+OWN_BAD_URI = {
+    "wrong_scheme": "http",
+    "hash_too_short": "hash-63",
+    "hash_too_long": "hash-65",
+    "hash_uppercase": "hash-upper",
+    "hash_non_hex": "hash-g",
+    "unknown_hash_algorithm": "md5-prefix",
+    "empty_uri": "empty",
+    "scheme_only": "scheme-only",
+    "invalid_uuid": "words-for-a-uuid",
+    "fragment_traversal": "fragment-traversal",
+    "negative_sequence": "sequence-minus-one",
+}
 
 
 def load(vectors: Path, name: str) -> Any:
     return json.loads((vectors / name).read_text("utf-8"))
+
+
+def own_cases(name: str, part: str) -> set[str]:
+    return {case["name"] for case in json.loads((CORPUS / name).read_text("utf-8"))[part]}
+
+
+def test_our_own_corpus_has_a_case_for_each_of_theirs() -> None:
+    """Runs without the published vectors, too."""
+    assert set(OWN_CASE.values()) <= own_cases("canonical.json", "cases")
+    assert set(OWN_BAD_URI.values()) <= own_cases("uri.json", "invalid")
+    assert {"twelve-keys", "twelve-keys-with-spec-version-added"} <= own_cases("seals.json", "cases")
+
+
+def test_no_published_case_is_without_one_of_ours(vectors: Path) -> None:
+    for name in GOLDEN:
+        assert {fixture["name"] for fixture in load(vectors, name)["fixtures"]} == set(OWN_CASE)
+    assert {fixture["name"] for fixture in load(vectors, "uri.json")["invalid"]} == set(OWN_BAD_URI)
+    ours = json.loads((CORPUS / "uri.json").read_text("utf-8"))["valid"]
+    shapes = {shape(case["expected"]) for case in ours}
+    assert {shape(fixture["expected"]) for fixture in load(vectors, "uri.json")["valid"]} <= shapes
+
+
+def shape(uri: dict[str, Any]) -> tuple[object, ...]:
+    """Which parts a URI has, and how deep its fragment goes."""
+    fragment = (uri["fragment"] or "").split("/")
+    return uri["reference_type"], uri["chain"] is None, uri["sequence"] == 0, len(fragment), fragment[-1].isdigit()
 
 
 @pytest.mark.parametrize("name", GOLDEN)

@@ -50,11 +50,17 @@ class Elsewhere:
 
 def test_many_share(lock: StoreLock, tmp_path: Path, start: Any, finish: Any) -> None:
     other = Elsewhere(start, finish, lambda: StoreLock(tmp_path).hold_shared(5))
+    holders = []
     with lock.hold_shared(0), lock.hold_shared(0):
-        pass
+        holders.append("twice here")
     with lock.hold_shared(0):
-        pass
+        holders.append("again")
+    with pytest.raises(Unavailable), lock.hold_exclusive(0):
+        holders.append("the other process had let go, so nothing was shared")
     other.stop()
+    with lock.hold_exclusive(5):
+        holders.append("alone")
+    assert holders == ["twice here", "again", "alone"]
 
 
 def test_exclusive_excludes_and_the_wait_is_bounded(lock: StoreLock, tmp_path: Path, start: Any, finish: Any) -> None:

@@ -46,7 +46,13 @@ def test_text_that_was_hidden_wrongly_is_not_noticed_by_itself() -> None:
     reader = read("ls; rm x")
     reader.hidden.append((2, 8, " "))
     reader.starts.remove(4)
-    require_agreement(reader, CommandReport(PathRoots()))
+    report = CommandReport(PathRoots())
+    require_agreement(reader, report)
+    assert sorted(reader.starts) == [0]
+    reader.hidden.clear()
+    with pytest.raises(UnreadableCommand) as caught:  # It was the hidden text alone that kept the second reader quiet.
+        require_agreement(reader, report)
+    assert caught.value.code == "readers-differ"
 
 
 @pytest.mark.parametrize(
@@ -64,7 +70,16 @@ def test_text_that_was_hidden_wrongly_is_not_noticed_by_itself() -> None:
     ],
 )
 def test_what_tree_sitter_alone_misreads_is_read(text: str) -> None:
-    require_agreement(read(text), CommandReport(PathRoots()))
+    reader = read(text)
+    require_agreement(reader, CommandReport(PathRoots()))
+    found = understand(text, cwd="/w", workspace="/w")
+    assert "readers-differ" not in {unclear.code for unclear in found.unclear}
+    if text.startswith("["):
+        return  # To tree-sitter this is a test and no command, so it has nothing to compare.
+    reader.starts.clear()  # And the second reader does look: without the first one's commands it objects.
+    with pytest.raises(UnreadableCommand) as caught:
+        require_agreement(reader, CommandReport(PathRoots()))
+    assert caught.value.code == "readers-differ"
 
 
 def test_both_read_all_ordinary_commands() -> None:
