@@ -223,16 +223,19 @@ class SqliteStore:
     def read_page(
         self, tenant: str, search: Search, *, newer_than: int, limit: int
     ) -> list[tuple[int, str, RecordRow]]:
-        return self._read_page(tenant, [("record > ?", newer_than), *sql_conditions(search)], limit=limit)
+        # Reading on, SQLite must begin at the row. Left to itself it begins at the chains, and sorts all their records.
+        reads_on = newer_than > 0 and search.chain is None
+        wanted = [("record > ?", newer_than), *sql_conditions(search)]
+        return self._read_page(tenant, wanted, limit=limit, join="CROSS JOIN" if reads_on else "JOIN")
 
     def _read_page(
-        self, tenant: str, wanted: list[tuple[str, str | int]], *, limit: int
+        self, tenant: str, wanted: list[tuple[str, str | int]], *, limit: int, join: str = "JOIN"
     ) -> list[tuple[int, str, RecordRow]]:
         condition = " AND ".join(text for text, _ in wanted)
         with self._reading() as connection:
             rows = connection.execute(
                 f"SELECT record, chains.name, sequence, {SEARCH_COLUMNS}, {SEAL_COLUMNS}"
-                " FROM records JOIN chains USING (chain)"
+                f" FROM records {join} chains USING (chain)"
                 f" WHERE chains.tenant = ? AND {condition} ORDER BY record LIMIT ?",
                 (tenant, *(value for _, value in wanted), limit),
             )
