@@ -287,7 +287,7 @@ def test_many_targets_are_explained(aver: Aver) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((), "which action?"),
+        ((), "no action is described"),
         (("--type", "fly"), "is not an action type"),
         (("--tool", "x", "--arg", "novalue"), "takes NAME=VALUE"),
         (("--tool", "x", "--args", "[1]"), "takes a JSON object"),
@@ -317,7 +317,7 @@ def test_hostile_bytes_stay_escaped(aver: Aver) -> None:
 def test_the_starter_rules_become_ones_own(aver: Aver) -> None:
     ran = aver("policy", "init")
     assert ran.code == 0
-    assert f'write into {aver.home}/config.toml:\n\n[gate]\npolicy = "policy"\n' in ran.out
+    assert f'add these lines to {aver.home}/config.toml:\n\n[gate]\npolicy = "policy"\n' in ran.out
     own = aver.home / "policy"
     assert load_policy_bundle(own).digest == load_policy_bundle().digest
     assert {path.name for path in own.iterdir()} == {path.name for path in STARTER_DIRECTORY.iterdir()} - {
