@@ -80,7 +80,7 @@ BAD_LINES = {
     "wrong status": ('{"type": "tool", "outcome": {"status": "great"}}', "outcome.status"),
     "a place": ('{"type": "tool", "sequence": 4}', "a draft has no place in a chain yet"),
     "a bad chain": ('{"type": "tool", "chain": "../x"}', "is not a chain name"),
-    "a reserved chain": ('{"type": "tool", "chain": "meta"}', "written by the ledger itself"),
+    "a reserved chain": ('{"type": "tool", "chain": "meta"}', "only Aver itself writes"),
     "a bad key": ('{"type": "tool", "key": "a\\u0000b"}', "idempotency key"),
     "an unknown kind": ('{"type": "tool", "kind": "weird"}', "unknown kind"),
     "kind in a wrong context": ('{"type": "tool", "kind": "call", "context": 5}', "context: must be an object"),
