@@ -1,5 +1,5 @@
-"""What an agent did: actions and their receipts, the runs they belong to, proofs about runs, and `.cap` files.
+"""Record what an agent did: actions and their receipts, runs, proofs about runs, and `.cap` files.
 
-The receipts are those of the CapSeal Agent Protocol 0.4. Each action is also sealed as a capsule, so that receipts and
-capsules vouch for each other: receipts inside capsules, the capsules' head inside the run's seal.
+The receipts follow the CapSeal Agent Protocol 0.4. Aver also seals each action as a capsule. The two confirm each
+other: a capsule contains the receipt of its action, and the seal of the run contains the head of the capsule chain.
 """

@@ -1,8 +1,8 @@
-"""One action of an agent: the record of the CapSeal Agent Protocol, fourteen fields, strict.
+"""One action of an agent: the record of the CapSeal Agent Protocol, with exactly fourteen fields.
 
-An `AgentAction` that exists is well formed: known words, hashes of 64 lower-case hex digits, a score between 0 and 1,
-a time in UTC written with `Z` or `+00:00`. What it says is kept to the letter, the time's text included, because
-its receipt is a hash over that.
+Every `AgentAction` object is well formed, because its constructor checks all fields: known words, hashes of 64
+lower-case hex digits, a score from 0 to 1, a UTC time written with `Z` or `+00:00`. Aver keeps each value exactly as
+it was given, including the text of the time, because the receipt is a hash over these values.
 
     >>> action = AgentAction("act_0001", "tool_call", *[text_hash(part) for part in ("read file", "foo.py", "text")],
     ...     None, None, None, None, None, True, 45, "2024-01-15T10:30:00Z")
@@ -41,17 +41,17 @@ FIELDS = (
     *("parent_receipt_hash", "gate_score", "gate_decision", "policy_verdict", "success", "duration_ms"),
     *("timestamp", "metadata"),
 )
-"""In the order in which the protocol lists and the files write them."""
+"""The fields in the order of the protocol. The files use the same order."""
 
 OPTIONAL_FIELDS = frozenset(
     {"parent_action_id", "parent_receipt_hash", "gate_score", "gate_decision", "policy_verdict", "metadata"}
 )
 
 ID_MAX = 256
-"""Characters of an action's id: part of an idempotency key, and shown in tables."""
+"""The maximum length of an action id. The id is part of an idempotency key and appears in tables."""
 
 DURATION_MAX = 2**53
-"""Milliseconds. Every language reads integers up to here exactly."""
+"""The maximum duration in milliseconds. Every language reads integers up to this limit exactly."""
 
 _HEX64 = re.compile(r"[0-9a-f]{64}").fullmatch
 _TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d{1,9})?(?:Z|\+00:00)", re.ASCII).fullmatch
@@ -61,7 +61,7 @@ _TYPES, _DECISIONS, _VERDICTS = frozenset(ACTION_TYPES), frozenset(DECISIONS), f
 
 @dataclass(frozen=True, slots=True)
 class AgentAction:
-    """What an agent did, by hashes: who asked for it, what went in, what came out, what the gate said."""
+    """One action of an agent: hashes of its instruction, input and output, and the decision of the gate."""
 
     action_id: str
     action_type: str
@@ -77,16 +77,20 @@ class AgentAction:
     duration_ms: int
     timestamp: str
     metadata: Mapping[str, Any] | None = None
-    """Free, and outside the receipt: the action's capsule binds it."""
+    """Any JSON object. The receipt does not cover it; the capsule of the action does."""
 
     def __post_init__(self) -> None:
         if not self._is_clearly_valid():
             self._check()
 
     def _is_clearly_valid(self) -> bool:
-        """Whether all fields are what they mostly are. Asked in one go: this runs for every line that is read."""
+        """Return whether all fields have their usual valid form.
+
+        This is the fast path: it runs for every line that Aver reads. `_check` handles all other cases.
+        """
         score, parent = self.gate_score, self.parent_receipt_hash
         try:
+            # One regular expression checks all three hashes. The length check below fixes where each hash ends.
             hashes = self.instruction_hash + self.input_hash + self.output_hash
             return (
                 len(self.instruction_hash) == len(self.input_hash) == 64
@@ -105,10 +109,10 @@ class AgentAction:
                 and _is_time(self.timestamp)
             )
         except (TypeError, AttributeError):
-            return False
+            return False  # A field has a wrong type. `_check` then names the field.
 
     def _check(self) -> None:
-        """Refuse what is wrong, by its name; make a plain float of what is one."""
+        """Raise `BadInput` with the name of the first wrong field. Convert float subclasses to plain floats."""
         _check_id(self.action_id, "action_id")
         if self.parent_action_id is not None:
             _check_id(self.parent_action_id, "parent_action_id")
@@ -123,6 +127,7 @@ class AgentAction:
         if self.parent_receipt_hash is not None:
             _check_hash(self.parent_receipt_hash, "parent_receipt_hash")
         if self.gate_score is not None:
+            # The dataclass is frozen, so a normal assignment would raise.
             object.__setattr__(self, "gate_score", _check_score(self.gate_score))
         if type(self.success) is not bool:
             raise BadInput(f"success must be true or false, not {_short_repr(self.success)}")
@@ -133,7 +138,7 @@ class AgentAction:
             raise BadInput(f"metadata must be an object, not {type(self.metadata).__name__}")
 
     def to_dict(self) -> dict[str, Any]:
-        """All fourteen fields, in the protocol's order."""
+        """Return all fourteen fields in the order of the protocol."""
         return {
             "action_id": self.action_id,
             "action_type": self.action_type,
@@ -153,7 +158,7 @@ class AgentAction:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> AgentAction:
-        """Read an action. Optional fields may be left out; a field that is none of the fourteen is refused."""
+        """Build an action from a mapping. Optional fields may be absent; an unknown field raises `BadInput`."""
         if not isinstance(data, Mapping):
             raise BadInput(f"an action must be an object, not {type(data).__name__}")
         for name in data:
@@ -172,7 +177,7 @@ _FIELD_SET = frozenset(FIELDS)
 
 
 def text_hash(text: str) -> str:
-    """The hash of an instruction, or of an input or output that is a text."""
+    """Return the SHA-256 of a text: an instruction, or an input or output that is a string."""
     if not isinstance(text, str):
         raise BadInput(f"an instruction is a text, not {type(text).__name__}")
     try:
@@ -182,7 +187,10 @@ def text_hash(text: str) -> str:
 
 
 def value_hash(value: Any) -> str:
-    """The hash of inputs or outputs: a text as it is, anything else as sorted compact ASCII JSON."""
+    """Return the SHA-256 of inputs or outputs.
+
+    Strings are hashed as UTF-8, other values as compact, sorted ASCII JSON.
+    """
     return text_hash(value) if isinstance(value, str) else hashlib.sha256(ascii_json(value)).hexdigest()
 
 
@@ -206,7 +214,7 @@ def _check_hash(value: Any, name: str) -> None:
 
 
 def _check_score(value: Any) -> float:
-    # Not a bool, and a float of another library as the plain float that it is.
+    # `type(...) is int` excludes bool. A float subclass, for example from NumPy, becomes a plain float.
     if type(value) is not int and not isinstance(value, float):
         raise BadInput(f"gate_score must be a number from 0 to 1, not {_short_repr(value)}")
     if not 0 <= value <= 1:

@@ -1,15 +1,15 @@
-"""The public CapSeal tool's own `.cap` files and run directories: read, and judged by what their bytes can show.
+"""Read and judge the `.cap` files and run directories of the public CapSeal tool.
 
     manifest.json            run_cap_v1: chain_hash is the last receipt, actions_count their number
-    actions.jsonl            as Aver's, with receipts over 13 keys
+    actions.jsonl            like Aver's, with receipts over 13 keys
     actions.json             the same actions without receipts
     agent_capsule.json       hashes of itself, of a statement and of proof.json
-    proof.json, row_archive/ rows over Goldilocks and their tree, by that tool's own rules
-    run_metadata.json        how many actions there are, and the last receipt
+    proof.json, row_archive/ rows over the Goldilocks field and their tree, by the rules of that tool
+    run_metadata.json        the number of actions, and the last receipt
 
-All of it is recomputed from the lines and compared. But nothing of it is signed, metadata are bound by nothing but the
-two files' saying the same, and whoever has a file can make another that is as consistent. So a verdict on one is at
-best `qualified`.
+Aver recomputes all of this from the lines of `actions.jsonl` and compares it. But the format has no signatures, and
+only the equality of the two action files protects the metadata. Anyone can make another file that is as consistent.
+Therefore the best possible verdict is `qualified`.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ AGENT_CAPSULE_FILE, ACTIONS_JSON_FILE = "agent_capsule.json", "actions.json"
 RUN_METADATA_FILE = "run_metadata.json"
 ROWS_FILE, LEVELS_FILE = "row_archive/rows.json", "row_archive/merkle_levels.json"
 CAPSEAL_AIR_ID = "agent_air_v1"
-"""The tool's own air id: its rows hold half of each hash."""
+"""The AIR id of that tool. Its rows contain only half of each hash."""
 
 LEAVES_COMPARED_MAX = 200_000
-"""Leaves of a tree whose levels are compared: those of more do not fit into one JSON element that is read. Its root is
-always recomputed."""
+"""The maximum number of leaves for which Aver compares the levels of the tree. A larger level does not fit into one
+JSON element that Aver reads. Aver always recomputes the root."""
 
 CAPSEAL_MEMBERS = frozenset(
     {
@@ -64,7 +64,11 @@ _AVER_ONLY_FILES = frozenset({HEAD_FILE, CAPSULES_FILE, COMMITMENTS_FILE})
 
 
 def is_capseal(archive: Archive) -> bool:
-    """Whether an archive is one of that tool's. One that holds Aver's own files is not excused as one."""
+    """Return whether an archive was written by the CapSeal tool.
+
+    An archive with a file that only Aver writes is never one. Otherwise a damaged Aver archive could pass the weaker
+    checks for this format.
+    """
     if _AVER_ONLY_FILES & archive.members.keys():
         return False
     try:
@@ -75,7 +79,7 @@ def is_capseal(archive: Archive) -> bool:
 
 
 def judge_capseal(name: str, archive: Archive, terms: VerifyOptions) -> Verdict:
-    """The verdict on one of that tool's archives."""
+    """Judge an archive of the CapSeal tool."""
     found = _CapsealJudge(archive)
     found.judge()
     tally = found.tally
@@ -88,11 +92,11 @@ def judge_capseal(name: str, archive: Archive, terms: VerifyOptions) -> Verdict:
     return conclude(name, tally, level=terms.level, expected=(*CHECKS, *RUN_CHECKS, ARCHIVE_CHECK))
 
 
-# --- rows and leaves, by that tool's rules
+# --- rows and leaves, by the rules of the CapSeal tool
 
 
 def capseal_row(index: int, action: AgentAction, receipt: str) -> tuple[int, ...]:
-    """A row of `agent_air_v1`."""
+    """Build a row of `agent_air_v1`."""
     flags = (
         action.success
         | (action.gate_decision != "skip") << 1
@@ -109,6 +113,7 @@ def capseal_row(index: int, action: AgentAction, receipt: str) -> tuple[int, ...
 
 
 def _hash_limbs(digest: str) -> tuple[int, int]:
+    # The tool uses only the first 16 of the 32 bytes, and reduces them modulo p.
     raw = bytes.fromhex(digest)
     return int.from_bytes(raw[:8], "little") % MODULUS, int.from_bytes(raw[8:16], "little") % MODULUS
 
@@ -119,12 +124,15 @@ def capseal_leaf(row: tuple[int, ...]) -> bytes:
 
 
 def capseal_root(leaves: list[bytes]) -> bytes:
-    """Its tree: no difference between leaves and nodes, and an odd one is doubled."""
+    """Return the root of the tool's tree.
+
+    Leaves and nodes are hashed alike, and an odd last node is paired with itself.
+    """
     return capseal_levels(leaves)[-1][0] if leaves else hashlib.sha256(b"empty").digest()
 
 
 def capseal_levels(leaves: list[bytes]) -> list[list[bytes]]:
-    """The tree's levels, leaves first."""
+    """Return the levels of the tree, leaves first."""
     levels = [leaves]
     while len(level := levels[-1]) > 1:
         even = level + level[-1:] if len(level) % 2 else level
@@ -132,7 +140,7 @@ def capseal_levels(leaves: list[bytes]) -> list[list[bytes]]:
     return levels
 
 
-# --- its files
+# --- the files of the CapSeal tool
 
 
 class _CapsealJudge:
@@ -156,13 +164,13 @@ class _CapsealJudge:
         if LEVELS_FILE in self._archive.members:
             self._check_levels()
 
-    def _check_document(self, name: str, hold: Callable[[Any], None]) -> None:
+    def _check_document(self, name: str, check: Callable[[Any], None]) -> None:
         try:
             document = _read_document(self._archive, name)
             if document is None:
                 self._fail("ARTIFACT_MISSING", f"{name} is not here", name)
             else:
-                hold(document)
+                check(document)
         except BadInput as error:
             self._fail("SCHEMA_INVALID", error.message, name)
         except (KeyError, TypeError, AttributeError):
@@ -177,7 +185,7 @@ class _CapsealJudge:
         listed, rows = self._read_array(ACTIONS_JSON_FILE), self._read_array(ROWS_FILE)
         for raw in read_raw_lines(file, ACTION_LINE_MAX):
             line = self.receipts.take(raw)
-            beside = next(listed, None)
+            beside = next(listed, None)  # Advance also for an unreadable line, so that the files stay aligned.
             if line is None:
                 continue
             row = capseal_row(len(self._leaves), line.action, line.receipt_hash)
@@ -192,7 +200,10 @@ class _CapsealJudge:
                 self._fail("TRUNCATED", f"it has more entries than {ACTIONS_FILE}", name)
 
     def _read_array(self, name: str) -> Iterator[Any]:
-        """What a file with an array has, one after the other."""
+        """Yield the elements of a file that contains a JSON array.
+
+        Record a finding if the file is missing or invalid.
+        """
         file = self._archive.members.get(name)
         if file is None:
             self._fail("ARTIFACT_MISSING", f"{name} is not here", name)
@@ -261,7 +272,7 @@ class _CapsealJudge:
 
 
 def _hash_document(value: Any) -> str:
-    """As the tool hashes documents: sorted, with spaces after the separators."""
+    """Hash a document as the tool does: sorted keys, with a space after each separator."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 

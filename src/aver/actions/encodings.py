@@ -1,34 +1,26 @@
-"""An action as bytes, in the three forms that are hashed, each written once.
+"""The byte forms of an action and of its capsule: the receipt, the sealed form, and the lines of the two JSONL files.
 
-receipt    the canonical fields, which the receipt is the hash of
-metadata   the canonical JSON of the metadata
-sealed     the canonical JSON of all fourteen fields, as the action's capsule has them: metadata longer than
-           `METADATA_INLINE` stand there as a reference to a blob of their canonical JSON
+Receipt. SHA-256, in lower-case hex, over the compact, sorted ASCII JSON of the twelve `RECEIPT_KEYS`. The next action
+names this hash as its parent. The public CapSeal implementation hashes thirteen keys (`policy_verdict` too). Aver
+accepts such receipts when it reads, and never writes them.
 
-Metadata that look like such a reference themselves are refused: the sealed form would be that of two actions.
+Sealed form. The canonical JSON of all fourteen fields, as the capsule of the action contains them. If the metadata is
+longer than `METADATA_INLINE` bytes, the sealed form contains a reference to a blob instead. Aver refuses metadata that
+looks like such a reference, because two different actions would then have the same sealed form.
 
-Receipts: the hash over an action by which the next one names it; and the texts of an action that are hashed.
+`actions.jsonl`. Each line is one JSON object: the fourteen fields, then `receipt_hash`, then `canonical_fields`:
 
-A receipt is SHA-256, in lower-case hex, over sorted compact ASCII JSON of an action's canonical fields: the twelve keys
-that the protocol lists. The public implementation hashes thirteen, `policy_verdict` too; those are recognised when
-reading and never written.
+    {"action_id": "act_0001", ..., "metadata": null, "receipt_hash": "9f…", "canonical_fields": {...}}
 
-The lines of `actions.jsonl`: one action, its receipt, and the very text that the receipt is a hash of.
+Aver writes `canonical_fields` exactly as it hashed them. A reader can cut this object out of the line and hash it.
 
-A line is a JSON object: the fourteen fields in the protocol's order, then `receipt_hash`, then `canonical_fields`. Aver
-writes `canonical_fields` exactly as they were hashed, so that whoever cuts that object out of the line can hash it.
-
-Reading goes by the raw text. What Aver wrote is recognised by writing it again: then all of it agrees. Anything else
-is taken apart: `canonical_fields` are hashed with their numbers as they stand there, and compared with the fields
-beside them.
-
-The lines of `capsules.jsonl`: the run's sealed capsules, and those of the gate that its actions refer to.
+`capsules.jsonl`. Each line is one sealed capsule: of the run, or of a gate decision that an action refers to:
 
     {"chain", "hash", "signature", "signature_pq", "signed_at", "signed_by", "canonical"}
 
-`canonical` is the text that was hashed. In the capsule of an action it stands in two parts, and what belongs between
-them is the action itself, in canonical form: it is in `actions.jsonl`, and is not repeated. So a changed action
-changes its capsule, and nobody can tell two stories in the two files.
+`canonical` is the text that was hashed. For the capsule of an action it is a list of two texts. The sealed form of the
+action belongs between them; it follows from `actions.jsonl` and is not repeated. If someone changes an action, the
+hash of its capsule no longer matches, so the two files cannot contradict each other.
 """
 
 from __future__ import annotations
@@ -72,32 +64,32 @@ __all__ = [
 
 
 METADATA_INLINE = 8 * 1024
-"""Canonical bytes of metadata inside a capsule; larger ones lie beside it."""
+"""The maximum canonical size, in bytes, of metadata inside a capsule. Larger metadata becomes a blob."""
 
 METADATA_MAX = 4 * 1024 * 1024
-"""Canonical bytes of an action's metadata. What is larger belongs into a file, with its hash in the metadata."""
+"""The maximum canonical size, in bytes, of an action's metadata. Put larger data in a file and its hash here."""
 
 _NULL = b"null"
 
 
 class EncodedAction(NamedTuple):
-    """See the module's text."""
+    """The byte forms of one action that Aver hashes. The module docstring describes them."""
 
     receipt: bytes
     receipt_hash: str
     metadata: bytes
     score: bytes
-    """The gate's score as Python writes it."""
+    """The score of the gate as Python's `repr` writes it, or `null`."""
 
     def line(self, action: AgentAction) -> bytes:
-        """The action's line in `actions.jsonl`, without its line feed."""
+        """Return the line of the action in `actions.jsonl`, without the line feed."""
         content = self._to_dict(action, self.metadata)
         content["receipt_hash"] = self.receipt_hash
         content["canonical_fields"] = orjson.Fragment(self.receipt)
         return orjson.dumps(content)
 
     def sealed(self, action: AgentAction) -> bytes:
-        """The action as it stands in its capsule."""
+        """Return the sealed form of the action, as its capsule contains it."""
         metadata = self.metadata
         if len(metadata) > METADATA_INLINE:
             metadata = orjson.dumps(metadata_blob(metadata).reference, option=orjson.OPT_SORT_KEYS)
@@ -105,13 +97,14 @@ class EncodedAction(NamedTuple):
 
     def _to_dict(self, action: AgentAction, metadata: bytes) -> dict[str, Any]:
         content = action.to_dict()
+        # Insert the exact bytes that were hashed. orjson may format a float differently from Python's `repr`.
         content["metadata"] = orjson.Fragment(metadata)
         content["gate_score"] = orjson.Fragment(self.score)
         return content
 
 
 def encode_action(action: AgentAction) -> EncodedAction:
-    """The texts of an action; `BadInput` where its metadata are not JSON, or endless."""
+    """Encode an action. Raise `BadInput` if its metadata is not JSON or is too large."""
     receipt = receipt_bytes(action)
     score = action.gate_score
     return EncodedAction(
@@ -123,14 +116,15 @@ def encode_action(action: AgentAction) -> EncodedAction:
 
 
 def metadata_blob(metadata: bytes) -> Blob:
-    """What holds large metadata."""
+    """Return the blob for metadata that is too large for the capsule."""
     return Blob(metadata, "application/json")
 
 
 def metadata_blob_digest(metadata: Any) -> str | None:
-    """The digest of the blob that holds the metadata, where they are only referred to."""
+    """Return the blob digest if `metadata` is only a reference to a blob; otherwise None."""
     if metadata is None or metadata.keys() != {"blob"}:
         return None
+    # A reference to a smaller blob is ordinary metadata: Aver never moves metadata of that size into a blob.
     return next((digest for digest, size in blob_references(metadata) if size > METADATA_INLINE), None)
 
 
@@ -156,10 +150,11 @@ RECEIPT_KEYS = frozenset(
     )
 )
 CAPSEAL_KEYS = RECEIPT_KEYS | {"policy_verdict"}
+"""The keys that the public CapSeal implementation hashes. Aver only reads such receipts."""
 
 
 def receipt_bytes(action: AgentAction) -> bytes:
-    """The exact text that is hashed."""
+    """Return the exact bytes over which the receipt is computed."""
     fields: dict[str, Any] = {
         "action_id": action.action_id,
         "action_type": action.action_type,
@@ -182,7 +177,7 @@ def receipt_hash(action: AgentAction) -> str:
 
 
 ACTION_LINE_MAX = ELEMENT_MAX
-"""Bytes of a line that is read."""
+"""The maximum size, in bytes, of a line that Aver reads."""
 
 RECEIPT_HASH, CANONICAL_FIELDS = "receipt_hash", "canonical_fields"
 _field_values = itemgetter(*FIELDS)
@@ -190,44 +185,45 @@ _HEX64 = re.compile(r"[0-9a-f]{64}").fullmatch
 
 
 class ActionLine(NamedTuple):
-    """A line as it was read."""
+    """One line of `actions.jsonl`, as it was read."""
 
     action: AgentAction
     texts: EncodedAction
     receipt_hash: str
-    """As it stands in the line."""
+    """The receipt that the line contains."""
     keys: int
-    """How many keys its receipt covers: 12, or 13 with `policy_verdict`."""
+    """The number of keys that the receipt covers: 12, or 13 with `policy_verdict`."""
     problem: str | None = None
-    """Why the receipt is not that of the action; None where it is."""
+    """Why the receipt does not match the action; None if it matches."""
     own: bool = False
-    """Whether it is, to the byte, what Aver writes."""
+    """Whether the line is byte for byte the line that Aver writes."""
 
 
 def action_line(action: AgentAction) -> bytes:
-    """The line of an action, without its line feed."""
+    """Return the line of an action, without the line feed."""
     return encode_action(action).line(action)
 
 
 def read_action_line(raw: bytes) -> ActionLine:
-    """Read a line, without its line feed. `Unreadable` where it is not an action with a receipt."""
+    """Read a line without its line feed. Raise `Unreadable` if it is not an action with a receipt."""
     if len(raw) <= TOKENS_MAX:
         try:
             content = orjson.loads(raw)
             action = AgentAction(*_field_values(content))
             texts = encode_action(action)
+            # Fast path: if Aver would write the same bytes, the receipt and `canonical_fields` are correct.
             if texts.line(action) == raw:
                 return ActionLine(action, texts, texts.receipt_hash, len(RECEIPT_KEYS), own=True)
         except (AverError, ValueError, KeyError, TypeError):
-            pass  # What it is, is told below.
+            pass  # The strict reader below names the problem.
     return _read_foreign_line(raw)
 
 
-# --- lines that others wrote, or changed
+# --- lines that another program wrote or changed
 
 
 class _RawNumber(str):
-    """A number's own text."""
+    """A number, kept as the text in which it was written."""
 
     __slots__ = ()
 
@@ -254,6 +250,7 @@ def _read_foreign_line(raw: bytes) -> ActionLine:
         raise Unreadable("canonical_fields are neither the 12 keys of a receipt nor those with policy_verdict")
     if not all(isinstance(value, _SCALARS) for value in fields.values()):
         raise Unreadable("canonical_fields hold something that is no field of an action")
+    # Decode again to get the score as text: the receipt covers its spelling (`1` or `1.0`), not its value.
     score = _RAW_NUMBER_DECODER.decode(raw.decode("utf-8"))[CANONICAL_FIELDS]["gate_score"]
     return ActionLine(action, texts, stored, len(fields), _receipt_problem(action, stored, fields, score))
 
@@ -264,13 +261,14 @@ def _receipt_problem(action: AgentAction, stored: str, fields: dict[str, Any], s
     own = action.to_dict()
     for name, value in fields.items():
         beside = own[name]
+        # In Python `True == 1`, so compare the bool type separately.
         if value != beside or isinstance(value, bool) != isinstance(beside, bool):
             return f"canonical_fields say another {name} than the action"
     return None
 
 
 def _read_older_line(action: AgentAction, texts: EncodedAction, stored: str) -> ActionLine:
-    """Older files have no `canonical_fields`; the receipt is then over the action's own fields, in one of two ways."""
+    """Read a line without `canonical_fields`, from an older file. Its receipt covers 12 or 13 fields of the action."""
     own = action.to_dict()
     for keys in (RECEIPT_KEYS, CAPSEAL_KEYS):
         fields = {name: own[name] for name in keys}
@@ -281,10 +279,12 @@ def _read_older_line(action: AgentAction, texts: EncodedAction, stored: str) -> 
 
 
 def _receipt_candidates(fields: dict[str, Any], as_written: Any) -> Iterator[str]:
-    """The texts that may have been hashed. A program in another language may have written the score anew since, such
-    as `1` for `1.0`; the value is the same in all of them."""
+    """Yield the texts that the writer may have hashed.
+
+    They differ only in the spelling of the score, because a program in another language may write `1` for `1.0`.
+    """
     value = fields["gate_score"]
-    scores = {json.dumps(value): None}
+    scores = {json.dumps(value): None}  # A dict instead of a set, to keep the order.
     if isinstance(as_written, _RawNumber):
         scores[as_written] = None
     if type(value) is int:
@@ -299,17 +299,21 @@ def _sha256_hex(text: str) -> str:
 
 
 CAPSULE_LINE_MAX = 1024 * 1024
-"""Bytes of a line that is read. A capsule has 256 KiB at most, and writing it as a JSON string at most doubles that."""
+"""The maximum size, in bytes, of a line that Aver reads. A capsule has at most 256 KiB, and its text as a JSON string
+at most twice as much."""
 
 SEAL_MAX = 16 * 1024
-"""Characters of a seal and a chain's name. An ML-DSA-65 signature, the longest part there is, has 6,618."""
+"""The maximum length of the seal and the chain name together. The longest part, an ML-DSA-65 signature, has 6,618."""
 
 _seal_values = itemgetter(*SEAL_KEYS)
 _CAPSULE_LINE_KEYS = frozenset({"chain", "canonical", *SEAL_KEYS})
 
 
 class CapsuleLine(NamedTuple):
-    """A line as it was read. `parts` has one text, or two where an action belongs between them."""
+    """One line of `capsules.jsonl`, as it was read.
+
+    `parts` has two texts if an action belongs between them, else one.
+    """
 
     chain: str
     parts: tuple[str, ...]
@@ -320,7 +324,8 @@ class CapsuleLine(NamedTuple):
         return len(self.parts) == 2
 
     def sealed(self, action: bytes | None) -> Sealed:
-        """The capsule, with the sealed text of its action in its place."""
+        """Return the capsule, with the sealed form of its action inserted between the two parts."""
+        # A lone surrogate must reach the hash check, which fails there, instead of raising here.
         canonical = (b"" if action is None else action).join(
             [part.encode("utf-8", "surrogatepass") for part in self.parts]
         )
@@ -328,7 +333,11 @@ class CapsuleLine(NamedTuple):
 
 
 def capsule_line(record: Sealed, action: bytes | None) -> bytes:
-    """The line of a record, with its line feed; of the capsule of an action, where its sealed text is given."""
+    """Return the line of a record, with its line feed.
+
+    For the capsule of an action, `action` is the sealed form, which the line leaves out. Raises `IntegrityError` if the
+    record is not text or does not contain this action.
+    """
     try:
         canonical = record.canonical.decode("utf-8")
     except UnicodeDecodeError:
@@ -344,7 +353,7 @@ def capsule_line(record: Sealed, action: bytes | None) -> bytes:
 
 
 def read_capsule_line(raw: bytes) -> CapsuleLine:
-    """Read a line, without its line feed; `Unreadable` where it is none."""
+    """Read a line without its line feed. Raise `Unreadable` if it is not the line of a capsule."""
     content = _parse_json_line(raw)
     if not isinstance(content, dict) or content.keys() != _CAPSULE_LINE_KEYS:
         raise Unreadable("a line of capsules has a chain, a seal and its canonical text")
@@ -363,7 +372,10 @@ def read_capsule_line(raw: bytes) -> CapsuleLine:
 
 
 def _parse_json_line(raw: bytes) -> object:
-    """The JSON in a line. What orjson writes again in the same way has no key twice; the rest is read strictly."""
+    """Parse the JSON of a line.
+
+    If orjson writes the same bytes again, no key occurs twice, and the fast result is safe. Otherwise read strictly.
+    """
     if len(raw) <= TOKENS_MAX:
         try:
             content = orjson.loads(raw)

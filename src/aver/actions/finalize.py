@@ -1,7 +1,7 @@
-"""The end of a run: its seal in the ledger, its six files, and `run.cap`.
+"""Finalize a run: append its seal to the ledger, and write its six files and `run.cap`.
 
-The seal comes first; everything else can be written again from the ledger, and is, when a run is opened whose files are
-not all there.
+The order matters: the seal comes first. Aver can write all files again from the ledger, and does so when a caller opens
+a sealed run whose files are incomplete.
 """
 
 from __future__ import annotations
@@ -56,18 +56,18 @@ from aver.ledger import Ledger
 __all__ = ["finalize_run", "has_missing_files", "pack_run", "sync_actions_file", "write_run_files"]
 
 TRIES = 100
-"""How often a seal is put anew where another writer of the same run came first."""
+"""How often Aver tries to append the seal while other processes write to the same run."""
 
 
 def finalize_run(ledger: Ledger, run: RecordedRun, directory: Path, *, agent: str, prove: bool) -> dict[str, Any]:
-    """Seal a run, write its files, verify them, and say what came of it."""
+    """Seal a run, write its files and verify them. Return the result that `AgentRuntime.finalize` reports."""
     from aver.actions.verify import verify_directory
 
     seal_run(ledger, run, agent=agent, prove=prove)
     write_run_files(ledger, run, directory)
     verdict = verify_directory(directory, ledger)
     seal = _read_seal(run)
-    told = {
+    summary = {
         "run_id": seal.run_id,
         "num_actions": seal.num_actions,
         "final_receipt_hash": seal.final_receipt_hash,
@@ -78,10 +78,10 @@ def finalize_run(ledger: Ledger, run: RecordedRun, directory: Path, *, agent: st
         "verdict": verdict.status,
     }
     if not prove:
-        return {"status": "recorded", **told}
+        return {"status": "recorded", **summary}
     return {
         "status": "proved",
-        **told,
+        **summary,
         "capsule": None if run.seal_record is None else run.seal_record.to_sealed_dict(),
         "capsule_path": str(directory / CAPSULES_FILE),
         "proof_path": str(directory / PROOF_FILE),
@@ -91,12 +91,16 @@ def finalize_run(ledger: Ledger, run: RecordedRun, directory: Path, *, agent: st
 
 
 def seal_run(ledger: Ledger, run: RecordedRun, *, agent: str, prove: bool) -> None:
-    """Append the seal right after the last action, and record in `meta` that the chain ends there."""
+    """Append the seal right after the last action, and close the chain in the ledger.
+
+    Raises `Refused` if another process sealed the run first.
+    """
     for _ in range(TRIES):
         draft = build_seal_capsule(_build_seal(ledger, run, prove=prove), agent)
         try:
             record = ledger.append(run.head.chain, draft, key=f"seal:{run.identity.run_id}", after=run.head)
         except HeadMoved:
+            # Another process appended an action or the seal. The next seal must include that action.
             run.catch_up()
             if run.seal_record is not None:
                 raise Refused("SEALED", f"the run {run.identity.run_id} was sealed by another process") from None
@@ -133,12 +137,13 @@ def _read_seal(run: RecordedRun) -> RunSeal:
 
 
 def has_missing_files(directory: Path) -> bool:
-    """Whether a sealed run's directory lacks something."""
+    """Return whether the directory of a sealed run lacks one of its files."""
     return not all((directory / name).exists() for name in (*MEMBERS, CAP_FILE))
 
 
 def sync_actions_file(run: RecordedRun, directory: Path) -> None:
-    """Hold all of `actions.jsonl` to the ledger, write what is missing, and make it durable."""
+    """Compare all of `actions.jsonl` with the ledger, write the missing lines, and flush the file to disk."""
+    # A new object knows no matching lines, so it compares the file from the first byte.
     lines = ActionsFile(directory / ACTIONS_FILE)
     try:
         lines.bring_up(run.lines_from, run.catch_up, durably=True)
@@ -155,12 +160,13 @@ def write_run_files(ledger: Ledger, run: RecordedRun, directory: Path) -> None:
             file.write(line)
     replace_file(directory / PROOF_FILE, dump_document(proof_document(seal.statement)))
     replace_file(directory / COMMITMENTS_FILE, dump_document(commitments_document(seal, run.head)))
-    _write_manifest(ledger, run, seal, directory)
+    _write_manifest(ledger, run, seal, directory)  # After the files whose digests it contains.
     with open_replacement(directory / CAP_FILE) as packed:
         pack_run(directory, packed)
 
 
 def _capsule_lines(ledger: Ledger, run: RecordedRun, seal: RunSeal) -> Iterator[bytes]:
+    """Yield the capsules of the run, then its own gate decisions, then the decisions it uses from other chains."""
     head = run.head
     actions = iter(run.actions)
     for record in ledger.read(head.chain, 0, head.count):
@@ -206,7 +212,10 @@ def _write_manifest(ledger: Ledger, run: RecordedRun, seal: RunSeal, directory: 
 
 
 def _is_head_current(directory: Path, content: dict[str, Any]) -> bool:
-    """Whether the head that is there says this already. A post-quantum signature is another each time it is made."""
+    """Return whether `head.json` already has this content.
+
+    Then Aver keeps it: a post-quantum signature differs each time, and the same run should give the same files.
+    """
     try:
         with open_inside(directory, HEAD_FILE) as file:
             statement = Statement.from_dict(read_json(file.read(SMALL_FILE_MAX)))
@@ -232,7 +241,7 @@ def _digest_file(directory: Path, name: str) -> FileDigest:
 
 
 def pack_run(directory: Path, out: BinaryIO) -> None:
-    """Write the six files of a sealed run as a `.cap`. The same files give the same bytes."""
+    """Write the six files of a sealed run to `out` as a `.cap` file. The same files always give the same bytes."""
     with ExitStack() as opened:
         members = {name: opened.enter_context(open_inside(directory, name)) for name in MEMBERS}
         pack(members, out)

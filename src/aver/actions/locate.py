@@ -1,4 +1,4 @@
-"""The actions and the seal of a run that somebody names: a directory, a `.cap` file, or a chain of the ledger."""
+"""Load the actions and the seal of a run from a directory, a `.cap` file, or a chain of the ledger."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ __all__ = ["LoadedRun", "load_run_from_ledger", "load_run_from_path"]
 
 @dataclass(frozen=True, slots=True)
 class LoadedRun:
-    """What a run consists of, as it was read: verify it to know whether it holds."""
+    """The actions and the seal of a run, as they were read. Only verification shows whether they are valid."""
 
     actions: list[AgentAction]
     seal: Sealed | None
 
 
 def load_run_from_path(path: Path) -> LoadedRun:
-    """The sealed run in a directory or a `.cap` file."""
+    """Load the run in a directory or a `.cap` file. This does not verify it."""
     if path.is_dir():
         with open_run_directory(path) as files:
             return _load_files(files, path)
@@ -40,7 +40,7 @@ def load_run_from_path(path: Path) -> LoadedRun:
 
 
 def load_run_from_ledger(ledger: Ledger, chain: str) -> LoadedRun:
-    """The run of a chain, held to its seals on the way."""
+    """Load the run of a chain. Every record is verified; `IntegrityError` if one is not valid."""
     first = next(ledger.read(chain, 0, 1), None)
     try:
         run_id = "" if first is None else str(first.to_dict()["outcome"]["result"]["run_id"])
@@ -55,6 +55,7 @@ def _load_files(files: Archive, path: Path) -> LoadedRun:
     seal = None
     for raw in _read_lines(files, CAPSULES_FILE, CAPSULE_LINE_MAX, path):
         line = read_capsule_line(raw)
+        # The capsule of an action is never the seal, and cannot be rebuilt without its action.
         if not line.has_action and (record := line.sealed(None)).kind == SEAL_KIND:
             seal = record
     return LoadedRun(actions, seal)

@@ -1,24 +1,24 @@
-"""A run in the ledger: the chain `actions.<run>`, and what its capsules say.
+"""A run in the ledger: the chain `actions.<run>`, and the content of its capsules.
 
-    0        run.open    which run this is, and of which agent
+    0        run.open    the run and its agent
     1 .. n   action      one action each
-    n + 1    run.seal    how many there were, the chain's head, the last receipt, and what is proved about them
+    n + 1    run.seal    the number of actions, the head of the chain, the last receipt, and the statement
 
 `outcome.result` of an `action`:
 
     v              1
     action         the fourteen fields; metadata of more than `METADATA_INLINE` bytes as a blob of its canonical JSON
     receipt_hash   the receipt
-    gate           null, or {gate_id, record, digest, decision, diff_sha256}: the decision that it was done under
-                   (`record` is the hash of its capsule), and the hash of the change that was made, if it was told
+    gate           null, or {gate_id, record, digest, decision, diff_sha256}: the decision that allowed the action.
+                   `record` is the hash of its capsule; `diff_sha256` the hash of the change, if the caller gave it
 
 `outcome.result` of a `run.seal`:
 
     v, run_id, protocol_version
     head                 {count, hash} of this chain right before the seal
     num_actions, final_receipt_hash
-    policy_verdict       of the whole run: see `run_verdict`
-    statement            what is proved (`proof`), or null
+    policy_verdict       of the whole run: see `compute_run_verdict`
+    statement            the statement that is proved (`RunStatement`), or null
     gates                null, or {chain, count, hash}: the head of the chain with the run's own gate decisions
 """
 
@@ -66,23 +66,24 @@ DOMAIN = "actions"
 RESULT_VERSION = 1
 
 SUMMARY_MAX = 120
-"""Characters of the line by which an action is listed."""
+"""The maximum length of the summary line of an action."""
 
 _ACTION_KEYS = frozenset({"v", "action", "receipt_hash", "gate"})
 
 
 def run_chain(run_id: str) -> str:
+    """Return the name of the chain in which the run is sealed."""
     return chain_name(DOMAIN, run_id)
 
 
 def gate_chain(run_id: str) -> str:
-    """Where the decisions about a run's actions are, those that were asked for through its runtime."""
+    """Return the chain of the gate decisions that the agent requested through the runtime of this run."""
     return decision_chain(run_id)
 
 
 @dataclass(frozen=True, slots=True)
 class GateReference:
-    """Under which decision an action was done."""
+    """The gate decision that an action refers to."""
 
     gate_id: str
     record: str
@@ -102,7 +103,7 @@ class GateReference:
 
 @dataclass(frozen=True, slots=True)
 class RunSeal:
-    """What a run's seal says."""
+    """The content of a `run.seal` capsule."""
 
     run_id: str
     head: Head
@@ -117,6 +118,7 @@ class RunSeal:
 
 
 def build_open_capsule(run_id: str, agent: str) -> Capsule:
+    """Build the first capsule of a run."""
     result = {"v": RESULT_VERSION, "run_id": run_id, "protocol_version": PROTOCOL_VERSION, "agent": agent}
     return _build_workflow_capsule(
         OPEN_KIND, run_id, agent, Outcome(status="pending", summary=f"run {run_id} opened", result=result)
@@ -133,7 +135,10 @@ def build_action_capsule(
     decided: RecordedDecision | None = None,
     masked: Mapping[str, int] | None = None,
 ) -> tuple[Capsule, list[Blob]]:
-    """The capsule of an action, before sealing. `gate` and `decided` are the decision that it was done under."""
+    """Build the capsule of an action, and the blobs it refers to. Nothing is sealed yet.
+
+    `gate` and `decided` both describe the gate decision for the action, if there is one.
+    """
     sealed, metadata = action.to_dict(), action.metadata or {}
     blobs = []
     if len(texts.metadata) > METADATA_INLINE:
@@ -179,6 +184,7 @@ def build_action_capsule(
 
 
 def build_seal_capsule(seal: RunSeal, agent: str) -> Capsule:
+    """Build the last capsule of a run."""
     result = {
         "v": RESULT_VERSION,
         "run_id": seal.run_id,
@@ -197,8 +203,12 @@ def build_seal_capsule(seal: RunSeal, agent: str) -> Capsule:
 
 
 def compute_run_verdict(*, enforced: Iterable[bool], proved: bool) -> str | None:
-    """What a run as a whole may claim: `FULLY_VERIFIED` where every action was gated, allowed and is what was gated,
-    and the run is proved; `POLICY_ENFORCED` without the proof; `PROOF_ONLY` with the proof alone."""
+    """Return the policy verdict of a whole run.
+
+    An action is enforced if the gate allowed it and it is the action that the gate judged. The verdict is
+    `FULLY_VERIFIED` if all actions are enforced and the run is proved, `POLICY_ENFORCED` without the proof,
+    `PROOF_ONLY` with only the proof, and None otherwise.
+    """
     if all(enforced):
         return "FULLY_VERIFIED" if proved else "POLICY_ENFORCED"
     return "PROOF_ONLY" if proved else None
@@ -216,8 +226,9 @@ def _build_workflow_capsule(kind: str, run_id: str, agent: str, outcome: Outcome
 
 
 def _summarize_action(action: AgentAction, metadata: Mapping[str, Any]) -> str:
-    said = (metadata.get(name) for name in ("description", "tool_name"))
-    words = next((one for one in said if isinstance(one, str) and one), action.action_id)
+    candidates = (metadata.get(name) for name in ("description", "tool_name"))
+    words = next((text for text in candidates if isinstance(text, str) and text), action.action_id)
+    # Cut long texts before splitting, so that a huge description costs nothing. Then collapse white space.
     line = " ".join(f"{action.action_type}: {words[: 2 * SUMMARY_MAX]}".split())
     return line if len(line) <= SUMMARY_MAX else f"{line[: SUMMARY_MAX - 1]}…"
 
@@ -226,16 +237,16 @@ def _summarize_action(action: AgentAction, metadata: Mapping[str, Any]) -> str:
 
 
 class SealedAction(NamedTuple):
-    """What the capsule of an action says."""
+    """The content of the capsule of an action."""
 
     fields: Any
-    """The action as it stands there."""
+    """The sealed form of the action, not checked yet."""
     receipt_hash: str
     gate: GateReference | None
 
 
 def read_sealed_action(content: Mapping[str, Any]) -> SealedAction:
-    """What a capsule's content says of an action. Whether its fields are those of one is not looked at."""
+    """Read the result of an `action` capsule. This does not check the fields of the action; `load_action` does."""
     result = _read_result(content)
     if result.keys() != _ACTION_KEYS:
         raise BadInput("the capsule of an action has other keys in its result")
@@ -246,14 +257,14 @@ def read_sealed_action(content: Mapping[str, Any]) -> SealedAction:
 
 
 def load_action(sealed: SealedAction, blob: Callable[[str], bytes]) -> AgentAction:
-    """The action that a capsule is about. Metadata that lie apart are fetched with `blob`."""
+    """Build the action from its sealed form. `blob` loads metadata that is stored as a blob."""
     action = AgentAction.from_dict(sealed.fields)
     digest = metadata_blob_digest(action.metadata)
     return action if digest is None else replace(action, metadata=read_json(blob(digest)))
 
 
 def read_run_seal(content: Mapping[str, Any], *, ledger: str, tenant: str, chain: str) -> RunSeal:
-    """What a `run.seal` says. `ledger`, `tenant` and `chain` are those it stands in."""
+    """Read the content of a `run.seal`. `ledger`, `tenant` and `chain` say where the seal is stored."""
     result = _read_result(content)
     try:
         gates, statement, head = result["gates"], result["statement"], result["head"]

@@ -1,8 +1,8 @@
-"""A run's directory: which run it is (`run.json`), and its actions one per line (`actions.jsonl`).
+"""The directory of a run: `run.json` names the run, `actions.jsonl` has one action per line.
 
-The lines are a projection of the ledger, which comes first. So whatever a crash, a full disk or another writer left
-in the file, it is brought to what the ledger says: lines that are missing are added, a torn end is cut off and
-written again. A whole line that says something else than the ledger is no accident: it is reported, and stays.
+Aver seals an action in the ledger first and then writes its line. After a crash or a full disk, Aver repairs the file
+from the ledger: it adds missing lines, and it cuts off and rewrites an incomplete last line. A complete line that
+differs from the ledger is not the result of a crash. Aver reports it and leaves it in the file.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from aver.files.regular import open_inside, read_limited
 __all__ = ["ActionsFile", "RunIdentity", "claim_directory", "read_run_identity"]
 
 RUN_FILE_MAX = 64 * 1024
-"""Bytes of `run.json`, which holds a few names."""
+"""The maximum size, in bytes, of `run.json`. It holds a few names."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunIdentity:
-    """Which run a directory holds, and where it is sealed."""
+    """The run that a directory holds, and the ledger, tenant and chain in which it is sealed."""
 
     run_id: str
     chain: str
@@ -49,7 +49,10 @@ class RunIdentity:
 
 
 def read_run_identity(directory: Path) -> RunIdentity | None:
-    """Which run a directory holds; None where it says nothing about that."""
+    """Return the run that a directory holds; None if it has no `run.json`.
+
+    Raise `BadInput` if the file is not valid.
+    """
     try:
         with open_inside(directory, RUN_FILE) as file:
             raw = read_limited(file, RUN_FILE_MAX, directory / RUN_FILE)
@@ -62,7 +65,11 @@ def read_run_identity(directory: Path) -> RunIdentity | None:
 
 
 def claim_directory(directory: Path, wanted: RunIdentity) -> RunIdentity:
-    """The run of a directory: the one it holds already, or else `wanted`. Of several who come at once, one decides."""
+    """Return the run that the directory holds; if it holds none, make it the directory of `wanted`.
+
+    If several processes claim the directory at the same time, the first wins, and all get its run. Raises `BadInput` if
+    the directory holds actions of another program, and `Unavailable` if `run.json` cannot be written.
+    """
     found = read_run_identity(directory)
     if found is not None:
         return found
@@ -78,28 +85,29 @@ def claim_directory(directory: Path, wanted: RunIdentity) -> RunIdentity:
                 file.write(dump_document({"v": 1, **asdict(wanted)}))
                 file.flush()
                 os.fsync(file.fileno())
+            # Unlike a rename, a link fails if the file exists. So only one process can create it, and it is complete.
             os.link(temporary, directory / RUN_FILE)
         finally:
             os.unlink(temporary)
         sync_directory(directory)
     except FileExistsError:
-        pass
+        pass  # Another process was first. Its file is read below.
     except OSError as error:
         raise Unavailable(f"cannot write {directory / RUN_FILE}: {error.strerror}") from error
     return read_run_identity(directory) or wanted
 
 
 LineSource = Callable[[int], Iterator[bytes]]
-"""The lines that the ledger has, from a place on, each with its line feed."""
+"""Returns the lines of the ledger from an index on, each with its line feed."""
 
 
 class ActionsFile:
-    """`actions.jsonl`, written by any number of processes at once."""
+    """The file `actions.jsonl`. Several processes may write it at the same time; a file lock orders them."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._count = self._size = 0
-        """How many lines, and bytes, of the file are known to be the ledger's."""
+        """The number of lines and bytes of the file that are known to match the ledger."""
         try:
             self._handle = open_lock_file(path)
         except OSError as error:
@@ -111,9 +119,11 @@ class ActionsFile:
             self._handle = -1
 
     def bring_up(self, lines: LineSource, learn: Callable[[], None], *, durably: bool = False) -> None:
-        """Make the file hold exactly the ledger's lines. `Unavailable` if that cannot be done now: try again later.
+        """Make the file contain exactly the lines of the ledger.
 
-        `learn` is called where the file has more than `lines` gives: then another writer has sealed more.
+        If the file has more lines than `lines` returns, another process has sealed more actions; then `learn` is
+        called to read them. Raises `Unavailable` if the file cannot be written now, and `IntegrityError` if a
+        complete line differs from the ledger.
         """
         if self._handle < 0:
             raise Unavailable(f"{self._path} is closed here", advice="open the run again")
@@ -132,20 +142,20 @@ class ActionsFile:
 
     def _append_missing(self, lines: LineSource) -> None:
         for line in lines(self._count):
-            written = 0
+            written = 0  # `pwrite` may write only a part of the line.
             while written < len(line):
                 written += os.pwrite(self._handle, line[written:], self._size + written)
             self._size += len(line)
             self._count += 1
 
     def _repair(self, lines: LineSource, learn: Callable[[], None]) -> None:
-        """See how far the file is the ledger's, and cut off what a crash left behind that."""
+        """Find out how many lines match the ledger, and cut off an incomplete line after them."""
         size = os.fstat(self._handle).st_size
         self._count_matching_lines(lines)
         if size > self._size and self._read_next_line() is not None:
-            learn()
+            learn()  # A complete line follows: another process may have sealed it.
             self._count_matching_lines(lines)
-        if size != self._size:  # Not only more lines: what was known may have changed, too.
+        if size != self._size:  # Lines that matched earlier may have changed, so start again.
             self._count = self._size = 0
             self._count_matching_lines(lines)
         if size > self._size:
@@ -155,7 +165,7 @@ class ActionsFile:
             os.ftruncate(self._handle, self._size)
 
     def _count_matching_lines(self, lines: LineSource) -> None:
-        """Count the lines that are the ledger's."""
+        """Advance over the lines that match the ledger."""
         for line in lines(self._count):
             if os.pread(self._handle, len(line), self._size) != line:
                 return
@@ -163,8 +173,7 @@ class ActionsFile:
             self._count += 1
 
     def _read_next_line(self) -> bytes | None:
-        """The line behind those that were counted; None for the beginning of one, and for what is no line at all: that
-        is what a crash leaves."""
+        """Return the line after the matching ones; None if it is incomplete or not readable, as after a crash."""
         line, feed, _ = os.pread(self._handle, ACTION_LINE_MAX, self._size).partition(b"\n")
         try:
             read_action_line(line)

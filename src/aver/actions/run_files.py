@@ -1,15 +1,16 @@
-"""What the files of a run are called.
+"""The files of a sealed run: their names, and the contents of the four small ones.
 
-What a sealed run consists of: six files, in a directory or packed as a `.cap`.
+A sealed run consists of six files, in a directory or packed as a `.cap` file:
 
-    manifest.json      which run this is, and size and SHA-256 of the four files below
-    head.json          a statement of purpose `cap`, signed by the ledger's key: the chain's head, the manifest's hash
-    proof.json         what is stated about the run, and how it is proved
-    commitments.json   what stands for all rows and for all capsules
+    manifest.json      the run, and the size and SHA-256 of the last four files
+    head.json          a statement with purpose `cap`, signed by the key of the ledger: chain head and manifest hash
+    proof.json         the statement about the run, and the type of its proof
+    commitments.json   the Merkle root of the rows, and the heads of the capsule chains
     actions.jsonl      the actions with their receipts
     capsules.jsonl     the sealed capsules
 
-The signature covers the manifest and so all of it; the capsules are signed besides.
+The signature in `head.json` covers the manifest, and through its digests all other files. Each capsule also has its own
+signature.
 """
 
 from __future__ import annotations
@@ -50,10 +51,10 @@ __all__ = [
 
 
 RUN_FILE = "run.json"
-"""Which run a directory holds."""
+"""Names the run that a directory holds. It is not part of the sealed run."""
 
 CAP_FILE = "run.cap"
-"""The six files below, packed."""
+"""The six files of the run, packed as one archive."""
 
 CAP_SUFFIX = ".cap"
 GZIP_MAGIC = b"\x1f\x8b"
@@ -62,17 +63,17 @@ MANIFEST_FILE, HEAD_FILE, PROOF_FILE, COMMITMENTS_FILE = "manifest.json", "head.
 ACTIONS_FILE, CAPSULES_FILE = "actions.jsonl", "capsules.jsonl"
 
 MEMBERS = (MANIFEST_FILE, HEAD_FILE, PROOF_FILE, COMMITMENTS_FILE, ACTIONS_FILE, CAPSULES_FILE)
-"""What a sealed run consists of, in the order in which it is packed."""
+"""The files of a sealed run, in the order of the archive."""
 
 LISTED_MEMBERS = MEMBERS[2:]
-"""Those whose digests the manifest has."""
+"""The files whose digests are in the manifest: all except the manifest and the head."""
 
 
 MANIFEST_SCHEMA = "aver_cap_v1"
 HEAD_PURPOSE = "cap"
 
 SMALL_FILE_MAX = 1024 * 1024
-"""Bytes of each of the first four files, which hold a few names and hashes."""
+"""The maximum size, in bytes, of each of the first four files. They hold a few names and hashes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,10 @@ class FileDigest:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """`manifest.json`. All but the digests is said by the run's seal, too, and held to it."""
+    """The content of `manifest.json`.
+
+    The seal of the run repeats all of it except the digests; verifiers compare both.
+    """
 
     run_id: str
     head: Head
@@ -105,17 +109,17 @@ class Manifest:
             "final_receipt_hash": self.final_receipt_hash,
             "policy_verdict": self.policy_verdict,
             "proof_type": PROOF_TYPE if self.proved else None,
-            "files": {name: {"sha256": one.sha256, "size": one.size} for name, one in self.files.items()},
+            "files": {name: {"sha256": file.sha256, "size": file.size} for name, file in self.files.items()},
         }
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> Manifest:
-        """Read a manifest; `BadInput` where it is not one that Aver writes."""
+        """Read a manifest. Raise `BadInput` if Aver would not write exactly this content."""
         data = read_json(raw)
         try:
             if data["schema"] != MANIFEST_SCHEMA or data["protocol_version"] != PROTOCOL_VERSION:
                 raise BadInput("the manifest is of another schema or protocol", advice="use the Aver that made it")
-            files = {str(name): FileDigest(**one) for name, one in data["files"].items()}
+            files = {str(name): FileDigest(**digest) for name, digest in data["files"].items()}
             found = cls(
                 data["run_id"],
                 Head.from_dict(data["head"]),
@@ -128,6 +132,7 @@ class Manifest:
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise BadInput(f"the manifest is not whole: {error}") from None
+        # Writing the manifest again detects unknown keys and values of a wrong type.
         if found.to_dict() != data or found.files.keys() != set(LISTED_MEMBERS):
             raise BadInput("the manifest says more or less than a manifest does")
         if not all(isinstance(text, str) for text in (found.run_id, found.created_at, found.final_receipt_hash)):
@@ -138,7 +143,7 @@ class Manifest:
 
 
 def head_content(manifest: Manifest, manifest_sha256: str) -> dict[str, Any]:
-    """What the key of the ledger signs."""
+    """Return the content of `head.json`, which the key of the ledger signs."""
     return {
         "v": 1,
         "run_id": manifest.run_id,
@@ -150,6 +155,7 @@ def head_content(manifest: Manifest, manifest_sha256: str) -> dict[str, Any]:
 
 
 def proof_document(statement: RunStatement | None) -> dict[str, Any]:
+    """Return the content of `proof.json`. Without a statement all its values are null."""
     return {
         "v": 1,
         "proof_type": None if statement is None else PROOF_TYPE,
@@ -159,6 +165,7 @@ def proof_document(statement: RunStatement | None) -> dict[str, Any]:
 
 
 def commitments_document(seal: RunSeal, head: Head) -> dict[str, Any]:
+    """Return the content of `commitments.json`. `head` is the head of the run's chain, after its seal."""
     statement = seal.statement
     return {
         "v": 1,

@@ -1,4 +1,4 @@
-"""A run as the ledger has it, read from its chain and held to its seals on the way."""
+"""The state of a run, read from its chain in the ledger. Every record is verified while it is read."""
 
 from __future__ import annotations
 
@@ -19,14 +19,17 @@ __all__ = ["RecordedRun"]
 
 
 class RecordedRun:
-    """The actions of a run, in order, as far as they were read. `catch_up` reads what came since."""
+    """The actions of a run, in order, up to the last record that was read. `catch_up` reads the newer records."""
 
     def __init__(self, ledger: Ledger, identity: RunIdentity) -> None:
         self.identity = identity
         self.actions: list[AgentAction] = []
         self.ids: set[str] = set()
         self.marks: dict[str, GateReference] = {}
-        """The decisions that actions were done under, by their gate id; of several uses the first."""
+        """The gate decisions that actions refer to, by gate id.
+
+        If several actions use one decision, the first counts.
+        """
         self.last_receipt: str | None = None
         self.seal_record: Sealed | None = None
         self.head = Head(ledger.id, ledger.tenant, identity.chain, 0, None)
@@ -34,12 +37,13 @@ class RecordedRun:
         self.catch_up()
 
     def catch_up(self) -> None:
-        """Read on to the end of the chain. `IntegrityError` where a record does not hold."""
+        """Read and verify the records up to the end of the chain. Raise `IntegrityError` if a record is not valid."""
         before, head = self.head, self._ledger.head(self.head.chain)
         if head == before:
             return
         if head.count < before.count:
             raise self._integrity_error("ROLLBACK", f"has {head.count} records; it had {before.count}", None)
+        # Continue where the last call stopped: the first new record must link to the last one that was read.
         judge = ChainJudge(
             Rules(self._ledger.keys.ring()),
             chain=head.chain,
@@ -51,21 +55,22 @@ class RecordedRun:
         read = before.count
         for record in self._ledger.read(head.chain, before.count, head.count):
             content = judge.judge(record)
-            found = next((one for one in judge.tally.findings if one.status == "failed"), None)
+            found = next((finding for finding in judge.tally.findings if finding.status == "failed"), None)
             if found is not None or content is None:
                 raise self._integrity_error(found.code if found else "SCHEMA_INVALID", str(found), record)
             self._read_record(record, content)
             read += 1
+        # The ledger may return fewer records than its head counts, or end with another record.
         if read != head.count or (read and head.hash != self.head.hash):
             raise self._integrity_error("SEQUENCE_GAP", f"has {read} of {head.count} records", None)
 
     def lines_from(self, start: int) -> Iterator[bytes]:
-        """The lines of the actions from a place on, each with its line feed."""
+        """Yield the lines of the actions from index `start` on, each with its line feed."""
         for action in self.actions[start:]:
             yield action_line(action) + b"\n"
 
     def add_action(self, action: AgentAction, receipt: str, mark: GateReference | None, record: Sealed) -> None:
-        """Note an action that was sealed here right after the head."""
+        """Add an action that was sealed right after the known head."""
         self.actions.append(action)
         self.ids.add(action.action_id)
         if mark is not None:
@@ -74,13 +79,13 @@ class RecordedRun:
         self._advance(record)
 
     def add_seal(self, record: Sealed) -> None:
-        """Note the seal that was put here right after the head."""
+        """Add the seal of the run, which was appended right after the known head."""
         self.seal_record = record
         self._advance(record)
 
     def _read_record(self, record: Sealed, content: dict[str, Any]) -> None:
         kind = read_kind(content)
-        at = self.head.count
+        at = self.head.count  # The position of this record in the chain.
         try:
             if self.seal_record is not None:
                 raise BadInput("something follows the run's seal")

@@ -1,4 +1,4 @@
-"""Recording what an agent does, action by action, so that it can be proved afterwards.
+"""Record what an agent does, action by action, so that anyone can verify it later.
 
     with AgentRuntime(output_dir="runs/today") as run:
         answer = run.gate(diff_text, description="speed up the parser")
@@ -6,10 +6,11 @@
             ...
             run.record_simple("code_edit", "speed up the parser", {}, "done", gate_id=answer["gate_id"])
 
-Each action is sealed in the ledger first, in the chain `actions.<run>` right after the head that this runtime has seen,
-and then written to `actions.jsonl`. So `record` returns when the action is durable, or raises; a directory that was
-left by a crash is opened again and goes on where the ledger is; two processes may record into one run, and the
-actions of both stand in one order, none lost and none doubled.
+Aver first seals each action in the ledger, in the chain `actions.<run>`, and then writes it to `actions.jsonl`. Thus:
+
+* `record` returns only when the action is durable; otherwise it raises.
+* After a crash, the caller opens the directory again, and the run continues where the ledger ends.
+* Several processes may record into one run. All their actions get one order; none is lost or recorded twice.
 """
 
 from __future__ import annotations
@@ -43,11 +44,11 @@ from aver.verdict import Examiner, Verdict
 __all__ = ["AgentRuntime"]
 
 TRIES = 100
-"""How often an action is chained anew where another writer of the same run came first."""
+"""How often Aver tries to append an action while other processes write to the same run."""
 
 
 class AgentRuntime:
-    """One run of an agent, in a directory and in the ledger. Safe for threads; see the module's text."""
+    """One run of an agent, in a directory and in the ledger. Safe for threads. The module docstring has an example."""
 
     examiners: tuple[Examiner, ...] = ()
     """The examiners of a ledger that this opens; `aver.AgentRuntime` has those of all rooms."""
@@ -63,11 +64,11 @@ class AgentRuntime:
         agent: str = "",
         workspace: str | os.PathLike[str] | None = None,
     ) -> None:
-        """Open a new run in `output_dir`, or go on with the one that is there.
+        """Open a new run in `output_dir`, or continue the run that the directory holds.
 
-        `ledger` is an open ledger, or the URL or path of one; without it, the default ledger. With `auto_chain` each
-        action gets the one before it as its parent; without it, the caller sets parents. `workspace` is where the agent
-        works (default: the current directory); the gate must know.
+        `ledger` is an open ledger, or the URL or path of one; by default, the default ledger. With `auto_chain` each
+        action gets the previous action as its parent; without it, the caller sets the parents. `workspace` is the
+        directory in which the agent works (default: the current directory). The gate needs it to judge paths.
         """
         if gate_posteriors is not None:
             raise BadInput(
@@ -91,12 +92,12 @@ class AgentRuntime:
             self._lines = ActionsFile(self._dir / ACTIONS_FILE)
             self._lines.bring_up(self._run.lines_from, self._run.catch_up)
             if self._run.seal_record is not None and has_missing_files(self._dir):
-                write_run_files(self._ledger, self._run, self._dir)  # A crash came between the seal and its files.
+                write_run_files(self._ledger, self._run, self._dir)  # A crash interrupted the last finalize.
         except OSError as error:
             self.close()
             raise Unavailable(f"cannot use {output_dir}: {error.strerror}") from error
         except BaseException:
-            self.close()
+            self.close()  # Also after a keyboard interrupt: the caller gets no object to close.
             raise
 
     def _claim(self, run_id: str | None) -> RunIdentity:
@@ -124,11 +125,11 @@ class AgentRuntime:
                     after=run.head,
                 )
             except (Exists, HeadMoved):
-                pass  # Somebody else opened it at the same moment.
+                pass  # Another process opened the run at the same time.
             run.catch_up()
         return run
 
-    # --- what it knows
+    # --- the state of the run
 
     @property
     def run_id(self) -> str:
@@ -140,7 +141,7 @@ class AgentRuntime:
 
     @property
     def chain(self) -> str:
-        """The chain of the ledger in which the run is sealed."""
+        """The name of the ledger chain in which the run is sealed."""
         return self._identity.chain
 
     @property
@@ -163,13 +164,15 @@ class AgentRuntime:
 
     @property
     def last_capsule(self) -> dict[str, Any] | None:
-        """The run's seal, once it has one: a sealed capsule."""
+        """The seal of the run, as a sealed capsule; None before `finalize`."""
         return None if self._run.seal_record is None else self._run.seal_record.to_sealed_dict()
 
     @property
     def trouble(self) -> AverError | None:
-        """Why `actions.jsonl` is not what the ledger has, if it is not. The actions are sealed; the next one tries
-        again, and `finalize` raises it."""
+        """Why `actions.jsonl` does not match the ledger; None if it does.
+
+        All actions are sealed in the ledger. The next `record` tries to write the file again; `finalize` raises.
+        """
         return self._trouble
 
     # --- before an action
@@ -186,10 +189,11 @@ class AgentRuntime:
         files: Sequence[str] = (),
         wait: float = 0.0,
     ) -> dict[str, Any]:
-        """Ask whether an action may happen. The decision is sealed before this returns, also one that refuses.
+        """Ask the gate whether the agent may do an action. Aver seals every decision before this returns.
 
-        `q` is the risk, `uncertainty` half the width of its interval, `allows` whether to go on; give `gate_id` to
-        `record` to bind the action to this decision. `wait` is for how many seconds to wait for a human.
+        In the result, `allows` says whether the agent may continue, `q` is the risk, and `uncertainty` is half the
+        width of its interval. Pass `gate_id` to `record` to bind the action to this decision. `wait` is the number of
+        seconds to wait for a human approval.
         """
         from aver.gate.ask import ask
 
@@ -225,7 +229,7 @@ class AgentRuntime:
             "record": decided.record,
         }
 
-    # --- after it
+    # --- after an action
 
     def record_simple(
         self,
@@ -242,8 +246,12 @@ class AgentRuntime:
         gate_id: str | None = None,
         diff_text: str | None = None,
     ) -> str:
-        """Record an action by what it was: the texts and values are hashed here, and only their hashes are kept."""
+        """Record an action from its texts and values. Aver hashes them here and keeps only the hashes.
+
+        Returns the receipt hash; raises as `record` does.
+        """
         with self._lock:
+            # With `auto_chain`, `record` sets the parents later, when it knows the last action.
             parent = self.last_action if not self._auto_chain else None
             action = AgentAction(
                 action_id=f"act_{self.action_count:04d}_{clock.new_id()[:8]}",
@@ -266,9 +274,9 @@ class AgentRuntime:
     def record(self, action: AgentAction, *, gate_id: str | None = None, diff_text: str | None = None) -> str:
         """Seal an action at the end of the run, durably, and return its receipt hash.
 
-        `gate_id` names the decision that it was done under, `diff_text` the change that was made. Secrets in the
-        metadata are masked. A parent that is not the action before is refused; so is a `policy_verdict` that nothing
-        bears out.
+        `gate_id` names the gate decision for the action, `diff_text` is the change that the agent made. Aver masks
+        secrets in the metadata. It refuses a parent that is not the previous action, and a `policy_verdict` that no
+        decision supports.
         """
         with self._lock:
             decided = None if gate_id is None else self._find_decision(gate_id)
@@ -284,12 +292,16 @@ class AgentRuntime:
                 if receipt is not None:
                     self._sync_lines()
                     return receipt
+                # Another process appended an action, sealed the run, or used the decision. Read that and try again.
                 self._run.catch_up()
                 self._check_open()
             raise Unavailable(f"others write to the run {self.run_id} faster than this can", advice="try again")
 
     def _first_use_key(self, mark: GateReference | None) -> str | None:
-        """The key for using a decision; None where there is none, or where an action of some run has used it."""
+        """Return the idempotency key for the first use of a decision.
+
+        None if there is no decision, or if an action of any run has already used it.
+        """
         key = None if mark is None else decision_use_key(mark.gate_id)
         return key if key is not None and self._ledger.get(key) is None else None
 
@@ -301,8 +313,10 @@ class AgentRuntime:
         masked: Mapping[str, int],
         key: str | None,
     ) -> str | None:
-        """Seal the action after the last one that is known here; None if that is no longer the last, or if the decision
-        was used in the meantime."""
+        """Seal the action right after the last known one, and return its receipt.
+
+        None if another process appended a record or used the decision in the meantime: the caller must try again.
+        """
         if action.action_id in self._run.ids:
             raise Refused(
                 "DUPLICATE_ACTION",
@@ -356,30 +370,30 @@ class AgentRuntime:
                 "SEALED", f"the run {self.run_id} is sealed and takes no more actions", advice="open a new run"
             )
 
-    # --- its end
+    # --- the end of the run
 
     def finalize(self, prove: bool = True) -> dict[str, Any]:
-        """Seal the run: no more actions. Writes the run's files and `run.cap`, and verifies what it wrote.
+        """Seal the run, write its files and `run.cap`, and verify them. A sealed run takes no more actions.
 
-        Without `prove` nothing is stated about the trace, and the run's verdict is the lower for it.
+        Without `prove`, the seal contains no statement about the trace, and the policy verdict of the run is lower.
         """
         with self._lock:
             self._check_open()
             self._run.catch_up()
-            self._check_open()
+            self._check_open()  # Again: another process may have sealed the run.
             if not self._run.actions:
                 return {"status": "empty", "message": "No actions recorded", "run_id": self.run_id}
-            sync_actions_file(self._run, self._dir)
+            sync_actions_file(self._run, self._dir)  # Before the seal: a changed line must stop it.
             return finalize_run(self._ledger, self._run, self._dir, agent=self.agent, prove=prove)
 
     def verify(self) -> Verdict:
-        """The verdict on the run as it is on disk and in the ledger."""
+        """Verify the run on disk against the ledger, and return the verdict."""
         from aver.actions.verify import verify_directory
 
         return verify_directory(self._dir, self._ledger)
 
     def close(self) -> None:
-        """Let go of the directory and, where it was opened here, of the ledger. The run stays as it is."""
+        """Close the files and, if this object opened it, the ledger. This does not seal the run."""
         with self._lock:
             if self._lines is not None:
                 self._lines.close()
@@ -396,14 +410,16 @@ class AgentRuntime:
             if self._run.seal_record is None:
                 self.finalize()
         except AverError:
-            if error is None:
+            if error is None:  # Otherwise the error of the caller's own code is more important.
                 raise
         finally:
             self.close()
 
     def _sync_lines(self) -> None:
-        """Write the lines that are missing. The ledger has them, so whatever is wrong with the file costs no action its
-        record; and whoever was told of an error would record it again."""
+        """Write the missing lines to `actions.jsonl`. Keep a problem in `trouble` instead of raising it.
+
+        The ledger already has the action. If `record` raised here, the caller would record the action again.
+        """
         try:
             if self._lines is not None:
                 self._lines.bring_up(self._run.lines_from, self._run.catch_up)

@@ -1,9 +1,9 @@
-"""A proof that a run has a certain action, as a file that needs nothing else but a public key.
+"""A proof that a run contains a certain action. To verify the file, a reader needs only a public key.
 
     {v: 1, proof_type: "inclusion", statement, index, action, receipt_hash, path, seal}
 
-`seal` is the run's sealed `run.seal` capsule, which vouches for the statement; `path` leads from the action to the root
-that the statement has. The other actions of the run are neither in it nor needed.
+`seal` is the sealed `run.seal` capsule of the run; it contains and signs the statement. `path` is the Merkle path from
+the action to the root in the statement. The file does not contain or need the other actions of the run.
 """
 
 from __future__ import annotations
@@ -30,14 +30,15 @@ INCLUSION_TYPE = "inclusion"
 PROOF_KEYS = frozenset({"v", "proof_type", "statement", "index", "action", "receipt_hash", "path", "seal"})
 
 PROOF_MAX = 16 * 1024 * 1024
-"""Bytes of a proof: an action with the largest metadata, a capsule and a path."""
+"""The maximum size, in bytes, of a proof: an action with the largest metadata, a capsule and a path."""
 
 
 def find_action_index(actions: Sequence[AgentAction], wanted: str) -> int:
-    """The place of an action that is named by its id, its receipt or its number."""
+    """Return the index of the action with this id, receipt or number. Raise `NotFound` if there is none."""
     for index, action in enumerate(actions):
         if wanted in (action.action_id, receipt_hash(action)):
             return index
+    # The length limit keeps `int` from parsing a very long string of digits.
     is_number = wanted.isascii() and wanted.isdigit() and len(wanted) <= len(str(len(actions)))
     if is_number and int(wanted) < len(actions):
         return int(wanted)
@@ -47,7 +48,10 @@ def find_action_index(actions: Sequence[AgentAction], wanted: str) -> int:
 
 
 def inclusion_document(actions: Sequence[AgentAction], index: int, seal: Sealed | None) -> dict[str, Any]:
-    """The proof that a sealed run with these actions has the one at `index`."""
+    """Build the proof that a sealed run with these actions contains the action at `index`.
+
+    Raises `Refused` if the run has no seal or no statement, and `BadInput` if the seal is about other actions.
+    """
     if seal is None:
         raise Refused("NOT_SEALED", "the run is not sealed, so nobody vouches for it", advice="finalize it first")
     proof = prove_inclusion(actions, index)
@@ -77,7 +81,7 @@ def _read_statement(seal: Sealed) -> Any:
 
 
 def judge_inclusion(name: str, raw: bytes, terms: VerifyOptions) -> Verdict:
-    """The verdict on such a proof."""
+    """Judge a proof of inclusion."""
     tally = Tally()
     try:
         document = _read_document(raw)
@@ -120,6 +124,7 @@ def _judge_document(document: dict[str, Any], terms: VerifyOptions, tally: Tally
     if content is None or read_kind(content) != SEAL_KIND:
         fail("proof", "PROOF_INVALID", "what vouches for the statement is not a run's seal")
         return
+    # The proof does not say which ledger and tenant sealed the run, and the checks below do not use them.
     seal = read_run_seal(content, ledger="", tenant="", chain=chain)
     if seal.statement != statement or seal.run_id != statement.run_id or seal.num_actions != statement.num_actions:
         fail("proof", "PROOF_INVALID", "the run's seal says another statement")

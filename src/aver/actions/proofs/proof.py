@@ -1,14 +1,15 @@
-"""Statements about a run, and what proves them: statement in, proof out, `verify(statement, proof)`.
+"""Statements about a run, and the proofs of these statements.
 
-A `Statement` says how many actions a run has, which receipt is the last, and which root its rows have (`trace`,
-`merkle`). Two things prove something about it:
+A `RunStatement` gives the number of actions of a run, the last receipt, and the Merkle root of its rows (see `trace`).
+`proof_problem(statement, proof)` checks one of two proofs:
 
-* `Execution`, all actions of the run: that there are exactly these, in this order, each linked to the one before, and
-  that every equation of the trace holds. It is proved by computing it again, all of it.
-* `Inclusion`, one action and a Merkle path: that this action is in the run at this place. The others stay unseen.
+* `ExecutionProof` contains all actions. It proves that the run has exactly these actions in this order, that each links
+  to the previous one, and that all equations of the trace hold. The verifier computes everything again.
+* `InclusionProof` contains one action and a Merkle path. It proves that this action is in the run at this index. The
+  verifier does not see the other actions.
 
-Neither hides the actions it carries, and the first is as long as the run. A succinct proof could take the place of
-`Execution` behind the same `verify`. Who vouches for a statement is another question: the run's seal does.
+Neither proof hides the actions that it contains, and an execution proof is as long as the run. A succinct proof could
+replace it behind the same function. A proof does not show who made the statement: the seal of the run does that.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ __all__ = [
 PROOF_TYPE = "recomputation"
 
 PATH_MAX = 64
-"""Steps of a path; a tree of that height has more leaves than there are."""
+"""The maximum number of steps in a path. No real tree is that high: it would have 2^64 leaves."""
 
 _HEX64 = re.compile(r"[0-9a-f]{64}").fullmatch
 _FIXED_FIELDS = {"air_id": AIR_ID, "field": "goldilocks", "row_width": WIDTH, "receipt_keys": len(RECEIPT_KEYS)}
@@ -47,7 +48,7 @@ _FIXED_FIELDS = {"air_id": AIR_ID, "field": "goldilocks", "row_width": WIDTH, "r
 
 @dataclass(frozen=True, slots=True)
 class RunStatement:
-    """What is claimed about a run."""
+    """A statement about a run: its number of actions, its last receipt and the root of its rows."""
 
     run_id: str
     num_actions: int
@@ -65,17 +66,18 @@ class RunStatement:
 
     @classmethod
     def from_dict(cls, data: Any) -> RunStatement:
-        """Read a statement of this sort; of any other, `BadInput`."""
+        """Read a statement. Raise `BadInput` if it is of another type or version."""
         names = ("run_id", "num_actions", "final_receipt_hash", "row_root")
         if not isinstance(data, dict) or data.keys() != {*_FIXED_FIELDS, *names}:
             raise BadInput("a statement about a run has other keys")
         for name, value in _FIXED_FIELDS.items():
+            # Compare the types too: in Python `12 == 12.0`.
             if data[name] != value or type(data[name]) is not type(value):
                 raise BadInput(f"the statement's {name} is not {value!r}", advice="use the Aver that made it")
         run_id, count, final, root = (data[name] for name in names)
         if not isinstance(run_id, str) or type(count) is not int or count < 1:
             raise BadInput("a statement names a run and how many actions it has")
-        if not all(isinstance(one, str) and _HEX64(one) for one in (final, root)):
+        if not all(isinstance(digest, str) and _HEX64(digest) for digest in (final, root)):
             raise BadInput("a statement's receipt and root are 64 lower-case hex digits")
         return cls(run_id, count, final, root)
 
@@ -89,7 +91,7 @@ class ExecutionProof:
 
 @dataclass(frozen=True, slots=True)
 class InclusionProof:
-    """One action, where it stands in the run, and the path from its row to the root."""
+    """One action, its index in the run, and the Merkle path from its row to the root."""
 
     index: int
     action: AgentAction
@@ -100,7 +102,7 @@ RunProof = ExecutionProof | InclusionProof
 
 
 def build_statement(run_id: str, actions: Iterable[AgentAction]) -> RunStatement:
-    """The statement about a run with these actions."""
+    """Build the statement about a run with these actions. Raise `BadInput` if there are none."""
     trace, final = _trace_actions(actions)
     if final is None:
         raise BadInput("there is nothing to state about a run without actions")
@@ -108,20 +110,20 @@ def build_statement(run_id: str, actions: Iterable[AgentAction]) -> RunStatement
 
 
 def prove_inclusion(actions: Sequence[AgentAction], index: int) -> InclusionProof:
-    """The proof that the action at `index` is one of these."""
+    """Build the proof that the action at `index` is one of these actions."""
     leaves = [row_leaf(build_row(at, action, encode_action(action))) for at, action in enumerate(actions)]
     return InclusionProof(index, actions[index], tuple(step.hex() for step in inclusion_path(leaves, index)))
 
 
 def proof_problem(statement: RunStatement, proof: RunProof) -> str | None:
-    """Why the proof does not prove the statement; None if it does."""
+    """Return why the proof does not prove the statement; None if it does."""
     if isinstance(proof, InclusionProof):
         return _inclusion_problem(statement, proof)
     return trace_problem(statement, _trace_actions(proof.actions)[0])
 
 
 def trace_problem(statement: RunStatement, trace: Trace) -> str | None:
-    """The same for a trace that has taken all actions."""
+    """Return why a trace of all actions does not prove the statement; None if it does."""
     if trace.count != statement.num_actions:
         return f"the statement is about {statement.num_actions} actions; there are {trace.count}"
     broken = trace.problem_at_end(count=statement.num_actions, final_receipt=statement.final_receipt_hash)
@@ -152,6 +154,7 @@ def _inclusion_problem(statement: RunStatement, proof: InclusionProof) -> str | 
     root = root_from_path(leaf, proof.index, statement.num_actions, path)
     if root is None or root.hex() != statement.row_root:
         return f"the action does not lead to the run's root from place {proof.index}"
+    # The statement names only the last receipt, so only the last action can be compared with it.
     if proof.index == statement.num_actions - 1 and texts.receipt_hash != statement.final_receipt_hash:
         return "the last action has another receipt than the statement says"
     return None

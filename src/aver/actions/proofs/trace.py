@@ -1,17 +1,17 @@
-"""A run as a trace: one row of numbers per action, and the equations that hold between the rows.
+"""A run as a trace: one row of numbers per action, and equations that must hold between the rows.
 
-The numbers are elements of the Goldilocks field, p = 2^64 - 2^32 + 1. A hash stands in a row as eight limbs of 32
-bits, so that nothing of it is lost and no two hashes share limbs. The columns:
+The numbers are elements of the Goldilocks field, p = 2^64 - 2^32 + 1. Each hash is written as eight limbs of 32 bits.
+This keeps all its bits, so that two different hashes never have the same limbs. The columns:
 
     index            0, 1, 2, ...
-    action_type      1 to 15, in the protocol's order
+    action_type      1 to 15, in the order of the protocol
     instruction, input, output, parent, receipt      eight limbs each; parent is zero for the first action
     rest             eight limbs: SHA-256 over the canonical JSON of {metadata, policy_verdict}
     has_parent, success, gated, gate_passed, policy_enforced      0 or 1
 
-`gate_passed` is 1 for the decisions `pass` and `human_approved` and for nothing else. A row follows from its action,
-its receipt included, by computing it; so rows are never believed, and never stored. `Trace` evaluates every equation
-and names the first that does not hold.
+`gate_passed` is 1 only for the decisions `pass` and `human_approved`. The verifier computes each row from the action
+and its receipt. Aver never stores rows and never trusts rows from elsewhere. `Trace` evaluates all equations and names
+the first one that does not hold.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ CONSTRAINTS = {
     "transition": ("next_index", "next_parent_is_receipt", "next_has_parent"),
     "boundary": ("first_index_is_zero", "first_has_no_parent", "last_receipt_is_final", "last_index_is_count"),
 }
-"""What must hold: in each row, between each two, and at both ends."""
+"""The equations: in each row, between two adjacent rows, and at both ends of the trace."""
 
 _TYPE_CODE = {name: code for code, name in enumerate(ACTION_TYPES, 1)}
 _PASSING_DECISIONS = frozenset({"pass", "human_approved"})
@@ -59,7 +59,7 @@ _unpack_hashes = struct.Struct(f">{3 * _LIMBS}I").unpack
 
 
 def build_row(index: int, action: AgentAction, texts: EncodedAction) -> TraceRow:
-    """The row of an action. `texts` are those of the action."""
+    """Build the row of an action. `texts` is the encoded form of the same action."""
     parent = action.parent_receipt_hash
     decision = action.gate_decision
     passed = decision in _PASSING_DECISIONS
@@ -80,12 +80,12 @@ def build_row(index: int, action: AgentAction, texts: EncodedAction) -> TraceRow
 
 
 def row_leaf(row: TraceRow) -> bytes:
-    """The leaf of a row: its numbers as eight bytes each, the highest first."""
+    """Return the leaf hash of a row. Each number is written as eight bytes, big-endian."""
     return leaf_hash(_pack_row(*row))
 
 
 class Trace:
-    """The rows of a run, one after the other: their root, and the first equation that does not hold between them."""
+    """Takes the actions of a run in order; computes the root of their rows and finds the first broken equation."""
 
     def __init__(self) -> None:
         self.problem: str | None = None
@@ -93,7 +93,7 @@ class Trace:
         self._last: TraceRow | None = None
 
     def take(self, action: AgentAction, texts: EncodedAction) -> None:
-        """Add the row of the next action. `texts` are those of the action."""
+        """Add the row of the next action. `texts` is the encoded form of the same action."""
         row = build_row(self._tree.size, action, texts)
         if self.problem is None:
             for broken in _broken_constraints(self._last, row):
@@ -111,7 +111,7 @@ class Trace:
         return self._tree.root.hex()
 
     def problem_at_end(self, *, count: int, final_receipt: str) -> str | None:
-        """The first equation that does not hold, those at the end included; None if all do."""
+        """Return the first equation that does not hold, including those at the end; None if all hold."""
         last = self._last
         if self.problem is not None:
             return self.problem
@@ -123,10 +123,11 @@ class Trace:
 
 
 def _broken_constraints(before: TraceRow | None, row: TraceRow) -> Iterator[str]:
-    """The names of the equations that a row breaks, by itself and with the row before it."""
+    """Yield the names of the equations that a row breaks, alone or together with the previous row."""
     has_parent, _, gated, passed, enforced = flags = row[HAS_PARENT:]
     if not _FLAGS.issuperset(flags):
         yield "booleans"
+    # For flags of 0 and 1, `a > b` means that a is set and b is not.
     if passed > gated:
         yield "passed_only_if_gated"
     if enforced > passed:
@@ -148,5 +149,6 @@ def _broken_constraints(before: TraceRow | None, row: TraceRow) -> Iterator[str]
 
 
 def _rest_hash(action: AgentAction, texts: EncodedAction) -> bytes:
+    # The keys are in canonical order and both values are canonical JSON, so the whole text is, too.
     verdict = _VERDICTS[action.policy_verdict]
     return hashlib.sha256(b'{"metadata":%b,"policy_verdict":%b}' % (texts.metadata, verdict)).digest()
