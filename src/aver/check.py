@@ -149,9 +149,16 @@ def _examine_later(function: str, examination: Examination) -> Tally:
     return tally
 
 
+def _examine_decisions(examination: Examination) -> Tally:
+    """Make decisions again by the names of agents' tools and files that this Aver knows."""
+    known = _load("agents.registry:load_known_agents")()
+    tally: Tally = _load("gate.examiners:examine_decisions")(examination, known)
+    return tally
+
+
 EXAMINERS = (
     Examiner(("approvals", "approvers"), ("approvals",), partial(_examine_later, "gate.examiners:examine_approvals")),
-    Examiner(("gate",), ("decisions",), partial(_examine_later, "gate.examiners:examine_decisions")),
+    Examiner(("gate",), ("decisions",), _examine_decisions),
     Examiner(("actions",), RUN_CHECKS, partial(_examine_later, "actions.verify_chain:examine_runs")),
 )
 """Every room's examiner of its own records: see `aver.verdict.examiner`."""

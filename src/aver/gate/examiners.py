@@ -24,6 +24,7 @@ from aver.gate.approvals.request_records import approvals_chain
 from aver.gate.approvals.verify import APPROVALS_CHECK, check_approvals
 from aver.gate.approvals.vote import read_vote
 from aver.gate.decision_record import DECISION_KIND, decision_chain
+from aver.gate.effects.known_agents import KnownAgents
 from aver.gate.replay import MASK_MARK, replay_decision
 from aver.gate.session import EMPTY_SESSION
 from aver.verdict import EvidenceReader, Examination, ExaminedChain, Finding, Place, Tally
@@ -50,9 +51,9 @@ def examine_approvals(examination: Examination) -> Tally:
     return check_approvals(answers, examination.rules.ring, enrolments=enrolments)
 
 
-def examine_decisions(examination: Examination) -> Tally:
+def examine_decisions(examination: Examination, known: KnownAgents | None = None) -> Tally:
     """Make every decision again that was not verified earlier."""
-    examiner = _DecisionExaminer(examination)
+    examiner = _DecisionExaminer(examination, known)
     for chain in examination.select("gate"):
         examiner.begin(chain)
         for record in examination.reader.read(chain.origin, chain.start, chain.count):
@@ -65,7 +66,8 @@ def examine_decisions(examination: Examination) -> Tally:
 class _DecisionExaminer:
     """Takes decisions in order, chain by chain, and counts the approvals that are left for them."""
 
-    def __init__(self, examination: Examination) -> None:
+    def __init__(self, examination: Examination, known: KnownAgents | None) -> None:
+        self._known = known
         self.tally = Tally()
         self._examination = examination
         self._reader = examination.reader
@@ -85,7 +87,7 @@ class _DecisionExaminer:
         """Examine the next decision."""
         place = _place_of(record)
         content = record.to_dict()
-        again = replay_decision(content, self._reader.blob)
+        again = replay_decision(content, self._reader.blob, self._known)
         if again.status == "not_checked" and self._examination.lacks:
             self._lacking += 1
         else:
