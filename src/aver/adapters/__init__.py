@@ -1,6 +1,6 @@
-"""Agents of other libraries, gated and recorded: LangChain and LangGraph, PydanticAI, OpenAI Agents, Claude Agent SDK.
+"""Gate and record the agents of other libraries: LangChain and LangGraph, PydanticAI, OpenAI Agents, Claude Agent SDK.
 
-Each module hooks into one library where that library lets others in, and needs it installed (extras `langchain`,
-`pydantic-ai`, `openai-agents`, `claude-agent-sdk`). All do the same with a tool call (`tool_calls`): ask the gate
-before it, record what came of it after. A call that is refused does not run, and the model is told why.
+Each module uses the extension points of one library. The library must be installed (extras `langchain`, `pydantic-ai`,
+`openai-agents`, `claude-agent-sdk`). All modules treat a tool call in the same way (`tool_calls`): they ask the gate
+before the call and record the result after it. A refused call does not run, and the model gets the reason.
 """

@@ -1,17 +1,19 @@
-"""Claude Agent SDK: hooks that gate every tool call of an agent and record what came of it.
+"""Claude Agent SDK: hooks that gate every tool call of an agent and record its result.
 
     with AgentRuntime("runs/today", agent="helper") as run, AverHooks(run) as gated:
         options = ClaudeAgentOptions(hooks=gated.hooks)
         async for message in query(prompt="What do the notes say?", options=options):
             ...
 
-A refused call is denied, and the model gets the reason. A call that passes is left to the permissions in force: the
-hooks forbid and never allow. A hook that fails blocks (`on_failure`), so that no call goes through unjudged.
+The hooks deny a refused call, and the model gets the reason. They never allow a call: the permissions of the SDK still
+apply to a call that passes. A hook that fails blocks the call (`on_failure`), so that no call runs without a decision.
 
-What a tool gives back or how it failed is recorded when the SDK reports it; a tool's exception comes as a text. What
-was run is compared with what was judged: other hooks can change a call, and then its record says so. At the end of the
-`with` block, calls of which no outcome was reported (denied by other permissions, cut off) are recorded as failed, and
-a call that could not be recorded raises; the agent was stopped at once.
+Aver records the result or the error of a tool when the SDK reports it; the SDK reports an exception as text. Other
+hooks can change a call after the gate judged it. Aver compares both, and the record shows a difference.
+
+At the end of the `with` block, Aver records calls without a reported result as failed. Other permissions may have
+denied them, or the agent was interrupted. If Aver cannot record a call, it stops the agent at once, and the block
+raises the error at its end.
 """
 
 from __future__ import annotations
@@ -34,11 +36,11 @@ from aver.errors import AverError
 __all__ = ["AverHooks"]
 
 HOOK_SECONDS = 60.0
-"""How long a hook may take besides waiting for a human: the gate and the ledger need milliseconds."""
+"""The time limit of a hook, without the wait for a human. The gate and the ledger need milliseconds."""
 
 
 class AverHooks:
-    """Gates and records the tool calls of an agent. `wait`: how many seconds to wait for a human who must approve."""
+    """Gates and records the tool calls of an agent. `wait` is the number of seconds to wait for a human approval."""
 
     def __init__(self, run: AgentRuntime, *, wait: float = 0.0) -> None:
         self._calls = ToolCallGate(run, library="claude-agent-sdk", wait=wait)
@@ -49,7 +51,7 @@ class AverHooks:
 
     @property
     def hooks(self) -> dict[HookEvent, list[HookMatcher]]:
-        """For `ClaudeAgentOptions(hooks=...)`. Other hooks may stand beside these."""
+        """The hooks for `ClaudeAgentOptions(hooks=...)`. The caller may add other hooks."""
         return {
             "PreToolUse": [HookMatcher(hooks=[self._before_tool], timeout=self._seconds, on_failure="block")],
             "PostToolUse": [HookMatcher(hooks=[self._after_tool], timeout=HOOK_SECONDS, on_failure="block")],
@@ -76,10 +78,11 @@ class AverHooks:
     def _record_outcome(self, given: Mapping[str, Any], call_id: str) -> SyncHookJSONOutput:
         with self._lock:
             call = self._open.pop(call_id, None)
-        if call is None:  # Nobody was asked about it, so its record names no decision.
+        if call is None:  # The gate did not judge this call, so its record names no decision.
             call = GatedCall(given["tool_name"], call_id, {}, None, "", time.monotonic())
         took = given.get("duration_ms")
         started = call.started if took is None else time.monotonic() - took / 1000
+        # Record the arguments that were used. If they differ from the judged ones, the record shows it.
         call = replace(call, arguments=given["tool_input"], started=started)
         try:
             self._calls.ended(call, given.get("tool_response"), _read_failure(given))
@@ -88,7 +91,7 @@ class AverHooks:
         return {}
 
     def _stop_agent(self, error: AverError) -> SyncHookJSONOutput:
-        """End the agent's work: it must not go on where nothing can be judged or recorded."""
+        """Stop the agent: it must not continue if Aver cannot judge or record its calls."""
         self._trouble = self._trouble or error
         return {"continue_": False, "stopReason": str(error)}
 

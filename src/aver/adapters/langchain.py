@@ -1,17 +1,17 @@
-"""LangChain and LangGraph: a middleware that gates every tool call of an agent and records what came of it.
+"""LangChain and LangGraph: a middleware that gates every tool call of an agent and records its result.
 
     with AgentRuntime("runs/today", agent="helper") as run:
         agent = create_agent(model, tools, middleware=[AverMiddleware(run)])
         agent.invoke({"messages": [("user", "What do the notes say?")]})
 
-Put it last in the list: middleware that comes after it could still change a call that was let through. For a graph
-of one's own the same object serves the tool node:
+Put it last in the list: a middleware after it could still change a call that the gate allowed. In your own graph, pass
+the same object to the tool node:
 
     gated = AverMiddleware(run)
     ToolNode(tools, wrap_tool_call=gated.wrap_tool_call, awrap_tool_call=gated.awrap_tool_call)
 
-A refused call comes back as a `ToolMessage` with `status="error"` and the reason. A tool's exception is recorded and
-goes on its way. `invoke`, `stream`, `batch` and their `async` forms all pass through here, once for each call.
+The model gets a refused call as a `ToolMessage` with `status="error"` and the reason. Aver records the exception of a
+tool and raises it again. `invoke`, `stream`, `batch` and their `async` forms all use this middleware, once per call.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ToolResult = ToolMessage | Command[Any]
 
 
 class AverMiddleware(AgentMiddleware[Any, Any, Any]):
-    """Gates and records the tool calls of an agent. `wait`: how many seconds to wait for a human who must approve."""
+    """Gates and records the tool calls of an agent. `wait` is the number of seconds to wait for a human approval."""
 
     def __init__(self, run: AgentRuntime, *, wait: float = 0.0) -> None:
         super().__init__()
@@ -72,7 +72,7 @@ def _refusal_message(request: ToolCallRequest, reason: str) -> ToolResult:
 
 
 def _find_failure(result: ToolResult) -> Failure | None:
-    """An error that the tool node has made a message of, for the model to read."""
+    """Return the error that the tool node has turned into a message for the model; None if there is none."""
     for message in _tool_messages(result):
         if message.status == "error":
             return Failure("ToolMessage", str(message.text))
@@ -84,5 +84,5 @@ def _tool_output(result: ToolResult) -> Any:
 
 
 def _tool_messages(result: Any) -> list[ToolMessage]:
-    """A tool may answer with one message, or with several messages and commands."""
+    """Return the messages in a result. A tool may return one message, or a list of messages and commands."""
     return [item for item in (result if isinstance(result, list) else [result]) if isinstance(item, ToolMessage)]

@@ -1,4 +1,4 @@
-"""OpenAI Agents SDK: function tools that are gated, and recorded with what came of them.
+"""OpenAI Agents SDK: function tools that Aver gates and records.
 
     with AgentRuntime("runs/today", agent="helper") as run:
         tools = AverTools(run)
@@ -9,16 +9,15 @@
         agent = Agent(name="helper", tools=[read_file])
         Runner.run_sync(agent, "What do the notes say?", hooks=tools.hooks)
 
-`function_tool` is the SDK's own, with all its options. A refused call comes back to the model as the tool's output,
-which is the reason. A tool's exception is recorded first; then `failure_error_function` makes of it what the model is
-told, as ever, or it is raised if that is None. A call that took longer than its `timeout` is one that failed.
+`function_tool` is the function of the SDK, with all its options. The model gets the reason for a refused call as the
+output of the tool. Aver records the exception of a tool first. Then `failure_error_function` turns it into a text for
+the model, as usual; if that function is None, the exception is raised. A call that exceeds its `timeout` has failed.
 
-A tool that was made elsewhere is gated by `gated`. What such a tool catches itself and answers with a text is, as far
-as anyone can see, its output.
+`gate_tool` gates a tool that was made elsewhere. If such a tool catches an exception itself and returns a text, Aver
+can only record this text as its output.
 
-The `hooks` end a run before any other tool that the SDK runs on this machine is started: those of MCP servers, shells,
-computers, editors, and function tools that were never gated. Tools that run at the model's provider start without
-asking anybody here.
+The `hooks` end a run before the SDK starts any other tool on this machine: tools of MCP servers, shells, computers,
+editors, and function tools that are not gated. They cannot stop tools that run at the provider of the model.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ __all__ = ["AverTools"]
 
 
 class AverTools:
-    """Makes tools that are gated and recorded. `wait`: how many seconds to wait for a human who must approve."""
+    """Makes tools that are gated and recorded. `wait` is the number of seconds to wait for a human approval."""
 
     def __init__(self, run: AgentRuntime, *, wait: float = 0.0) -> None:
         self._calls = ToolCallGate(run, library="openai-agents", wait=wait)
@@ -55,17 +54,17 @@ class AverTools:
         failure_error_function: ToolErrorFunction | None = agents.default_tool_error_function,
         **options: Any,
     ) -> Any:
-        """`agents.function_tool`, gated. As a decorator, with or without options, or called with the function."""
+        """Make a gated tool, as `agents.function_tool` does. Use it as a decorator, with or without options."""
 
         def make(function: Callable[..., Any]) -> agents.FunctionTool:
-            # Without a handler of its own the tool raises, and the exception can be recorded for what it is.
+            # Without its own error function the tool raises, and Aver can record the exception itself.
             tool = agents.function_tool(function, failure_error_function=None, **options)
             return self._wrap_tool(tool, failure_error_function)
 
         return make if function is None else make(function)
 
     def gate_tool(self, tool: agents.FunctionTool) -> agents.FunctionTool:
-        """The same tool, gated and recorded. What it raises is raised."""
+        """Return a gated copy of a tool. Exceptions of the tool are raised."""
         return self._wrap_tool(tool, None)
 
     def _wrap_tool(self, tool: agents.FunctionTool, tell: ToolErrorFunction | None) -> agents.FunctionTool:
@@ -81,7 +80,7 @@ class _ToolException:
 
 @dataclass(frozen=True, slots=True)
 class _GatedInvoker:
-    """What the SDK calls in place of the tool."""
+    """The SDK calls this object instead of the tool."""
 
     tool: agents.FunctionTool
     calls: ToolCallGate
@@ -100,18 +99,18 @@ class _GatedInvoker:
             return result
         if self.tell is None:
             raise result.error
-        told = self.tell(context, result.error)
-        return await told if inspect.isawaitable(told) else told
+        text = self.tell(context, result.error)
+        return await text if inspect.isawaitable(text) else text
 
     async def _invoke(self, context: ToolContext[Any], arguments: str) -> Any:
         try:
             return await self.tool.on_invoke_tool(context, arguments)
-        except Exception as error:  # noqa: BLE001 - whatever the tool raises is told, or raised again
+        except Exception as error:  # noqa: BLE001 - the caller reports or raises it
             return _ToolException(error)
 
 
 class _UngatedToolGuard(agents.RunHooks[Any]):
-    """Ends a run before a tool is started that nobody gates."""
+    """Ends a run before the SDK starts a tool that is not gated."""
 
     async def on_tool_start(self, context: agents.RunContextWrapper[Any], agent: Any, tool: agents.Tool) -> None:
         if not isinstance(getattr(tool, "on_invoke_tool", None), _GatedInvoker):
@@ -119,7 +118,7 @@ class _UngatedToolGuard(agents.RunHooks[Any]):
 
 
 def _parse_arguments(arguments: str) -> Any:
-    """The arguments as the model wrote them. What is not JSON, or is ambiguous, stays a text and is refused."""
+    """Parse the arguments of the model. Invalid or ambiguous JSON stays a text, which the gate call refuses."""
     try:
         return read_json(arguments) if arguments else {}
     except AverError:

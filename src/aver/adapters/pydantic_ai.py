@@ -1,15 +1,15 @@
-"""PydanticAI: a capability that gates every tool call of an agent and records what came of it.
+"""PydanticAI: a capability that gates every tool call of an agent and records its result.
 
     with AgentRuntime("runs/today", agent="helper") as run:
         agent = Agent(model, toolsets=[files], capabilities=[AverCapability(run)])
         agent.run_sync("What do the notes say?")
 
-It wraps the agent's toolsets from the inside, so that it sees a call as it is made: with the arguments that were
-validated, and after all that other capabilities have changed. One toolset alone is gated by `GatedToolset`.
+It is the innermost wrapper of the agent's toolsets. So it sees each call as it runs: with validated arguments, and
+after the changes of all other capabilities. `gate_toolset` gates a single toolset.
 
-A refused call comes back to the model as a failed tool result with the reason (`ToolFailed`); that uses up no retries.
-A tool's exception is recorded and goes on its way, `ModelRetry` and deferred calls included: to the run they are calls
-that did not succeed. Tools that the model's provider runs, and output tools, are no calls of the agent's toolsets.
+The model gets a refused call as a failed tool result with the reason (`ToolFailed`); this uses no retries. Aver records
+the exception of a tool as a failed call and raises it again, including `ModelRetry` and deferred calls. Aver does not
+see output tools, or tools that the provider of the model runs: they are not calls of the agent's toolsets.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["AverCapability", "GatedToolset", "gate_toolset"]
 
 @dataclass
 class GatedToolset(WrapperToolset[Any]):
-    """A toolset whose calls are gated and recorded. `gated` makes one."""
+    """A toolset whose calls are gated and recorded. `gate_toolset` makes one."""
 
     calls: ToolCallGate
 
@@ -49,7 +49,7 @@ class GatedToolset(WrapperToolset[Any]):
 
 
 class AverCapability(AbstractCapability[Any]):
-    """Gates and records the tool calls of an agent. `wait`: how many seconds to wait for a human who must approve."""
+    """Gates and records the tool calls of an agent. `wait` is the number of seconds to wait for a human approval."""
 
     def __init__(self, run: AgentRuntime, *, wait: float = 0.0) -> None:
         self._calls = ToolCallGate(run, library="pydantic-ai", wait=wait)
@@ -62,7 +62,7 @@ class AverCapability(AbstractCapability[Any]):
 
 
 def gate_toolset(toolset: AbstractToolset[Any], run: AgentRuntime, *, wait: float = 0.0) -> GatedToolset:
-    """The toolset, gated and recorded by itself, for an agent of which nothing else is to be."""
+    """Return a gated copy of one toolset, for an agent whose other toolsets are not gated."""
     return GatedToolset(toolset, ToolCallGate(run, library="pydantic-ai", wait=wait))
 
 
@@ -71,8 +71,8 @@ def _refuse(reason: str) -> NoReturn:
 
 
 def _to_json_value(value: Any) -> Any:
-    """Validated values as the JSON they came from, so that the gate reads a path as a text and not as an object."""
+    """Turn validated values back into JSON, so that the gate sees, for example, a path as text and not as an object."""
     try:
         return to_jsonable_python(value, fallback=render_value)
-    except ValueError:  # It refers to itself, or is bytes that are no text.
+    except ValueError:  # The value contains itself, or bytes that are not text.
         return render_value(value)

@@ -1,15 +1,15 @@
-"""What every adapter does with a tool call: ask the gate before it, record what came of it after.
+"""The common part of all adapters: ask the gate before a tool call, and record the result after it.
 
-    calls = ToolCalls(run, library="langchain")
-    result = calls.around("read_file", {"path": "notes.txt"}, "call_1", execute=read, refuse=tell_the_model)
+    calls = ToolCallGate(run, library="langchain")
+    result = calls.run_gated("read_file", {"path": "notes.txt"}, "call_1", execute=read, refuse=tell_the_model)
 
-* A call that the gate does not let through is not made; `refuse` gets the reason and answers in its place. The gate has
-  sealed its decision by then. Where a human must approve, `wait` is for how many seconds to wait for that; asked again
-  after the approval, the very same call goes through.
-* A call that cannot be judged, because its arguments are not JSON, is refused, too, and recorded as one that failed.
-* What the tool returns is recorded by its hash, what it raises by type and text, each once, with how long it took.
-* What cannot be recorded raises `NotRecorded`, and from then on nothing is let through: a run with a gap must not go on
-  as if it were whole.
+* If the gate refuses a call, the call does not run. `refuse` gets the reason and returns the result instead. The gate
+  has then sealed its decision. `wait` is the number of seconds to wait for a human approval. After the approval, the
+  same call passes when the agent repeats it.
+* If the arguments are not JSON, the gate cannot judge the call. Aver refuses it and records it as failed.
+* Aver records the output of a tool by its hash, and an exception by its type and text. It records each call once, with
+  its duration.
+* If Aver cannot record a call, it raises `NotRecorded` and refuses all further calls, because the run has a gap.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ __all__ = ["Failure", "GatedCall", "ToolCallGate"]
 ACTION_TYPE = "tool_call"
 
 NAME_MAX = 256
-"""Characters of a tool's name. Models make names up; a longer one is no tool's."""
+"""The maximum length of a tool name. Models invent names; no real tool has a longer one."""
 
 ERROR_MAX = 4096
-"""Characters of an exception's text that are recorded: its beginning tells what went wrong."""
+"""How many characters of the text of an exception Aver records. The beginning has the important part."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """How a call failed: the exception's type, as far as the library tells it, and its text."""
+    """How a call failed: the type of the exception, if the library reports it, and its text."""
 
     kind: str
     text: str
@@ -54,7 +54,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class GatedCall:
-    """A call that the gate was asked about. With a `refusal`, which says why, it must not be made."""
+    """A call that the gate has judged. If `refusal` is not empty, it is the reason, and the call must not run."""
 
     tool: str
     call_id: str
@@ -69,7 +69,7 @@ class GatedCall:
 
 
 class ToolCallGate:
-    """The tool calls of one run, whichever library makes them. Safe for threads and tasks."""
+    """Gates and records the tool calls of one run, for any library. Safe for threads and tasks."""
 
     def __init__(self, run: AgentRuntime, *, library: str, wait: float = 0.0) -> None:
         self._run = run
@@ -77,7 +77,7 @@ class ToolCallGate:
         self._wait = wait
         self._gap: NotRecorded | None = None
 
-    # --- both, around a call
+    # --- ask, run and record
 
     def run_gated(
         self,
@@ -90,7 +90,11 @@ class ToolCallGate:
         failure_in: Callable[[T], Failure | None] = lambda _: None,
         output_of: Callable[[T], Any] = lambda result: result,
     ) -> T:
-        """Make the call if the gate lets it through. `failure_in` finds an error that came back as a result."""
+        """Run the call if the gate allows it, and record the result.
+
+        `failure_in` finds an error that the library returned as a result; `output_of` gives the value to record.
+        Raises what the call raises, and `NotRecorded`.
+        """
         call = self.ask(tool, arguments, call_id)
         if call.refusal:
             return refuse(call.refusal)
@@ -113,22 +117,25 @@ class ToolCallGate:
         failure_in: Callable[[T], Failure | None] = lambda _: None,
         output_of: Callable[[T], Any] = lambda result: result,
     ) -> T:
-        """`around` for a call that is awaited. The gate and the ledger work in a thread, so that the loop goes on."""
+        """Do the same as `run_gated` for an async call.
+
+        The gate and the ledger run in a thread, to keep the loop free.
+        """
         call = await asyncio.to_thread(self.ask, tool, arguments, call_id)
         if call.refusal:
             return refuse(call.refusal)
         try:
             result = await execute()
         except BaseException as error:
-            self.failed(call, Failure.of(error))  # Not in a thread: a task that was cancelled may not await.
+            self.failed(call, Failure.of(error))  # Not in a thread: a cancelled task must not await.
             raise
         await asyncio.to_thread(self.ended, call, output_of(result), failure_in(result))
         return result
 
-    # --- before
+    # --- before a call
 
     def ask(self, tool: str, arguments: Any, call_id: str) -> GatedCall:
-        """Ask the gate. Its decision is sealed when this returns; what cannot be sealed raises."""
+        """Ask the gate. When this returns, the decision is sealed; if it cannot be sealed, this raises."""
         if self._gap is not None:
             raise NotRecorded(
                 "an earlier call could not be recorded", ran=False, advice="open a new run"
@@ -138,6 +145,7 @@ class ToolCallGate:
         started = time.monotonic()
         try:
             _check_call(tool, arguments)
+            # A tool may change its arguments. Keep a copy, so that the record has what the gate judged.
             judged = copy.deepcopy(dict(arguments))
             answer = self._run.gate(
                 action_type=ACTION_TYPE, description=_description(tool), tool=tool, arguments=judged, wait=self._wait
@@ -146,17 +154,16 @@ class ToolCallGate:
             name = clean_text(tool[:NAME_MAX])
             return self._record_unreadable(GatedCall(name, call_id, render_value(arguments), None, str(error), started))
         refusal = "" if answer["allows"] else f"Not allowed, and not done: {answer['reason'] or answer['decision']}"
-        # A tool may change what it is given; what is recorded is what was judged.
         return GatedCall(tool, call_id, judged, answer["gate_id"], refusal, time.monotonic())
 
     def _record_unreadable(self, call: GatedCall) -> GatedCall:
         self.failed(call, Failure("BadInput", call.refusal))
         return call
 
-    # --- after
+    # --- after a call
 
     def ended(self, call: GatedCall, output: Any, failure: Failure | None = None) -> None:
-        """Record a call that came to its end, well or with a failure that the library caught."""
+        """Record a call that returned: a success, or a failure that the library caught."""
         if failure is None:
             self._record(call, _to_json_value(output), {}, result=output)
         else:
@@ -164,7 +171,7 @@ class ToolCallGate:
 
     def failed(self, call: GatedCall, failure: Failure) -> None:
         """Record a call that failed."""
-        text = mask(clean_text(failure.text)).value[:ERROR_MAX]  # In this order: half a secret would not be masked.
+        text = mask(clean_text(failure.text)).value[:ERROR_MAX]  # Mask first: half a secret would not be found.
         self._record(call, f"{failure.kind}: {text}", {"error": {"type": failure.kind, "text": text}})
 
     def _record(self, call: GatedCall, output: Any, more: Mapping[str, Any], result: Any = None) -> None:
@@ -187,7 +194,7 @@ class ToolCallGate:
 
 
 def _check_call(tool: str, arguments: Any) -> None:
-    """`BadInput` where the gate could not tell what is called with what."""
+    """Raise `BadInput` if the gate cannot judge the call: its name is too long, or its arguments are not JSON."""
     if len(tool) > NAME_MAX:
         raise BadInput(f"the name of a tool has at most {NAME_MAX} characters")
     if not isinstance(arguments, Mapping):
@@ -200,7 +207,7 @@ def _description(tool: str) -> str:
 
 
 def _to_json_value(value: Any) -> Any:
-    """The value itself where it is JSON; otherwise what can be read of it."""
+    """Return the value itself if it is JSON, otherwise a readable form of it."""
     try:
         canonical_json({"value": value})
     except BadInput:

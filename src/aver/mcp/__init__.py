@@ -1,5 +1,5 @@
-"""The MCP server of the CapSeal Agent Protocol: five tools by which an agent asks, records, seals and looks back.
+"""The MCP server of the CapSeal Agent Protocol: five tools with which an agent asks, records, seals and looks back.
 
-It stands on the gate and on runs of actions: every gate call is a sealed decision, every record an action in the
-ledger, every seal a run that anyone can verify. The protocol's own SDK is imported only where the server is run.
+The server uses the gate and the runs of `aver.actions`. Each gate call gives a sealed decision, each record an action
+in the ledger, and each seal a run that anyone can verify. Aver imports the MCP SDK only when it runs the server.
 """

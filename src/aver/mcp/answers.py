@@ -1,4 +1,4 @@
-"""What the tools answer: the envelope that all share, and each tool's own keys."""
+"""The answers of the tools: the envelope that all answers share, and the keys of each tool."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ __all__ = [
 
 SCHEMA_VERSION = "1.0"
 DEFAULT_SESSION_NAME = "mcp-session"
-"""What a session is called whose agent gave no name."""
+"""The name of a session if the agent gave none."""
 
 TRUSTED_AFTER = 5
-"""Outcomes of a workspace after which what was learned there counts as much as what was not."""
+"""The number of observed outcomes in a workspace at which `confidence` is one half."""
 
 _DECISION_LABELS = {"approve": "APPROVED", "flag": "FLAGGED", "deny": "DENIED"}
 
 
 @dataclass(frozen=True, slots=True)
 class ToolAnswer:
-    """An answer: a JSON object, and whether it tells of an error."""
+    """The answer of a tool: a JSON object, and whether it reports an error."""
 
     content: dict[str, Any]
     is_error: bool = False
@@ -61,7 +61,8 @@ def _build_answer(
 
 
 def error_answer(tool: str, session: str | None, error: AverError) -> ToolAnswer:
-    """What went wrong, and what to do next."""
+    """Build the answer for a failed call: the error, and advice for the agent."""
+    # A message may contain the URL of the ledger, and the agent must not see its password.
     message = hide_password(error.message)
     details = {"type": type(error).__name__, "advice": hide_password(error.advice)}
     content = {"error": message, "details": details}
@@ -71,6 +72,7 @@ def error_answer(tool: str, session: str | None, error: AverError) -> ToolAnswer
 def gate_answer(
     session: str, given: Mapping[str, Any], answer: Answer, similar: Sequence[dict[str, Any]]
 ) -> ToolAnswer:
+    """Build the answer of `capseal_gate`. `similar` lists earlier changes to the same files."""
     decision, recorded = answer.decision, RecordedDecision.from_record(answer.record)
     word, label, files = decision_word(decision.decision), decision_label(recorded), given["files_affected"] or []
     score = None if decision.score is None else round(decision.score, 6)
@@ -105,6 +107,7 @@ def gate_answer(
 
 
 def record_answer(session: str, given: Mapping[str, Any], recorded: RecordedAction) -> ToolAnswer:
+    """Build the answer of `capseal_record`."""
     gate = recorded.gate
     content = {
         "recorded": True,
@@ -132,25 +135,26 @@ def _gate_warning(recorded: RecordedAction) -> str:
 
 
 def seal_answer(session: str, name: str | None, sealed: SealedRun, cap_file: str, episodes: int) -> ToolAnswer:
-    told, capsule = sealed.told, sealed.told.get("capsule") or {}
-    verified = bool(told["verified"])
+    """Build the answer of `capseal_seal`. `episodes` is the number of outcomes learned in the workspace."""
+    result, capsule = sealed.told, sealed.told.get("capsule") or {}
+    verified = bool(result["verified"])
     content = {
         "sealed": True,
         "session_name": name or DEFAULT_SESSION_NAME,
         "cap_file": cap_file,
-        "hash": told["final_receipt_hash"],
-        "actions_count": told["num_actions"],
+        "hash": result["final_receipt_hash"],
+        "actions_count": result["num_actions"],
         "verification": "passed" if verified else "failed",
-        "proof_generated": told["status"] == "proved",
-        "proof_verified": told["status"] == "proved" and verified,
+        "proof_generated": result["status"] == "proved",
+        "proof_verified": result["status"] == "proved" and verified,
         "model_updated": sealed.learned > 0,
         "model_episodes": episodes,
         "error": None,
-        "proof_type": told.get("proof_type"),
+        "proof_type": result.get("proof_type"),
         "capsule_hash": capsule.get("hash"),
         "verify_command": f"aver verify {cap_file}",
     }
-    summary = f"SEALED: {told['num_actions']} actions -> {cap_file} (verification {content['verification']})"
+    summary = f"SEALED: {result['num_actions']} actions -> {cap_file} (verification {content['verification']})"
     return _build_answer("capseal_seal", session, content, summary)
 
 
@@ -163,6 +167,7 @@ def status_answer(
     total: int,
     episodes: int,
 ) -> ToolAnswer:
+    """Build the answer of `capseal_status`. `total` counts all sealed sessions, `recent` are the newest."""
     sessions = [past.told() for past in recent]
     content = {
         "session_active": session is not None,
@@ -175,8 +180,8 @@ def status_answer(
         "recent_sessions": sessions,
         "project_stats": {
             "total_sessions": total,
-            "total_actions": sum(one["actions"] for one in sessions),
-            "total_denied": sum(one["denied"] for one in sessions),
+            "total_actions": sum(past["actions"] for past in sessions),
+            "total_denied": sum(past["denied"] for past in sessions),
             "model_trained": episodes > 0,
         },
     }
@@ -188,6 +193,7 @@ def status_answer(
 
 
 def context_answer(session: str | None, file: str, found: Sequence[tuple[PastSession, list[str]]]) -> ToolAnswer:
+    """Build the answer of `capseal_context` from the sessions that changed the file."""
     changes = sum(len(words) for _, words in found)
     content = {
         "file": file,

@@ -1,7 +1,8 @@
-"""What earlier sessions did in a workspace: from the sealed runs that it has, as the ledger tells them.
+"""The earlier sessions of a workspace, read from its sealed runs.
 
-Which runs belong to a workspace, its `.capseal/runs` says; what they did, only the ledger. A run is read once, held to
-its seals on the way, and kept, because a sealed run does not change. One that does not hold is listed as damaged.
+The directory `.capseal/runs` says which runs belong to the workspace. The ledger alone says what they did. Aver reads
+and verifies each run once and keeps the result, because a sealed run does not change. A run that is not valid is listed
+as damaged.
 """
 
 from __future__ import annotations
@@ -27,23 +28,23 @@ from aver.mcp.workspace import Workspace
 __all__ = ["PastSession", "SessionHistory"]
 
 RECENT_MAX = 10
-"""Sessions that an agent is told of at the start."""
+"""The number of sessions that `capseal_status` lists."""
 
 LOOK_BACK_MAX = 200
-"""Sealed sessions that are looked through for the history of a file."""
+"""The number of sealed sessions that Aver searches for the history of a file."""
 
 SIMILAR_MAX = 3
-"""Earlier changes that the gate's answer reminds of."""
+"""The number of earlier changes in an answer of the gate."""
 
 SUMMARIES_MAX = 8
-"""Descriptions that stand for what a session did."""
+"""The number of descriptions in the summary of a session."""
 
 _DECISION_WORDS = {"approve": "approved", "flag": "flagged", "deny": "denied"}
 
 
 @dataclass(frozen=True, slots=True)
 class PastSession:
-    """A sealed session."""
+    """A sealed session. `damage` says why it could not be read; then it has no actions."""
 
     run_id: str
     sealed_at: str
@@ -52,7 +53,7 @@ class PastSession:
     damage: str = ""
 
     def told(self) -> dict[str, Any]:
-        """As `capseal_status` tells it."""
+        """Return the session as `capseal_status` lists it."""
         words = [_description(action)[:60] for action in self.actions]
         decisions = [decision_word(action.gate_decision) for action in self.actions if action.gate_decision is not None]
         return {
@@ -77,29 +78,29 @@ class SessionHistory:
         self._past: dict[str, PastSession] = {}
 
     def recent(self) -> list[PastSession]:
-        """The newest sealed sessions, newest first."""
+        """Return the newest sealed sessions, newest first."""
         return list(islice(self._sealed_sessions(), RECENT_MAX))
 
     def count(self) -> int:
-        """How many sealed sessions there are."""
+        """Return the number of sealed sessions."""
         return sum(1 for _ in self._sealed_runs())
 
     def sessions_for_file(self, file: str) -> list[tuple[PastSession, list[str]]]:
-        """The sessions that did something to a file, newest first, each with what it did."""
+        """Return the sessions that touched a file, newest first, each with descriptions of its changes."""
         wanted = self._normalize_path(file)
         found = []
         for past in islice(self._sealed_sessions(), LOOK_BACK_MAX):
             changes = [
                 _describe_change(action)
                 for action in past.actions
-                if any(self._normalize_path(one) == wanted for one in _affected_files(action))
+                if any(self._normalize_path(path) == wanted for path in _affected_files(action))
             ]
             if changes:
                 found.append((past, changes))
         return found
 
     def similar_changes(self, files: Sequence[str]) -> list[dict[str, Any]]:
-        """The newest few things that recent sessions did to these files."""
+        """Return the newest few changes that recent sessions made to these files."""
         wanted = {self._normalize_path(file) for file in files}
         found = (
             {
@@ -115,7 +116,7 @@ class SessionHistory:
         return list(islice(found, SIMILAR_MAX))
 
     def _normalize_path(self, file: str) -> str:
-        """A path from the workspace on, however it was written."""
+        """Return a path relative to the workspace. A path outside of it stays absolute."""
         root = self._workspace.root.as_posix()
         path = posixpath.normpath(posixpath.join(root, file.replace("\\", "/")))
         return path.removeprefix(f"{root}/") if path.startswith(f"{root}/") else path
@@ -125,13 +126,14 @@ class SessionHistory:
             with self._lock:
                 past = self._past.get(run_id)
             if past is None:
+                # Read without the lock, because it takes long. Two threads may read the same run; that does no harm.
                 past = self._read_session(run_id, chain, sealed_at)
                 with self._lock:
                     self._past[run_id] = past
             yield past
 
     def _sealed_runs(self) -> Iterator[tuple[str, str, str]]:
-        """The sealed runs of the workspace, newest first: name, chain and time of sealing."""
+        """Yield the sealed runs of the workspace, newest first: run id, chain and time of sealing."""
         for path in self._run_directories():
             try:
                 identity = read_run_identity(path)
@@ -140,7 +142,7 @@ class SessionHistory:
                 count = self._ledger.head(identity.chain).count
                 last = next(self._ledger.read(identity.chain, count - 1), None) if count else None
             except AverError:
-                continue  # Not a run of this ledger, whatever it is.
+                continue  # Not a readable run of this ledger.
             if last is not None and last.kind == SEAL_KIND:
                 yield identity.run_id, identity.chain, last.signed_at
 
@@ -149,6 +151,7 @@ class SessionHistory:
             entries = list(os.scandir(self._workspace.runs))
         except OSError:
             return []
+        # A run id begins with its time, so the order of the names is the order in time.
         names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
         return [self._workspace.runs / name for name in sorted(names, reverse=True)]
 
@@ -168,17 +171,17 @@ def _affected_files(action: AgentAction) -> list[str]:
 
 
 def _description(action: AgentAction) -> str:
-    said = (action.metadata or {}).get("description")
-    return said if isinstance(said, str) else ""
+    text = (action.metadata or {}).get("description")
+    return text if isinstance(text, str) else ""
 
 
 def _describe_change(action: AgentAction) -> str:
-    told = ["not gated"] if action.gate_decision is None else [_DECISION_WORDS[decision_word(action.gate_decision)]]
+    notes = ["not gated"] if action.gate_decision is None else [_DECISION_WORDS[decision_word(action.gate_decision)]]
     if action.gate_score is not None:
-        told.append(f"p_fail={action.gate_score:.2f}")
+        notes.append(f"p_fail={action.gate_score:.2f}")
     label = (action.metadata or {}).get("risk_label")
     if isinstance(label, str):
-        told.append(f"label={label}")
+        notes.append(f"label={label}")
     if not action.success:
-        told.append("failed")
-    return f"{_description(action)} ({', '.join(told)})"
+        notes.append("failed")
+    return f"{_description(action)} ({', '.join(notes)})"

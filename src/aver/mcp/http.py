@@ -1,8 +1,11 @@
-"""Serving over HTTP, for clients that cannot start a program: on this machine only, and only with the token.
+"""Serve MCP over HTTP, for clients that cannot start a program. The server listens on this machine only.
 
-A web page may send requests to a server on the reader's own machine. So every request is refused, before anything reads
-it, that has not the token, that asks for another host (a page that gave itself our address by DNS), or that comes from
-a page (`Origin`): no page of ours is served here.
+A web page can send requests to a server on the machine of its reader. So the server refuses a request, before anything
+else reads it, in three cases:
+
+1. The `Host` is not ours. A web page can use DNS to point its own name to our address.
+2. The request has an `Origin`, so it comes from a web page. This server has no web pages.
+3. The request does not have the token.
 """
 
 from __future__ import annotations
@@ -30,13 +33,13 @@ __all__ = ["HOST", "PATH", "TOKEN_FILE", "bind_socket", "read_token", "serve_htt
 HOST = "127.0.0.1"
 PATH = "/mcp"
 TOKEN_FILE = "mcp-token"  # noqa: S105 - the name of the file that holds it
-"""In `AVER_HOME`, for whoever configures a client."""
+"""In `AVER_HOME`. The person who configures a client copies the token from this file."""
 
 TOKEN_MIN, TOKEN_MAX = 32, 512
-"""Characters of a token: as many as nobody guesses, and no more than a header carries."""
+"""The length of a token in characters: too long to guess, and short enough for a header."""
 
 GRACE_SECONDS = 30
-"""For how long calls in flight are waited for when the server is stopped."""
+"""How many seconds the server waits for running calls when it stops."""
 
 AsgiScope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -44,7 +47,10 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
 def read_token(path: Path | None = None) -> tuple[str, Path]:
-    """The token that clients must show, and where it is kept. Made at the first use, readable by its owner alone."""
+    """Return the token that clients must send, and the path of its file.
+
+    The first call creates the token. Raises `BadInput` if other users can read the file, or if it has no valid token.
+    """
     path = path or ensure_home() / TOKEN_FILE
     try:
         file = open_regular(path, follow=False)
@@ -55,6 +61,7 @@ def read_token(path: Path | None = None) -> tuple[str, Path]:
     except OSError as error:
         raise BadInput(f"cannot read the token in {path}: {error.strerror}") from error
     with file:
+        # Check the open file, not the path: the file behind the path could be replaced in between.
         status = os.fstat(file.fileno())
         if status.st_mode & 0o077 or status.st_uid != os.geteuid():
             raise BadInput(f"{path} is not ours alone to read", advice=f"chmod 600 {path}, or remove it")
@@ -65,7 +72,7 @@ def read_token(path: Path | None = None) -> tuple[str, Path]:
 
 
 def bind_socket(port: int) -> socket.socket:
-    """A socket on this machine's own address; port 0 is any that is free."""
+    """Open a socket on the local address. Port 0 selects a free port. Raise `Unavailable` if the port is in use."""
     try:
         return socket.create_server((HOST, port))
     except OSError as error:
@@ -75,7 +82,7 @@ def bind_socket(port: int) -> socket.socket:
 
 
 async def serve_http(server: Server[Any], listening: socket.socket, token: str) -> None:
-    """Serve until told to stop (SIGINT, SIGTERM); calls in flight are finished first."""
+    """Serve until SIGINT or SIGTERM. The server finishes running calls before it stops."""
     port = listening.getsockname()[1]
     hosts = [f"{name}:{port}" for name in (HOST, "localhost")]
     app = server.streamable_http_app(
@@ -93,7 +100,7 @@ async def serve_http(server: Server[Any], listening: socket.socket, token: str) 
 
 
 class TokenGuard:
-    """Lets through to an application what comes from a client that knows the token."""
+    """An ASGI wrapper that passes on only the requests of clients with the token."""
 
     def __init__(self, app: Any, token: str, hosts: list[str]) -> None:
         self._app = app
@@ -114,10 +121,13 @@ class TokenGuard:
 
     def _refusal(self, scope: AsgiScope) -> PlainTextResponse | None:
         headers = scope["headers"]
+        # 1. Exactly one Host header, with one of our addresses.
         if [value for name, value in headers if name == b"host"] not in [[host] for host in self._hosts]:
             return PlainTextResponse("wrong Host", status_code=421)
+        # 2. No Origin header.
         if any(name == b"origin" for name, _ in headers):
             return PlainTextResponse("not for web pages", status_code=403)
+        # 3. Exactly one Authorization header, with the token. The comparison takes constant time.
         shown = [value for name, value in headers if name == b"authorization"]
         word, _, token = shown[0].partition(b" ") if len(shown) == 1 else (b"", b"", b"")
         if word.lower() != b"bearer" or not hmac.compare_digest(token.strip(), self._token):

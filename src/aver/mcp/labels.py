@@ -1,9 +1,9 @@
-"""A decision in a few words: how large the change is, how many files it touches, and its other effects.
+"""A short label for a decision: the size of the change, the number of files, and its other effects.
 
     simple + single-file                       a change of at most ten lines in one file
-    unseen + multi-file + delete               a change that was not shown, which deletes
+    unseen + multi-file + delete               a change that the agent did not show, and that deletes
 
-It is for people and agents to read. Nothing is decided by it.
+Labels are for people and agents to read. Aver decides nothing by them.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""What the tools take: one table each, from which both the JSON Schema and the strict reading come.
+"""The parameters of the tools. One table per tool gives both the JSON Schema and the strict check of the arguments.
 
-    >>> given = read((Parameter("file", "text", "a path", required=True),), {"file": "src/app.py"})
+    >>> given = read_arguments((Parameter("file", "text", "a path", required=True),), {"file": "src/app.py"})
     >>> given["file"]
     'src/app.py'
 
-Nothing is converted: a number is not a text, and 1 is not true. What is not named in the table is refused, so that a
-misspelt argument is not passed over.
+Aver converts nothing: a number is not a text, and 1 is not true. It refuses arguments that are not in the table, so
+that it never ignores a misspelt name.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ __all__ = ["Parameter", "build_input_schema", "read_arguments"]
 ParameterKind = Literal["text", "long text", "texts", "whole number", "truth", "object"]
 
 TEXT_MAX = 16 * 1024
-"""Characters of a name or a description, and of one path."""
+"""The maximum length of a name, a description or one path."""
 
 LONG_MAX = 4 * 1024 * 1024
-"""Characters of a diff or an output. A diff that is larger is for a person, and an output is kept by its hash alone."""
+"""The maximum length of a diff or an output."""
 
 TEXTS_MAX = 1000
-"""Files that one action names."""
+"""The maximum number of files of one action."""
 
 OBJECT_MAX = 1024 * 1024
-"""Canonical bytes of a tool's arguments."""
+"""The maximum canonical size, in bytes, of the arguments of a tool."""
 
 NUMBER_MAX = 2**53
-"""Whole numbers up to here are the same in every language."""
+"""The largest number. Every language reads whole numbers up to this limit exactly."""
 
 _SCHEMAS: Mapping[ParameterKind, dict[str, Any]] = {
     "text": {"type": "string", "maxLength": TEXT_MAX},
@@ -48,7 +48,7 @@ _SCHEMAS: Mapping[ParameterKind, dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One argument of a tool."""
+    """One parameter of a tool."""
 
     name: str
     kind: ParameterKind
@@ -57,50 +57,55 @@ class Parameter:
 
 
 def build_input_schema(parameters: Sequence[Parameter]) -> dict[str, Any]:
-    """The JSON Schema of a tool's input."""
+    """Return the JSON Schema of the input of a tool."""
     return {
         "type": "object",
-        "properties": {one.name: {**_SCHEMAS[one.kind], "description": one.about} for one in parameters},
-        "required": [one.name for one in parameters if one.required],
+        "properties": {
+            parameter.name: {**_SCHEMAS[parameter.kind], "description": parameter.about} for parameter in parameters
+        },
+        "required": [parameter.name for parameter in parameters if parameter.required],
         "additionalProperties": False,
     }
 
 
 def read_arguments(parameters: Sequence[Parameter], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments, checked: all names of the table, None where an optional one was left out or is null."""
-    known = {one.name for one in parameters}
+    """Check the arguments and return a value for each parameter; None if an optional one is absent or null.
+
+    Raises `BadInput` for an unknown, missing or invalid argument.
+    """
+    known = {parameter.name for parameter in parameters}
     for name in given:
         if name not in known:
             listed = ", ".join(sorted(known)) or "none"
             raise BadInput(f"{ascii(name)[:80]} is not an argument of this tool", advice=f"it takes: {listed}")
     values = {}
-    for one in parameters:
-        value = given.get(one.name)
-        if value is None and one.required:
-            raise BadInput(f"{one.name} is required")
-        values[one.name] = None if value is None else _check_value(one, value)
+    for parameter in parameters:
+        value = given.get(parameter.name)
+        if value is None and parameter.required:
+            raise BadInput(f"{parameter.name} is required")
+        values[parameter.name] = None if value is None else _check_value(parameter, value)
     return values
 
 
-def _check_value(one: Parameter, value: Any) -> Any:
-    if one.kind == "text":
-        return _check_text(one.name, value, TEXT_MAX)
-    if one.kind == "long text":
-        return _check_text(one.name, value, LONG_MAX)
-    if one.kind == "texts":
+def _check_value(parameter: Parameter, value: Any) -> Any:
+    if parameter.kind == "text":
+        return _check_text(parameter.name, value, TEXT_MAX)
+    if parameter.kind == "long text":
+        return _check_text(parameter.name, value, LONG_MAX)
+    if parameter.kind == "texts":
         if not isinstance(value, list) or len(value) > TEXTS_MAX:
-            raise BadInput(f"{one.name} must be a list of at most {TEXTS_MAX} texts")
-        return [_check_text(f"{one.name}[{index}]", item, TEXT_MAX) for index, item in enumerate(value)]
-    if one.kind == "whole number":
+            raise BadInput(f"{parameter.name} must be a list of at most {TEXTS_MAX} texts")
+        return [_check_text(f"{parameter.name}[{index}]", item, TEXT_MAX) for index, item in enumerate(value)]
+    if parameter.kind == "whole number":
         if type(value) is not int or not 0 <= value <= NUMBER_MAX:
-            raise BadInput(f"{one.name} must be a whole number from 0 on")
+            raise BadInput(f"{parameter.name} must be a whole number from 0 on")
         return value
-    if one.kind == "truth":
+    if parameter.kind == "truth":
         if type(value) is not bool:
-            raise BadInput(f"{one.name} must be true or false")
+            raise BadInput(f"{parameter.name} must be true or false")
         return value
     if not isinstance(value, dict) or len(canonical_bytes(value)) > OBJECT_MAX:
-        raise BadInput(f"{one.name} must be an object of at most {OBJECT_MAX} bytes")
+        raise BadInput(f"{parameter.name} must be an object of at most {OBJECT_MAX} bytes")
     return value
 
 

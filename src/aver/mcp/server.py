@@ -1,8 +1,8 @@
-"""The MCP server: the five tools on the wire, through the official SDK's own server.
+"""The MCP server: the five tools over the protocol, through the server of the official SDK.
 
-A tool that fails says so in its result (`isError`), so that the agent can correct itself; a tool that does not exist is
-an error of the protocol. Every result is both text and structured. Calls are done in threads, many at once; one that
-was begun is finished, whatever becomes of the client.
+A tool that fails reports this in its result (`isError`), so that the agent can correct itself. A call of an unknown
+tool is a protocol error. Every result contains the same answer as text and as structured content. Calls run in threads,
+many at the same time. The server finishes every call that it started, even if the client disconnects.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["build_server"]
 SERVER_NAME = "aver"
 
 CALLS_AT_ONCE = 32
-"""Calls that are worked on at once; others wait their turn."""
+"""The maximum number of calls that run at the same time. Further calls wait."""
 
 _LOG = logging.getLogger("aver.mcp")
 
@@ -50,9 +50,12 @@ RequestContext = ServerRequestContext[Any, Any]
 
 
 def build_server(open_service: Callable[[], Service]) -> Server[Any]:
-    """The server, ready to be run on a transport. `open_service` is called once, by the first call of a tool: all that
-    the tools need takes as long to load as the SDK does to answer `initialize`."""
-    desk = _ToolHandler(open_service)
+    """Build the server, ready to run on a transport.
+
+    The first call of a tool calls `open_service`, once. Loading the service takes as long as the SDK needs to answer
+    `initialize`, so the server does not load it at the start.
+    """
+    handler = _ToolHandler(open_service)
     return Server(
         SERVER_NAME,
         version=__version__,
@@ -60,14 +63,14 @@ def build_server(open_service: Callable[[], Service]) -> Server[Any]:
         description="Gates what an agent is about to do, seals what it did.",
         instructions=INSTRUCTIONS,
         on_list_tools=_list_tools,
-        on_call_tool=desk.call_tool,
+        on_call_tool=handler.call_tool,
         on_list_prompts=_list_prompts,
         on_get_prompt=_get_prompt,
     )
 
 
 class _ToolHandler:
-    """Where calls of tools come in."""
+    """Runs the calls of tools, each in a thread."""
 
     def __init__(self, open_service: Callable[[], Service]) -> None:
         self._open_service = open_service
@@ -79,19 +82,19 @@ class _ToolHandler:
         if params.name not in TOOLS:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name[:80]}")
         work = partial(self._run_tool, _read_caller(context), params.name, params.arguments or {})
-        # The thread is not abandoned when the client goes: what it began is sealed, or refused, in full.
+        # The thread continues if the client disconnects, so that each call is sealed or refused completely.
         return await anyio.to_thread.run_sync(work, limiter=self._turns)
 
     def _run_tool(self, caller: Caller, tool: str, arguments: dict[str, Any]) -> types.CallToolResult:
         try:
             with self._opening:
                 self._service = self._service or self._open_service()
-            told = self._service.call(caller, tool, arguments)
+            answer = self._service.call(caller, tool, arguments)
         except Exception as error:  # noqa: BLE001 - a defect here must not take the server down
             _LOG.exception("%s failed", tool)
             words = f"internal error: {type(error).__name__}; nothing may be taken as done"
             return _build_result({"ok": False, "tool": tool, "error": words, "human_summary": words}, is_error=True)
-        return _build_result(told.content, is_error=told.is_error)
+        return _build_result(answer.content, is_error=answer.is_error)
 
 
 def _build_result(content: dict[str, Any], *, is_error: bool) -> types.CallToolResult:
@@ -100,6 +103,7 @@ def _build_result(content: dict[str, Any], *, is_error: bool) -> types.CallToolR
 
 
 def _read_caller(context: RequestContext) -> Caller:
+    """Return the caller of a request. Over stdio there is one connection; over HTTP a header names it."""
     from aver.mcp.service import Caller
 
     params = context.session.client_params

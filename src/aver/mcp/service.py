@@ -1,10 +1,10 @@
-"""The server without its wire: which session a call belongs to, and what the five tools do.
+"""The five tools without the protocol: Aver finds the session of a call and runs the tool.
 
     service = Service(Workspace("."), agent="claude-code")
-    told = service.call(Caller("stdio"), "capseal_status", {})
+    answer = service.call(Caller("stdio"), "capseal_status", {})
 
-Safe for threads. The ledger is opened by the first call that needs it, so that a server starts at once and a ledger
-that cannot be opened is told to the agent, not only to a log.
+Safe for threads. The first call that needs the ledger opens it. So the server starts at once, and if the ledger cannot
+be opened, the agent gets the error in its answer.
 """
 
 from __future__ import annotations
@@ -39,25 +39,25 @@ from aver.mcp.workspace import Workspace
 __all__ = ["Caller", "Service"]
 
 SESSIONS_MAX = 200
-"""Sessions that are kept open at once, each with two files. The one that was quiet the longest is let go; its run goes
-on when it comes back."""
+"""The maximum number of open sessions, each with two open files. Beyond it, Aver closes the session that was unused for
+the longest time. If that session calls again, its run continues."""
 
 AGENT_MAX = 64
-"""Characters of a client's name."""
+"""The maximum length of the name of a client."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Whose call it is, as the wire tells it."""
+    """The caller of a tool, as the protocol describes it."""
 
     connection: str
     """The same for all calls of one connection."""
     client: str = ""
-    """What the client calls itself. Nobody has checked that."""
+    """The name that the client gave itself. Aver cannot check it."""
     session: str = ""
-    """The session that it wants to be in; empty for one of its own."""
+    """The session that the client asks for; empty for a session of its own."""
     lasting: bool = True
-    """Whether the connection is one that lasts. Without, every call comes alone, and the client's name must do."""
+    """Whether several calls share the connection. If not, Aver finds the session by the name of the client."""
 
 
 class Service:
@@ -73,8 +73,11 @@ class Service:
         tenant: str | None = None,
         wait: float = 0.0,
     ) -> None:
-        """`agent` is who acts, where whoever started the server knows; `session` the one for all calls; `wait` for how
-        many seconds to wait for a human."""
+        """Prepare the tools for one workspace.
+
+        `agent` is the name of the agent, if the user who started the server gave it. `session` is the session for all
+        calls. `wait` is the number of seconds to wait for a human approval.
+        """
         self.workspace = workspace
         self._agent = agent
         self._session = session
@@ -87,7 +90,7 @@ class Service:
         self._sessions: OrderedDict[str, McpSession] = OrderedDict()
 
     def call(self, caller: Caller, tool: str, given: Mapping[str, Any]) -> ToolAnswer:
-        """Do what a tool does. Whatever goes wrong with it is told in the answer."""
+        """Run a tool. Every `AverError` becomes an answer that reports it."""
         session: McpSession | None = None
         try:
             arguments = read_arguments(TOOLS[tool].takes, given)
@@ -97,7 +100,7 @@ class Service:
             return error_answer(tool, None if session is None else _run_id_or_none(session), error)
 
     def close(self) -> None:
-        """Let go of sessions and ledger. Runs stay as they are."""
+        """Close all sessions and the ledger. This does not seal any run."""
         with self._lock:
             for session in self._sessions.values():
                 session.close()
@@ -141,10 +144,10 @@ class Service:
             raise BadInput("file parameter is required")
         return context_answer(session.run_id, given["file"], self._open_history().sessions_for_file(given["file"]))
 
-    # --- what they need
+    # --- what the tools need
 
     def _count_learned_outcomes(self) -> int:
-        """Outcomes of changes that were learned in this workspace."""
+        """Return the number of outcomes of changes that were learned in this workspace."""
         with self._lock:
             home = self._open_ledger().config.home
         return load_state(self.workspace.root, home).level("change").observations
@@ -156,6 +159,7 @@ class Service:
             return self._history
 
     def _open_ledger(self) -> Ledger:
+        """Return the ledger, and open it first if needed. The caller holds the lock."""
         if self._ledger is None:
             url, tenant = self._where
             self._ledger = open_ledger(url, tenant=tenant)
@@ -172,19 +176,23 @@ class Service:
                 slot = self.workspace.shared(wanted) if wanted else self.workspace.own(_slot_name(agent))
                 session = self._sessions[key] = McpSession(ledger, self.workspace, slot, agent)
                 if len(self._sessions) > SESSIONS_MAX:
+                    # The first entry was unused for the longest time: each call moves its session to the end.
                     self._sessions.popitem(last=False)[1].close()
             self._sessions.move_to_end(key)
             return session
 
 
 def _declared_agent_name(client: str) -> str:
-    """A client's name for itself, marked as such, so that no rule about a known agent holds for it."""
-    name = "".join(one for one in client if one.isprintable())[:AGENT_MAX].strip()
+    """Return the name that a client gave itself, with the prefix `mcp:`.
+
+    With the prefix, a client cannot claim the name of an agent for which the policy has rules.
+    """
+    name = "".join(char for char in client if char.isprintable())[:AGENT_MAX].strip()
     return f"mcp:{name}" if name else "mcp:unknown"
 
 
 def _slot_name(agent: str) -> str:
-    """A session's name for an agent whose session has none."""
+    """Return a session name made from the name of the agent."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", agent.removeprefix("mcp:")).strip("-.") or "agent"
 
 

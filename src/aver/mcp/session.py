@@ -1,7 +1,7 @@
-"""One session of an agent: the run it is in, and what is asked and recorded there.
+"""One session of an agent: its current run, and the gate calls and actions in it.
 
-Safe for threads. The gate is asked without holding the lock, because it may wait for a human; an action is recorded
-under it. When the run was sealed, here or by another server in the same session, the next action begins a new run.
+Safe for threads. A gate call does not hold the lock, because it may wait for a human; recording an action does. If this
+server or another one in the same session sealed the run, the next action starts a new run.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from aver.mcp.workspace import RESUME_WITHIN, SessionSlot, Workspace
 __all__ = ["McpSession", "RecordedAction", "SealedRun", "SessionCounts"]
 
 TRIES = 3
-"""How often an action is recorded anew where its run was sealed at that moment."""
+"""How often Aver tries to record an action while another server seals the run."""
 
 _CHANGE_TYPES = ("code_edit", "code_gen", "file_write", "file_delete")
-"""Actions whose failure says something about the change. A test that failed says nothing about running tests."""
+"""Actions from whose failure the gate learns. A failed test, for example, does not mean that running tests is risky."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +49,15 @@ class RecordedAction:
     action: AgentAction
     receipt: str
     position: int
-    """Its number in the run, from 1 on."""
+    """The number of the action in the run, starting at 1."""
     gate: RecordedDecision | None
     unbound: bool
-    """A decision was named that is about other files or another tool: the action counts as not gated."""
+    """The agent named a decision about other files or another tool. The action then counts as not gated."""
 
 
 @dataclass(frozen=True, slots=True)
 class SealedRun:
-    """A run that was sealed: what `AgentRuntime.finalize` says, the `.cap` file, and what was learned from it."""
+    """A sealed run: the result of `AgentRuntime.finalize`, the `.cap` file, and the number of outcomes learned."""
 
     told: Mapping[str, Any]
     cap: Path
@@ -66,7 +66,7 @@ class SealedRun:
 
 @dataclass(frozen=True, slots=True)
 class SessionCounts:
-    """What a session has done in its run so far."""
+    """The counts of a session in its current run."""
 
     actions: int
     gates: int
@@ -81,7 +81,7 @@ class _OpenRun:
 
 
 class McpSession:
-    """Opened with a slot of the workspace, which it closes."""
+    """A session of an agent. It owns its slot of the workspace and closes it."""
 
     def __init__(self, ledger: Ledger, workspace: Workspace, slot: SessionSlot, agent: str) -> None:
         self.agent = agent
@@ -94,17 +94,17 @@ class McpSession:
 
     @property
     def run_id(self) -> str | None:
-        """The run that the session is in; None before its first action."""
+        """The current run of the session; None before its first gate call or action."""
         with self._lock:
             if self._open is not None:
                 return self._open.runtime.run_id
             known = self._slot.known()
             return known if known is not None and self._is_open(known) else None
 
-    # --- what an agent does
+    # --- the calls of an agent
 
     def gate(self, given: Mapping[str, Any], *, wait: float) -> tuple[str, Answer]:
-        """Ask the gate. Gives the run that the decision belongs to, and the answer."""
+        """Ask the gate. Return the id of the run to which the decision belongs, and the answer."""
         run_id = self._current_run().runtime.run_id
         action = Action(
             type=to_action_type(given["action_type"]),
@@ -122,7 +122,7 @@ class McpSession:
         return run_id, answer
 
     def record(self, given: Mapping[str, Any]) -> tuple[str, RecordedAction]:
-        """Record an action durably, in the session's run."""
+        """Record an action durably in the run of the session. Return the run id and the recorded action."""
         for _ in range(TRIES):
             run = self._current_run()
             try:
@@ -131,7 +131,7 @@ class McpSession:
             except Refused as refusal:
                 if refusal.code != "SEALED":
                     raise
-                self._leave_run(run)
+                self._leave_run(run)  # The next try starts a new run.
                 continue
             self._learn_from_failure(run, recorded)
             self._emit_events(run.runtime.run_id)
@@ -179,31 +179,32 @@ class McpSession:
         return RecordedAction(action, receipt, _position_in_run(run.runtime, action), gate, unbound)
 
     def seal(self) -> tuple[str, SealedRun] | None:
-        """Seal the run that the session is in; None where nothing was recorded in it."""
+        """Seal the current run of the session. Return None if it has no actions."""
         if self.run_id is None:
             return None
         run = self._current_run()
         with self._lock:
             try:
-                told = run.runtime.finalize()
-                if told["status"] == "empty":
+                result = run.runtime.finalize()
+                if result["status"] == "empty":
                     return None
             except AverError:
-                self._leave_run(run)  # It may be sealed by now; then the next action completes its files.
+                self._leave_run(run)  # If the run is sealed by now, the next action completes its files.
                 raise
             cap = self._link_cap(run.runtime.run_id)
             self._leave_run(run)
         self._emit_events(run.runtime.run_id)
-        return run.runtime.run_id, SealedRun(told, cap, run.learned)
+        return run.runtime.run_id, SealedRun(result, cap, run.learned)
 
     def counts(self) -> SessionCounts:
-        """What was done in the run so far, by whoever is in the session."""
+        """Return the counts of the current run, including the work of other servers in the session."""
         run_id = self.run_id
         if run_id is None:
             return SessionCounts(0, 0, 0)
         with self._lock:
             decisions = RunDecisions(self._ledger, run_id) if self._open is None else self._open.decisions
             decisions.catch_up()
+        # The first record of the chain opens the run and is not an action.
         actions = max(self._ledger.head(run_chain(run_id)).count - 1, 0)
         return SessionCounts(actions, decisions.count, decisions.refused_count)
 
@@ -213,7 +214,7 @@ class McpSession:
                 self._leave_run(self._open)
             self._slot.close()
 
-    # --- its run
+    # --- the run of the session
 
     def _current_run(self) -> _OpenRun:
         with self._lock:
@@ -233,12 +234,12 @@ class McpSession:
         )
 
     def _complete_last_seal(self) -> None:
-        """Write what a crash or a full disk kept the last seal from writing. The seal itself is in the ledger."""
+        """Write the files that are missing after an interrupted seal. The seal itself is in the ledger."""
         known = self._slot.known()
         if known is None or os.path.lexists(self._cap_path(known)) or not self._is_sealed_here(known):
             return
         with suppress(Unavailable):
-            self._open_runtime(known).close()
+            self._open_runtime(known).close()  # Opening a sealed run writes its missing files.
             self._link_cap(known)
 
     def _is_sealed_here(self, run_id: str) -> bool:
@@ -254,7 +255,7 @@ class McpSession:
                 self._open = None
 
     def _is_open(self, run_id: str) -> bool:
-        """Whether a run goes on: it is of this ledger, not sealed, and somebody was at it lately."""
+        """Return whether a run can continue: it is in this ledger, not sealed, and was used within `RESUME_WITHIN`."""
         identity = read_run_identity(self._workspace.runs / run_id)
         if identity is not None and (identity.ledger, identity.tenant) != (self._ledger.id, self._ledger.tenant):
             return False
@@ -272,22 +273,22 @@ class McpSession:
         return self._workspace.runs / f"{run_id}.cap"
 
     def _link_cap(self, run_id: str) -> Path:
-        """The `.cap` beside the runs, where people look for it."""
+        """Link the `.cap` file into the directory of all runs, where users look for it. Return its path."""
         made, target = self._workspace.runs / run_id / CAP_FILE, self._cap_path(run_id)
         try:
             with suppress(FileExistsError):
                 try:
                     os.link(made, target)
-                except PermissionError:  # File systems without hard links say so in this way.
+                except PermissionError:  # A file system without hard links raises this.
                     shutil.copyfile(made, target)
         except OSError:
             return made
         return target
 
-    # --- what follows
+    # --- after a call
 
     def _learn_from_failure(self, run: _OpenRun, recorded: RecordedAction) -> None:
-        """A change that was let through and failed is something to learn from. Not learning it loses no record."""
+        """Record the outcome of a change that the gate allowed and that failed. An error here loses no action."""
         from aver.gate.outcomes import record_outcome
 
         action, gate = recorded.action, recorded.gate
@@ -298,7 +299,7 @@ class McpSession:
             run.learned += 1
 
     def _emit_events(self, run_id: str) -> None:
-        """Bring the live events up. They are a projection: what cannot be written now comes with the next one."""
+        """Write the new live events. Events that cannot be written now are written with the next call."""
         with suppress(Unavailable, Refused), self._lock:
             if self._events is None:
                 self._events = EventProjection(self._ledger, self._workspace.made())
@@ -306,8 +307,11 @@ class McpSession:
 
 
 def _instruction_hash(gate: RecordedDecision | None, given: Mapping[str, Any]) -> str:
-    """What led to the action. Where a decision is named, that is what was asked there; what happened may be told in
-    other words, which the metadata keep. Not so where words are all that was judged."""
+    """Return the instruction hash of an action.
+
+    If the agent names a decision, this is the instruction that the gate judged. The agent may describe the result in
+    other words; the metadata keeps them. But if the gate judged only words, the words must be the same.
+    """
     if gate is None or given["receipt_id"] is None or gate.instruction_hash is None:
         return text_hash(given["description"])
     gated = gate.action
@@ -316,6 +320,7 @@ def _instruction_hash(gate: RecordedDecision | None, given: Mapping[str, Any]) -
 
 
 def _position_in_run(runtime: AgentRuntime, action: AgentAction) -> int:
+    # Search from the end: another thread or process may have recorded a few actions since.
     actions = runtime.actions
     for index in range(len(actions) - 1, -1, -1):
         if actions[index].action_id == action.action_id:

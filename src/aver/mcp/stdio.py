@@ -1,11 +1,11 @@
-"""Serving on standard input and output, so that no call is lost when the client closes its end.
+"""Serve MCP on standard input and output, so that no call is lost when the client closes its end.
 
-The SDK's server cancels what it is doing when its input ends. A client that sends its last calls and closes the pipe,
-as a program does that exits, would lose their answers, and could not know what was recorded. So the server's input is
-kept open here until every request that came has been answered or was taken back by the client.
+The server of the SDK cancels running calls when its input ends. A client that sends its last calls and exits would lose
+their answers, and could not know what was recorded. So this module keeps the input of the SDK server open until the
+server has answered every request, or the client has cancelled it.
 
-It also passes over what it cannot read, such as half a character that a client cut a text at, and the client would wait
-for ever. That is answered here.
+The SDK also ignores lines that it cannot read, for example a text with half a character. The client would wait for an
+answer forever. This module answers such lines with an error.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from aver.capsule.canonical import has_surrogate
 __all__ = ["serve_stdio"]
 
 DRAIN_SECONDS = 120.0
-"""For how long answers are waited for after the input ended. A call that waits for a human may take longer; it is
-sealed as a decision all the same."""
+"""How many seconds Aver waits for answers after the input ended. A call that waits for a human may take longer; Aver
+seals its decision anyway."""
 
 REQUEST_ID_DIGITS = 16
-"""Digits of a request's number: more than any client counts to."""
+"""Aver ignores a request id with this many digits or more. No client counts that far."""
 
 Incoming = SessionMessage | Exception
 
 
 async def serve_stdio(server: Server[Any]) -> None:
-    """Serve one client until its input ends and what it asked for is done."""
+    """Serve one client until its input ends and all its requests are answered."""
     async with stdio_server() as (reading, writing):
         to_server, from_client = anyio.create_memory_object_stream[Incoming](0)
         from_server, to_relay = anyio.create_memory_object_stream[SessionMessage](0)
@@ -48,14 +48,14 @@ async def serve_stdio(server: Server[Any]) -> None:
 
 
 class _PendingRequests:
-    """The requests that were not answered yet."""
+    """The requests without an answer. A client may use one id several times, so each id has a count."""
 
     def __init__(self) -> None:
         self._ids: dict[str, int] = {}
         self._changed = anyio.Event()
 
     def add_request(self, request: types.RequestId) -> None:
-        key = repr(request)
+        key = repr(request)  # Keeps the ids `1` and `"1"` apart.
         self._ids[key] = self._ids.get(key, 0) + 1
 
     def done(self, request: types.RequestId | None) -> None:
@@ -87,19 +87,20 @@ async def _relay_requests(
                 await answering.send(_build_parse_error(raw))
                 continue
             await to_server.send(item)
+        # The input ended. Keep `to_server` open until all answers are sent.
         with anyio.move_on_after(DRAIN_SECONDS):
             await pending.wait_until_empty()
 
 
 def _unreadable_line(error: Exception) -> str | None:
-    """The line that is not JSON, or not JSON that can be read."""
+    """Return the line if the error means that it is not readable JSON; otherwise None."""
     found = error.errors(include_url=False)[0] if isinstance(error, ValidationError) else None
     raw = found["input"] if found is not None and found["type"] == "json_invalid" else None
     return raw if isinstance(raw, str) and raw.strip() else None
 
 
 def _build_parse_error(raw: str) -> SessionMessage:
-    """The answer to such a line, to the request in it where that can be told."""
+    """Build the error for an unreadable line. It names the id of the request if the line shows one."""
     try:
         content = _LENIENT_DECODER.decode(raw)
     except (ValueError, RecursionError):
@@ -124,10 +125,10 @@ def _track_request(message: Any, pending: _PendingRequests) -> None:
     if isinstance(message, types.JSONRPCRequest):
         pending.add_request(message.id)
     elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
-        # What a client takes back is not answered.
-        taken_back = (message.params or {}).get("requestId")
-        if isinstance(taken_back, str | int):
-            pending.done(taken_back)
+        # The server does not answer a cancelled request.
+        cancelled = (message.params or {}).get("requestId")
+        if isinstance(cancelled, str | int):
+            pending.done(cancelled)
 
 
 async def _relay_answers(

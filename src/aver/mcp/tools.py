@@ -1,4 +1,4 @@
-"""The five tools: what each is for, what it takes, what it answers; and what the server tells an agent about them."""
+"""The five tools: their purpose, parameters and answers, and the instructions for the agent."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _ALIASES = {
 
 
 def to_action_type(text: str) -> str:
-    """The protocol's action type for what an agent calls it; `unknown` for what it does not know."""
+    """Return the action type of the protocol for the word of an agent; `unknown` if there is none."""
     from aver.gate.action import ACTION_TYPES
 
     word = text.strip().lower()
@@ -47,13 +47,13 @@ def to_action_type(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """One tool."""
+    """The description of one tool."""
 
     title: str
     about: str
     takes: tuple[Parameter, ...]
     answers: Mapping[str, Any]
-    """JSON Schema of what the answer has besides the envelope."""
+    """The JSON Schema of the keys of the answer, without those of the envelope."""
     only_reads: bool = False
 
 

@@ -1,17 +1,17 @@
-"""What the server keeps in a workspace: `.capseal/`.
+"""The files of the server in a workspace: the directory `.capseal/`.
 
     events.jsonl            live events
     runs/<run>/             the runs, each with its actions and, once sealed, its six files
     runs/<run>.cap          the sealed runs, packed
-    sessions/<name>.json    which run a session is in
-    sessions/<name>.lease   locked by the server that has this session
+    sessions/<name>.json    the current run of a session
+    sessions/<name>.lease   locked by the server that owns the session
 
-All of it can be lost without losing a record: the ledger has them. A directory that is really a link is refused, so
-that a repository cannot have us write elsewhere.
+If the directory is lost, no record is lost: the ledger has them all. Aver refuses a directory that is a symbolic link,
+so that a repository cannot make Aver write elsewhere.
 
-A session is a name with a current run. A name that somebody chose may be shared by several servers; one that was found
-by itself belongs to one server at a time, and the next one takes the name with `-2`. When the run is sealed, or nobody
-has touched it for `RESUME_WITHIN`, the session's next action begins a new run.
+A session is a name with a current run. Several servers may share a name that the user chose. A name that Aver chose
+belongs to one server at a time; the next server takes the name with `-2`. If the run is sealed, or unused for
+`RESUME_WITHIN`, the next action of the session starts a new run.
 """
 
 from __future__ import annotations
@@ -37,20 +37,23 @@ __all__ = ["RESUME_WITHIN", "SessionSlot", "Workspace"]
 DIRECTORY_NAME = ".capseal"
 
 RESUME_WITHIN = timedelta(hours=24)
-"""An open run that nobody touched for longer belongs to work that is over; its records stay as they are."""
+"""A session does not continue a run that was unused for longer. The records of that run stay in the ledger."""
 
 SLOTS_MAX = 256
-"""Servers with one and the same client in one workspace. Beyond that something starts them in a loop."""
+"""The maximum number of servers for the same client in one workspace.
+
+More mean that a program starts them in a loop.
+"""
 
 POINTER_MAX = 4096
-"""Bytes of a file that names one run."""
+"""The maximum size, in bytes, of a file that names one run."""
 
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}").fullmatch
 _RUN_ID = re.compile(r"[0-9]{8}T[0-9]{6}-mcp-[0-9a-f]{8}").fullmatch
 
 
 class Workspace:
-    """A directory that an agent works in."""
+    """The directory in which an agent works. Raises `BadInput` if it does not exist."""
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
         self.root = Path(os.path.abspath(root))
@@ -59,7 +62,7 @@ class Workspace:
 
     @property
     def place(self) -> Path:
-        """`.capseal`, whether or not it is there."""
+        """The path of `.capseal`. The directory may not exist yet."""
         return self.root / DIRECTORY_NAME
 
     @property
@@ -67,11 +70,16 @@ class Workspace:
         return self.place / "runs"
 
     def made(self, name: str = "") -> Path:
-        """A directory in `.capseal`, made if it is not there; `.capseal` itself without a name."""
+        """Create a directory in `.capseal` if needed, and return it; without a name, `.capseal` itself.
+
+        Raises `Refused` if it is a symbolic link, and `Unavailable` if it cannot be created.
+        """
         path = self.place / name if name else self.place
-        for one in dict.fromkeys((self.place, path)):
-            if one.is_symlink():
-                raise Refused("LINK", f"{one} is a symbolic link", advice="remove it: Aver keeps its files in place")
+        for directory in dict.fromkeys((self.place, path)):
+            if directory.is_symlink():
+                raise Refused(
+                    "LINK", f"{directory} is a symbolic link", advice="remove it: Aver keeps its files in place"
+                )
         try:
             make_directory(path)
         except OSError as error:
@@ -79,11 +87,11 @@ class Workspace:
         return path
 
     def shared(self, name: str) -> SessionSlot:
-        """The session of this name, whoever else is in it."""
+        """Return the session with this name. Other servers may use it at the same time."""
         return SessionSlot(self.made("sessions"), _file_name(name), lease=-1)
 
     def own(self, name: str) -> SessionSlot:
-        """The first session of this name that no other server has: `name`, `name-2` and so on."""
+        """Return the first session that no other server owns: `name`, `name-2` and so on."""
         directory = self.made("sessions")
         for number in range(1, SLOTS_MAX + 1):
             file = _file_name(name if number == 1 else f"{name}-{number}")
@@ -94,7 +102,7 @@ class Workspace:
 
 
 class SessionSlot:
-    """One session's name, and the run that it is in."""
+    """The name of one session, and its current run."""
 
     def __init__(self, directory: Path, name: str, lease: int) -> None:
         self.name = name
@@ -102,7 +110,10 @@ class SessionSlot:
         self._lease = lease
 
     def run(self, is_open: Callable[[str], bool]) -> str:
-        """The session's run: the one it is in, if that is open still, or a new one. All who share it agree on that."""
+        """Return the current run of the session, or a new one if `is_open` is false for it.
+
+        A file lock makes sure that all servers of a shared session get the same run.
+        """
         with self._lock_file() as handle:
             found = _read_pointer(os.pread(handle, POINTER_MAX, 0))
             if found is not None and is_open(found):
@@ -114,7 +125,7 @@ class SessionSlot:
             return fresh
 
     def known(self) -> str | None:
-        """The run that the session was in last, if it was in one. Looking leaves no traces."""
+        """Return the last run of the session; None if it had none. This creates no files."""
         try:
             handle = open_descriptor(self._path, follow=False)
         except OSError:
@@ -127,8 +138,9 @@ class SessionSlot:
             os.close(handle)
 
     def close(self) -> None:
-        """Let others have the name."""
+        """Release the name for other servers."""
         if self._lease >= 0:
+            # Closing the file releases its lock.
             os.close(self._lease)
             self._lease = -1
 
@@ -146,7 +158,7 @@ class SessionSlot:
 
 
 def _read_pointer(raw: bytes) -> str | None:
-    """The run that a pointer names; None for one that is empty, torn or somebody else's."""
+    """Return the run that the file names; None if the content is empty, incomplete or not written by Aver."""
     try:
         data = read_json(raw)
     except AverError:
@@ -156,6 +168,7 @@ def _read_pointer(raw: bytes) -> str | None:
 
 
 def _try_lease(path: Path) -> int | None:
+    """Return the locked file handle; None if another server holds the lock."""
     try:
         handle = open_lock_file(path)
     except OSError as error:
@@ -167,5 +180,5 @@ def _try_lease(path: Path) -> int | None:
 
 
 def _file_name(name: str) -> str:
-    """A name for files: as it stands where it can, else by its digest."""
+    """Return a safe file name: the name itself if it has only safe characters, otherwise its digest."""
     return name if _NAME(name) else "x-" + hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:32]
