@@ -293,7 +293,7 @@ class _LedgerSource:
     ledger: LedgerLike
 
     @contextmanager
-    def opened(self) -> Iterator[Ledger]:
+    def open(self) -> Iterator[Ledger]:
         if isinstance(self.ledger, Ledger):
             if self.tenant not in (None, self.ledger.tenant):
                 raise BadInput(f"the ledger was opened for the tenant {self.ledger.tenant}, not {self.tenant}")
@@ -308,7 +308,7 @@ class _LedgerSource:
         return str(given) if given else None
 
     @property
-    def shown(self) -> str:
+    def display_url(self) -> str:
         """Its URL for messages, without a password."""
         return hide_password(self.url or load_config(home=self.home).ledger)
 
@@ -362,7 +362,7 @@ def _is_named_in_ledger(thing: Any, subject: Subject, source: _LedgerSource) -> 
     from aver.ledger.lookup import locate
 
     try:
-        with source.opened() as ledger:
+        with source.open() as ledger:
             locate(ledger, thing)
     except NotFound:
         return False
@@ -471,7 +471,7 @@ def _verify_ledger(url: str | Path | None, request: _Request) -> Verdict:
             raise BadInput(_SINCE_WORDS, advice="aver verify CHAIN --since COUNT:HASH, or aver verify --since last")
         known = "last"
     if url is None and isinstance(source.ledger, Ledger):
-        with source.opened() as ledger:
+        with source.open() as ledger:
             return _verify_in_ledger(ledger, None, request)
     from aver.ledger.tenants import examine_tenants as examine
 
@@ -544,11 +544,11 @@ def _locate_name(name: str, source: _LedgerSource) -> Iterator[tuple[Ledger, Loc
         raise BadInput("an empty name names nothing")
     with ExitStack() as stack:
         try:
-            ledger = stack.enter_context(source.opened())
+            ledger = stack.enter_context(source.open())
             place = locate(ledger, name)
         except NotFound as error:
             words = f"there is no file or directory {ascii(name)[:120]}, and {error.message}"
-            raise NotFound(words, advice=f"looked in {source.shown}; aver log lists the chains there") from error
+            raise NotFound(words, advice=f"looked in {source.display_url}; aver log lists the chains there") from error
         yield ledger, place
 
 
@@ -604,5 +604,5 @@ def _resolve_name(name: str, source: _LedgerSource) -> ResolvedTarget:
 
 
 def _read_chain(source: _LedgerSource, chain: str, stop: int) -> Iterator[Sealed]:
-    with source.opened() as ledger:
+    with source.open() as ledger:
         yield from ledger.read(chain, 0, stop)

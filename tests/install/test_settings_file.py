@@ -247,7 +247,7 @@ def test_many_at_once_put_in_all_of_theirs(tmp_path: Path) -> None:
     def work(name: str) -> None:
         memory = UndoLog()
         try:
-            with memory.held():
+            with memory.lock():
                 put_entry(json_file(path), ("mcpServers", name), ENTRY, ours, memory)
         except AverError as error:
             failures.append(error)

@@ -15,28 +15,12 @@ PENDING: dict[str, dict[str, str]] = {
     "pages": {
         "examples/audit_an_export.py": "the bundle's public names are being chosen",
     },
-    "imports": {
-        "ledger/examiners.py": "the registry of examiners moves to `check`",
-    },
-    "modules": {
-        "actions/sliced.py": "becomes part of the one parallel verifier",
-    },
     "functions": {
         "actions/encodings.py": "the methods are being renamed",
-        "actions/sliced.py": "the methods are being renamed",
         "adapters/tool_calls.py": "the methods are being renamed",
-        "agents/claude_code/messages.py": "the methods are being renamed",
-        "agents/codex/pending.py": "the methods are being renamed",
-        "check.py": "the methods are being renamed",
-        "install/undo.py": "the methods are being renamed",
-        "ledger/bundle/verify.py": "the methods are being renamed",
         "mcp/history.py": "the methods are being renamed",
         "mcp/stdio.py": "the methods are being renamed",
         "mcp/workspace.py": "the methods are being renamed",
-    },
-    "key files": {
-        "gate/risk/history/mined_commits.py": "reads its own file with a function of `keys`",
-        "gate/risk/state.py": "reads its own file with a function of `keys`",
     },
     "folders": {
         "actions": "modules are being merged",

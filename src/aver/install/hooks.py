@@ -45,7 +45,7 @@ def install_hooks(client: Client, around: UserEnvironment, *, dry_run: bool = Fa
     if not places:
         return []
     wanted, *former = places
-    with nullcontext() if dry_run else memory.held():
+    with nullcontext() if dry_run else memory.lock():
         removed = [place.remove(around, memory, dry_run=dry_run) for place in former]
         outcome = wanted.put(around, memory, dry_run=dry_run)
     return [*(one for one in removed if one.done == "removed"), outcome]
@@ -54,7 +54,7 @@ def install_hooks(client: Client, around: UserEnvironment, *, dry_run: bool = Fa
 def uninstall_hooks(client: Client, around: UserEnvironment, *, dry_run: bool = False) -> list[InstallOutcome]:
     """Take Aver's hooks out of all places of the client."""
     memory = UndoLog()
-    with nullcontext() if dry_run else memory.held():
+    with nullcontext() if dry_run else memory.lock():
         done = [place.remove(around, memory, dry_run=dry_run) for place in hook_places(client, around)]
     return [*done[:1], *(one for one in done[1:] if one.done == "removed")]
 

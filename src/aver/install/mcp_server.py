@@ -36,7 +36,7 @@ def install_server(client: Client, around: UserEnvironment, *, dry_run: bool = F
     """Put the server into a client's settings. `dry_run` changes nothing."""
     memory = UndoLog()
     done = []
-    with nullcontext() if dry_run else memory.held():
+    with nullcontext() if dry_run else memory.lock():
         for place in server_places(client, around):
             entry = build_server_entry(place, around.environment)
             result = put_entry(
@@ -50,7 +50,7 @@ def uninstall_server(client: Client, around: UserEnvironment, *, dry_run: bool =
     """Take the server out of a client's settings."""
     memory = UndoLog()
     done = []
-    with nullcontext() if dry_run else memory.held():
+    with nullcontext() if dry_run else memory.lock():
         for place in server_places(client, around):
             result = remove_entry(_settings_file(place, around), _entry_path(place), _is_ours, memory, dry_run=dry_run)
             done.append(InstallOutcome(client.name, place.path, result))

@@ -54,7 +54,7 @@ class UndoLog:
         self._lock = WriteLock(self._path.with_suffix(".lock"), timeout=LOCK_TIMEOUT)
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def lock(self) -> Iterator[None]:
         """Hold the lock: no other `aver install` changes anything meanwhile."""
         ensure_home(self._path.parent)
         try:

@@ -15,13 +15,12 @@ from pathlib import Path
 
 from aver.errors import BadInput, IntegrityError, Refused, Unavailable
 from aver.files.atomic import sync_directory
-from aver.files.regular import NotRegularFile, open_regular, read_limited
+from aver.files.own_files import read_private_file, read_public_file, require_safe_directory
 from aver.keys.algorithms import SEED_BYTES
 from aver.keys.identity import identity_from_slug, slug
 from aver.keys.passphrase import ENCRYPTED_SEEDS_MAX, Seeds, decrypt_seeds, encrypt_seeds
 from aver.keys.ring import EPOCH_MAX, Ring, RingEntry
 from aver.keys.signers import SeedSigner
-from aver.log import debug
 
 __all__ = [
     "CLASSIC_SUFFIX",
@@ -137,9 +136,6 @@ _PRIVATE_FILE_NAME = re.compile(r"(.+)\.(0|[1-9][0-9]{0,6})\.(key|pq|sealed\.jso
 Stamp = tuple[int, int, int, int]
 """Inode, size, modification and change time. It differs after a file was replaced or edited."""
 
-_OTHERS_ANY = 0o077
-_OTHERS_WRITE = 0o022
-
 
 def private_file_name(identity: str, epoch: int, suffix: str) -> str:
     return f"{slug(identity)}.{epoch}.{suffix}"
@@ -191,49 +187,6 @@ def read_stamp(path: str) -> Stamp | None:
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
-def require_safe_directory(path: Path) -> None:
-    """Raise `Refused` for a directory in which another user could put files."""
-    try:
-        status = os.stat(path)
-    except OSError as error:
-        raise Unavailable(f"cannot look at {path}: {error.strerror}") from error
-    if status.st_uid not in (os.geteuid(), 0):
-        raise _unsafe_file_error(f"the directory {path} belongs to another user", "use a directory of your own")
-    if status.st_mode & _OTHERS_WRITE:
-        raise _unsafe_file_error(f"the directory {path} can be written by others", f"run: chmod 700 {path}")
-
-
-def read_private_file(path: Path, *, limit: int) -> bytes | None:
-    """Read a private key file, or return None if there is none. `Refused` if it is not safe."""
-    return _read_guarded(path, limit=limit, forbidden=_OTHERS_ANY, owners=(os.geteuid(),), cure="600")
-
-
-def read_public_file(path: Path, *, limit: int) -> bytes | None:
-    """Read a file of public keys that Aver trusts, or return None if there is none. `Refused` if it is not safe."""
-    return _read_guarded(path, limit=limit, forbidden=_OTHERS_WRITE, owners=(os.geteuid(), 0), cure="go-w")
-
-
-def _read_guarded(path: Path, *, limit: int, forbidden: int, owners: tuple[int, ...], cure: str) -> bytes | None:
-    try:
-        file = open_regular(path, follow=False)
-    except FileNotFoundError:
-        return None
-    except NotRegularFile as error:
-        raise _unsafe_file_error(f"{path} is not a regular file", "move it away") from error
-    except OSError as error:
-        if error.errno == errno.ELOOP:
-            raise _unsafe_file_error(f"{path} is a symbolic link", "put the file itself there") from error
-        raise Unavailable(f"cannot read {path}: {error.strerror}") from error
-    with file:
-        status = os.fstat(file.fileno())
-        if status.st_uid not in owners:
-            raise _unsafe_file_error(f"{path} belongs to another user", "run as its owner, or use a store of your own")
-        if status.st_mode & forbidden:
-            others = "read or written" if forbidden == _OTHERS_ANY else "written"
-            raise _unsafe_file_error(f"{path} can be {others} by others", f"run: chmod {cure} {path}")
-        return read_limited(file, limit, path)
-
-
 def write_private_file(path: Path, data: bytes) -> None:
     """Create a private key file durably. `Refused` if it exists."""
     try:
@@ -280,8 +233,3 @@ def destroy_file(path: Path) -> None:
 def _write_all(handle: int, data: bytes) -> None:
     while data:
         data = data[os.write(handle, data) :]
-
-
-def _unsafe_file_error(message: str, advice: str) -> Refused:
-    debug("keys", "unsafe file: %s", message)
-    return Refused("UNSAFE_FILE", message, advice=advice)

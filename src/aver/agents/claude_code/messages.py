@@ -104,8 +104,8 @@ class PendingMessage:
         if signature := string_or_empty(block.get("signature")) or string_or_empty(block.get("data")):
             self.signatures.append(signature)
 
-    def said(self) -> dict[str, Any]:
-        """What an event tells of it."""
+    def event_fields(self) -> dict[str, Any]:
+        """Return the fields of an event that come from this message."""
         return {
             "text": "\n".join(self.texts),
             "thinking": "\n".join(self.thoughts),

@@ -269,7 +269,7 @@ class ClaudeTranscriptParser:
             message,
             summary=_build_summary(name, find_subject(name, call.arguments)),
             allowed=permission_from_mode(self._settings.mode),
-            said={} if held is None else held.said(),
+            said={} if held is None else held.event_fields(),
             places=[origin.place] if held is None else [*held.places, origin.place],
         )
         if name in AGENT_TOOLS:
@@ -280,7 +280,7 @@ class ClaudeTranscriptParser:
         held, lane.held = lane.held, None
         if held is None:
             return
-        said = held.said()
+        said = held.event_fields()
         yield held.origin.event(
             "answer",
             self._reserve_key(held.origin.key),

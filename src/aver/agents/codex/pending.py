@@ -58,8 +58,8 @@ class PendingEvent:
         self.ready = base.call is None
         self.tokens: Tokens | None = None
 
-    def deed(self) -> AgentEvent:
-        """All that is known by now."""
+    def build_event(self) -> AgentEvent:
+        """Build the event from everything that is known by now."""
         base, call, places = self.base, self.base.call, tuple(dict.fromkeys(self.places))
         if call is None:
             return replace(base, tokens=self.tokens, places=places)
@@ -171,8 +171,8 @@ class RepeatFilter:
     def __init__(self) -> None:
         self._expected: dict[str, deque[str]] = {side: deque(maxlen=EXPECTED_MAX) for side in ("item", "event")}
 
-    def told(self, side: MessageSide, text: str, same: Callable[[str, str], bool]) -> bool:
-        """Whether the other side told it already, and is not repeated yet."""
+    def is_repeated(self, side: MessageSide, text: str, same: Callable[[str, str], bool]) -> bool:
+        """Return whether the other side already has this text, and it was not matched before."""
         other = self._expected["event" if side == "item" else "item"]
         again = next((told for told in other if same(told, text)), None)
         if again is not None:

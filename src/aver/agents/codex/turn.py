@@ -112,7 +112,7 @@ class RolloutParser:
 
     def finish(self) -> Iterable[AgentEvent]:
         deeds = [*self._release_held(None), *self._flush_unclaimed(), *self._flush()]
-        deeds += [told.deed() for told in self._waiting]
+        deeds += [told.build_event() for told in self._waiting]
         self._waiting.clear()
         self._calls.clear()
         if self._thoughts.lines or self._tokens is not None:
@@ -188,7 +188,7 @@ class RolloutParser:
         if role == "assistant":
             self._read_answer(line, "item")
         elif role == "user" and (theirs := is_from_user(line.body)) is not False:
-            if theirs is None and not self._prompts.told("item", text, _is_same_prompt):
+            if theirs is None and not self._prompts.is_repeated("item", text, _is_same_prompt):
                 self._held = line
             elif theirs:
                 yield from self._read_prompt(line, "item")
@@ -220,7 +220,7 @@ class RolloutParser:
     def _read_prompt(self, line: CodexLine, side: MessageSide) -> Iterator[AgentEvent]:
         text = message_text(line.body)
         self._prompts_have_events = self._prompts_have_events or side == "event"
-        if self._prompts.told(side, text, _is_same_prompt):
+        if self._prompts.is_repeated(side, text, _is_same_prompt):
             return
         self._prompts.expect(side, text)
         deed = self._build_event(
@@ -231,7 +231,7 @@ class RolloutParser:
 
     def _read_answer(self, line: CodexLine, side: MessageSide) -> None:
         text = message_text(line.body)
-        if self._answers.told(side, text, str.__eq__):
+        if self._answers.is_repeated(side, text, str.__eq__):
             return
         self._answers.expect(side, text)
         phase = line.body.get("phase")
@@ -251,7 +251,7 @@ class RolloutParser:
         if (before := self._calls.get(identifier)) is not None:
             # An id that comes again: what was begun under it will not be told of any more.
             self._waiting.remove(before)
-            yield before.deed()
+            yield before.build_event()
         told = self._open_call(
             line, tool, identifier, arguments if isinstance(arguments, dict) else {"input": arguments}
         )
@@ -393,7 +393,7 @@ class RolloutParser:
         for told in done:
             if told.base.call is not None:
                 self._calls.pop(told.base.call.id, None)
-        return [told.deed() for told in done]
+        return [told.build_event() for told in done]
 
     def _flush_unclaimed(self) -> list[AgentEvent]:
         """What an event told of calls that never came."""

@@ -29,8 +29,8 @@ from aver.capsule.json_reader import read_json
 from aver.config import ensure_home, home_dir
 from aver.errors import AverError, BadInput, Refused, Unavailable
 from aver.files.atomic import replace_file
+from aver.files.own_files import read_public_file
 from aver.gate.risk.model import PRIORS, RiskLevel, RiskState
-from aver.keys.private_files import read_public_file
 from aver.ledger.stores.sqlite.write_lock import WriteLock
 
 __all__ = [

@@ -265,7 +265,7 @@ class BundleJudge:
         exporting ledger. What that ledger made has Aver's block.
         """
         owner = self._owner
-        if claim.origin is None or claim.id in RESERVED_CHAINS or owner.made(named):
+        if claim.origin is None or claim.id in RESERVED_CHAINS or owner.has_made(named):
             identity = {"name": claim.id, "ledger": owner.ledger, "tenant": owner.tenant}
             told = {key: value for key, value in identity.items() if value is not None}
             return ChainJudge(self._rules, chain=claim.id, identity=told, needs_block=owner.ledger is not None)
@@ -417,7 +417,7 @@ class BundleOwner:
     ledger: str | None = None
     tenant: str | None = None
 
-    def made(self, named: Mapping[str, Any] | None) -> bool:
+    def has_made(self, named: Mapping[str, Any] | None) -> bool:
         """Whether a chain with this in its first record was made by the exporting ledger itself."""
         if named is None or self.ledger is None or named.get("ledger") != self.ledger:
             return False

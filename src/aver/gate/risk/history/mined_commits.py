@@ -25,6 +25,7 @@ import orjson
 
 from aver.config import ensure_home
 from aver.errors import AverError, Unavailable
+from aver.files.own_files import read_public_file
 from aver.gate.risk.features import COUNT_MAX, Features, measure_parts
 from aver.gate.risk.history.commits import (
     COMMITS_MAX,
@@ -39,7 +40,6 @@ from aver.gate.risk.history.git import GitReader, open_git
 from aver.gate.risk.history.labels import find_blamed_commits, parse_reverted_subject
 from aver.gate.risk.history.repository import Repository
 from aver.gate.risk.state import TIME_MAX, decode_path, encode_path, state_path
-from aver.keys.private_files import read_public_file
 
 __all__ = ["CommitCache", "MiningProgress", "mine_history"]
 
