@@ -97,7 +97,7 @@ def floor_of(cap: Path, public: bytes) -> tuple[list[bytes], list[tuple[bytes, s
         for raw in archive.members["capsules.jsonl"]:
             line = read_capsule_line(raw.rstrip())
             action = next(actions) if line.has_action else None
-            sealed = line.sealed(None if action is None else encode_action(action).sealed(action))
+            sealed = line.rebuild(None if action is None else encode_action(action).seal_form(action))
             capsules.append((sealed.canonical, sealed.hash, sealed.signature))
     return [receipt_bytes(action) for action in load_run_from_path(cap).actions], capsules, public, files
 

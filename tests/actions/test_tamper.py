@@ -180,7 +180,7 @@ def whole_capsules(members: Members) -> Members:
         content = json.loads(raw)
         if isinstance(content["canonical"], list):
             line = read_action_line(next(lines).rstrip(b"\n"))
-            content["canonical"] = line.texts.sealed(line.action).decode().join(content["canonical"])
+            content["canonical"] = line.texts.seal_form(line.action).decode().join(content["canonical"])
         found.append(json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
     return {**members, "capsules.jsonl": b"".join(found)}
 
@@ -205,7 +205,7 @@ def test_large_metadata_cannot_be_told_by_their_digest_alone(tmp_path: Any) -> N
     with aver.open_ledger(home=tmp_path / "home") as ledger:
         run = aver.AgentRuntime(tmp_path / "run", ledger=ledger, workspace=tmp_path)
         run.record_simple("tool_call", "one", {}, "out", metadata={"description": "x" * 2 * METADATA_INLINE})
-        sealed = encode_action(run.actions[0]).sealed(run.actions[0])
+        sealed = encode_action(run.actions[0]).seal_form(run.actions[0])
         with pytest.raises(aver.BadInput, match="reference"):
             run.record_simple("tool_call", "two", {}, "out", metadata=json.loads(sealed)["metadata"])
         run.finalize(prove=False)
@@ -222,7 +222,7 @@ def test_a_line_cannot_hide_in_a_record_of_the_gate(tmp_path: Any) -> None:
         run = aver.AgentRuntime(tmp_path / "run", ledger=ledger, workspace=tmp_path)
         run.record_simple("tool_call", "one", {}, "out", metadata={"description": "step one"})
         told = replace(run.actions[0], metadata={"description": "another story"})
-        text = encode_action(told).sealed(told).decode()
+        text = encode_action(told).seal_form(told).decode()
         run.gate(action_type="tool_call", tool="x", arguments=json.loads(text))
         run.finalize(prove=False)
         run.close()

@@ -269,7 +269,7 @@ def test_a_repository_cannot_have_us_write_elsewhere(service: Service, tmp_path:
 def test_events_behind_a_link_are_not_written_and_the_record_is(service: Service, tmp_path: Path) -> None:
     outside = tmp_path / "outside.txt"
     outside.write_text("mine\n")
-    service.workspace.made()
+    service.workspace.make_directory()
     (service.workspace.place / "events.jsonl").symlink_to(outside)
     assert ask(service, "capseal_record", **done())["recorded"] is True
     assert outside.read_text() == "mine\n"

@@ -15,13 +15,6 @@ PENDING: dict[str, dict[str, str]] = {
     "pages": {
         "examples/audit_an_export.py": "the bundle's public names are being chosen",
     },
-    "functions": {
-        "actions/encodings.py": "the methods are being renamed",
-        "adapters/tool_calls.py": "the methods are being renamed",
-        "mcp/history.py": "the methods are being renamed",
-        "mcp/stdio.py": "the methods are being renamed",
-        "mcp/workspace.py": "the methods are being renamed",
-    },
     "folders": {
         "actions": "modules are being merged",
         "ingest": "modules are being merged",

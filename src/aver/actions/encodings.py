@@ -88,7 +88,7 @@ class EncodedAction(NamedTuple):
         content["canonical_fields"] = orjson.Fragment(self.receipt)
         return orjson.dumps(content)
 
-    def sealed(self, action: AgentAction) -> bytes:
+    def seal_form(self, action: AgentAction) -> bytes:
         """Return the sealed form of the action, as its capsule contains it."""
         metadata = self.metadata
         if len(metadata) > METADATA_INLINE:
@@ -323,7 +323,7 @@ class CapsuleLine(NamedTuple):
     def has_action(self) -> bool:
         return len(self.parts) == 2
 
-    def sealed(self, action: bytes | None) -> Sealed:
+    def rebuild(self, action: bytes | None) -> Sealed:
         """Return the capsule, with the sealed form of its action inserted between the two parts."""
         # A lone surrogate must reach the hash check, which fails there, instead of raising here.
         canonical = (b"" if action is None else action).join(

@@ -171,7 +171,7 @@ def _capsule_lines(ledger: Ledger, run: RecordedRun, seal: RunSeal) -> Iterator[
     actions = iter(run.actions)
     for record in ledger.read(head.chain, 0, head.count):
         action = next(actions) if record.kind == ACTION_KIND else None
-        yield capsule_line(record, None if action is None else encode_action(action).sealed(action))
+        yield capsule_line(record, None if action is None else encode_action(action).seal_form(action))
     carried = set()
     if seal.gates is not None:
         for record in ledger.read(seal.gates.chain, 0, seal.gates.count):

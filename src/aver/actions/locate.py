@@ -56,7 +56,7 @@ def _load_files(files: Archive, path: Path) -> LoadedRun:
     for raw in _read_lines(files, CAPSULES_FILE, CAPSULE_LINE_MAX, path):
         line = read_capsule_line(raw)
         # The capsule of an action is never the seal, and cannot be rebuilt without its action.
-        if not line.has_action and (record := line.sealed(None)).kind == SEAL_KIND:
+        if not line.has_action and (record := line.rebuild(None)).kind == SEAL_KIND:
             seal = record
     return LoadedRun(actions, seal)
 

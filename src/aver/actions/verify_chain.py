@@ -74,7 +74,7 @@ def _examine_run(
     judge = RunJudge(examination.rules, run_id=run_id, identity=identity, stored_as=chain.name, is_valid=True)
     for record in reader.read(chain.origin, 0, chain.count):
         line = _take_line(judge, record, lines, reader)
-        judge.take(record, line, None if line is None else line.texts.sealed(line.action))
+        judge.take(record, line, None if line is None else line.texts.seal_form(line.action))
     for raw in lines or ():
         judge.receipts.take(raw)
     _take_gate_records(reader, judge)

@@ -236,8 +236,8 @@ class _RunFilesJudge:
                 capsule = read_capsule_line(raw)
                 has_line = capsule.has_action and capsule.chain == chain
                 line = self._take_next_line(judge, lines) if has_line else None
-                text = None if line is None else line.texts.sealed(line.action)
-                record = capsule.sealed(text)
+                text = None if line is None else line.texts.seal_form(line.action)
+                record = capsule.rebuild(text)
             except BadInput as error:
                 self._fail("SCHEMA_INVALID", f"line {number}: {error.message}", CAPSULES_FILE)
                 continue
@@ -301,7 +301,7 @@ class _GateRecordReader:
             except BadInput:
                 continue  # Reported with the run.
             if line is not None and line.chain == chain:
-                yield line.sealed(None)
+                yield line.rebuild(None)
 
     def get(self, reference: str) -> Sealed | None:
         return None

@@ -85,7 +85,7 @@ class AverHooks:
         # Record the arguments that were used. If they differ from the judged ones, the record shows it.
         call = replace(call, arguments=given["tool_input"], started=started)
         try:
-            self._calls.ended(call, given.get("tool_response"), _read_failure(given))
+            self._calls.record_end(call, given.get("tool_response"), _read_failure(given))
         except AverError as error:
             return self._stop_agent(error)
         return {}
@@ -105,7 +105,7 @@ class AverHooks:
             left, self._open = list(self._open.values()), {}
         if self._trouble is None:
             for call in left:
-                self._calls.failed(call, Failure("OUTCOME_UNKNOWN", "the SDK reported no outcome of this call"))
+                self._calls.record_failure(call, Failure("OUTCOME_UNKNOWN", "the SDK reported no outcome of this call"))
         if self._trouble is not None and error is None:
             raise self._trouble
 

@@ -101,9 +101,9 @@ class ToolCallGate:
         try:
             result = execute()
         except BaseException as error:
-            self.failed(call, Failure.of(error))
+            self.record_failure(call, Failure.of(error))
             raise
-        self.ended(call, output_of(result), failure_in(result))
+        self.record_end(call, output_of(result), failure_in(result))
         return result
 
     async def run_gated_async(
@@ -127,9 +127,9 @@ class ToolCallGate:
         try:
             result = await execute()
         except BaseException as error:
-            self.failed(call, Failure.of(error))  # Not in a thread: a cancelled task must not await.
+            self.record_failure(call, Failure.of(error))  # Not in a thread: a cancelled task must not await.
             raise
-        await asyncio.to_thread(self.ended, call, output_of(result), failure_in(result))
+        await asyncio.to_thread(self.record_end, call, output_of(result), failure_in(result))
         return result
 
     # --- before a call
@@ -157,19 +157,19 @@ class ToolCallGate:
         return GatedCall(tool, call_id, judged, answer["gate_id"], refusal, time.monotonic())
 
     def _record_unreadable(self, call: GatedCall) -> GatedCall:
-        self.failed(call, Failure("BadInput", call.refusal))
+        self.record_failure(call, Failure("BadInput", call.refusal))
         return call
 
     # --- after a call
 
-    def ended(self, call: GatedCall, output: Any, failure: Failure | None = None) -> None:
+    def record_end(self, call: GatedCall, output: Any, failure: Failure | None = None) -> None:
         """Record a call that returned: a success, or a failure that the library caught."""
         if failure is None:
             self._record(call, _to_json_value(output), {}, result=output)
         else:
-            self.failed(call, failure)
+            self.record_failure(call, failure)
 
-    def failed(self, call: GatedCall, failure: Failure) -> None:
+    def record_failure(self, call: GatedCall, failure: Failure) -> None:
         """Record a call that failed."""
         text = mask(clean_text(failure.text)).value[:ERROR_MAX]  # Mask first: half a secret would not be found.
         self._record(call, f"{failure.kind}: {text}", {"error": {"type": failure.kind, "text": text}})

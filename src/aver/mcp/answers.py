@@ -168,7 +168,7 @@ def status_answer(
     episodes: int,
 ) -> ToolAnswer:
     """Build the answer of `capseal_status`. `total` counts all sealed sessions, `recent` are the newest."""
-    sessions = [past.told() for past in recent]
+    sessions = [past.to_dict() for past in recent]
     content = {
         "session_active": session is not None,
         "workspace": workspace,

@@ -52,7 +52,7 @@ class PastSession:
     actions: tuple[AgentAction, ...]
     damage: str = ""
 
-    def told(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return the session as `capseal_status` lists it."""
         words = [_description(action)[:60] for action in self.actions]
         decisions = [decision_word(action.gate_decision) for action in self.actions if action.gate_decision is not None]

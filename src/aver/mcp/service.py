@@ -173,7 +173,7 @@ class Service:
             session = self._sessions.get(key)
             if session is None:
                 ledger = self._open_ledger()
-                slot = self.workspace.shared(wanted) if wanted else self.workspace.own(_slot_name(agent))
+                slot = self.workspace.shared_session(wanted) if wanted else self.workspace.own(_slot_name(agent))
                 session = self._sessions[key] = McpSession(ledger, self.workspace, slot, agent)
                 if len(self._sessions) > SESSIONS_MAX:
                     # The first entry was unused for the longest time: each call moves its session to the end.

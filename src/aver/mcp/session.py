@@ -226,7 +226,7 @@ class McpSession:
 
     def _open_runtime(self, run_id: str) -> AgentRuntime:
         return AgentRuntime(
-            self._workspace.made("runs") / run_id,
+            self._workspace.make_directory("runs") / run_id,
             ledger=self._ledger,
             run_id=run_id,
             agent=self.agent,
@@ -302,7 +302,7 @@ class McpSession:
         """Write the new live events. Events that cannot be written now are written with the next call."""
         with suppress(Unavailable, Refused), self._lock:
             if self._events is None:
-                self._events = EventProjection(self._ledger, self._workspace.made())
+                self._events = EventProjection(self._ledger, self._workspace.make_directory())
             self._events.add_new_events(run_id)
 
 

@@ -69,7 +69,7 @@ class Workspace:
     def runs(self) -> Path:
         return self.place / "runs"
 
-    def made(self, name: str = "") -> Path:
+    def make_directory(self, name: str = "") -> Path:
         """Create a directory in `.capseal` if needed, and return it; without a name, `.capseal` itself.
 
         Raises `Refused` if it is a symbolic link, and `Unavailable` if it cannot be created.
@@ -86,13 +86,13 @@ class Workspace:
             raise Unavailable(f"cannot make {path}: {error.strerror}") from error
         return path
 
-    def shared(self, name: str) -> SessionSlot:
+    def shared_session(self, name: str) -> SessionSlot:
         """Return the session with this name. Other servers may use it at the same time."""
-        return SessionSlot(self.made("sessions"), _file_name(name), lease=-1)
+        return SessionSlot(self.make_directory("sessions"), _file_name(name), lease=-1)
 
     def own(self, name: str) -> SessionSlot:
         """Return the first session that no other server owns: `name`, `name-2` and so on."""
-        directory = self.made("sessions")
+        directory = self.make_directory("sessions")
         for number in range(1, SLOTS_MAX + 1):
             file = _file_name(name if number == 1 else f"{name}-{number}")
             lease = _try_lease(directory / f"{file}.lease")
