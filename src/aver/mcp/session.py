@@ -98,7 +98,7 @@ class McpSession:
         with self._lock:
             if self._open is not None:
                 return self._open.runtime.run_id
-            known = self._slot.known()
+            known = self._slot.last_run()
             return known if known is not None and self._is_open(known) else None
 
     # --- the calls of an agent
@@ -235,7 +235,7 @@ class McpSession:
 
     def _complete_last_seal(self) -> None:
         """Write the files that are missing after an interrupted seal. The seal itself is in the ledger."""
-        known = self._slot.known()
+        known = self._slot.last_run()
         if known is None or os.path.lexists(self._cap_path(known)) or not self._is_sealed_here(known):
             return
         with suppress(Unavailable):

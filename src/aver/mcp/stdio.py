@@ -58,7 +58,7 @@ class _PendingRequests:
         key = repr(request)  # Keeps the ids `1` and `"1"` apart.
         self._ids[key] = self._ids.get(key, 0) + 1
 
-    def done(self, request: types.RequestId | None) -> None:
+    def mark_answered(self, request: types.RequestId | None) -> None:
         key = repr(request)
         left = self._ids.get(key, 0) - 1
         if left > 0:
@@ -128,7 +128,7 @@ def _track_request(message: Any, pending: _PendingRequests) -> None:
         # The server does not answer a cancelled request.
         cancelled = (message.params or {}).get("requestId")
         if isinstance(cancelled, str | int):
-            pending.done(cancelled)
+            pending.mark_answered(cancelled)
 
 
 async def _relay_answers(
@@ -138,4 +138,4 @@ async def _relay_answers(
         async for item in to_relay:
             await writing.send(item)
             if isinstance(item.message, types.JSONRPCResponse | types.JSONRPCError):
-                pending.done(item.message.id)
+                pending.mark_answered(item.message.id)

@@ -124,7 +124,7 @@ class SessionSlot:
             os.pwrite(handle, data, 0)
             return fresh
 
-    def known(self) -> str | None:
+    def last_run(self) -> str | None:
         """Return the last run of the session; None if it had none. This creates no files."""
         try:
             handle = open_descriptor(self._path, follow=False)
