@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pydantic_ai import Agent
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
-from pydantic_ai.models.read_function import AgentInfo, FunctionModel
+from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 import aver
 from aver.adapters.pydantic_ai import AverCapability

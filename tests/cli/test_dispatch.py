@@ -238,7 +238,7 @@ def test_colour_is_for_terminals_that_want_it(sealed: Aver) -> None:
 
 
 def test_marks_are_ascii_where_the_stream_is(sealed: Aver) -> None:
-    ran = sealed("log", "notes.today", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    ran = sealed.process("log", "notes.today", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
     assert ran.code == 0
     assert ran.out.isascii()
     assert "+ ran the tests" in ran.out

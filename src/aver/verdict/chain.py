@@ -18,7 +18,6 @@ canonical form get a warning. The contents of sections never fail a verdict; the
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any, Literal
@@ -30,12 +29,12 @@ from aver.fast_dataclass import dataclass
 from aver.keys.algorithms import is_ed25519_signature_hex, is_ml_dsa_65_signature_hex, verify_ed25519, verify_ml_dsa_65
 from aver.keys.public_key import PublicKey
 from aver.keys.ring import Ring
+from aver.log import debug
 from aver.verdict.record import COLUMNS, column_values, detect_profile, read_record
 from aver.verdict.verdict import CheckStatus, Finding, Place, Tally
 
 __all__ = ["LEVELS", "ChainJudge", "Level", "Retirement", "Rules", "make_printable"]
 
-_log = logging.getLogger("aver.verdict")
 
 Level = Literal["structural", "content", "signature"]
 LEVELS: tuple[Level, ...] = ("structural", "content", "signature")
@@ -136,7 +135,7 @@ class ChainJudge:
         except MemoryError:
             raise  # The record is not at fault.
         except Exception as error:  # noqa: BLE001 - a record that breaks the judge fails, and only it
-            _log.debug("judging record %s of chain %s failed", sequence, self._chain, exc_info=True)
+            debug("verdict", "judging record %s of chain %s failed: %r", sequence, self._chain, error)
             words = f"the record cannot be judged ({type(error).__name__})"
             self._add_failure("schema", "SCHEMA_INVALID", words, sequence)
             content = None

@@ -14,7 +14,6 @@ An examiner sees only records whose content and signature hold. An exception in 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -24,6 +23,7 @@ from aver.capsule.aver_block import read_block
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError, BadInput, NotFound, Unavailable
 from aver.fast_dataclass import dataclass
+from aver.log import debug
 from aver.verdict.chain import ChainJudge, Rules
 from aver.verdict.verdict import Finding, Place, Tally
 
@@ -50,8 +50,6 @@ EXAMINED_DOMAINS: Mapping[str, tuple[str, ...]] = {
     "actions": RUN_CHECKS,
 }
 """By domain, the checks that a verdict owes to chains of it. A check without an examiner is reported as not checked."""
-
-_log = logging.getLogger("aver.verdict")
 
 
 class ChainHead(Protocol):
@@ -174,7 +172,7 @@ def guard(tally: Tally, check: str, place: Place) -> Iterator[None]:
     except AverError:
         raise
     except Exception as error:  # noqa: BLE001 - hostile records must not keep others from being judged
-        _log.debug("judging %s failed", place, exc_info=True)
+        debug("verdict", "judging %s failed: %r", place, error)
         words = f"it lacks what a record of its kind says ({type(error).__name__})"
         tally.add(Finding(check, "failed", "SCHEMA_INVALID", words, place))
 

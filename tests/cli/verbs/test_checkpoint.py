@@ -99,7 +99,7 @@ def test_a_history_without_committing(sealed: Aver, audit: Path) -> None:
     assert len(history(audit).read_text().splitlines()) == 1
     assert "nothing changed" in sealed("checkpoint", "--git", "audit").out
     sealed.seal()
-    assert "the heads of 1 chain" in sealed("checkpoint", "--git", "audit").out
+    assert "1 new head" in sealed("checkpoint", "--git", "audit").out
     assert sealed("verify", "--checkpoint", "audit").code == 0
     assert sealed("verify", "--checkpoint", "audit/checkpoints", "--strict").code == 0
     assert sealed("verify", history(audit), "--strict").code == 0

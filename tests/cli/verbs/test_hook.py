@@ -64,7 +64,7 @@ def test_a_tool_that_is_not_known_blocks_nothing(aver: Aver) -> None:
 def test_a_crash_before_anything_can_be_asked_blocks_nothing(aver: Aver) -> None:
     """An installation that is damaged: the program ends with an exit code that no tool takes for a denial."""
     (aver.directory / "orjson.py").write_text("raise RuntimeError('damaged')\n")
-    ran = aver("hook", "claude-code", "PreToolUse", stdin=ASKED, PYTHONPATH=str(aver.directory))
+    ran = aver.process("hook", "claude-code", "PreToolUse", stdin=ASKED, PYTHONPATH=str(aver.directory))
     assert (ran.code, ran.out) == (1, "")
     assert "damaged" in ran.err
     assert "Traceback" not in ran.err

@@ -106,7 +106,7 @@ def test_watching_seals_what_is_written_and_ends_when_told(user: Aver, ending: s
     watching = user.started("watch", "--tool", "claude-code")
     assert watching.stdout is not None
     assert watching.stderr is not None
-    assert b"watching 1 place" in watching.stderr.readline()
+    assert b"watching 1 folder" in watching.stderr.readline()
     path = transcript(user)
     path.touch()  # It is not known to the ledger: it is taken up when it changes.
     for _ in range(600):

@@ -95,7 +95,7 @@ def test_export_import_and_trust(sealed: Aver) -> None:
     listed = sealed("keys", "import", "ours.json", **other)
     assert listed.code == 0
     assert listed.out.split() == [name, "not", "registered", "ed25519"]
-    assert "nothing was registered" in listed.err
+    assert "no key was registered" in listed.err
     assert not (sealed.directory / "other").exists()
 
     wrong = sealed("keys", "import", "ours.json", "--trust", "0" * 16, **other)
