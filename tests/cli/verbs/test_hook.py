@@ -137,6 +137,7 @@ def test_a_hook_that_is_told_to_end_still_answers_and_remembers(aver: Aver, numb
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=aver.environment,
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # A job in the background inherits SIGINT ignored.
     )
     assert begun.stdin is not None
     begun.stdin.write(payload(padding="x" * 1_000_000).encode())  # More than a pipe holds: now it reads.
