@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from aver import Ledger, open_ledger
 from aver.agents.registry import provide_known_agents
 from aver.ledger.bundle import export_bundle
 from support.bundles import fill
+from support.real_home import describe_real_home, hide_real_home
 
 if TYPE_CHECKING:
     from support.postgres_servers import Server
@@ -32,12 +34,27 @@ for name, examples in (("quick", 30), ("full", 100)):
     )
 settings.load_profile("quick")  # `make test-all` runs pytest with --hypothesis-profile=full.
 
+HOMES = hide_real_home()  # None in worker processes of pytest: they get it from the process that started them.
+PROCESS_HOME = Path.home()
+BEFORE = describe_real_home() if HOMES else []
+NUMBERS = itertools.count(1)
+
 provide_known_agents()  # As `aver` and `cli` do: some tests make a `Gate` when they are imported.
 
 
 @pytest.fixture(autouse=True)
-def aver_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """No test sees the settings, keys or ledger of whoever runs it. The home does not exist yet."""
+def user_home(monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty home directory. No test sees the settings of the user who runs it."""
+    # Not below `tmp_path`, which some tests list; and without pytest's search for a free name, which takes its time.
+    home = PROCESS_HOME / f"{os.getpid()}-{next(NUMBERS)}"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    return home
+
+
+@pytest.fixture(autouse=True)
+def aver_home(tmp_path: Path, user_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """No test sees the keys or the ledger of the user who runs it. Aver's directory does not exist yet."""
     home = tmp_path / "aver-home"
     monkeypatch.setenv("AVER_HOME", str(home))
     monkeypatch.delenv("AVER_LEDGER", raising=False)
@@ -47,6 +64,17 @@ def aver_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "both_stores: runs on the embedded store and on a PostgreSQL server")
     config.addinivalue_line("markers", "sqlite: among those, needs the embedded store's file")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail the run if a test has changed what Aver has in the real home."""
+    if HOMES is None:
+        return
+    HOMES.cleanup()
+    if changed := sorted(set(BEFORE) ^ set(describe_real_home())):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        lines = "\n".join(f"  {line}" for line in changed)
+        session.config.get_terminal_writer().write(f"\nThe tests changed the home of the user:\n{lines}\n", red=True)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from support.mcp_clients import COMMAND, DIFF, environment, listening
+from support.real_home import real_environment
 
 pytestmark = pytest.mark.long
 
@@ -69,7 +70,8 @@ def older(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("sdk1") / "venv"
     subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
     python = place / "bin" / "python"
-    got = subprocess.run([python, "-m", "pip", "install", "--quiet", "mcp>=1.26,<2"], capture_output=True, text=True)
+    install = [python, "-m", "pip", "install", "--quiet", "mcp>=1.26,<2"]
+    got = subprocess.run(install, capture_output=True, text=True, env=real_environment())
     if got.returncode:
         pytest.skip(f"SDK 1.x cannot be installed here: {got.stderr[-200:]}")
     return python

@@ -18,6 +18,8 @@ from pathlib import Path
 
 import pytest
 
+from support.real_home import real_environment, real_home
+
 __all__ = ["CLAUDE_CODE", "CLINE", "CODEX", "CODEX_WITHOUT_HOOKS", "installed"]
 
 CLAUDE_CODE = "@anthropic-ai/claude-code@2.1.325"
@@ -54,7 +56,7 @@ def _cache() -> Path:
     if given := os.environ.get("AVER_CLIENTS_CACHE"):
         found = Path(given)
     else:
-        found = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "aver-clients"
+        found = Path(real_environment().get("XDG_CACHE_HOME") or real_home() / ".cache") / "aver-clients"
     found.mkdir(parents=True, exist_ok=True)
     return found
 
@@ -81,7 +83,9 @@ def _install(package: str, place: Path) -> None:
 
 
 def _run(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(words, capture_output=True, text=True, timeout=INSTALL_SECONDS, check=False)
+    return subprocess.run(
+        words, capture_output=True, text=True, timeout=INSTALL_SECONDS, check=False, env=real_environment()
+    )
 
 
 @contextmanager
