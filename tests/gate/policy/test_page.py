@@ -39,12 +39,12 @@ def test_every_field_and_kind_is_told(page: str) -> None:
     fields = re.findall(r"^    (\w+)\??: ", schema.partition("type Circumstances")[2], re.MULTILINE)
     kinds = re.search(r"resource: \[([^\]]+)\]", schema)
     assert kinds is not None
-    told = first_cells(section(page, "What can be asked"))
+    told = first_cells(section(page, "What rules can use"))
     assert told == {*fields, *kinds[1].split(", "), *ROUTINE_EFFECTS} - {"principal", "resource", "context"}
 
 
 def test_every_type_of_action_is_told(page: str) -> None:
-    assert {name for name in ACTION_TYPES if f"`{name}`" not in section(page, "What can be asked")} == set()
+    assert {name for name in ACTION_TYPES if f"`{name}`" not in section(page, "What rules can use")} == set()
 
 
 def test_the_two_effects_are_told_as_they_are(page: str) -> None:
@@ -64,9 +64,9 @@ def test_every_optional_file_is_told(page: str) -> None:
 
 
 def test_bounds(page: str) -> None:
-    limits = section(page, "What rules rest on")
+    limits = section(page, "Safety of rules")
     for number in (FILES_MAX, NESTING_MAX, OPERATORS_MAX, TARGETS_MAX):
         assert re.search(rf"\b{number}\b", limits)
-    arguments = section(page, "What can be asked")
+    arguments = section(page, "What rules can use")
     assert f"{TAGS_MAX:,} values" in arguments
     assert f"{DEPTH_MAX}\nlevels" in arguments

@@ -42,6 +42,6 @@ def test_classes(page: str) -> None:
 
 
 def test_limits(page: str) -> None:
-    limits = page.partition("Limits, so that no text takes long:")[2].partition("\n\n")[0]
+    limits = page.partition("Limits keep the time short:")[2].partition("\n\n")[0]
     numbers = [int(number.replace(",", "")) for number in re.findall(r"[0-9,]*[0-9]", limits)]
     assert numbers == [COMMAND_MAX, SYNTAX_MAX, WORDS_MAX, COMMANDS_MAX, NESTING_MAX, CHOICES_MAX]
