@@ -34,13 +34,13 @@ _HOMES = {
     "aver.gate.decision": ("Decision",),
     "aver.actions.action": ("AgentAction",),
     "aver.files.user_dirs": ("UserEnvironment",),
-    "aver.ingest.agent_event": ("AgentCall", "AgentEvent", "Permission", "Prompt", "Tokens", "build_unknown_event"),
     "aver.ingest.contract": (
+        *("AgentCall", "AgentEvent", "Permission", "Prompt", "Tokens", "build_unknown_event"),
         *("Adapter", "RawRecord", "RecordReader", "TranscriptParser", "TranscriptSource", "line_key"),
     ),
     "aver.ingest.json_lines": ("LineReader",),
     "aver.ingest.seal": ("TranscriptFollower",),
-    "aver.ingest.tolerant_json": ("parse_json",),
+    "aver.ingest.foreign_json": ("parse_json",),
     "aver.check": ("AgentRuntime", "open_ledger", "open_ledger_async", "verify", "verify_with_key"),
     "aver.errors": (
         *("AverError", "BadInput", "Exists", "HeadMoved", "IntegrityError", "InvalidCapsule", "NotCanonical"),
@@ -181,18 +181,23 @@ if TYPE_CHECKING:
     from aver.gate.action import Action
     from aver.gate.ask import Answer, ask
     from aver.gate.decision import Decision
-    from aver.ingest.agent_event import AgentCall, AgentEvent, Permission, Prompt, Tokens, build_unknown_event
     from aver.ingest.contract import (
         Adapter,
+        AgentCall,
+        AgentEvent,
+        Permission,
+        Prompt,
         RawRecord,
         RecordReader,
+        Tokens,
         TranscriptParser,
         TranscriptSource,
+        build_unknown_event,
         line_key,
     )
+    from aver.ingest.foreign_json import parse_json
     from aver.ingest.json_lines import LineReader
     from aver.ingest.seal import TranscriptFollower
-    from aver.ingest.tolerant_json import parse_json
     from aver.keys import KeyStore, PublicKey, Ring, SeedSigner
     from aver.ledger import Head, Ledger
     from aver.ledger.async_ledger import AsyncLedger

@@ -54,26 +54,12 @@ from aver.verdict import (
 from aver.verdict.examiner import RUN_CHECKS
 
 if TYPE_CHECKING:
-    from aver.actions.runtime import AgentRuntime
+    from aver.actions.runtime import AgentRuntime as AgentRuntime
     from aver.ledger.append import AnySigner
     from aver.ledger.async_ledger import AsyncLedger
+    from aver.ledger.checkpoint_files import KnownChains
     from aver.ledger.lookup import Location
-    from aver.ledger.tenants import KnownChains
     from aver.ledger.verify import LedgerExamination, Since
-
-__all__ = [
-    "EXAMINERS",
-    "FORMATS",
-    "AgentRuntime",
-    "ResolvedTarget",
-    "examine_tenants",
-    "find_ledger",
-    "open_ledger",
-    "open_ledger_async",
-    "resolve",
-    "verify",
-    "verify_with_key",
-]
 
 # --- the registry
 
@@ -258,7 +244,7 @@ def verify(
     verdict: Verdict = _load(found.judge)(subject, terms)
     if not checkpoints:
         return verdict
-    from aver.ledger.bundle.check_checkpoints import check_bundle_checkpoints
+    from aver.ledger.bundle.import_ import check_bundle_checkpoints
 
     return check_bundle_checkpoints(subject.path or Path(), request.checkpoints, ring, verdict)
 
@@ -454,12 +440,14 @@ def examine_tenants(
     progress: Progress | None = None,
 ) -> dict[str, LedgerExamination]:
     """Verify a ledger as `verify` does, and return by tenant what a later verification can go on from (`known`)."""
-    from aver.ledger import tenants
+    from aver.ledger import checkpoint_files
 
     home = home or home_dir()
     ring = Ring.pin(keys) if keys else KeyStore(home).ring()
     terms = VerifyOptions(ring, home, level, require_pq, tenant, None, EXAMINERS, progress)
-    return tenants.examine_tenants(url, terms, keys=keys, known=known, checkpoints=tuple(map(Path, checkpoints)))
+    return checkpoint_files.examine_tenants(
+        url, terms, keys=keys, known=known, checkpoints=tuple(map(Path, checkpoints))
+    )
 
 
 def _verify_ledger(url: str | Path | None, request: _Request) -> Verdict:
@@ -473,7 +461,7 @@ def _verify_ledger(url: str | Path | None, request: _Request) -> Verdict:
     if url is None and isinstance(source.ledger, Ledger):
         with source.open() as ledger:
             return _verify_in_ledger(ledger, None, request)
-    from aver.ledger.tenants import examine_tenants as examine
+    from aver.ledger.checkpoint_files import examine_tenants as examine
 
     url = source.ledger if url is None and not isinstance(source.ledger, Ledger) else url
     found = examine(url, terms, keys=request.keys, known=known, checkpoints=request.checkpoints)
@@ -487,8 +475,7 @@ def _verify_ledger(url: str | Path | None, request: _Request) -> Verdict:
 
 def _verify_in_ledger(ledger: Ledger, chain: str | None, request: _Request) -> Verdict:
     """The verdict on one chain of a ledger, or on all of its tenant's."""
-    from aver.ledger.checkpoint_files import read_checkpoints
-    from aver.ledger.tenants import apply_checkpoints
+    from aver.ledger.checkpoint_files import apply_checkpoints, read_checkpoints
     from aver.ledger.verify import verify_ledger
 
     terms = request.terms

@@ -11,8 +11,6 @@ from __future__ import annotations
 import os
 from datetime import UTC, datetime
 
-__all__ = ["new_id", "now"]
-
 
 def now() -> str:
     """The current time as text."""

@@ -28,16 +28,6 @@ from aver.fast_dataclass import dataclass
 from aver.files.atomic import make_directory
 from aver.files.regular import NotRegularFile, open_regular, read_limited
 
-__all__ = [
-    "CONFIG_MAX",
-    "Config",
-    "ensure_home",
-    "hide_password",
-    "home_dir",
-    "load_config",
-    "read_toml",
-]
-
 CONFIG_MAX = 256 * 1024
 """Largest settings file, in bytes. No real one is this big."""
 

@@ -14,20 +14,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = [
-    "AverError",
-    "BadInput",
-    "Exists",
-    "HeadMoved",
-    "IntegrityError",
-    "InvalidCapsule",
-    "NotCanonical",
-    "NotFound",
-    "NotRecorded",
-    "Refused",
-    "Unavailable",
-]
-
 
 class AverError(Exception):
     """The root. `message` is one sentence; `advice`, where there is any, is the next step."""

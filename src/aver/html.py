@@ -9,8 +9,6 @@ from __future__ import annotations
 import base64
 import hashlib
 
-__all__ = ["CONTENT_SECURITY_POLICY", "PAGE_SCRIPT", "PAGE_STYLE"]
-
 PAGE_STYLE = """
 :root { color-scheme: light dark;
   --back: #fbfaf8; --card: #ffffff; --text: #1d1c1a; --soft: #5f5b55; --line: #dedad3; --accent: #3451a4;

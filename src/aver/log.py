@@ -18,8 +18,6 @@ import sys
 from time import perf_counter
 from types import TracebackType
 
-__all__ = ["LOG_VARIABLE", "debug", "is_logged", "log_to_stderr", "timed"]
-
 LOG_VARIABLE = "AVER_LOG"
 
 

@@ -16,17 +16,6 @@ from __future__ import annotations
 
 from aver.fast_dataclass import dataclass
 
-__all__ = [
-    "UnusualCharacters",
-    "clip_text",
-    "count_unusual_characters",
-    "escape_invisible",
-    "escape_unprintable",
-    "plural",
-    "summary_line",
-    "to_one_line",
-]
-
 # `unicodedata` is imported inside the functions: hooks import this module and show hardly any text.
 
 TAB = "    "

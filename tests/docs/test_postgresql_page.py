@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from aver.ledger.stores.postgres.health import READER, WRITER
 from aver.ledger.stores.postgres.pool import POOL_MAX
-from aver.ledger.stores.postgres.roles import READER, WRITER
 from aver.ledger.stores.postgres.store import OLDEST_VERSION
 from support.doc_pages import DOCS, run_page
 from support.postgres_servers import USER, Server, program, started

@@ -13,7 +13,7 @@ from aver.agents.registry import load_adapter
 from aver.capsule.aver_block import read_block
 from aver.gate.approvals import approve, recent_requests
 from aver.gate.decision_record import CANDIDATES_MAX, RecordedDecision, find_decisions, gate_id_for
-from aver.ingest.agent_event import AgentCall, AgentEvent, Permission
+from aver.ingest.contract import AgentCall, AgentEvent, Permission
 from aver.ingest.seal import seal_event
 from support.approvals import enrolled, somebody
 from support.hook_calls import fire, said, sealed

@@ -21,9 +21,7 @@ NO_NAMES = {"utils", "util", "helpers", "helper", "manager", "common", "misc", "
 
 MODULES_ALLOWED = {
     "capsule/sealed.py": "holds the class Sealed, the record with its seal",
-    "capsule/signing.py": "a noun: the signing of a record",
     "actions/binding.py": "a noun: the binding of an action to its decision",
-    "sessions/spending.py": "a noun: tokens and money",
     "cli/verbs/demo/tampering.py": "a noun: the tampering that the demo shows",
     "agents/codex/pending.py": "an adjective used as a noun: calls that have no result yet",
 }

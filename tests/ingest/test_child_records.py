@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from aver.ingest.agent_event import INFERRED_OUTCOME, AgentCall, AgentEvent
 from aver.ingest.child_records import build_child_record
+from aver.ingest.contract import INFERRED_OUTCOME, AgentCall, AgentEvent
 from aver.ingest.draft import draft_event
 from aver.ingest.seal import seal_event
 from aver.ledger import Ledger

@@ -12,7 +12,7 @@ import pytest
 
 from aver.capsule.blobs import INLINE_MAX, blob_references
 from aver.ingest import draft as draft_module
-from aver.ingest.agent_event import AgentCall, AgentEvent, Permission, Prompt, Tokens
+from aver.ingest.contract import AgentCall, AgentEvent, Permission, Prompt, Tokens
 from aver.ingest.seal import seal_event
 from aver.ledger import Ledger, open_ledger
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aver.ingest.raw_json import split_array, split_object
+from aver.ingest.foreign_json import split_array, split_object
 
 
 @given(st.lists(st.recursive(st.text() | st.integers(), lambda inner: st.lists(inner)), max_size=5), st.booleans())

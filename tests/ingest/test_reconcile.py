@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from aver.ingest.agent_event import AgentCall, AgentEvent
+from aver.ingest.contract import AgentCall, AgentEvent
 from aver.ingest.reconcile import ReconcileCounts, Reconciliation, reconcile
 from aver.ingest.seal import TranscriptFollower, seal_event
 from aver.ledger import Ledger, open_ledger

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from aver.ingest.agent_event import AgentCall, AgentEvent
+from aver.ingest.contract import AgentCall, AgentEvent
 from aver.ingest.seal import BATCH_SIZE, START_DIGEST, TranscriptFollower, seal_event
 from aver.ledger import Ledger, open_ledger
 from support.agents import jsonl_tool as ticker

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aver.ingest.diffs import count_changed_lines
-from aver.ingest.search_replace import SearchReplaceBlock, diff_from_blocks, parse_blocks
+from aver.ingest.patches import SearchReplaceBlock, diff_from_blocks, parse_blocks
 
 DASHES = ("------- SEARCH", "=======", "+++++++ REPLACE")
 ANGLES = ("<<<<<<< SEARCH", "=======", ">>>>>>> REPLACE")

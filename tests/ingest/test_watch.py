@@ -13,8 +13,7 @@ import pytest
 from aver.errors import Unavailable
 from aver.files.user_dirs import UserEnvironment
 from aver.ingest.contract import TranscriptSource
-from aver.ingest.ingest_cache import CACHE_NAME, IngestCache
-from aver.ingest.watch import QUIET_SECONDS, TranscriptUpdate, TranscriptWatcher, catch_up
+from aver.ingest.watch import CACHE_NAME, QUIET_SECONDS, IngestCache, TranscriptUpdate, TranscriptWatcher, catch_up
 from aver.ledger import Ledger, open_ledger
 from support.agents.jsonl_tool import ADAPTER, call, done, source_at, write
 

@@ -11,9 +11,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from aver.errors import AverError, BadInput, Refused
-from aver.install.edit import get_entry, with_entry, with_item, without_entry, without_items
+from aver.install.edit import get_entry, read_toml, with_entry, with_item, without_entry, without_items
 from aver.install.json_spans import JsonText
-from aver.install.toml_edit import read_toml
 from support.settings_texts import json_texts, toml_texts
 
 ENTRY = {"command": "/opt/aver", "args": ["mcp", "--agent", 'a"b\\c'], "env": {"AVER_HOME": "/home/é"}}

@@ -15,8 +15,7 @@ import pytest
 from aver.agents.registry import AGENTS, load_client
 from aver.errors import BadInput
 from aver.files.user_dirs import UserEnvironment
-from aver.install.client import hook_places
-from aver.install.commands import hook_command, is_hook_command
+from aver.install.client import hook_command, hook_places, is_hook_command
 from aver.install.hooks import install_hooks, installed_commands, read_hooks_state, uninstall_hooks
 from aver.install.mcp_server import install_server, uninstall_server
 
@@ -148,7 +147,7 @@ def test_an_aver_that_was_installed_over_another_is_taken_out_with_it(
     before = snapshot(home)
     install_hooks(load_client(client), around(home))
     with monkeypatch.context() as patched:
-        patched.setattr("aver.install.commands.aver_command", lambda: ["/opt/it's another/bin/aver"])
+        patched.setattr("aver.install.client.aver_command", lambda: ["/opt/it's another/bin/aver"])
         assert standing(client, home) == ["outdated"]
         install_hooks(load_client(client), around(home))
         assert standing(client, home) == ["installed"]

@@ -13,10 +13,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from aver.errors import AverError, BadInput, Refused, Unavailable
-from aver.install import file_edit
-from aver.install.file_edit import change_file
+from aver.install import undo
 from aver.install.settings_file import SettingsFile, put_entry, read_entry, remove_entry
-from aver.install.undo import UndoLog
+from aver.install.undo import UndoLog, change_file
 from support.settings_texts import json_texts, toml_texts
 
 KEY = ("mcpServers", "aver")
@@ -192,7 +191,7 @@ def test_pipes_directories_and_files_of_several_names_are_refused(tmp_path: Path
 
 
 def test_a_file_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_edit, "FILE_MAX", 10)
+    monkeypatch.setattr(undo, "FILE_MAX", 10)
     with pytest.raises(BadInput, match="larger"):
         put_entry(json_file(tmp_path / "s.json", '{"a": 12345678}'), KEY, ENTRY, ours, UndoLog())
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from aver.errors import BadInput, NotFound, Refused
 from aver.keys import PublicKey, Ring, RingEntry, SeedSigner, default_purpose, sign_statement
-from aver.keys.identity import check_identity, identity_from_slug, slug
+from aver.keys.public_key import check_identity, identity_from_slug, slug
 from aver.keys.ring import RING_MAX
 
 T0, T1, T2 = (f"2026-01-0{day}T00:00:00+00:00" for day in (1, 2, 3))

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from aver.capsule.signing import Signature, Signer, hold_signer
+from aver.capsule.sealed import Signature, Signer, hold_signer
 from aver.errors import BadInput
 from aver.keys import SeedSigner, verify_ed25519, verify_ml_dsa_65
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from nacl.pwhash import argon2id
 
-from aver.capsule.signing import hold_signer
+from aver.capsule.sealed import hold_signer
 from aver.errors import AverError, BadInput, IntegrityError, NotFound, Refused, Unavailable
 from aver.keys import KeyStore, PublicKey, Ring, SeedSigner, verify_ed25519, verify_ml_dsa_65
 from aver.keys import private_files as key_files

@@ -18,7 +18,7 @@ from aver.keys import Statement, sign_statement
 from aver.keys.statement import STATEMENT_MAX_BY_PURPOSE, statement_bytes
 from aver.ledger import checkpoint_files
 from aver.ledger.bundle import export_bundle
-from aver.ledger.bundle.check_checkpoints import check_bundle_checkpoints
+from aver.ledger.bundle.import_ import check_bundle_checkpoints
 from aver.ledger.checkpoint import Checkpoint, extend_with_checkpoints, make_checkpoint
 from aver.ledger.checkpoint_files import append_checkpoint, history_path, read_checkpoints, to_checkpoint_line
 from support.tamper import codes_at, first_bad, unguarded

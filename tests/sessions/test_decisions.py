@@ -9,7 +9,7 @@ import pytest
 
 from aver.gate.action import Action
 from aver.gate.ask import ask
-from aver.ingest.agent_event import AgentCall, AgentEvent
+from aver.ingest.contract import AgentCall, AgentEvent
 from aver.ingest.seal import seal_event
 from aver.ledger import Ledger
 from aver.sessions.decisions import read_decisions

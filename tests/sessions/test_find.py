@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from aver.errors import NotFound
-from aver.ingest.agent_event import AgentEvent
+from aver.ingest.contract import AgentEvent
 from aver.ingest.seal import seal_event
 from aver.ledger import Ledger
-from aver.sessions.find import find_session
+from aver.sessions.sessions import find_session
 from support.agents import sample_session as sample
 
 

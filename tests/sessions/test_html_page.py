@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from aver.html import PAGE_SCRIPT, PAGE_STYLE
-from aver.ingest.agent_event import AgentEvent, Permission, build_unknown_event
+from aver.ingest.contract import AgentEvent, Permission, build_unknown_event
 from aver.ingest.seal import seal_event
 from aver.ledger import Ledger, open_ledger
 from aver.sessions.html_page import TEXT_MAX, render_page

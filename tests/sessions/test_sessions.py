@@ -12,8 +12,7 @@ from aver.agents.cline.tasks import ADAPTER as CLINE
 from aver.agents.codex.rollouts import ADAPTER as CODEX
 from aver.agents.cursor.conversations import ADAPTER as CURSOR
 from aver.files.user_dirs import UserEnvironment
-from aver.ingest.agent_event import Permission
-from aver.ingest.contract import Adapter
+from aver.ingest.contract import Adapter, Permission
 from aver.ingest.seal import TranscriptFollower, seal_event
 from aver.ledger import Ledger, open_ledger
 from aver.ledger.bundle import import_bundle

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from aver.check import resolve
-from aver.ingest.agent_event import Permission
+from aver.ingest.contract import Permission
 from aver.ingest.seal import seal_event
 from aver.ledger import Ledger, open_ledger
 from aver.sessions.sessions import chains_from_records, find_sessions

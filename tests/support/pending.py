@@ -17,7 +17,6 @@ PENDING: dict[str, dict[str, str]] = {
     },
     "folders": {
         "actions": "modules are being merged",
-        "ingest": "modules are being merged",
     },
 }
 

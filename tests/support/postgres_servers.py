@@ -24,7 +24,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from aver.ledger.stores.postgres import schema
-from aver.ledger.stores.postgres.catalogue import find_differences, find_missing_guards
+from aver.ledger.stores.postgres.schema import find_differences, find_missing_guards
 
 SERVER_ENV = "AVER_TEST_PG"
 USER = "postgres"

@@ -24,16 +24,6 @@ from aver.errors import BadInput
 from aver.gate.action import ACTION_TYPES
 from aver.gate.decision import DECISIONS
 
-__all__ = [
-    "ACTION_TYPES",
-    "DECISIONS",
-    "FIELDS",
-    "POLICY_VERDICTS",
-    "AgentAction",
-    "text_hash",
-    "value_hash",
-]
-
 POLICY_VERDICTS = ("PROOF_ONLY", "POLICY_ENFORCED", "FULLY_VERIFIED")
 
 FIELDS = (

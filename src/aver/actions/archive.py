@@ -24,8 +24,6 @@ from aver.errors import BadInput, Unavailable
 from aver.files.regular import CHUNK
 from aver.ledger.foreign.seal_checks import check_file_name
 
-__all__ = ["GZIP_HEADER", "Archive", "open_archive", "pack"]
-
 GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff"
 """No name, no time, no system: what would make two archives of the same run differ."""
 

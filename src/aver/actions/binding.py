@@ -26,14 +26,6 @@ from aver.actions.run_capsules import GateReference
 from aver.errors import BadInput
 from aver.gate.decision_record import RecordedDecision
 
-__all__ = [
-    "apply_decision",
-    "build_gate_reference",
-    "can_compare",
-    "decision_use_key",
-    "find_mismatch",
-]
-
 
 def decision_use_key(gate_id: str) -> str:
     """Return the idempotency key of the one action that uses a decision."""

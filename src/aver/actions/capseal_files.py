@@ -33,13 +33,12 @@ from aver.actions.run_files import (
     SMALL_FILE_MAX,
 )
 from aver.actions.verify_files import ARCHIVE_CHECK, read_raw_lines
-from aver.actions.verify_run import RUN_CHECKS, ReceiptJudge
+from aver.actions.verify_run import ReceiptJudge
 from aver.capsule.json_reader import ELEMENT_MAX, read_elements, read_json
 from aver.errors import BadInput
 from aver.files.regular import read_chunks
 from aver.verdict import CHECKS, Finding, Place, Tally, Verdict, VerifyOptions, conclude
-
-__all__ = ["CAPSEAL_MEMBERS", "capseal_leaf", "capseal_root", "capseal_row", "is_capseal", "judge_capseal"]
+from aver.verdict.examiner import RUN_CHECKS
 
 SCHEMAS = ("run_cap_v1", "agent_cap_v1")
 AGENT_CAPSULE_FILE, ACTIONS_JSON_FILE = "agent_capsule.json", "actions.json"

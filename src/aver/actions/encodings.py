@@ -41,28 +41,6 @@ from aver.capsule.json_reader import ELEMENT_MAX, TOKENS_MAX, Unreadable, read_j
 from aver.capsule.sealed import SEAL_KEYS, Sealed
 from aver.errors import AverError, BadInput, IntegrityError, NotCanonical
 
-__all__ = [
-    "ACTION_LINE_MAX",
-    "CAPSEAL_KEYS",
-    "CAPSULE_LINE_MAX",
-    "METADATA_INLINE",
-    "METADATA_MAX",
-    "RECEIPT_KEYS",
-    "ActionLine",
-    "CapsuleLine",
-    "EncodedAction",
-    "action_line",
-    "capsule_line",
-    "encode_action",
-    "metadata_blob",
-    "metadata_blob_digest",
-    "read_action_line",
-    "read_capsule_line",
-    "receipt_bytes",
-    "receipt_hash",
-]
-
-
 METADATA_INLINE = 8 * 1024
 """The maximum canonical size, in bytes, of metadata inside a capsule. Larger metadata becomes a blob."""
 

@@ -45,15 +45,12 @@ from aver.actions.run_files import (
 from aver.actions.run_state import RecordedRun
 from aver.capsule.json_document import dump_document
 from aver.capsule.json_reader import read_json
-from aver.capsule.sealed import Sealed
-from aver.capsule.signing import hold_signer
+from aver.capsule.sealed import Sealed, hold_signer
 from aver.errors import AverError, BadInput, HeadMoved, IntegrityError, Refused, Unavailable
 from aver.files.atomic import open_replacement, replace_file
 from aver.files.regular import open_inside, read_chunks
 from aver.keys import SeedSigner, Statement, sign_statement
 from aver.ledger import Ledger
-
-__all__ = ["finalize_run", "has_missing_files", "pack_run", "sync_actions_file", "write_run_files"]
 
 TRIES = 100
 """How often Aver tries to append the seal while other processes write to the same run."""

@@ -7,8 +7,6 @@ import os
 from aver.actions.run_files import ACTIONS_FILE, CAP_SUFFIX, CAPSULES_FILE, GZIP_MAGIC, MANIFEST_FILE, RUN_FILE
 from aver.verdict import Subject
 
-__all__ = ["is_actions_file", "is_archive", "is_proof", "is_run"]
-
 
 def is_run(subject: Subject) -> bool:
     """Whether it is a directory with at least two files of a run."""

@@ -19,8 +19,6 @@ from aver.errors import BadInput, NotFound
 from aver.files.regular import open_file
 from aver.ledger import Ledger
 
-__all__ = ["LoadedRun", "load_run_from_ledger", "load_run_from_path"]
-
 
 @dataclass(frozen=True, slots=True)
 class LoadedRun:

@@ -41,25 +41,6 @@ from aver.errors import BadInput
 from aver.gate.decision_record import RecordedDecision, authorize_call, decision_chain
 from aver.ledger import Head
 
-__all__ = [
-    "ACTION_KIND",
-    "OPEN_KIND",
-    "PROTOCOL_VERSION",
-    "SEAL_KIND",
-    "GateReference",
-    "RunSeal",
-    "SealedAction",
-    "build_action_capsule",
-    "build_open_capsule",
-    "build_seal_capsule",
-    "compute_run_verdict",
-    "gate_chain",
-    "load_action",
-    "read_run_seal",
-    "read_sealed_action",
-    "run_chain",
-]
-
 PROTOCOL_VERSION = "0.4.0"
 OPEN_KIND, ACTION_KIND, SEAL_KIND = "run.open", "action", "run.seal"
 DOMAIN = "actions"

@@ -23,8 +23,6 @@ from aver.files.atomic import sync_directory, temporary_prefix
 from aver.files.locks import lock, open_lock_file, unlock
 from aver.files.regular import open_inside, read_limited
 
-__all__ = ["ActionsFile", "RunIdentity", "claim_directory", "read_run_identity"]
-
 RUN_FILE_MAX = 64 * 1024
 """The maximum size, in bytes, of `run.json`. It holds a few names."""
 

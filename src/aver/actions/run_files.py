@@ -26,30 +26,6 @@ from aver.capsule.json_reader import read_json
 from aver.errors import BadInput
 from aver.ledger import Head
 
-__all__ = [
-    "ACTIONS_FILE",
-    "CAPSULES_FILE",
-    "CAP_FILE",
-    "CAP_SUFFIX",
-    "COMMITMENTS_FILE",
-    "GZIP_MAGIC",
-    "HEAD_FILE",
-    "HEAD_PURPOSE",
-    "LISTED_MEMBERS",
-    "MANIFEST_FILE",
-    "MANIFEST_SCHEMA",
-    "MEMBERS",
-    "PROOF_FILE",
-    "RUN_FILE",
-    "SMALL_FILE_MAX",
-    "FileDigest",
-    "Manifest",
-    "commitments_document",
-    "head_content",
-    "proof_document",
-]
-
-
 RUN_FILE = "run.json"
 """Names the run that a directory holds. It is not part of the sealed run."""
 

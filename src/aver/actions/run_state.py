@@ -15,8 +15,6 @@ from aver.errors import BadInput, IntegrityError
 from aver.ledger import Head, Ledger
 from aver.verdict import ChainJudge, Rules
 
-__all__ = ["RecordedRun"]
-
 
 class RecordedRun:
     """The actions of a run, in order, up to the last record that was read. `catch_up` reads the newer records."""

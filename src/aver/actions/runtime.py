@@ -41,8 +41,6 @@ from aver.gate.decision_record import RecordedDecision
 from aver.ledger import Ledger, open_ledger
 from aver.verdict import Examiner, Verdict
 
-__all__ = ["AgentRuntime"]
-
 TRIES = 100
 """How often Aver tries to append an action while other processes write to the same run."""
 

@@ -23,14 +23,13 @@ from aver.actions.run_directory import RunIdentity, read_run_identity
 from aver.actions.run_files import ACTIONS_FILE, MEMBERS, RUN_FILE
 from aver.actions.verify_chain import judge_chain
 from aver.actions.verify_files import ARCHIVE_CHECK, judge_files, open_run_directory, read_raw_lines
-from aver.actions.verify_run import RUN_CHECKS, ReceiptJudge
+from aver.actions.verify_run import ReceiptJudge
 from aver.errors import BadInput, NotFound
 from aver.files.regular import open_file, open_inside
 from aver.ledger import Ledger, open_ledger
 from aver.ledger.foreign.seal_checks import unreadable_code
 from aver.verdict import CHECKS, Finding, Place, Subject, Tally, Verdict, VerifyOptions, conclude
-
-__all__ = ["judge_actions", "judge_archive", "judge_proof", "judge_run", "verify_directory"]
+from aver.verdict.examiner import RUN_CHECKS
 
 ALLOWED_MEMBERS = CAPSEAL_MEMBERS | frozenset(MEMBERS)
 """The members that an archive may have."""

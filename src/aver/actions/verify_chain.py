@@ -11,7 +11,7 @@ from functools import partial
 
 from aver.actions.encodings import ActionLine, action_line
 from aver.actions.run_capsules import ACTION_KIND, load_action, read_sealed_action
-from aver.actions.verify_run import RUN_CHECKS, RunJudge
+from aver.actions.verify_run import RunJudge
 from aver.capsule.aver_block import read_kind
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError, BadInput, IntegrityError, NotFound
@@ -28,10 +28,8 @@ from aver.verdict import (
     Verdict,
     VerifyOptions,
 )
-from aver.verdict.examiner import guard
+from aver.verdict.examiner import RUN_CHECKS, guard
 from aver.verdict.verdict import DOES_NOT_APPLY
-
-__all__ = ["examine_runs", "judge_chain"]
 
 RawLines = Iterable[bytes | BadInput]
 

@@ -37,7 +37,7 @@ from aver.actions.run_files import (
     head_content,
     proof_document,
 )
-from aver.actions.verify_run import RUN_CHECKS, RunJudge
+from aver.actions.verify_run import RunJudge
 from aver.capsule.json_document import dump_document
 from aver.capsule.json_reader import Unreadable, read_json
 from aver.capsule.sealed import Sealed
@@ -47,10 +47,7 @@ from aver.keys import Ring, Statement, check_statement
 from aver.ledger import Head
 from aver.ledger.foreign.capsule_files import retirements_by_time
 from aver.verdict import CHECKS, Examination, ExaminedChain, Finding, Place, Tally, Verdict, VerifyOptions, conclude
-from aver.verdict.examiner import ValidRecords, examine
-
-__all__ = ["ARCHIVE_CHECK", "judge_files", "open_run_directory", "read_raw_lines"]
-
+from aver.verdict.examiner import RUN_CHECKS, ValidRecords, examine
 
 NOT_IN_FILES = "a run's files hold neither approvals nor what decisions were made from; its ledger does"
 

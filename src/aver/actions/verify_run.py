@@ -47,10 +47,7 @@ from aver.gate.decision_record import RecordedDecision
 from aver.ledger import Head
 from aver.ledger.foreign.seal_checks import unreadable_code
 from aver.verdict import ChainJudge, Finding, Place, Rules, Tally
-from aver.verdict.examiner import RUN_CHECKS
 from aver.verdict.parallel import ParallelChainJudge, count_failures
-
-__all__ = ["RUN_CHECKS", "ReceiptJudge", "RunJudge", "RunTallies"]
 
 
 class _GatedAction(NamedTuple):

@@ -33,8 +33,6 @@ from aver.actions.runtime import AgentRuntime
 from aver.adapters.tool_calls import Failure, GatedCall, ToolCallGate
 from aver.errors import AverError
 
-__all__ = ["AverHooks"]
-
 HOOK_SECONDS = 60.0
 """The time limit of a hook, without the wait for a human. The gate and the ledger need milliseconds."""
 

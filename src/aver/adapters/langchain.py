@@ -27,8 +27,6 @@ from langgraph.types import Command
 from aver.actions.runtime import AgentRuntime
 from aver.adapters.tool_calls import Failure, ToolCallGate
 
-__all__ = ["AverMiddleware"]
-
 ToolResult = ToolMessage | Command[Any]
 
 

@@ -37,8 +37,6 @@ from aver.adapters.tool_calls import Failure, ToolCallGate
 from aver.capsule.json_reader import read_json
 from aver.errors import AverError, Refused
 
-__all__ = ["AverTools"]
-
 
 class AverTools:
     """Makes tools that are gated and recorded. `wait` is the number of seconds to wait for a human approval."""

@@ -26,8 +26,6 @@ from aver.actions.runtime import AgentRuntime
 from aver.adapters.tool_calls import ToolCallGate
 from aver.recording.render import render_value
 
-__all__ = ["AverCapability", "GatedToolset", "gate_toolset"]
-
 
 @dataclass
 class GatedToolset(WrapperToolset[Any]):

@@ -27,8 +27,6 @@ from aver.capsule.masking.mask import mask
 from aver.errors import BadInput, NotRecorded, Refused
 from aver.recording.render import clean_text, exception_text, render_value, type_name
 
-__all__ = ["Failure", "GatedCall", "ToolCallGate"]
-
 ACTION_TYPE = "tool_call"
 
 NAME_MAX = 256

@@ -12,12 +12,18 @@ To add an agent, add a folder with an `AGENT` and one line in `agents/registry.p
 
 `aver hook` runs before every call of a tool. So an `AGENT` holds functions that import what they return, and importing
 the folder costs almost nothing.
+
+The demo's coding session: every agent mends the same rounding of a sum. It looks, edits, and runs the tests.
+
+`agents/<name>/demo.py` writes this session in the form and at the place in which that agent would write it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+import json
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from aver.fast_dataclass import dataclass
 
@@ -29,8 +35,6 @@ if TYPE_CHECKING:
     from aver.hooks.contract import Hook
     from aver.ingest.contract import Adapter
     from aver.install.client import Client
-
-__all__ = ["Agent"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,3 +51,19 @@ class Agent:
     load_names: Callable[[], AgentNames]
     write_demo: Callable[[UserEnvironment], Path]
     """Writes the demo's session below the user's home, and returns the transcript."""
+
+
+PROMPT = "Make totals round half up, and run the tests"
+FILE = "/work/shop/totals.py"
+OLD, NEW = "    return round(total, 2)", "    return half_up(total)"
+TEST_OUTPUT = "3 passed in 0.02s"
+TIME_PREFIX = "2026-05-31T09:0"
+"""The beginning of every timestamp: minute and second follow."""
+
+Json = Mapping[str, Any]
+
+
+def write_lines(path: Path, records: Iterable[Json]) -> None:
+    """Write records as JSON Lines into a new directory."""
+    path.parent.mkdir(parents=True)
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), "utf-8")

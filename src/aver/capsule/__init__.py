@@ -14,8 +14,7 @@ from aver.capsule.model import (
     ToolCall,
     Trigger,
 )
-from aver.capsule.sealed import Sealed, content_hash, seal
-from aver.capsule.signing import Signature, Signer
+from aver.capsule.sealed import Sealed, Signature, Signer, content_hash, seal
 from aver.capsule.uri import CapsuleURI, parse_uri, resolve_fragment
 from aver.capsule.validate import validate
 

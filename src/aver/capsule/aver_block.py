@@ -26,20 +26,6 @@ from typing import Any
 from aver.capsule.model import Capsule
 from aver.errors import BadInput, InvalidCapsule
 
-__all__ = [
-    "BLOCK_KEY",
-    "KINDS",
-    "RESERVED_CHAINS",
-    "chain_name",
-    "check_chain_name",
-    "check_tenant",
-    "is_tenant_name",
-    "of_kind",
-    "read_block",
-    "read_kind",
-    "split_chain_name",
-]
-
 BLOCK_KEY = "aver"
 BLOCK_VERSION = 1
 

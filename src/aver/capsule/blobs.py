@@ -21,17 +21,6 @@ from aver.capsule.canonical import has_surrogate
 from aver.errors import BadInput
 from aver.fast_dataclass import dataclass
 
-__all__ = [
-    "BLOB_MAX",
-    "CAPSULE_MAX",
-    "INLINE_MAX",
-    "Blob",
-    "blob_reference_dicts",
-    "blob_references",
-    "move_large_texts",
-    "restore_large_texts",
-]
-
 INLINE_MAX = 16 * 1024
 """Longest string inside a capsule, in UTF-8 bytes."""
 

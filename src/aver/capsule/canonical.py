@@ -29,17 +29,6 @@ import orjson
 
 from aver.errors import NotCanonical
 
-__all__ = [
-    "DEPTH_MAX",
-    "NODES_MAX",
-    "ascii_json",
-    "canonical_bytes",
-    "canonical_json",
-    "coerce_float_fields",
-    "has_surrogate",
-    "needs_exact_writer",
-]
-
 DEPTH_MAX = 200
 """Deepest nesting that Aver writes or reads. orjson stops at 254; no real record is nearly as deep."""
 

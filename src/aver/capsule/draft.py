@@ -16,12 +16,9 @@ from aver.capsule.aver_block import BLOCK_KEY, BLOCK_VERSION, check_draft_block,
 from aver.capsule.blobs import CAPSULE_MAX, INLINE_MAX, Blob, blob_references, move_large_texts
 from aver.capsule.canonical import canonical_json, needs_exact_writer
 from aver.capsule.model import SECTIONS, TOP_LEVEL_KEYS, Capsule
-from aver.capsule.sealed import Sealed, content_hash
-from aver.capsule.signing import Signer
+from aver.capsule.sealed import Sealed, Signer, content_hash
 from aver.capsule.validate import normalise_scores, validate
 from aver.errors import InvalidCapsule, NotCanonical
-
-__all__ = ["PreparedDraft", "prepare_draft"]
 
 _GAP = b"\x00"
 """Marks in the written draft where its place is filled in. JSON escapes this byte, so it occurs nowhere else."""

@@ -14,8 +14,6 @@ from typing import Any
 from aver.capsule.json_reader import read_json
 from aver.errors import BadInput
 
-__all__ = ["check_object", "check_version", "dump_document", "int_field", "parse_document", "text_field", "time_field"]
-
 SHOWN_MAX = 40
 """Characters of a bad value that an error message repeats."""
 

@@ -31,25 +31,6 @@ from typing import Any, NoReturn
 from aver.capsule.canonical import DEPTH_MAX, canonical_json, coerce_float_fields
 from aver.errors import BadInput, NotCanonical
 
-__all__ = [
-    "ELEMENT_MAX",
-    "TOKENS_MAX",
-    "DuplicateKey",
-    "Unreadable",
-    "canonical_forms",
-    "canonical_forms_from_dict",
-    "check_token_count",
-    "count_tokens",
-    "decode_bounded",
-    "find_value_end",
-    "is_too_large",
-    "read_element_texts",
-    "read_elements",
-    "read_json",
-    "split_off_keys",
-]
-
-
 ELEMENT_MAX = 16 * 1024 * 1024
 """Largest JSON element that is read, in bytes. Aver's capsules have up to 256 KiB; others inline whole files."""
 

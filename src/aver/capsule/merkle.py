@@ -10,8 +10,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-__all__ = ["EMPTY_ROOT", "MerkleTree", "inclusion_path", "leaf_hash", "root_from_path"]
-
 EMPTY_ROOT = hashlib.sha256().digest()
 """The root of a tree without leaves."""
 

@@ -26,21 +26,6 @@ from aver.fast_dataclass import dataclass
 if TYPE_CHECKING:
     from aver.capsule.sealed import Sealed
 
-__all__ = [
-    "SECTIONS",
-    "SPEC_VERSION",
-    "TOP_LEVEL_KEYS",
-    "Authority",
-    "Capsule",
-    "Context",
-    "Execution",
-    "Option",
-    "Outcome",
-    "Reasoning",
-    "ToolCall",
-    "Trigger",
-]
-
 SPEC_VERSION = "1.0"
 SECTIONS = ("trigger", "context", "reasoning", "authority", "execution", "outcome")
 REQUIRED_KEYS = ("id", "type", "domain", "parent_id", "sequence", "previous_hash", *SECTIONS)

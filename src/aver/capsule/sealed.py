@@ -1,4 +1,9 @@
-"""A sealed record: the exact bytes that were hashed, and the seal over them.
+"""The interface between a record and its signer.
+
+A signer is any object with a `fingerprint` and a `sign`. It may hold a key in memory, ask an agent over a socket, or
+use a hardware token.
+
+A sealed record: the exact bytes that were hashed, and the seal over them.
 
     hash          SHA3-256 of the canonical bytes, lower-case hex
     signature     Ed25519 over the 64 ASCII characters of that hex
@@ -14,7 +19,8 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, NamedTuple, Protocol, cast
 
 import orjson
 
@@ -22,11 +28,40 @@ from aver.capsule.aver_block import read_kind
 from aver.capsule.canonical import canonical_bytes
 from aver.capsule.json_reader import TOKENS_MAX, canonical_forms_from_dict, read_json, split_off_keys
 from aver.capsule.model import Capsule
-from aver.capsule.signing import HoldableSigner, Signer, hold_signer
 from aver.clock import now
 from aver.errors import BadInput, InvalidCapsule
 
-__all__ = ["SEAL_KEYS", "Sealed", "content_hash", "seal"]
+
+class Signature(NamedTuple):
+    """Lower-case hex. `ml_dsa_65` is empty where the signer has no post-quantum key."""
+
+    ed25519: str
+    ml_dsa_65: str = ""
+
+
+class Signer(Protocol):
+    """Signs capsule hashes."""
+
+    @property
+    def fingerprint(self) -> str:
+        """The first 16 hex digits of the Ed25519 public key that `sign` will use."""
+
+    def sign(self, digest: str) -> Signature:
+        """Sign the 64 ASCII characters of a capsule's SHA3-256 hex digest."""
+
+
+class HoldableSigner(Protocol):
+    """A signer whose key another process may rotate, and which can delay that rotation."""
+
+    def hold(self) -> AbstractContextManager[Signer]:
+        """Give a signer whose key is the active one, and stays so within the context."""
+
+
+def hold_signer(signer: Signer | HoldableSigner) -> AbstractContextManager[Signer]:
+    """Give a signer whose key does not change within the context."""
+    hold = getattr(signer, "hold", None)  # isinstance with a protocol takes as long as hashing the record.
+    return nullcontext(cast(Signer, signer)) if hold is None else hold()
+
 
 _LONG_INTEGER = re.compile(rb"[0-9]{19}").search
 

@@ -22,8 +22,6 @@ from aver.capsule.model import TOP_LEVEL_KEYS
 from aver.errors import BadInput, NotFound
 from aver.fast_dataclass import dataclass
 
-__all__ = ["URI_MAX", "CapsuleURI", "parse_uri", "resolve_fragment"]
-
 URI_MAX = 2048
 """Longest URI that is read, in characters."""
 

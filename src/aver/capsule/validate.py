@@ -26,8 +26,6 @@ from aver.capsule.canonical import coerce_float_fields
 from aver.capsule.model import SECTIONS, SPEC_VERSION, Capsule
 from aver.errors import InvalidCapsule
 
-__all__ = ["AUTHORITY_TYPES", "STATUSES", "TRIGGER_TYPES", "TYPES", "normalise_scores", "validate"]
-
 TYPES = frozenset({"agent", "tool", "system", "kill", "workflow", "chat", "vault", "auth"})
 TRIGGER_TYPES = frozenset({"user_request", "scheduled", "system", "agent"})
 AUTHORITY_TYPES = frozenset({"autonomous", "human_approved", "policy", "escalated", "unknown"})

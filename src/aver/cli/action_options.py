@@ -14,8 +14,6 @@ from aver.errors import BadInput
 if TYPE_CHECKING:
     from aver.gate.action import Action
 
-__all__ = ["action_from_options", "add_action_options", "read_diff_text"]
-
 STANDARD_INPUT = "-"
 
 

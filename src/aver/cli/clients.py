@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from aver.files.user_dirs import UserEnvironment
     from aver.install.client import InstallOutcome
 
-__all__ = ["PARTS", "add_client_options", "add_project", "build_user_environment", "change_clients"]
-
 PARTS = ("mcp", "hooks")
 """What is put into a client: the MCP server, and the hooks."""
 

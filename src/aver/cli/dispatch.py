@@ -24,8 +24,6 @@ from aver.cli.terminal import Screen, StderrScreen, print_json
 from aver.config import hide_password
 from aver.errors import AverError, Unavailable
 
-__all__ = ["run_command"]
-
 INTERNAL_ERROR = 4
 BROKEN_PIPE = 141
 

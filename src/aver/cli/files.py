@@ -9,8 +9,6 @@ from typing import Any
 from aver.errors import BadInput, NotFound, Unavailable
 from aver.files.atomic import sync_directory
 
-__all__ = ["check_new_path", "read_json_file", "write_new_file"]
-
 DOCUMENT_MAX = 16 * 1024 * 1024
 """The largest document that is read, in bytes. Checkpoints and heads are far smaller."""
 

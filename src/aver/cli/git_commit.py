@@ -21,8 +21,6 @@ from pathlib import Path
 
 from aver.errors import BadInput, Unavailable
 
-__all__ = ["commit_file"]
-
 GIT_SETTINGS = {
     "core.hooksPath": os.devnull,
     "core.fsmonitor": "false",

@@ -11,8 +11,6 @@ import sys
 from types import ModuleType
 from typing import Any
 
-__all__ = ["import_lazily"]
-
 
 class _LazyModule(ModuleType):
     """A placeholder for a module that is not loaded yet."""

@@ -14,8 +14,6 @@ from collections.abc import Sequence
 
 from aver import __version__
 
-__all__ = ["VERBS", "main"]
-
 VERBS = {
     "demo": ("aver.cli.verbs.demo.command", "seal a small agent run, verify it, and see tampering caught"),
     "verify": ("aver.cli.verbs.verify.command", "check a ledger, chain, record, bundle or file"),

@@ -10,18 +10,6 @@ from typing import NoReturn
 
 from aver.errors import BadInput
 
-__all__ = [
-    "Parser",
-    "Usage",
-    "add_json",
-    "add_ledger",
-    "add_tenant",
-    "has_json_option",
-    "parse_count",
-    "parse_port",
-    "parse_time",
-]
-
 
 class Usage(BadInput):
     """The command line is wrong."""

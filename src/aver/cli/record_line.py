@@ -13,8 +13,6 @@ from aver.text import to_one_line
 if TYPE_CHECKING:
     from aver.capsule import Sealed
 
-__all__ = ["RecordLine", "print_record_line", "to_record_line", "type_and_kind"]
-
 CHAIN_WIDTH = 28
 """Columns for a chain's name in a list of several chains."""
 

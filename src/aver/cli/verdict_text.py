@@ -1,4 +1,9 @@
-"""Prints a verdict: its status, each check, the first bad place with advice, and what was not checked."""
+"""Prints a verdict: its status, each check, the first bad place with advice, and what was not checked.
+
+The words and colours in which a person reads a decision of the gate.
+
+Records, JSON output and the cases of `aver policy test` use the gate's own words: `pass`, `skip` and so on.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +15,6 @@ from aver.text import plural
 
 if TYPE_CHECKING:
     from aver.verdict import Finding, Verdict
-
-__all__ = ["STATUS_STYLES", "exit_code", "extent_text", "print_verdict", "status_parts"]
 
 MORE_FINDINGS_MAX = 5
 """Findings listed after the first one. `--json` lists all of them."""
@@ -112,3 +115,27 @@ def _proof_lines(proof: Any) -> list[str]:
         f"{name + ':':<12}{proof[key]['count']} records, head {proof[key]['hash']}"
         for name, key in (("remembered", "remembered"), ("here", "actual"))
     ]
+
+
+_LABELS = {
+    "pass": ("ALLOWED", "good"),
+    "human_approved": ("ALLOWED", "good"),
+    "human_review": ("NEEDS APPROVAL", "warn"),
+    "skip": ("DENIED", "bad"),
+    "skipped": ("DENIED", "bad"),
+}
+_NOTES = {
+    "human_approved": "once, because a person approved it",
+    "human_review": "a person must approve it first: aver approvals list",
+    "skipped": "it was refused too often; do not ask again",
+}
+
+
+def decision_label(decision: str) -> StyledText:
+    """ALLOWED, DENIED or NEEDS APPROVAL."""
+    return StyledText(*_LABELS[decision])
+
+
+def decision_note(decision: str) -> str:
+    """A few words about a decision that the label does not say; empty for most."""
+    return _NOTES.get(decision, "")

@@ -25,8 +25,6 @@ from aver.errors import AverError, BadInput
 from aver.gate.decision_record import DECISION_KIND, RecordedDecision
 from aver.text import clip_text
 
-__all__ = ["LINE_MAX", "LiveEvent", "decision_word", "event_from_record", "read_event"]
-
 TYPES = ("gate", "record", "seal")
 
 SUMMARY_MAX = 160

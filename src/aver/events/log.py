@@ -25,9 +25,6 @@ from aver.files.locks import lock_directory
 from aver.files.regular import open_descriptor, open_regular
 from aver.ledger import Ledger
 
-__all__ = ["EVENTS_FILE", "OLDER_EVENTS_FILE", "EventFollower", "EventLog", "EventProjection", "rebuild_log"]
-
-
 EVENTS_FILE, OLDER_EVENTS_FILE = "events.jsonl", "events.1.jsonl"
 
 FILE_MAX = 1024 * 1024

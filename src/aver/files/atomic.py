@@ -14,8 +14,6 @@ from typing import BinaryIO
 
 from aver.errors import Unavailable
 
-__all__ = ["make_directory", "open_replacement", "replace_file", "sync_directory", "temporary_prefix"]
-
 
 def replace_file(path: Path, data: bytes, *, mode: int = 0o600) -> None:
     """Put `data` at `path` all at once and durably: the old bytes or the new ones, never a mixture."""

@@ -5,7 +5,7 @@ child shares the lock of a descriptor that it inherited over `fork`. The kernel 
 is closed, so a process that dies lets go, and lock files that were left behind mean nothing.
 
 `flock` cannot wait for a limited time. A waiter with a time limit therefore tries again and again (`wait_until`).
-The locks here are not fair. `aver.ledger.stores.sqlite.write_lock` and `aver.keys.store_lock` add a second file, the
+The locks here are not fair. `aver.ledger.stores.sqlite.connections` and `aver.keys.store_lock` add a second file, the
 gate, in front of the lock, so that no waiter starves.
 """
 
@@ -22,8 +22,6 @@ from pathlib import Path
 from aver.errors import Unavailable
 from aver.fast_dataclass import dataclass
 from aver.files.regular import open_descriptor
-
-__all__ = ["Pace", "is_same_file", "lock", "lock_directory", "open_lock_file", "try_lock", "unlock", "wait_until"]
 
 
 @dataclass(frozen=True, slots=True)

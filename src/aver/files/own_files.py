@@ -15,8 +15,6 @@ from aver.errors import Refused, Unavailable
 from aver.files.regular import NotRegularFile, open_regular, read_limited
 from aver.log import debug
 
-__all__ = ["read_private_file", "read_public_file", "require_safe_directory"]
-
 _OTHERS_ANY = 0o077
 _OTHERS_WRITE = 0o022
 

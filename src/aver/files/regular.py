@@ -27,22 +27,6 @@ from typing import BinaryIO
 
 from aver.errors import BadInput, NotFound, Unavailable
 
-__all__ = [
-    "CHUNK",
-    "NotRegularFile",
-    "is_file_name",
-    "open_descriptor",
-    "open_error",
-    "open_file",
-    "open_if_regular",
-    "open_inside",
-    "open_regular",
-    "open_without_blocking",
-    "read_chunks",
-    "read_if_regular",
-    "read_limited",
-]
-
 CHUNK = 256 * 1024
 """Bytes that `read_chunks` reads at a time."""
 

@@ -13,8 +13,6 @@ from pathlib import Path
 
 from aver.fast_dataclass import dataclass
 
-__all__ = ["UserEnvironment", "current_user_environment", "user_data_dir"]
-
 
 @dataclass(frozen=True, slots=True)
 class UserEnvironment:

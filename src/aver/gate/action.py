@@ -23,8 +23,6 @@ from aver.capsule.canonical import canonical_bytes
 from aver.errors import BadInput
 from aver.fast_dataclass import dataclass
 
-__all__ = ["ACTION_TYPES", "Action", "Facts"]
-
 ACTION_TYPES = (
     *("tool_call", "code_gen", "code_edit", "api_request", "decision", "observation", "file_read", "file_write"),
     *("file_delete", "shell_exec", "command", "browser_action", "web_request", "action", "unknown"),

@@ -46,8 +46,6 @@ from aver.ledger import Head, Ledger
 if TYPE_CHECKING:
     from aver.gate.approvals import ApprovalRequest, WaitOutcome
 
-__all__ = ["Answer", "KnownFacts", "ask", "gather_facts", "load_gate"]
-
 ATTEMPTS_MAX = 100
 """How often a decision is made anew because another decision of its session was sealed first."""
 

@@ -32,8 +32,6 @@ from aver.gate.risk.estimate import FixHistory, estimate
 from aver.gate.risk.estimate import explain_estimate as risk_reasons
 from aver.gate.risk.model import RiskState
 
-__all__ = ["MAX_RETRIES", "Gate", "build_policy_question", "build_refusal", "decide"]
-
 MAX_RETRIES = 3
 """After so many denials of the same action, the next one is `skipped`: the agent is to give up."""
 

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from aver.gate.effects.effects import Effects
     from aver.gate.risk.features import MeasuredChange
 
-__all__ = ["DECISIONS", "Decision", "DecisionWord", "Estimate", "PolicyAnswer", "Thresholds"]
-
 DecisionWord = Literal["pass", "skip", "human_review", "human_approved", "skipped"]
 """`pass`: it may happen. `skip`: refused. `human_review`: a person must approve. `human_approved`: one has. `skipped`:
 refused too often, the agent is to give up."""

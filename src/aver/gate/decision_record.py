@@ -55,20 +55,6 @@ if TYPE_CHECKING:
     from aver.gate.decision import Decision
     from aver.ledger import Head, Ledger
 
-__all__ = [
-    "DECISION_KIND",
-    "DoneAction",
-    "RecordedDecision",
-    "authorize_call",
-    "bind",
-    "build_decision_draft",
-    "decision_chain",
-    "find_decisions",
-    "gate_id_for",
-    "next_gate_id",
-    "seal_decision",
-]
-
 DECISION_KIND = "gate.decision"
 DOMAIN = "gate"
 

@@ -31,8 +31,6 @@ from aver.verdict import EvidenceReader, Examination, ExaminedChain, Finding, Pl
 from aver.verdict.chain import make_printable
 from aver.verdict.examiner import guard
 
-__all__ = ["examine_approvals", "examine_decisions"]
-
 DECISIONS_CHECK = "decisions"
 
 LOOK_BACK = 50

@@ -20,8 +20,6 @@ from aver.gate.risk.model import RiskState
 from aver.gate.risk.state import update_state
 from aver.ledger import Ledger
 
-__all__ = ["FAILURES", "OUTCOME_KIND", "find_decision", "record_outcome"]
-
 OUTCOME_KIND = "gate.outcome"
 FAILURES: tuple[Word, ...] = ("failed", "tests_failed", "reverted", "repaired")
 

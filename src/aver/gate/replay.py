@@ -28,8 +28,6 @@ from aver.gate.policy.bundle import PolicyBundle, build_policy_bundle
 from aver.gate.risk.state import state_from_dict
 from aver.gate.session import next_session_state
 
-__all__ = ["MASK_MARK", "ReplayResult", "replay_decision"]
-
 MASK_MARK = b"[masked:"
 """How the text begins that masking puts in the place of a secret."""
 

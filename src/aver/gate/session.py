@@ -30,11 +30,15 @@ from aver.gate.action import Action, Facts
 from aver.gate.decision import Decision
 from aver.gate.decision_record import DECISION_KIND, REFUSING_DECISIONS, RecordedDecision
 from aver.gate.risk.features import Features, MeasuredChange
-from aver.gate.session_memory import PastCall, PastDecision, SessionMemory, load_memory, save_memory
-from aver.gate.verified_records import require_valid_records
+from aver.gate.session_memory import (
+    PastCall,
+    PastDecision,
+    SessionMemory,
+    load_memory,
+    require_valid_records,
+    save_memory,
+)
 from aver.ledger import Head, Ledger
-
-__all__ = ["EMPTY_SESSION", "SECRET_LABEL", "load_session_facts", "next_session_state", "read_session_state"]
 
 SECRET_LABEL = "secret"  # noqa: S105 - a label, not one
 """The label of a session that may have seen a secret. A session never loses it."""

@@ -22,6 +22,8 @@ It is a memory and no evidence. The ledger's signed records always win:
   The past is then read from the records, as if there had been no memory.
 
 What is left for someone who can write in `AVER_HOME` are the counts of denials and rates. They could use the key there.
+
+Verifying the records that a decision rests on.
 """
 
 from __future__ import annotations
@@ -35,13 +37,13 @@ from typing import Any
 import orjson
 
 from aver import log
+from aver.capsule.sealed import Sealed
 from aver.clock import new_id
-from aver.errors import AverError
+from aver.errors import AverError, IntegrityError
 from aver.fast_dataclass import dataclass
 from aver.files.regular import read_if_regular
 from aver.ledger import Head, Ledger
-
-__all__ = ["PastCall", "PastDecision", "SessionMemory", "load_memory", "save_memory"]
+from aver.verdict import ChainJudge, Rules
 
 DIRECTORY = "gate-sessions"
 VERSION = 1
@@ -169,3 +171,18 @@ def _origin(ledger: Ledger, chain: str) -> str:
 
 def _digest(value: Any) -> str:
     return hashlib.sha256(orjson.dumps(value, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def require_valid_records(ledger: Ledger, chain: str, start: int, records: list[Sealed]) -> list[Sealed]:
+    """Return the records if each has its hash, its signature, its place and its link. Raises `IntegrityError` if not.
+
+    `start` is the number of the first record in its chain.
+    """
+    identity = {"name": chain, "ledger": ledger.id, "tenant": ledger.tenant}
+    judge = ChainJudge(Rules(ledger.keys.ring()), chain=chain, start=start, identity=identity, needs_block=True)
+    for record in records:
+        judge.judge(record)
+    broken = next((finding for finding in judge.finish().findings if finding.status == "failed"), None)
+    if broken is not None:
+        raise IntegrityError(broken.code, f"{broken.place}: {broken.words}", evidence=broken, advice="run: aver verify")
+    return records

@@ -28,8 +28,6 @@ from aver.fast_dataclass import dataclass
 from aver.gate.decide import MAX_RETRIES
 from aver.gate.decision import Thresholds
 
-__all__ = ["GateSettings", "read_gate_settings"]
-
 SECTION = "[gate]"
 
 RETRIES_MAX = 1000

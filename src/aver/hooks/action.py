@@ -14,21 +14,10 @@ from typing import Any
 from aver.errors import BadInput
 from aver.files.regular import open_regular
 from aver.gate.action import TEXT_MAX, Action
+from aver.gate.effects.arguments import ToolProfile, mcp_server, normalise_name
 from aver.gate.effects.known_agents import default_known_agents
 from aver.gate.effects.paths import build_path_roots, locate_path
-from aver.gate.effects.tools import ToolProfile, mcp_server, normalise_name
 from aver.ingest.diffs import diff_from_insertion, unified_diff
-
-__all__ = [
-    "build_action",
-    "call_id_for",
-    "diff_for_edit",
-    "diff_for_insertion",
-    "diff_for_replace_or_create",
-    "diff_for_replacement",
-    "diff_for_write",
-    "own_tool_hints",
-]
 
 BEFORE_MAX = 1024 * 1024
 """Bytes of a file that Aver reads to see how it would change. The diff for a larger file shows everything as new."""

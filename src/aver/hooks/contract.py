@@ -12,25 +12,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from aver.clock import new_id, now
-from aver.ingest.agent_event import AgentEvent, EventKind
+from aver.ingest.contract import AgentEvent, EventKind
 
 if TYPE_CHECKING:
     from aver.gate.action import Action
-
-__all__ = [
-    "Hook",
-    "HookChoice",
-    "HookDecision",
-    "HookReply",
-    "ParsedPayload",
-    "encode_answer",
-    "event_from_payload",
-    "first_line",
-    "get_object",
-    "get_text",
-    "parse_duration_ms",
-    "pick_present",
-]
 
 HookChoice = Literal["allow", "ask", "deny", "leave"]
 """It may happen; the agent asks a person; it must not happen; Aver says nothing, and the agent's own rules hold."""

@@ -26,8 +26,6 @@ from aver.files.regular import open_descriptor
 if TYPE_CHECKING:
     from aver.ledger import Ledger
 
-__all__ = ["read_failures", "remember_failure", "seal_failures"]
-
 FILE_NAME = "hook-failures.jsonl"
 
 SIZE_MAX = 1024 * 1024
@@ -102,7 +100,7 @@ def read_failures(home: Path) -> list[dict[str, Any]]:
 
 
 def _seal_failure(ledger: Ledger, failure: dict[str, Any]) -> None:
-    from aver.ingest.agent_event import AgentEvent
+    from aver.ingest.contract import AgentEvent
     from aver.ingest.seal import seal_event
 
     deed = AgentEvent(
@@ -117,7 +115,7 @@ def _seal_failure(ledger: Ledger, failure: dict[str, Any]) -> None:
 
 
 def _parse_failures(handle: int) -> Iterator[dict[str, Any]]:
-    from aver.ingest.tolerant_json import parse_json
+    from aver.ingest.foreign_json import parse_json
 
     os.lseek(handle, 0, os.SEEK_SET)
     for line in os.read(handle, 2 * SIZE_MAX).splitlines():

@@ -37,9 +37,6 @@ if TYPE_CHECKING:
     from aver.gate.ask import Answer
     from aver.ledger import Ledger
 
-__all__ = ["PAYLOAD_MAX", "HookSettings", "answer_event", "read_hook_settings"]
-
-
 PAYLOAD_MAX = 64 * 1024 * 1024
 """Bytes of a payload, which may hold a whole file. Aver does not read a larger one."""
 
@@ -203,7 +200,7 @@ def _read_bytes(payload: bytes | BinaryIO) -> bytes:
 
 
 def _parse_payload(raw: bytes) -> Mapping[str, Any]:
-    from aver.ingest.tolerant_json import parse_json
+    from aver.ingest.foreign_json import parse_json
 
     if len(raw) > PAYLOAD_MAX:
         raise _PayloadError(f"the payload has more than {PAYLOAD_MAX} bytes")

@@ -10,8 +10,6 @@ import hashlib
 from collections.abc import Collection
 from typing import Any
 
-__all__ = ["digest_reference", "replace_attachments", "replace_images"]
-
 IMAGE_URL_MIN = 256
 """Characters from which a data URL of a picture is taken for one; shorter ones are samples in texts."""
 

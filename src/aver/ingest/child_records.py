@@ -18,22 +18,8 @@ from aver.capsule.canonical import canonical_bytes
 from aver.capsule.model import Capsule, Context, Outcome
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput
-from aver.ingest.agent_event import INFERRED_OUTCOME
+from aver.ingest.contract import INFERRED_OUTCOME
 from aver.ingest.draft import TRANSCRIPT, EventDraft
-
-__all__ = [
-    "KEPT_FIELDS",
-    "base_event_key",
-    "build_child_record",
-    "has_same_account",
-    "hook_record_key",
-    "read_transcript_refs",
-    "record_id",
-    "record_key",
-    "strip_content",
-    "with_parent",
-    "with_parent_id",
-]
 
 
 def strip_content(draft: EventDraft, error: BadInput) -> EventDraft:

@@ -10,8 +10,6 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["command_line"]
-
 
 def command_line(arguments: Mapping[str, Any]) -> str:
     """The command that a call runs, as a person would write it; empty where it runs none."""

@@ -15,15 +15,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-__all__ = [
-    "classify_diff_lines",
-    "count_changed_lines",
-    "diff_from_hunks",
-    "diff_from_insertion",
-    "format_line_counts",
-    "unified_diff",
-]
-
 LINES_MAX = 20_000
 """Lines of a text that are compared line by line. Longer ones are shown as replaced whole: comparing takes long."""
 

@@ -12,6 +12,17 @@ Every event after a prompt names it: `reasoning.prompt_hash` is its SHA3-256, an
 
 Secrets are masked in prompts, answers, arguments and results before anything is hashed. E-mail addresses are removed
 from `environment`. The content of files and command output is not changed otherwise.
+
+The decision about a call goes into the call's record: who allowed it, and where that is sealed.
+
+The hook before a call asks the gate under the call's id. The hook after it, or whoever reads the transcript, finds the
+decision under the same id. The call's draft then gets
+
+    trigger.correlation_id    the call's id, which the decision has, too
+    refs.decision             the id of the decision's record, and `refs.approval` where a person's approval was used
+    authority                 the decision's: see `aver.gate.decision_record.authorize_call`
+
+A call without a decision keeps the authority that its client reports.
 """
 
 from __future__ import annotations
@@ -19,21 +30,25 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import orjson
 
+from aver import log
 from aver.capsule.aver_block import BLOCK_KEY, chain_name
 from aver.capsule.blobs import Blob
+from aver.capsule.canonical import ascii_json
 from aver.capsule.masking.mask import mask, mask_draft
 from aver.capsule.model import Authority, Capsule, Context, Execution, Outcome, Reasoning, ToolCall, Trigger
 from aver.clock import now
-from aver.ingest.agent_event import AgentCall, AgentEvent, Permission, Tokens
+from aver.errors import AverError
+from aver.gate.decision_record import DoneAction, RecordedDecision, authorize_call, bind, find_decisions
+from aver.ingest.contract import AgentCall, AgentEvent, Permission, Tokens
 from aver.ingest.diffs import count_changed_lines
-from aver.ingest.times import to_utc
-
-__all__ = ["TRANSCRIPT", "EventDraft", "draft_event", "event_key", "note_key", "session_chain_name"]
+from aver.ingest.foreign_json import to_utc
+from aver.ledger import Ledger
 
 INLINE_MAX = 32 * 1024
 """Bytes of an object, written as JSON, that stay in a capsule; a larger one is kept beside it. A capsule holds four."""
@@ -271,3 +286,44 @@ def _mask_emails(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _mask_emails(item) for name, item in value.items()}
     return [_mask_emails(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def link_decision(ledger: Ledger, call_id: str, event: AgentEvent, draft: EventDraft) -> EventDraft:
+    """Return the draft of a call with the decision about it. A draft of anything else is returned as it is."""
+    if event.call is None:
+        return draft
+    decision = _find_decision(ledger, call_id, event.call)
+    if decision is None:
+        return draft
+    capsule, permission = draft.capsule, event.allowed
+    # The client's own refusal says more than a decision that let the call pass.
+    keeps_own = permission.denied and decision.allows
+    authority = authorize_call(
+        decision, refused=permission.denied, approved=permission.by == "human_approved" and not permission.denied
+    )
+    environment = capsule.context.environment
+    block = {**environment[BLOCK_KEY], "refs": decision.refs}
+    linked = replace(
+        capsule,
+        trigger=replace(capsule.trigger, correlation_id=call_id),
+        context=replace(capsule.context, environment={**environment, BLOCK_KEY: block}),
+        authority=capsule.authority if keeps_own else authority,
+    )
+    return draft._replace(capsule=linked)
+
+
+def _find_decision(ledger: Ledger, call_id: str, call: AgentCall) -> RecordedDecision | None:
+    try:
+        found = find_decisions(ledger, call_id)
+    except AverError as error:  # The call is recorded all the same. `aver verify` names the damage.
+        log.debug("ingest", "the decision about %s cannot be read: %s", call_id, error)
+        return None
+    if len(found) < 2:
+        return found[0] if found else None
+    try:
+        digest = hashlib.sha256(ascii_json(dict(call.arguments))).hexdigest()
+    except AverError:
+        digest = ""
+    # Several decisions about one id: a client that uses ids again, or a second hook. The arguments tell them apart.
+    action = DoneAction(call_id=call_id, is_like=lambda decision: decision.input_hash == digest)
+    return bind(action, found) or bind(DoneAction(call_id=call_id), found)

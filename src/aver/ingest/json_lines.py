@@ -4,19 +4,22 @@ A last line without its end waits until it has one. A line larger than `RECORD_M
 without its bytes. The reader starts again at the beginning, and sets `started_anew`, if the file became shorter, is
 another file under the same name, or has other bytes right before the place where it stopped. A missing file reads as
 empty.
+
+Find out from a file's status, without reading it, whether it has changed.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator
+import stat
+import time
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from aver.files.regular import open_if_regular
 from aver.ingest.contract import RECORD_MAX, RawRecord, record_from_bytes
-
-__all__ = ["LineReader"]
 
 CHUNK_SIZE = 1024 * 1024
 """Bytes read at a time."""
@@ -91,3 +94,31 @@ class LineReader:
                 digest.update(rest)
                 size += len(rest)
         self.unfinished = len(begun) + size
+
+
+SETTLED_NS = 2_000_000_000
+"""Age of a file's time from which an unchanged time means an unchanged file: clocks of file systems are coarse, and two
+writes can have one time."""
+
+
+class FileStatus(NamedTuple):
+    """Values that change when a file is written or replaced."""
+
+    inode: int
+    size: int
+    time_ns: int
+
+
+def read_file_status(path: Path) -> FileStatus | None:
+    """The status of a file; None where there is none, or it is something else."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return FileStatus(status.st_ino, status.st_size, status.st_mtime_ns) if stat.S_ISREG(status.st_mode) else None
+
+
+def is_settled(statuses: Iterable[FileStatus | None]) -> bool:
+    """Return whether a further change of any of the files would change its status."""
+    newest = max((status.time_ns for status in statuses if status is not None), default=0)
+    return time.time_ns() - newest > SETTLED_NS

@@ -11,29 +11,34 @@
 Events after the last sealed record are not sealed yet: a warning. A transcript that is gone as a whole is a warning
 too, because agents delete old ones; the sealed records stay valid. Every other difference is a failure, named at its
 place. The result is a verdict: that on the chains, with the checks `transcript` and `git`.
+
+Compare the files that were committed during a session with its sealed edits.
+
+Git can show that an edit is missing: a file changed although no sealed edit names it. It cannot show that an edit took
+place, because an edit may have been undone or never committed. A session that ran commands may have changed any file;
+then nothing is said about files that no edit names.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from aver.capsule.sealed import Sealed
-from aver.errors import NotFound
+from aver.errors import AverError, NotFound
 from aver.fast_dataclass import dataclass
 from aver.files.user_dirs import UserEnvironment
+from aver.gate.risk.history.git import open_git
+from aver.gate.risk.history.repository import open_repository
 from aver.ingest.child_records import base_event_key, read_transcript_refs, record_key
 from aver.ingest.contract import Adapter, TranscriptSource
 from aver.ingest.draft import TRANSCRIPT, event_key, session_chain_name
-from aver.ingest.git_check import GIT_CHECK as GIT
-from aver.ingest.git_check import FileActivity, check_git
 from aver.ingest.seal import START_DIGEST, next_digest
 from aver.ledger import Ledger
 from aver.verdict import Finding, Place, Tally, Verdict, merge_verdicts
 from aver.verdict.verdict import conclude, worst_status
-
-__all__ = ["ReconcileCounts", "Reconciliation", "reconcile", "reconcile_session"]
 
 TRANSCRIPT_CHECK = TRANSCRIPT
 
@@ -244,7 +249,7 @@ def _combine_verdicts(ledger: Ledger, chains: Sequence[str], tally: Tally) -> Ve
     """The verdict on the chains themselves and on how they compare, in one."""
     if not chains:
         raise NotFound("nothing of this session is sealed", advice="aver ingest seals it")
-    own = conclude("transcript", tally, expected=(TRANSCRIPT_CHECK, GIT))
+    own = conclude("transcript", tally, expected=(TRANSCRIPT_CHECK, GIT_CHECK))
     parts = {chain: ledger.verify(chain) for chain in chains}
     verdict = merge_verdicts(chains[0], parts) if len(parts) > 1 else parts[chains[0]]
     checks = {check.name: check for check in (*verdict.checks, *own.checks)}
@@ -304,3 +309,52 @@ def _read_file_activity(sealed: Sequence[_RecordFacts]) -> FileActivity | None:
     paths = frozenset(path for verb, path in pairs if verb in ("edited", "wrote", "deleted"))
     times = sorted(record.at for record in sealed)
     return FileActivity(directories[-1], paths, sum(verb == "ran" for verb, _ in pairs), times[0], times[-1])
+
+
+GIT_CHECK = "git"
+
+COMMITS_MAX = 2000
+"""Commits of one session that are looked at."""
+
+
+class FileActivity(NamedTuple):
+    """A session's sealed edits and commands, and when they happened."""
+
+    directory: str
+    paths: frozenset[str]
+    commands: int
+    since: str
+    until: str
+
+
+def check_git(touched: FileActivity | None, tally: Tally) -> None:
+    """Name the files that were committed meanwhile although nothing that is sealed changed them."""
+    if touched is None:
+        tally.skip(GIT_CHECK, "no working directory is known", matters=False)
+        return
+    try:
+        root, found = find_committed_files(touched.directory, touched.since, touched.until)
+    except (AverError, OSError, ValueError) as error:
+        tally.skip(GIT_CHECK, str(error), matters=False)
+        return
+    edited = {os.path.relpath(os.path.join(touched.directory, path), root) for path in touched.paths}
+    tally.count_done(GIT_CHECK, len(found))
+    tally.notes[GIT_CHECK] = (
+        f"{len(found & edited)} of {len(found)} files committed meanwhile were edited by sealed calls"
+    )
+    if touched.commands:
+        return
+    for path in sorted(found - edited):
+        words = f"{path} was committed while the session lasted, and nothing that is sealed changed it"
+        tally.add(Finding(GIT_CHECK, "warning", "NOT_SEALED", words, Place(source=path)))
+
+
+def find_committed_files(directory: str, since: str, until: str) -> tuple[str, set[str]]:
+    """The root of the repository that a directory is in, and the files that commits between two times changed."""
+    repository = open_repository(directory)
+    with open_git(repository) as git:
+        times = (f"--since={since}", f"--until={until}", f"--max-count={COMMITS_MAX}")
+        commits = [line for lines in git.read_output("rev-list", *times, repository.head) for line in lines if line]
+        options = ("--stdin", "--root", "-r", "-m", "--name-only", "--no-commit-id", "--no-renames")
+        changed = git.read_output("diff-tree", *options, given=commits) if commits else ()
+        return str(repository.root), {line for lines in changed for line in lines if line}

@@ -27,7 +27,6 @@ from aver.capsule.sealed import Sealed
 from aver.errors import BadInput, Exists, NotFound
 from aver.fast_dataclass import dataclass
 from aver.gate.decision_record import decision_chain
-from aver.ingest.agent_event import AgentEvent
 from aver.ingest.child_records import (
     KEPT_FIELDS,
     base_event_key,
@@ -41,13 +40,17 @@ from aver.ingest.child_records import (
     with_parent,
     with_parent_id,
 )
-from aver.ingest.contract import Adapter, RawRecord, TranscriptSource
-from aver.ingest.decision_link import link_decision
-from aver.ingest.draft import TRANSCRIPT, EventDraft, draft_event, event_key, note_key, session_chain_name
+from aver.ingest.contract import Adapter, AgentEvent, RawRecord, TranscriptSource
+from aver.ingest.draft import (
+    TRANSCRIPT,
+    EventDraft,
+    draft_event,
+    event_key,
+    link_decision,
+    note_key,
+    session_chain_name,
+)
 from aver.ledger import Ledger
-
-__all__ = ["ReadMark", "SealReport", "TranscriptFollower", "next_digest", "read_mark", "seal_event"]
-
 
 BATCH_SIZE = 500
 """Drafts of one commit: then a durable write costs next to nothing for each."""

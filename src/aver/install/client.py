@@ -10,33 +10,33 @@ A client may have two parts of Aver:
     hooks    commands that the client runs before and after what its agent does  HookPlace
 
 Hooks are for the user alone. In a project's settings they would run for everyone who opens the project.
+
+VS Code as a client: it starts MCP servers for the agents that run in it, and has no hooks.
+
+for the user     mcp.json in the user's settings directory
+for a project    .vscode/mcp.json
+
+The command that starts this Aver, for the settings of other programs, and how Aver recognises it there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import os
+import shlex
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from aver.errors import BadInput
 from aver.fast_dataclass import dataclass
-from aver.files.user_dirs import UserEnvironment
+from aver.files.user_dirs import UserEnvironment, user_data_dir
 from aver.install.edit import SettingsFormat
 
 if TYPE_CHECKING:
     from aver.install.settings_file import EditResult
     from aver.install.undo import UndoLog
-
-__all__ = [
-    "Client",
-    "HookPlace",
-    "InstallOutcome",
-    "InstallState",
-    "ServerPlace",
-    "hook_places",
-    "server_places",
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,3 +128,40 @@ def server_places(client: Client, around: UserEnvironment) -> list[ServerPlace]:
 def hook_places(client: Client, around: UserEnvironment) -> list[HookPlace]:
     """List the places of a client's hooks: none for a project."""
     return [] if around.project is not None else list(client.find_hooks(around))
+
+
+def _find_servers(around: UserEnvironment) -> list[ServerPlace]:
+    directory = user_data_dir(around, "Code") if around.project is None else around.project / ".vscode"
+    path = directory / "mcp.json"
+    return [ServerPlace("vscode", path, "jsonc", ("servers",), names_type=True, workspace="${workspaceFolder}")]
+
+
+VSCODE = Client(name="vscode", find_servers=_find_servers)
+
+
+def aver_command() -> list[str]:
+    """Return the words of the command that starts this Aver.
+
+    `-P` keeps the current folder off the import path: a repository could bring an `aver.py`.
+    """
+    script = Path(sys.executable).with_name("aver")
+    return [str(script)] if script.is_file() else [sys.executable, "-P", "-m", "aver"]
+
+
+def hook_command(tool: str, event: str, environment: Mapping[str, str]) -> str:
+    """Return the shell command for a hook. It has AVER_HOME, but not AVER_LEDGER, which may hold a password."""
+    words = shlex.join([*aver_command(), "hook", tool, event])
+    home = environment.get("AVER_HOME")
+    return f"AVER_HOME={shlex.quote(os.path.abspath(home))} {words}" if home else words
+
+
+def is_hook_command(command: object, tool: str) -> bool:
+    """Whether a command starts an Aver, this or another installation, for a hook of this agent."""
+    if not isinstance(command, str):
+        return False
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return False
+    at = next((at for at, word in enumerate(words) if word == "hook" and words[at + 1 : at + 2] == [tool]), 0)
+    return at > 0 and os.path.basename(words[at - 1]) == "aver"

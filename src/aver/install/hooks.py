@@ -21,14 +21,10 @@ from typing import Any
 from aver.errors import AverError
 from aver.fast_dataclass import dataclass
 from aver.files.user_dirs import UserEnvironment
-from aver.install.client import Client, InstallOutcome, InstallState, hook_places
-from aver.install.commands import hook_command, is_hook_command
+from aver.install.client import Client, InstallOutcome, InstallState, hook_command, hook_places, is_hook_command
 from aver.install.edit import SettingsFormat
 from aver.install.settings_file import EditResult, SettingsFile, put_item, read_entry, remove_items
 from aver.install.undo import UndoLog
-
-__all__ = ["HOOKS_PART", "HOOK_SECONDS", "HookList", "install_hooks", "installed_commands", "read_hooks_state"]
-__all__ += ["uninstall_hooks"]
 
 HOOKS_PART = "hooks"
 

@@ -20,9 +20,6 @@ from typing import Any
 
 from aver.errors import BadInput
 
-__all__ = ["JsonNode", "JsonPart", "JsonText", "find_comments_end", "parse_json_nodes"]
-
-
 DEPTH_MAX = 200
 """Levels of nesting in a settings file; deeper ones are no settings."""
 

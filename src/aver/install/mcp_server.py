@@ -16,17 +16,9 @@ from typing import Any
 
 from aver.errors import AverError
 from aver.files.user_dirs import UserEnvironment
-from aver.install.client import Client, InstallOutcome, InstallState, ServerPlace, server_places
-from aver.install.commands import aver_command
+from aver.install.client import Client, InstallOutcome, InstallState, ServerPlace, aver_command, server_places
 from aver.install.settings_file import EntryPath, SettingsFile, put_entry, read_entry, remove_entry
 from aver.install.undo import UndoLog
-
-__all__ = [
-    "build_server_entry",
-    "install_server",
-    "read_server_state",
-    "uninstall_server",
-]
 
 SERVER_NAME = "aver"
 """The name of the entry in clients' settings."""

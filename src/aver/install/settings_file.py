@@ -18,19 +18,14 @@ from typing import Any, Literal
 
 from aver.errors import BadInput, Refused
 from aver.install.edit import SettingsFormat, get_entry, with_entry, with_item, with_value, without_entry, without_items
-from aver.install.file_edit import NEW_MODE, change_file, read_settings_file, remove_empty_directories, resolve_target
-from aver.install.undo import UndoLog
-
-__all__ = [
-    "EditResult",
-    "EntryPath",
-    "SettingsFile",
-    "put_entry",
-    "put_item",
-    "read_entry",
-    "remove_entry",
-    "remove_items",
-]
+from aver.install.undo import (
+    NEW_MODE,
+    UndoLog,
+    change_file,
+    read_settings_file,
+    remove_empty_directories,
+    resolve_target,
+)
 
 EntryPath = tuple[str, ...]
 IsOurs = Callable[[Any], bool]

@@ -2,10 +2,8 @@
 
 from aver.keys.algorithms import fingerprint, verify_ed25519, verify_ml_dsa_65
 from aver.keys.exchange import build_key_export, load_seed_signer, read_public_keys
-from aver.keys.identity import LEDGER, PURPOSES, check_identity, default_purpose
-from aver.keys.public_key import PublicKey
-from aver.keys.ring import Ring, RingEntry
-from aver.keys.rotation import check_rotation
+from aver.keys.public_key import LEDGER, PURPOSES, PublicKey, check_identity, default_purpose
+from aver.keys.ring import Ring, RingEntry, check_rotation
 from aver.keys.signers import SeedSigner, StoreSigner
 from aver.keys.statement import (
     SignatureResult,

@@ -19,25 +19,6 @@ from aver.errors import BadInput
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA65PrivateKey, MLDSA65PublicKey
 
-__all__ = [
-    "ED25519_PUBLIC_BYTES",
-    "ED25519_SIGNATURE_BYTES",
-    "FINGERPRINT_DIGITS",
-    "ML_DSA_65_PUBLIC_BYTES",
-    "ML_DSA_65_SIGNATURE_BYTES",
-    "SEED_BYTES",
-    "ed25519_from_seed",
-    "fingerprint",
-    "hex_pattern",
-    "is_ed25519_signature_hex",
-    "is_ml_dsa_65_signature_hex",
-    "is_prime_order_point",
-    "ml_dsa_65_from_seed",
-    "sign_ed25519",
-    "verify_ed25519",
-    "verify_ml_dsa_65",
-]
-
 SEED_BYTES = 32
 ED25519_PUBLIC_BYTES = 32
 ED25519_SIGNATURE_BYTES = 64

@@ -1,4 +1,12 @@
-"""Public keys to and from other programs. Reading them registers nothing: `KeyStore.import_keys` does.
+"""The files of other parties' public keys.
+
+    known_keys.json      {fingerprint: Ed25519 public key}
+    known_keys_pq.json   {fingerprint: ML-DSA-65 public key}
+
+Aver uses the second file only for keys in the first. It writes the second file first, so that a change takes effect at
+the one moment when the first file is replaced.
+
+Public keys to and from other programs. Reading them registers nothing: `KeyStore.import_keys` does.
 
 `read_public_keys` takes 64 hex digits, or a path to
 
@@ -15,20 +23,73 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from aver.capsule.json_document import check_object, check_version, parse_document, text_field
-from aver.errors import BadInput, NotFound, Unavailable
+from aver.capsule.json_document import check_object, check_version, dump_document, parse_document, text_field
+from aver.errors import BadInput, NotFound, Refused, Unavailable
+from aver.files.atomic import replace_file
+from aver.files.own_files import read_private_file, read_public_file, require_safe_directory
 from aver.files.regular import open_without_blocking
-from aver.keys import algorithms, private_files
-from aver.keys.known_keys import known_key_paths, known_keys_from_document
-from aver.keys.public_key import PublicKey
+from aver.keys import algorithms
+from aver.keys.public_key import FINGERPRINT_PATTERN, PublicKey
 from aver.keys.ring import RING_MAX, Ring, RingEntry
 from aver.keys.signers import SeedSigner
 
-__all__ = ["EXPORT_FORMAT", "build_key_export", "load_seed_signer", "read_public_keys"]
+KNOWN_KEYS_MAX = 4 * 1024 * 1024
+"""Largest file, in bytes: 45,000 keys, or 1,000 post-quantum halves."""
+
+
+def known_key_paths(home: Path) -> tuple[Path, Path]:
+    """The paths of both files."""
+    return home / "known_keys.json", home / "known_keys_pq.json"
+
+
+def read_known_keys(home: Path) -> dict[str, PublicKey]:
+    """Read the known keys, by fingerprint. `Refused` if another user could have written the files."""
+    classic_path, pq_path = known_key_paths(home)
+    classic, pq = _read_key_file(classic_path), _read_key_file(pq_path)
+    if classic:
+        require_safe_directory(home)
+    return known_keys_from_document(classic, pq, str(classic_path))
+
+
+def known_keys_from_document(classic: Any, pq: Any, where: str) -> dict[str, PublicKey]:
+    """The keys of an object `{fingerprint: key}`, with their post-quantum halves from a second one."""
+    known = {}
+    for document in (classic, pq):
+        if not isinstance(document, dict):
+            raise BadInput(f"{where}: the keys must be an object of fingerprints and public keys")
+    for name, public in classic.items():
+        text_field(name, f"{where}: a fingerprint", FINGERPRINT_PATTERN)
+        key = PublicKey.read(public, pq.get(name, ""), f"{where}: {name}")
+        if key.fingerprint != name:
+            raise BadInput(f"{where}: the key {key.fingerprint} is listed as {name}")
+        known[name] = key
+    return known
+
+
+def save_known_keys(home: Path, known: Mapping[str, PublicKey]) -> None:
+    """Replace both files. The caller holds the store's lock."""
+    classic_path, pq_path = known_key_paths(home)
+    halves = {name: key.ml_dsa_65 for name, key in known.items() if key.ml_dsa_65}
+    if halves or pq_path.exists():
+        _write_key_file(pq_path, halves)
+    _write_key_file(classic_path, {name: key.ed25519 for name, key in known.items()})
+
+
+def _read_key_file(path: Path) -> Any:
+    raw = read_public_file(path, limit=KNOWN_KEYS_MAX)
+    return {} if raw is None else parse_document(raw, str(path), limit=KNOWN_KEYS_MAX)
+
+
+def _write_key_file(path: Path, keys: Mapping[str, str]) -> None:
+    data = dump_document(dict(keys))
+    if len(data) > KNOWN_KEYS_MAX:
+        raise Refused("RING_FULL", f"{path} would grow beyond {KNOWN_KEYS_MAX} bytes", advice="forget some keys")
+    replace_file(path, data)
+
 
 EXPORT_FORMAT = "aver-public-keys"
 
@@ -71,7 +132,7 @@ def read_public_keys(source: str | Path) -> tuple[PublicKey, ...]:
 def load_seed_signer(path: Path) -> SeedSigner:
     """The signer of a raw 32-byte Ed25519 seed in a file, or in the file `key` of a directory."""
     path = path / "key" if os.path.isdir(path) else path
-    seed = private_files.read_private_file(path, limit=algorithms.SEED_BYTES)
+    seed = read_private_file(path, limit=algorithms.SEED_BYTES)
     if seed is None:
         raise NotFound(f"there is no key file {path}")
     if len(seed) != algorithms.SEED_BYTES:

@@ -8,6 +8,12 @@ A ring is a value: every change returns a new one. These rules always hold:
 
 `lookup` takes the name by which a record calls its signer: a fingerprint of 16 hex digits, or `qp_key_XXXX` with the
 first four. Four digits are ambiguous, so it returns every key that matches.
+
+The statement by which a key names its successor. No I/O.
+
+It contains the identity, both public keys with their epochs, and the time. The old key signs it, so that no one else
+can name a successor. The new key signs it, too, so that no one can name a key that he does not hold. The new ring entry
+contains the statement.
 """
 
 from __future__ import annotations
@@ -21,11 +27,8 @@ from aver.capsule.json_document import check_object, check_version, int_field, p
 from aver.capsule.json_reader import ELEMENT_MAX
 from aver.errors import BadInput, NotFound, Refused
 from aver.fast_dataclass import dataclass
-from aver.keys.identity import check_identity, check_purpose
-from aver.keys.public_key import FINGERPRINT_PATTERN, PublicKey
-from aver.keys.statement import Statement
-
-__all__ = ["EPOCH_MAX", "RING_MAX", "Ring", "RingEntry"]
+from aver.keys.public_key import FINGERPRINT_PATTERN, PublicKey, check_identity, check_purpose
+from aver.keys.statement import SignatureOutcome, Statement, StatementSigner, check_statement, sign_statement
 
 RING_MAX = ELEMENT_MAX
 """Largest ring file, in bytes: some 600 post-quantum rotations, or 10,000 others."""
@@ -282,3 +285,39 @@ def _fingerprint_taken_error(fingerprint: str) -> Refused:
         f"the fingerprint {fingerprint} already belongs to another key",
         advice="find out which of the two is genuine before trusting either",
     )
+
+
+ROTATION_PURPOSE = "rotation"
+
+
+def sign_rotation(
+    old: RingEntry, new: RingEntry, old_signer: StatementSigner, new_signer: StatementSigner
+) -> Statement:
+    """Build the rotation statement, signed by both keys."""
+    return sign_statement(ROTATION_PURPOSE, _rotation_content(old, new), (old_signer, new_signer))
+
+
+def check_rotation(old: RingEntry, new: RingEntry) -> SignatureOutcome:
+    """Check the statement in `new` that makes it the successor of `old`."""
+    statement = new.statement
+    if statement is None:
+        return "missing"
+    if statement.purpose != ROTATION_PURPOSE or statement.content != _rotation_content(old, new):
+        return "invalid"
+    pair = (old.fingerprint, new.fingerprint)
+    results = check_statement(statement, Ring.pin((old.key, new.key)), signers_required=pair)
+    return "valid" if all(result.outcome == "valid" for result in results) else "invalid"
+
+
+def _rotation_content(old: RingEntry, new: RingEntry) -> dict[str, Any]:
+    return {"identity": new.identity, "at": new.created_at, "old": _describe_key(old), "new": _describe_key(new)}
+
+
+def _describe_key(entry: RingEntry) -> dict[str, Any]:
+    return {
+        "epoch": entry.epoch,
+        "purpose": entry.purpose,
+        "fingerprint": entry.fingerprint,
+        "public_key": entry.key.ed25519,
+        "public_key_pq": entry.key.ml_dsa_65,
+    }

@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from aver.capsule.signing import Signature
+from aver.capsule.sealed import Signature
 from aver.errors import BadInput
 from aver.keys import algorithms
 from aver.keys.public_key import PublicKey
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 
     from aver.keys.private_files import Stamp
     from aver.keys.store import KeyStore
-
-__all__ = ["SeedSigner", "StoreSigner"]
-
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 

@@ -29,8 +29,6 @@ from aver.log import debug
 if TYPE_CHECKING:
     import socket
 
-__all__ = ["SshAgentKey", "SshAgentSigner", "find_ssh_agent_signer", "list_ssh_agent_keys"]
-
 SOCKET_ENV = "SSH_AUTH_SOCK"
 
 ANSWER_MAX = 256 * 1024

@@ -30,18 +30,6 @@ from aver.fast_dataclass import dataclass
 from aver.keys import algorithms
 from aver.keys.public_key import FINGERPRINT_PATTERN, PublicKey
 
-__all__ = [
-    "KeySource",
-    "SignatureOutcome",
-    "SignatureResult",
-    "Statement",
-    "StatementSignature",
-    "StatementSigner",
-    "check_statement",
-    "sign_statement",
-    "statement_bytes",
-]
-
 SIGNATURES_MAX = 64
 """Most signatures on one statement. A quorum has a few; a post-quantum one takes 0.2 ms to verify."""
 

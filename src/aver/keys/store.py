@@ -6,7 +6,7 @@
     keys/.lock  keys/.gate             see `aver.keys.store_lock`
     keyring.json                       our public keys: `Ring.to_dict()` without the known ones
     known_keys.json                    keys of others: {fingerprint: Ed25519 public key}
-    known_keys_pq.json                 their ML-DSA-65 halves: see `aver.keys.known_keys`
+    known_keys_pq.json                 their ML-DSA-65 halves: see `aver.keys.exchange`
 
 It promises:
 
@@ -33,12 +33,11 @@ from aver.config import ensure_home
 from aver.errors import NotFound, Refused, Unavailable
 from aver.fast_dataclass import dataclass
 from aver.files.atomic import make_directory, replace_file
+from aver.files.own_files import read_public_file, require_safe_directory
 from aver.keys import private_files
-from aver.keys.exchange import build_key_export
-from aver.keys.identity import LEDGER, check_identity, default_purpose
-from aver.keys.known_keys import known_key_paths, read_known_keys, save_known_keys
-from aver.keys.passphrase import decrypt_seeds
+from aver.keys.exchange import build_key_export, known_key_paths, read_known_keys, save_known_keys
 from aver.keys.private_files import (
+    decrypt_seeds,
     generate_seeds,
     has_passphrase,
     passphrase_needed_error,
@@ -47,15 +46,12 @@ from aver.keys.private_files import (
     signer_from_seeds,
     write_seeds,
 )
-from aver.keys.public_key import PublicKey
-from aver.keys.ring import RING_MAX, Ring, RingEntry
-from aver.keys.rotation import sign_rotation
+from aver.keys.public_key import LEDGER, PublicKey, check_identity, default_purpose
+from aver.keys.ring import RING_MAX, Ring, RingEntry, sign_rotation
 from aver.keys.signers import SeedSigner, StoreSigner
 from aver.keys.statement import Statement
 from aver.keys.store_lock import get_store_lock
 from aver.log import debug
-
-__all__ = ["ImportedKeys", "KeyStore", "Rotation"]
 
 LOCK_TIMEOUT = 30.0
 """Seconds to wait for a lock where the settings name no other time."""
@@ -271,8 +267,8 @@ class KeyStore:
         except OSError as error:
             raise Unavailable(f"cannot create {self._directory}: {error.strerror}") from error
         with self.lock.hold_exclusive(self.lock_timeout):
-            private_files.require_safe_directory(self.home)
-            private_files.require_safe_directory(self._directory)
+            require_safe_directory(self.home)
+            require_safe_directory(self._directory)
             self._seen = None
             ring = self.ring()
             self._remove_leftovers(ring)
@@ -308,10 +304,10 @@ class KeyStore:
         self._save_ring(ring)
 
     def _read_own_ring(self) -> Ring:
-        raw = private_files.read_public_file(self._ring_path, limit=RING_MAX)
+        raw = read_public_file(self._ring_path, limit=RING_MAX)
         if raw is None:
             return Ring()
-        private_files.require_safe_directory(self.home)
+        require_safe_directory(self.home)
         return Ring.from_bytes(raw, str(self._ring_path))
 
     def _save_ring(self, ring: Ring) -> None:

@@ -24,8 +24,6 @@ from aver.errors import Refused, Unavailable
 from aver.files.locks import Pace, is_same_file, open_lock_file, try_lock, unlock, wait_until
 from aver.log import debug
 
-__all__ = ["GATE_NAME", "LOCK_NAME", "StoreLock", "get_store_lock"]
-
 LOCK_NAME = ".lock"
 GATE_NAME = ".gate"
 

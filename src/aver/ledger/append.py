@@ -29,8 +29,7 @@ from typing import Any, Generic, TypeVar
 
 from aver.capsule.aver_block import read_block
 from aver.capsule.draft import PreparedDraft, prepare_draft
-from aver.capsule.sealed import Sealed, content_hash
-from aver.capsule.signing import HoldableSigner, Signer, hold_signer
+from aver.capsule.sealed import HoldableSigner, Sealed, Signer, content_hash, hold_signer
 from aver.clock import now
 from aver.errors import AverError, BadInput, Exists, HeadMoved, IntegrityError, Refused, Unavailable
 from aver.fast_dataclass import dataclass
@@ -38,13 +37,9 @@ from aver.keys import KeyStore, Ring
 from aver.ledger.head import Head
 from aver.ledger.keys_chain import KEYS_CHAIN, KeyEvent, build_key_draft, event_keys, unrecorded_events
 from aver.ledger.stores.forks import register_for_forks
-from aver.ledger.stores.protocol import ExpectedWrites, Store, Transaction
-from aver.ledger.stores.rows import ChainRow, RecordRow
+from aver.ledger.stores.protocol import ChainRow, ExpectedWrites, RecordRow, Store, Transaction
 from aver.log import debug
 from aver.verdict import ChainJudge, Rules
-
-__all__ = ["GROUP_MAX", "AnySigner", "AppendRequest", "Appender", "GroupCommit", "WriteRequest", "verify_lookup"]
-
 
 GROUP_MAX = 256
 """Most requests in one commit. A limit, so that the first request does not wait for ever."""

@@ -19,8 +19,6 @@ from aver.ledger.head import Head
 from aver.ledger.ledger import SLICE, Ledger, open_ledger
 from aver.verdict import Verdict
 
-__all__ = ["AsyncLedger", "open_ledger_async"]
-
 THREADS = 64
 """Most calls at the same time; so also the most single appends that can share one commit."""
 

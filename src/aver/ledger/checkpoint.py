@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from aver.capsule.signing import hold_signer
+from aver.capsule.sealed import hold_signer
 from aver.clock import now
 from aver.errors import BadInput, NotFound, Unavailable
 from aver.fast_dataclass import dataclass
@@ -28,20 +28,6 @@ from aver.verdict import Finding, Place, Tally, Verdict, conclude, worst_status
 
 if TYPE_CHECKING:
     from aver.ledger.ledger import Ledger
-
-__all__ = [
-    "CHECK",
-    "PURPOSE",
-    "Checkpoint",
-    "check_against_checkpoints",
-    "check_ledger_checkpoints",
-    "check_missing_links",
-    "check_signatures",
-    "extend_verdict",
-    "extend_with_checkpoints",
-    "make_checkpoint",
-    "select_checkpoints",
-]
 
 PURPOSE = "checkpoint"
 VERSION = 1

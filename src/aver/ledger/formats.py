@@ -17,8 +17,6 @@ from aver.ledger.foreign.databases import SQLITE_MAGIC
 from aver.ledger.stores.sqlite import schema
 from aver.verdict import Subject
 
-__all__ = ["is_bundle", "is_chain_file", "is_ledger", "ledger_path", "read_chain_records"]
-
 LEDGER_FILE = "ledger.db"
 _APPLICATION_ID = slice(68, 72)
 """The bytes of an SQLite file that name the program it belongs to."""

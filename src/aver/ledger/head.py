@@ -14,8 +14,6 @@ from typing import Any
 from aver.errors import BadInput
 from aver.fast_dataclass import dataclass
 
-__all__ = ["Head"]
-
 _HEX64 = re.compile(r"[0-9a-f]{64}").fullmatch
 
 

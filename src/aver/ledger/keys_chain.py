@@ -26,22 +26,9 @@ from aver.capsule.model import Authority, Capsule, Context, Outcome, Trigger
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError
 from aver.keys import Ring, RingEntry, Statement, check_statement
-from aver.keys.rotation import ROTATION_PURPOSE as ROTATION
+from aver.keys.ring import ROTATION_PURPOSE as ROTATION
 from aver.ledger.head import Head
 from aver.verdict import Retirement
-
-__all__ = [
-    "KEYS_CHAIN",
-    "KeyEnd",
-    "KeyEvent",
-    "build_key_draft",
-    "event_keys",
-    "heads_at_ends",
-    "key_ends",
-    "recorded_keys",
-    "retirements",
-    "unrecorded_events",
-]
 
 KEYS_CHAIN = "keys"
 

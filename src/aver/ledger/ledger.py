@@ -30,14 +30,11 @@ from aver.errors import BadInput, IntegrityError, NotFound
 from aver.keys import KeyStore, PublicKey, Ring
 from aver.ledger.append import AnySigner, Appender, AppendRequest, verify_lookup
 from aver.ledger.head import Head
-from aver.ledger.stores.protocol import LookupColumn, Store, Transaction
-from aver.ledger.stores.rows import ChainRow, Search
+from aver.ledger.stores.protocol import ChainRow, LookupColumn, Search, Store, Transaction
 from aver.ledger.stores.urls import is_on_server, open_store, path_from_url
 
 if TYPE_CHECKING:
     from aver.verdict import Examiner, Level, Verdict
-
-__all__ = ["SLICE", "Ledger", "list_tenants", "open_configured_ledger", "open_ledger"]
 
 SLICE = 1000
 """How many records are read in one short transaction."""

@@ -25,8 +25,6 @@ from aver.ledger.ledger import Ledger
 from aver.ledger.seen_heads import META_CHAIN
 from aver.ledger.stores.protocol import LookupColumn
 
-__all__ = ["Location", "locate"]
-
 _HEX64 = re.compile(r"[0-9a-f]{64}").fullmatch
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
 

@@ -29,22 +29,11 @@ from aver.capsule.sealed import Sealed
 from aver.errors import AverError, BadInput, Exists, IntegrityError, NotFound, Unavailable
 from aver.ledger.head import Head
 from aver.ledger.seen_heads import META_CHAIN, check_heads
-from aver.ledger.stores.rows import ChainRow
+from aver.ledger.stores.protocol import ChainRow
 from aver.verdict import Tally
 
 if TYPE_CHECKING:
     from aver.ledger.ledger import Ledger
-
-__all__ = [
-    "build_import_entry",
-    "check_meta",
-    "close_chain",
-    "collect_heads",
-    "find_external_chains",
-    "read_imports",
-    "read_meta_heads",
-    "sweep",
-]
 
 HEADS_MAX = 1_000_000
 """Most chains of a foreign meta chain that are compared. It limits memory, and is far above any honest ledger."""

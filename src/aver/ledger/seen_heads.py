@@ -32,16 +32,6 @@ from aver.verdict import Finding, Place, Tally
 if TYPE_CHECKING:
     from aver.ledger.ledger import Ledger
 
-__all__ = [
-    "META_CHAIN",
-    "HeadChecker",
-    "check_head",
-    "check_heads",
-    "check_seen_head",
-    "save_seen_head",
-    "seen_tenants",
-]
-
 META_CHAIN = "meta"
 SEEN_FILE = "seen.json"
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from aver.capsule.blobs import blob_references
 from aver.errors import AverError, Unavailable
-from aver.ledger.stores.rows import ChainRow, RecordRow
+from aver.ledger.stores.protocol import ChainRow, RecordRow
 from aver.verdict import ChainJudge, Finding, Place, Retirement, Rules, Tally
 from aver.verdict.examiner import guard, read_chain_identity
 from aver.verdict.parallel import judge_pieces
@@ -23,8 +23,6 @@ from aver.verdict.record import column_values, imported_column_values
 
 if TYPE_CHECKING:
     from aver.ledger.ledger import Ledger
-
-__all__ = ["Slice", "judge_slice", "judge_slices", "rules_for_imported", "split_into_slices", "stored_hash"]
 
 PARALLEL_FROM = 25_000
 """Records below which one process is done sooner than a worker has started."""

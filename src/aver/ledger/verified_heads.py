@@ -36,24 +36,12 @@ from aver.keys import Ring
 from aver.ledger.head import Head
 from aver.ledger.meta_chain import check_meta
 from aver.ledger.seen_heads import META_CHAIN, check_heads, check_seen_head, save_seen_head
-from aver.ledger.stores.rows import ChainRow
+from aver.ledger.stores.protocol import ChainRow
 from aver.log import debug
 from aver.verdict import CHECKS, Tally, Verdict
 
 if TYPE_CHECKING:
     from aver.ledger.ledger import Ledger
-
-__all__ = [
-    "VerifiedChains",
-    "VerifiedHead",
-    "check_remembered_heads",
-    "load_verified",
-    "save_meta_head",
-    "save_verified",
-    "try_load_verified",
-    "update_verified",
-    "verified_tenants",
-]
 
 DIRECTORY = "verified"
 VERSION = 1

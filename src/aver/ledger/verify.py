@@ -1,4 +1,9 @@
-"""Verifying a ledger: streaming, on all cores, and only the records that were there when it began.
+"""Which chains of a ledger examiners have to look at, and under which names.
+
+The ledger's own chains form one examination. Imported chains form one for each ledger and tenant that their first
+records name, so that an imported decision is compared with the approvals that were imported with it.
+
+Verifying a ledger: streaming, on all cores, and only the records that were there when it began.
 
 1. The heads are read and fix the bound.
 2. Each chain is judged in slices (see `slices`), each slice in one short read.
@@ -16,15 +21,14 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from aver.capsule.aver_block import RESERVED_CHAINS, is_tenant_name
 from aver.capsule.sealed import Sealed
-from aver.errors import BadInput, NotFound, Unavailable
+from aver.errors import AverError, BadInput, NotFound, Unavailable
 from aver.keys import Ring
-from aver.ledger.examination import build_examinations
 from aver.ledger.head import Head
 from aver.ledger.keys_chain import KEYS_CHAIN, KeyEnd, heads_at_ends, key_ends, retirements
 from aver.ledger.meta_chain import read_imports
 from aver.ledger.seen_heads import META_CHAIN, check_heads
 from aver.ledger.slices import judge_slice, judge_slices, split_into_slices, stored_hash
-from aver.ledger.stores.rows import ChainRow
+from aver.ledger.stores.protocol import ChainRow
 from aver.ledger.verified_heads import (
     VerifiedChains,
     check_remembered_heads,
@@ -33,20 +37,73 @@ from aver.ledger.verified_heads import (
     try_load_verified,
     update_verified,
 )
-from aver.verdict import ChainJudge, Examiner, Finding, Level, Place, Retirement, Rules, Tally, Verdict, conclude
-from aver.verdict.examiner import examine, skip_examiners
+from aver.verdict import (
+    ChainJudge,
+    Examination,
+    ExaminedChain,
+    Examiner,
+    Finding,
+    Level,
+    Place,
+    Retirement,
+    Rules,
+    Tally,
+    Verdict,
+    conclude,
+)
+from aver.verdict.examiner import EXAMINED_DOMAINS, ValidRecords, examine, read_chain_identity, skip_examiners
 
 if TYPE_CHECKING:
     from aver.ledger.ledger import Ledger
 
-__all__ = [
-    "LedgerExamination",
-    "Since",
-    "examine_ledger",
-    "only_valid",
-    "verify_ledger",
-    "verify_record",
-]
+
+def build_examinations(
+    ledger: Ledger,
+    rules: Rules,
+    rows: Sequence[ChainRow],
+    starts: Mapping[str, int],
+    doubtful: set[str | None],
+    *,
+    is_single: bool,
+) -> list[Examination]:
+    """The examinations of the chains in `rows`. `doubtful` are those with findings, by their stored names."""
+    if not any(has_examined_domain(row.origin or row.name) for row in rows):
+        return []
+    chosen = {row.name for row in rows}
+    own = ledger.id, ledger.tenant
+    sources: dict[tuple[str, str], dict[str, ChainRow]] = {own: {}}
+    # Own chains first: an imported chain cannot take the name of one of them.
+    for row in sorted(ledger.store.chains(ledger.tenant) if is_single else rows, key=lambda row: row.frozen):
+        if has_examined_domain(row.origin or row.name):
+            origin, source = _read_origin(ledger, row) if row.frozen else (row.name, own)
+            sources.setdefault(source, {}).setdefault(origin, row)
+    found = []
+    for source, chains in sources.items():
+        examined = tuple(
+            ExaminedChain(row.name, origin, row.count, starts.get(row.name, 0))
+            for origin, row in chains.items()
+            if row.name in chosen
+        )
+        if examined:
+            reader = ValidRecords(ledger, rules, {origin: row.name for origin, row in chains.items()}, doubtful)
+            # What was imported need not be all that the other ledger has.
+            found.append(Examination(reader, rules, *source, examined, is_complete=source == own, is_single=is_single))
+    return found
+
+
+def has_examined_domain(chain: str) -> bool:
+    return chain.partition(".")[0] in EXAMINED_DOMAINS
+
+
+def _read_origin(ledger: Ledger, row: ChainRow) -> tuple[str, tuple[str, str]]:
+    """The name, and the ledger and tenant, that the first record of an imported chain gives it."""
+    try:
+        named = read_chain_identity(next(ledger.read(row.name, 0, 1), None))
+    except AverError:
+        named = {}
+    name, source = named.get("name"), (str(named.get("ledger", "")), str(named.get("tenant", "")))
+    return (name if isinstance(name, str) else row.origin or row.name), source
+
 
 Progress = Callable[[int, int], None]
 

@@ -13,20 +13,8 @@ from aver.events.event import decision_word
 from aver.gate.ask import Answer
 from aver.gate.decision_record import RecordedDecision
 from aver.mcp.history import PastSession
-from aver.mcp.labels import decision_label
 from aver.mcp.session import RecordedAction, SealedRun, SessionCounts
-from aver.mcp.tools import to_action_type
-
-__all__ = [
-    "DEFAULT_SESSION_NAME",
-    "ToolAnswer",
-    "context_answer",
-    "error_answer",
-    "gate_answer",
-    "record_answer",
-    "seal_answer",
-    "status_answer",
-]
+from aver.mcp.tools import decision_label, to_action_type
 
 SCHEMA_VERSION = "1.0"
 DEFAULT_SESSION_NAME = "mcp-session"

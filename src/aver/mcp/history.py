@@ -25,8 +25,6 @@ from aver.events.event import decision_word
 from aver.ledger import Ledger
 from aver.mcp.workspace import Workspace
 
-__all__ = ["PastSession", "SessionHistory"]
-
 RECENT_MAX = 10
 """The number of sessions that `capseal_status` lists."""
 

@@ -28,8 +28,6 @@ from aver.errors import BadInput, Unavailable
 from aver.files.atomic import replace_file
 from aver.files.regular import open_regular
 
-__all__ = ["HOST", "PATH", "TOKEN_FILE", "bind_socket", "read_token", "serve_http"]
-
 HOST = "127.0.0.1"
 PATH = "/mcp"
 TOKEN_FILE = "mcp-token"  # noqa: S105 - the name of the file that holds it

@@ -22,13 +22,10 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from aver import __version__
-from aver.mcp.parameters import build_input_schema
-from aver.mcp.tools import INSTRUCTIONS, PROMPT, TOOLS, ToolSpec
+from aver.mcp.tools import INSTRUCTIONS, PROMPT, TOOLS, ToolSpec, build_input_schema
 
 if TYPE_CHECKING:
     from aver.mcp.service import Caller, Service
-
-__all__ = ["build_server"]
 
 SERVER_NAME = "aver"
 

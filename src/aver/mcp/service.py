@@ -31,12 +31,9 @@ from aver.mcp.answers import (
     status_answer,
 )
 from aver.mcp.history import SessionHistory
-from aver.mcp.parameters import read_arguments
 from aver.mcp.session import McpSession
-from aver.mcp.tools import TOOLS
+from aver.mcp.tools import TOOLS, read_arguments
 from aver.mcp.workspace import Workspace
-
-__all__ = ["Caller", "Service"]
 
 SESSIONS_MAX = 200
 """The maximum number of open sessions, each with two open files. Beyond it, Aver closes the session that was unused for

@@ -23,8 +23,6 @@ from pydantic import ValidationError
 
 from aver.capsule.canonical import has_surrogate
 
-__all__ = ["serve_stdio"]
-
 DRAIN_SECONDS = 120.0
 """How many seconds Aver waits for answers after the input ended. A call that waits for a human may take longer; Aver
 seals its decision anyway."""

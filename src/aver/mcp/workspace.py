@@ -32,8 +32,6 @@ from aver.files.atomic import make_directory
 from aver.files.locks import lock, open_lock_file, try_lock
 from aver.files.regular import open_descriptor
 
-__all__ = ["RESUME_WITHIN", "SessionSlot", "Workspace"]
-
 DIRECTORY_NAME = ".capseal"
 
 RESUME_WITHIN = timedelta(hours=24)

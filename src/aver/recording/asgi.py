@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from aver.ledger.async_ledger import AsyncLedger
     from aver.ledger.ledger import Ledger
 
-__all__ = ["AuditMiddleware"]
-
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]

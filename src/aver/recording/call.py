@@ -22,8 +22,6 @@ from aver.clock import new_id
 from aver.errors import BadInput, Refused
 from aver.recording.render import clean_text, render_value
 
-__all__ = ["AuditedCall", "CallDetails"]
-
 OPTIONS_MAX = 64
 """Most options of one decision. A search with more belongs into a tool call."""
 

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from aver.ledger.async_ledger import AsyncLedger
     from aver.ledger.ledger import Ledger
 
-__all__ = ["AuditedFunction", "audit"]
-
 Audited = TypeVar("Audited", bound=Callable[..., Any] | classmethod | staticmethod)  # type: ignore[type-arg]
 Arguments = Mapping[str, Any]
 

@@ -26,18 +26,6 @@ from aver.recording.call import CallDetails
 from aver.recording.scope import AuditScope
 from aver.text import clip_text
 
-__all__ = [
-    "AuditSubject",
-    "CallEnding",
-    "ChainLoss",
-    "ReadyDraft",
-    "build_dropped",
-    "build_intent",
-    "build_outcome",
-    "build_reasoning",
-    "finish_draft",
-]
-
 JSON_MEDIA = "application/json"
 SUMMARY_MAX = 300
 """Longest summary or request that is composed here, in characters."""

@@ -23,16 +23,13 @@ from aver.clock import new_id
 from aver.errors import BadInput, Unavailable
 from aver.ledger.stores.forks import register_for_forks
 from aver.recording import drafts
-from aver.recording.process import close_at_exit
-from aver.recording.recorder import PendingRecord, get_recorder
+from aver.recording.recorder import PendingRecord, close_at_exit, get_recorder
 from aver.recording.render import clean_text, exception_text, render_value, type_name
 from aver.recording.scope import AuditScope, current_scope
 
 if TYPE_CHECKING:
     from aver.ledger.async_ledger import AsyncLedger
     from aver.ledger.ledger import Ledger
-
-__all__ = ["LedgerHandler"]
 
 CAPACITY = 10_000
 """Most log records in the queue while the ledger is busy or unavailable: some megabytes."""

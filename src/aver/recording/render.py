@@ -33,8 +33,6 @@ from typing import Any
 
 from aver.capsule.canonical import canonical_json, has_surrogate
 
-__all__ = ["clean_text", "exception_text", "render_value", "type_name"]
-
 DEPTH_MAX = 24
 """Deepest nesting that is recorded. A value that contains itself reaches it."""
 

@@ -33,9 +33,6 @@ from aver.recording.recorder import PendingRecord, Recorder
 from aver.recording.render import exception_text, type_name
 from aver.recording.scope import AuditScope, ScopeContext
 
-__all__ = ["CallPlan", "CallRun", "OnFailure", "ending_from_error", "unfinished_intents"]
-
-
 OnFailure = Literal["raise", "log"]
 
 CAUSES_MAX = 5

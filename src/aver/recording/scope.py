@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from aver.ledger.ledger import Ledger
     from aver.recording.call import AuditedCall
 
-__all__ = ["AuditScope", "ScopeContext", "audit_scope", "carry", "current", "current_scope"]
-
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 Default = TypeVar("Default")

@@ -18,8 +18,6 @@ from aver.recording.run import CallRun, ending_from_error
 if TYPE_CHECKING:
     from aver.recording.decorator import AuditedFunction
 
-__all__ = ["wrap_function"]
-
 VALUES_KEPT_MAX = 1000
 """Most values of a stream that its outcome records. It counts all."""
 

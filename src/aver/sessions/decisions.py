@@ -25,8 +25,6 @@ from aver.ingest.command_line import command_line
 from aver.ledger import Ledger
 from aver.sessions.step import Step
 
-__all__ = ["DecisionMatcher", "read_decisions"]
-
 _CWD_ARGUMENT = "cwd"
 """The argument that hooks add where a command does not run in the workspace itself."""
 _MCP_PREFIX = "mcp__"

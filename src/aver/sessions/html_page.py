@@ -38,8 +38,6 @@ from aver.sessions.story import StoryEntry
 from aver.text import escape_unprintable, plural
 from aver.verdict import Verdict, explain_code
 
-__all__ = ["render_page"]
-
 OPEN_LINES = 14
 """Lines of a text that is shown open; a longer one is folded."""
 

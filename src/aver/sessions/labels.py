@@ -8,23 +8,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from aver.sessions.sessions import SessionTotals
-from aver.sessions.spending import Consumption
-from aver.sessions.step import Step, is_blob_reference
+from aver.sessions.step import Consumption, Step, is_blob_reference
 from aver.text import plural
-
-__all__ = [
-    "LabelledText",
-    "authority_label",
-    "consumption_label",
-    "decision_label",
-    "format_money",
-    "labelled_texts",
-    "shorten_arguments",
-    "step_details",
-    "step_error",
-    "step_summary",
-    "total_labels",
-]
 
 ARGUMENTS_MAX = 160
 """Characters of the arguments that are added to a summary that does not name them."""

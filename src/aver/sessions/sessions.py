@@ -7,6 +7,10 @@ agent-capsule tool are sessions, too.
 `find_sessions` reads only the first and last records of each chain, so it lists hundreds of sessions quickly.
 `compute_totals` reads one session completely. A call counts once: a later addition to its record may add tokens or
 correct the outcome, but is no second call. Nothing is verified here.
+
+Finds the session that a person names: by its chain, its id, or the beginning of either.
+
+The verdict on a session: one answer for all of its chains.
 """
 
 from __future__ import annotations
@@ -16,25 +20,14 @@ from dataclasses import field
 
 from aver.capsule.aver_block import RESERVED_CHAINS, split_chain_name
 from aver.capsule.sealed import Sealed
-from aver.errors import BadInput
+from aver.errors import BadInput, NotFound
 from aver.fast_dataclass import dataclass
 from aver.ingest.draft import session_chain_name
 from aver.ledger import Ledger
-from aver.ledger.stores.rows import ChainRow
+from aver.ledger.stores.protocol import ChainRow
 from aver.sessions.decisions import DecisionMatcher, read_decisions
-from aver.sessions.spending import Consumption
-from aver.sessions.step import Addition, Step, read_step
-
-__all__ = [
-    "OTHER_DOMAINS",
-    "SessionChains",
-    "SessionTotals",
-    "chains_from_records",
-    "compute_step_totals",
-    "compute_totals",
-    "find_session_by_chain",
-    "find_sessions",
-]
+from aver.sessions.step import Addition, Consumption, Step, read_step
+from aver.verdict import Verdict, merge_verdicts
 
 DECISION_DOMAIN = "gate"
 """The domain of the chains of the gate's decisions."""
@@ -361,3 +354,43 @@ class _SessionCounter:
             imported=chains.imported,
             chains=chains.names,
         )
+
+
+def find_session(ledger: Ledger, name: str) -> tuple[str, str]:
+    """The tool and the id of the session that `name` means. Raises `NotFound` if there is none, or several."""
+    sessions = {
+        session_from_chain(ledger, chain)
+        for chain in ledger.chains()
+        if chain.startswith(name) or split_chain_name(chain)[1].startswith(name)
+    }
+    known = {session for session in sessions if session is not None}
+    exact = {session for session in known if name in (session[1], ".".join(session))}
+    found = exact or known
+    if len(found) == 1:
+        return found.pop()
+    if found:
+        several = ", ".join(sorted(map(".".join, found))[:5])
+        raise NotFound(f"{name} may mean several sessions: {several}", advice="be more specific")
+    raise NotFound(f"there is no session {name} in this ledger", advice="aver sessions lists the sessions")
+
+
+def session_from_chain(ledger: Ledger, chain: str) -> tuple[str, str] | None:
+    """Tool and session of a chain, from its first record; None if the chain belongs to no session."""
+    domain, _ = split_chain_name(chain)
+    first = None if domain in OTHER_DOMAINS else next(iter(ledger.read(chain, 0, 1)), None)
+    session = None if first is None else first.to_dict()["context"].get("session_id")
+    return (domain, session) if isinstance(session, str) else None
+
+
+def list_session_chains(ledger: Ledger, tool: str, session: str) -> list[str]:
+    """The chains of a session: its own, then those of its subagents."""
+    own = session_chain_name(tool, session)
+    chains = ledger.chains()
+    return [*(name for name in chains if name == own), *sorted(name for name in chains if name.startswith(f"{own}."))]
+
+
+def verify_session(ledger: Ledger, chains: SessionChains) -> Verdict:
+    """One verdict on all chains of a session: its own, its subagents' and that of the gate's decisions."""
+    verdicts = {chain: ledger.verify(chain) for chain in chains.names}
+    only = next(iter(verdicts.values()))
+    return only if len(verdicts) == 1 else merge_verdicts(f"session {chains.tool} {chains.session}", verdicts)

@@ -28,8 +28,6 @@ from aver.sessions.decisions import DecisionMatcher, read_decisions
 from aver.sessions.sessions import SessionChains
 from aver.sessions.step import Addition, Step, read_step
 
-__all__ = ["StoryEntry", "read_story", "story_from_records"]
-
 ReadChain = Callable[[str, int, int | None], Iterable[Sealed]]
 """Reads records of a chain, from a place up to another place or to the end."""
 

@@ -1,7 +1,6 @@
 """The verdict: pure functions from bytes and keys to findings, which can be merged."""
 
 from aver.verdict.chain import LEVELS, ChainJudge, Level, Retirement, Rules
-from aver.verdict.codes import load_codes
 from aver.verdict.examiner import EvidenceReader, Examination, ExaminedChain, Examiner
 from aver.verdict.subject import BEGINNING_BYTES, Subject, VerifyOptions
 from aver.verdict.verdict import (
@@ -13,6 +12,7 @@ from aver.verdict.verdict import (
     Verdict,
     conclude,
     explain_code,
+    load_codes,
     merge_verdicts,
     worst_status,
 )

@@ -33,9 +33,6 @@ from aver.log import debug
 from aver.verdict.record import COLUMNS, column_values, detect_profile, read_record
 from aver.verdict.verdict import CheckStatus, Finding, Place, Tally
 
-__all__ = ["LEVELS", "ChainJudge", "Level", "Retirement", "Rules", "make_printable"]
-
-
 Level = Literal["structural", "content", "signature"]
 LEVELS: tuple[Level, ...] = ("structural", "content", "signature")
 """CPS 7.5. Structural trusts the stored hashes; content computes them again; signature also checks signatures."""

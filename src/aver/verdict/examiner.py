@@ -27,19 +27,6 @@ from aver.log import debug
 from aver.verdict.chain import ChainJudge, Rules
 from aver.verdict.verdict import Finding, Place, Tally
 
-__all__ = [
-    "EXAMINED_DOMAINS",
-    "EvidenceReader",
-    "Examination",
-    "ExaminedChain",
-    "Examiner",
-    "ValidRecords",
-    "examine",
-    "guard",
-    "read_chain_identity",
-    "skip_examiners",
-]
-
 RUN_CHECKS = ("receipts", "parents", "sealed", "gates", "proof")
 """The checks of a run of actions, in the order of their report."""
 

@@ -31,8 +31,6 @@ from aver.errors import BadInput
 from aver.verdict.chain import ChainJudge, Rules
 from aver.verdict.verdict import Tally
 
-__all__ = ["ParallelChainJudge", "WorkerPool", "count_failures", "judge_pieces", "run_worker"]
-
 CHAIN_PARALLEL_FROM = 4_000
 """Records of a chain below which one process is done sooner than a worker has started."""
 

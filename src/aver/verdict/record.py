@@ -16,8 +16,6 @@ from aver.capsule.json_reader import TOKENS_MAX, Unreadable, decode_bounded, rea
 from aver.capsule.model import SECTIONS
 from aver.errors import NotCanonical
 
-__all__ = ["COLUMNS", "column_values", "detect_profile", "imported_column_values", "read_record"]
-
 COLUMNS = ("id", "type", "kind", "key", "session", "at")
 """The columns by which a store finds records, besides place and hash."""
 

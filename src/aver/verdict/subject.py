@@ -16,8 +16,6 @@ from aver.keys.ring import Ring
 from aver.verdict.chain import Level, Retirement, Rules
 from aver.verdict.examiner import Examiner
 
-__all__ = ["BEGINNING_BYTES", "Subject", "VerifyOptions"]
-
 BEGINNING_BYTES = 64 * 1024
 """How many bytes at the beginning of a file are read to recognise its format."""
 

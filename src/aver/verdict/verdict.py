@@ -1,4 +1,6 @@
-"""The verdict: the checks that passed, those that failed and where first, and those that were not made.
+"""The codes of findings. Python, the page and the docs all read them from `codes.json`.
+
+The verdict: the checks that passed, those that failed and where first, and those that were not made.
 
     verified    every check that applies passed
     qualified   nothing failed, but there is a warning, or a check that matters was not made; it is named
@@ -16,12 +18,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
+from functools import cache
 from typing import Any, Literal
 
-from aver.fast_dataclass import dataclass
-from aver.verdict.codes import load_codes
+import orjson
 
-__all__ = ["CHECKS", "FINDINGS_KEPT", "Check", "Finding", "Place", "Status", "Tally", "Verdict"]
+from aver.fast_dataclass import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class FindingCode:
+    """A code, what it means, and what to do about it."""
+
+    name: str
+    meaning: str
+    advice: str
+
+
+@cache
+def load_codes() -> dict[str, FindingCode]:
+    """All codes, by name."""
+    from importlib.resources import files  # Here, because it takes long to load and most verdicts explain nothing.
+
+    raw = orjson.loads(files("aver.verdict").joinpath("codes.json").read_bytes())
+    return {name: FindingCode(name, entry["meaning"], entry["advice"]) for name, entry in raw.items()}
+
 
 Status = Literal["verified", "qualified", "failed", "empty"]
 CheckStatus = Literal["passed", "warning", "failed", "not_checked"]

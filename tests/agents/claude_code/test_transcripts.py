@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from aver.agents.claude_code.transcripts import ADAPTER
 from aver.files.user_dirs import UserEnvironment
-from aver.ingest.agent_event import AgentEvent
-from aver.ingest.contract import TranscriptSource, record_from_bytes
+from aver.ingest.contract import AgentEvent, TranscriptSource, record_from_bytes
 from aver.ingest.seal import TranscriptFollower
 from aver.ledger import open_ledger
 from support.agents.claude_transcripts import (

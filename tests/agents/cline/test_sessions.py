@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from aver.agents.cline.session_parser import SessionParser
 from aver.agents.cline.tasks import ADAPTER
 from aver.files.user_dirs import UserEnvironment
-from aver.ingest.agent_event import AgentEvent
-from aver.ingest.contract import TranscriptSource, record_from_bytes
+from aver.ingest.contract import AgentEvent, TranscriptSource, record_from_bytes
 from aver.ingest.reconcile import reconcile
 from aver.ingest.seal import TranscriptFollower as Sealer
 from aver.ledger import open_ledger

@@ -15,8 +15,7 @@ from aver.agents.cline.api_calls import parse_xml_calls
 from aver.agents.cline.task_parser import OPEN_MAX
 from aver.agents.cline.tasks import ADAPTER, SERVERS
 from aver.files.user_dirs import UserEnvironment
-from aver.ingest.agent_event import AgentEvent
-from aver.ingest.contract import TranscriptSource, record_from_bytes
+from aver.ingest.contract import AgentEvent, TranscriptSource, record_from_bytes
 from aver.ledger import open_ledger
 from support.agents import cline_tasks as tasks
 from support.agents.cline_tasks import EDIT, MODEL, TASK, Task, surroundings, tasks_of, tool, whole

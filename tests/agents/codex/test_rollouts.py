@@ -18,8 +18,15 @@ from aver.agents.codex.rollouts import ADAPTER
 from aver.agents.registry import load_adapter
 from aver.capsule.canonical import canonical_bytes
 from aver.files.user_dirs import UserEnvironment
-from aver.ingest.agent_event import AgentCall, AgentEvent
-from aver.ingest.contract import RECORD_MAX, RawRecord, TranscriptParser, TranscriptSource, record_from_bytes
+from aver.ingest.contract import (
+    RECORD_MAX,
+    AgentCall,
+    AgentEvent,
+    RawRecord,
+    TranscriptParser,
+    TranscriptSource,
+    record_from_bytes,
+)
 from aver.ingest.draft import draft_event
 from aver.ingest.seal import TranscriptFollower
 from aver.ledger import open_ledger

@@ -19,8 +19,7 @@ from hypothesis import strategies as st
 from aver.agents.cursor.conversations import ADAPTER
 from aver.agents.cursor.database import list_conversations
 from aver.files.user_dirs import UserEnvironment
-from aver.ingest.agent_event import AgentEvent
-from aver.ingest.contract import TranscriptSource, record_from_bytes
+from aver.ingest.contract import AgentEvent, TranscriptSource, record_from_bytes
 from aver.ledger import open_ledger
 from support import memory_peaks as peaks
 from support.agents import cursor_stores as stores

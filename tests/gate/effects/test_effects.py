@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from aver.agents.registry import load_known_agents
 from aver.gate.action import ACTION_TYPES, Action, Facts
+from aver.gate.effects.arguments import mcp_server
 from aver.gate.effects.effects import PATHS_MAX, Effects, find_effects
 from aver.gate.effects.findings import EFFECTS, UNCLEAR
-from aver.gate.effects.tools import mcp_server
 from support.strategies import json_objects
 
 NOW = "2026-01-05T09:00:00+00:00"

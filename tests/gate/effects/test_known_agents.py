@@ -12,9 +12,9 @@ from aver.errors import BadInput
 from aver.gate.action import Action, Facts
 from aver.gate.decide import Gate, decide
 from aver.gate.decision_record import build_decision_draft
+from aver.gate.effects.arguments import READS, RUNS, WRITES
 from aver.gate.effects.effects import find_effects
 from aver.gate.effects.known_agents import NO_AGENTS, AgentNames, build_known_agents
-from aver.gate.effects.tools import READS, RUNS, WRITES
 from aver.gate.policy.bundle import load_policy_bundle
 from aver.gate.replay import replay_decision
 

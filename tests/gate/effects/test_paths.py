@@ -10,11 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aver.agents.registry import load_known_agents
-from aver.gate.effects.guarded_names import (
-    GUARDED_CLASSES,
-    GUARDED_PATTERNS,
-    GUARDED_SUFFIXES,
-)
+from aver.gate.effects.known_agents import GUARDED_CLASSES, GUARDED_PATTERNS, GUARDED_SUFFIXES
 from aver.gate.effects.paths import (
     PATH_MAX,
     UNKNOWN_LOCATION,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from aver.gate.policy.bundle import load_policy_bundle
-from aver.gate.policy.explain import Counterfactual, explain_answer
+from aver.gate.policy.lint import Counterfactual, explain_answer
 from aver.gate.policy.query import TARGETS_MAX, FlatArguments, PolicyQuestion, Target, ask_policy
 
 INSIDE, OUTSIDE = Target("Path", "/work/a.py", "workspace"), Target("Path", "/etc/x", "outside")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aver.gate.effects.findings import EFFECTS
-from aver.gate.effects.guarded_names import GUARDED_CLASSES
+from aver.gate.effects.known_agents import GUARDED_CLASSES
 from aver.gate.effects.routine_commands import ROUTINE_EFFECTS
 from aver.gate.policy.bundle import STARTER_DIRECTORY, build_policy_bundle, read_starter_files
 from aver.gate.policy.lint import lint_policy

@@ -10,8 +10,7 @@ import pytest
 from aver.gate.action import ACTION_TYPES
 from aver.gate.effects.routine_commands import ROUTINE_EFFECTS
 from aver.gate.policy import cases
-from aver.gate.policy.bundle import FILES_MAX, STARTER_DIRECTORY
-from aver.gate.policy.engine import SCHEMA_FILE
+from aver.gate.policy.bundle import FILES_MAX, SCHEMA_FILE, STARTER_DIRECTORY
 from aver.gate.policy.query import DEPTH_MAX, TAGS_MAX, TARGETS_MAX
 from aver.gate.policy.rules import NESTING_MAX, OPERATORS_MAX
 

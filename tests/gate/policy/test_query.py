@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aver.gate.policy.bundle import PolicyBundle, build_policy_bundle, load_policy_bundle
-from aver.gate.policy.engine import load_schema
+from aver.gate.policy.bundle import PolicyBundle, build_policy_bundle, load_policy_bundle, load_schema
 from aver.gate.policy.query import (
     DEPTH_MAX,
     TAG_CHARACTERS_MAX,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from aver.gate.effects.findings import EFFECTS, UNCLEAR
-from aver.gate.effects.guarded_names import GUARDED_CLASSES
+from aver.gate.effects.known_agents import GUARDED_CLASSES
 from aver.gate.shell.model import CHOICES_MAX, COMMAND_MAX, COMMANDS_MAX, NESTING_MAX, WORDS_MAX
 from aver.gate.shell.parser.cross_check import SYNTAX_MAX
 

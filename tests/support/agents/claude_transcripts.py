@@ -11,8 +11,7 @@ from typing import Any, Literal
 
 from aver.agents.claude_code.transcripts import ADAPTER
 from aver.files.user_dirs import UserEnvironment
-from aver.ingest.agent_event import AgentEvent
-from aver.ingest.contract import TranscriptSource
+from aver.ingest.contract import AgentEvent, TranscriptSource
 
 SESSION = "5d2e8f30-7c11-4a52-9d3b-0a1b2c3d4e5f"
 PROJECT = "-w-shop"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from aver.ingest.agent_event import AgentEvent
-from aver.ingest.contract import Adapter, RecordReader, TranscriptParser, TranscriptSource
+from aver.ingest.contract import Adapter, AgentEvent, RecordReader, TranscriptParser, TranscriptSource
 
 
 class Follower:

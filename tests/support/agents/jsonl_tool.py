@@ -14,10 +14,18 @@ from pathlib import Path
 from typing import Any
 
 from aver.files.user_dirs import UserEnvironment
-from aver.ingest.agent_event import AgentCall, AgentEvent, Prompt, build_unknown_event
-from aver.ingest.contract import Adapter, RawRecord, TranscriptSource, line_key
+from aver.ingest.contract import (
+    Adapter,
+    AgentCall,
+    AgentEvent,
+    Prompt,
+    RawRecord,
+    TranscriptSource,
+    build_unknown_event,
+    line_key,
+)
+from aver.ingest.foreign_json import UNREADABLE, parse_json
 from aver.ingest.json_lines import LineReader
-from aver.ingest.tolerant_json import UNREADABLE, parse_json
 
 TOOL = "ticker"
 

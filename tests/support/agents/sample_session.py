@@ -8,8 +8,17 @@ from typing import Any
 
 from aver.gate.action import Action
 from aver.gate.ask import ask
-from aver.ingest.agent_event import AgentCall, AgentEvent, Permission, Prompt, Tokens, build_unknown_event
-from aver.ingest.contract import Adapter, RawRecord, TranscriptSource
+from aver.ingest.contract import (
+    Adapter,
+    AgentCall,
+    AgentEvent,
+    Permission,
+    Prompt,
+    RawRecord,
+    Tokens,
+    TranscriptSource,
+    build_unknown_event,
+)
 from aver.ingest.diffs import unified_diff
 from aver.ingest.json_lines import LineReader
 from aver.ingest.seal import TranscriptFollower

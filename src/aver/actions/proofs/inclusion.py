@@ -15,7 +15,6 @@ from aver.actions.action import AgentAction
 from aver.actions.encodings import receipt_hash
 from aver.actions.proofs.proof import InclusionProof, RunStatement, proof_problem, prove_inclusion
 from aver.actions.run_capsules import SEAL_KIND, read_run_seal, run_chain
-from aver.actions.verify_run import RUN_CHECKS
 from aver.capsule.aver_block import read_kind
 from aver.capsule.json_reader import read_json
 from aver.capsule.sealed import SEAL_KEYS, Sealed
@@ -23,8 +22,7 @@ from aver.errors import BadInput, NotFound, Refused
 from aver.ledger.foreign.capsule_files import retirements_by_time
 from aver.ledger.foreign.seal_checks import check_seal_fields, unreadable_code
 from aver.verdict import CHECKS, ChainJudge, Finding, Place, Tally, Verdict, VerifyOptions, conclude
-
-__all__ = ["PROOF_KEYS", "PROOF_MAX", "find_action_index", "inclusion_document", "judge_inclusion"]
+from aver.verdict.examiner import RUN_CHECKS
 
 INCLUSION_TYPE = "inclusion"
 PROOF_KEYS = frozenset({"v", "proof_type", "statement", "index", "action", "receipt_hash", "path", "seal"})

@@ -25,18 +25,6 @@ from aver.actions.proofs.trace import AIR_ID, WIDTH, Trace, build_row, row_leaf
 from aver.capsule.merkle import inclusion_path, root_from_path
 from aver.errors import BadInput
 
-__all__ = [
-    "PROOF_TYPE",
-    "ExecutionProof",
-    "InclusionProof",
-    "RunProof",
-    "RunStatement",
-    "build_statement",
-    "proof_problem",
-    "prove_inclusion",
-    "trace_problem",
-]
-
 PROOF_TYPE = "recomputation"
 
 PATH_MAX = 64

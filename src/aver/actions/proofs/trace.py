@@ -20,12 +20,11 @@ import hashlib
 import struct
 from collections.abc import Iterator
 
-from aver.actions.action import ACTION_TYPES, POLICY_VERDICTS, AgentAction
+from aver.actions.action import POLICY_VERDICTS, AgentAction
 from aver.actions.encodings import EncodedAction
 from aver.capsule.canonical import canonical_json
 from aver.capsule.merkle import MerkleTree, leaf_hash
-
-__all__ = ["AIR_ID", "CONSTRAINTS", "MODULUS", "WIDTH", "Trace", "TraceRow", "build_row", "row_leaf"]
+from aver.gate.action import ACTION_TYPES
 
 AIR_ID = "aver_agent_air_v1"
 MODULUS = 2**64 - 2**32 + 1

@@ -6,10 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from aver.agents.demo_session import FILE, NEW, OLD, PROMPT, TEST_OUTPUT, TIME_PREFIX, Json, write_lines
+from aver.agents.agent import FILE, NEW, OLD, PROMPT, TEST_OUTPUT, TIME_PREFIX, Json, write_lines
 from aver.files.user_dirs import UserEnvironment
-
-__all__ = ["write_demo"]
 
 SESSION = "5d2e4c1a-0f3b-4b7e-9c55-2f1f6a9f0d11"
 

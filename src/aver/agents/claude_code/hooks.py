@@ -28,9 +28,7 @@ from aver.hooks.contract import (
     parse_duration_ms,
     pick_present,
 )
-from aver.ingest.agent_event import AgentEvent
-
-__all__ = ["HOOK"]
+from aver.ingest.contract import AgentEvent
 
 TOOL = "claude-code"
 
@@ -88,7 +86,7 @@ def _build_hook_event(event: str, summary: str, payload: Mapping[str, Any], **mo
 def _build_call_event(event: str, payload: Mapping[str, Any], agent: str) -> AgentEvent:
     """A call, read as the transcript's result would be. The words that the model gets are not in the payload."""
     from aver.agents.claude_code.results import find_subject, read_outcome
-    from aver.ingest.agent_event import AgentCall, Permission
+    from aver.ingest.contract import AgentCall, Permission
 
     tool, arguments, identifier = (
         get_text(payload, "tool_name"),

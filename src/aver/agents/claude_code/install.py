@@ -20,8 +20,6 @@ from aver.install.client import Client, ServerPlace
 from aver.install.hooks import HOOK_SECONDS, HookList
 from aver.install.settings_file import SettingsFile, read_entry
 
-__all__ = ["CLIENT"]
-
 MANAGED_SETTINGS = (
     Path("/etc/claude-code/managed-settings.json"),
     Path("/Library/Application Support/ClaudeCode/managed-settings.json"),

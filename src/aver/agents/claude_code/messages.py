@@ -27,21 +27,8 @@ from aver.agents.claude_code.results import (
     string_or_empty,
 )
 from aver.fast_dataclass import dataclass
-from aver.ingest.agent_event import AgentCall, AgentEvent, EventKind, Permission, Prompt, Tokens
-from aver.ingest.tolerant_json import content_text
-
-__all__ = [
-    "ClassifiedMessage",
-    "Conversation",
-    "MessageUsage",
-    "Origin",
-    "PendingMessage",
-    "StartedCall",
-    "classify_attachment",
-    "classify_system",
-    "classify_user",
-]
-
+from aver.ingest.contract import AgentCall, AgentEvent, EventKind, Permission, Prompt, Tokens
+from aver.ingest.foreign_json import content_text
 
 _TOKEN_FIELDS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
 

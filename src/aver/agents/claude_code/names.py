@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from aver.gate.effects.known_agents import AgentNames
-from aver.gate.effects.tools import (
+from aver.gate.effects.arguments import (
     EDITS,
     FETCHES,
     GLOBS,
@@ -15,8 +14,7 @@ from aver.gate.effects.tools import (
     SIGNALS,
     WRITES,
 )
-
-__all__ = ["NAMES"]
+from aver.gate.effects.known_agents import AgentNames
 
 NAMES = AgentNames(
     tools={

@@ -19,27 +19,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from aver.fast_dataclass import dataclass
-from aver.ingest.agent_event import Permission
 from aver.ingest.attachments import digest_reference, replace_attachments
+from aver.ingest.contract import Permission
 from aver.ingest.diffs import diff_from_hunks, format_line_counts, unified_diff
-from aver.ingest.tolerant_json import content_text
+from aver.ingest.foreign_json import content_text
 from aver.text import plural, summary_line
-
-__all__ = [
-    "AGENT_TOOLS",
-    "BULKY_SIZE",
-    "ClaudeOutcome",
-    "Json",
-    "count_or_none",
-    "find_subject",
-    "list_or_empty",
-    "one_line",
-    "read_outcome",
-    "replace_files",
-    "shorten_if_bulky",
-    "string_or_empty",
-]
-
 
 AGENT_TOOLS = ("Agent", "Task")
 """The tool that launches a subagent, by its newer and its older name."""

@@ -12,10 +12,8 @@ from typing import Any, Literal
 
 from aver.agents.claude_code.results import Json, one_line, replace_files, string_or_empty
 from aver.fast_dataclass import dataclass
-from aver.ingest.agent_event import SESSION_COST, Permission
-from aver.ingest.amounts import parse_cost
-
-__all__ = ["SETTING_KINDS", "SKIPPED_KINDS", "ClaudeSettings", "SettingChange", "permission_from_mode", "read_decision"]
+from aver.ingest.contract import SESSION_COST, Permission
+from aver.ingest.foreign_json import parse_cost
 
 SKIPPED_KINDS = (
     "file-history-snapshot",  # Copies of files, for undoing: the edits themselves are told.

@@ -58,14 +58,20 @@ from aver.agents.claude_code.settings import (
 from aver.errors import Unavailable
 from aver.files.regular import read_if_regular
 from aver.files.user_dirs import UserEnvironment
-from aver.ingest.agent_event import INFERRED_OUTCOME, AgentCall, AgentEvent, Permission, Prompt, build_unknown_event
-from aver.ingest.contract import Adapter, RawRecord, TranscriptSource, line_key
+from aver.ingest.contract import (
+    INFERRED_OUTCOME,
+    Adapter,
+    AgentCall,
+    AgentEvent,
+    Permission,
+    Prompt,
+    RawRecord,
+    TranscriptSource,
+    build_unknown_event,
+    line_key,
+)
+from aver.ingest.foreign_json import UNREADABLE, ms_between, parse_embedded_json, parse_json, to_utc
 from aver.ingest.json_lines import LineReader
-from aver.ingest.times import ms_between, to_utc
-from aver.ingest.tolerant_json import UNREADABLE, parse_embedded_json, parse_json
-
-__all__ = ["ADAPTER", "TOOL", "locate", "read_retention_days", "watched_dirs"]
-
 
 TOOL = "claude-code"
 

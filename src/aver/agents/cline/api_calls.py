@@ -18,9 +18,7 @@ from typing import Any, NamedTuple
 
 from aver.fast_dataclass import dataclass
 from aver.ingest.attachments import replace_images
-from aver.ingest.tolerant_json import content_text, parse_embedded_json
-
-__all__ = ["SPEECH_TOOLS", "ApiCall", "ApiHistory", "ApiResult", "CallQuery", "parse_xml_calls"]
+from aver.ingest.foreign_json import content_text, parse_embedded_json
 
 SPEECH_TOOLS = frozenset(
     {

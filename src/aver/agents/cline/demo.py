@@ -6,10 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from aver.agents.demo_session import NEW, OLD, PROMPT, TEST_OUTPUT, Json
+from aver.agents.agent import NEW, OLD, PROMPT, TEST_OUTPUT, Json
 from aver.files.user_dirs import UserEnvironment, user_data_dir
-
-__all__ = ["write_demo"]
 
 SESSION = "1780218000000"
 

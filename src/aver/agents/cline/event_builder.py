@@ -12,10 +12,8 @@ from typing import Any
 from aver.agents.cline.api_calls import ApiCall, ApiResult
 from aver.agents.cline.results import ClineOutcome, read_outcome, replace_files
 from aver.agents.cline.ui_messages import ShownCall, build_diff, build_summary, list_effects, read_shown_result
-from aver.ingest.agent_event import AgentCall, AgentEvent, Permission
 from aver.ingest.attachments import replace_images
-
-__all__ = ["OpenCall", "build_shown_event", "build_unshown_event"]
+from aver.ingest.contract import AgentCall, AgentEvent, Permission
 
 _REJECTED = Permission(reference="rejected by the user", denied=True)
 

@@ -28,10 +28,8 @@ from aver.hooks.contract import (
     get_text,
     parse_duration_ms,
 )
-from aver.ingest.agent_event import AgentEvent, EventKind
-from aver.ingest.times import to_utc, utc_from_ms
-
-__all__ = ["HOOK"]
+from aver.ingest.contract import AgentEvent, EventKind
+from aver.ingest.foreign_json import to_utc, utc_from_ms
 
 TOOL = "cline"
 
@@ -126,7 +124,7 @@ def _build_diff(tool: str, arguments: Mapping[str, Any], workspace: str) -> str 
 
     change, path = arguments.get("diff"), arguments.get("path")
     if tool == "replace_in_file" and isinstance(change, str) and isinstance(path, str):
-        from aver.ingest.search_replace import diff_from_blocks
+        from aver.ingest.patches import diff_from_blocks
 
         return diff_from_blocks(path, change) or None
     if tool == "editor" and isinstance(path, str):
@@ -154,7 +152,7 @@ def _editor_diff(path: str, arguments: Mapping[str, Any], workspace: str) -> str
 
 def _build_call_event(payload: Mapping[str, Any], result: Mapping[str, Any], agent: str) -> AgentEvent:
     """A call of a session, just as its messages will tell it."""
-    from aver.agents.cline.tools import finish_call, start_call
+    from aver.agents.cline.results import finish_call, start_call
     from aver.ingest.diffs import format_line_counts
 
     begun, summary = start_call(get_text(result, "name") or "unnamed", get_text(result, "id"), result.get("input"))

@@ -24,14 +24,10 @@ from pathlib import Path
 from aver.errors import AverError
 from aver.fast_dataclass import dataclass
 from aver.files.user_dirs import UserEnvironment, user_data_dir
-from aver.install.client import Client, InstallOutcome, InstallState, ServerPlace
-from aver.install.commands import hook_command
-from aver.install.file_edit import change_file, read_settings_file, remove_empty_directories, resolve_target
+from aver.install.client import Client, InstallOutcome, InstallState, ServerPlace, hook_command
 from aver.install.hooks import HOOKS_PART
 from aver.install.settings_file import EditResult
-from aver.install.undo import UndoLog
-
-__all__ = ["CLIENT"]
+from aver.install.undo import UndoLog, change_file, read_settings_file, remove_empty_directories, resolve_target
 
 OWN_MARK = b"# Aver's hook, put here by aver install; aver uninstall takes it away."
 """The second line of a file of Aver."""

@@ -17,12 +17,9 @@ from aver.agents.cline.api_calls import ApiCall, ApiHistory
 from aver.agents.cline.event_builder import OpenCall, build_shown_event, build_unshown_event
 from aver.agents.cline.results import is_before, list_or_empty, message_text, message_time, read_task_tokens, task_info
 from aver.agents.cline.ui_messages import OUTPUT_MESSAGES, ShownCall, read_shown_call
-from aver.ingest.agent_event import AgentEvent, Prompt, Tokens, build_unknown_event
 from aver.ingest.attachments import replace_images
-from aver.ingest.contract import RawRecord, TranscriptSource
-from aver.ingest.tolerant_json import parse_embedded_json, parse_json
-
-__all__ = ["TaskParser"]
+from aver.ingest.contract import AgentEvent, Prompt, RawRecord, Tokens, TranscriptSource, build_unknown_event
+from aver.ingest.foreign_json import parse_embedded_json, parse_json
 
 _SKIPPED_KINDS = (
     *("api_req_finished", "mcp_server_request_started", "shell_integration_warning"),

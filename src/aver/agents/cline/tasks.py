@@ -19,17 +19,20 @@ from pathlib import Path
 from typing import Any
 
 from aver.agents.cline.results import task_info
-from aver.agents.cline.session_parser import SessionParser
-from aver.agents.cline.sessions import MANIFEST, MESSAGES_SUFFIX, SessionReader, locate_sessions, sessions_dir
+from aver.agents.cline.session_parser import (
+    MANIFEST,
+    MESSAGES_SUFFIX,
+    SessionParser,
+    SessionReader,
+    locate_sessions,
+    sessions_dir,
+)
 from aver.agents.cline.task_parser import TaskParser
 from aver.files.regular import read_if_regular
 from aver.files.user_dirs import UserEnvironment, user_data_dir
 from aver.ingest.contract import Adapter, RawRecord, RecordReader, TranscriptParser, TranscriptSource, record_from_bytes
-from aver.ingest.file_status import FileStatus, is_settled, read_file_status
-from aver.ingest.raw_json import split_array
-from aver.ingest.tolerant_json import parse_embedded_json, parse_json
-
-__all__ = ["ADAPTER"]
+from aver.ingest.foreign_json import parse_embedded_json, parse_json, split_array
+from aver.ingest.json_lines import FileStatus, is_settled, read_file_status
 
 TOOL = "cline"
 EXTENSION = "saoudrizwan.claude-dev"

@@ -17,20 +17,9 @@ from aver.agents.cline.api_calls import ApiCall, CallQuery
 from aver.fast_dataclass import dataclass
 from aver.ingest.attachments import replace_images
 from aver.ingest.diffs import format_line_counts, unified_diff
-from aver.ingest.patches import read_patch
-from aver.ingest.search_replace import diff_from_blocks, parse_blocks
-from aver.ingest.tolerant_json import parse_embedded_json
+from aver.ingest.foreign_json import parse_embedded_json
+from aver.ingest.patches import diff_from_blocks, parse_blocks, read_patch
 from aver.text import plural, summary_line
-
-__all__ = [
-    "OUTPUT_MESSAGES",
-    "ShownCall",
-    "build_diff",
-    "build_summary",
-    "list_effects",
-    "read_shown_call",
-    "read_shown_result",
-]
 
 OUTPUT_MESSAGES = {
     "command_output": "command",

@@ -14,18 +14,8 @@ from typing import Any, NamedTuple
 from aver.fast_dataclass import dataclass
 from aver.ingest.attachments import digest_reference, replace_images
 from aver.ingest.command_line import command_line
+from aver.ingest.foreign_json import content_text, parse_embedded_json
 from aver.ingest.patches import BEGIN, Patch, patch_from_changes, read_patch
-from aver.ingest.tolerant_json import content_text, parse_embedded_json
-
-__all__ = [
-    "NO_OUTPUT",
-    "SHELL_TOOLS",
-    "CallReport",
-    "CodexOutcome",
-    "Refusal",
-    "build_outcome",
-    "read_report",
-]
 
 NO_OUTPUT = object()
 """The output of a call that has none yet."""

@@ -38,10 +38,8 @@ from aver.hooks.contract import (
     get_text,
     pick_present,
 )
-from aver.ingest.agent_event import AgentCall, AgentEvent
-from aver.ingest.tolerant_json import parse_embedded_json, parse_json
-
-__all__ = ["HOOK"]
+from aver.ingest.contract import AgentCall, AgentEvent
+from aver.ingest.foreign_json import parse_embedded_json, parse_json
 
 TOOL = "codex"
 

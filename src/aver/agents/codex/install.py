@@ -26,13 +26,10 @@ from typing import Any
 from aver.errors import AverError, Refused
 from aver.fast_dataclass import dataclass
 from aver.files.user_dirs import UserEnvironment
-from aver.install.client import Client, HookPlace, InstallOutcome, InstallState, ServerPlace
-from aver.install.commands import aver_command
+from aver.install.client import Client, HookPlace, InstallOutcome, InstallState, ServerPlace, aver_command
 from aver.install.hooks import HOOK_SECONDS, HOOKS_PART, HookList
 from aver.install.settings_file import SettingsFile, put_entry, read_entry, remove_entry
 from aver.install.undo import UndoLog
-
-__all__ = ["CLIENT"]
 
 SESSION_END_SECONDS = 3
 """The time limit for the end of a session. Codex waits no longer there, and complains where more is asked for."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
+from aver.gate.effects.arguments import NO_EFFECTS, PATCHES, READS, RUNS, SEARCHES
 from aver.gate.effects.known_agents import AgentNames
-from aver.gate.effects.tools import NO_EFFECTS, PATCHES, READS, RUNS, SEARCHES
-
-__all__ = ["NAMES"]
 
 NAMES = AgentNames(
     tools={

@@ -9,26 +9,12 @@ from typing import Any, Literal
 
 from aver.agents.codex.calls import NO_OUTPUT, SHELL_TOOLS, CallReport, CodexOutcome, build_outcome
 from aver.agents.codex.records import LINE_MAX, CodexLine, first_line, read_thought, read_tokens
-from aver.ingest.agent_event import AgentCall, AgentEvent, Permission, Tokens
 from aver.ingest.attachments import digest_reference, replace_images
 from aver.ingest.command_line import command_line
+from aver.ingest.contract import AgentCall, AgentEvent, Permission, Tokens
 from aver.ingest.diffs import format_line_counts
+from aver.ingest.foreign_json import content_text, ms_between, parse_embedded_json
 from aver.ingest.patches import read_patch
-from aver.ingest.times import ms_between
-from aver.ingest.tolerant_json import content_text, parse_embedded_json
-
-__all__ = [
-    "CALL_READERS",
-    "OUTPUT_KINDS",
-    "MessageSide",
-    "PendingEvent",
-    "PendingThoughts",
-    "RepeatFilter",
-    "TokenCounter",
-    "add_tokens",
-    "message_pictures",
-    "message_text",
-]
 
 MessageSide = Literal["item", "event"]
 """Where a message stands."""

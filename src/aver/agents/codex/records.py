@@ -11,26 +11,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
-from aver.ingest.agent_event import Permission, Tokens
 from aver.ingest.attachments import digest_reference, replace_images
-from aver.ingest.contract import RawRecord, line_key
-from aver.ingest.times import to_utc
-from aver.ingest.tolerant_json import UNREADABLE, content_text, parse_json
-
-__all__ = [
-    *("REPORT_KINDS", "ANSWER_REPEATS", "LINE_MAX", "NOTE_LABELS", "PROMPT_REPEATS", "SKIPPED_KINDS", "THOUGHT_KINDS"),
-    *("TURN_ENDS", "CodexLine", "CodexNote", "Thought", "read_base_instructions", "first_line", "is_older_turn"),
-    *(
-        "is_from_user",
-        "replace_heavy_fields",
-        "parse_line",
-        "looks_injected",
-        "names_thread",
-        "read_note",
-        "read_session_facts",
-    ),
-    *("read_settings", "read_thought", "read_tokens", "permission_from_policy"),
-]
+from aver.ingest.contract import Permission, RawRecord, Tokens, line_key
+from aver.ingest.foreign_json import UNREADABLE, content_text, parse_json, to_utc
 
 REPORT_KINDS = frozenset(
     f"event_msg.{name}"

@@ -24,11 +24,16 @@ from aver.agents.codex.turn import RolloutParser
 from aver.errors import Unavailable
 from aver.files.regular import open_if_regular
 from aver.files.user_dirs import UserEnvironment
-from aver.ingest.agent_event import AgentEvent
-from aver.ingest.contract import Adapter, RawRecord, RecordReader, TranscriptParser, TranscriptSource, record_from_bytes
+from aver.ingest.contract import (
+    Adapter,
+    AgentEvent,
+    RawRecord,
+    RecordReader,
+    TranscriptParser,
+    TranscriptSource,
+    record_from_bytes,
+)
 from aver.ingest.json_lines import LineReader
-
-__all__ = ["ADAPTER"]
 
 TOOL = "codex"
 FIRST_LINE_MAX = 4 * 1024 * 1024

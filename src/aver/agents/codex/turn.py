@@ -54,12 +54,19 @@ from aver.agents.codex.records import (
     read_settings,
     replace_heavy_fields,
 )
-from aver.ingest.agent_event import AgentCall, AgentEvent, Permission, Prompt, Tokens, build_unknown_event
 from aver.ingest.attachments import digest_reference, replace_images
-from aver.ingest.contract import RawRecord, TranscriptSource, line_key
-from aver.ingest.tolerant_json import UNREADABLE, parse_json
-
-__all__ = ["RolloutParser"]
+from aver.ingest.contract import (
+    AgentCall,
+    AgentEvent,
+    Permission,
+    Prompt,
+    RawRecord,
+    Tokens,
+    TranscriptSource,
+    build_unknown_event,
+    line_key,
+)
+from aver.ingest.foreign_json import UNREADABLE, parse_json
 
 _APPROVAL_REQUESTS = ("event_msg.exec_approval_request", "event_msg.apply_patch_approval_request")
 _REPORTED_FIRST = ("web_search_end", "WebSearch", "image_generation_end", "ImageGeneration")

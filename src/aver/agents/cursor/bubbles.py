@@ -21,16 +21,12 @@ from dataclasses import replace
 from typing import Any
 
 from aver.agents.cursor import calls
+from aver.agents.cursor.calls import CONTENT_PREFIX, EDIT_TOOLS, build_diff, find_content_keys, find_path
 from aver.agents.cursor.database import composer_key
-from aver.agents.cursor.edits import CONTENT_PREFIX, EDIT_TOOLS, build_diff, find_content_keys, find_path
-from aver.ingest.agent_event import AgentCall, AgentEvent, Prompt, Tokens, build_unknown_event
 from aver.ingest.attachments import replace_attachments
-from aver.ingest.contract import RawRecord, TranscriptSource
-from aver.ingest.times import to_utc, utc_from_ms
-from aver.ingest.tolerant_json import parse_embedded_json, parse_json
+from aver.ingest.contract import AgentCall, AgentEvent, Prompt, RawRecord, Tokens, TranscriptSource, build_unknown_event
+from aver.ingest.foreign_json import parse_embedded_json, parse_json, to_utc, utc_from_ms
 from aver.text import plural
-
-__all__ = ["AUTHORSHIP_PLACE", "BLOB_PREFIX", "BubbleParser", "conversation_info", "find_references"]
 
 AUTHORSHIP_PLACE = "ai-code-tracking.db"
 """The place of what Cursor counted of a conversation's lines."""

@@ -22,21 +22,8 @@ import orjson
 
 from aver.files.regular import open_if_regular
 from aver.ingest.contract import RECORD_MAX, RawRecord, record_from_bytes
-from aver.ingest.file_status import FileStatus, read_file_status
-from aver.ingest.tolerant_json import parse_json
-
-__all__ = [
-    "ConversationRows",
-    "DatabaseStamp",
-    "NewestBubbles",
-    "composer_key",
-    "database_stamp",
-    "find_parents",
-    "list_conversations",
-    "query_snapshot",
-    "read_authorship",
-    "read_value",
-]
+from aver.ingest.foreign_json import parse_json
+from aver.ingest.json_lines import FileStatus, read_file_status
 
 T = TypeVar("T")
 DatabaseStamp = tuple[FileStatus | None, ...]

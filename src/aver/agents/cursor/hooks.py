@@ -28,10 +28,8 @@ from aver.hooks.contract import (
     parse_duration_ms,
     pick_present,
 )
-from aver.ingest.agent_event import AgentCall, AgentEvent, Permission
-from aver.ingest.tolerant_json import parse_embedded_json
-
-__all__ = ["HOOK"]
+from aver.ingest.contract import AgentCall, AgentEvent, Permission
+from aver.ingest.foreign_json import parse_embedded_json
 
 TOOL = "cursor"
 
@@ -134,13 +132,14 @@ def _workspace(payload: Mapping[str, Any]) -> str:
 
 def _build_call_event(event: str, payload: Mapping[str, Any]) -> AgentEvent:
     from aver.agents.cursor.calls import (
+        build_diff,
         build_summary,
         find_exit_code,
+        find_path,
         launched_agent_id,
         list_effects,
         normalize_streams,
     )
-    from aver.agents.cursor.edits import build_diff, find_path
 
     identifier, tool, arguments = (
         get_text(payload, "tool_use_id"),
@@ -176,7 +175,7 @@ def _build_call_event(event: str, payload: Mapping[str, Any]) -> AgentEvent:
 
 
 def _build_edit_note(event: str, payload: Mapping[str, Any]) -> AgentEvent:
-    from aver.agents.cursor.edits import build_diff
+    from aver.agents.cursor.calls import build_diff
     from aver.ingest.diffs import format_line_counts
 
     path = get_text(payload, "file_path")

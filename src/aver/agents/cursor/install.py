@@ -14,8 +14,6 @@ from aver.files.user_dirs import UserEnvironment
 from aver.install.client import Client, ServerPlace
 from aver.install.hooks import HOOK_SECONDS, HookList
 
-__all__ = ["CLIENT"]
-
 _EVENTS = (
     *("preToolUse", "beforeShellExecution", "beforeMCPExecution", "beforeReadFile", "postToolUse"),
     *("postToolUseFailure", "afterFileEdit", "sessionStart", "beforeSubmitPrompt", "subagentStop", "preCompact"),

@@ -49,8 +49,6 @@ from aver.capsule.model import SECTIONS, Capsule
 from aver.errors import NotCanonical
 from aver.fast_dataclass import dataclass
 
-__all__ = ["NOTE_KEY", "RULES_VERSION", "Masked", "mask", "mask_draft", "masking_note"]
-
 RULES_VERSION = 1
 """The version of all masking rules. Every change to them raises it."""
 

@@ -19,8 +19,6 @@ from functools import lru_cache
 
 from aver.capsule.masking.token_patterns import Span
 
-__all__ = ["can_be_numeric", "find_assignment_spans", "is_secret_value", "is_sensitive_name", "may_name_secret"]
-
 NAME_MAX = 200
 """How many characters at the end of a name are examined: the last word decides."""
 

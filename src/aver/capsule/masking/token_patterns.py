@@ -12,16 +12,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-__all__ = [
-    "KEY_RUN_MIN",
-    "PRIVATE_KEY_MARKS",
-    "TOKEN_PATTERNS",
-    "Span",
-    "TokenPattern",
-    "find_token_spans",
-    "possible_patterns",
-]
-
 
 class Span(NamedTuple):
     """The place of a secret in a text, and the rule that found it."""

@@ -10,8 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from aver import clock
 from aver.cli.options import Parser, Usage, add_json, add_ledger, add_tenant, parse_count
-from aver.cli.passphrase import ask_passphrase, has_terminal
-from aver.cli.terminal import LinePart, Screen, StderrScreen, StyledText, format_time, print_json
+from aver.cli.terminal import (
+    LinePart,
+    Screen,
+    StderrScreen,
+    StyledText,
+    ask_passphrase,
+    format_time,
+    has_terminal,
+    print_json,
+)
 from aver.errors import AverError, BadInput, NotFound, Refused
 from aver.text import escape_invisible, plural
 
@@ -19,9 +27,6 @@ from aver.text import escape_invisible, plural
 if TYPE_CHECKING:
     from aver.gate.approvals import ApprovalRequest, ApprovalSetup, Person, RequestDisplay, RequestState
     from aver.ledger import Ledger
-
-__all__ = ["ACTIONS", "EXAMPLES", "add_arguments", "run"]
-
 
 EXAMPLES = """\
   aver keys new person:ada               once: make a key, protected by a passphrase

@@ -18,8 +18,6 @@ from aver.text import plural
 if TYPE_CHECKING:
     from aver.ledger import Ledger
 
-__all__ = ["EXAMPLES", "add_arguments", "run"]
-
 EXAMPLES = """\
   aver checkpoint --out monday.json          write a file; keep it on another machine
   aver verify --checkpoint monday.json       later: check that nothing was removed

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from aver.ledger.stores.copy import CopyResult
     from aver.verdict import Verdict
 
-__all__ = ["EXAMPLES", "add_arguments", "run"]
-
 EXAMPLES = """\
   aver copy --to postgresql://aver@db.example/aver          copy the default ledger to a server
   aver copy --ledger postgresql://aver@db.example/aver --to sqlite:///copy.db

@@ -19,8 +19,6 @@ from aver.text import plural, to_one_line
 if TYPE_CHECKING:
     from aver.events.event import LiveEvent
 
-__all__ = ["EXAMPLES", "add_arguments", "run"]
-
 EXAMPLES = """\
   aver events                        show the events of this workspace
   aver events --follow               then print new events as they happen

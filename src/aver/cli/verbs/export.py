@@ -9,8 +9,6 @@ from aver.cli.options import add_json, add_ledger, add_tenant
 from aver.cli.terminal import Screen, print_json
 from aver.text import plural
 
-__all__ = ["EXAMPLES", "add_arguments", "run"]
-
 EXAMPLES = """\
   aver export --out bundle                         export all chains and the meta chain
   aver export --out bundle claude-code.5d2e        export one chain

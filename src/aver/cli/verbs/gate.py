@@ -10,17 +10,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from aver.cli.action_options import STANDARD_INPUT, action_from_options, add_action_options
-from aver.cli.decision_text import decision_label, decision_note
 from aver.cli.options import Parser, Usage, add_json, add_ledger, add_tenant, parse_count
 from aver.cli.terminal import Progress, Screen, StderrScreen, StyledText, print_json
+from aver.cli.verdict_text import decision_label, decision_note
 from aver.text import plural
 
 if TYPE_CHECKING:
     from aver.gate.action import Action
     from aver.gate.ask import Answer
-
-__all__ = ["ACTIONS", "EXAMPLES", "add_arguments", "run"]
-
 
 EXAMPLES = """\
   git diff | aver gate check                        is this change allowed?

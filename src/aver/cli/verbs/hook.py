@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from aver.cli.terminal import Screen
 
-__all__ = ["EXAMPLES", "add_arguments", "run", "run_and_exit", "run_hook"]
-
 EXAMPLES = """\
   aver hook claude-code PreToolUse < payload.json     as Claude Code starts it
   aver hook codex notify '{"type": "agent-turn-complete", ...}'

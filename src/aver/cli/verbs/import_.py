@@ -13,8 +13,6 @@ from aver.cli.terminal import LinePart, Screen, StderrScreen, StyledText, print_
 from aver.cli.verdict_text import exit_code, status_parts
 from aver.text import plural
 
-__all__ = ["EXAMPLES", "add_arguments", "run"]
-
 EXAMPLES = """\
   aver import ./bundle
   aver import ./bundle --only claude-code.5d2e

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from aver.ingest.contract import Adapter, TranscriptSource
     from aver.ingest.seal import SealReport
 
-__all__ = ["EXAMPLES", "add_arguments", "run"]
-
 EXAMPLES = """\
   aver ingest --all                      record every transcript of every tool on this machine
   aver ingest --all --tool claude-code
@@ -47,9 +45,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace, screen: Screen) -> int:
     from aver.errors import AverError
     from aver.files.user_dirs import current_user_environment
-    from aver.ingest.ingest_cache import IngestCache
     from aver.ingest.seal import SealReport
-    from aver.ingest.watch import catch_up
+    from aver.ingest.watch import IngestCache, catch_up
     from aver.ledger import open_ledger
 
     if bool(given.sessions) == given.all:

@@ -9,8 +9,6 @@ from aver.agents.registry import load_client
 from aver.cli.clients import add_client_options, change_clients
 from aver.cli.terminal import Screen, StderrScreen
 
-__all__ = ["EXAMPLES", "add_arguments", "run"]
-
 EXAMPLES = """\
   aver install claude-code                for all of your projects
   aver install cursor vscode --project .  for this project, shared with whoever works on it

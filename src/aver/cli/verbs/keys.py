@@ -13,15 +13,11 @@ from typing import Any
 
 from aver.cli.files import check_new_path, write_new_file
 from aver.cli.options import Parser, Usage, add_json, parse_count
-from aver.cli.passphrase import ask_passphrase
-from aver.cli.terminal import LinePart, Screen, StderrScreen, StyledText, print_json
+from aver.cli.terminal import LinePart, Screen, StderrScreen, StyledText, ask_passphrase, print_json
 from aver.config import load_config
 from aver.errors import BadInput, NotFound
 from aver.keys import LEDGER, KeyStore, PublicKey, RingEntry, read_public_keys
 from aver.text import plural
-
-__all__ = ["ACTIONS", "EXAMPLES", "add_arguments", "run"]
-
 
 EXAMPLES = """\
   aver keys show

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from aver.capsule import Sealed
     from aver.ledger import Ledger
 
-__all__ = ["EXAMPLES", "add_arguments", "run"]
-
 EXAMPLES = """\
   aver log                               list the chains
   aver log claude-code.5d2e              list the records of one chain

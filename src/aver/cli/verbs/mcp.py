@@ -13,8 +13,6 @@ from aver.errors import Unavailable
 if TYPE_CHECKING:
     from aver.mcp.service import Service
 
-__all__ = ["EXAMPLES", "add_arguments", "run"]
-
 EXAMPLES = """\
   aver mcp                                  serve a client on stdin and stdout; the client starts this
   aver mcp --workspace ~/src/app --agent claude-code

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aver.cli.action_options import action_from_options, add_action_options
-from aver.cli.decision_text import decision_label
 from aver.cli.options import Parser, add_json
 from aver.cli.terminal import LinePart, Screen, StderrScreen, StyledText, print_json
+from aver.cli.verdict_text import decision_label
 from aver.config import Config, load_config
 from aver.errors import AverError
 from aver.text import plural
@@ -25,12 +25,8 @@ if TYPE_CHECKING:
     from aver.gate.decision import Decision
     from aver.gate.policy.bundle import PolicyBundle
     from aver.gate.policy.cases import CaseResult
-    from aver.gate.policy.explain import Explanation
-    from aver.gate.policy.lint import LintWarning
+    from aver.gate.policy.lint import Explanation, LintWarning
     from aver.gate.policy.rules import RuleProblem
-
-__all__ = ["ACTIONS", "EXAMPLES", "add_arguments", "run"]
-
 
 EXAMPLES = """\
   aver policy show                        list the rules in force
@@ -270,7 +266,7 @@ def _explain_decision(given: argparse.Namespace, screen: Screen) -> int:
     from aver.gate.decide import build_policy_question, decide
     from aver.gate.policy.bundle import load_policy_bundle
     from aver.gate.policy.cases import thresholds_for_risk
-    from aver.gate.policy.explain import explain_answer
+    from aver.gate.policy.lint import explain_answer
 
     config = load_config()
     directory = _policy_directory(given.policy, config)
@@ -364,7 +360,7 @@ def _print_explanation(screen: Screen, why: Explanation) -> None:
 
 
 def _copy_starter_rules(given: argparse.Namespace, screen: Screen) -> int:
-    from aver.gate.policy.starter_files import install_starter
+    from aver.gate.policy.bundle import install_starter
     from aver.gate.settings import read_gate_settings
 
     config = load_config()

@@ -15,8 +15,6 @@ from aver.errors import BadInput
 if TYPE_CHECKING:
     from aver.actions.locate import LoadedRun
 
-__all__ = ["EXAMPLES", "add_arguments", "run"]
-
 EXAMPLES = """\
   aver prove act_0003_5d2e9a1b --run run.cap --out proof.json    prove the action with this id
   aver prove 3 --run runs/today > proof.json                     prove the fourth action

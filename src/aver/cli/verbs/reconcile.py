@@ -9,8 +9,6 @@ from aver.cli.options import add_json, add_ledger, add_tenant
 from aver.cli.terminal import Screen, print_json
 from aver.cli.verdict_text import exit_code, print_verdict
 
-__all__ = ["EXAMPLES", "add_arguments", "run"]
-
 EXAMPLES = """\
   aver reconcile 5d2e4c1a                  name the session by its id, or the beginning of it
   aver reconcile claude-code.5d2e4c1a      name the session by its chain
@@ -32,7 +30,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     from aver.check import open_ledger
     from aver.files.user_dirs import current_user_environment
     from aver.ingest.reconcile import reconcile_session
-    from aver.sessions.find import find_session, list_session_chains
+    from aver.sessions.sessions import find_session, list_session_chains
 
     with open_ledger(given.ledger, tenant=given.tenant, create=False) as ledger:
         tool, session = find_session(ledger, given.session)

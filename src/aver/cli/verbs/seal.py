@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     from aver.capsule import Sealed
     from aver.ledger import Ledger
 
-__all__ = ["EXAMPLES", "BadDraft", "DraftFile", "InputDraft", "add_arguments", "open_draft_file", "run"]
-
-
 EXAMPLES = """\
   echo '{"type": "tool", "outcome": {"status": "success", "summary": "ran the tests"}}' |
     aver seal - --chain notes.today

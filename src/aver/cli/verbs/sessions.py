@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from aver.sessions.sessions import SessionTotals
     from aver.verdict import Verdict
 
-__all__ = ["EXAMPLES", "add_arguments", "run"]
-
 EXAMPLES = """\
   aver sessions                                 verify and list the newest twenty
   aver sessions --tool claude-code --since 7d
@@ -61,8 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
     from aver.check import open_ledger
-    from aver.sessions.sessions import compute_totals, find_sessions
-    from aver.sessions.verify import verify_session
+    from aver.sessions.sessions import compute_totals, find_sessions, verify_session
 
     with open_ledger(given.ledger, tenant=given.tenant, create=False) as ledger:
         found = find_sessions(ledger, tool=given.tool, since=given.since)

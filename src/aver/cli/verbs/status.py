@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from aver.files.user_dirs import UserEnvironment
     from aver.install.client import InstallState
 
-__all__ = ["EXAMPLES", "add_arguments", "run"]
-
 EXAMPLES = """\
   aver status                  in your own settings
   aver status --project .      in this project's"""

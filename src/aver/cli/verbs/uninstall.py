@@ -7,8 +7,6 @@ import argparse
 from aver.cli.clients import add_client_options, change_clients
 from aver.cli.terminal import Screen
 
-__all__ = ["EXAMPLES", "add_arguments", "run"]
-
 EXAMPLES = """\
   aver uninstall claude-code
   aver uninstall cursor vscode --project ."""

@@ -9,14 +9,11 @@ import time
 from typing import TYPE_CHECKING
 
 from aver.cli.options import add_ledger, add_tenant
-from aver.cli.sigterm import Terminated, raise_on_sigterm
-from aver.cli.terminal import Screen, StderrScreen, StyledText
+from aver.cli.terminal import Screen, StderrScreen, StyledText, Terminated, raise_on_sigterm
 from aver.text import plural, to_one_line
 
 if TYPE_CHECKING:
     from aver.ingest.watch import TranscriptUpdate
-
-__all__ = ["EXAMPLES", "add_arguments", "run"]
 
 EXAMPLES = """\
   aver watch                        watch all tools, until Ctrl-C or SIGTERM

@@ -28,10 +28,16 @@ if TYPE_CHECKING:
         record_rotations,
         withdraw_approver,
     )
-    from aver.gate.approvals.person import Person, find_person
     from aver.gate.approvals.request import ApprovalRequest
-    from aver.gate.approvals.request_history import load_request_state, load_request_states
-    from aver.gate.approvals.request_records import find_request, load_request, open_request, recent_requests
+    from aver.gate.approvals.request_records import (
+        find_request,
+        load_request,
+        load_request_state,
+        load_request_states,
+        open_request,
+        recent_requests,
+    )
+    from aver.gate.approvals.roster import Person, find_person
     from aver.gate.approvals.state import RequestState
     from aver.gate.approvals.verify import check_approvals
     from aver.gate.approvals.wait import WaitOutcome, wait_for_answer, wait_for_answer_async
@@ -60,17 +66,15 @@ _NAMES_BY_MODULE = {
         "record_rotations",
         "withdraw_approver",
     ),
-    "aver.gate.approvals.request_history": (
+    "aver.gate.approvals.request_records": (
         "load_request_state",
         "load_request_states",
-    ),
-    "aver.gate.approvals.request_records": (
         "find_request",
         "load_request",
         "open_request",
         "recent_requests",
     ),
-    "aver.gate.approvals.person": (
+    "aver.gate.approvals.roster": (
         "Person",
         "find_person",
     ),

@@ -25,11 +25,9 @@ from aver.capsule.blobs import Blob
 from aver.capsule.model import Authority, Capsule, Context, Outcome, Trigger
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput, Exists, HeadMoved, Refused, Unavailable
-from aver.gate.approvals.person import Person
 from aver.gate.approvals.request import ApprovalRequest
-from aver.gate.approvals.request_history import RequestHistory
-from aver.gate.approvals.request_records import APPROVALS_DOMAIN, valid_approvers
-from aver.gate.approvals.roster import Custody
+from aver.gate.approvals.request_records import APPROVALS_DOMAIN, RequestHistory, valid_approvers
+from aver.gate.approvals.roster import Custody, Person
 from aver.gate.approvals.state import RequestState, turn_problem
 from aver.gate.approvals.vote import (
     APPROVAL_PURPOSE,
@@ -42,8 +40,6 @@ from aver.gate.approvals.vote import (
 )
 from aver.keys import Statement, sign_statement
 from aver.ledger import Ledger
-
-__all__ = ["approve", "consume", "deny", "escalate", "expire", "record_vote"]
 
 SHOWN_MAX = 64 * 1024 * 1024
 """Bytes of the text that a person saw: enough for the largest diff with all its characters escaped."""

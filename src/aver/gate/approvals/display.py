@@ -19,8 +19,6 @@ from aver.gate.approvals.request import ApprovalRequest
 from aver.gate.approvals.state import RequestState
 from aver.text import count_unusual_characters, escape_invisible
 
-__all__ = ["GLANCE_LINES", "WHOLE_LINES", "DisplayLine", "RequestDisplay", "render_request"]
-
 GLANCE_LINES = 60
 """Lines of each part in a short overview."""
 

@@ -14,30 +14,20 @@ from aver.capsule.model import Authority, Capsule, Context, Outcome, Trigger
 from aver.capsule.sealed import Sealed
 from aver.errors import HeadMoved, NotFound, Refused
 from aver.fast_dataclass import dataclass
-from aver.gate.approvals.person import Person
 from aver.gate.approvals.roster import (
     ENROLMENT,
     WITHDRAWAL,
     Approver,
+    Person,
     Roster,
     enrolment_content,
     roster_from_records,
     withdrawal_content,
 )
 from aver.gate.approvals.rules import SYSTEM_FILE, ApprovalRules, read_approval_rules, read_system_file
-from aver.gate.verified_records import require_valid_records
+from aver.gate.session_memory import require_valid_records
 from aver.keys import Ring, RingEntry, Statement, check_rotation, sign_statement
 from aver.ledger import Head, Ledger
-
-__all__ = [
-    "ApprovalSetup",
-    "approvers_chain",
-    "enrol_approver",
-    "load_approval_setup",
-    "load_roster",
-    "record_rotations",
-    "withdraw_approver",
-]
 
 APPROVERS_DOMAIN = "approvers"
 

@@ -14,13 +14,23 @@
     levels      [{approvers, quorum, after}]
     approvers   {identity: {public_key, public_key_pq, custody}}: the keys that count, pinned
     anchor      the source of those keys: `ledger` or `system`
+
+Notifies people that a request waits for them. It never delays the request, and never makes it fail.
+
+A configured command gets `AVER_REQUEST`, `AVER_DIGEST`, `AVER_EXPIRES` and `AVER_SUMMARY` in its environment, and the
+same as one JSON object on its standard input. Aver runs it without a shell, in a session of its own, and does not wait
+for it. Without a configured command Aver uses `notify-send`, if there is a desktop.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
+import os
 import re
-from collections.abc import Mapping
+import shutil
+import threading
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -35,8 +45,7 @@ from aver.gate.action import Action
 from aver.gate.approvals.roster import Approver, approver_from_dict
 from aver.gate.approvals.rules import LEVELS_MAX, ApprovalLevel, level_from_dict
 from aver.gate.decision import Decision
-
-__all__ = ["REQUEST_KIND", "ApprovalRequest", "add_seconds", "build_request_content", "read_request"]
+from aver.text import escape_invisible
 
 REQUEST_KIND = "approval.request"
 
@@ -216,3 +225,52 @@ def _check_levels(levels: tuple[ApprovalLevel, ...], approvers: Mapping[str, App
         raise BadInput("the request does not give a key for exactly those who decide")
     if len({approver.fingerprint for approver in approvers.values()}) < len(approvers):
         raise BadInput("the request gives one key to two people")
+
+
+DESKTOP_VARIABLES = ("DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS")
+"""One of these is set if there is a desktop."""
+
+
+def notify(request: ApprovalRequest, command: Sequence[str] | None, summary: str) -> bool:
+    """Start the command that notifies people. Returns False if there is none, or if it does not start."""
+    # Imported here: it takes long to load, and hooks load this module.
+    import subprocess
+
+    variables = {
+        "AVER_REQUEST": request.id,
+        "AVER_DIGEST": request.digest,
+        "AVER_EXPIRES": request.expires,
+        "AVER_SUMMARY": escape_invisible(summary),
+    }
+    argv = _desktop_command(variables) if command is None else list(command)
+    if not argv:
+        return False
+    # The message is far smaller than a pipe's buffer, so writing it never blocks.
+    message = json.dumps({name.removeprefix("AVER_").lower(): value for name, value in variables.items()}) + "\n"
+    try:
+        process = subprocess.Popen(
+            argv,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, **variables},
+            start_new_session=True,
+        )
+    except (OSError, ValueError):
+        return False
+    try:
+        if process.stdin is not None:
+            process.stdin.write(message.encode("ascii"))
+            process.stdin.close()
+    except OSError:
+        pass  # the command closed its input
+    threading.Thread(target=process.wait, name="aver-notify", daemon=True).start()
+    return True
+
+
+def _desktop_command(variables: dict[str, str]) -> list[str]:
+    program = shutil.which("notify-send")
+    if program is None or not any(os.environ.get(name) for name in DESKTOP_VARIABLES):
+        return []
+    body = f"{variables['AVER_SUMMARY']}\naver approvals show {variables['AVER_REQUEST'][:8]}"
+    return [program, "--app-name=aver", "--", "Approval needed", body]

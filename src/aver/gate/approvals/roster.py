@@ -10,35 +10,24 @@ approver who is already enrolled. Each change of the roster needs such a signatu
 
 A record that breaks these rules changes nothing, and is listed under `ignored`. The seal of a record alone proves
 little: it is made with the ledger's key, which the agent may use as well.
+
+A person who signs: their identity, the signer of their key, and how that key is kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, replace
 from typing import Any, Literal, get_args
 
 from aver.capsule.json_document import check_object, time_field
 from aver.capsule.sealed import Sealed
-from aver.errors import AverError, BadInput
+from aver.errors import AverError, BadInput, NotFound, Refused, Unavailable
 from aver.fast_dataclass import dataclass
-from aver.keys import PublicKey, Ring, Statement, check_statement
-from aver.keys.identity import check_identity
-from aver.keys.rotation import ROTATION_PURPOSE as ROTATION
-
-__all__ = [
-    "CUSTODIES",
-    "ENROLMENT",
-    "WITHDRAWAL",
-    "Approver",
-    "Custody",
-    "Roster",
-    "apply_record",
-    "approver_from_dict",
-    "enrolment_content",
-    "roster_from_records",
-    "withdrawal_content",
-]
+from aver.keys import KeyStore, PublicKey, Ring, Statement, StatementSigner, check_statement
+from aver.keys.public_key import check_identity
+from aver.keys.ring import ROTATION_PURPOSE as ROTATION
+from aver.keys.ssh_agent import find_ssh_agent_signer
 
 ENROLMENT = "enrolment"
 WITHDRAWAL = "withdrawal"
@@ -227,3 +216,34 @@ def _is_endorsed(statement: Statement, roster: Roster, but: str) -> bool:
     """Whether an approver on the roster signed with a key other than `but`."""
     results = check_statement(statement, roster.ring())
     return any(result.outcome == "valid" and result.by != but for result in results)
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A person who can sign now. `public` is the key that verifies the signatures."""
+
+    identity: str
+    public: PublicKey
+    custody: Custody
+    signer: StatementSigner
+
+
+def find_person(keys: KeyStore, identity: str, ask: Callable[[], str]) -> Person:
+    """Find the person with this identity. `ask` returns the passphrase, if the key needs one.
+
+    A key without a file is looked up in ssh-agent. A key in a plain file works, and its votes record that.
+    """
+    entry = keys.ring().active(identity)
+    if entry is None:
+        raise NotFound(f"{identity} has no key here", advice=f"make one: aver keys new {identity}")
+    try:
+        plain = keys.signer(identity, create=False)
+    except Refused as refusal:
+        if refusal.code != "PASSPHRASE_NEEDED":
+            raise
+        return Person(identity, entry.key, "passphrase", keys.unlock(identity, ask()))
+    try:
+        return Person(identity, plain.public, "file", plain)
+    except Unavailable:
+        # The ring has the public key, but there is no private file: the key must be in ssh-agent.
+        return Person(identity, entry.key, "ssh-agent", find_ssh_agent_signer(entry.key))

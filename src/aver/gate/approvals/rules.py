@@ -42,19 +42,7 @@ from aver.config import read_toml
 from aver.errors import BadInput, Refused, Unavailable
 from aver.fast_dataclass import dataclass
 from aver.gate.approvals.roster import Roster, approver_from_dict
-from aver.keys.identity import check_identity
-
-__all__ = [
-    "EXPIRES_MAX",
-    "SYSTEM_FILE",
-    "ApprovalLevel",
-    "ApprovalRules",
-    "approvals_to_toml",
-    "level_from_dict",
-    "read_approval_rules",
-    "read_system_file",
-]
-
+from aver.keys.public_key import check_identity
 
 EXPIRES_DEFAULT = 3600
 EXPIRES_MAX = 7 * 86_400

@@ -21,8 +21,6 @@ from aver.gate.approvals.request import ApprovalRequest
 from aver.gate.approvals.roster import Approver
 from aver.gate.approvals.vote import Vote, VoteProblem, vote_problem
 
-__all__ = ["RequestState", "StateWord", "compute_state", "find_open_level", "turn_problem"]
-
 StateWord = Literal["pending", "approved", "denied", "expired", "used"]
 
 NOT_INDEPENDENT = "the approver was not independent: the key is kept in a plain file"

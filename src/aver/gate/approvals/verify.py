@@ -32,8 +32,6 @@ from aver.verdict.chain import make_printable
 from aver.verdict.examiner import guard
 from aver.verdict.verdict import CheckStatus
 
-__all__ = ["APPROVALS_CHECK", "check_approvals"]
-
 APPROVALS_CHECK = "approvals"
 
 _VERDICT_CODES = {

@@ -27,18 +27,6 @@ from aver.gate.approvals.roster import CUSTODIES, Approver, Custody
 from aver.gate.approvals.rules import LEVELS_MAX
 from aver.keys import Ring, Statement, check_statement
 
-__all__ = [
-    "APPROVAL_PURPOSE",
-    "PERSON_WORDS",
-    "VOTE_KIND",
-    "PersonWord",
-    "Vote",
-    "VoteProblem",
-    "read_vote",
-    "vote_content",
-    "vote_problem",
-]
-
 APPROVAL_PURPOSE = "approval"
 """The purpose of a signed vote."""
 VOTE_KIND = "approval.decision"

@@ -23,11 +23,9 @@ from aver.errors import AverError, IntegrityError, Refused, Unavailable
 from aver.fast_dataclass import dataclass
 from aver.gate.approvals.cast_vote import expire
 from aver.gate.approvals.request import ApprovalRequest
-from aver.gate.approvals.request_history import load_request_state
+from aver.gate.approvals.request_records import load_request_state
 from aver.gate.approvals.state import RequestState
 from aver.ledger import Head, Ledger
-
-__all__ = ["WaitOutcome", "wait_for_answer", "wait_for_answer_async"]
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.02, 0.5
 """Seconds between two reads. The first ones are short, because a program may answer; people take longer."""

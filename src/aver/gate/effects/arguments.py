@@ -1,4 +1,9 @@
-"""The arguments of a tool call: the texts in them, and the commands, paths and URLs that they name.
+"""What a tool does, and the names of arguments that say to what.
+
+A `ToolProfile` describes a tool that Aver knows by its name. The names are data about coding agents: they stand in
+`agents/<name>/names.py`, and the gate gets all of them as one `known_agents.KnownAgents`.
+
+The arguments of a tool call: the texts in them, and the commands, paths and URLs that they name.
 
 The agent writes the arguments, and a tool may understand more of them than Aver knows. Aver therefore compares names
 without regard to case, hyphens and underscores (`filePath` is `file_path`), and looks inside lists and objects. A text
@@ -24,21 +29,83 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from aver.fast_dataclass import dataclass
-from aver.gate.effects.tools import COMMAND_KEYS, PATH_KEYS, URL_KEYS, normalise_name
 
-__all__ = [
-    "COMMAND_ARGUMENTS",
-    "DIRECTORY_ARGUMENTS",
-    "HARMLESS_ARGUMENTS",
-    "PATH_ARGUMENTS",
-    "URL_ARGUMENTS",
-    "URL_PATTERN",
-    "ArgumentText",
-    "find_argument_texts",
-    "normalise_keys",
-    "read_command_list",
-    "read_single_command",
-]
+PATH_KEYS = (
+    *("file_path", "path", "paths", "file", "files", "filename", "filepath", "notebook_path", "target_file", "source"),
+    *("destination", "directory", "dir", "folder", "dir_path", "absolute_path", "relative_workspace_path", "dest"),
+    *("file_paths", "old_path", "new_path", "output_path", "output_file", "input_path", "input_file", "uri"),
+)
+"""Arguments that hold paths, of tools that are not listed too."""
+
+URL_KEYS = (
+    "url",
+    "uri",
+    "urls",
+    "endpoint",
+    "href",
+    "link",
+    "webhook",
+    "base_url",
+    "address",
+    "host",
+    "hostname",
+    "domain",
+)
+COMMAND_KEYS = ("command", "cmd", "commands", "shell_command", "script", "command_line")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolProfile:
+    """What a tool does: effects on the paths it names (`on_paths`), others, and whether it takes a command."""
+
+    on_paths: tuple[str, ...] = ()
+    always: tuple[str, ...] = ()
+    takes_command: bool = False
+    takes_url: bool = False
+    takes_patch: bool = False
+    works_here: bool = False
+    """Without a path it acts on the workspace."""
+    takes_pattern: bool = False
+    """Its `pattern` is one of paths."""
+    may_name_none: bool = False
+    """Without a path it acts on none."""
+    may_only_look: bool = False
+    """Its `command` is one of its own: `view` only reads."""
+    takes_several: bool = False
+    """Its commands are a list of them, each for a shell of its own in the workspace; a list is not one's words."""
+
+
+READS = ToolProfile(("read",))
+READS_WORKSPACE = ToolProfile(("read",), works_here=True)
+GLOBS = ToolProfile(("read",), works_here=True, takes_pattern=True)
+EDITS = ToolProfile(("read", "write"))
+EDITOR = ToolProfile(("read", "write"), may_only_look=True)
+WRITES = ToolProfile(("write",))
+DELETES = ToolProfile(("delete",))
+RUNS = ToolProfile(takes_command=True)
+RUNS_SEVERAL = ToolProfile(takes_command=True, takes_several=True)
+PATCHES = ToolProfile(("write",), takes_patch=True)
+FETCHES = ToolProfile(always=("network",), takes_url=True)
+SEARCHES = ToolProfile(always=("network",))
+BROWSES = ToolProfile(always=("network", "egress"), takes_url=True)
+NO_EFFECTS = ToolProfile()
+"""Of tools that ask, think, or start another agent. The gate judges the other agent's actions in turn."""
+SIGNALS = ToolProfile(always=("process",))
+STEERS_AGENT = ToolProfile(("write",), always=("agent-config",), may_name_none=True)
+
+
+def normalise_name(name: str) -> str:
+    """A name without its dress. What is not ASCII may look like another name, and is none."""
+    return re.sub(r"[-_. ]", "", name).lower() if name.isascii() else name
+
+
+_MCP = re.compile(r"mcp__(?P<server>.+?)__(?P<tool>.+)")
+
+
+def mcp_server(tool: str) -> str:
+    """The server in the name of an MCP tool, `mcp__server__tool`; empty for other tools."""
+    found = _MCP.fullmatch(tool)
+    return found["server"] if found else ""
 
 
 VALUES_MAX = 5000

@@ -8,8 +8,6 @@ from typing import Literal, NamedTuple
 from aver.gate.risk.diff import read_diff
 from aver.gate.risk.diff_model import FileChange, UnclearLines
 
-__all__ = ["DiffFile", "DiffProblem", "read_diff_files"]
-
 
 class DiffFile(NamedTuple):
     """A changed file, by its name in the diff."""

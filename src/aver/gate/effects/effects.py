@@ -37,18 +37,18 @@ from aver.gate.effects.arguments import (
     URL_ARGUMENTS,
     URL_PATTERN,
     ArgumentText,
+    ToolProfile,
     find_argument_texts,
+    mcp_server,
     normalise_keys,
+    normalise_name,
 )
 from aver.gate.effects.findings import Effect, EffectReport, UnclearPart
 from aver.gate.effects.known_agents import KnownAgents, default_known_agents
 from aver.gate.effects.paths import UNKNOWN_LOCATION, PathLocation, build_path_roots, locate_path
 from aver.gate.effects.routine_commands import mark_routine_effects
-from aver.gate.effects.tools import ToolProfile, mcp_server, normalise_name
 from aver.gate.shell.invocation import parse_host
 from aver.gate.shell.model import CommandAnalysis
-
-__all__ = ["Effects", "find_effects"]
 
 _Item = TypeVar("_Item")
 

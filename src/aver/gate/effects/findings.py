@@ -13,8 +13,6 @@ from typing import Any, Literal
 from aver.fast_dataclass import dataclass
 from aver.gate.effects.paths import PathLocation, PathRoots, PathZone, has_root_inside
 
-__all__ = ["EFFECTS", "FINDINGS_MAX", "UNCLEAR", "Effect", "EffectReport", "UnclearPart"]
-
 FINDINGS_MAX = 1000
 """Effects that one report lists. An action with more is unclear."""
 

@@ -29,23 +29,14 @@ from functools import lru_cache
 from typing import Literal
 
 from aver.fast_dataclass import dataclass
-from aver.gate.effects.guarded_names import GUARDED_PATTERNS, GUARDED_SUFFIXES, PUBLIC_FILES, SYSTEM_ROOTS
-from aver.gate.effects.known_agents import KnownAgents, default_known_agents
-
-__all__ = [
-    *(
-        "PATH_MAX",
-        "POLICY_ENV",
-        "UNKNOWN_LOCATION",
-        "PathRoots",
-        "PathLocation",
-        "PathZone",
-        "build_path_roots",
-        "has_glob",
-        "has_root_inside",
-    ),
-    "locate_path",
-]
+from aver.gate.effects.known_agents import (
+    GUARDED_PATTERNS,
+    GUARDED_SUFFIXES,
+    PUBLIC_FILES,
+    SYSTEM_ROOTS,
+    KnownAgents,
+    default_known_agents,
+)
 
 PathZone = Literal["workspace", "temporary", "outside", "unknown"]
 

@@ -24,8 +24,6 @@ from aver.gate.effects.findings import Effect
 from aver.gate.effects.paths import PathRoots, locate_path
 from aver.gate.shell.model import CommandAnalysis, ResolvedCommand, Word
 
-__all__ = ["ROUTINE_EFFECTS", "mark_routine_effects"]
-
 ROUTINE_EFFECTS = {
     "build": "builds, tests, checks or formats the workspace by a known tool",
     "arrange": "makes directories, empty files, branches or commits: no file's content",

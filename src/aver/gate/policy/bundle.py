@@ -1,4 +1,6 @@
-"""A policy bundle: Cedar files that are checked and parsed once, and the digest by which decisions name them.
+"""Access to Cedar: the package, the schema that rules must fit, and the `PolicyRule` value.
+
+A policy bundle: Cedar files that are checked and parsed once, and the digest by which decisions name them.
 
     directory/*.cedar      the rules; each has an @id of its own and an @reason that people and agents read
 
@@ -8,6 +10,8 @@ schema, a missing or repeated id, a template, or a file or directory that others
 evaluated, even a `forbid`.
 
 The starter set that Aver ships is a bundle like any other.
+
+Copies the starter set to a directory of the user, to be edited.
 """
 
 from __future__ import annotations
@@ -15,35 +19,80 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import orjson
 
 from aver.capsule.canonical import canonical_bytes
 from aver.errors import BadInput, NotFound, Refused, Unavailable
 from aver.fast_dataclass import dataclass
+from aver.files.atomic import make_directory, sync_directory, temporary_prefix
 from aver.files.regular import NotRegularFile, open_regular
-from aver.gate.policy.engine import SCHEMA_FILE, PolicyRule, load_cedar
 
 if TYPE_CHECKING:
     import cedarpy
 
     from aver.gate.policy.rules import ParsedRules
 
-__all__ = [
-    "PARSED_STARTER",
-    "STARTER_DIRECTORY",
-    "PolicyBundle",
-    "build_policy_bundle",
-    "dump_parsed_bundle",
-    "load_policy_bundle",
-    "read_policy_files",
-    "read_starter_files",
-]
+SCHEMA_FILE = Path(__file__).with_name("schema.cedarschema")
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyRule:
+    """One rule, and the reason that it gives when it decides."""
+
+    id: str
+    effect: Literal["permit", "forbid"]
+    reason: str
+    file: str
+    line: int = 0
+    """The line where it begins; 0 if that is not known."""
+
+
+@cache
+def load_cedar() -> Any:
+    """Import cedarpy. Raises Unavailable if it is not installed."""
+    _load_lazily("cedarpy", "pst")
+    try:
+        import cedarpy
+    except ImportError as error:
+        raise Unavailable("policies need the package cedarpy", advice='pip install "aver[policy]"') from error
+    return cedarpy
+
+
+def _load_lazily(package: str, module: str) -> None:
+    """Make a package's module load at its first use.
+
+    `cedarpy.pst` takes longer to import than the rest of cedarpy, and Aver does not use its syntax trees.
+    """
+    from importlib.machinery import PathFinder
+    from importlib.util import find_spec, module_from_spec
+
+    name = f"{package}.{module}"
+    whole = find_spec(package) if name not in sys.modules else None
+    spec = PathFinder.find_spec(name, whole.submodule_search_locations) if whole is not None else None
+    if spec is None or spec.loader is None:
+        return
+    lazy, loader = module_from_spec(spec), spec.loader
+
+    def load(attribute: str) -> Any:
+        del lazy.__getattr__
+        loader.exec_module(lazy)
+        return getattr(lazy, attribute)
+
+    lazy.__getattr__ = load  # type: ignore[method-assign]
+    sys.modules[name] = lazy
+
+
+@cache
+def load_schema() -> Any:
+    return load_cedar().Schema.from_str(SCHEMA_FILE.read_text(encoding="utf-8"))
+
 
 STARTER_DIRECTORY = Path(__file__).with_name("starter")
 PARSED_STARTER = STARTER_DIRECTORY / "parsed.json"
@@ -192,3 +241,37 @@ def _check_owner(path: Path, status: os.stat_result) -> None:
         raise Refused("POLICY_WRITABLE", f"{path} may be written by others", advice=f"run: chmod go-w '{path}'")
     if status.st_uid not in (0, os.geteuid()):
         raise Refused("POLICY_WRITABLE", f"{path} belongs to another user", advice="copy it, and look at it first")
+
+
+def install_starter(target: Path) -> None:
+    """Copy the starter set, its optional rules and its cases to a new directory, atomically.
+
+    Raises BadInput if the directory exists: it may hold the user's own rules.
+    """
+    import shutil  # Here, because hooks read bundles and must not load these two.
+    import tempfile
+
+    if os.path.lexists(target):
+        raise BadInput(f"{target} is there already and is not overwritten", advice="give another directory")
+    try:
+        make_directory(target.parent)
+        temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=temporary_prefix(target.name)))
+        try:
+            for source in sorted(STARTER_DIRECTORY.rglob("*")):
+                if source.is_file() and source.suffix in (".cedar", ".toml"):
+                    _write_file(temporary / source.relative_to(STARTER_DIRECTORY), source.read_bytes())
+            os.rename(temporary, target)
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
+        sync_directory(target.parent)
+    except OSError as error:
+        raise Unavailable(f"cannot make {target}: {error.strerror}") from error
+
+
+def _write_file(path: Path, data: bytes) -> None:
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())

@@ -42,8 +42,6 @@ from aver.gate.decide import Gate, decide
 from aver.gate.decision import Decision, Thresholds
 from aver.gate.policy.bundle import PolicyBundle
 
-__all__ = ["CASES_NAME", "CaseResult", "PolicyCase", "read_cases", "run_case", "thresholds_for_risk"]
-
 CASES_NAME = "cases.toml"
 """The name of the file of cases beside the rules. The starter set has one, too."""
 

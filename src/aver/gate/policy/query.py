@@ -35,19 +35,7 @@ from aver.errors import BadInput
 from aver.fast_dataclass import dataclass
 from aver.gate.action import ACTION_TYPES
 from aver.gate.decision import PolicyAnswer
-from aver.gate.policy.bundle import PolicyBundle
-from aver.gate.policy.engine import load_cedar
-
-__all__ = [
-    "TARGETS_MAX",
-    "FlatArguments",
-    "PolicyQuestion",
-    "Target",
-    "ask_policy",
-    "build_cedar_entities",
-    "build_cedar_requests",
-    "flatten_arguments",
-]
+from aver.gate.policy.bundle import PolicyBundle, load_cedar
 
 TARGETS_MAX = 64
 """Different targets of one action. Aver refuses an action with more."""

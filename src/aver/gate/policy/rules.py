@@ -19,9 +19,7 @@ from dataclasses import field
 from typing import Any
 
 from aver.fast_dataclass import dataclass
-from aver.gate.policy.engine import PolicyRule, load_cedar, load_schema
-
-__all__ = ["ParsedRules", "RuleProblem", "read_policy_rules"]
+from aver.gate.policy.bundle import PolicyRule, load_cedar, load_schema
 
 WORDS_MAX = 500
 """Characters of a message from Cedar that Aver repeats. Some messages quote the whole rule."""

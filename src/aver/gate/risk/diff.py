@@ -28,8 +28,6 @@ from functools import lru_cache
 from aver.fast_dataclass import dataclass
 from aver.gate.risk.diff_model import DiffPart, FileChange, Hunk, UnclearLines
 
-__all__ = ["LineWindow", "read_diff", "read_diff_lines"]
-
 LINES_MAX = 1_000_000
 """Lines of a diff that Aver reads, which takes about a second. The rest is unclear."""
 

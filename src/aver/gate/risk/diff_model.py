@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from aver.fast_dataclass import dataclass
 
-__all__ = ["DiffPart", "FileChange", "Hunk", "UnclearLines"]
-
 
 @dataclass(frozen=True, slots=True)
 class FileChange:

@@ -32,17 +32,6 @@ from aver.gate.risk.model import (
     update_level,
 )
 
-__all__ = [
-    "MODEL",
-    "OUTCOMES",
-    "ActionOutcome",
-    "FixHistory",
-    "estimate",
-    "estimate_from_features",
-    "explain_estimate",
-    "learn_outcome",
-]
-
 MODEL = "aver-risk-1"
 """The name of the shipped weights and priors. Another set must get another name."""
 

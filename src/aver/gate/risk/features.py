@@ -40,21 +40,6 @@ from aver.fast_dataclass import dataclass
 from aver.gate.risk.diff import read_diff
 from aver.gate.risk.diff_model import DiffPart, FileChange, Hunk
 
-__all__ = [
-    "COUNT_MAX",
-    "CommentStyle",
-    "Features",
-    "FileKind",
-    "MeasuredChange",
-    "code_lines",
-    "comment_style",
-    "file_kind",
-    "is_source",
-    "measure_diff",
-    "measure_parts",
-]
-
-
 INDENTATION_MAX = 60
 TAB_WIDTH = 4
 

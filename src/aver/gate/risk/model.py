@@ -42,29 +42,6 @@ from aver.fast_dataclass import dataclass
 from aver.gate.action import Action, Facts
 from aver.gate.risk.features import Features
 
-__all__ = [
-    "CHANGE",
-    "CHANGE_TYPES",
-    "PRIORS",
-    "UNCLEAR_HIGH_MIN",
-    "UNMEASURED_HIGH_MIN",
-    "RiskLevel",
-    "RiskState",
-    "Score",
-    "action_offset",
-    "build_action_features",
-    "change_offset",
-    "find_kind",
-    "logistic",
-    "model_inputs",
-    "score_action",
-    "score_change",
-    "score_from_logit",
-    "score_with_prior",
-    "update_level",
-]
-
-
 CHANGE = "change"
 """The kind of action that is a change with a diff."""
 

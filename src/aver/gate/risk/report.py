@@ -33,27 +33,6 @@ from aver.gate.risk.history.mined_commits import MiningProgress, mine_history
 from aver.gate.risk.history.repository import open_repository
 from aver.gate.risk.model import Score
 
-__all__ = [
-    "Bin",
-    "Bucket",
-    "Evaluation",
-    "RiskReport",
-    "SizeClass",
-    "area_under_curve",
-    "average_precision",
-    "brier_score",
-    "brier_skill",
-    "build_report",
-    "calibration_error",
-    "choose_bucket",
-    "evaluate",
-    "mean_over_groups",
-    "recall_at",
-    "report_on_samples",
-    "select_cases",
-    "split_into_bins",
-]
-
 # --- figures over pairs of score and outcome
 
 ScoreOutcomePairs = Sequence[tuple[float, bool]]

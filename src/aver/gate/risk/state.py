@@ -31,20 +31,7 @@ from aver.errors import AverError, BadInput, Refused, Unavailable
 from aver.files.atomic import replace_file
 from aver.files.own_files import read_public_file
 from aver.gate.risk.model import PRIORS, RiskLevel, RiskState
-from aver.ledger.stores.sqlite.write_lock import WriteLock
-
-__all__ = [
-    "TIME_MAX",
-    "decode_path",
-    "encode_path",
-    "find_workspace_root",
-    "load_state",
-    "read_document",
-    "state_from_dict",
-    "state_path",
-    "update_state",
-    "write_document",
-]
+from aver.ledger.stores.sqlite.connections import WriteLock
 
 DIRECTORY = "risk"
 FORMAT, VERSION = "aver-risk-state", 1

@@ -17,8 +17,6 @@ from aver.gate.shell.model import Word
 if TYPE_CHECKING:
     from aver.gate.shell.invocation import Invocation
 
-__all__ = ["is_secret_name", "judge_assignment", "judge_subscript"]
-
 _RISKY_NAMES = r"""
     (?:LD|DYLD|GIT|NPM_CONFIG|PIP|UV|CARGO|BUNDLE|ANSIBLE|SSH|SUDO|BASH|MALLOC|GCONV|PERL|RUBY|AVER|CLAUDE|CODEX
       |CURSOR|CLINE|ANTHROPIC|OPENAI|DOCKER|KUBE|HELM|TF_CLI|GCLOUD|CLOUDSDK|RSYNC|TAR|GNUPG|GPG|LUA|PHP|NODE|DENO|BUN

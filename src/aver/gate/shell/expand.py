@@ -17,7 +17,7 @@ from itertools import pairwise, product
 from posixpath import commonprefix
 
 from aver.gate.effects.paths import has_glob
-from aver.gate.shell.model import CHOICES_MAX, Word
+from aver.gate.shell.model import CHOICES_MAX, ShellState, Word
 from aver.gate.shell.parser.syntax import (
     AndOr,
     Branches,
@@ -33,17 +33,6 @@ from aver.gate.shell.parser.syntax import (
     TestCommand,
     WordPart,
 )
-from aver.gate.shell.state import ShellState
-
-__all__ = [
-    "expand_braces",
-    "expand_to_text",
-    "expand_word",
-    "find_reliable_variables",
-    "list_word_scripts",
-    "list_word_variables",
-]
-
 
 _FIRST_MARKER = 0xE000
 """While braces are expanded, a character of Unicode's private area stands for each part that braces do not touch:

@@ -27,10 +27,7 @@ from collections.abc import Mapping
 
 from aver.gate.effects.known_agents import KnownAgents
 from aver.gate.effects.paths import build_path_roots
-from aver.gate.shell.model import COMMAND_MAX, CommandAnalysis, CommandReport
-from aver.gate.shell.state import ShellState
-
-__all__ = ["understand"]
+from aver.gate.shell.model import COMMAND_MAX, CommandAnalysis, CommandReport, ShellState
 
 _CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _ZERO_WIDTH_JOINER = "\u200d"

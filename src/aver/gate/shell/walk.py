@@ -24,8 +24,8 @@ from aver.gate.shell.expand import (
     list_word_scripts,
     list_word_variables,
 )
-from aver.gate.shell.invocation import Invocation, StandardInput
-from aver.gate.shell.model import NESTING_MAX, CommandReport, Word
+from aver.gate.shell.invocation import Invocation, StandardInput, predict_output
+from aver.gate.shell.model import NESTING_MAX, CommandReport, ShellState, StatesAfter, Word, merge_states
 from aver.gate.shell.parser.cross_check import require_agreement
 from aver.gate.shell.parser.grammar import ScriptReader
 from aver.gate.shell.parser.syntax import (
@@ -44,11 +44,7 @@ from aver.gate.shell.parser.syntax import (
     TestCommand,
 )
 from aver.gate.shell.parser.words import UnreadableCommand
-from aver.gate.shell.pipes import predict_output
 from aver.gate.shell.programs.lookup import is_known_program, judge_invocation
-from aver.gate.shell.state import ShellState, StatesAfter, merge_states
-
-__all__ = ["ScriptWalk"]
 
 _DESCRIPTOR = re.compile(r"[0-9]+-?|-")
 _SOCKET = re.compile(r"/dev/(?:tcp|udp)/([^/]*)")

@@ -37,9 +37,7 @@ from aver.keys import LEDGER, PublicKey, SeedSigner
 from aver.ledger.bundle.layout import BLOBS, INDEX, META, SUFFIX, BundleIndex, read_index
 from aver.ledger.ledger import Ledger
 from aver.ledger.seen_heads import META_CHAIN
-from aver.ledger.stores.rows import ChainRow
-
-__all__ = ["ExportResult", "export_bundle"]
+from aver.ledger.stores.protocol import ChainRow
 
 TITLE_MAX = 90
 """Longest title of a chain, in characters."""

@@ -32,18 +32,6 @@ from aver.fast_dataclass import dataclass
 from aver.files.regular import open_inside, read_chunks
 from aver.ledger.foreign.seal_checks import check_file_name, check_seal_fields
 
-__all__ = [
-    "BLOBS",
-    "INDEX",
-    "META",
-    "SUFFIX",
-    "BundleIndex",
-    "ChainClaim",
-    "bundle_directory",
-    "read_chain_file",
-    "read_index",
-]
-
 INDEX = "index.json"
 META = "meta.json"
 BLOBS = "blobs"

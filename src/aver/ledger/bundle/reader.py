@@ -21,8 +21,6 @@ from aver.files.regular import open_inside
 from aver.ledger.bundle.layout import BLOBS, read_chain_file
 from aver.ledger.head import Head
 
-__all__ = ["BundleReader", "read_blob"]
-
 BLOB_READ_MAX = 64 * 1024 * 1024
 """Bytes of a blob that is read into memory. Rules, risk states and diffs are far smaller."""
 

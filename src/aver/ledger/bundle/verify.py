@@ -66,9 +66,6 @@ from aver.verdict.examiner import (
     skip_examiners,
 )
 
-__all__ = ["BundleJudge", "BundleOwner", "find_owner", "judge_bundle", "judge_chain_file", "peek_chain_identity"]
-
-
 _BLOB_REFERENCE = b'"blob":{'
 
 SIGNERS_KEPT = 1000

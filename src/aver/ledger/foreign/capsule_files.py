@@ -25,16 +25,6 @@ from aver.ledger.keys_chain import retirements
 from aver.verdict import ChainJudge, Retirement, Subject, Verdict, VerifyOptions, conclude
 from aver.verdict.examiner import skip_examiners
 
-__all__ = [
-    "is_text",
-    "is_value",
-    "judge_text",
-    "judge_values",
-    "records_from_text",
-    "records_from_values",
-    "retirements_by_time",
-]
-
 LINE_MAX = ELEMENT_MAX
 """Longest line of a file with one capsule on each line."""
 

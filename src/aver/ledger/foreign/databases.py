@@ -35,17 +35,6 @@ from aver.ledger.meta_chain import HEADS_MAX, collect_heads, find_external_chain
 from aver.ledger.seen_heads import META_CHAIN, check_head
 from aver.verdict import ChainJudge, Finding, Place, Subject, Tally, Verdict, VerifyOptions, conclude
 
-__all__ = [
-    "SQLITE_MAGIC",
-    "ForeignRecord",
-    "is_agent_capsule_directory",
-    "is_foreign_database_file",
-    "judge_agent_capsule_directory",
-    "judge_foreign_database",
-    "read_foreign_records",
-    "read_single_chain",
-]
-
 SQLITE_MAGIC = b"SQLite format 3\x00"
 WAL_VERSION = b"\x02\x02"
 """Bytes 18 and 19 of a database whose journal is a write-ahead log."""

@@ -21,7 +21,7 @@ from aver.capsule.sealed import Sealed
 from aver.errors import BadInput, IntegrityError, NotFound
 from aver.fast_dataclass import dataclass
 from aver.files.regular import open_file
-from aver.ledger.bundle.store_chain import ImportResult, PlannedImport, mark_existing, store_chains
+from aver.ledger.bundle.import_ import ImportResult, PlannedImport, mark_existing, store_chains
 from aver.ledger.foreign.databases import (
     SQLITE_MAGIC,
     is_agent_capsule_directory,
@@ -34,8 +34,6 @@ from aver.ledger.head import Head
 from aver.ledger.ledger import Ledger
 from aver.ledger.seen_heads import META_CHAIN
 from aver.verdict import Subject, Verdict, VerifyOptions
-
-__all__ = ["import_databases", "is_foreign_database"]
 
 SIGNERS_KEPT = 1000
 """Most signers that are collected by name."""

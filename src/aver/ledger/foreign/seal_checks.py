@@ -14,8 +14,6 @@ from aver.capsule.sealed import SEAL_KEYS, Sealed
 from aver.errors import BadInput
 from aver.files.regular import is_file_name, open_error
 
-__all__ = ["check_companions", "check_file_name", "check_seal_fields", "unreadable_code"]
-
 SEAL_TEXT_MAX = 16 * 1024
 """Longest field of a seal. An ML-DSA-65 signature, the longest there is, has 6,618 hex digits."""
 

@@ -19,10 +19,7 @@ from aver.capsule.blobs import Blob, blob_reference_dicts
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError, BadInput, IntegrityError, Refused
 from aver.fast_dataclass import dataclass
-from aver.ledger.stores.protocol import ExpectedWrites, Store, Transaction
-from aver.ledger.stores.rows import ChainRow, RecordRow, Search
-
-__all__ = ["CopyResult", "copy_ledger"]
+from aver.ledger.stores.protocol import ChainRow, ExpectedWrites, RecordRow, Search, Store, Transaction
 
 BATCH_SIZE = 200
 """Records in one transaction: 200 of the largest size, 256 KiB, take 50 MiB of memory."""

@@ -11,8 +11,6 @@ import os
 from typing import Protocol
 from weakref import WeakSet
 
-__all__ = ["Forkable", "register_for_forks"]
-
 
 class Forkable(Protocol):
     """An object whose state must be consistent when the process forks."""

@@ -1,4 +1,6 @@
-"""The protocol of a store and of a write transaction in it.
+"""The rows of the ledger's tables that both stores share, and the conditions of a search over them.
+
+The protocol of a store and of a write transaction in it.
 
 Two stores implement it: a file (`sqlite`) and a server (`postgres`). The other modules of the ledger use only this
 protocol. A store keeps rows and returns them as they are stored. It does not judge them; the verifier does.
@@ -10,15 +12,78 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from aver.capsule.blobs import Blob
 from aver.capsule.draft import PreparedDraft
 from aver.capsule.sealed import Sealed
 from aver.fast_dataclass import dataclass
-from aver.ledger.stores.rows import ChainRow, RecordRow, Search
 
-__all__ = ["ExpectedWrites", "FoundRecord", "LookupColumn", "Store", "Transaction"]
+SEAL_COLUMNS = "canonical, hash, signature, signature_pq, signed_at, signed_by"
+"""The columns with a record's seal, in the order of `Sealed`'s fields."""
+
+SEARCH_COLUMNS = "id, type, kind, key, session, at"
+"""Copies of signed content, to search by. The verifier compares them with the content."""
+
+
+@dataclass(slots=True)
+class ChainRow:
+    """A chain's head row. `number` is its primary key; `count` and `head` change as records are added."""
+
+    number: int
+    tenant: str
+    name: str
+    count: int
+    head: str | None
+    frozen: bool = False
+    """The chain was imported: no record can be added here."""
+    origin: str | None = None
+    """The name of a frozen chain where it came from, if it was renamed here."""
+
+
+class RecordRow(NamedTuple):
+    """A stored record with its place and its `SEARCH_COLUMNS`."""
+
+    sequence: int
+    sealed: Sealed
+    columns: tuple[Any, ...]
+    tenant: Any = None
+    """The row's own tenant column. Lookups by key use it, so the verifier compares it with the chain's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """The conditions of a search; None matches everything. Times are compared with the time of sealing."""
+
+    chain: str | None = None
+    type: str | None = None
+    kind: str | None = None
+    session: str | None = None
+    since: str | None = None
+    until: str | None = None
+    start: int | None = None
+    """Records from this sequence number of their chain on, and before `stop`."""
+    stop: int | None = None
+
+
+# Records of other software name no kind; `capsule.aver_block` derives it from the type in the same way.
+_KIND_BY_TYPE = "CASE records.type WHEN 'tool' THEN 'call' WHEN 'chat' THEN 'turn' ELSE 'record' END"
+
+
+def sql_conditions(search: Search) -> list[tuple[str, str | int]]:
+    """A search as SQL conditions over the tables `records` and `chains`, each with one `?` and its value."""
+    possible = [
+        ("chains.name = ?", search.chain),
+        ("records.type = ?", search.type),
+        (f"coalesce(records.kind, {_KIND_BY_TYPE}) = ?", search.kind),
+        ("records.session = ?", search.session),
+        ("coalesce(records.at, records.signed_at) >= ?", search.since),
+        ("coalesce(records.at, records.signed_at) < ?", search.until),
+        ("records.sequence >= ?", search.start),
+        ("records.sequence < ?", search.stop),
+    ]
+    return [(condition, value) for condition, value in possible if value is not None]
+
 
 LookupColumn = Literal["hash", "id", "key"]
 """The columns by which one record can be looked up."""

@@ -19,8 +19,6 @@ from aver.ledger.stores.sqlite.store import SqliteStore
 if TYPE_CHECKING:
     from aver.ledger.stores.postgres import PostgresStore
 
-__all__ = ["is_on_server", "open_server", "open_store", "path_from_url", "server_sql"]
-
 _SERVER_SCHEMES = ("postgresql://", "postgres://")
 _URL_ADVICE = "use sqlite:///path/to/ledger.db or postgresql://host/database"
 
@@ -61,7 +59,7 @@ def open_server(url: str, *, create: bool, timeout: float, facts: Mapping[str, s
 def server_sql(what: Literal["setup", "roles"]) -> str:
     """The SQL with which the owner of a database prepares it: everything, or only the roles."""
     with _require_psycopg():
-        from aver.ledger.stores.postgres.roles import roles_sql, setup_sql
+        from aver.ledger.stores.postgres.health import roles_sql, setup_sql
 
     return setup_sql() if what == "setup" else roles_sql()
 

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from aver.gate.risk.features import Features
-from aver.gate.risk.history.commits import Commit, MinedCommit
+from aver.gate.risk.history.commits import Commit, MinedCommit, find_failures, parse_reverted_subject
 from aver.gate.risk.history.fixes import FixTimes, is_fix_subject
-from aver.gate.risk.history.labels import find_failures, parse_reverted_subject
 from aver.gate.risk.history.mined_commits import mine_history
 from aver.gate.risk.history.repository import open_repository
 from support.git_histories import BEGIN, DAY, Step, make_repository

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from aver import Blob, Capsule, IntegrityError, Ledger
-from aver.ledger.stores.postgres.catalogue import find_missing_guards
+from aver.ledger.stores.postgres.schema import find_missing_guards
 from support.tamper import codes_at, first_bad
 
 CHAIN = "demo.guards"

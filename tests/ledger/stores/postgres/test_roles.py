@@ -10,8 +10,7 @@ import pytest
 
 from aver import Blob, Capsule, Ledger, Unavailable, open_ledger
 from aver.ledger.bundle import export_bundle, import_bundle
-from aver.ledger.stores.postgres.health import HealthRemark
-from aver.ledger.stores.postgres.roles import roles_sql
+from aver.ledger.stores.postgres.health import HealthRemark, roles_sql
 from support.postgres_servers import Server
 
 CHAIN = "demo.roles"

@@ -12,7 +12,7 @@ import pytest
 from aver import AverError, BadInput, Capsule, IntegrityError, Ledger, NotFound, Unavailable, open_ledger
 from aver.ledger.ledger import list_tenants
 from aver.ledger.stores.postgres import schema
-from aver.ledger.stores.postgres.roles import setup_sql
+from aver.ledger.stores.postgres.health import setup_sql
 from support.postgres_servers import Server
 
 CHAIN = "demo.opening"

@@ -12,8 +12,8 @@ from typing import Any
 
 from aver.agents.agent import Agent
 from aver.files.user_dirs import UserEnvironment
+from aver.gate.effects.arguments import READS, RUNS
 from aver.gate.effects.known_agents import AgentNames
-from aver.gate.effects.tools import READS, RUNS
 from aver.hooks.action import build_action
 from aver.hooks.contract import Hook, HookReply, ParsedPayload, event_from_payload
 from aver.install.client import Client, ServerPlace

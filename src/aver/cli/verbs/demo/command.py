@@ -20,22 +20,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aver.cli.decision_text import decision_label
 from aver.cli.files import check_new_path
 from aver.cli.options import add_json
 from aver.cli.record_line import RecordLine, to_record_line
 from aver.cli.terminal import LinePart, Screen, StderrScreen, StyledText, print_json
-from aver.cli.verdict_text import status_parts
+from aver.cli.verdict_text import decision_label, status_parts
 from aver.fast_dataclass import dataclass
 from aver.text import plural
 
 if TYPE_CHECKING:
-    from aver.cli.verbs.demo.gate import GateStep
-    from aver.cli.verbs.demo.ingest import IngestedSession
+    from aver.cli.verbs.demo.scenes import GateStep, IngestedSession
     from aver.cli.verbs.demo.tampering import Tampering
     from aver.verdict import Verdict
-
-__all__ = ["EXAMPLES", "add_arguments", "run"]
 
 EXAMPLES = """\
   aver demo
@@ -139,7 +135,7 @@ def _ask_gate(stage: Path, screen: Screen | None) -> list[GateStep]:
         StderrScreen().print_note('the gate is not shown, because it needs more packages: pip install "aver[policy]"')
         return []
     del cedarpy, tree_sitter_bash
-    from aver.cli.verbs.demo.gate import run_gate_steps
+    from aver.cli.verbs.demo.scenes import run_gate_steps
 
     steps = []
     if screen is not None:
@@ -172,7 +168,7 @@ def _print_step(screen: Screen, step: GateStep) -> None:
 
 def _seal_and_verify(stage: Path) -> tuple[list[RecordLine], str, Verdict]:
     from aver import KeyStore, open_ledger
-    from aver.cli.verbs.demo.run import CHAIN, seal_runs
+    from aver.cli.verbs.demo.scenes import CHAIN, seal_runs
     from aver.cli.verbs.demo.tampering import rotate_keys
 
     home = stage / "home"
@@ -201,7 +197,7 @@ def _run_attacks(stage: Path) -> Iterator[AttackResult]:
 
 def _ingest_transcripts(stage: Path, screen: Screen | None) -> tuple[list[IngestedSession], Verdict]:
     """Seal sessions from their transcripts, compare them, then edit one transcript and compare again."""
-    from aver.cli.verbs.demo.ingest import edit_and_reconcile, ingest_sessions
+    from aver.cli.verbs.demo.scenes import edit_and_reconcile, ingest_sessions
 
     home, user = stage / "agents-home", stage / "user"
     if screen is not None:

@@ -17,10 +17,8 @@ import orjson
 
 from aver import Capsule, KeyStore, Outcome, SeedSigner, open_ledger
 from aver.capsule import content_hash
-from aver.cli.verbs.demo.run import CHAIN, OTHER_CHAIN, REFUND_SEQUENCE
+from aver.cli.verbs.demo.scenes import CHAIN, OTHER_CHAIN, REFUND_SEQUENCE
 from aver.fast_dataclass import dataclass
-
-__all__ = ["TAMPERINGS", "AttackPaths", "Tampering"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,6 @@ from aver.cli.options import add_json, add_ledger
 from aver.cli.terminal import Screen, print_json
 from aver.text import plural
 
-__all__ = ["EXAMPLES", "add_arguments", "run"]
-
 EXAMPLES = """\
   aver doctor
   aver doctor --ledger /srv/aver/ledger.db --json

@@ -23,8 +23,6 @@ from aver.capsule.model import (
 from aver.cli.terminal import Screen, StyledText, display_width
 from aver.text import escape_unprintable
 
-__all__ = ["print_fields", "print_sections", "print_value"]
-
 LABEL_WIDTH = 18
 """Columns for a field's name."""
 

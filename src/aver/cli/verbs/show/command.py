@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from aver.check import ResolvedTarget
     from aver.verdict import Verdict
 
-__all__ = ["EXAMPLES", "add_arguments", "run"]
-
 EXAMPLES = """\
   aver show capsule://claude-code.5d2e/7
   aver show capsule://claude-code.5d2e/7#reasoning/options/0      show one value in it

@@ -1,4 +1,10 @@
-"""`aver show SESSION`: prints a session as a story, as one JSON object, or as an HTML page."""
+"""Prints a session as a story: prompts, thinking, calls, denials and answers.
+
+All texts of a session come from outside. They reach the terminal only through `Screen`, which escapes control
+characters. Of a long text only the first lines are shown. `--full` shows every line and also reads the blobs.
+
+`aver show SESSION`: prints a session as a story, as one JSON object, or as an HTML page.
+"""
 
 from __future__ import annotations
 
@@ -6,30 +12,284 @@ import argparse
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from aver.check import ResolvedTarget, open_ledger, verify
+from aver.cli import terminal
 from aver.cli.options import Usage
-from aver.cli.terminal import Screen, print_json
-from aver.cli.verbs.show.story import print_story, story_to_dict
+from aver.cli.terminal import Screen, StyledText, format_time, print_json
 from aver.cli.verdict_text import exit_code, print_verdict
 from aver.errors import NotFound, Unavailable
 from aver.fast_dataclass import dataclass
+from aver.ingest.diffs import classify_diff_lines
+from aver.ingest.foreign_json import to_utc
 from aver.sessions.html_page import render_page
+from aver.sessions.labels import (
+    LabelledText,
+    decision_label,
+    is_beyond_summary,
+    labelled_texts,
+    result_texts,
+    shorten_arguments,
+    step_details,
+    step_error,
+    step_summary,
+    total_labels,
+)
 from aver.sessions.sessions import (
     SessionTotals,
     chains_from_records,
     compute_step_totals,
     compute_totals,
     find_session_by_chain,
+    verify_session,
 )
-from aver.sessions.step import ReadBlob, read_step
+from aver.sessions.step import ReadBlob, fetch_blobs, full_text, read_step
 from aver.sessions.story import StoryEntry, read_story, story_from_records
-from aver.sessions.verify import verify_session
-from aver.text import to_one_line
+from aver.text import plural, to_one_line
 from aver.verdict import Verdict
 
-__all__ = ["show_session"]
+if TYPE_CHECKING:
+    from aver.gate.decision_record import RecordedDecision
+    from aver.sessions.sessions import SessionTotals
+    from aver.sessions.step import ReadBlob, Step
+    from aver.sessions.story import StoryEntry
+    from aver.verdict import Verdict
+
+MAX_LINES = {"asked": 30, "text": 30, "thinking": 6, "note": 3, "result": 6, "diff": 60, "error": 6}
+"""Lines of each kind of text that are shown without `--full`."""
+
+LINE_MAX = 600
+"""Characters of one line that are shown without `--full`."""
+
+FETCH_MAX = 1024 * 1024
+"""The largest blob that is read without `--full`, in bytes. Of larger blobs only the size is shown."""
+
+_CLOCK_WIDTH = 10
+"""Columns for the time of day."""
+
+_DECISION_MARKS = {"pass": "success", "human_approved": "success", "human_review": "pending"}
+"""The status signs of the gate's decisions; all others are denials."""
+
+_DIFF_STYLES = {"added": "added", "removed": "removed", "place": "dim", "file": "strong"}
+
+
+class StoryPrinter:
+    """Prints a story, entry by entry."""
+
+    def __init__(self, screen: Screen, blob: ReadBlob, *, full: bool) -> None:
+        self._screen = screen
+        self._blob = blob
+        self._full = full
+        self._day = ""
+
+    def print_entry(self, entry: StoryEntry) -> None:
+        """Print one entry. Aver's own notes are printed only with `full`."""
+        margin = "  " * entry.depth
+        if entry.agent:
+            self._print_line(None, margin, StyledText(f"subagent {to_one_line(entry.agent)}", "strong"))
+        elif entry.step is not None:
+            self._print_step(entry.step, entry, margin)
+        elif entry.decision is not None:
+            decision = entry.decision
+            subject = f"{decision.tool} {to_one_line(shorten_arguments(decision.arguments))}".strip()
+            self._print_line(
+                decision.at,
+                margin,
+                self._screen.status_mark(_DECISION_MARKS.get(decision.decision, "blocked")),
+                f" {subject}",
+            )
+            self._print_decision(decision, margin)
+
+    def _print_step(self, step: Step, entry: StoryEntry, margin: str) -> None:
+        if step.is_bookkeeping and not self._full:
+            return
+        if step.what == "prompt":
+            self._screen.print_line()
+            self._print_timed_text(step, "asked", margin, "> ", style="strong")
+            return
+        self._print_thinking(step, margin)
+        if step.what == "answer":
+            self._print_timed_text(step, "text", margin, "", style="")
+            return
+        if step.what == "call":
+            if step.text:
+                self._print_timed_text(step, "text", margin, "", style="")
+            self._print_call(step, margin)
+        else:
+            self._print_note(step, margin)
+        if entry.decision is not None:
+            self._print_decision(entry.decision, margin)
+        self._print_additions(entry, margin)
+
+    def _print_note(self, step: Step, margin: str) -> None:
+        summary = to_one_line(step_summary(step))
+        if step.what in ("unknown", "unreadable"):
+            self._print_line(step.at, margin, self._screen.status_mark("warning"), " ", StyledText(summary, "warn"))
+        else:
+            self._print_line(step.at, margin, StyledText(summary, "dim"))
+        if step.text and is_beyond_summary(step, step.text):
+            self._print_block(self._read_text(step, "text"), "note", margin + "  ", style="dim")
+
+    def _print_thinking(self, step: Step, margin: str) -> None:
+        if step.thinking:
+            self._print_block(self._read_text(step, "thinking"), "thinking", margin, style="dim")
+        elif step.redacted:
+            self._print_line(step.at, margin, StyledText("(the model's thinking was not recorded)", "dim"))
+
+    def _print_timed_text(self, step: Step, name: str, margin: str, sign: str, *, style: str) -> None:
+        """Print a text that begins on the line of its time."""
+        lines, hidden = self._fold(self._read_text(step, name), name)
+        first = lines[0] if lines else ""
+        self._print_line(step.at, margin, StyledText(sign + first, style) if style else sign + first)
+        for line in lines[1:]:
+            self._screen.print_wrapped(line, indent=" " * _CLOCK_WIDTH + margin + " " * len(sign), style=style)
+        self._print_hidden_count(hidden, margin)
+
+    def _print_call(self, step: Step, margin: str) -> None:
+        denied = step.status == "blocked"
+        words: list[terminal.LinePart] = [self._screen.status_mark(step.status or "pending"), " "]
+        words.append(StyledText(to_one_line(step_summary(step)), "bad") if denied else to_one_line(step_summary(step)))
+        details = to_one_line(step_details(step))
+        self._print_line(step.at, margin, *words, StyledText(f"  {details}" if details else "", "dim"))
+        inner = margin + "  "
+        if self._full:
+            self._print_parts(labelled_texts(self._fetch(step.arguments)), "result", inner)
+        if step_error(step):
+            self._print_block(self._read_text(step, "error"), "error", inner, style="bad")
+        elif step.status == "pending":
+            self._print_line(None, inner, StyledText("the outcome is not known", "warn"))
+        if step.diff is not None:
+            self._print_diff(self._fetch(step.diff), inner)
+        else:
+            self._print_parts(result_texts(step, self._fetch(step.result)), "result", inner)
+
+    def _print_decision(self, decision: RecordedDecision, margin: str) -> None:
+        by = f" by {', '.join(map(to_one_line, decision.rules))}" if decision.rules else ""
+        words = f"gate: {decision_label(decision.decision)}{by}: {'; '.join(decision.reasons)}"
+        indent = " " * _CLOCK_WIDTH + margin + "  "
+        self._screen.print_hanging(indent, text=words, style="bad" if decision.refuses else "dim")
+
+    def _print_additions(self, entry: StoryEntry, margin: str) -> None:
+        for later in entry.additions:
+            addition = later.addition
+            if addition is not None and addition.differs:
+                words = to_one_line(f"the {addition.via} differs in {', '.join(addition.differs)}")
+                self._print_line(
+                    None, margin + "  ", self._screen.status_mark("warning"), " ", StyledText(words, "warn")
+                )
+            elif addition is not None and self._full:
+                self._print_line(None, margin + "  ", StyledText(f"the {to_one_line(addition.via)} agrees", "dim"))
+
+    # --- texts and values
+
+    def _print_parts(self, parts: Iterable[LabelledText], name: str, margin: str) -> None:
+        for part in parts:
+            if part.name:
+                self._print_line(None, margin, StyledText(f"{to_one_line(part.name)}:", "dim"))
+            self._print_block(part.text, name, margin, style="dim" if part.aside else "")
+
+    def _fetch(self, value: Any) -> Any:
+        return fetch_blobs(value, self._blob, most=None if self._full else FETCH_MAX)
+
+    def _read_text(self, step: Step, name: str) -> str:
+        text = str(getattr(step, name))
+        return full_text(step, name, self._blob) if self._full or not text else text
+
+    def _print_diff(self, diff: Any, margin: str) -> None:
+        if not isinstance(diff, str):
+            self._print_parts(labelled_texts(diff), "diff", margin)
+            return
+        indent = " " * _CLOCK_WIDTH + margin
+        shown = hidden = 0
+        for sort, line in classify_diff_lines(diff):
+            if self._full or shown < MAX_LINES["diff"]:
+                text = line if self._full else line[:LINE_MAX]
+                self._screen.print_wrapped(text, indent=indent, style=_DIFF_STYLES.get(sort, ""))
+                shown += 1
+            else:
+                hidden += 1
+        self._print_hidden_count(hidden, margin)
+
+    def _print_block(self, text: str, name: str, margin: str, *, style: str) -> None:
+        lines, hidden = self._fold(text, name)
+        for line in lines:
+            self._screen.print_wrapped(line, indent=" " * _CLOCK_WIDTH + margin, style=style)
+        self._print_hidden_count(hidden, margin)
+
+    def _fold(self, text: str, name: str) -> tuple[list[str], int]:
+        lines = text.strip("\n").splitlines()
+        if self._full:
+            return lines, 0
+        most = MAX_LINES[name]
+        shown = lines if len(lines) <= most + 1 else lines[:most]
+        cut = [line if len(line) <= LINE_MAX else f"{line[:LINE_MAX]}…" for line in shown]
+        return cut, len(lines) - len(shown)
+
+    def _print_hidden_count(self, hidden: int, margin: str) -> None:
+        if hidden:
+            self._print_line(None, margin, StyledText(f"… {plural(hidden, 'more line')}; --full shows all", "dim"))
+
+    def _print_line(self, at: str | None, margin: str, *parts: terminal.LinePart) -> None:
+        clock = format_time(at)[11:19] if at else ""
+        if at and at[:10] != self._day:
+            if self._day:
+                self._screen.print_line(StyledText(to_one_line(at[:10]), "dim"))
+            self._day = at[:10]
+        self._screen.print_line(StyledText(f"{clock:<{_CLOCK_WIDTH}}", "dim"), margin, *parts)
+
+
+def print_story(
+    screen: Screen, session: SessionTotals, entries: Iterator[StoryEntry], blob: ReadBlob, *, full: bool
+) -> None:
+    """Print the whole story: tool and times, all entries, totals."""
+    screen.print_line(StyledText(to_one_line(session.title) or "(no title)", "strong"))
+    screen.print_line(
+        to_one_line(
+            f"{session.tool} {session.session}, {format_time(session.started)} to {format_time(session.ended)} UTC"
+        )
+    )
+    printer = StoryPrinter(screen, blob, full=full)
+    for entry in entries:
+        printer.print_entry(entry)
+    screen.print_line()
+    screen.print_hanging(text=", ".join(total_labels(session)))
+
+
+def _decision_to_dict(decision: RecordedDecision) -> dict[str, Any]:
+    return {
+        "word": decision.decision,
+        "reasons": decision.reasons,
+        "rules": decision.rules,
+        "score": decision.score,
+        "tool": decision.tool,
+        "arguments": decision.arguments,
+        "at": to_utc(decision.at),
+        "chain": decision.chain,
+        "sequence": decision.sequence,
+        "hash": decision.record,
+        "signed_by": decision.signed_by,
+    }
+
+
+def story_to_dict(session: SessionTotals, entries: Iterator[StoryEntry], verdict: Verdict) -> dict[str, Any]:
+    """The story as one JSON object. Long texts stay references to blobs."""
+    steps = []
+    for entry in entries:
+        step: dict[str, Any] = {"depth": entry.depth, "chain": entry.chain}
+        if entry.agent:
+            step["subagent"] = entry.agent
+        if entry.step is not None:
+            step |= {name: value for name, value in asdict(entry.step).items() if value not in (None, "", (), {})}
+            step["chain"] = entry.chain
+        if entry.decision is not None:
+            step["gate"] = _decision_to_dict(entry.decision)
+        if entry.additions:
+            step["added"] = [asdict(later.addition) for later in entry.additions if later.addition is not None]
+        steps.append(step)
+    return {"session": asdict(session), "steps": steps, "verdict": verdict.to_dict()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,17 +19,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from aver.cli.options import Usage
-from aver.cli.sigterm import Terminated, raise_on_sigterm
-from aver.cli.terminal import Progress, Screen, StderrScreen, StyledText, print_json
+from aver.cli.terminal import Progress, Screen, StderrScreen, StyledText, Terminated, print_json, raise_on_sigterm
+from aver.cli.verbs.verify.command import LAST, TargetVerdict, read_key_options, verdicts_to_dict
 from aver.cli.verbs.verify.metrics import Metrics, write_metrics
-from aver.cli.verbs.verify.targets import LAST, TargetVerdict, read_key_options, verdicts_to_dict
 from aver.cli.verdict_text import exit_code, extent_text, print_verdict, status_parts
 from aver.errors import AverError, BadInput
 
 if TYPE_CHECKING:
     from aver.ledger.verified_heads import VerifiedChains
-
-__all__ = ["watch_ledger"]
 
 INTERRUPTED = 130
 
@@ -40,7 +37,7 @@ def watch_ledger(given: argparse.Namespace, screen: Screen) -> int:
     code = 0
     with ExitStack() as stack:
         if given.metrics_port is not None:
-            from aver.cli.verbs.verify.metrics_server import serve_metrics
+            from aver.cli.verbs.verify.metrics import serve_metrics
 
             stack.enter_context(serve_metrics(given.metrics_port, watching.metrics.text))
         try:

@@ -32,18 +32,6 @@ from aver.gate.risk.features import code_lines, comment_style, is_source
 from aver.gate.risk.history.repository import Repository, open_repository
 from aver.gate.risk.state import TIME_MAX, decode_path, encode_path, read_document, state_path, write_document
 
-__all__ = [
-    "DAY",
-    "FIX_LINES_MAX",
-    "FIX_WINDOW",
-    "FixScanner",
-    "FixTimes",
-    "RecentFixes",
-    "is_fix_subject",
-    "load_recent_fixes",
-]
-
-
 DAY = 86_400
 FIX_WINDOW = 180 * DAY
 """Seconds for which a fix counts, for the commits it blames and for the files it touches."""

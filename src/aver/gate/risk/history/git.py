@@ -29,9 +29,6 @@ from aver.errors import BadInput, NotFound, Unavailable
 from aver.gate.action import DIFF_MAX
 from aver.gate.risk.history.repository import Repository, open_repository
 
-__all__ = ["DIFF_OPTIONS", "GitReader", "open_git", "staged_diff"]
-
-
 CHUNK = 256 * 1024
 
 SILENCE_MAX = 60.0

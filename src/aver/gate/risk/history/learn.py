@@ -17,9 +17,8 @@ from pathlib import Path
 
 from aver.fast_dataclass import dataclass
 from aver.gate.risk.features import Features
-from aver.gate.risk.history.commits import MinedCommit
+from aver.gate.risk.history.commits import MinedCommit, find_failures
 from aver.gate.risk.history.fixes import DAY
-from aver.gate.risk.history.labels import find_failures
 from aver.gate.risk.history.mined_commits import MiningProgress, mine_history
 from aver.gate.risk.history.repository import open_repository
 from aver.gate.risk.model import (
@@ -34,18 +33,6 @@ from aver.gate.risk.model import (
     update_level,
 )
 from aver.gate.risk.state import update_state
-
-__all__ = [
-    "MATURITY",
-    "CommitSample",
-    "LearnSummary",
-    "ScoredSample",
-    "build_samples",
-    "find_history_end",
-    "learn_history",
-    "learn_samples",
-    "score_in_time_order",
-]
 
 MATURITY = 90 * DAY
 """Seconds after which the outcome of a commit counts as known."""

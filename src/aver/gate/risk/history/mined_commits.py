@@ -32,16 +32,15 @@ from aver.gate.risk.history.commits import (
     Commit,
     CommitChange,
     MinedCommit,
+    find_blamed_commits,
     list_commits,
+    parse_reverted_subject,
     read_changes,
 )
 from aver.gate.risk.history.fixes import FixScanner, FixTimes, is_fix_subject
 from aver.gate.risk.history.git import GitReader, open_git
-from aver.gate.risk.history.labels import find_blamed_commits, parse_reverted_subject
 from aver.gate.risk.history.repository import Repository
 from aver.gate.risk.state import TIME_MAX, decode_path, encode_path, state_path
-
-__all__ = ["CommitCache", "MiningProgress", "mine_history"]
 
 MiningProgress = Callable[[int, int], None]
 """Called with the number of commits done, and the number of all."""

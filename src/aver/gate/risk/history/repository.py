@@ -16,8 +16,6 @@ from aver.fast_dataclass import dataclass
 from aver.files.regular import open_file
 from aver.gate.risk.state import find_workspace_root
 
-__all__ = ["Repository", "open_repository"]
-
 POINTER_MAX = 8 * 1024
 """Bytes of a file that holds one path or one name."""
 

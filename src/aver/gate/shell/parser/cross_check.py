@@ -27,8 +27,6 @@ from aver.gate.shell.parser.words import UnreadableCommand
 if TYPE_CHECKING:
     from tree_sitter import Parser
 
-__all__ = ["SYNTAX_MAX", "require_agreement"]
-
 SYNTAX_MAX = 4096
 """Characters besides data, in all scripts of a command together. On hostile text tree-sitter needs quadratic time; this
 many take 0.3 s."""

@@ -25,8 +25,6 @@ from aver.gate.shell.parser.syntax import (
 )
 from aver.gate.shell.parser.words import UnreadableCommand
 
-__all__ = ["RESERVED_WORDS", "ScriptReader"]
-
 RESERVED_WORDS = frozenset(
     ("if", "then", "else", "elif", "fi", "do", "done", "case", "esac", "while", "until", "for", "select", "function")
 ) | {"time", "coproc", "{", "}", "!", "[["}

@@ -7,8 +7,6 @@ import re
 from aver.gate.shell.parser.syntax import Assignment, CommandNode, RawWord, Redirect, SimpleCommand, WordPart
 from aver.gate.shell.parser.words import BLANKS, PendingHeredoc, UnreadableCommand, WordReader
 
-__all__ = ["SimpleCommandReader"]
-
 JOINED_MAX = 4096
 """Characters of one line of a here-document after backslashes joined lines. The limit keeps the time linear."""
 

@@ -13,23 +13,6 @@ from typing import Literal
 
 from aver.fast_dataclass import dataclass
 
-__all__ = [
-    "AndOr",
-    "Assignment",
-    "Branches",
-    "CommandNode",
-    "FunctionDefinition",
-    "Group",
-    "Loop",
-    "Pipeline",
-    "RawWord",
-    "Redirect",
-    "Script",
-    "SimpleCommand",
-    "TestCommand",
-    "WordPart",
-]
-
 PartKind = Literal["text", "bare", "variable", "command", "process", "unknown"]
 
 

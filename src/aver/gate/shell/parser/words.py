@@ -17,8 +17,6 @@ from aver.fast_dataclass import dataclass
 from aver.gate.shell.model import NESTING_MAX, WORDS_MAX
 from aver.gate.shell.parser.syntax import RawWord, Redirect, Script, WordPart
 
-__all__ = ["BLANKS", "UnreadableCommand", "WordReader"]
-
 BLANKS = re.compile(r"(?:[ \t]|\\\n)+")
 _PLAIN_WORD = re.compile(r"[A-Za-z0-9_./:@%+,=~^-]+")
 _WORD_ENDS = frozenset(" \t\n;&|()<>")

@@ -12,9 +12,6 @@ from aver.gate.shell.programs.spec import ParsedArguments, ProgramSpec, parse_sp
 from aver.gate.shell.programs.tables import ROWS
 from aver.gate.shell.programs.verbs import VERBS
 
-__all__ = ["apply_arguments", "apply_options", "apply_spec", "is_version_or_help", "judge_subcommand"]
-
-
 _CHANGING_VERBS = ("edit", "write", "delete")
 """If options give the operands different verbs, one of these wins over the others."""
 

@@ -10,15 +10,12 @@ import re
 
 from aver.gate.effects.paths import locate_path
 from aver.gate.shell.invocation import Invocation
-from aver.gate.shell.model import ResolvedCommand, Word
+from aver.gate.shell.model import ResolvedCommand, StatesAfter, Word
 from aver.gate.shell.parser.grammar import RESERVED_WORDS
 from aver.gate.shell.programs.apply import apply_spec, is_version_or_help, judge_subcommand
 from aver.gate.shell.programs.handlers import HANDLERS, find_handler
 from aver.gate.shell.programs.spec import parse_spec
 from aver.gate.shell.programs.tables import ROWS, WITH_SUBCOMMANDS
-from aver.gate.shell.state import StatesAfter
-
-__all__ = ["is_known_program", "judge_invocation"]
 
 _PROGRAM_DIRECTORIES = frozenset(
     ("/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/opt/homebrew/bin", "/snap/bin")

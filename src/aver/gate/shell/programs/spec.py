@@ -36,16 +36,6 @@ from aver.fast_dataclass import dataclass
 from aver.gate.effects.findings import EFFECTS, UNCLEAR
 from aver.gate.shell.model import Word
 
-__all__ = [
-    "READING_VERBS",
-    "OptionSpec",
-    "ParsedArguments",
-    "ProgramSpec",
-    "parse_spec",
-    "read_arguments",
-    "split_table",
-]
-
 _OPTION_MARK = re.compile(
     r"(?P<option>--?[A-Za-z0-9@?#%^][\w.-]*)(?P<takes>={1,2}|\??)(?P<first>~?)(?:(?P<sign>[!:])(?P<means>\S+)|(?P<verb>[a-z]*))"
 )

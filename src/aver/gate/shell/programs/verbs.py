@@ -14,8 +14,6 @@ from aver.gate.shell.environment import judge_assignment
 from aver.gate.shell.invocation import Invocation
 from aver.gate.shell.model import Word
 
-__all__ = ["VERBS", "Verb", "is_harmless_setting"]
-
 Verb = Callable[[Invocation, Word], None]
 
 # --- any program

@@ -27,11 +27,9 @@ from aver.clock import new_id, now
 from aver.errors import BadInput, IntegrityError, NotFound, Unavailable
 from aver.ledger.stores.forks import register_for_forks
 from aver.ledger.stores.postgres import schema
-from aver.ledger.stores.postgres.address import Address, WriteConflict, parse_address
-from aver.ledger.stores.postgres.catalogue import find_differences, find_foreign_programs
-from aver.ledger.stores.postgres.health import HealthRemark, check_health
-from aver.ledger.stores.postgres.pool import Pool, PoolConnection
-from aver.ledger.stores.postgres.soundness import find_disagreements, list_unchecked
+from aver.ledger.stores.postgres.health import HealthRemark, check_health, find_disagreements, list_unchecked
+from aver.ledger.stores.postgres.pool import Address, Pool, PoolConnection, WriteConflict, parse_address
+from aver.ledger.stores.postgres.schema import find_differences, find_foreign_programs
 from aver.ledger.stores.postgres.transaction import (
     CHAIN_COLUMNS,
     RECORD_COLUMNS,
@@ -43,12 +41,8 @@ from aver.ledger.stores.postgres.transaction import (
     parse_record_row,
     to_column,
 )
-from aver.ledger.stores.protocol import ExpectedWrites, LookupColumn
-from aver.ledger.stores.rows import ChainRow, RecordRow, Search, sql_conditions
+from aver.ledger.stores.protocol import ChainRow, ExpectedWrites, LookupColumn, RecordRow, Search, sql_conditions
 from aver.log import debug
-
-__all__ = ["PostgresStore", "check_server", "prepare_tables"]
-
 
 ROWS_AT_ONCE = 200
 """Records fetched in one statement: 200 of the largest size, 256 KiB, take 50 MiB of memory."""

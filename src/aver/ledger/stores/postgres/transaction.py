@@ -37,24 +37,8 @@ from aver.capsule.sealed import Sealed
 from aver.errors import IntegrityError, Unavailable
 from aver.fast_dataclass import dataclass
 from aver.ledger.stores.postgres.pool import PoolConnection
-from aver.ledger.stores.protocol import ExpectedWrites
-from aver.ledger.stores.rows import SEAL_COLUMNS, SEARCH_COLUMNS, ChainRow, RecordRow
+from aver.ledger.stores.protocol import SEAL_COLUMNS, SEARCH_COLUMNS, ChainRow, ExpectedWrites, RecordRow
 from aver.log import debug
-
-__all__ = [
-    "CHAIN_COLUMNS",
-    "INSERT_COLUMNS",
-    "RECORD_COLUMNS",
-    "CommitProof",
-    "IdCheck",
-    "PostgresTransaction",
-    "from_column",
-    "parse_chain_row",
-    "parse_record_row",
-    "record_values",
-    "to_column",
-]
-
 
 CHAIN_COLUMNS = "chain, tenant, name, count, head, frozen, origin"
 RECORD_COLUMNS = f"sequence, {SEARCH_COLUMNS}, {SEAL_COLUMNS}, records.tenant"

@@ -16,11 +16,19 @@ from aver.capsule.blobs import Blob
 from aver.clock import new_id, now
 from aver.errors import BadInput, IntegrityError, NotFound, Unavailable
 from aver.ledger.foreign.seal_checks import check_companions
-from aver.ledger.stores.protocol import ExpectedWrites, LookupColumn
-from aver.ledger.stores.rows import SEAL_COLUMNS, SEARCH_COLUMNS, ChainRow, RecordRow, Search, sql_conditions
+from aver.ledger.stores.protocol import (
+    SEAL_COLUMNS,
+    SEARCH_COLUMNS,
+    ChainRow,
+    ExpectedWrites,
+    LookupColumn,
+    RecordRow,
+    Search,
+    sql_conditions,
+)
 from aver.ledger.stores.sqlite import schema
 from aver.ledger.stores.sqlite.connections import Connections
-from aver.ledger.stores.sqlite.create import create_ledger_file, has_journal, refuse_journal
+from aver.ledger.stores.sqlite.schema import create_ledger_file, has_journal, refuse_journal
 from aver.ledger.stores.sqlite.transaction import (
     CHAIN_COLUMNS,
     TENANT_COLUMN,
@@ -32,8 +40,6 @@ from aver.ledger.stores.sqlite.transaction import (
     to_text,
 )
 from aver.log import debug
-
-__all__ = ["SqliteStore"]
 
 REPEATED_MAX = 100
 """Most repeated records that a verdict names; one is enough for it to fail."""

@@ -13,19 +13,8 @@ from typing import Any
 
 from aver.capsule.blobs import Blob
 from aver.capsule.sealed import Sealed
-from aver.ledger.stores.rows import SEAL_COLUMNS, SEARCH_COLUMNS, ChainRow, RecordRow
+from aver.ledger.stores.protocol import SEAL_COLUMNS, SEARCH_COLUMNS, ChainRow, RecordRow
 from aver.ledger.stores.sqlite import schema
-
-__all__ = [
-    "CHAIN_COLUMNS",
-    "TENANT_COLUMN",
-    "SqliteTransaction",
-    "find_chain_row",
-    "parse_chain_row",
-    "parse_record_row",
-    "to_bytes",
-    "to_text",
-]
 
 VALUES_PER_QUERY = 500
 """How many ids or keys one statement looks up; every SQLite takes at least 999 values."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from aver.gate.shell.invocation import Invocation
-    from aver.gate.shell.state import StatesAfter
+    from aver.gate.shell.model import StatesAfter
 
 __all__ = ["HANDLERS", "ProgramHandler", "find_handler"]
 

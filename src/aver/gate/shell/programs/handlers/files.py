@@ -13,8 +13,6 @@ from aver.gate.shell.model import Word
 from aver.gate.shell.programs.apply import apply_arguments, apply_options
 from aver.gate.shell.programs.spec import parse_spec, read_arguments
 
-__all__ = ["chmod", "copy", "dd", "ln", "tar", "unzip"]
-
 _COPY = (
     "-S= -t= -Z? -m= -o= -g= -d -D -r -R -a -f -i -n -u -v -p -T --suffix= --target-directory= --backup? --reflink?"
     " --sparse= --preserve? --no-preserve= --mode= --owner= --group= --strip-program=program --directory --context?"

@@ -6,13 +6,10 @@ from dataclasses import replace
 
 from aver.gate.effects.paths import locate_path
 from aver.gate.shell.invocation import Invocation
-from aver.gate.shell.model import Word
+from aver.gate.shell.model import Word, change_directory
 from aver.gate.shell.programs.apply import apply_options, judge_subcommand
 from aver.gate.shell.programs.spec import ParsedArguments, parse_spec, read_arguments
 from aver.gate.shell.programs.verbs import is_harmless_setting
-from aver.gate.shell.state import change_directory
-
-__all__ = ["git"]
 
 _GIT = (
     "posix strict (-p -P -v -h --paginate --no-pager --bare --no-replace-objects --literal-pathspecs"

@@ -12,8 +12,6 @@ from aver.gate.shell.programs.apply import apply_arguments, apply_spec
 from aver.gate.shell.programs.spec import parse_spec, read_arguments, split_table
 from aver.gate.shell.programs.tables import ROWS, WITH_SUBCOMMANDS, tools
 
-__all__ = ["INTERPRETERS", "interpreter", "node", "package_runner", "python", "sqlite"]
-
 _PYTHON = "posix (-b -B -d -E -h -i -I -O -P -q -s -S -u -v -V -x -?) -c=code -m= -W= -X= --check-hash-based-pycs="
 _NODE = (
     "posix (-v -i -h --test --watch --no-warnings --trace-warnings --enable-source-maps"

@@ -12,8 +12,6 @@ from aver.gate.shell.programs.apply import apply_arguments, apply_options, apply
 from aver.gate.shell.programs.spec import parse_spec, read_arguments
 from aver.gate.shell.programs.tables import ROWS
 
-__all__ = ["container", "crontab", "ip", "network_probe", "openssl", "patch"]
-
 _START_SUBCOMMANDS = frozenset(("run", "create", "exec"))
 _DOCKER_RUN = (
     "posix strict (-d -i -t -P --rm --init --detach --interactive --tty --read-only --no-healthcheck"

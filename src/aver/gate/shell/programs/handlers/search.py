@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from aver.gate.shell.invocation import Invocation
+from aver.gate.shell.invocation import Invocation, find_name_patterns
 from aver.gate.shell.model import CHOICES_MAX, Word
-from aver.gate.shell.pipes import find_name_patterns
 from aver.gate.shell.programs.apply import apply_arguments
 from aver.gate.shell.programs.spec import parse_spec, read_arguments
-
-__all__ = ["fd", "find"]
 
 _CURRENT_DIRECTORY = Word(".", (".",), ".")
 _TESTS_WITH_VALUE = frozenset(

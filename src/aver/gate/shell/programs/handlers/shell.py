@@ -7,25 +7,8 @@ from dataclasses import replace
 
 from aver.gate.shell.environment import judge_assignment, judge_subscript
 from aver.gate.shell.invocation import Invocation
-from aver.gate.shell.model import Word
+from aver.gate.shell.model import StatesAfter, Word, change_directory
 from aver.gate.shell.programs.spec import parse_spec, read_arguments
-from aver.gate.shell.state import StatesAfter, change_directory
-
-__all__ = [
-    "alias",
-    "cd",
-    "declare",
-    "eval_words",
-    "exec_words",
-    "exit_shell",
-    "mapfile",
-    "popd",
-    "set_options",
-    "shell",
-    "source",
-    "trap",
-    "variable_builtin",
-]
 
 _CHANGES_DIRECTORY = re.compile(r"\b(?:cd|pushd|popd|chdir)\b")
 _OTHER_SYNTAX = frozenset(("fish", "csh", "tcsh", "nu", "xonsh", "elvish", "pwsh", "powershell", "cmd"))

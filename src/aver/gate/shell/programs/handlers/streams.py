@@ -10,8 +10,6 @@ from aver.gate.shell.model import Word
 from aver.gate.shell.programs.apply import apply_arguments
 from aver.gate.shell.programs.spec import ParsedArguments, parse_spec, read_arguments
 
-__all__ = ["awk", "sed"]
-
 PROGRAM_MAX = 4096
 """Characters of a sed or awk script that Aver reads. Matching the patterns below is not linear in the length."""
 

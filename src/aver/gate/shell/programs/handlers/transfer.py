@@ -10,8 +10,6 @@ from aver.gate.shell.model import Word
 from aver.gate.shell.programs.apply import apply_options
 from aver.gate.shell.programs.spec import ParsedArguments, ProgramSpec, parse_spec
 
-__all__ = ["rsync", "scp", "ssh"]
-
 _REMOTE_PATH = re.compile(r"(?:[^/:\s]+@)?(?:\[[0-9A-Fa-f:.]+\]|[^/:\s]+):|(?:rsync|ssh|scp|sftp)://")
 _SSH = (
     "posix strict (-4 -6 -A -a -C -f -G -g -K -k -M -N -n -q -s -T -t -V -v -X -x -Y -y) -B= -b= -c= -D="

@@ -8,13 +8,10 @@ from dataclasses import replace
 
 from aver.gate.shell.environment import is_secret_name, judge_assignment
 from aver.gate.shell.invocation import Invocation
-from aver.gate.shell.model import CHOICES_MAX, Word
+from aver.gate.shell.model import CHOICES_MAX, StatesAfter, Word, change_directory
 from aver.gate.shell.programs.apply import apply_options
 from aver.gate.shell.programs.spec import READING_VERBS, parse_spec, read_arguments
 from aver.gate.shell.programs.tables import ROWS
-from aver.gate.shell.state import StatesAfter, change_directory
-
-__all__ = ["busybox", "command", "env", "parallel", "printenv", "script", "su", "sudo", "watch", "xargs"]
 
 _ASSIGNMENT_PREFIX = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
 _ENV = (

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["TABLE"]
-
 TABLE = r"""
 cat, tac, nl, rev, fold, fmt, expand, unexpand, cksum, sum, zcat, bzcat, xzcat, zstdcat, gzcat, lz4cat :: *read
 md5sum, sha1sum, sha224sum, sha256sum, sha384sum, sha512sum, b2sum, md5, shasum, b3sum :: -a= --algorithm= *read

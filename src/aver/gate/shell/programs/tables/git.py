@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["TABLE"]
-
 TABLE = r"""
 git {log show diff whatchanged diff-tree diff-index diff-files range-diff show-branch cherry}, git reflog show, git \
   stash show :: --output=write --ext-diff!execute,?script --textconv!execute,?script -O=read --format= --pretty= -n= \

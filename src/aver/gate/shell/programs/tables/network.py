@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["TABLE"]
-
 TABLE = r"""
 curl :: -O!write (-f -s -S -L -k -i -I -v -g -n -N -J -R -q -Z -0 -1 -2 -3 -4 -6 -a -j -l -p -B -M -#) -o=write \
   -D=write -c=write -b=raw -w=writeout -m= -y= -Y= -z= -t= -H=header -A=header -e=header -r= -C= -x=send -U=header \

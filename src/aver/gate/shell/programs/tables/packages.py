@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["TABLE"]
-
 TABLE = r"""
 npm {run run-script test t start stop restart rebuild version pack}, pnpm {run test start build dev lint rebuild}, \
   yarn {run test start build dev lint}, bun {run test build} :: --prefix=project -C=project --script-shell=program \

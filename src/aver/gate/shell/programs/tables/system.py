@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["TABLE"]
-
 TABLE = r"""
 kill, pkill, killall, killall5, xkill, skill, snice, fuser, reptyr :: -l:skip -L:skip --list:skip -0:skip *process
 renice :: *process

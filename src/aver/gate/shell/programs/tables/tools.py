@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["TABLE"]
-
 TABLE = r"""
 pytest, py.test, tox, nox, nosetests, unittest, behave, robot, locust, hypothesis, stestr, pytest-watch, ptw, \
   pre-commit :: -c=read --rootdir=read --junitxml=write --junit-xml=write --basetemp=write --log-file=write -p= -o= \
