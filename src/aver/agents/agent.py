@@ -12,17 +12,12 @@ To add an agent, add a folder with an `AGENT` and one line in `agents/registry.p
 
 `aver hook` runs before every call of a tool. So an `AGENT` holds functions that import what they return, and importing
 the folder costs almost nothing.
-
-The demo's coding session: every agent mends the same rounding of a sum. It looks, edits, and runs the tests.
-
-`agents/<name>/demo.py` writes this session in the form and at the place in which that agent would write it.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
+from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from aver.fast_dataclass import dataclass
@@ -53,17 +48,21 @@ class Agent:
     """Writes the demo's session below the user's home, and returns the transcript."""
 
 
-PROMPT = "Make totals round half up, and run the tests"
-FILE = "/work/shop/totals.py"
-OLD, NEW = "    return round(total, 2)", "    return half_up(total)"
-TEST_OUTPUT = "3 passed in 0.02s"
-TIME_PREFIX = "2026-05-31T09:0"
-"""The beginning of every timestamp: minute and second follow."""
+def agent_in_folder(package: str, *, name: str, title: str, transcripts: str) -> Agent:
+    """The agent whose folder has the modules `hooks`, `install`, `names`, `demo`, and `transcripts` under that name.
 
-Json = Mapping[str, Any]
+    `package` is the folder's `__name__`. A module is imported when its value is first asked for.
+    """
 
+    def load(module: str, value: str) -> Any:
+        return getattr(import_module(f"{package}.{module}"), value)
 
-def write_lines(path: Path, records: Iterable[Json]) -> None:
-    """Write records as JSON Lines into a new directory."""
-    path.parent.mkdir(parents=True)
-    path.write_text("".join(json.dumps(record) + "\n" for record in records), "utf-8")
+    return Agent(
+        name=name,
+        title=title,
+        load_adapter=lambda: load(transcripts, "ADAPTER"),
+        load_hook=lambda: load("hooks", "HOOK"),
+        load_client=lambda: load("install", "CLIENT"),
+        load_names=lambda: load("names", "NAMES"),
+        write_demo=lambda around: load("demo", "write_demo")(around),
+    )

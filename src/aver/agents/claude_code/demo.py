@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from aver.agents.agent import FILE, NEW, OLD, PROMPT, TEST_OUTPUT, TIME_PREFIX, Json, write_lines
+from aver.agents.demo_session import FILE, NEW, OLD, PROMPT, TEST_OUTPUT, TIME_PREFIX, Json, write_lines
 from aver.files.user_dirs import UserEnvironment
 
 SESSION = "5d2e4c1a-0f3b-4b7e-9c55-2f1f6a9f0d11"

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from aver.agents.agent import NEW, OLD, PROMPT, TEST_OUTPUT, Json
+from aver.agents.demo_session import NEW, OLD, PROMPT, TEST_OUTPUT, Json
 from aver.files.user_dirs import UserEnvironment, user_data_dir
 
 SESSION = "1780218000000"

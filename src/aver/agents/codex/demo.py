@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from aver.agents.agent import NEW, OLD, PROMPT, TEST_OUTPUT, TIME_PREFIX, Json, write_lines
+from aver.agents.demo_session import NEW, OLD, PROMPT, TEST_OUTPUT, TIME_PREFIX, Json, write_lines
 from aver.files.user_dirs import UserEnvironment
 
 SESSION = "019dd8e4-15dd-7143-95e8-219014341717"

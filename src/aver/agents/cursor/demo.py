@@ -7,7 +7,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from aver.agents.agent import FILE, NEW, OLD, PROMPT, TEST_OUTPUT, TIME_PREFIX, Json
+from aver.agents.demo_session import FILE, NEW, OLD, PROMPT, TEST_OUTPUT, TIME_PREFIX, Json
 from aver.files.user_dirs import UserEnvironment, user_data_dir
 
 SESSION = "7b0e9c52-6c1e-4a57-8f0a-3f0a3d1c9e20"
