@@ -53,8 +53,9 @@ def test_a_directory_without_one_of_its_files(copy: Path, sealed_run: SealedRun,
 
 def test_a_directory_without_all_that_is_sealed(copy: Path, sealed_run: SealedRun) -> None:
     """Then it is a run that may not have been sealed yet, and only its ledger could tell."""
-    for name in ("manifest.json", "head.json", "proof.json", "commitments.json", "capsules.jsonl", "run.cap"):
-        (copy / name).unlink()
+    for path in copy.iterdir():
+        if path.name not in ("run.json", "actions.jsonl"):
+            path.unlink()
     alone = aver.verify(copy, keys=[sealed_run.key])
     assert alone.status == "qualified"
     assert "was not named" in alone.check("sealed").reason

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import aver
 from aver.actions.locate import load_run_from_path
 from aver.actions.proofs.inclusion import inclusion_document
-from support.runs import MEMBERS, SealedRun, judged, packed, unpacked, with_true_manifest
+from support.runs import EVIDENCE_FILE, MEMBERS, SealedRun, judged, packed, unpacked, with_true_manifest
 
 POSITIONS = st.integers(0, 2**31)
 JUNK = st.sampled_from(
@@ -52,7 +52,7 @@ def mutated(data: bytes, draw: Any) -> bytes:
     return data
 
 
-@pytest.mark.parametrize("name", MEMBERS)
+@pytest.mark.parametrize("name", [*MEMBERS, EVIDENCE_FILE])
 @settings(max_examples=40)
 @given(data=st.data())
 def test_members_of_a_cap(sealed_run: SealedRun, name: str, data: st.DataObject) -> None:

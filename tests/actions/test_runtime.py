@@ -219,6 +219,7 @@ def test_an_action_that_a_human_should_have_seen(run: AgentRuntime) -> None:
 def test_an_action_that_a_human_has_approved(tmp_path: Path, ledger: aver.Ledger) -> None:
     ada = somebody("ada")
     enrolled(ledger, ada)
+    ledger.keys.trust(ada.public)
     run = AgentRuntime(tmp_path / "run", ledger=ledger, workspace=tmp_path)
     deed = {"action_type": "shell_exec", "tool": "Bash", "arguments": {"command": "rm -r build"}}
     assert run.gate(**deed)["decision"] == "human_review"

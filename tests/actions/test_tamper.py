@@ -251,7 +251,7 @@ def test_records_that_the_run_does_not_refer_to(tmp_path: Any) -> None:
 
 
 def test_what_was_not_changed_is_verified(sealed_run: SealedRun) -> None:
-    assert sealed_run.told["verdict"] == "verified"
+    assert sealed_run.summary["verdict"] == "verified"
     verdict = judged(packed(sealed_run.members), sealed_run)
     assert verdict.status == "verified", verdict.to_dict()
     assert packed(sealed_run.members) == sealed_run.cap

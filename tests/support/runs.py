@@ -13,8 +13,9 @@ from typing import Any
 import aver
 from aver.actions.action import AgentAction, text_hash
 from aver.actions.archive import open_archive, pack
-from aver.actions.run_files import HEAD_PURPOSE, LISTED_MEMBERS, MEMBERS, Manifest, head_content
+from aver.actions.run_files import EVIDENCE_FILE, HEAD_PURPOSE, LISTED_MEMBERS, MEMBERS, Manifest, head_content
 from aver.capsule.json_document import dump_document
+from aver.capsule.sealed import hold_signer
 from aver.keys import SeedSigner, sign_statement
 from aver.verdict import Verdict
 
@@ -45,7 +46,7 @@ class SealedRun:
     run_id: str
     chain: str
     key: aver.PublicKey
-    told: dict[str, Any]
+    summary: dict[str, Any]
 
     @property
     def cap(self) -> bytes:
@@ -63,10 +64,10 @@ def make_sealed_run(
     with aver.open_ledger(home=home) as ledger:
         run = aver.AgentRuntime(at / "run", ledger=ledger, agent="tester", workspace=at)
         record_actions(run, actions, gated)
-        told = run.finalize(prove=prove)
+        summary = run.finalize(prove=prove)
         run.close()
         key = ledger.keys.ring().active("ledger").key
-    return SealedRun(at / "run", home, run.run_id, run.chain, key, told)
+    return SealedRun(at / "run", home, run.run_id, run.chain, key, summary)
 
 
 def record_actions(run: aver.AgentRuntime, actions: int, gated: tuple[int, ...] = ()) -> list[str]:
@@ -95,10 +96,12 @@ def packed(members: Members) -> bytes:
 
 
 def with_true_manifest(members: Members) -> Members:
-    """The members with a manifest that lists them as they are: what whoever has no key can do."""
+    """The members with a manifest that lists them as they are. Anyone can do this without a key."""
     members = dict(members)
     manifest = json.loads(members["manifest.json"])
-    for name in LISTED_MEMBERS:
+    for name in (*LISTED_MEMBERS, EVIDENCE_FILE):
+        if name == EVIDENCE_FILE and name not in members:
+            manifest["files"].pop(name, None)
         if name in members:
             data = members[name]
             manifest["files"][name] = {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}
@@ -107,11 +110,22 @@ def with_true_manifest(members: Members) -> Members:
 
 
 def with_strangers_head(members: Members) -> Members:
-    """The members with a manifest that fits, and a head over it that a key signed which nobody knows."""
+    """The members with a manifest that fits, and a head over it that an unknown key signed."""
+    return with_head_by(members, SeedSigner.generate())
+
+
+def with_owners_head(members: Members, run: SealedRun) -> Members:
+    """The members with a manifest that fits, and a head over it that the ledger's own key signed."""
+    with aver.open_ledger(home=run.home) as ledger, hold_signer(ledger.signer()) as signer:
+        assert isinstance(signer, SeedSigner)
+        return with_head_by(members, signer)
+
+
+def with_head_by(members: Members, signer: SeedSigner) -> Members:
     members = with_true_manifest(members)
     raw = members["manifest.json"]
     content = head_content(Manifest.from_bytes(raw), hashlib.sha256(raw).hexdigest())
-    statement = sign_statement(HEAD_PURPOSE, content, (SeedSigner.generate(),))
+    statement = sign_statement(HEAD_PURPOSE, content, (signer,))
     return {**members, "head.json": dump_document(statement.to_dict())}
 
 
@@ -133,4 +147,4 @@ def codes_of(verdict: Verdict) -> set[str]:
     return {finding.code for finding in verdict.findings if finding.status == "failed"}
 
 
-__all__ = ["DIFF", "MEMBERS", "Members", "SealedRun"]
+__all__ = ["DIFF", "EVIDENCE_FILE", "MEMBERS", "Members", "SealedRun"]

@@ -12,16 +12,17 @@ import re
 import struct
 import tarfile
 import zlib
-from collections.abc import Container, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Container, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from io import BytesIO
+from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, BinaryIO, cast
 
 from aver.capsule.json_reader import Unreadable
-from aver.errors import BadInput, Unavailable
-from aver.files.regular import CHUNK
+from aver.errors import BadInput, NotFound, Unavailable
+from aver.files.regular import CHUNK, open_inside
 from aver.ledger.foreign.seal_checks import check_file_name
 
 GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff"
@@ -115,6 +116,17 @@ class Archive:
         if len(data) > limit:
             raise Unreadable(f"{name} is larger than {limit} bytes")
         return data
+
+
+@contextmanager
+def open_directory(directory: Path, names: Iterable[str]) -> Iterator[Archive]:
+    """Open the files with these names in a directory, as if they were the members of an archive."""
+    with ExitStack() as stack:
+        members: dict[str, IO[bytes]] = {}
+        for name in names:
+            with suppress(NotFound):
+                members[name] = stack.enter_context(open_inside(directory, name))
+        yield Archive(members, plain=True)
 
 
 @contextmanager

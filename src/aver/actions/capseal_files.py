@@ -21,18 +21,19 @@ from typing import Any, BinaryIO, cast
 
 from aver.actions.action import AgentAction
 from aver.actions.archive import Archive
-from aver.actions.encodings import ACTION_LINE_MAX
+from aver.actions.encodings import ACTION_LINE_MAX, read_raw_lines
 from aver.actions.proofs.trace import MODULUS
 from aver.actions.run_files import (
     ACTIONS_FILE,
+    ARCHIVE_CHECK,
     CAPSULES_FILE,
     COMMITMENTS_FILE,
+    EVIDENCE_FILE,
     HEAD_FILE,
     MANIFEST_FILE,
     PROOF_FILE,
     SMALL_FILE_MAX,
 )
-from aver.actions.verify_files import ARCHIVE_CHECK, read_raw_lines
 from aver.actions.verify_run import ReceiptJudge
 from aver.capsule.json_reader import ELEMENT_MAX, read_elements, read_json
 from aver.errors import BadInput
@@ -59,7 +60,7 @@ CAPSEAL_MEMBERS = frozenset(
 )
 """The members of that tool's archives."""
 
-_AVER_ONLY_FILES = frozenset({HEAD_FILE, CAPSULES_FILE, COMMITMENTS_FILE})
+_AVER_ONLY_FILES = frozenset({HEAD_FILE, CAPSULES_FILE, COMMITMENTS_FILE, EVIDENCE_FILE})
 
 
 def is_capseal(archive: Archive) -> bool:
@@ -84,7 +85,7 @@ def judge_capseal(name: str, archive: Archive, terms: VerifyOptions) -> Verdict:
     tally = found.tally
     tally.records = found.receipts.count
     found.receipts.finish()
-    words = "the public tool's format has no signatures: whoever has the file can make another like it"
+    words = "the public tool's format has no signatures: anyone who has the file can make another like it"
     tally.skip("signature", words, matters=True)
     tally.skip("sealed", "nothing is sealed in this format, and metadata are not bound", matters=True)
     tally.skip("gates", "the gate's decisions are not recorded in this format", matters=True)

@@ -30,7 +30,7 @@ import json
 import re
 from collections.abc import Iterator
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import orjson
 
@@ -175,6 +175,17 @@ class ActionLine(NamedTuple):
     """Why the receipt does not match the action; None if it matches."""
     own: bool = False
     """Whether the line is byte for byte the line that Aver writes."""
+
+
+def read_raw_lines(file: IO[bytes], limit: int) -> Iterator[bytes | BadInput]:
+    """Yield the lines of a file without their line feeds; for a line that is too long, the reason. Skip empty lines."""
+    while line := file.readline(limit + 2):
+        if len(line) > limit + 1:
+            while line and not line.endswith(b"\n"):
+                line = file.readline(limit + 2)
+            yield Unreadable(f"the line is longer than {limit} bytes")
+        elif stripped := line.rstrip(b"\r\n"):
+            yield stripped
 
 
 def action_line(action: AgentAction) -> bytes:
@@ -332,7 +343,7 @@ def capsule_line(record: Sealed, action: bytes | None) -> bytes:
 
 def read_capsule_line(raw: bytes) -> CapsuleLine:
     """Read a line without its line feed. Raise `Unreadable` if it is not the line of a capsule."""
-    content = _parse_json_line(raw)
+    content = parse_json_line(raw)
     if not isinstance(content, dict) or content.keys() != _CAPSULE_LINE_KEYS:
         raise Unreadable("a line of capsules has a chain, a seal and its canonical text")
     canonical = content["canonical"]
@@ -349,7 +360,7 @@ def read_capsule_line(raw: bytes) -> CapsuleLine:
     return CapsuleLine(chain, tuple(parts), seal)
 
 
-def _parse_json_line(raw: bytes) -> object:
+def parse_json_line(raw: bytes) -> object:
     """Parse the JSON of a line.
 
     If orjson writes the same bytes again, no key occurs twice, and the fast result is safe. Otherwise read strictly.

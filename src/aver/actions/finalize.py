@@ -1,4 +1,4 @@
-"""Finalize a run: append its seal to the ledger, and write its six files and `run.cap`.
+"""Finalize a run: append its seal to the ledger, and write its files and `run.cap`.
 
 The order matters: the seal comes first. Aver can write all files again from the ledger, and does so when a caller opens
 a sealed run whose files are incomplete.
@@ -24,21 +24,24 @@ from aver.actions.run_capsules import (
     read_run_seal,
 )
 from aver.actions.run_directory import ActionsFile
+from aver.actions.run_evidence import EvidenceNeeds, write_evidence
 from aver.actions.run_files import (
     ACTIONS_FILE,
     CAP_FILE,
     CAPSULES_FILE,
     COMMITMENTS_FILE,
+    EVIDENCE_FILE,
     HEAD_FILE,
     HEAD_PURPOSE,
     LISTED_MEMBERS,
     MANIFEST_FILE,
+    MEMBER_ORDER,
     MEMBERS,
     PROOF_FILE,
     SMALL_FILE_MAX,
-    FileDigest,
     Manifest,
     commitments_document,
+    digest_file,
     head_content,
     proof_document,
 )
@@ -48,7 +51,7 @@ from aver.capsule.json_reader import read_json
 from aver.capsule.sealed import Sealed, hold_signer
 from aver.errors import AverError, BadInput, HeadMoved, IntegrityError, Refused, Unavailable
 from aver.files.atomic import open_replacement, replace_file
-from aver.files.regular import open_inside, read_chunks
+from aver.files.regular import open_inside
 from aver.keys import SeedSigner, Statement, sign_statement
 from aver.ledger import Ledger
 
@@ -135,7 +138,15 @@ def _read_seal(run: RecordedRun) -> RunSeal:
 
 def has_missing_files(directory: Path) -> bool:
     """Return whether the directory of a sealed run lacks one of its files."""
-    return not all((directory / name).exists() for name in (*MEMBERS, CAP_FILE))
+    if not all((directory / name).exists() for name in (*MEMBERS, CAP_FILE)):
+        return True
+    try:
+        with open_inside(directory, MANIFEST_FILE) as file:
+            listed = Manifest.from_bytes(file.read(SMALL_FILE_MAX)).files
+    except AverError:
+        return False  # The manifest is damaged, not missing. The verdict reports it.
+    # A crash may have left an evidence file that the manifest does not list yet.
+    return (EVIDENCE_FILE in listed) != (directory / EVIDENCE_FILE).exists()
 
 
 def sync_actions_file(run: RecordedRun, directory: Path) -> None:
@@ -149,21 +160,30 @@ def sync_actions_file(run: RecordedRun, directory: Path) -> None:
 
 
 def write_run_files(ledger: Ledger, run: RecordedRun, directory: Path) -> None:
-    """Write the six files of a sealed run, and `run.cap`, from the ledger."""
+    """Write the files of a sealed run, and `run.cap`, from the ledger."""
     seal = _read_seal(run)
     sync_actions_file(run, directory)
+    needs = EvidenceNeeds()
     with open_replacement(directory / CAPSULES_FILE) as file:
-        for line in _capsule_lines(ledger, run, seal):
+        for line in _capsule_lines(ledger, run, seal, needs):
             file.write(line)
+    listed: tuple[str, ...] = LISTED_MEMBERS
+    if seal.gates is not None or run.marks:
+        listed = (*LISTED_MEMBERS, EVIDENCE_FILE)
+        with open_replacement(directory / EVIDENCE_FILE) as file:
+            write_evidence(ledger, needs, file)
     replace_file(directory / PROOF_FILE, dump_document(proof_document(seal.statement)))
     replace_file(directory / COMMITMENTS_FILE, dump_document(commitments_document(seal, run.head)))
-    _write_manifest(ledger, run, seal, directory)  # After the files whose digests it contains.
+    _write_manifest(ledger, run, seal, directory, listed)  # After the files whose digests it contains.
     with open_replacement(directory / CAP_FILE) as packed:
         pack_run(directory, packed)
 
 
-def _capsule_lines(ledger: Ledger, run: RecordedRun, seal: RunSeal) -> Iterator[bytes]:
-    """Yield the capsules of the run, then its own gate decisions, then the decisions it uses from other chains."""
+def _capsule_lines(ledger: Ledger, run: RecordedRun, seal: RunSeal, needs: EvidenceNeeds) -> Iterator[bytes]:
+    """Yield the capsules of the run, then its own gate decisions, then the decisions it uses from other chains.
+
+    Add what the decisions rest on to `needs`.
+    """
     head = run.head
     actions = iter(run.actions)
     for record in ledger.read(head.chain, 0, head.count):
@@ -173,10 +193,13 @@ def _capsule_lines(ledger: Ledger, run: RecordedRun, seal: RunSeal) -> Iterator[
     if seal.gates is not None:
         for record in ledger.read(seal.gates.chain, 0, seal.gates.count):
             carried.add(record.hash)
+            needs.add(record)
             yield capsule_line(record, None)
     for mark in run.marks.values():
         if mark.record not in carried:
-            yield capsule_line(_get_decision_record(ledger, mark.record), None)
+            record = _get_decision_record(ledger, mark.record)
+            needs.add(record)
+            yield capsule_line(record, None)
 
 
 def _get_decision_record(ledger: Ledger, digest: str) -> Sealed:
@@ -190,7 +213,11 @@ def _get_decision_record(ledger: Ledger, digest: str) -> Sealed:
     return record
 
 
-def _write_manifest(ledger: Ledger, run: RecordedRun, seal: RunSeal, directory: Path) -> None:
+def _write_manifest(ledger: Ledger, run: RecordedRun, seal: RunSeal, directory: Path, listed: tuple[str, ...]) -> None:
+    digests = {}
+    for name in listed:
+        with open_inside(directory, name) as file:
+            digests[name] = digest_file(file)
     manifest = Manifest(
         run_id=seal.run_id,
         head=run.head,
@@ -199,7 +226,7 @@ def _write_manifest(ledger: Ledger, run: RecordedRun, seal: RunSeal, directory: 
         final_receipt_hash=seal.final_receipt_hash,
         policy_verdict=seal.policy_verdict,
         proved=seal.statement is not None,
-        files={name: _digest_file(directory, name) for name in LISTED_MEMBERS},
+        files=digests,
     )
     raw = dump_document(manifest.to_dict())
     content = head_content(manifest, hashlib.sha256(raw).hexdigest())
@@ -228,17 +255,9 @@ def _sign_head(ledger: Ledger, content: dict[str, Any]) -> Statement:
         return sign_statement(HEAD_PURPOSE, content, (held,))
 
 
-def _digest_file(directory: Path, name: str) -> FileDigest:
-    hashed, size = hashlib.sha256(), 0
-    with open_inside(directory, name) as file:
-        for chunk in read_chunks(file):
-            hashed.update(chunk)
-            size += len(chunk)
-    return FileDigest(hashed.hexdigest(), size)
-
-
 def pack_run(directory: Path, out: BinaryIO) -> None:
-    """Write the six files of a sealed run to `out` as a `.cap` file. The same files always give the same bytes."""
+    """Write the files of a sealed run to `out` as a `.cap` file. The same files always give the same bytes."""
+    names = [name for name in MEMBER_ORDER if name != EVIDENCE_FILE or (directory / name).exists()]
     with ExitStack() as opened:
-        members = {name: opened.enter_context(open_inside(directory, name)) for name in MEMBERS}
+        members = {name: opened.enter_context(open_inside(directory, name)) for name in names}
         pack(members, out)

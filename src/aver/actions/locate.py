@@ -7,13 +7,18 @@ from pathlib import Path
 from typing import IO
 
 from aver.actions.action import AgentAction
-from aver.actions.archive import Archive, open_archive
-from aver.actions.encodings import ACTION_LINE_MAX, CAPSULE_LINE_MAX, read_action_line, read_capsule_line
+from aver.actions.archive import Archive, open_archive, open_directory
+from aver.actions.encodings import (
+    ACTION_LINE_MAX,
+    CAPSULE_LINE_MAX,
+    read_action_line,
+    read_capsule_line,
+    read_raw_lines,
+)
 from aver.actions.run_capsules import SEAL_KIND
 from aver.actions.run_directory import RunIdentity
-from aver.actions.run_files import ACTIONS_FILE, CAPSULES_FILE
+from aver.actions.run_files import ACTIONS_FILE, CAPSULES_FILE, MEMBER_ORDER
 from aver.actions.run_state import RecordedRun
-from aver.actions.verify_files import open_run_directory, read_raw_lines
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput, NotFound
 from aver.files.regular import open_file
@@ -31,7 +36,7 @@ class LoadedRun:
 def load_run_from_path(path: Path) -> LoadedRun:
     """Load the run in a directory or a `.cap` file. This does not verify it."""
     if path.is_dir():
-        with open_run_directory(path) as files:
+        with open_directory(path, MEMBER_ORDER) as files:
             return _load_files(files, path)
     with open_file(path) as file, open_archive(file) as archive:
         return _load_files(archive, path)

@@ -1,13 +1,14 @@
 """The files of a sealed run: their names, and the contents of the four small ones.
 
-A sealed run consists of six files, in a directory or packed as a `.cap` file:
+A sealed run consists of six or seven files, in a directory or packed as a `.cap` file:
 
-    manifest.json      the run, and the size and SHA-256 of the last four files
+    manifest.json      the run, and the size and SHA-256 of the files below `head.json`
     head.json          a statement with purpose `cap`, signed by the key of the ledger: chain head and manifest hash
     proof.json         the statement about the run, and the type of its proof
     commitments.json   the Merkle root of the rows, and the heads of the capsule chains
     actions.jsonl      the actions with their receipts
     capsules.jsonl     the sealed capsules
+    evidence.jsonl     approvals and blobs that gate decisions rest on; only in a run with such decisions
 
 The signature in `head.json` covers the manifest, and through its digests all other files. Each capsule also has its own
 signature.
@@ -15,35 +16,42 @@ signature.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import IO, Any
 
 from aver.actions.proofs.proof import PROOF_TYPE, RunStatement
 from aver.actions.proofs.trace import AIR_ID, CONSTRAINTS, WIDTH
 from aver.actions.run_capsules import PROTOCOL_VERSION, RunSeal
 from aver.capsule.json_reader import read_json
 from aver.errors import BadInput
+from aver.files.regular import CHUNK
 from aver.ledger import Head
 
 RUN_FILE = "run.json"
 """Names the run that a directory holds. It is not part of the sealed run."""
 
 CAP_FILE = "run.cap"
-"""The six files of the run, packed as one archive."""
+"""The files of the run, packed as one archive."""
 
 CAP_SUFFIX = ".cap"
 GZIP_MAGIC = b"\x1f\x8b"
 
 MANIFEST_FILE, HEAD_FILE, PROOF_FILE, COMMITMENTS_FILE = "manifest.json", "head.json", "proof.json", "commitments.json"
-ACTIONS_FILE, CAPSULES_FILE = "actions.jsonl", "capsules.jsonl"
+ACTIONS_FILE, CAPSULES_FILE, EVIDENCE_FILE = "actions.jsonl", "capsules.jsonl", "evidence.jsonl"
 
 MEMBERS = (MANIFEST_FILE, HEAD_FILE, PROOF_FILE, COMMITMENTS_FILE, ACTIONS_FILE, CAPSULES_FILE)
-"""The files of a sealed run, in the order of the archive."""
+"""The files that every sealed run has, in the order of the archive."""
+
+MEMBER_ORDER = (*MEMBERS, EVIDENCE_FILE)
+"""All files that a sealed run may have, in the order of the archive."""
 
 LISTED_MEMBERS = MEMBERS[2:]
-"""The files whose digests are in the manifest: all except the manifest and the head."""
+"""The files whose digests are in every manifest: all except the manifest and the head. `EVIDENCE_FILE` may follow."""
 
+ARCHIVE_CHECK = "archive"
+"""The check that the files are those of the run, all of them and nothing else."""
 
 MANIFEST_SCHEMA = "aver_cap_v1"
 HEAD_PURPOSE = "cap"
@@ -56,6 +64,16 @@ SMALL_FILE_MAX = 1024 * 1024
 class FileDigest:
     sha256: str
     size: int
+
+
+def digest_file(file: IO[bytes]) -> FileDigest:
+    """Return the digest and the size of a file, read from its beginning."""
+    file.seek(0)
+    hashed, size = hashlib.sha256(), 0
+    while chunk := file.read(CHUNK):
+        hashed.update(chunk)
+        size += len(chunk)
+    return FileDigest(hashed.hexdigest(), size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +127,7 @@ class Manifest:
         except (KeyError, TypeError, AttributeError) as error:
             raise BadInput(f"the manifest is not whole: {error}") from None
         # Writing the manifest again detects unknown keys and values of a wrong type.
-        if found.to_dict() != data or found.files.keys() != set(LISTED_MEMBERS):
+        if found.to_dict() != data or found.files.keys() - {EVIDENCE_FILE} != set(LISTED_MEMBERS):
             raise BadInput("the manifest says more or less than a manifest does")
         if not all(isinstance(text, str) for text in (found.run_id, found.created_at, found.final_receipt_hash)):
             raise BadInput("the manifest does not name the run, its time and its last receipt")

@@ -1,6 +1,6 @@
 """Judging runs in directories, `.cap` files, `actions.jsonl`, and proofs that a run has an action.
 
-A sealed run is complete in itself: its six files and a public key suffice. A run that is not sealed yet is compared
+A sealed run is complete in itself: its files and a public key suffice. A run that is not sealed yet is compared
 with the ledger that its `run.json` names, if the caller names that ledger; no ledger is opened otherwise. A file of
 actions alone shows that its receipts and links hold, and no more, because it is not signed.
 """
@@ -14,15 +14,15 @@ from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
-from aver.actions.archive import open_archive
+from aver.actions.archive import open_archive, open_directory
 from aver.actions.capseal_files import CAPSEAL_MEMBERS, is_capseal, judge_capseal
-from aver.actions.encodings import ACTION_LINE_MAX
+from aver.actions.encodings import ACTION_LINE_MAX, read_raw_lines
 from aver.actions.proofs.inclusion import PROOF_MAX, judge_inclusion
 from aver.actions.run_capsules import run_chain
 from aver.actions.run_directory import RunIdentity, read_run_identity
-from aver.actions.run_files import ACTIONS_FILE, MEMBERS, RUN_FILE
+from aver.actions.run_files import ACTIONS_FILE, ARCHIVE_CHECK, MEMBER_ORDER, RUN_FILE
 from aver.actions.verify_chain import judge_chain
-from aver.actions.verify_files import ARCHIVE_CHECK, judge_files, open_run_directory, read_raw_lines
+from aver.actions.verify_files import judge_files
 from aver.actions.verify_run import ReceiptJudge
 from aver.errors import BadInput, NotFound
 from aver.files.regular import open_file, open_inside
@@ -31,10 +31,10 @@ from aver.ledger.foreign.seal_checks import unreadable_code
 from aver.verdict import CHECKS, Finding, Place, Subject, Tally, Verdict, VerifyOptions, conclude
 from aver.verdict.examiner import RUN_CHECKS
 
-ALLOWED_MEMBERS = CAPSEAL_MEMBERS | frozenset(MEMBERS)
+ALLOWED_MEMBERS = CAPSEAL_MEMBERS | frozenset(MEMBER_ORDER)
 """The members that an archive may have."""
 
-SEALED_FILES = frozenset(MEMBERS) - {ACTIONS_FILE}
+SEALED_FILES = frozenset(MEMBER_ORDER) - {ACTIONS_FILE}
 
 
 def verify_directory(directory: Path, ledger: Ledger) -> Verdict:
@@ -46,7 +46,7 @@ def verify_directory(directory: Path, ledger: Ledger) -> Verdict:
 def _judge_directory(directory: Path, terms: VerifyOptions, ledger: Ledger | None = None) -> Verdict:
     name = f"run in {directory.absolute().name}"
     try:
-        with open_run_directory(directory) as files:
+        with open_directory(directory, MEMBER_ORDER) as files:
             if files.members.keys() & SEALED_FILES:
                 return judge_files(name, files, terms)
         identity = read_run_identity(directory)

@@ -264,8 +264,7 @@ class RunJudge:
             self.tally.count_done("gates", count)
         approved = sum(gated.mark.decision == "human_approved" for gated in self._gated)
         if approved:
-            words = f"{count} checked, {approved} approved by a human: the approvals are in the ledger"
-            self.tally.notes["gates"] = words
+            self.tally.notes["gates"] = f"{count} checked, {approved} approved by a human"
         missing = len(self.missing_decisions())
         if missing and complete:
             words = f"{missing} decisions that actions name are not here"

@@ -71,14 +71,15 @@ class _DecisionExaminer:
         self._reader = examination.reader
         self._uses = self._count_approval_uses()
         self._unrepeatable: Counter[str] = Counter()
-        self._lacking = 0
-        """Decisions that could be made again only with what this format does not hold."""
         self._chain = ExaminedChain("", "", 0)
-        self._state: Mapping[str, Any] = EMPTY_SESSION
+        self._next = 0
+        self._state: Mapping[str, Any] | None = EMPTY_SESSION
+        """The state that the decision before has left; None where an excerpt lacks that decision."""
+        self._without_past = 0
 
     def begin(self, chain: ExaminedChain) -> None:
         """Go on with this chain, from its start."""
-        self._chain = chain
+        self._chain, self._next = chain, chain.start
         self._state = EMPTY_SESSION if chain.is_excerpt else _read_state_before(self._reader, chain)
 
     def take(self, record: Sealed) -> None:
@@ -86,18 +87,18 @@ class _DecisionExaminer:
         place = _place_of(record)
         content = record.to_dict()
         again = replay_decision(content, self._reader.blob, self._known)
-        if again.status == "not_checked" and self._examination.lacks:
-            self._lacking += 1
-        else:
-            self.tally.count_done(DECISIONS_CHECK)
+        self.tally.count_done(DECISIONS_CHECK)
         if again.status == "other":
             self._add_failure(f"the gate did not decide this: {again.words}", place)
         elif again.status == "unrepeatable":
             self._unrepeatable[again.words] += 1
-        elif again.status == "not_checked" and not self._examination.lacks:
+        elif again.status == "not_checked":
             words = f"some could not be made again, such as {place}: {again.words}"
             self.tally.skip(DECISIONS_CHECK, words, matters=True)
         result = content["outcome"].get("result")
+        if self._chain.is_excerpt and record.sequence != self._next:
+            self._state = None  # Records between are not here.
+        self._next = record.sequence + 1
         if isinstance(result, dict):
             self._check_past(result, place)
             if result.get("decision") == "human_approved":
@@ -113,9 +114,11 @@ class _DecisionExaminer:
             self._add_failure(f"it is of the session {session!r}, whose decisions are elsewhere", place)
         before = self._state if session else EMPTY_SESSION  # Actions without a session have no past.
         after = result.get("session")
-        if after is None or self._chain.is_excerpt:
+        if after is None:
             return
-        if any(facts.get(name) != before[name] for name in EMPTY_SESSION):
+        if before is None:
+            self._without_past += 1
+        elif any(facts.get(name) != before[name] for name in EMPTY_SESSION):
             self._add_failure("what it says of the session's past is not what the decision before it says", place)
         if isinstance(after, dict) and after.keys() >= EMPTY_SESSION.keys():
             self._state = after
@@ -124,8 +127,7 @@ class _DecisionExaminer:
 
     def _check_approval_use(self, digest: str, place: Place) -> None:
         if self._uses is None:
-            words = self._examination.lacks or "the approvals that decisions refer to are not here"
-            self.tally.skip(APPROVALS_CHECK, words, matters=not self._examination.lacks)
+            self.tally.skip(APPROVALS_CHECK, "the approvals that decisions refer to are not here", matters=True)
         elif not self._uses[digest]:
             self._add_failure("it says that a human approved this, and no approval of it was used", place)
         else:
@@ -155,9 +157,9 @@ class _DecisionExaminer:
             made = self.tally.done[DECISIONS_CHECK] - total
             reasons = "; ".join(f"{count}: {words}" for words, count in sorted(self._unrepeatable.items()))
             self.tally.notes[DECISIONS_CHECK] = f"{made} made again, {total} not ({reasons})"
-        if self._lacking:
-            words = f"{self._lacking} were not made again: {self._examination.lacks}"
-            self.tally.skip(DECISIONS_CHECK, words, matters=False)
+        if self._without_past:
+            words = f"{self._without_past} could not be compared with the decisions before them, which are not here"
+            self.tally.skip(DECISIONS_CHECK, words, matters=True)
         return self.tally
 
 

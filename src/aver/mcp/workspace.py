@@ -1,7 +1,7 @@
 """The files of the server in a workspace: the directory `.capseal/`.
 
     events.jsonl            live events
-    runs/<run>/             the runs, each with its actions and, once sealed, its six files
+    runs/<run>/             the runs, each with its actions and, once sealed, its other files
     runs/<run>.cap          the sealed runs, packed
     sessions/<name>.json    the current run of a session
     sessions/<name>.lease   locked by the server that owns the session

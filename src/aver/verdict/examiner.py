@@ -91,11 +91,9 @@ class Examination:
     tenant: str
     chains: tuple[ExaminedChain, ...]
     is_complete: bool = True
-    """Whether all chains of the ledger must be here. Where they need not be, a missing one is `not_checked`."""
+    """Whether all chains that records refer to must be here. Where they need not be, a missing one is `not_checked`."""
     is_single: bool = False
     """Whether only this one chain is verified, not the whole that it belongs to."""
-    lacks: str = ""
-    """Why, by the format itself, other chains and blobs are not here. That does not qualify a verdict."""
 
     def select(self, *domains: str) -> list[ExaminedChain]:
         return [chain for chain in self.chains if chain.domain in domains]
