@@ -1,9 +1,10 @@
-"""An auditor's view: a bundle from somebody else, their public key, and nothing more.
+"""Audit a bundle of another party, with only the bundle and that party's public key.
 
     python examples/audit_an_export.py
 
-The first half plays the other party and writes a bundle. The second half has only the bundle and a key that came by
-another way: it asks for the verdict, then answers a question about what was done.
+`write_bundle` plays the other party: it seals three tool calls and exports them. `audit_bundle` has only the bundle
+and the public key, which the other party sent separately. It verifies the bundle and counts the tools that were used.
+At the end, the bundle is changed, and verification finds the change.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from collections import Counter
 from pathlib import Path
 
 import aver
-from aver.ledger.bundle import export_bundle
 
 CHAIN = "demo.deployment"
 
 
-def their_side(home: Path, bundle: Path) -> aver.PublicKey:
+def write_bundle(home: Path, bundle: Path) -> aver.PublicKey:
+    """The other party: seal three calls, export them, and return the public key of the ledger."""
     with aver.open_ledger(home=home) as ledger:
         for tool, status in (("kubectl", "success"), ("kubectl", "failure"), ("psql", "success")):
             call = aver.ToolCall(tool=tool, success=status == "success")
@@ -31,13 +32,14 @@ def their_side(home: Path, bundle: Path) -> aver.PublicKey:
             )
             ledger.append(CHAIN, draft)
         ledger.close_chain(CHAIN)
-        export_bundle(ledger, bundle)
+        aver.export_bundle(ledger, bundle)
         active = ledger.keys.ring().active("ledger")
         assert active is not None
         return active.key
 
 
-def our_side(bundle: Path, key: aver.PublicKey, home: Path) -> None:
+def audit_bundle(bundle: Path, key: aver.PublicKey, home: Path) -> None:
+    """The auditor: verify the bundle with the key, then count the tools that were used."""
     verdict = aver.verify(bundle, keys=[key], home=home)
     print(f"{verdict.status}: {verdict.records} records in {verdict.chains} chains")
     for check in verdict.checks:
@@ -49,7 +51,8 @@ def our_side(bundle: Path, key: aver.PublicKey, home: Path) -> None:
     print(f"tools used: {dict(used)}")
 
 
-def tampered(bundle: Path, copy: Path) -> Path:
+def tamper(bundle: Path, copy: Path) -> Path:
+    """Return a copy of the bundle in which the failed call looks successful."""
     shutil.copytree(bundle, copy)
     path = copy / f"{CHAIN}.json"
     path.write_text(path.read_text(encoding="utf-8").replace("kubectl: failure", "kubectl: success"), encoding="utf-8")
@@ -59,9 +62,9 @@ def tampered(bundle: Path, copy: Path) -> Path:
 def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         place = Path(directory)
-        key = their_side(place / "theirs", place / "bundle")
-        our_side(place / "bundle", key, place / "ours")
-        verdict = aver.verify(tampered(place / "bundle", place / "copy"), keys=[key], home=place / "ours")
+        key = write_bundle(place / "theirs", place / "bundle")
+        audit_bundle(place / "bundle", key, place / "ours")
+        verdict = aver.verify(tamper(place / "bundle", place / "copy"), keys=[key], home=place / "ours")
         print(f"{verdict.status}: {verdict.first_bad}")
 
 

@@ -22,6 +22,7 @@ _HOMES = {
     "aver.verdict": ("Check", "Finding", "Place", "Verdict"),
     "aver.ledger": ("Head", "Ledger"),
     "aver.ledger.async_ledger": ("AsyncLedger",),
+    "aver.ledger.bundle.export": ("export_bundle",),
     "aver.recording.asgi": ("AuditMiddleware",),
     "aver.recording.call": ("AuditedCall",),
     "aver.recording.decorator": ("audit",),
@@ -121,6 +122,7 @@ __all__ = [
     "chain_name",
     "current",
     "dropped_count",
+    "export_bundle",
     "line_key",
     "mask",
     "of_kind",
@@ -201,6 +203,7 @@ if TYPE_CHECKING:
     from aver.keys import KeyStore, PublicKey, Ring, SeedSigner
     from aver.ledger import Head, Ledger
     from aver.ledger.async_ledger import AsyncLedger
+    from aver.ledger.bundle.export import export_bundle
     from aver.recording.asgi import AuditMiddleware
     from aver.recording.call import AuditedCall
     from aver.recording.decorator import audit

@@ -249,7 +249,7 @@ def verify(
     return check_bundle_checkpoints(subject.path or Path(), request.checkpoints, ring, verdict)
 
 
-_SINCE_WORDS = "--since goes on from a head of one chain, or with 'last' from what was verified here before"
+_SINCE_WORDS = "--since takes a head of one chain, or 'last' for the last verification on this machine"
 
 
 def verify_with_key(

@@ -87,7 +87,7 @@ class HeadMoved(Refused):
         super().__init__(
             "HEAD_MOVED",
             f"chain {actual.chain} has {actual.count} records, not {expected.count}, or another head",
-            advice="read the head again and decide anew",
+            advice="read the head again and retry",
         )
         self.expected = expected
         self.actual = actual

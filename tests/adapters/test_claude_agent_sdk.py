@@ -151,7 +151,7 @@ def test_a_call_that_another_hook_changed_is_recorded_as_not_what_was_judged(wor
     work.run.finalize()
     verdict = work.run.verify()
     assert verdict.status == "failed"
-    assert "not what was gated" in str(verdict.to_dict())
+    assert "differs from the gated action" in str(verdict.to_dict())
 
 
 def test_a_call_that_other_permissions_deny_has_no_outcome(work: Workplace, tmp_path: Path) -> None:

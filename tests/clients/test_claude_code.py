@@ -90,7 +90,7 @@ def test_a_session_is_gated_sealed_and_proved(claude_code: Path, tmp_path: Path,
     for words in ("> Note what there is.", "+zwei", "trouble", "a secret would be sent to another machine"):
         assert words in story
 
-    assert "claude-code: a canary went through each of PreToolUse" in room.aver("doctor")
+    assert "claude-code: a test call passed each of PreToolUse" in room.aver("doctor")
     assert "Connected" in room.run("claude", "mcp", "list").stdout
     room.aver("uninstall", TOOL)
     assert settings.read_text() == SETTINGS

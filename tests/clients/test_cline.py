@@ -133,7 +133,7 @@ def test_a_session_is_gated_sealed_and_proved(cline: Path, tmp_path: Path, aver_
     assert "cat notes.txt; echo trouble >&2:\n" in story, "each of several commands with what it said"
     assert '"query"' not in story
 
-    assert "cline: a canary went through each of PreToolUse" in room.aver("doctor")
+    assert "cline: a test call passed each of PreToolUse" in room.aver("doctor")
     room.aver("uninstall", TOOL)
     assert sorted(path.name for path in hooks(room).iterdir()) == ["PreToolUse.sh", "UserPromptSubmit"]
     assert own.read_text() == OWN_HOOK

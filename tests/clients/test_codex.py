@@ -121,7 +121,7 @@ def test_a_session_is_gated_sealed_and_proved(codex: Path, tmp_path: Path, aver_
     ]
     with codex_room(tmp_path, aver_home, codex, turns) as (room, stub):
         room.aver("install", TOOL)
-        assert "does not run what it does not trust" in standing(room)["why"]
+        assert "runs only hooks that you trust" in standing(room)["why"]
         trust_hooks(room)
         assert (standing(room)["state"], standing(room)["why"]) == ("installed", "")
         session, _ = run(room)
@@ -146,7 +146,7 @@ def test_a_session_is_gated_sealed_and_proved(codex: Path, tmp_path: Path, aver_
     for words in ("> Note what there is.", "+zwei", "trouble", "a secret would be sent to another machine"):
         assert words in story
 
-    assert "codex: a canary went through each of PreToolUse" in room.aver("doctor")
+    assert "codex: a test call passed each of PreToolUse" in room.aver("doctor")
     with_trust = settings(room).read_text()
     room.aver("uninstall", TOOL)
     assert not (room.home / ".codex" / "hooks.json").exists()
@@ -166,8 +166,8 @@ def test_hooks_that_nobody_trusts_are_not_run(codex: Path, tmp_path: Path, aver_
         before = settings(room).read_text()
         room.aver("install", TOOL)
         session, _ = run(room)
-        assert "does not run what it does not trust" in standing(room)["why"]
-        assert "does not run what it does not trust" in room.aver("doctor")
+        assert "runs only hooks that you trust" in standing(room)["why"]
+        assert "runs only hooks that you trust" in room.aver("doctor")
     assert not (aver_home / "ledger.db").exists()
     room.aver("ingest", "--all")
     proved(room, TOOL, session, actions=1, denials=0)
@@ -187,7 +187,7 @@ def test_one_without_hooks_tells_of_its_turns(codex_without_hooks: Path, tmp_pat
     assert told["outcome"]["summary"] == "turn ended: agent-turn-complete"
     room.aver("ingest", "--all")
     proved(room, TOOL, session, actions=1, denials=0)
-    assert "codex: a canary went through each of notify" in room.aver("doctor")
+    assert "codex: a test call passed each of notify" in room.aver("doctor")
     room.aver("uninstall", TOOL)
     assert settings(room).read_text() == before
 

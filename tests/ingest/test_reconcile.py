@@ -136,7 +136,7 @@ def test_hook_and_transcript_that_tell_of_other_arguments_are_named(ledger: Ledg
     follow(ledger, path)
     verdict, counts = reconciled(ledger, path)
     assert (verdict.status, counts.mismatched) == ("qualified", 1)
-    assert "tell otherwise of ticker:one:a: arguments" in verdict.check("transcript").reason
+    assert "differ about ticker:one:a: arguments" in verdict.check("transcript").reason
 
 
 def test_what_is_no_whole_record_is_named(ledger: Ledger, transcript: Path) -> None:

@@ -98,7 +98,7 @@ def test_a_history_is_held_to_line_by_line(ledger: Ledger, repository: Path) -> 
     fill(ledger)
     verdict = held(ledger, repository)
     assert verdict.status == "verified"
-    assert "2 chains compared with 3 checkpoints" in verdict.check("checkpoint").reason
+    assert "2 chains match 3 checkpoints" in verdict.check("checkpoint").reason
     assert "1 grown since" in verdict.check("checkpoint").reason
 
 
@@ -399,7 +399,7 @@ def test_a_bundle_that_has_it_all(ledger: Ledger, exported: tuple[Path, Path]) -
     bundle, checkpoint = exported
     verdict = bundle_verdict(ledger, bundle, checkpoint)
     assert verdict.status == "verified", verdict.findings
-    assert "4 chains compared with the checkpoint" in verdict.check("checkpoint").reason
+    assert "4 chains match the checkpoint" in verdict.check("checkpoint").reason
     assert bundle_verdict(ledger, bundle / "index.json", checkpoint).status == "verified"
 
 

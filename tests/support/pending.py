@@ -12,9 +12,6 @@ from typing import Any
 import pytest
 
 PENDING: dict[str, dict[str, str]] = {
-    "pages": {
-        "examples/audit_an_export.py": "the bundle's public names are being chosen",
-    },
     "folders": {
         "actions": "modules are being merged",
     },

@@ -163,10 +163,10 @@ def _read_members(file: BinaryIO, archive: Archive, allowed: Container[str] | No
             memory -= info.size if info.size <= memory else 0
             stream.copy(info.size, kept)
             if stream.read_exactly(-info.size % tarfile.BLOCKSIZE).strip(b"\0"):
-                raise Unreadable(f"something stands behind the end of {info.name}")
+                raise Unreadable(f"there are extra bytes after the end of {info.name}")
         while chunk := stream.read_some(CHUNK):
             if chunk.strip(b"\0"):
-                raise Unreadable("something stands behind the end of the tar")
+                raise Unreadable("there are extra bytes after the end of the tar")
     except (tarfile.TarError, zlib.error, EOFError, ValueError) as error:
         raise Unreadable(f"not a tar in gzip, or a damaged one: {error}") from None
     except OSError as error:
@@ -247,5 +247,5 @@ class _GzipReader:
             if piece:
                 return piece
         if inflate.unused_data or self._file.read(1):
-            raise Unreadable("something stands behind the end of the gzip")
+            raise Unreadable("there are extra bytes after the end of the gzip")
         return b""

@@ -48,14 +48,14 @@ def find_mismatch(action: AgentAction, mark: GateReference, decided: RecordedDec
     if action.gate_score != decided.score:
         return "it says another score than the gate's record"
     if action.action_type != gated.get("type"):
-        return f"it is a {action.action_type}; what was gated is a {str(gated.get('type'))[:40]}"
+        return f"it is a {action.action_type}; the gated action is a {str(gated.get('type'))[:40]}"
     diff = gated.get("diff_sha256")
     if mark.diff_sha256 is not None and diff is not None and mark.diff_sha256 != diff:
         return "the change that was made is not the one that was gated"
     if decided.instruction_hash not in (None, action.instruction_hash):
-        return "its instruction is not what was gated"
+        return "its instruction is not the one that was gated"
     if decided.input_hash not in (None, action.input_hash):
-        return "its input is not what was gated"
+        return "its input is not the one that was gated"
     files = _claimed_and_gated_files(action, decided)
     if files is not None and files[0] != files[1]:
         return "the files that it says it affects are not those that were gated"
@@ -87,7 +87,7 @@ def apply_decision(
     if mark is not None and decided is not None:
         if action.gate_decision not in (None, decided.decision) or action.gate_score not in (None, decided.score):
             words = f"the gate decided {decided.decision}, not {action.gate_decision}, or with another score"
-            raise BadInput(words, advice="leave gate_decision and gate_score out: gate_id tells them")
+            raise BadInput(words, advice="leave gate_decision and gate_score out: Aver takes them from gate_id")
         action = replace(action, gate_decision=decided.decision, gate_score=decided.score)
         is_same = can_compare(action, mark, decided) and find_mismatch(action, mark, decided) is None
         enforced = decided.allows and is_first_use and is_same

@@ -85,7 +85,7 @@ def judge_capseal(name: str, archive: Archive, terms: VerifyOptions) -> Verdict:
     tally = found.tally
     tally.records = found.receipts.count
     found.receipts.finish()
-    words = "the public tool's format has no signatures: anyone who has the file can make another like it"
+    words = "the public tool's format has no signatures: anyone can make such a file"
     tally.skip("signature", words, matters=True)
     tally.skip("sealed", "nothing is sealed in this format, and metadata are not bound", matters=True)
     tally.skip("gates", "the gate's decisions are not recorded in this format", matters=True)
@@ -174,7 +174,7 @@ class _CapsealJudge:
         except BadInput as error:
             self._fail("SCHEMA_INVALID", error.message, name)
         except (KeyError, TypeError, AttributeError):
-            self._fail("SCHEMA_INVALID", "it lacks what the tool writes there", name)
+            self._fail("SCHEMA_INVALID", "it lacks keys that the tool writes", name)
 
     def _fail(self, code: str, words: str, name: str, check: str = ARCHIVE_CHECK) -> None:
         self.tally.add(Finding(check, "failed", code, words, Place(source=name)))

@@ -76,9 +76,9 @@ class GateReference:
     def from_dict(cls, data: Any) -> GateReference:
         names = ("gate_id", "record", "digest", "decision", "diff_sha256")
         if not isinstance(data, dict) or data.keys() != set(names):
-            raise BadInput("what an action says of its gate has other keys")
+            raise BadInput("the gate entry of an action has other keys")
         if not all(isinstance(data[name], str) or (name == "diff_sha256" and data[name] is None) for name in names):
-            raise BadInput("what an action says of its gate is not text")
+            raise BadInput("the gate entry of an action has values that are not text")
         return cls(**data)
 
 

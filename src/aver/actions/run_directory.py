@@ -182,7 +182,7 @@ class ActionsFile:
     def _mismatch_error(self, line: bytes) -> IntegrityError:
         return IntegrityError(
             "RECEIPT_MISMATCH",
-            f"line {self._count + 1} of {self._path} is not what the ledger has sealed",
+            f"line {self._count + 1} of {self._path} differs from the ledger",
             evidence=line,
-            advice="run: aver verify on its directory; move the file away to have it written anew",
+            advice="run aver verify on its directory; move the file away, and Aver writes it again",
         )

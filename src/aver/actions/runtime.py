@@ -319,7 +319,7 @@ class AgentRuntime:
             raise Refused(
                 "DUPLICATE_ACTION",
                 f"the run {self.run_id} has an action {action.action_id} already",
-                advice="give every action an id of its own",
+                advice="give every action a unique id",
             )
         chained = self._chain_to_last(action)
         texts = encode_action(chained)

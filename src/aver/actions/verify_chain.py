@@ -107,7 +107,7 @@ def _take_line(
         if lines is None:
             return judge.receipts.take(action_line(load_action(read_sealed_action(content), reader.blob)))
     except (AverError, KeyError, TypeError, AttributeError) as error:
-        words = error.message if isinstance(error, AverError) else "it lacks what the capsule of an action says"
+        words = error.message if isinstance(error, AverError) else "it lacks keys of an action's capsule"
         return judge.receipts.take(BadInput(words)) if lines is None else None
     raw = next(lines, None)
     return None if raw is None else judge.receipts.take(raw)

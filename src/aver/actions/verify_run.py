@@ -164,7 +164,7 @@ class RunJudge:
             else:
                 self._fail("sealed", "STATE_VIOLATION", f"a record of kind {kind[:40]} does not belong here", at)
         except (BadInput, KeyError, TypeError, AttributeError) as error:
-            words = error.message if isinstance(error, BadInput) else "it lacks what a record of its kind says"
+            words = error.message if isinstance(error, BadInput) else "it lacks keys of a record of its kind"
             self._fail("sealed", "SCHEMA_INVALID", words, at)
 
     @property
@@ -314,7 +314,7 @@ class RunJudge:
         enforced = [said and index not in unproven for index, said in enumerate(self._enforced)]
         earned = compute_run_verdict(enforced=enforced, proved=seal.statement is not None)
         if seal.policy_verdict != earned and _VERDICT_RANK[seal.policy_verdict] > _VERDICT_RANK[earned]:
-            words = f"the seal says {seal.policy_verdict}; what is here bears out {earned}"
+            words = f"the seal says {seal.policy_verdict}; the records support only {earned}"
             self._fail("gates", "CLAIM_UNPROVEN", words, at)
         if seal.gates is not None and (self._gates.count, self._gates.head) != (seal.gates.count, seal.gates.hash):
             words = f"the seal counts {seal.gates.count} records of the gate; {self._gates.count} are here, or others"
@@ -344,13 +344,13 @@ def _gate_problem(
         return None  # That it is not here, or does not hold, is told apart.
     words = find_mismatch(action, mark, decided)
     if words is not None:
-        return "EVIDENCE_INVALID", f"it is not what was gated: {words}"
+        return "EVIDENCE_INVALID", f"it differs from the gated action: {words}"
     if not is_first_use:
         return "REPLAY", "the decision that it names was used by an action before"
     if decided.allows and (can_compare(action, mark, decided) or action.policy_verdict != "POLICY_ENFORCED"):
         return None
     if decided.allows:
-        return "CLAIM_UNPROVEN", "it says that policy was enforced; nothing but its type ties it to what was gated"
+        return "CLAIM_UNPROVEN", "it says that policy was enforced; only its type matches the gated action"
     if action.success:
         return "ROLE_POLICY_VIOLATION", f"it was done, though the gate said {decided.decision}"
     if action.policy_verdict == "POLICY_ENFORCED":

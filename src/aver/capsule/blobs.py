@@ -54,7 +54,7 @@ class Blob:
         if len(self.data) > BLOB_MAX:
             raise BadInput(
                 f"a blob has at most {BLOB_MAX} bytes; this one has {len(self.data)}",
-                advice="keep it in a store of its own, and its digest in the record",
+                advice="store it elsewhere, and put its digest into the record",
             )
         if not isinstance(self.media, str) or has_surrogate(self.media):
             raise BadInput("a blob's media type must be a text")

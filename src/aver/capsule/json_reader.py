@@ -292,7 +292,7 @@ def _object_from_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
-                raise DuplicateKey(f"the key {key[:80]!r} stands twice in one object")
+                raise DuplicateKey(f"the key {key[:80]!r} occurs twice in one object")
             seen.add(key)
     return document
 
@@ -396,7 +396,7 @@ class _ChunkReader:
                 if not isinstance(name, str):
                     raise Unreadable("an object key is not a string")
                 if name in seen:
-                    raise DuplicateKey(f"the key {name[:80]!r} stands twice in one object")
+                    raise DuplicateKey(f"the key {name[:80]!r} occurs twice in one object")
                 seen.add(name)
                 self._expect(":")
                 if name == key:

@@ -119,11 +119,11 @@ class _DecisionExaminer:
         if before is None:
             self._without_past += 1
         elif any(facts.get(name) != before[name] for name in EMPTY_SESSION):
-            self._add_failure("what it says of the session's past is not what the decision before it says", place)
+            self._add_failure("its account of the session's past differs from the decision before it", place)
         if isinstance(after, dict) and after.keys() >= EMPTY_SESSION.keys():
             self._state = after
         else:
-            self._add_failure("it does not say what the session's next decision must know", place)
+            self._add_failure("it lacks the session's state after the decision", place)
 
     def _check_approval_use(self, digest: str, place: Place) -> None:
         if self._uses is None:

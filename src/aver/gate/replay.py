@@ -78,9 +78,9 @@ def replay_decision(
             return _compare_masked(decision, result)
         return _compare_exactly(decision, facts, action, result)
     except (NotFound, Unavailable) as error:
-        return ReplayResult("not_checked", f"what it was decided by is not here: {error.message}")
+        return ReplayResult("not_checked", f"the basis of the decision is not here: {error.message}")
     except (AverError, AttributeError, KeyError, TypeError, ValueError) as error:
-        return ReplayResult("other", f"what it was decided by cannot be read: {error}")
+        return ReplayResult("other", f"the basis of the decision cannot be read: {error}")
 
 
 _DECISIONS_BY_OUTCOME = {

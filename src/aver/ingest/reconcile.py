@@ -71,7 +71,7 @@ def reconcile(
         _compare_transcript(source, adapter, sealed, tally, total)
     _compare_hooks(sources, sealed, tally, total)
     for name in sorted(_transcript_names(sealed) - {source.file for source in sources}):
-        words = f"the transcript {name} is not there any more; what was sealed of it stands"
+        words = f"the transcript {name} no longer exists; the sealed records stay valid"
         tally.add(Finding(TRANSCRIPT_CHECK, "warning", "ARTIFACT_MISSING", words, Place(source=name)))
     counts = ReconcileCounts(total.fine, total.unsealed, total.unseen, total.mismatched)
     tally.count_done(TRANSCRIPT_CHECK, total.fine)
@@ -236,12 +236,12 @@ def _compare_hooks(
     for record in sealed:
         if set(record.otherwise) & _REQUEST_FIELDS:
             total.mismatched += 1
-            words = f"hook and transcript tell otherwise of {record.key}: {', '.join(map(str, record.otherwise))}"
+            words = f"hook and transcript differ about {record.key}: {', '.join(map(str, record.otherwise))}"
             tally.add(Finding(TRANSCRIPT_CHECK, "warning", "ARTIFACT_HASH_MISMATCH", words, record.place))
         if not record.is_call or record.seen is not None or record.key in told:
             continue
         total.unseen += 1
-        words = f"a hook saw {record.key}, and no transcript that was sealed tells of it"
+        words = f"a hook saw {record.key}, but no sealed transcript contains it"
         tally.add(Finding(TRANSCRIPT_CHECK, "warning", "ARTIFACT_MISSING", words, record.place))
 
 
@@ -340,12 +340,12 @@ def check_git(touched: FileActivity | None, tally: Tally) -> None:
     edited = {os.path.relpath(os.path.join(touched.directory, path), root) for path in touched.paths}
     tally.count_done(GIT_CHECK, len(found))
     tally.notes[GIT_CHECK] = (
-        f"{len(found & edited)} of {len(found)} files committed meanwhile were edited by sealed calls"
+        f"{len(found & edited)} of {len(found)} files committed during the session were edited by sealed calls"
     )
     if touched.commands:
         return
     for path in sorted(found - edited):
-        words = f"{path} was committed while the session lasted, and nothing that is sealed changed it"
+        words = f"{path} was committed during the session, but no sealed call changed it"
         tally.add(Finding(GIT_CHECK, "warning", "NOT_SEALED", words, Place(source=path)))
 
 

@@ -49,7 +49,7 @@ class JsonNode:
     def find_member(self, name: str) -> JsonPart | None:
         found = [one for one in self.parts if one.name == name]
         if len(found) > 1:
-            raise BadInput(f"the name {name!r} stands there twice, and programs disagree on which one counts")
+            raise BadInput(f"the name {name!r} occurs twice, and programs differ on which one counts")
         return found[0] if found else None
 
 

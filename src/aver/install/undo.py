@@ -100,7 +100,11 @@ def _read_file(path: Path) -> tuple[bytes, os.stat_result] | None:
     with file:
         status = os.fstat(file.fileno())
         if status.st_nlink > 1:
-            raise Refused("LINK", f"{path} has other names, which would not follow", advice="make it a file of its own")
+            raise Refused(
+                "LINK",
+                f"{path} has other hard links, which would keep the old content",
+                advice="replace it with a file without other links",
+            )
         return read_limited(file, FILE_MAX, path), status
 
 
@@ -124,7 +128,7 @@ def _replace_file(
     except _FileChangedError:
         return False
     except PermissionError as error:
-        raise Refused("NOT_OURS", f"{path} belongs to somebody else: {error.strerror}") from error
+        raise Refused("NOT_OURS", f"{path} belongs to another user: {error.strerror}") from error
     except OSError as error:
         raise Unavailable(f"cannot write {path}: {error.strerror}") from error
     return True

@@ -283,7 +283,7 @@ def write_private_file(path: Path, data: bytes) -> None:
         sync_directory(path.parent)
     except FileExistsError as error:
         raise Refused(
-            "FILE_EXISTS", f"{path} is in the way and is not overwritten", advice="see what it is and move it away"
+            "FILE_EXISTS", f"{path} is in the way and is not overwritten", advice="look at it and move it away"
         ) from error
     except OSError as error:
         raise Unavailable(f"cannot write {path}: {error.strerror}") from error

@@ -299,7 +299,7 @@ class KeyStore:
             raise Refused(
                 "RING_LOST",
                 f"{self._ring_path} is missing, yet {self._directory} holds {stray[0]}",
-                advice="restore keyring.json from a backup, or move the files in keys/ away to start anew",
+                advice="restore keyring.json from a backup, or move the files in keys/ away to start again",
             )
         self._save_ring(ring)
 

@@ -139,7 +139,7 @@ def check_against_checkpoints(
     if used:
         newest = max(checkpoint.at for checkpoint in checkpoints if (checkpoint.ledger, checkpoint.tenant) == of)
         which = f"the checkpoint of {newest}" if used == 1 else f"{used} checkpoints, the newest of {newest}"
-        tally.notes[CHECK] = f"{len(chains)} chains compared with {which}, {grown} grown since"
+        tally.notes[CHECK] = f"{len(chains)} chains match {which} ({grown} grown since)"
 
 
 def select_checkpoints(checkpoints: Sequence[Checkpoint], ledger: str, tenant: str) -> list[Checkpoint]:

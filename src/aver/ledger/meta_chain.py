@@ -114,7 +114,7 @@ def sweep(ledger: Ledger) -> list[Sealed]:
         sealed.append(ledger.append_reserved(META_CHAIN, of_kind(entry, "checkpoint"), key=None))
     if tally.findings:
         first = tally.findings[0]
-        words = f"chain {first.place.chain} was not recorded anew: {first.words}"
+        words = f"chain {first.place.chain} was not recorded again: {first.words}"
         raise IntegrityError(first.code, words, evidence=tuple(tally.findings), advice="run: aver verify meta")
     return sealed
 
@@ -173,12 +173,12 @@ def check_meta(ledger: Ledger, tally: Tally, *, start: int = 0, stop: int | None
     named = {finding.place.chain for finding in tally.findings[before:]}
     unnamed = [head for chain, head in broken.items() if chain not in named]
     check_heads(ledger, unnamed, tally, check="meta", remembered="an earlier entry of the meta chain")
-    note = f"{len(latest)} chains compared with their recorded heads, {grown} grown since"
+    note = f"{len(latest)} chains match their recorded heads ({grown} grown since"
     if start:
-        note = f"{note}; entries before sequence {start} were compared earlier"
+        note = f"{note}); entries before sequence {start} were compared earlier"
     else:
         outside = {head.chain for head in ledger.heads()} - latest.keys() - RESERVED_CHAINS
-        note = f"{note}, {len(outside)} not recorded yet"
+        note = f"{note}, {len(outside)} not recorded yet)"
     tally.notes["meta"] = note
 
 

@@ -208,9 +208,7 @@ def _check_verified_heads(ledger: Ledger, verified: VerifiedChains, chain: str |
         return
     grown = check_heads(ledger, heads, tally, check="rollback", remembered="the last verification on this machine")
     last = max(head.at for name, head in verified.heads.items() if chain in (None, name))
-    tally.notes["rollback"] = (
-        f"{len(heads)} chains compared with what was verified here until {last}, {grown} grown since"
-    )
+    tally.notes["rollback"] = f"{len(heads)} chains match the last verification here, of {last} ({grown} grown since)"
 
 
 # --- the file

@@ -186,7 +186,7 @@ def examine_ledger(
         _check_strays(ledger, tally)
         _check_store(ledger, altered, tally)
     else:
-        words = "only one chain was verified" if chain else "only what came since was verified"
+        words = "only one chain was verified" if chain else "only new records were verified"
         tally.skip("store", words, matters=False)
     check_remembered_heads(ledger, chain, rows, known, resumed, tally)
     doubtful = set(tally.doubtful)
@@ -289,9 +289,7 @@ def _read_key_ends(ledger: Ledger, ring: Ring, tally: Tally) -> list[KeyEnd]:
     except NotFound:
         return []
     except Unavailable as error:
-        words = (
-            f"the chain {KEYS_CHAIN!r} cannot be read, so only times tell until when keys were good: {error.message}"
-        )
+        words = f"the chain {KEYS_CHAIN!r} cannot be read, so only times show how long keys were valid: {error.message}"
         tally.skip("keys", words, matters=True)
         return []
 

@@ -62,7 +62,7 @@ def read_token(path: Path | None = None) -> tuple[str, Path]:
         # Check the open file, not the path: the file behind the path could be replaced in between.
         status = os.fstat(file.fileno())
         if status.st_mode & 0o077 or status.st_uid != os.geteuid():
-            raise BadInput(f"{path} is not ours alone to read", advice=f"chmod 600 {path}, or remove it")
+            raise BadInput(f"{path} can be read by other users", advice=f"chmod 600 {path}, or remove it")
         text = file.read(TOKEN_MAX + 2).decode("ascii", "replace").strip()
     if not TOKEN_MIN <= len(text) <= TOKEN_MAX or not text.isprintable() or " " in text or not text.isascii():
         raise BadInput(f"{path} holds no token of {TOKEN_MIN} to {TOKEN_MAX} characters", advice="remove it")

@@ -277,7 +277,7 @@ class AuditedCall:
                 raise Refused(
                     "OUTCOME_SEALED",
                     f"{self.name} has ended and its outcome is sealed",
-                    advice="add to a call while it runs; audit what goes on afterwards by itself",
+                    advice="add to a call while it runs; audit later work as another call",
                 )
             yield self._added
 

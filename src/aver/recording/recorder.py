@@ -199,7 +199,7 @@ class Recorder(ForkSafeLock):
             _LOG.debug("refused to seal a record of kind %s inside an append", entry.kind)
             raise Unavailable(
                 "this thread is in the middle of an append, and another append would wait for it for ever",
-                advice="do not audit what the ledger itself calls, such as a signer",
+                advice="do not audit functions that the ledger calls, such as a signer",
             )
         self._append(entry)
 

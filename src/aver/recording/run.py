@@ -179,7 +179,7 @@ class CallRun:
                 f"{self._subject.name} ran, but its outcome could not be sealed: {_describe_error(error)}",
                 ran=True,
                 result=result,
-                advice="do not just call again: what it does was done; its result is in .result",
+                advice="do not call it again: it has already run; its result is in .result",
             ) from error
         self._recorder.note_loss(entry, error)
 

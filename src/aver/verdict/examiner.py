@@ -158,7 +158,7 @@ def guard(tally: Tally, check: str, place: Place) -> Iterator[None]:
         raise
     except Exception as error:  # noqa: BLE001 - hostile records must not keep others from being judged
         debug("verdict", "judging %s failed: %r", place, error)
-        words = f"it lacks what a record of its kind says ({type(error).__name__})"
+        words = f"it lacks keys of a record of its kind ({type(error).__name__})"
         tally.add(Finding(check, "failed", "SCHEMA_INVALID", words, place))
 
 

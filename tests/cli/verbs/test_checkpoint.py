@@ -38,7 +38,7 @@ def test_closing_and_sweeping(sealed: Aver) -> None:
     assert "swept: 1 new record in meta" in ran.out
     kinds = [record["kind"] for record in sealed("log", "meta", "--json").json["records"]]
     assert kinds == ["chain.close", "checkpoint"]
-    assert "2 chains compared with their recorded heads" in sealed("verify").out
+    assert "2 chains match their recorded heads" in sealed("verify").out
 
 
 def test_a_file_that_is_there_stays_and_nothing_is_recorded(sealed: Aver) -> None:
@@ -208,7 +208,7 @@ def test_a_sweep_does_not_record_a_chain_that_was_cut(sealed: Aver) -> None:
     sealed.seal(chain="notes.other")
     ran = sealed("checkpoint", "--sweep", "--json")
     assert (ran.code, ran.json["error"]["code"]) == (1, "TRUNCATED")
-    assert "chain notes.today was not recorded anew" in ran.err
+    assert "chain notes.today was not recorded again" in ran.err
     entries = sealed("log", "meta", "--json").json["records"]
     assert len(entries) == 2  # The other chain was recorded all the same.
     assert sealed("verify", "meta", "--json").json["first_bad"]["code"] == "TRUNCATED"

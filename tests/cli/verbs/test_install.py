@@ -59,7 +59,7 @@ def test_what_the_clients_want_done_is_said(aver: Aver) -> None:
     home = {"HOME": str(aver.directory)}
     assert "trust those of Aver" in aver("install", "codex", **home).err
     assert "trust" not in aver("install", "codex", "--only", "mcp", **home).err
-    assert "does not trust" in aver("status", **home).out
+    assert "runs only hooks that you trust" in aver("status", **home).out
 
 
 def test_only_telling(aver: Aver) -> None:

@@ -167,7 +167,7 @@ def test_a_ledger_held_to_its_checkpoint(sealed: Aver) -> None:
     sealed.seal(ONE_DRAFT)
     ran = sealed("verify", "--checkpoint", "heads.json")
     assert ran.code == 0
-    assert "checkpoint  2 chains compared with the checkpoint of" in ran.out
+    assert "checkpoint  2 chains match the checkpoint of" in ran.out
 
 
 def test_a_checkpoint_finds_what_was_cut_off(sealed: Aver) -> None:
@@ -237,7 +237,7 @@ def test_meta_holds_every_chain_to_its_head(sealed: Aver) -> None:
     ran = sealed("verify", "meta")
     assert ran.code == 0
     assert ran.out.startswith("✓ verified: chain meta, 1 record\n")
-    assert "meta       2 chains compared with their recorded heads, 0 grown since, 0 not recorded yet" in ran.out
+    assert "meta       2 chains match their recorded heads (0 grown since, 0 not recorded yet)" in ran.out
     assert "not checked: chains (the records of 2 other chains were not verified; use --deep)" in ran.out
     sealed.seal(ONE_DRAFT)
     assert "1 grown since" in sealed("verify", "meta").out
@@ -299,7 +299,7 @@ def test_a_bundle_held_to_a_checkpoint(sealed: Aver) -> None:
     assert sealed("checkpoint", "--out", "heads.json").code == 0
     ran = sealed("verify", "bundle", "--checkpoint", "heads.json")
     assert ran.code == 0
-    assert "checkpoint  2 chains compared with the checkpoint of" in ran.out
+    assert "checkpoint  2 chains match the checkpoint of" in ran.out
     sealed.seal(ONE_DRAFT)
     assert sealed("checkpoint", "--out", "newer.json").code == 0
     ran = sealed("verify", "bundle", "--checkpoint", "heads.json", "--checkpoint", "newer.json", "--json")

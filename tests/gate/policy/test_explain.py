@@ -29,7 +29,7 @@ def test_risk_labels_doubts_effects_and_targets_are_told() -> None:
     assert ("the session were not marked 'secret'",) in turns(marked)
     assert ("all of it were understood",) in turns(replace(READ, unclear=True))
     assert ("all of it were understood",) in turns(replace(READ, arguments=FlatArguments(complete=False)))
-    assert ("it had not the effect 'delete'",) in turns(replace(READ, effects=frozenset({"read", "delete"})))
+    assert ("it did not have the effect 'delete'",) in turns(replace(READ, effects=frozenset({"read", "delete"})))
     assert ("it left path /etc/x alone",) in turns(replace(READ, targets=(INSIDE, OUTSIDE)))
 
 
@@ -39,13 +39,13 @@ def test_a_human_turns_a_step_up_and_no_refusal() -> None:
     refusal = explain_answer(STARTER, replace(READ, effects=frozenset({"secret", "egress"})))
     assert refusal.answer.outcome == "deny"
     assert all("a human approved it" not in turn.changes for turn in refusal.turns)
-    assert Counterfactual(("it had not the effect 'secret'",), "step_up") in refusal.turns
+    assert Counterfactual(("it did not have the effect 'secret'",), "step_up") in refusal.turns
 
 
 def test_several_changes_are_told_together_and_none_too_many() -> None:
     question = replace(READ, effects=frozenset({"read", "network", "install"}), labels=frozenset({"other"}))
     found = {turn.changes for turn in explain_answer(STARTER, question).turns}
-    assert ("it had not the effect 'install'", "it had not the effect 'network'") in found
+    assert ("it did not have the effect 'install'", "it did not have the effect 'network'") in found
 
 
 def test_each_target_is_answered_by_itself() -> None:

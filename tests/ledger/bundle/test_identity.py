@@ -179,7 +179,7 @@ def test_the_tool_in_an_index_does_not_lead_a_chain_past_its_meta_entry(bundle: 
     change_index(lambda index: summary_of(index, "claude-code.one").update(tool="claude"))(bundle)
     verdict = verify(bundle)
     assert verdict.status == "verified"
-    assert verdict.check("meta").reason == "4 chains compared with their recorded heads, 0 grown since, 0 not recorded"
+    assert verdict.check("meta").reason == "4 chains match their recorded heads (0 grown since, 0 not recorded)"
     names = [chain.name for chain in import_bundle(other, bundle, only=["claude-code.one"]).chains]
     assert names == ["claude-code.one"]
 

@@ -175,7 +175,7 @@ def test_a_whole_directory_is_held_to_its_meta_chain(tool: AgentCapsules, tmp_pa
     tool.session("cline", "s3", 1, finish=False)
     verdict = verify(tool.write_home(tmp_path / "ac"), keys=[tool.public])
     assert (verdict.status, verdict.chains, verdict.records) == ("verified", 4, 6 + 2 + 1 + 3)
-    assert verdict.check("meta").reason == "2 chains compared with their recorded heads, 1 grown since, 1 not recorded"
+    assert verdict.check("meta").reason == "2 chains match their recorded heads (1 grown since, 1 not recorded)"
 
 
 META_TAMPERED: list[tuple[str, Callable[[Path], None], tuple[str, str | None, int | None]]] = [

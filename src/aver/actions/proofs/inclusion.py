@@ -51,14 +51,16 @@ def inclusion_document(actions: Sequence[AgentAction], index: int, seal: Sealed 
     Raises `Refused` if the run has no seal or no statement, and `BadInput` if the seal is about other actions.
     """
     if seal is None:
-        raise Refused("NOT_SEALED", "the run is not sealed, so nobody vouches for it", advice="finalize it first")
+        raise Refused(
+            "NOT_SEALED", "the run is not sealed, so nothing can be proved about it", advice="finalize it first"
+        )
     proof = prove_inclusion(actions, index)
     statement = _read_statement(seal)
     if statement is None:
         raise Refused("NOT_PROVED", "the run was sealed without a statement", advice="finalize runs with prove=True")
     problem = proof_problem(RunStatement.from_dict(statement), proof)
     if problem is not None:
-        raise BadInput(f"the run's seal does not vouch for these actions: {problem}", advice="verify the run")
+        raise BadInput(f"the run's seal does not match these actions: {problem}", advice="verify the run")
     return {
         "v": 1,
         "proof_type": INCLUSION_TYPE,
@@ -75,7 +77,7 @@ def _read_statement(seal: Sealed) -> Any:
     try:
         return seal.to_dict()["outcome"]["result"]["statement"]
     except (KeyError, TypeError):
-        raise BadInput("the run's seal does not say what is stated about it", advice="verify the run") from None
+        raise BadInput("the run's seal has no statement", advice="verify the run") from None
 
 
 def judge_inclusion(name: str, raw: bytes, terms: VerifyOptions) -> Verdict:
@@ -120,7 +122,7 @@ def _judge_document(document: dict[str, Any], terms: VerifyOptions, tally: Tally
     tally.merge(judge.finish())
     tally.count_done("proof")
     if content is None or read_kind(content) != SEAL_KIND:
-        fail("proof", "PROOF_INVALID", "what vouches for the statement is not a run's seal")
+        fail("proof", "PROOF_INVALID", "the seal is not that of a run")
         return
     # The proof does not say which ledger and tenant sealed the run, and the checks below do not use them.
     seal = read_run_seal(content, ledger="", tenant="", chain=chain)

@@ -105,7 +105,7 @@ def _find_limits(place: HookList, found: Mapping[str, int]) -> Iterator[str]:
         event for event, at in found.items() if not _is_trusted(known.get(f"{place.path}:{_snake_case(event)}:{at}:0"))
     ]
     if untrusted:
-        yield f"Codex does not run what it does not trust: start it and enter /hooks ({', '.join(untrusted)})"
+        yield f"Codex runs only hooks that you trust: start it and enter /hooks ({', '.join(untrusted)})"
 
 
 def _is_trusted(state: object) -> bool:

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from aver.cli.terminal import Screen
 
 EXAMPLES = """\
-  aver hook claude-code PreToolUse < payload.json     as Claude Code starts it
+  aver hook claude-code PreToolUse < payload.json     this is how Claude Code calls it
   aver hook codex notify '{"type": "agent-turn-complete", ...}'
 
-aver install puts it into the settings of Claude Code, Codex, Cursor and Cline; nobody has to type it.
+aver install adds this command to the settings of Claude Code, Codex, Cursor and Cline. You do not call it yourself.
 exit code: as the tool expects it."""
 
 FAILED = 1

@@ -10,11 +10,12 @@ from aver.cli.clients import add_client_options, change_clients
 from aver.cli.terminal import Screen, StderrScreen
 
 EXAMPLES = """\
-  aver install claude-code                for all of your projects
-  aver install cursor vscode --project .  for this project, shared with whoever works on it
-  aver install codex --dry-run            only say what would be done
-  aver install cline --only hooks         the hooks, not the MCP server
-  aver uninstall claude-code              take it out again; aver status tells how things stand"""
+  aver install claude-code                install for all of your projects
+  aver install cursor vscode --project .  install for this project and everyone who works on it
+  aver install codex --dry-run            only print the changes
+  aver install cline --only hooks         install the hooks, not the MCP server
+  aver status                             show where Aver is installed
+  aver uninstall claude-code              remove it again"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,4 +40,4 @@ def _next_steps(given: argparse.Namespace) -> Iterator[str]:
     if given.only == "mcp" or given.project is not None:
         return
     yield from filter(None, (load_client(name).after_hooks for name in dict.fromkeys(given.clients)))
-    yield "aver doctor tries every hook out"
+    yield "run aver doctor to test the hooks"

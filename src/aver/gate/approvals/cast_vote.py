@@ -194,10 +194,10 @@ def _record_expiry(ledger: Ledger, request: ApprovalRequest, view: _RequestView)
 
 def _build_shown_blob(shown: str) -> Blob:
     if not shown.strip():
-        raise BadInput("nobody decides what was not shown", advice="pass the text that the person saw")
+        raise BadInput("a decision needs the text that was shown", advice="pass the text that the person saw")
     raw = shown.encode("utf-8", "backslashreplace")
     if len(raw) > SHOWN_MAX:
-        raise BadInput(f"what was shown has {len(raw)} bytes, more than {SHOWN_MAX}")
+        raise BadInput(f"the shown text has {len(raw)} bytes, more than {SHOWN_MAX}")
     return Blob(raw, "text/plain; charset=utf-8")
 
 

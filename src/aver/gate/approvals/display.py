@@ -94,7 +94,7 @@ def _render_facts(request: ApprovalRequest, state: RequestState) -> Iterator[Dis
     yield DisplayLine(f"  opened {request.opened}, expires {request.expires} (UTC)")
     yield DisplayLine(f"  {state.state}{': ' if state.reason else ''}{escape_invisible(state.reason)}")
     for number, level in enumerate(request.levels, 1):
-        who = ", ".join(level.approvers) or "nobody who is enrolled"
+        who = ", ".join(level.approvers) or "no enrolled person"
         since = f", after {level.after} seconds" if level.after else ""
         yield DisplayLine(f"  level {number}{since}: {level.quorum} of {who}")
     yield DisplayLine(f"  risk {_format_risk(action_risk)}")

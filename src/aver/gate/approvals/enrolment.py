@@ -140,7 +140,7 @@ def _load_changeable_roster(ledger: Ledger) -> tuple[Head, Roster]:
     """Return the head of the roster's chain, and the roster. A change must be appended right after that head."""
     if read_system_file() is not None:
         raise Refused(
-            "SYSTEM_ROSTER", f"{SYSTEM_FILE} says who may approve here", advice="whoever owns that file can change it"
+            "SYSTEM_ROSTER", f"{SYSTEM_FILE} says who may approve here", advice="the owner of that file can change it"
         )
     record_rotations(ledger)
     return ledger.head(approvers_chain(ledger.tenant)), load_roster(ledger)
@@ -150,7 +150,7 @@ def _check_endorser(roster: Roster, endorser: Person | None, identity: str) -> N
     on_it = ", ".join(roster.approvers)
     advice = f"one of these must sign, too: {on_it} (--by person:NAME)"
     if endorser is None:
-        raise Refused("NOT_ENDORSED", f"{identity} needs somebody who is on the roster", advice=advice)
+        raise Refused("NOT_ENDORSED", f"{identity} needs the signature of an enrolled approver", advice=advice)
     listed = roster.approvers.get(endorser.identity)
     if listed is None or listed.key != endorser.public:
         raise Refused("NOT_ENDORSED", f"{endorser.identity} is not on the roster with this key", advice=advice)

@@ -110,7 +110,11 @@ def _select_approvers(setup: ApprovalSetup) -> tuple[tuple[ApprovalLevel, ...], 
     levels = _enrolled_levels(setup)
     if not any(len(level.approvers) >= level.quorum for level in levels):
         listed = sum(len(level.approvers) for level in levels)
-        few = f"the {listed} who could are too few for any level's quorum" if listed else "nobody is enrolled who could"
+        few = (
+            f"the {listed} enrolled approvers are too few for any level's quorum"
+            if listed
+            else "no approver is enrolled"
+        )
         raise Refused(
             "NO_APPROVERS",
             f"a person must approve this, and {few}",

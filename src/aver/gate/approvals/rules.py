@@ -101,7 +101,7 @@ def read_approval_rules(table: Mapping[str, Any], where: str) -> ApprovalRules:
             words = f"{place}.after must lie between the level before it ({levels[-1].after}) and expires ({expires})"
             raise BadInput(words)
         if not level.approvers:
-            raise BadInput(f"{place}.approvers names nobody")
+            raise BadInput(f"{place}.approvers is empty")
         _check_quorum(level, place)
         levels.append(level)
     return ApprovalRules(tuple(levels), expires, _parse_notify(table, where))

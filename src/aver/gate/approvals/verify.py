@@ -151,7 +151,7 @@ class _ApprovalChecker:
             return
         signature = decided.statement.signatures[0].ed25519
         if signature in self._signatures:
-            self._add_finding(record, "failed", "REPLAY", "its statement stands in an earlier record")
+            self._add_finding(record, "failed", "REPLAY", "its statement is already in an earlier record")
         self._signatures.add(signature)
 
     def _check_key(self, record: Sealed, approver: Approver, decided: Vote) -> None:

@@ -94,7 +94,7 @@ def read_vote(record: Sealed) -> tuple[str, Vote] | None:
         if word not in _VOTE_WORDS or custody not in (None, *CUSTODIES) or not isinstance(comment, str):
             raise BadInput("the decision is none")
         if not (approver is None or isinstance(approver, str)):
-            raise BadInput("the decision is nobody's")
+            raise BadInput("the decision has no approver")
         chain = content["authority"]["chain"]
         shown = next(blob_references(result["shown"]), (None, 0))[0] if result["shown"] else None
         return str(result["request"]), Vote(

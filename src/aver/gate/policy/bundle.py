@@ -178,7 +178,7 @@ def _read_valid_rules(files: Mapping[str, str]) -> ParsedRules:
     found = read_policy_rules(files)
     if found.problems:
         more = f" (and {len(found.problems) - 1} more)" if len(found.problems) > 1 else ""
-        raise BadInput(f"{found.problems[0].words}{more}", advice="aver policy check tells all problems")
+        raise BadInput(f"{found.problems[0].words}{more}", advice="run aver policy check for all problems")
     return found
 
 

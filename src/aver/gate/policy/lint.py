@@ -45,8 +45,8 @@ _HARMLESS_QUESTION = PolicyQuestion(
     agent="agent", action="tool_call", targets=(_WORKSPACE_FILE,), effects=frozenset({"read"}), risk="low"
 )
 _PROBES: Mapping[str, PolicyQuestion] = {
-    "what could not be understood": replace(_HARMLESS_QUESTION, unclear=True),
-    "a tool of which nothing is known": replace(
+    "unclear actions": replace(_HARMLESS_QUESTION, unclear=True),
+    "an unknown tool": replace(
         _HARMLESS_QUESTION, targets=(Target("Tool", "mcp__some__tool", text="some"),), effects=frozenset({"unknown"})
     ),
     "a change of Aver's own files": replace(
@@ -83,10 +83,10 @@ def lint_policy(found: ParsedRules, bundle: PolicyBundle) -> list[LintWarning]:
         else:
             warnings.append(LintWarning(rule_id, "permits everything that no forbid names: no other permit is needed"))
     if not any(node.get("attr") == "approved" for node in _walk_nodes(list(found.policies.values()))):
-        warnings.append(LintWarning("", "no rule looks at context.approved: nobody is ever asked, the rest is refused"))
+        warnings.append(LintWarning("", "no rule uses context.approved: Aver never asks a person, and denies the rest"))
     for what, question in _PROBES.items():
         if ask_policy(bundle, question).outcome == "allow":
-            warnings.append(LintWarning("", f"passes without anyone being asked: {what}"))
+            warnings.append(LintWarning("", f"allowed without asking a person: {what}"))
     return warnings
 
 
@@ -216,7 +216,7 @@ def _possible_changes(question: PolicyQuestion) -> Iterator[_QuestionChange]:
     for label in sorted(question.labels):
         yield f"the session were not marked {label!r}", partial(_drop, "labels", label)
     for effect in sorted(question.effects):
-        yield f"it had not the effect {effect!r}", partial(_drop, "effects", effect)
+        yield f"it did not have the effect {effect!r}", partial(_drop, "effects", effect)
 
 
 def _drop(name: Literal["labels", "effects"], value: str, asked: PolicyQuestion) -> PolicyQuestion:

@@ -89,7 +89,7 @@ def read_policy_rules(files: Mapping[str, str]) -> ParsedRules:
     """Read rules from texts by file name. Returns the rules and all problems."""
     found = ParsedRules()
     if sum(map(len, files.values())) > CHARACTERS_MAX:
-        words = f"the rules have more than {CHARACTERS_MAX} characters in all: nobody can read so many"
+        words = f"the rules have more than {CHARACTERS_MAX} characters in all"
         found.problems.append(RuleProblem("", 0, "", words))
         return found
     for name, text in files.items():
@@ -175,10 +175,10 @@ def _add_rule(name: str, line: int, policy: Any, found: ParsedRules) -> None:
     if not isinstance(rule_id, str) or not _matches_id(rule_id):
         words = f'a rule of {name} has no @id("…") of lower-case letters, digits, and "-", "_", "."'
     elif not isinstance(reason, str) or not reason.strip() or not reason.isprintable():
-        words = f'the rule {rule_id!r} of {name} has no @reason("…"): what to tell whom it stops?'
+        words = f'the rule {rule_id!r} of {name} has no @reason("…"): the stopped agent needs one'
     elif named := next(_find_named_targets(policy), None):
         words = (
-            f"the rule {rule_id!r} of {name} names {named}: what an action touches has no such name for Cedar, so the "
+            f"the rule {rule_id!r} of {name} names {named}: Cedar does not know targets by such a name, so the "
             "rule would never hold; ask for resource.path, resource.name or resource.program"
         )
     elif rule_id in found.rules:

@@ -101,7 +101,8 @@ def export_bundle(
     """Write chains as a bundle into the directory `out`, which must be new, empty, or an earlier bundle of this ledger.
 
     Without `chains` this exports the whole ledger with its meta chain. With `chains`, the meta chain is added only if
-    `with_meta`.
+    `with_meta`. Without `blobs` the large values are left out. Raises `NotFound` if the ledger has no such chain, and
+    `BadInput` if `out` contains anything else.
     """
     rows = _select_chains(ledger, chains, with_meta)
     for row in rows:

@@ -159,7 +159,7 @@ def _store_chain(ledger: Ledger, planned: PlannedImport) -> None:
     """Store one chain in one transaction: a crash leaves all of it or nothing."""
     with ledger.transaction(planned.name, META_CHAIN) as (transaction, append):
         if transaction.chain(ledger.tenant, planned.name) is not None:
-            raise Refused("NAME_TAKEN", f"another process created the chain {planned.name} meanwhile")
+            raise Refused("NAME_TAKEN", f"another process has just created the chain {planned.name}")
         row = transaction.add_chain(ledger.tenant, planned.name)
         # Signatures were verified before. Here only content and links are judged, to notice a changed file.
         judge = ChainJudge(Rules(Ring(), "content"), chain=planned.id)
@@ -196,7 +196,7 @@ def _store_record(
     if transaction.taken_ids(row.tenant, [columns[0]]):
         raise Refused(
             "DUPLICATE_RECORD",
-            f"{row.name}, sequence {row.count}: a record with the id {columns[0]} is here already",
+            f"{row.name}, sequence {row.count}: a record with the id {columns[0]} is already in this ledger",
             advice="import into another ledger or tenant",
         )
     if b'"blob":{' in record.canonical:

@@ -308,8 +308,8 @@ class BundleJudge:
         if len(self._remembered) >= HEADS_MAX:
             tally.skip("meta", f"the meta chain records more than {HEADS_MAX} chains", matters=True)
         held, grown, outside = len(self._held), self._grown, self._outside
-        compared = f"{held} chains compared with their recorded heads"
-        tally.notes["meta"] = f"{compared}, {grown} grown since, {outside} not recorded"
+        compared = f"{held} chains match their recorded heads"
+        tally.notes["meta"] = f"{compared} ({grown} grown since, {outside} not recorded)"
 
     # --- blobs and keys
 

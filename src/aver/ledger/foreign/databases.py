@@ -367,8 +367,8 @@ def judge_agent_capsule_directory(subject: Subject, options: VerifyOptions) -> V
     if recorded >= HEADS_MAX:
         tally.skip("meta", f"the meta chain records more than {HEADS_MAX} chains", matters=True)
     if recorded:
-        compared = f"{recorded - len(away)} chains compared with their recorded heads"
-        tally.notes["meta"] = f"{compared}, {grown} grown since, {outside} not recorded"
+        compared = f"{recorded - len(away)} chains match their recorded heads"
+        tally.notes["meta"] = f"{compared} ({grown} grown since, {outside} not recorded)"
     else:
         tally.skip("meta", "no session was finished and recorded", matters=False)
     return conclude(f"agent-capsule directory {home.absolute().name}", tally, level=options.level)

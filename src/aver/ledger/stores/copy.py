@@ -210,7 +210,7 @@ def _diverged_error(target: Store, chain: ChainRow) -> Refused:
     return Refused(
         "DIVERGED",
         f"the chain {chain.name} in {target.name} is not a beginning of the original chain",
-        advice="somebody has written to the copy: copy to a new database or file, and find out which is right",
+        advice="another program has written to the copy: copy to a new database or file, and find out which is right",
     )
 
 

@@ -363,7 +363,7 @@ def try_hooks() -> Iterator[HookFinding]:
             yield HookFinding("problem", "hooks", f"{client} {event} does not work: {why}", f"aver install {client}")
         if commands and not failures:
             events = ", ".join(event for event, _ in commands)
-            words = f"{client}: a canary went through each of {events}"
+            words = f"{client}: a test call passed each of {events}"
             # A canary shows that the command works. It does not see whether the client runs and heeds it.
             yield (
                 HookFinding("warning", "hooks", "; ".join([words, *still_to_do]))
@@ -381,7 +381,7 @@ def check_gate_rules(config: Config) -> Iterator[HookFinding]:
     gate = load_gate(config, "")
     if gate.bundle is None:
         words = f"every call that a hook asks about is denied: there are no rules to decide by: {gate.trouble}"
-        yield HookFinding("problem", "hooks", words, "aver policy check tells more")
+        yield HookFinding("problem", "hooks", words, "run aver policy check")
 
 
 def check_unsealed_failures(home: Path) -> Iterator[HookFinding]:
@@ -424,5 +424,5 @@ def _try_hook(client: str, event: str, command: list[str]) -> str:
         said = (done.stderr or done.stdout).strip()[-WORDS_MAX:]
         return f"exit code {done.returncode}, and it says: {said or 'nothing'}"
     if event in load_hook(client).gating and name not in done.stdout:
-        return "what must be denied was not denied"
+        return "the test call was not denied"
     return ""

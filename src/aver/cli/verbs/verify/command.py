@@ -128,15 +128,15 @@ def verdicts_to_dict(found: Sequence[TargetVerdict]) -> dict[str, Any]:
 
 
 EXAMPLES = """\
-  aver verify                                     the whole ledger, every tenant
-  aver verify claude-code.5d2e                    one chain
-  aver verify capsule://claude-code.5d2e/7        one record
-  aver verify meta --deep                         all that the meta chain has recorded, and every record
-  aver verify ./bundle --key their-keys.json      what somebody sent, held to keys you got another way
-  aver verify run.cap --key their-keys.json       a sealed run of an agent; also its directory, or a proof
-  aver verify --checkpoint monday.json            is all of it still there?
-  aver verify --since last                        only what came since the last time
-  aver verify --watch --metrics /srv/aver.prom    again and again, for a monitor
+  aver verify                                     verify the whole ledger, every tenant
+  aver verify claude-code.5d2e                    verify one chain
+  aver verify capsule://claude-code.5d2e/7        verify one record
+  aver verify meta --deep                         compare all chains with the meta chain, and verify every record
+  aver verify ./bundle --key their-keys.json      verify a bundle with keys that you got separately
+  aver verify run.cap --key their-keys.json       verify an agent's sealed run; also its directory, or a proof
+  aver verify --checkpoint monday.json            check that nothing was removed since this checkpoint
+  aver verify --since last                        verify only records that are new since the last time
+  aver verify --watch --metrics /srv/aver.prom    keep verifying, for a monitor
   aver verify --strict --json | jq .status
 
 exit code: 0 verified or qualified, 1 failed or empty; with --strict qualified is 1, too."""
@@ -155,23 +155,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a chain, session, id, hash or capsule:// URI in the ledger; a bundle; a run or .cap file; a file of "
         "capsules or checkpoints; a database (default: the ledger)",
     )
-    parser.add_argument("--deep", action="store_true", help="with meta: verify every record of every chain, too")
-    parser.add_argument("--level", choices=LEVELS, default="signature", help="how deep to look (default: signature)")
+    parser.add_argument("--deep", action="store_true", help="with meta: also verify every record of every chain")
+    parser.add_argument("--level", choices=LEVELS, default="signature", help="how much to check (default: signature)")
     parser.add_argument(
         "--key", action="append", default=[], metavar="HEX|FILE", help="accept these signers and no others; repeatable"
     )
-    parser.add_argument("--require-pq", action="store_true", help="a missing ML-DSA-65 signature is a failure")
+    parser.add_argument(
+        "--require-pq", action="store_true", help="fail if a record has no ML-DSA-65 (post-quantum) signature"
+    )
     parser.add_argument(
         "--since",
         metavar="last|HEAD",
-        help="only what came after the last verification here; or after a head of one chain: COUNT:HASH or a JSON file",
+        help="only records after the last verification here, or after a head of one chain: COUNT:HASH or a JSON file",
     )
     parser.add_argument(
         "--checkpoint",
         action="append",
         default=[],
         metavar="FILE|DIR",
-        help="also hold the ledger or bundle to the checkpoints in this file or git repository; repeatable",
+        help="also compare with the checkpoints in this file or git repository; repeatable",
     )
     parser.add_argument("--strict", action="store_true", help="exit with 1 when the verdict is only qualified")
     add_ledger(parser)
@@ -183,17 +185,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _add_monitor_options(parser: argparse.ArgumentParser) -> None:
     watching = parser.add_argument_group("for monitors")
     watching.add_argument("--metrics", metavar="FILE", help="write Prometheus metrics to this file")
-    watching.add_argument("--watch", action="store_true", help="verify again and again, each time what is new")
+    watching.add_argument("--watch", action="store_true", help="keep verifying: new records in each round")
     watching.add_argument(
-        "--every", type=parse_count, metavar="SECONDS", help=f"between two rounds (default: {ROUND_SECONDS})"
+        "--every", type=parse_count, metavar="SECONDS", help=f"time between two rounds (default: {ROUND_SECONDS})"
     )
     watching.add_argument(
         "--whole-every",
         type=parse_count,
         metavar="SECONDS",
-        help=f"between two whole rounds (default: {WHOLE_ROUND_SECONDS}, a day)",
+        help=f"time between two rounds that read everything (default: {WHOLE_ROUND_SECONDS}, a day)",
     )
-    watching.add_argument("--keep-going", action="store_true", help="go on after a round that was not good")
+    watching.add_argument("--keep-going", action="store_true", help="continue after a bad round")
     watching.add_argument(
         "--metrics-port", type=parse_port, metavar="PORT", help="serve metrics at 127.0.0.1:PORT/metrics"
     )
@@ -235,7 +237,9 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
 def _check_options(given: argparse.Namespace) -> None:
     """What cannot go together, before anything is done."""
     if given.since == LAST and given.key:
-        raise Usage("--since last goes on from what was verified with your own keys and those you know, not with --key")
+        raise Usage(
+            "--since last cannot be used with --key: it continues a verification with your own and your known keys"
+        )
     if given.every == 0:
         raise Usage("--every takes at least one second")
     if not given.watch:

@@ -123,7 +123,7 @@ def read_changes(git: GitReader, wanted: Iterable[Commit]) -> Iterator[CommitCha
 def _read_reverts(lines: LineWindow, mark: str, commit: Commit) -> tuple[str, ...]:
     """Read a commit message. Returns the ids that it says it reverts, and leaves `lines` after the message."""
     if not lines.has_lines(1) or lines.rows[lines.at] != f"{mark} {commit.id}":
-        raise BadInput(f"git tells nothing of commit {commit.id}")
+        raise BadInput(f"git has no information about commit {commit.id}")
     lines.at += 1
     found: list[str] = []
     for number in count():

@@ -198,7 +198,7 @@ def staged_diff(workspace: str | Path) -> tuple[str, Path]:
         for chunk in git.read_output("diff-index", *_STAGED_DIFF_OPTIONS, repository.head, "--"):
             size += sum(map(len, chunk)) + len(chunk)
             if size > DIFF_MAX:
-                raise BadInput(f"what is staged has more than {DIFF_MAX} characters", advice="commit it in parts")
+                raise BadInput(f"the staged change has more than {DIFF_MAX} characters", advice="commit it in parts")
             lines += chunk
     text = "".join(f"{line}\n" for line in lines)
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace"), repository.root
@@ -211,5 +211,5 @@ def _find_index(repository: Repository) -> Path:
     if not Path(os.path.realpath(index.parent)).is_relative_to(os.path.realpath(repository.index.parent)):
         raise BadInput(f"GIT_INDEX_FILE names {given!r}, which is not in this repository")
     if not index.is_file():
-        raise NotFound(f"{repository.root} has nothing staged", advice="git add what the commit is to hold")
+        raise NotFound(f"{repository.root} has nothing staged", advice="run git add first")
     return index

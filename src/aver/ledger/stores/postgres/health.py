@@ -41,7 +41,7 @@ LAG_WARNING = 60.0
 _REVOKE_ADVICE = "have the owner run: aver doctor --roles-sql | psql"
 
 _SETTINGS = {
-    "fsync": "a crash of the machine loses or damages what was acknowledged",
+    "fsync": "a crash of the machine can lose or damage records that append has confirmed",
     "full_page_writes": "a crash of the machine can leave torn pages",
 }
 _SERVER = """

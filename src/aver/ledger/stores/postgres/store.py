@@ -431,7 +431,7 @@ def prepare_tables(connection: PoolConnection, name: str, *, create: bool, facts
         _migrate_tables(connection, name, version)
         version = schema.VERSION
     if version == 0:
-        advice = "aver seal makes one, where its role may; or else its owner: aver doctor --setup-sql"
+        advice = "aver seal creates it if its role may; otherwise the owner runs: aver doctor --setup-sql"
         raise NotFound(f"there is no ledger at {name}", advice=advice)
     if not _ensure_ledger_id(connection, facts, create=create):
         raise NotFound(

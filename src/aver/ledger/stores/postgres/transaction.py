@@ -167,7 +167,7 @@ class PostgresTransaction:
         """Begin, lock the expected chains, and look up the expected keys and ids."""
         while not self._try_begin(expected):
             # 3. Release everything.
-            debug("ledger", "a chain was created meanwhile; the transaction begins again")
+            debug("ledger", "another process has just created a chain; the transaction starts again")
             self._connection.execute("ROLLBACK")
 
     def _try_begin(self, expected: ExpectedWrites | None) -> bool:
