@@ -44,9 +44,20 @@ def add_action_options(parser: argparse.ArgumentParser) -> None:
 
 def action_from_options(given: argparse.Namespace) -> Action:
     """Build the action that the options describe. Raises `Usage` if they do not say which action it is."""
+    from aver.capsule.json_reader import read_json
     from aver.gate.action import Action
 
-    arguments = _parse_arguments(given)
+    # --args gives the arguments as one object; each --arg adds one, and never replaces one.
+    arguments: Any = {} if given.args is None else read_json(given.args.encode("utf-8", "surrogateescape"))
+    if not isinstance(arguments, dict):
+        raise BadInput("--args takes a JSON object")
+    for item in given.arg:
+        name, equals, value = item.partition("=")
+        if not equals or not name:
+            raise Usage(f"--arg takes NAME=VALUE, not {item!r}")
+        if name in arguments:
+            raise Usage(f"the argument {name!r} is given twice")
+        arguments[name] = value
     diff = None if given.diff is None else read_diff_text(given.diff)
     type_, tool = given.type, given.tool
     if given.command is not None:
@@ -78,22 +89,6 @@ def _infer_type(given: argparse.Namespace, diff: str | None) -> str:
     if given.tool:
         return "tool_call"
     raise Usage("no action is described", advice="give --diff, --command, --tool or --type")
-
-
-def _parse_arguments(given: argparse.Namespace) -> dict[str, Any]:
-    from aver.capsule.json_reader import read_json
-
-    arguments: Any = {} if given.args is None else read_json(given.args.encode("utf-8", "surrogateescape"))
-    if not isinstance(arguments, dict):
-        raise BadInput("--args takes a JSON object")
-    for item in given.arg:
-        name, equals, value = item.partition("=")
-        if not equals or not name:
-            raise Usage(f"--arg takes NAME=VALUE, not {item!r}")
-        if name in arguments:
-            raise Usage(f"the argument {name!r} is given twice")
-        arguments[name] = value
-    return arguments
 
 
 def read_diff_text(source: str) -> str:

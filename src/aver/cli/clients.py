@@ -55,16 +55,14 @@ def change_clients(
             for outcome in works[part](load_client(client), around, dry_run=given.dry_run):
                 done.append(outcome)
                 if not given.json:
-                    _print_outcome(outcome, screen, dry_run=given.dry_run)
+                    word = f"would be {outcome.done}" if given.dry_run else outcome.done
+                    why = f"  ({to_one_line(outcome.why)})" if outcome.why else ""
+                    words = f" {outcome.client:<12}  {outcome.part:<5}  {word}  "
+                    screen.print_line(
+                        screen.status_mark(_MARKS[outcome.done]), words, to_one_line(str(outcome.path)), why
+                    )
     if given.json:
         print_json({"dry_run": given.dry_run, "files": list(_outcomes_to_dicts(done))})
-
-
-def _print_outcome(outcome: InstallOutcome, screen: Screen, *, dry_run: bool) -> None:
-    word = f"would be {outcome.done}" if dry_run else outcome.done
-    why = f"  ({to_one_line(outcome.why)})" if outcome.why else ""
-    words = f" {outcome.client:<12}  {outcome.part:<5}  {word}  "
-    screen.print_line(screen.status_mark(_MARKS[outcome.done]), words, to_one_line(str(outcome.path)), why)
 
 
 def _outcomes_to_dicts(done: Iterable[InstallOutcome]) -> Iterable[dict[str, Any]]:

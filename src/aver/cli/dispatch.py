@@ -34,7 +34,19 @@ def run_command(arguments: Sequence[str]) -> int:
     """Run a command line that begins with a verb. Returns the exit code; only Ctrl-C is raised."""
     try:
         try:
-            code = _run_verb(arguments)
+            verb = arguments[0]
+            if verb not in VERBS:
+                from difflib import get_close_matches
+
+                close = get_close_matches(verb, VERBS, n=1)
+                advice = f"did you mean: aver {close[0]}" if close else "aver --help lists the verbs"
+                raise Usage(f"{verb!r} is not an aver command", advice=advice)
+            module = import_module(VERBS[verb][0])
+            parser = Parser(prog=f"aver {verb}", summary=VERBS[verb][1], examples=module.EXAMPLES)
+            module.add_arguments(parser)
+            given = parser.parse_args(list(arguments[1:]))
+            provide_known_agents()
+            code = int(module.run(given, Screen()))
         except SystemExit as finished:  # argparse has printed the help.
             code = finished.code if isinstance(finished.code, int) else INTERNAL_ERROR
         except Exception as error:  # noqa: BLE001 - here every error becomes one line
@@ -47,22 +59,6 @@ def run_command(arguments: Sequence[str]) -> int:
         _silence(sys.stdout)
         return _report_error(error, as_json=False)
     return code
-
-
-def _run_verb(arguments: Sequence[str]) -> int:
-    verb = arguments[0]
-    if verb not in VERBS:
-        from difflib import get_close_matches
-
-        close = get_close_matches(verb, VERBS, n=1)
-        advice = f"did you mean: aver {close[0]}" if close else "aver --help lists the verbs"
-        raise Usage(f"{verb!r} is not an aver command", advice=advice)
-    module = import_module(VERBS[verb][0])
-    parser = Parser(prog=f"aver {verb}", summary=VERBS[verb][1], examples=module.EXAMPLES)
-    module.add_arguments(parser)
-    given = parser.parse_args(list(arguments[1:]))
-    provide_known_agents()
-    return int(module.run(given, Screen()))
 
 
 def _report_error(error: Exception, *, as_json: bool) -> int:
@@ -83,23 +79,19 @@ def _report_error(error: Exception, *, as_json: bool) -> int:
         code, message = INTERNAL_ERROR, f"internal error: {type(error).__name__}: {error}"
         advice = f"this is a bug in Aver: please report it, with the traceback that {DEBUG_ENV}=1 shows"
     if as_json:
-        print_json({"error": _error_to_dict(error, code, message, advice)})
+        described: dict[str, Any] = {
+            "type": type(error).__name__,
+            "message": message,
+            "advice": advice,
+            "exit_code": code,
+        }
+        for name in ("code", "category", "field", "path", "line"):
+            value = getattr(error, name, None)
+            if isinstance(value, str | int):
+                described[name] = value
+        print_json({"error": described})
     StderrScreen().print_error(message, advice)
     return code
-
-
-def _error_to_dict(error: Exception, code: int, message: str, advice: str) -> dict[str, Any]:
-    described: dict[str, Any] = {
-        "type": type(error).__name__,
-        "message": message,
-        "advice": advice,
-        "exit_code": code,
-    }
-    for name in ("code", "category", "field", "path", "line"):
-        value = getattr(error, name, None)
-        if isinstance(value, str | int):
-            described[name] = value
-    return described
 
 
 def _silence(stream: Any) -> None:

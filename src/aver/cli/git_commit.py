@@ -70,16 +70,13 @@ class _GitCommand:
         }
         self._environment = {**kept, "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
         self._command = ["git", "-C", str(repository), *_config_options(GIT_SETTINGS)]
-        self._command += _config_options(dict.fromkeys(self._filter_settings(), ""))
-
-    def _filter_settings(self) -> list[str]:
-        """The settings that name filters. git may run filters on staged files even when it writes the index."""
+        # The settings that name filters. git may run filters on staged files even when it writes the index.
         listed = self.try_run("config", "--null", "--name-only", "--get-regexp", r"^filter\.") or ""
         names = [name for name in listed.split("\0") if name]
         if any("=" in name or "\n" in name for name in names):
             words = f"a git filter of {self._repository} cannot be turned off: its name has = or a line break"
             raise BadInput(words, advice="rename it, or leave out --commit and commit by hand")
-        return names
+        self._command += _config_options(dict.fromkeys(names, ""))
 
     def __call__(self, *arguments: str, **environment: str) -> str:
         """Run git. Returns its output without the final line break; raises `Unavailable` if git fails."""

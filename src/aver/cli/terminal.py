@@ -270,7 +270,20 @@ def ask_passphrase(identity: str, descriptor: int | None, *, new: bool = False) 
     A person types a new passphrase twice. A descriptor gives one line for each passphrase.
     """
     if descriptor is not None:
-        return _require_nonempty(_read_line(descriptor))
+        # Read one line, byte by byte, because the next line may be the next passphrase.
+        raw = bytearray()
+        try:
+            while (byte := os.read(descriptor, 1)) not in (b"", b"\n"):
+                raw += byte
+                if len(raw) > PASSPHRASE_MAX:
+                    raise BadInput(f"the passphrase is longer than {PASSPHRASE_MAX} bytes")
+        except OSError as error:
+            raise BadInput(f"cannot read the passphrase from descriptor {descriptor}: {error.strerror}") from error
+        try:
+            line = raw.decode("utf-8").rstrip("\r")
+        except UnicodeDecodeError:
+            raise BadInput("the passphrase is not UTF-8") from None
+        return _require_nonempty(line)
     if not has_terminal():
         raise BadInput(f"there is no terminal to ask for the passphrase of {identity}", advice="give --passphrase-fd N")
     words = getpass.getpass(f"Passphrase for {identity}: ")
@@ -286,22 +299,6 @@ def has_terminal() -> bool:
     except OSError:
         return False
     return True
-
-
-def _read_line(descriptor: int) -> str:
-    """Read one line, byte by byte, because the next line may be the next passphrase."""
-    raw = bytearray()
-    try:
-        while (byte := os.read(descriptor, 1)) not in (b"", b"\n"):
-            raw += byte
-            if len(raw) > PASSPHRASE_MAX:
-                raise BadInput(f"the passphrase is longer than {PASSPHRASE_MAX} bytes")
-    except OSError as error:
-        raise BadInput(f"cannot read the passphrase from descriptor {descriptor}: {error.strerror}") from error
-    try:
-        return raw.decode("utf-8").rstrip("\r")
-    except UnicodeDecodeError:
-        raise BadInput("the passphrase is not UTF-8") from None
 
 
 def _require_nonempty(words: str) -> str:

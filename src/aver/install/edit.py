@@ -76,7 +76,15 @@ def remove_entry_text(text: str, path: Sequence[str]) -> str:
     last_comments = ""
     for index, (_, table) in enumerate(tables):
         if is_inside[index]:
-            comments = _trailing_comments(table)
+            # Keep the comments after the last setting of the table, with the white space between them.
+            rest: list[Any] = []
+            for _, item in reversed(table.value.body):
+                if not isinstance(item, Comment | Whitespace):
+                    break
+                rest.insert(0, item)
+            while rest and isinstance(rest[0], Whitespace):
+                rest.pop(0)
+            comments = "".join(item.as_string() for item in rest)
             following = next((at for at in range(index + 1, len(tables)) if not is_inside[at]), None)
             if following is None:
                 last_comments += comments
@@ -125,18 +133,6 @@ def _walk_tables(container: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[
                 yield from _walk_tables(table.value, (*path, key.key))
 
 
-def _trailing_comments(table: Table) -> str:
-    """The comments after the last setting of a table, with the white space between them; empty where there are none."""
-    rest: list[Any] = []
-    for _, item in reversed(table.value.body):
-        if not isinstance(item, Comment | Whitespace):
-            break
-        rest.insert(0, item)
-    while rest and isinstance(rest[0], Whitespace):
-        rest.pop(0)
-    return "".join(item.as_string() for item in rest)
-
-
 def _parse(text: str) -> tuple[tomlkit.TOMLDocument, Callable[[str], str]]:
     """Parse a text. Also returns the function that gives a changed text the byte order mark and line ends of this."""
     mark = _BOM if text.startswith(_BOM) else ""
@@ -176,7 +172,10 @@ def with_entry(text: str, form: SettingsFormat, path: Sequence[str], entry: Entr
     before = _read_document(text, form)
     found = _value_at(before, path)
     if found is _ABSENT:
-        changed = _add_entry(text, form, path, entry)
+        if form == "toml":
+            changed = add_table(text, path, entry)
+        else:
+            changed = _parse_json_text(_text_or_object(text), form, path).with_member(dict(entry))
         return _require_value(changed, form, _set_value_at(before, path, dict(entry)))
     if not isinstance(found, dict):
         raise BadInput(f"{'.'.join(path)} is not a table", advice="correct it first")
@@ -209,7 +208,12 @@ def without_entry(text: str, form: SettingsFormat, path: Sequence[str], *, keep:
     wanted = _delete_value_at(before, path)
     if form == "toml":
         changed = remove_entry_text(text, path)
-        return _require_value(changed, form, _drop_empty_tables(wanted, path[:-1], _read_document(changed, form)))
+        # Drop tables that TOML has only through their sub-tables: without these a table needs a header of its own.
+        left = _read_document(changed, form)
+        for length in range(len(path) - 1, 0, -1):
+            if _value_at(wanted, path[:length]) == {} and _value_at(left, path[:length]) is _ABSENT:
+                wanted = _delete_value_at(wanted, path[:length])
+        return _require_value(changed, form, wanted)
     changed = _parse_json_text(text, form, path).without_member()
     return _prune_empty(_require_value(changed, form, wanted), form, path[:-1], keep)
 
@@ -281,12 +285,6 @@ def _read_document(text: str, form: SettingsFormat) -> dict[str, Any]:
     return value
 
 
-def _add_entry(text: str, form: SettingsFormat, path: Sequence[str], entry: EntryTable) -> str:
-    if form == "toml":
-        return add_table(text, path, entry)
-    return _parse_json_text(_text_or_object(text), form, path).with_member(dict(entry))
-
-
 def _text_or_object(text: str) -> str:
     """The text, or for an empty text an empty object."""
     mark = "\ufeff" if text.startswith("\ufeff") else ""
@@ -335,11 +333,3 @@ def _delete_value_at(value: dict[str, Any], path: Sequence[str]) -> dict[str, An
     if len(path) == 1:
         return {name: inner for name, inner in value.items() if name != path[0]}
     return {**value, path[0]: _delete_value_at(value[path[0]], path[1:])}
-
-
-def _drop_empty_tables(wanted: dict[str, Any], path: Sequence[str], found: dict[str, Any]) -> dict[str, Any]:
-    """Drop tables that TOML has only through their sub-tables: without these a table needs a header of its own."""
-    for length in range(len(path), 0, -1):
-        if _value_at(wanted, path[:length]) == {} and _value_at(found, path[:length]) is _ABSENT:
-            wanted = _delete_value_at(wanted, path[:length])
-    return wanted

@@ -96,7 +96,14 @@ class _JsonParser:
         if depth > DEPTH_MAX:
             raise self.error_at(at, f"it is nested deeper than {DEPTH_MAX} levels")
         if along is None and not self._with_comments:
-            return self._parse_plain(at)
+            # A value of plain JSON, read at once: some settings files hold years of history beside the settings.
+            try:
+                value, end = _DECODER.raw_decode(self._text, at)
+            except json.JSONDecodeError as error:
+                raise self.error_at(error.pos, error.msg) from None
+            except (ValueError, RecursionError) as error:
+                raise self.error_at(at, f"it cannot be read: {error}") from None
+            return JsonNode(at, end, value)
         first = self._text[at : at + 1]
         if first == "{":
             return self._parse_container(at, "}", {}, depth, along)
@@ -112,16 +119,6 @@ class _JsonParser:
         except ValueError:
             raise self.error_at(at, "a number has too many digits") from None
 
-    def _parse_plain(self, at: int) -> JsonNode:
-        """A value of plain JSON, read at once: some settings files hold years of history beside the settings."""
-        try:
-            value, end = _DECODER.raw_decode(self._text, at)
-        except json.JSONDecodeError as error:
-            raise self.error_at(error.pos, error.msg) from None
-        except (ValueError, RecursionError) as error:
-            raise self.error_at(at, f"it cannot be read: {error}") from None
-        return JsonNode(at, end, value)
-
     def _parse_string(self, at: int) -> JsonNode:
         found = _STRING.match(self._text, at)
         if found is None:
@@ -135,7 +132,9 @@ class _JsonParser:
         at, before = self.skip_comments(start + 1)
         while not text.startswith(closing, at):
             part = (
-                self._parse_member(at, before, depth, along) if closing == "}" else self._parse_item(at, before, depth)
+                self._parse_member(at, before, depth, along)
+                if closing == "}"
+                else JsonPart(None, at, before, self.value(at, depth + 1, None))
             )
             node.parts.append(part)
             if part.name is None:
@@ -152,9 +151,6 @@ class _JsonParser:
                 raise self.error_at(at, f"a comma or {closing!r} is missing")
         node.end = at + 1
         return node
-
-    def _parse_item(self, at: int, before: int, depth: int) -> JsonPart:
-        return JsonPart(None, at, before, self.value(at, depth + 1, None))
 
     def _parse_member(self, at: int, before: int, depth: int, along: Sequence[str] | None) -> JsonPart:
         name = self._parse_string(at)
@@ -257,7 +253,14 @@ class JsonText:
 
     def _insert(self, node: JsonNode, name: str | None, value: Any) -> str:
         if not node.parts:
-            return self._insert_first(node, name, value)
+            text, outer = self.text, self._indent_at(node.start)
+            at = find_comments_end(text, node.start + 1, node.end - 1)
+            if node is not self.root and "\n" not in text:
+                return f"{text[:at]}{self._format_part(name, value, None)}{text[at:]}"
+            inner = outer + self._indent_unit()
+            part = self._format_part(name, value, inner)
+            tail = "" if "\n" in text[at : node.end - 1] else self._newline + outer
+            return f"{text[:at]}{self._newline}{inner}{part}{tail}{text[at:].lstrip(' ') if tail else text[at:]}"
         text, first, last = self.text, node.parts[0], node.parts[-1]
         is_inline = "\n" not in text[node.start : first.start]
         indent = None if is_inline else self._indent_at(first.start)
@@ -270,16 +273,6 @@ class JsonText:
         if last.comma is not None:
             return f"{text[:at]}{lead}{part},{text[at:]}"
         return f"{text[:begun]},{text[begun:at]}{lead}{part}{text[at:]}"
-
-    def _insert_first(self, node: JsonNode, name: str | None, value: Any) -> str:
-        text, outer = self.text, self._indent_at(node.start)
-        at = find_comments_end(text, node.start + 1, node.end - 1)
-        if node is not self.root and "\n" not in text:
-            return f"{text[:at]}{self._format_part(name, value, None)}{text[at:]}"
-        indent = outer + self._indent_unit()
-        part = self._format_part(name, value, indent)
-        tail = "" if "\n" in text[at : node.end - 1] else self._newline + outer
-        return f"{text[:at]}{self._newline}{indent}{part}{tail}{text[at:].lstrip(' ') if tail else text[at:]}"
 
     def _remove(self, node: JsonNode, gone: JsonPart) -> str:
         text, at = self.text, node.parts.index(gone)

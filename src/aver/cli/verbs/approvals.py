@@ -53,7 +53,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     approvers.add_argument(
         "--toml", action="store_true", help="print a file for /etc/aver, where the agent's user cannot change it"
     )
-    _add_roster_parsers(actions)
+    examples = "  aver approvals enrol person:ada\n  aver approvals enrol person:ben --by person:ada"
+    enrol = _add_action_parser(
+        actions,
+        "enrol",
+        "allow a person to approve; every person after the first needs an approver's signature",
+        examples,
+    )
+    enrol.add_argument("identity", metavar="IDENTITY", help="person:NAME, whose key is on this machine")
+    enrol.add_argument("--by", metavar="IDENTITY", help="an approver who also signs")
+    _add_passphrase_option(enrol)
+    summary = "no longer allow a person to approve"
+    withdraw = _add_action_parser(actions, "withdraw", summary, "  aver approvals withdraw person:ben --by person:ada")
+    withdraw.add_argument("identity", metavar="IDENTITY", help="person:NAME")
+    withdraw.add_argument("--by", metavar="IDENTITY", help="the approver who signs (default: the person)")
+    _add_passphrase_option(withdraw)
 
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
@@ -88,24 +102,6 @@ def _add_answer_parsers(actions: Any) -> None:
         )
         answer.add_argument("--yes", action="store_true", help="do not ask before ssh-agent signs")
         _add_passphrase_option(answer)
-
-
-def _add_roster_parsers(actions: Any) -> None:
-    examples = "  aver approvals enrol person:ada\n  aver approvals enrol person:ben --by person:ada"
-    enrol = _add_action_parser(
-        actions,
-        "enrol",
-        "allow a person to approve; every person after the first needs an approver's signature",
-        examples,
-    )
-    enrol.add_argument("identity", metavar="IDENTITY", help="person:NAME, whose key is on this machine")
-    enrol.add_argument("--by", metavar="IDENTITY", help="an approver who also signs")
-    _add_passphrase_option(enrol)
-    summary = "no longer allow a person to approve"
-    withdraw = _add_action_parser(actions, "withdraw", summary, "  aver approvals withdraw person:ben --by person:ada")
-    withdraw.add_argument("identity", metavar="IDENTITY", help="person:NAME")
-    withdraw.add_argument("--by", metavar="IDENTITY", help="the approver who signs (default: the person)")
-    _add_passphrase_option(withdraw)
 
 
 def _add_passphrase_option(parser: argparse.ArgumentParser) -> None:
@@ -355,7 +351,17 @@ def _list_approvers(given: argparse.Namespace, screen: Screen) -> int:
         sys.stdout.write(approvals_to_toml(setup.rules, setup.roster))
         return 0
     if given.json:
-        print_json(_roster_to_dict(setup))
+        roster = {
+            "anchor": setup.roster.anchor,
+            "approvers": [
+                {"identity": approver.identity, "fingerprint": approver.fingerprint, **approver.to_dict()}
+                for approver in setup.roster.approvers.values()
+            ],
+            "levels": [level.to_dict() for level in setup.rules.levels],
+            "expires": setup.rules.expires,
+            "ignored": list(setup.roster.ignored),
+        }
+        print_json(roster)
         return 0
     if not setup.roster.approvers:
         StderrScreen().print_note("there are no approvers: every action that needs approval is denied")
@@ -387,19 +393,6 @@ def _approval_levels(setup: ApprovalSetup, identity: str) -> list[str]:
         for number, level in enumerate(setup.rules.levels, 1)
         if not level.approvers or identity in level.approvers
     ]
-
-
-def _roster_to_dict(setup: ApprovalSetup) -> dict[str, Any]:
-    return {
-        "anchor": setup.roster.anchor,
-        "approvers": [
-            {"identity": approver.identity, "fingerprint": approver.fingerprint, **approver.to_dict()}
-            for approver in setup.roster.approvers.values()
-        ],
-        "levels": [level.to_dict() for level in setup.rules.levels],
-        "expires": setup.rules.expires,
-        "ignored": list(setup.roster.ignored),
-    }
 
 
 def _enrol_person(given: argparse.Namespace, screen: Screen) -> int:

@@ -68,25 +68,22 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         if given.git is not None:
             notes += _add_to_history(ledger, given)
         if to_file or on_stdout:
-            notes += _write_checkpoint(ledger, Path(given.out) if to_file else None, on_stdout=on_stdout)
+            from aver.ledger.checkpoint import make_checkpoint
+            from aver.ledger.checkpoint_files import to_checkpoint_line
+
+            statement = make_checkpoint(ledger)
+            if to_file:
+                path = Path(given.out)
+                write_new_file(path, to_checkpoint_line(statement))
+                heads = plural(len(statement.content["heads"]), "chain")
+                notes.append(
+                    f"wrote {path}: the heads of {heads}; keep it where the owner of this ledger cannot change it"
+                )
+            if on_stdout:
+                print_json(statement.to_dict())
     for note in notes:
         (StderrScreen() if on_stdout else screen).print_line(note)
     return 0
-
-
-def _write_checkpoint(ledger: Ledger, path: Path | None, *, on_stdout: bool) -> list[str]:
-    from aver.ledger.checkpoint import make_checkpoint
-    from aver.ledger.checkpoint_files import to_checkpoint_line
-
-    statement = make_checkpoint(ledger)
-    notes = []
-    if path is not None:
-        write_new_file(path, to_checkpoint_line(statement))
-        heads = plural(len(statement.content["heads"]), "chain")
-        notes.append(f"wrote {path}: the heads of {heads}; keep it where the owner of this ledger cannot change it")
-    if on_stdout:
-        print_json(statement.to_dict())
-    return notes
 
 
 def _add_to_history(ledger: Ledger, given: argparse.Namespace) -> list[str]:

@@ -57,7 +57,12 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
             f"{given.workspace} has no .capseal directory", advice="aver mcp creates it when an agent first works there"
         )
     if given.rebuild:
-        _rebuild_log(given, place)
+        from aver.events.log import rebuild_log
+        from aver.ledger import open_ledger
+
+        with open_ledger(given.ledger, tenant=given.tenant, create=False) as ledger:
+            runs = rebuild_log(ledger, place)
+        StderrScreen().print_note(f"rebuilt from {plural(runs, 'run')} in the ledger")
     limit = given.limit if given.limit is not None else FOLLOW_FIRST if given.follow else None
     follower = EventFollower(place)
     events = deque(EventLog(place).read(), maxlen=limit)
@@ -72,15 +77,6 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         sys.stdout.flush()
         time.sleep(POLL_SECONDS)
     return 0
-
-
-def _rebuild_log(given: argparse.Namespace, place: Path) -> None:
-    from aver.events.log import rebuild_log
-    from aver.ledger import open_ledger
-
-    with open_ledger(given.ledger, tenant=given.tenant, create=False) as ledger:
-        runs = rebuild_log(ledger, place)
-    StderrScreen().print_note(f"rebuilt from {plural(runs, 'run')} in the ledger")
 
 
 def _print_events(screen: Screen, events: Iterable[LiveEvent]) -> None:

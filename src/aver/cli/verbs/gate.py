@@ -32,7 +32,20 @@ exit code of check: 0 allowed, 5 denied or needs approval."""
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=Parser)
-    _add_check_parser(actions)
+    examples = "  git diff | aver gate check --session nightly\n  aver gate check --tool WebFetch --arg url=https://example.org"
+    check = _add_action_parser(actions, "check", "decide whether an action is allowed, and seal the decision", examples)
+    add_action_options(check)
+    check.add_argument("--staged", action="store_true", help="ask about the change that is staged in git")
+    check.add_argument(
+        "--wait",
+        type=parse_count,
+        default=0,
+        metavar="SECONDS",
+        help="how long to wait for a person, if approval is needed",
+    )
+    add_ledger(check)
+    add_tenant(check)
+    add_json(check)
     learn = _add_action_parser(
         actions, "learn", "learn from a git history how risky changes are", "  aver gate learn --git ."
     )
@@ -62,23 +75,6 @@ def _add_action_parser(actions: Any, name: str, summary: str, examples: str) -> 
     return parser
 
 
-def _add_check_parser(actions: Any) -> None:
-    examples = "  git diff | aver gate check --session nightly\n  aver gate check --tool WebFetch --arg url=https://example.org"
-    check = _add_action_parser(actions, "check", "decide whether an action is allowed, and seal the decision", examples)
-    add_action_options(check)
-    check.add_argument("--staged", action="store_true", help="ask about the change that is staged in git")
-    check.add_argument(
-        "--wait",
-        type=parse_count,
-        default=0,
-        metavar="SECONDS",
-        help="how long to wait for a person, if approval is needed",
-    )
-    add_ledger(check)
-    add_tenant(check)
-    add_json(check)
-
-
 REFUSED = 5
 """The exit code of `check` for an action that is not allowed."""
 
@@ -99,7 +95,21 @@ def _check_action(given: argparse.Namespace, screen: Screen) -> int:
     if given.json:
         print_json(_answer_to_dict(action, answer))
     else:
-        _print_answer(screen, answer)
+        decision = answer.decision
+        note = decision_note(decision.decision)
+        screen.print_line(decision_label(decision.decision), f"  {note}" if note else "")
+        for number, reason in enumerate(answer.reasons):
+            _print_field(screen, "why" if number == 0 else "", reason)
+        if decision.policy is not None and decision.policy.rules:
+            _print_field(screen, "rules", ", ".join(decision.policy.rules))
+        if decision.score is not None and decision.interval is not None:
+            low, high = decision.interval
+            outcomes = plural(decision.observations, "known outcome")
+            _print_field(screen, "risk", f"{decision.score:.3f} ({low:.3f} to {high:.3f}), {outcomes} here")
+        if decision.effects is not None and decision.effects.classes:
+            _print_field(screen, "effects", ", ".join(sorted(decision.effects.classes)))
+        _print_field(screen, "decision", decision.gate_id)
+        _print_field(screen, "sealed", f"capsule://{answer.record.chain}/{answer.record.sequence}")
     return 0 if answer.allows else REFUSED
 
 
@@ -122,24 +132,6 @@ def _read_action(given: argparse.Namespace) -> Action | None:
         return None
     given.type, given.workspace = given.type or "code_edit", str(root)
     return replace(action_from_options(given), diff=diff)
-
-
-def _print_answer(screen: Screen, answer: Answer) -> None:
-    decision = answer.decision
-    note = decision_note(decision.decision)
-    screen.print_line(decision_label(decision.decision), f"  {note}" if note else "")
-    for number, reason in enumerate(answer.reasons):
-        _print_field(screen, "why" if number == 0 else "", reason)
-    if decision.policy is not None and decision.policy.rules:
-        _print_field(screen, "rules", ", ".join(decision.policy.rules))
-    if decision.score is not None and decision.interval is not None:
-        low, high = decision.interval
-        outcomes = plural(decision.observations, "known outcome")
-        _print_field(screen, "risk", f"{decision.score:.3f} ({low:.3f} to {high:.3f}), {outcomes} here")
-    if decision.effects is not None and decision.effects.classes:
-        _print_field(screen, "effects", ", ".join(sorted(decision.effects.classes)))
-    _print_field(screen, "decision", decision.gate_id)
-    _print_field(screen, "sealed", f"capsule://{answer.record.chain}/{answer.record.sequence}")
 
 
 def _print_field(screen: Screen, name: str, text: str) -> None:

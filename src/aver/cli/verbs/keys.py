@@ -36,11 +36,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         actions, "show", "list your keys and the keys of others that you trust", "  aver keys show --json"
     )
     _add_new_parser(actions)
-    _add_rotate_parser(actions)
-    _add_export_parser(actions)
+    summary = "replace an identity's key; the old private key is deleted"
+    rotate = _add_action_parser(actions, "rotate", summary, "  aver keys rotate\n  aver keys rotate agent:builder --pq")
+    rotate.add_argument("identity", nargs="?", default="ledger", metavar="IDENTITY", help="(default: ledger)")
+    rotate.add_argument(
+        "--pq", action="store_true", default=None, help="add an ML-DSA-65 (post-quantum) key to the new key"
+    )
+    _add_passphrase_option(rotate)
+    parser_examples = "  aver keys export --out our-keys.json\n  aver keys export agent:builder"
+    export = _add_action_parser(actions, "export", "write public keys, for a verifier", parser_examples)
+    export.add_argument(
+        "name", nargs="?", default="ledger", metavar="NAME", help="identity or fingerprint (default: ledger)"
+    )
+    export.add_argument("--out", metavar="FILE", help="write here (default: stdout)")
     _add_import_parser(actions)
-    _add_trust_parser(actions)
-    _add_forget_parser(actions)
+    examples = "  aver keys trust their-keys.json\n  aver keys trust HEX                  64 hex digits"
+    trust = _add_action_parser(actions, "trust", "trust the public keys of another party", examples)
+    trust.add_argument(
+        "key", metavar="HEX|FILE", help="a public key of 64 hex digits, or a file of keys, all of which you trust"
+    )
+    forget = _add_action_parser(
+        actions, "forget", "stop trusting another party's key", "  aver keys forget 3f0c9a1b2d4e5f60"
+    )
+    forget.add_argument("fingerprint", metavar="FINGERPRINT")
 
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
@@ -74,16 +92,6 @@ def _add_new_parser(actions: Any) -> None:
     _add_passphrase_option(new)
 
 
-def _add_rotate_parser(actions: Any) -> None:
-    summary = "replace an identity's key; the old private key is deleted"
-    rotate = _add_action_parser(actions, "rotate", summary, "  aver keys rotate\n  aver keys rotate agent:builder --pq")
-    rotate.add_argument("identity", nargs="?", default="ledger", metavar="IDENTITY", help="(default: ledger)")
-    rotate.add_argument(
-        "--pq", action="store_true", default=None, help="add an ML-DSA-65 (post-quantum) key to the new key"
-    )
-    _add_passphrase_option(rotate)
-
-
 def _add_passphrase_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--passphrase-fd",
@@ -91,15 +99,6 @@ def _add_passphrase_option(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="read the passphrase from this file descriptor, as one line",
     )
-
-
-def _add_export_parser(actions: Any) -> None:
-    examples = "  aver keys export --out our-keys.json\n  aver keys export agent:builder"
-    export = _add_action_parser(actions, "export", "write public keys, for a verifier", examples)
-    export.add_argument(
-        "name", nargs="?", default="ledger", metavar="NAME", help="identity or fingerprint (default: ledger)"
-    )
-    export.add_argument("--out", metavar="FILE", help="write here (default: stdout)")
 
 
 def _add_import_parser(actions: Any) -> None:
@@ -112,21 +111,6 @@ def _add_import_parser(actions: Any) -> None:
     importing.add_argument(
         "--trust", action="append", default=[], metavar="FINGERPRINT", help="trust this key; repeatable"
     )
-
-
-def _add_trust_parser(actions: Any) -> None:
-    examples = "  aver keys trust their-keys.json\n  aver keys trust HEX                  64 hex digits"
-    trust = _add_action_parser(actions, "trust", "trust the public keys of another party", examples)
-    trust.add_argument(
-        "key", metavar="HEX|FILE", help="a public key of 64 hex digits, or a file of keys, all of which you trust"
-    )
-
-
-def _add_forget_parser(actions: Any) -> None:
-    forget = _add_action_parser(
-        actions, "forget", "stop trusting another party's key", "  aver keys forget 3f0c9a1b2d4e5f60"
-    )
-    forget.add_argument("fingerprint", metavar="FINGERPRINT")
 
 
 def _open_store() -> KeyStore:

@@ -74,7 +74,19 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         elif not (given.chain or given.unfinished or _filters(given) or given.limit is not None or given.reverse):
             _print_chains(ledger, screen, as_json=given.json)
         else:
-            _print_records(ledger, given, screen)
+            entries: Iterable[RecordLine] = map(to_record_line, _select_records(ledger, given, given.limit))
+            if given.reverse:
+                entries = reversed(list(entries))
+            if given.json:
+                listed = [entry.to_dict() for entry in entries]
+                print_json({"ledger": ledger.id, "tenant": ledger.tenant, "records": listed})
+            else:
+                printed = 0
+                for entry in entries:
+                    print_record_line(screen, entry, with_chain=given.chain is None)
+                    printed += 1
+                if not printed:
+                    StderrScreen().print_note("no records match")
     return 0
 
 
@@ -109,22 +121,6 @@ def _chain_to_dict(ledger: Ledger, row: Any) -> dict[str, Any]:
         "last_at": last.signed_at if last else None,
         "frozen": row.frozen,
     }
-
-
-def _print_records(ledger: Ledger, given: argparse.Namespace, screen: Screen) -> None:
-    entries: Iterable[RecordLine] = map(to_record_line, _select_records(ledger, given, given.limit))
-    if given.reverse:
-        entries = reversed(list(entries))
-    if given.json:
-        listed = [entry.to_dict() for entry in entries]
-        print_json({"ledger": ledger.id, "tenant": ledger.tenant, "records": listed})
-        return
-    printed = 0
-    for entry in entries:
-        print_record_line(screen, entry, with_chain=given.chain is None)
-        printed += 1
-    if not printed:
-        StderrScreen().print_note("no records match")
 
 
 def _select_records(ledger: Ledger, given: argparse.Namespace, limit: int | None) -> Iterable[Sealed]:
@@ -162,19 +158,14 @@ def _follow(ledger: Ledger, given: argparse.Namespace, screen: Screen) -> None:
         # Compare the chains' lengths, not row numbers: on a server, rows become visible out of order.
         heads = {head.chain: head.count for head in ledger.heads() if given.chain in (None, head.chain)}
         grown = {chain: seen.get(chain, 0) for chain, count in heads.items() if count > seen.get(chain, 0)}
-        for record in _find_new_records(ledger, grown, heads, _filters(given)):
+        # The new records of these chains that match the filters, in the order in which they were sealed.
+        filters = _filters(given)
+        found = [
+            record
+            for chain, start in grown.items()
+            for record in ledger.find(chain=chain, start=start, stop=heads[chain], **filters)
+        ]
+        for record in sorted(found, key=lambda record: record.signed_at):
             if record.hash not in printed:
                 print_record_line(screen, to_record_line(record), with_chain=given.chain is None)
         seen, printed = heads, set()
-
-
-def _find_new_records(
-    ledger: Ledger, starts: dict[str, int], stops: dict[str, int], filters: dict[str, Any]
-) -> Iterable[Sealed]:
-    """The new records of these chains that match the filters, in the order in which they were sealed."""
-    found = [
-        record
-        for chain, start in starts.items()
-        for record in ledger.find(chain=chain, start=start, stop=stops[chain], **filters)
-    ]
-    return sorted(found, key=lambda record: record.signed_at)

@@ -52,22 +52,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     test.add_argument("files", nargs="*", metavar="FILE", help="files of cases (default: cases.toml beside the rules)")
     test.add_argument("--policy", metavar="DIR", help=DIRECTORY_HELP)
-    _add_explain_parser(actions)
-    init = _add_action_parser(actions, "init", "copy the starter rules, to edit them", "  aver policy init")
-    init.add_argument("directory", nargs="?", metavar="DIR", help="a new directory (default: policy in AVER_HOME)")
-
-
-def run(given: argparse.Namespace, screen: Screen) -> int:
-    return ACTIONS[given.action](given, screen)
-
-
-def _add_action_parser(actions: Any, name: str, summary: str, examples: str) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = actions.add_parser(name, help=summary, summary=summary, examples=examples)
-    add_json(parser)
-    return parser
-
-
-def _add_explain_parser(actions: Any) -> None:
     examples = (
         '  aver policy explain --command "npm publish"\n'
         "  aver policy explain --tool Read --arg file_path=.env\n"
@@ -85,6 +69,18 @@ def _add_explain_parser(actions: Any) -> None:
     )
     explain.add_argument("--approved", action="store_true", help="assume that a person has approved the action")
     explain.add_argument("--policy", metavar="DIR", help=DIRECTORY_HELP)
+    init = _add_action_parser(actions, "init", "copy the starter rules, to edit them", "  aver policy init")
+    init.add_argument("directory", nargs="?", metavar="DIR", help="a new directory (default: policy in AVER_HOME)")
+
+
+def run(given: argparse.Namespace, screen: Screen) -> int:
+    return ACTIONS[given.action](given, screen)
+
+
+def _add_action_parser(actions: Any, name: str, summary: str, examples: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = actions.add_parser(name, help=summary, summary=summary, examples=examples)
+    add_json(parser)
+    return parser
 
 
 REFUSED = 5
@@ -228,7 +224,20 @@ def _run_cases(given: argparse.Namespace, screen: Screen) -> int:
             }
         )
     else:
-        _print_case_results(screen, [result for _, result in results])
+        case_results = [result for _, result in results]
+        rows: list[list[LinePart]] = []
+        for case_result in case_results:
+            word = case_result.decision.decision
+            status = screen.status_mark("failed" if case_result.problem else "passed")
+            rows.append(
+                [status, case_result.case.name, StyledText(word, _DECISION_STYLES[word]), ", ".join(case_result.rules)]
+            )
+        screen.print_table(rows, header=("", "case", "decision", "rules"))
+        for case_result in case_results:
+            if case_result.problem:
+                screen.print_hanging(
+                    screen.status_mark("failed"), " ", f"{case_result.case.name}: ", text=case_result.problem
+                )
         words = f" {plural(len(results), 'case')}, {failed} failed, with {_source_text(directory)}"
         screen.print_line(screen.status_mark("failed" if failed else "passed"), words)
     return 1 if failed else 0
@@ -242,18 +251,6 @@ def _case_to_dict(result: CaseResult) -> dict[str, Any]:
         "rules": list(result.rules),
         "problem": result.problem,
     }
-
-
-def _print_case_results(screen: Screen, results: list[CaseResult]) -> None:
-    rows: list[list[LinePart]] = []
-    for result in results:
-        word = result.decision.decision
-        status = screen.status_mark("failed" if result.problem else "passed")
-        rows.append([status, result.case.name, StyledText(word, _DECISION_STYLES[word]), ", ".join(result.rules)])
-    screen.print_table(rows, header=("", "case", "decision", "rules"))
-    for result in results:
-        if result.problem:
-            screen.print_hanging(screen.status_mark("failed"), " ", f"{result.case.name}: ", text=result.problem)
 
 
 # --- explaining
@@ -340,20 +337,16 @@ def _print_decision(
             rule = bundle.rules[rule_id]
             screen.print_hanging(f"rule     {rule.id}  ", text=f"{rule.effect} in {rule.file}:{rule.line}")
     if why is not None:
-        _print_explanation(screen, why)
+        for target, answer in why.by_target:
+            rules = ", ".join(answer.rules) or "no rule"
+            parts: list[LinePart] = [f"target   {target.kind.lower()} {target.name}: "]
+            screen.print_hanging(
+                *parts, text=f"{_OUTCOME_WORDS[answer.outcome]} ({rules})", style=_OUTCOME_STYLES[answer.outcome]
+            )
+        for turn in why.turns:
+            would = "it would be allowed if " if turn.outcome == "allow" else "it would need approval if "
+            screen.print_hanging(would, text=" and ".join(turn.changes))
     StderrScreen().print_note(f"decided by {_source_text(directory)}, digest {bundle.digest}")
-
-
-def _print_explanation(screen: Screen, why: Explanation) -> None:
-    for target, answer in why.by_target:
-        rules = ", ".join(answer.rules) or "no rule"
-        parts: list[LinePart] = [f"target   {target.kind.lower()} {target.name}: "]
-        screen.print_hanging(
-            *parts, text=f"{_OUTCOME_WORDS[answer.outcome]} ({rules})", style=_OUTCOME_STYLES[answer.outcome]
-        )
-    for turn in why.turns:
-        would = "it would be allowed if " if turn.outcome == "allow" else "it would need approval if "
-        screen.print_hanging(would, text=" and ".join(turn.changes))
 
 
 # --- beginning

@@ -43,7 +43,16 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     if given.run is None:
         found, index = _find_run_by_capsule(given)
     else:
-        found = _find_run(given)
+        from aver.actions.locate import load_run_from_ledger, load_run_from_path
+        from aver.ledger import open_ledger
+        from aver.ledger.lookup import locate
+
+        path = Path(given.run).expanduser()
+        if path.exists():
+            found = load_run_from_path(path)
+        else:
+            with open_ledger(given.ledger, tenant=given.tenant, create=False) as ledger:
+                found = load_run_from_ledger(ledger, locate(ledger, given.run).chain)
         index = find_action_index(found.actions, given.action)
     document = inclusion_document(found.actions, index, found.seal)
     if given.out is not None:
@@ -54,18 +63,6 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         words = f"wrote {given.out}: action {index} of {len(found.actions)}, {found.actions[index].action_id}"
         screen.print_line(words)
     return 0
-
-
-def _find_run(given: argparse.Namespace) -> LoadedRun:
-    from aver.actions.locate import load_run_from_ledger, load_run_from_path
-    from aver.ledger import open_ledger
-    from aver.ledger.lookup import locate
-
-    path = Path(given.run).expanduser()
-    if path.exists():
-        return load_run_from_path(path)
-    with open_ledger(given.ledger, tenant=given.tenant, create=False) as ledger:
-        return load_run_from_ledger(ledger, locate(ledger, given.run).chain)
 
 
 def _find_run_by_capsule(given: argparse.Namespace) -> tuple[LoadedRun, int]:

@@ -74,7 +74,16 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     with open_draft_file(given.file) as file:
         checked = _check_drafts(file, given)
         with open_ledger(given.ledger, tenant=given.tenant) as ledger:
-            _check_against_ledger(ledger, checked)
+            # Check what only the ledger knows, before the first append.
+            for chain, place in checked.chains.items():
+                row = ledger.store.chain(ledger.tenant, chain)
+                if row is not None and row.frozen:
+                    raise BadInput(
+                        f"{place}: the chain {chain} was imported and is read-only", advice="choose another chain"
+                    )
+            for digest, problem in checked.missing_blobs.items():
+                if ledger.store.blob(ledger.tenant, digest) is None:
+                    raise problem
             records = []
             sealed = existing = 0
             unread: BrokenPipeError | None = None
@@ -85,7 +94,8 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
                     records.append(_record_to_dict(draft, record))
                 elif unread is None:
                     try:
-                        _print_record(screen, record)
+                        word = StyledText("existed", "warn") if record.existed else StyledText("sealed ", "good")
+                        screen.print_line(word, f"  {_place_uri(record)}  ", StyledText(record.hash, "dim"))
                     except BrokenPipeError as error:
                         unread = error  # Go on: a closed pipe must not change what is sealed.
     if unread is not None:
@@ -128,17 +138,6 @@ def _check_drafts(file: DraftFile, given: argparse.Namespace) -> CheckedDrafts:
     return checked
 
 
-def _check_against_ledger(ledger: Ledger, checked: CheckedDrafts) -> None:
-    """Check what only the ledger knows, before the first append."""
-    for chain, place in checked.chains.items():
-        row = ledger.store.chain(ledger.tenant, chain)
-        if row is not None and row.frozen:
-            raise BadInput(f"{place}: the chain {chain} was imported and is read-only", advice="choose another chain")
-    for digest, problem in checked.missing_blobs.items():
-        if ledger.store.blob(ledger.tenant, digest) is None:
-            raise problem
-
-
 def _seal_drafts(ledger: Ledger, file: DraftFile, given: argparse.Namespace) -> Iterator[tuple[InputDraft, Sealed]]:
     """The second pass: seal in batches. Yields each draft with its record, in the order of the file."""
     done = 0
@@ -175,11 +174,6 @@ def _record_to_dict(draft: InputDraft, record: Sealed) -> dict[str, Any]:
         "key": draft.key,
         "existed": record.existed,
     }
-
-
-def _print_record(screen: Screen, record: Sealed) -> None:
-    word = StyledText("existed", "warn") if record.existed else StyledText("sealed ", "good")
-    screen.print_line(word, f"  {_place_uri(record)}  ", StyledText(record.hash, "dim"))
 
 
 SPOOL_MAX = 16 * 1024 * 1024
@@ -296,19 +290,15 @@ def _parse_draft(place: str, line: int, value: Any, chain: str | None) -> InputD
         raise BadInput(f"only Aver itself writes to the chain {target!r}", advice="choose another chain")
     block = {name: value for name, value in given.items() if name in ("kind", "refs")}
     if block:
-        content = _add_aver_block(content, block)
+        # The draft with `kind` and `refs` in its Aver block, which is hashed.
+        # If a value on the way there is no object, the draft stays as it is and `prepare_draft` reports the error.
+        context = content.get("context", {})
+        environment = context.get("environment", {}) if isinstance(context, dict) else None
+        own = environment.get("aver", {}) if isinstance(environment, dict) else None
+        if not isinstance(context, dict) or not isinstance(environment, dict) or not isinstance(own, dict):
+            aver_block: dict[str, Any] = content
+        else:
+            aver_block = {**content, "context": {**context, "environment": {**environment, "aver": {**own, **block}}}}
+        content = aver_block
     key = given.get("key")
     return InputDraft(place, line, target, None if key is None else check_idempotency_key(key), content)
-
-
-def _add_aver_block(content: dict[str, Any], block: dict[str, Any]) -> dict[str, Any]:
-    """The draft with `kind` and `refs` in its Aver block, which is hashed.
-
-    If a value on the way there is no object, the draft stays as it is and `prepare_draft` reports the error.
-    """
-    context = content.get("context", {})
-    environment = context.get("environment", {}) if isinstance(context, dict) else None
-    own = environment.get("aver", {}) if isinstance(environment, dict) else None
-    if not isinstance(context, dict) or not isinstance(environment, dict) or not isinstance(own, dict):
-        return content
-    return {**content, "context": {**context, "environment": {**environment, "aver": {**own, **block}}}}

@@ -12,7 +12,6 @@ from aver.cli.verdict_text import STATUS_STYLES, exit_code
 from aver.text import plural, to_one_line
 
 if TYPE_CHECKING:
-    from aver.ledger import Ledger
     from aver.sessions.sessions import SessionTotals
     from aver.verdict import Verdict
 
@@ -71,11 +70,24 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
                 listed.append((compute_totals(ledger, chains), verdict))
                 progress(number + 1, len(shown))
         if given.json:
-            _print_as_json(ledger, listed, len(found))
+            json_found = len(found)
+            sessions: list[dict[str, Any]] = [
+                {**asdict(session), "verdict": NOT_CHECKED if verdict is None else verdict.to_dict()}
+                for session, verdict in listed
+            ]
+            print_json({"ledger": ledger.id, "tenant": ledger.tenant, "found": json_found, "sessions": sessions})
         else:
             _print_table(screen, listed)
     if not given.json:
-        _print_remarks(listed, len(found))
+        remarks_found = len(found)
+        errors = StderrScreen()
+        if not remarks_found:
+            errors.print_note("no sessions yet: aver ingest --all records them from the transcripts on this machine")
+        elif len(listed) < remarks_found:
+            errors.print_note(f"{plural(remarks_found - len(listed), 'older session')} not listed; -n 0 lists all")
+        for session, remarks_verdict in listed:
+            if remarks_verdict is not None and remarks_verdict.first_bad is not None:
+                errors.print_note(f"{session.tool} {session.session}: {remarks_verdict.first_bad}")
     return exit_code([verdict.status for _, verdict in listed if verdict is not None], strict=False)
 
 
@@ -111,22 +123,3 @@ def _print_table(screen: Screen, listed: list[tuple[SessionTotals, Verdict | Non
             ]
         )
     screen.print_table(rows, header=HEADER)
-
-
-def _print_remarks(listed: list[tuple[SessionTotals, Verdict | None]], found: int) -> None:
-    errors = StderrScreen()
-    if not found:
-        errors.print_note("no sessions yet: aver ingest --all records them from the transcripts on this machine")
-    elif len(listed) < found:
-        errors.print_note(f"{plural(found - len(listed), 'older session')} not listed; -n 0 lists all")
-    for session, verdict in listed:
-        if verdict is not None and verdict.first_bad is not None:
-            errors.print_note(f"{session.tool} {session.session}: {verdict.first_bad}")
-
-
-def _print_as_json(ledger: Ledger, listed: list[tuple[SessionTotals, Verdict | None]], found: int) -> None:
-    sessions: list[dict[str, Any]] = [
-        {**asdict(session), "verdict": NOT_CHECKED if verdict is None else verdict.to_dict()}
-        for session, verdict in listed
-    ]
-    print_json({"ledger": ledger.id, "tenant": ledger.tenant, "found": found, "sessions": sessions})

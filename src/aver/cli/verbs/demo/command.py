@@ -146,24 +146,20 @@ def _ask_gate(stage: Path, screen: Screen | None) -> list[GateStep]:
     for step in run_gate_steps(stage / "gate-home", stage / "shop"):
         steps.append(step)
         if screen is not None:
-            _print_step(screen, step)
+            decision = step.answer.decision
+            label = decision_label(decision.decision)
+            rules = "" if decision.policy is None else ", ".join(decision.policy.rules)
+            screen.print_line(
+                "  ",
+                StyledText(f"{label.text:<14}", label.style),
+                f"  {step.title:<42}  ",
+                StyledText(rules, "dim"),
+            )
+            if not step.is_expected:
+                screen.print_line(f"    expected {step.expected}")
     if screen is not None:
         screen.print_line()
     return steps
-
-
-def _print_step(screen: Screen, step: GateStep) -> None:
-    decision = step.answer.decision
-    label = decision_label(decision.decision)
-    rules = "" if decision.policy is None else ", ".join(decision.policy.rules)
-    screen.print_line(
-        "  ",
-        StyledText(f"{label.text:<14}", label.style),
-        f"  {step.title:<42}  ",
-        StyledText(rules, "dim"),
-    )
-    if not step.is_expected:
-        screen.print_line(f"    expected {step.expected}")
 
 
 def _seal_and_verify(stage: Path) -> tuple[list[RecordLine], str, Verdict]:

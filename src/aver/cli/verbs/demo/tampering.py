@@ -67,7 +67,8 @@ def _edit_and_reseal(path: Path, _: AttackPaths) -> None:
     with _open_unprotected(path) as file:
         content = orjson.loads(_change_amount(_read_record(file, CHAIN, REFUND_SEQUENCE)))
         head = _reseal(file, CHAIN, REFUND_SEQUENCE, content, stranger)
-        for sequence in range(REFUND_SEQUENCE + 1, _count_records(file, CHAIN)):
+        records = int(file.execute("SELECT count FROM chains WHERE name = ?", (CHAIN,)).fetchone()[0])
+        for sequence in range(REFUND_SEQUENCE + 1, records):
             content = orjson.loads(_read_record(file, CHAIN, sequence)["canonical"])
             head = _reseal(file, CHAIN, sequence, {**content, "previous_hash": head}, stranger)
         file.execute("UPDATE chains SET head = ? WHERE name = ?", (head, CHAIN))
@@ -190,10 +191,6 @@ def _open_unprotected(path: Path) -> Iterator[sqlite3.Connection]:
 def _read_record(file: sqlite3.Connection, chain: str, sequence: int) -> dict[str, Any]:
     row = file.execute(f"SELECT {_RECORD_COLUMNS} FROM records WHERE {_RECORD_WHERE_SQL}", (chain, sequence)).fetchone()
     return dict(zip(_RECORD_COLUMNS.split(", "), row, strict=True))
-
-
-def _count_records(file: sqlite3.Connection, chain: str) -> int:
-    return int(file.execute("SELECT count FROM chains WHERE name = ?", (chain,)).fetchone()[0])
 
 
 def _update_record(file: sqlite3.Connection, chain: str, sequence: int, **columns: Any) -> None:

@@ -67,13 +67,27 @@ class DoctorReport:
 
 def run_checks(ledger: str | None) -> Iterator[DoctorReport]:
     """Run all checks. Earlier results explain later ones."""
-    yield from _check_software()
+    python = platform.python_version()
+    yield DoctorReport("ok", "aver", f"{__version__} on Python {python}, {platform.system()} {platform.machine()}")
+    libraries = []
+    for software_name in ("PyNaCl", "orjson", "cryptography"):
+        try:
+            libraries.append(f"{software_name} {version(software_name)}")
+        except PackageNotFoundError:
+            yield DoctorReport(
+                "problem", "libraries", f"{software_name} is not installed", "install aver again: pip install aver"
+            )
+    yield DoctorReport("ok", "libraries", ", ".join(libraries))
+    # Versions before 3.51.3 have the WAL-reset bug. Aver's lock file protects the ledger from it.
+    yield DoctorReport("ok", "sqlite", f"SQLite {sqlite3.sqlite_version}")
     try:
         config = load_config(ledger=ledger)
     except AverError as error:
         yield _problem_from_error("settings", error)
         return
-    yield from _check_settings(config)
+    for name in ("ledger", "tenant", "post_quantum", "lock_timeout"):
+        value = hide_password(str(getattr(config, name)))
+        yield DoctorReport("ok", "settings", f"{name} = {value} ({config.source[name]})")
     yield from _check_home(config.home)
     yield from _report_errors("keys", lambda: _check_keys(config))
     yield from _report_errors("ledger", lambda: _check_ledger(config))
@@ -100,28 +114,6 @@ def _report_errors(subject: str, look: Callable[[], Iterator[DoctorReport]]) -> 
 
 def _problem_from_error(subject: str, error: AverError) -> DoctorReport:
     return DoctorReport("problem", subject, error.message, error.advice)
-
-
-def _check_software() -> Iterator[DoctorReport]:
-    python = platform.python_version()
-    yield DoctorReport("ok", "aver", f"{__version__} on Python {python}, {platform.system()} {platform.machine()}")
-    libraries = []
-    for name in ("PyNaCl", "orjson", "cryptography"):
-        try:
-            libraries.append(f"{name} {version(name)}")
-        except PackageNotFoundError:
-            yield DoctorReport(
-                "problem", "libraries", f"{name} is not installed", "install aver again: pip install aver"
-            )
-    yield DoctorReport("ok", "libraries", ", ".join(libraries))
-    # Versions before 3.51.3 have the WAL-reset bug. Aver's lock file protects the ledger from it.
-    yield DoctorReport("ok", "sqlite", f"SQLite {sqlite3.sqlite_version}")
-
-
-def _check_settings(config: Config) -> Iterator[DoctorReport]:
-    for name in ("ledger", "tenant", "post_quantum", "lock_timeout"):
-        value = hide_password(str(getattr(config, name)))
-        yield DoctorReport("ok", "settings", f"{name} = {value} ({config.source[name]})")
 
 
 def _check_home(home: Path) -> Iterator[DoctorReport]:
@@ -198,10 +190,32 @@ def _check_ledger_file(config: Config) -> Iterator[DoctorReport]:
         yield DoctorReport(
             "ok", "ledger", f"id {ledger.id}, schema {schema.VERSION}, {_format_bytes(path.stat().st_size)}"
         )
-        yield from _check_wal(path)
+        log = Path(f"{path}-wal")
+        size = log.stat().st_size if log.exists() else 0
+        if size > WAL_SIZE_WARNING:
+            advice = "find the program that keeps the ledger open for reading, and stop it"
+            yield DoctorReport("warning", "ledger", f"its write-ahead log has grown to {_format_bytes(size)}", advice)
+        elif size:
+            yield DoctorReport("ok", "ledger", f"write-ahead log of {_format_bytes(size)}")
         yield _check_damage(ledger.store, "SQLite")
     newest = yield from _check_tenants(config)
-    yield from _check_lock(path)
+    # Try to take the ledger's lock, without creating its file.
+    lock = path.with_name(path.name + ".lock")
+    try:
+        handle = open_descriptor(lock, os.O_RDWR, follow=True)
+    except FileNotFoundError:
+        yield DoctorReport("ok", "lock", "not in use yet")
+    except OSError as error:
+        yield DoctorReport("problem", "lock", f"cannot open {lock}: {error.strerror}", "check its owner and mode")
+    else:
+        try:
+            if wait_until(lambda: try_lock(handle), LOCK_SECONDS, Pace(0.05, 0.05)):
+                yield DoctorReport("ok", "lock", "free: no process is writing")
+            else:
+                words = f"another process holds {lock} for more than {LOCK_SECONDS:g} seconds"
+                yield DoctorReport("warning", "lock", words, f"find the process: fuser {lock}")
+        finally:
+            os.close(handle)
     yield _check_clock(newest)
 
 
@@ -256,41 +270,10 @@ def _format_bytes(size: float) -> str:
     return f"{size:.1f} GiB"
 
 
-def _check_wal(path: Path) -> Iterator[DoctorReport]:
-    log = Path(f"{path}-wal")
-    size = log.stat().st_size if log.exists() else 0
-    if size > WAL_SIZE_WARNING:
-        advice = "find the program that keeps the ledger open for reading, and stop it"
-        yield DoctorReport("warning", "ledger", f"its write-ahead log has grown to {_format_bytes(size)}", advice)
-    elif size:
-        yield DoctorReport("ok", "ledger", f"write-ahead log of {_format_bytes(size)}")
-
-
 def _latest_seal_time(ledger: Ledger) -> str:
     """When the newest record of the tenant was sealed."""
     last = (next(ledger.read(head.chain, head.count - 1), None) for head in ledger.heads() if head.count)
     return max((record.signed_at for record in last if record is not None), default="")
-
-
-def _check_lock(path: Path) -> Iterator[DoctorReport]:
-    """Try to take the ledger's lock, without creating its file."""
-    lock = path.with_name(path.name + ".lock")
-    try:
-        handle = open_descriptor(lock, os.O_RDWR, follow=True)
-    except FileNotFoundError:
-        yield DoctorReport("ok", "lock", "not in use yet")
-        return
-    except OSError as error:
-        yield DoctorReport("problem", "lock", f"cannot open {lock}: {error.strerror}", "check its owner and mode")
-        return
-    try:
-        if wait_until(lambda: try_lock(handle), LOCK_SECONDS, Pace(0.05, 0.05)):
-            yield DoctorReport("ok", "lock", "free: no process is writing")
-        else:
-            words = f"another process holds {lock} for more than {LOCK_SECONDS:g} seconds"
-            yield DoctorReport("warning", "lock", words, f"find the process: fuser {lock}")
-    finally:
-        os.close(handle)
 
 
 def _check_clock(newest: str) -> DoctorReport:

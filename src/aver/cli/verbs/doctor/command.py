@@ -30,7 +30,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
     if given.setup_sql or given.roles_sql:
-        return _print_sql(given)
+        from aver.ledger.stores.urls import server_sql
+
+        text = server_sql("roles" if given.roles_sql else "setup")
+        if given.json:
+            print_json({"sql": text})
+        else:
+            print(text, end="")
+        return 0
     from aver.cli.verbs.doctor.checks import DoctorReport, run_checks
 
     reports: list[DoctorReport] = []
@@ -49,14 +56,3 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         screen.print_line()
         screen.print_line(f"{plural(problems, 'problem')}, {plural(warnings, 'warning')}")
     return 1 if problems else 0
-
-
-def _print_sql(given: argparse.Namespace) -> int:
-    from aver.ledger.stores.urls import server_sql
-
-    text = server_sql("roles" if given.roles_sql else "setup")
-    if given.json:
-        print_json({"sql": text})
-    else:
-        print(text, end="")
-    return 0

@@ -34,7 +34,12 @@ def print_sections(screen: Screen, content: Mapping[str, Any], *, only: str | No
     for name in SECTIONS:
         if only not in (None, name):
             continue
-        fields_set = _non_empty_fields(_drop_aver_block(content.get(name, {})), _FIELD_ORDER[name])
+        section = content.get(name, {})
+        environment = section.get("environment")
+        if isinstance(environment, Mapping):
+            # Aver's block is printed with the seal.
+            section = {**section, "environment": _drop_keys(environment, BLOCK_KEY)}
+        fields_set = _non_empty_fields(section, _FIELD_ORDER[name])
         if fields_set or only is not None:
             screen.print_line()
             screen.print_line(StyledText(name, "strong"))
@@ -52,7 +57,17 @@ def _print_section(screen: Screen, section: Mapping[str, Any]) -> None:
         if name == "options" and isinstance(value, list):
             _print_options(screen, value)
         elif name == "tool_calls" and isinstance(value, list):
-            _print_tool_calls(screen, value)
+            screen.print_line(_INDENT, StyledText("tool calls", "dim"))
+            for call in value:
+                if not isinstance(call, Mapping):
+                    print_value(screen, call, indent=2 * _INDENT)
+                    continue
+                values = _non_empty_fields(call, _field_names(ToolCall))
+                worked = screen.status_mark("success" if values.get("success") is True else "failure")
+                milliseconds = values.get("duration_ms")
+                took = f"  {milliseconds:,} ms" if isinstance(milliseconds, int) else ""
+                screen.print_line(2 * _INDENT, worked, f" {values.get('tool', '(no name)')}", StyledText(took, "dim"))
+                print_fields(screen, _drop_keys(values, "tool", "success", "duration_ms"), indent=3 * _INDENT)
         elif name != "options_considered" or value != described:
             print_fields(screen, {name: value})
 
@@ -129,14 +144,6 @@ def _non_empty_fields(part: Mapping[str, Any], order: tuple[str, ...]) -> dict[s
     }
 
 
-def _drop_aver_block(section: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The section without Aver's block, which is printed with the seal."""
-    environment = section.get("environment")
-    return (
-        {**section, "environment": _drop_keys(environment, BLOCK_KEY)} if isinstance(environment, Mapping) else section
-    )
-
-
 def _drop_keys(values: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name not in names}
 
@@ -160,17 +167,3 @@ def _print_options(screen: Screen, options: list[Any]) -> None:
             screen.print_wrapped(f"because: {values['rejection_reason']}", indent=inner)
         shown = ("description", "pros", "cons", "risks", "selected", "rejection_reason")
         print_fields(screen, _drop_keys(values, *shown), indent=inner)
-
-
-def _print_tool_calls(screen: Screen, calls: list[Any]) -> None:
-    screen.print_line(_INDENT, StyledText("tool calls", "dim"))
-    for call in calls:
-        if not isinstance(call, Mapping):
-            print_value(screen, call, indent=2 * _INDENT)
-            continue
-        values = _non_empty_fields(call, _field_names(ToolCall))
-        worked = screen.status_mark("success" if values.get("success") is True else "failure")
-        milliseconds = values.get("duration_ms")
-        took = f"  {milliseconds:,} ms" if isinstance(milliseconds, int) else ""
-        screen.print_line(2 * _INDENT, worked, f" {values.get('tool', '(no name)')}", StyledText(took, "dim"))
-        print_fields(screen, _drop_keys(values, "tool", "success", "duration_ms"), indent=3 * _INDENT)

@@ -57,11 +57,24 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         raise Usage("--full and --html need a session", advice="aver sessions lists the sessions")
     record = _require_one_record(found)
     if given.raw:
-        _print_raw(record, screen)
+        # Print the hashed bytes as they are. On a terminal, control characters are escaped.
+        if screen.terminal:
+            screen.print_line(escape_unprintable(record.canonical.decode("utf-8", "backslashreplace")))
+        else:
+            sys.stdout.flush()
+            sys.stdout.buffer.write(record.canonical)
+            sys.stdout.buffer.flush()
         return 0
     whole = given.thing.partition("#")[0] if found.fragment is not None else given.thing
     verdict = verify(whole, tenant=given.tenant, ledger=given.ledger)
-    content = _read_content(record)
+    # The content of the record; empty if it cannot be read. The verdict then says why.
+    from aver.capsule.json_reader import Unreadable
+    from aver.verdict.record import read_record
+
+    try:
+        content: dict[str, Any] = read_record(record.canonical)[0]
+    except Unreadable:
+        content = {}
     if given.json:
         print_json(_record_to_dict(found, record, content, verdict))
     elif found.fragment is not None:
@@ -89,31 +102,10 @@ def _require_one_record(found: ResolvedTarget) -> Sealed:
     return first
 
 
-def _read_content(record: Sealed) -> dict[str, Any]:
-    """The content of the record; empty if it cannot be read. The verdict then says why."""
-    from aver.capsule.json_reader import Unreadable
-    from aver.verdict.record import read_record
-
-    try:
-        return read_record(record.canonical)[0]
-    except Unreadable:
-        return {}
-
-
 def _read_fragment(content: dict[str, Any], fragment: str) -> Any:
     from aver.capsule import resolve_fragment
 
     return resolve_fragment(content, fragment)
-
-
-def _print_raw(record: Sealed, screen: Screen) -> None:
-    """Print the hashed bytes as they are. On a terminal, control characters are escaped."""
-    if screen.terminal:
-        screen.print_line(escape_unprintable(record.canonical.decode("utf-8", "backslashreplace")))
-        return
-    sys.stdout.flush()
-    sys.stdout.buffer.write(record.canonical)
-    sys.stdout.buffer.flush()
 
 
 def _record_to_dict(found: ResolvedTarget, record: Sealed, content: dict[str, Any], verdict: Verdict) -> dict[str, Any]:
@@ -142,56 +134,46 @@ def _print_record(
 
     if section is None:
         sort = type_and_kind(content["type"], read_kind(content)) if content else "unreadable"
-        signer = f"{record.signed_by or 'nobody'}{_signer_identity(record.signed_by)}"
+        # The owner of the key, as far as it is known here. Only the verdict says whether this key did sign.
+        from aver.config import load_config
+        from aver.keys import KeyStore
+
+        ring = KeyStore(load_config().home).ring()
+        entry = ring.entry(record.signed_by)
+        if entry is not None:
+            signer_identity = f" ({entry.identity})"
+        else:
+            signer_identity = " (a known key)" if ring.lookup(record.signed_by) else ""
+        signer = f"{record.signed_by or 'nobody'}{signer_identity}"
         screen.print_line(StyledText(found.name if found.chain else record.uri, "strong"))
         screen.print_line(to_one_line(f"{sort}, sealed {format_time(record.signed_at)} UTC by {signer}"))
-        _print_verdict_line(screen, verdict)
+        passed = [check.name for check in verdict.checks if check.status == "passed"]
+        text = f"{', '.join(passed)} passed"
+        if verdict.first_bad is not None:
+            text = f"{verdict.first_bad.code}, {verdict.first_bad.words}"
+        screen.print_hanging(*status_parts(screen, verdict), ": ", text=text)
+        for check in verdict.checks:
+            if check.status == "warning" or (check.status == "not_checked" and check.matters):
+                screen.print_hanging("  ", screen.status_mark("warning"), f" {check.name}: ", text=check.reason)
     if section != "seal":
         print_sections(screen, content, only=section)
     if section in (None, "seal"):
         screen.print_line()
         screen.print_line(StyledText("seal", "strong"))
-        _print_seal(screen, record, content)
+        from aver.capsule import read_block
 
-
-def _signer_identity(signed_by: str) -> str:
-    """The owner of the key, as far as it is known here. Only the verdict says whether this key did sign."""
-    from aver.config import load_config
-    from aver.keys import KeyStore
-
-    ring = KeyStore(load_config().home).ring()
-    entry = ring.entry(signed_by)
-    if entry is not None:
-        return f" ({entry.identity})"
-    return " (a known key)" if ring.lookup(signed_by) else ""
-
-
-def _print_verdict_line(screen: Screen, verdict: Verdict) -> None:
-    passed = [check.name for check in verdict.checks if check.status == "passed"]
-    text = f"{', '.join(passed)} passed"
-    if verdict.first_bad is not None:
-        text = f"{verdict.first_bad.code}, {verdict.first_bad.words}"
-    screen.print_hanging(*status_parts(screen, verdict), ": ", text=text)
-    for check in verdict.checks:
-        if check.status == "warning" or (check.status == "not_checked" and check.matters):
-            screen.print_hanging("  ", screen.status_mark("warning"), f" {check.name}: ", text=check.reason)
-
-
-def _print_seal(screen: Screen, record: Sealed, content: dict[str, Any]) -> None:
-    from aver.capsule import read_block
-
-    seal = {
-        "id": content.get("id"),
-        "parent_id": content.get("parent_id"),
-        "previous_hash": content.get("previous_hash"),
-        "hash": record.hash,
-        "signature": _shorten_signature(record.signature),
-        "signature_pq": _shorten_signature(record.signature_pq),
-        "signed_at": record.signed_at,
-        "signed_by": record.signed_by,
-        "aver": dict(read_block(content) or {}),
-    }
-    print_fields(screen, {name: value for name, value in seal.items() if value})
+        seal = {
+            "id": content.get("id"),
+            "parent_id": content.get("parent_id"),
+            "previous_hash": content.get("previous_hash"),
+            "hash": record.hash,
+            "signature": _shorten_signature(record.signature),
+            "signature_pq": _shorten_signature(record.signature_pq),
+            "signed_at": record.signed_at,
+            "signed_by": record.signed_by,
+            "aver": dict(read_block(content) or {}),
+        }
+        print_fields(screen, {name: value for name, value in seal.items() if value})
 
 
 def _shorten_signature(signature: str) -> str:

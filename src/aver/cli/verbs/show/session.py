@@ -110,7 +110,10 @@ class StoryPrinter:
             self._screen.print_line()
             self._print_timed_text(step, "asked", margin, "> ", style="strong")
             return
-        self._print_thinking(step, margin)
+        if step.thinking:
+            self._print_block(self._read_text(step, "thinking"), "thinking", margin, style="dim")
+        elif step.redacted:
+            self._print_line(step.at, margin, StyledText("(the model's thinking was not recorded)", "dim"))
         if step.what == "answer":
             self._print_timed_text(step, "text", margin, "", style="")
             return
@@ -119,25 +122,24 @@ class StoryPrinter:
                 self._print_timed_text(step, "text", margin, "", style="")
             self._print_call(step, margin)
         else:
-            self._print_note(step, margin)
+            summary = to_one_line(step_summary(step))
+            if step.what in ("unknown", "unreadable"):
+                self._print_line(step.at, margin, self._screen.status_mark("warning"), " ", StyledText(summary, "warn"))
+            else:
+                self._print_line(step.at, margin, StyledText(summary, "dim"))
+            if step.text and is_beyond_summary(step, step.text):
+                self._print_block(self._read_text(step, "text"), "note", margin + "  ", style="dim")
         if entry.decision is not None:
             self._print_decision(entry.decision, margin)
-        self._print_additions(entry, margin)
-
-    def _print_note(self, step: Step, margin: str) -> None:
-        summary = to_one_line(step_summary(step))
-        if step.what in ("unknown", "unreadable"):
-            self._print_line(step.at, margin, self._screen.status_mark("warning"), " ", StyledText(summary, "warn"))
-        else:
-            self._print_line(step.at, margin, StyledText(summary, "dim"))
-        if step.text and is_beyond_summary(step, step.text):
-            self._print_block(self._read_text(step, "text"), "note", margin + "  ", style="dim")
-
-    def _print_thinking(self, step: Step, margin: str) -> None:
-        if step.thinking:
-            self._print_block(self._read_text(step, "thinking"), "thinking", margin, style="dim")
-        elif step.redacted:
-            self._print_line(step.at, margin, StyledText("(the model's thinking was not recorded)", "dim"))
+        for later in entry.additions:
+            addition = later.addition
+            if addition is not None and addition.differs:
+                words = to_one_line(f"the {addition.via} differs in {', '.join(addition.differs)}")
+                self._print_line(
+                    None, margin + "  ", self._screen.status_mark("warning"), " ", StyledText(words, "warn")
+                )
+            elif addition is not None and self._full:
+                self._print_line(None, margin + "  ", StyledText(f"the {to_one_line(addition.via)} agrees", "dim"))
 
     def _print_timed_text(self, step: Step, name: str, margin: str, sign: str, *, style: str) -> None:
         """Print a text that begins on the line of its time."""
@@ -162,7 +164,20 @@ class StoryPrinter:
         elif step.status == "pending":
             self._print_line(None, inner, StyledText("the outcome is not known", "warn"))
         if step.diff is not None:
-            self._print_diff(self._fetch(step.diff), inner)
+            diff = self._fetch(step.diff)
+            if not isinstance(diff, str):
+                self._print_parts(labelled_texts(diff), "diff", inner)
+                return
+            indent = " " * _CLOCK_WIDTH + inner
+            shown = hidden = 0
+            for sort, line in classify_diff_lines(diff):
+                if self._full or shown < MAX_LINES["diff"]:
+                    text = line if self._full else line[:LINE_MAX]
+                    self._screen.print_wrapped(text, indent=indent, style=_DIFF_STYLES.get(sort, ""))
+                    shown += 1
+                else:
+                    hidden += 1
+            self._print_hidden_count(hidden, inner)
         else:
             self._print_parts(result_texts(step, self._fetch(step.result)), "result", inner)
 
@@ -171,17 +186,6 @@ class StoryPrinter:
         words = f"gate: {decision_label(decision.decision)}{by}: {'; '.join(decision.reasons)}"
         indent = " " * _CLOCK_WIDTH + margin + "  "
         self._screen.print_hanging(indent, text=words, style="bad" if decision.refuses else "dim")
-
-    def _print_additions(self, entry: StoryEntry, margin: str) -> None:
-        for later in entry.additions:
-            addition = later.addition
-            if addition is not None and addition.differs:
-                words = to_one_line(f"the {addition.via} differs in {', '.join(addition.differs)}")
-                self._print_line(
-                    None, margin + "  ", self._screen.status_mark("warning"), " ", StyledText(words, "warn")
-                )
-            elif addition is not None and self._full:
-                self._print_line(None, margin + "  ", StyledText(f"the {to_one_line(addition.via)} agrees", "dim"))
 
     # --- texts and values
 
@@ -197,21 +201,6 @@ class StoryPrinter:
     def _read_text(self, step: Step, name: str) -> str:
         text = str(getattr(step, name))
         return full_text(step, name, self._blob) if self._full or not text else text
-
-    def _print_diff(self, diff: Any, margin: str) -> None:
-        if not isinstance(diff, str):
-            self._print_parts(labelled_texts(diff), "diff", margin)
-            return
-        indent = " " * _CLOCK_WIDTH + margin
-        shown = hidden = 0
-        for sort, line in classify_diff_lines(diff):
-            if self._full or shown < MAX_LINES["diff"]:
-                text = line if self._full else line[:LINE_MAX]
-                self._screen.print_wrapped(text, indent=indent, style=_DIFF_STYLES.get(sort, ""))
-                shown += 1
-            else:
-                hidden += 1
-        self._print_hidden_count(hidden, margin)
 
     def _print_block(self, text: str, name: str, margin: str, *, style: str) -> None:
         lines, hidden = self._fold(text, name)
@@ -258,22 +247,6 @@ def print_story(
     screen.print_hanging(text=", ".join(total_labels(session)))
 
 
-def _decision_to_dict(decision: RecordedDecision) -> dict[str, Any]:
-    return {
-        "word": decision.decision,
-        "reasons": decision.reasons,
-        "rules": decision.rules,
-        "score": decision.score,
-        "tool": decision.tool,
-        "arguments": decision.arguments,
-        "at": to_utc(decision.at),
-        "chain": decision.chain,
-        "sequence": decision.sequence,
-        "hash": decision.record,
-        "signed_by": decision.signed_by,
-    }
-
-
 def story_to_dict(session: SessionTotals, entries: Iterator[StoryEntry], verdict: Verdict) -> dict[str, Any]:
     """The story as one JSON object. Long texts stay references to blobs."""
     steps = []
@@ -285,7 +258,20 @@ def story_to_dict(session: SessionTotals, entries: Iterator[StoryEntry], verdict
             step |= {name: value for name, value in asdict(entry.step).items() if value not in (None, "", (), {})}
             step["chain"] = entry.chain
         if entry.decision is not None:
-            step["gate"] = _decision_to_dict(entry.decision)
+            decision = entry.decision
+            step["gate"] = {
+                "word": decision.decision,
+                "reasons": decision.reasons,
+                "rules": decision.rules,
+                "score": decision.score,
+                "tool": decision.tool,
+                "arguments": decision.arguments,
+                "at": to_utc(decision.at),
+                "chain": decision.chain,
+                "sequence": decision.sequence,
+                "hash": decision.record,
+                "signed_by": decision.signed_by,
+            }
         if entry.additions:
             step["added"] = [asdict(later.addition) for later in entry.additions if later.addition is not None]
         steps.append(step)
@@ -317,7 +303,19 @@ def show_session(found: ResolvedTarget, given: argparse.Namespace, screen: Scree
 def _present_session(shown: _SessionView, given: argparse.Namespace, screen: Screen) -> Verdict:
     if given.html:
         verdict = shown.verify()
-        _write_page(Path(given.html), render_page(shown.session, shown.entries, verdict, shown.blob))
+        # Write the page completely or not at all. Half a page would look like a session that broke off.
+        path = Path(given.html)
+        pieces = render_page(shown.session, shown.entries, verdict, shown.blob)
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+        try:
+            with temporary.open("x", encoding="utf-8", errors="replace", newline="\n") as file:
+                file.writelines(pieces)
+            temporary.replace(path)
+        except OSError as error:
+            words = to_one_line(f"cannot write {path}: {error.strerror or error}")
+            raise Unavailable(words, advice="choose another file") from error
+        finally:
+            temporary.unlink(missing_ok=True)
         screen.print_line(to_one_line(f"wrote {given.html}"))
         print_verdict(screen, verdict)
         return verdict
@@ -360,17 +358,3 @@ def _open_from_file(found: ResolvedTarget, given: argparse.Namespace) -> Iterato
 
 def _refuse_blob(digest: str) -> bytes:
     raise NotFound(f"the blob {digest} is not in this file")
-
-
-def _write_page(path: Path, pieces: Iterable[str]) -> None:
-    """Write the page completely or not at all. Half a page would look like a session that broke off."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with temporary.open("x", encoding="utf-8", errors="replace", newline="\n") as file:
-            file.writelines(pieces)
-        temporary.replace(path)
-    except OSError as error:
-        words = to_one_line(f"cannot write {path}: {error.strerror or error}")
-        raise Unavailable(words, advice="choose another file") from error
-    finally:
-        temporary.unlink(missing_ok=True)
