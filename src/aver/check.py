@@ -21,9 +21,7 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import cache, partial
 from importlib import import_module
@@ -31,16 +29,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from aver.capsule.sealed import Sealed
-from aver.config import hide_password, home_dir, load_config
-from aver.errors import BadInput, NotFound, Unavailable
+from aver.config import home_dir
+from aver.errors import BadInput, NotFound
 from aver.fast_dataclass import dataclass
-from aver.files.regular import open_file
 from aver.keys import KeyStore, PublicKey, Ring
 from aver.ledger import ledger as ledger_room
 from aver.ledger.head import Head
 from aver.ledger.ledger import Ledger
+from aver.ledger.lookup import LedgerLike, LedgerSource, locate, locate_name
 from aver.verdict import (
-    BEGINNING_BYTES,
     LEVELS,
     Examination,
     Examiner,
@@ -58,7 +55,6 @@ if TYPE_CHECKING:
     from aver.ledger.append import AnySigner
     from aver.ledger.async_ledger import AsyncLedger
     from aver.ledger.checkpoint_files import KnownChains
-    from aver.ledger.lookup import Location
     from aver.ledger.verify import LedgerExamination, Since
 
 # --- the registry
@@ -69,17 +65,19 @@ class Format(NamedTuple):
 
     `recognise` looks at a `Subject`'s first bytes, or at names in a directory; it reads nothing whole and raises
     nothing. `judge` takes the subject and `VerifyOptions`, and returns the verdict. `records` gives the capsules in it
-    one after the other, for showing; None where there is no one chain to show.
+    one after the other, for showing; None where there is no one chain to show. `directory` tells whether a directory
+    can be one; for a directory, no other format is tried.
     """
 
     name: str
     recognise: str
     judge: str
     records: str | None = None
+    directory: bool = False
 
 
-LEDGER = Format("a ledger", "ledger.formats:is_ledger", "ledger.formats:ledger_path")
-BUNDLE = Format("a bundle", "ledger.formats:is_bundle", "ledger.bundle.verify:judge_bundle")
+LEDGER = Format("a ledger", "ledger.formats:is_ledger", "ledger.formats:ledger_path", directory=True)
+BUNDLE = Format("a bundle", "ledger.formats:is_bundle", "ledger.bundle.verify:judge_bundle", directory=True)
 
 FORMATS = (
     LEDGER,
@@ -95,6 +93,7 @@ FORMATS = (
         "an agent-capsule directory",
         "ledger.foreign.databases:is_agent_capsule_directory",
         "ledger.foreign.databases:judge_agent_capsule_directory",
+        directory=True,
     ),
     Format(
         "a database of agent-capsule or qp-capsule",
@@ -102,7 +101,7 @@ FORMATS = (
         "ledger.foreign.databases:judge_foreign_database",
         "ledger.foreign.databases:read_single_chain",
     ),
-    Format("a run", "actions.formats:is_run", "actions.verify:judge_run"),
+    Format("a run", "actions.formats:is_run", "actions.verify:judge_run", directory=True),
     Format("a .cap file", "actions.formats:is_archive", "actions.verify:judge_archive"),
     Format("a proof", "actions.formats:is_proof", "actions.verify:judge_proof"),
     Format("actions", "actions.formats:is_actions_file", "actions.verify:judge_actions"),
@@ -125,6 +124,7 @@ FORMATS = (
 
 @cache
 def _load(function: str) -> Callable[..., Any]:
+    """Import the function that a table names as `module:name`."""
     module, _, name = function.partition(":")
     found: Callable[..., Any] = getattr(import_module(f"aver.{module}"), name)
     return found
@@ -189,9 +189,6 @@ def __getattr__(name: str) -> Any:
 
 # --- verifying
 
-LedgerLike = Ledger | str | Path | None
-"""An open ledger, the URL or path of one, or the default one."""
-
 Progress = Callable[[int, int], None]
 
 _LEDGER_URL = re.compile(r"(?!capsule:)[a-z][a-z0-9+]*://").match
@@ -229,8 +226,9 @@ def verify(
     home = ledger.config.home if isinstance(ledger, Ledger) else home or home_dir()
     pinned = tuple(key if isinstance(key, PublicKey) else PublicKey(key) for key in keys)
     ring = Ring.pin(pinned) if pinned else KeyStore(home).ring()
-    source = _LedgerSource(tenant, home, ledger)
-    terms = VerifyOptions(ring, home, level, require_pq, tenant, source.url, EXAMINERS, progress)
+    source = LedgerSource(tenant, home, ledger)
+    url = ledger.store.url if isinstance(ledger, Ledger) else ledger
+    terms = VerifyOptions(ring, home, level, require_pq, tenant, str(url) if url else None, EXAMINERS, progress)
     request = _Request(terms, source, pinned, since, tuple(map(Path, checkpoints)))
     subject, found = _identify(thing, source)
     if found is LEDGER:
@@ -256,12 +254,12 @@ def verify_with_key(
     sealed: Sealed | Mapping[str, Any] | str | bytes, key: PublicKey | str, *, require_pq: bool = False
 ) -> Verdict:
     """The verdict on one capsule (a `Sealed`, a sealed dict, or its JSON). Only this one key counts."""
-    if isinstance(sealed, str | bytes):
-        subject = _text_subject(sealed)
-    elif isinstance(sealed, Sealed | Mapping):
-        subject = Subject("the capsule", value=sealed)
-    else:
+    from aver.ledger.formats import open_subject
+
+    if not isinstance(sealed, str | bytes | Sealed | Mapping):
         raise BadInput(f"{type(sealed).__name__} is not a sealed capsule")
+    # As bytes, a text is never taken for a path.
+    subject = open_subject(sealed.encode("utf-8", "surrogatepass") if isinstance(sealed, str) else sealed)
     ring = Ring.pin([key if isinstance(key, PublicKey) else PublicKey(key)])
     for found in FORMATS[-2:]:
         if _load(found.recognise)(subject):
@@ -271,40 +269,11 @@ def verify_with_key(
 
 
 @dataclass(frozen=True, slots=True)
-class _LedgerSource:
-    """The ledger in which names are looked up."""
-
-    tenant: str | None
-    home: Path
-    ledger: LedgerLike
-
-    @contextmanager
-    def open(self) -> Iterator[Ledger]:
-        if isinstance(self.ledger, Ledger):
-            if self.tenant not in (None, self.ledger.tenant):
-                raise BadInput(f"the ledger was opened for the tenant {self.ledger.tenant}, not {self.tenant}")
-            yield self.ledger
-            return
-        with open_ledger(self.ledger, tenant=self.tenant, create=False, home=self.home) as opened:
-            yield opened
-
-    @property
-    def url(self) -> str | None:
-        given = self.ledger.store.url if isinstance(self.ledger, Ledger) else self.ledger
-        return str(given) if given else None
-
-    @property
-    def display_url(self) -> str:
-        """Its URL for messages, without a password."""
-        return hide_password(self.url or load_config(home=self.home).ledger)
-
-
-@dataclass(frozen=True, slots=True)
 class _Request:
-    """What `verify` was asked for."""
+    """The arguments of one call of `verify`."""
 
     terms: VerifyOptions
-    source: _LedgerSource
+    source: LedgerSource
     keys: tuple[PublicKey, ...]
     since: Head | str | None
     checkpoints: tuple[Path, ...]
@@ -313,102 +282,50 @@ class _Request:
 # --- what is it?
 
 
-def _identify(thing: Any, source: _LedgerSource) -> tuple[Subject | None, Format | None]:
-    """The subject that a thing is, and its format; no format for the name of something in the ledger."""
-    if thing is None or _is_ledger_url(thing):
+def _identify(thing: Any, source: LedgerSource) -> tuple[Subject | None, Format | None]:
+    """Return the subject that a thing is, and its format; no format for the name of something in the ledger.
+
+    Raises `BadInput` for a thing of no known format, and for a directory of two formats.
+    """
+    from aver.ledger.formats import open_subject
+
+    if thing is None or (isinstance(thing, str) and _LEDGER_URL(thing)):
         return None, LEDGER
-    subject = _to_subject(thing)
-    if subject is None or _is_named_in_ledger(thing, subject, source):
-        return subject, None
-    found = _recognise(subject)
-    if found is None:
+    subject = open_subject(thing)
+    if subject is None:
+        return None, None
+    # A caller who names a ledger and a plain word means the chain, even if a file of that name happens to lie here.
+    if source.ledger is not None and isinstance(thing, str) and subject.path is not None and os.sep not in thing:
+        try:
+            with source.open() as ledger:
+                locate(ledger, thing)
+            return subject, None
+        except NotFound:
+            pass  # Then it is the path.
+    found: list[Format] = []
+    for known in FORMATS:
+        if (known.directory or not subject.is_directory) and _load(known.recognise)(subject):
+            found.append(known)
+            if not subject.is_directory:
+                break  # The first format counts. Recognisers after it may open the file, which it forbids.
+    if not found:
         raise BadInput(
             f"{subject.name} is nothing that Aver can verify",
             advice="it takes ledgers, bundles, runs and .cap files, capsules and actions as JSON, and databases of "
             "agent-capsule and qp-capsule; for something of that name in a ledger, name the ledger too: --ledger",
         )
-    return subject, found
-
-
-def _is_ledger_url(thing: Any) -> bool:
-    return isinstance(thing, str) and _LEDGER_URL(thing) is not None
+    if subject.is_directory and len(found) > 1:  # A good bundle could hide a bad run in the same directory.
+        words = f"{subject.name} is {found[0].name} and also {found[1].name}"
+        raise BadInput(words, advice="name the file in it that you mean")
+    return subject, found[0]
 
 
 def _ledger_url(thing: Any, subject: Subject | None) -> str | Path | None:
+    """Return the URL or path of the ledger that `_identify` found; None for the default one."""
     if subject is None:
         return None if thing is None else str(thing)
     path: Path = _load(LEDGER.judge)(subject)
     return path
-
-
-def _is_named_in_ledger(thing: Any, subject: Subject, source: _LedgerSource) -> bool:
-    """Whether a string is the name of something in the ledger that the caller named, and not the path that it is."""
-    if source.ledger is None or not isinstance(thing, str) or subject.path is None or os.sep in thing:
-        return False
-    from aver.ledger.lookup import locate
-
-    try:
-        with source.open() as ledger:
-            locate(ledger, thing)
-    except NotFound:
-        return False
-    return True
-
-
-def _recognise(subject: Subject) -> Format | None:
-    """The format of a subject. A directory with two formats is refused: one could hide the other."""
-    found = (one for one in FORMATS if _load(one.recognise)(subject))
-    first = next(found, None)
-    if first is not None and subject.is_directory and (second := next(found, None)) is not None:
-        raise BadInput(
-            f"{subject.name} is {first.name} and also {second.name}", advice="name the file in it that you mean"
-        )
-    return first
-
-
-def _to_subject(thing: Any) -> Subject | None:
-    """The thing as a subject; None for a string that is neither JSON nor an existing path, and so must be a name."""
-    if isinstance(thing, bytes):
-        return _text_subject(thing)
-    if isinstance(thing, os.PathLike):
-        return _path_subject(Path(thing))
-    if isinstance(thing, Sealed | Mapping):
-        return Subject("the capsule", value=thing)
-    if not isinstance(thing, str):
-        return Subject(f"the {type(thing).__name__}", value=thing)
-    if thing.lstrip()[:1] in ("{", "["):
-        return _text_subject(thing)
-    path = Path(thing).expanduser() if thing else None
-    try:
-        if path is not None:
-            os.stat(path)
-            return _path_subject(path)
-    except (OSError, ValueError):
-        pass
-    return None
-
-
-def _text_subject(text: str | bytes) -> Subject:
-    raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-    return Subject("the text", value=raw, beginning=raw[:BEGINNING_BYTES])
-
-
-def _path_subject(path: Path) -> Subject:
-    """A file or directory, with its first bytes."""
-
-    try:
-        mode = os.stat(path).st_mode
-    except FileNotFoundError:
-        raise NotFound(f"there is no {path}", advice="check the path") from None
-    except ValueError:
-        raise BadInput(f"{ascii(str(path))[:80]} is not a path") from None
-    except OSError as error:
-        raise Unavailable(f"cannot look at {path}: {error.strerror}") from error
-    name = path.name or str(path)
-    if stat.S_ISDIR(mode):
-        return Subject(name, path=path, is_directory=True)
-    with open_file(path) as file:
-        return Subject(name, path=path, beginning=file.read(BEGINNING_BYTES))
 
 
 # --- ledgers, and names in them
@@ -421,7 +338,7 @@ def find_ledger(
 
     Raises `BadInput` if it is something else.
     """
-    subject, found = _identify(thing, _LedgerSource(tenant, home or home_dir(), ledger))
+    subject, found = _identify(thing, LedgerSource(tenant, home or home_dir(), ledger))
     if found is not LEDGER:
         raise BadInput(f"{thing} is not a ledger")
     return ledger if thing is None else _ledger_url(thing, subject)
@@ -479,11 +396,24 @@ def _verify_in_ledger(ledger: Ledger, chain: str | None, request: _Request) -> V
     from aver.ledger.verify import verify_ledger
 
     terms = request.terms
+    since: Since | None
+    if request.since is None or isinstance(request.since, Head):
+        since = request.since
+    elif request.since == "last":
+        since = "last"
+    else:
+        match = _COUNT_AND_HASH(request.since)
+        if match is None or chain is None:
+            advice = "give COUNT:HASH (64 lower-case hex digits), or a file"
+            raise BadInput(f"--since {request.since}: not a head", advice=advice)
+        count = int(match[1])
+        # The head of an empty chain has no hash.
+        since = Head(ledger.id, ledger.tenant, chain, count, match[2] if count else None)
     verdict = verify_ledger(
         ledger,
         chain,
         level=terms.level,
-        since=_parse_since(request.since, ledger, chain),
+        since=since,
         ring=terms.ring,
         require_pq=terms.require_pq,
         progress=terms.progress,
@@ -493,25 +423,13 @@ def _verify_in_ledger(ledger: Ledger, chain: str | None, request: _Request) -> V
     return apply_checkpoints(verdict, ledger, found, request.keys, is_only_tenant=terms.tenant is not None)
 
 
-def _parse_since(since: Head | str | None, ledger: Ledger, chain: str | None) -> Since | None:
-    if since is None or isinstance(since, Head):
-        return since
-    if since == "last":
-        return "last"
-    match = _COUNT_AND_HASH(since)
-    if match is None or chain is None:
-        advice = "give COUNT:HASH (64 lower-case hex digits), or a file"
-        raise BadInput(f"--since {since}: not a head", advice=advice)
-    count = int(match[1])
-    return Head(ledger.id, ledger.tenant, chain, count, match[2] if count else None)
-
-
 def _verify_named(name: str, request: _Request) -> Verdict:
+    """The verdict on the chain or record that has this name in the ledger."""
     from aver.ledger.seen_heads import META_CHAIN
     from aver.ledger.verify import verify_record
 
     terms = request.terms
-    with _locate_name(name, request.source) as (ledger, place):
+    with locate_name(name, request.source) as (ledger, place):
         if request.checkpoints and place.chain != META_CHAIN:
             raise BadInput("--checkpoint compares a ledger or a bundle with its heads", advice="leave out X")
         if place.sequence is None:
@@ -521,22 +439,6 @@ def _verify_named(name: str, request: _Request) -> Verdict:
         return verify_record(
             ledger, place.chain, place.sequence, level=terms.level, ring=terms.ring, require_pq=terms.require_pq
         )
-
-
-@contextmanager
-def _locate_name(name: str, source: _LedgerSource) -> Iterator[tuple[Ledger, Location]]:
-    from aver.ledger.lookup import locate
-
-    if not name:
-        raise BadInput("an empty name names nothing")
-    with ExitStack() as stack:
-        try:
-            ledger = stack.enter_context(source.open())
-            place = locate(ledger, name)
-        except NotFound as error:
-            words = f"there is no file or directory {ascii(name)[:120]}, and {error.message}"
-            raise NotFound(words, advice=f"looked in {source.display_url}; aver log lists the chains there") from error
-        yield ledger, place
 
 
 # --- showing
@@ -562,7 +464,7 @@ def resolve(
 ) -> ResolvedTarget:
     """The one record or chain that `thing` names, for showing. It takes what `verify` takes, but for whole ledgers."""
     home = ledger.config.home if isinstance(ledger, Ledger) else home or home_dir()
-    source = _LedgerSource(tenant, home, ledger)
+    source = LedgerSource(tenant, home, ledger)
     subject, found = (None, LEDGER) if isinstance(thing, Ledger) else _identify(thing, source)
     if found is None:
         return _resolve_name(str(thing), source)
@@ -575,21 +477,23 @@ def resolve(
     first = next(records, None)
     if first is None:
         raise NotFound(f"there is no capsule in {subject.name}")
+    # Two records show that it is a chain; the rest need not be read for that.
     return ResolvedTarget(subject.name, read, first if next(records, None) is None else None)
 
 
-def _resolve_name(name: str, source: _LedgerSource) -> ResolvedTarget:
-    with _locate_name(name, source) as (ledger, place):
+def _resolve_name(name: str, source: LedgerSource) -> ResolvedTarget:
+    """The record or chain that has this name in the ledger."""
+    with locate_name(name, source) as (ledger, place):
         chain, sequence = place.chain, place.sequence
         if sequence is None:
-            count = ledger.head(chain).count
-            return ResolvedTarget(chain, lambda: _read_chain(source, chain, count), chain=chain)
+            stop = ledger.head(chain).count  # Records that are appended while a person reads are left out.
+
+            def read() -> Iterator[Sealed]:
+                with source.open() as ledger:
+                    yield from ledger.read(chain, 0, stop)
+
+            return ResolvedTarget(chain, read, chain=chain)
         record = next(ledger.read(chain, sequence, sequence + 1), None)
     if record is None:
         raise NotFound(f"record {sequence} of chain {chain} is missing", advice="run: aver verify")
     return ResolvedTarget(f"capsule://{chain}/{sequence}", lambda: iter((record,)), record, chain, place.fragment)
-
-
-def _read_chain(source: _LedgerSource, chain: str, stop: int) -> Iterator[Sealed]:
-    with source.open() as ledger:
-        yield from ledger.read(chain, 0, stop)

@@ -1,4 +1,4 @@
-"""Recognising the things that this room judges: ledgers, bundles and the chains of bundles.
+"""Opening a thing to verify as a `Subject`, and recognising ledgers, bundles and the chains of bundles.
 
 Checkpoints, capsules and other tools' databases are recognised by their own modules. `aver.check` lists them all.
 """
@@ -6,20 +6,57 @@ Checkpoints, capsules and other tools' databases are recognised by their own mod
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import stat
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from aver.capsule.sealed import Sealed
-from aver.errors import BadInput
+from aver.errors import BadInput, NotFound, Unavailable
 from aver.files.regular import open_file
 from aver.ledger.bundle.layout import INDEX, ChainClaim, read_chain_file
 from aver.ledger.foreign.databases import SQLITE_MAGIC
 from aver.ledger.stores.sqlite import schema
-from aver.verdict import Subject
+from aver.verdict import BEGINNING_BYTES, Subject
 
 LEDGER_FILE = "ledger.db"
 _APPLICATION_ID = slice(68, 72)
 """The bytes of an SQLite file that name the program it belongs to."""
+
+
+def open_subject(thing: Any) -> Subject | None:
+    """Return a text, path or value as a subject, with the first bytes of a file.
+
+    Returns None for a string that is neither JSON nor an existing path, and so must be a name. Raises `NotFound` for a
+    `Path` at which there is nothing, and `BadInput` for a file that is not a regular one.
+    """
+    if isinstance(thing, str) and thing.lstrip()[:1] in ("{", "["):
+        thing = thing.encode("utf-8", "surrogatepass")  # A lone surrogate must become a finding, not an exception.
+    if isinstance(thing, bytes):
+        return Subject("the text", value=thing, beginning=thing[:BEGINNING_BYTES])
+    if isinstance(thing, Sealed | Mapping):
+        return Subject("the capsule", value=thing)
+    if not isinstance(thing, str | os.PathLike):
+        return Subject(f"the {type(thing).__name__}", value=thing)
+    if thing == "":
+        return None
+    # Only a string can be a shell's `~/bundle`; a `Path` is taken as it is.
+    path = Path(thing).expanduser() if isinstance(thing, str) else Path(thing)
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError) as error:
+        if isinstance(thing, str):
+            return None
+        if isinstance(error, FileNotFoundError):
+            raise NotFound(f"there is no {path}", advice="check the path") from None
+        if isinstance(error, OSError):
+            raise Unavailable(f"cannot look at {path}: {error.strerror}") from error
+        raise BadInput(f"{ascii(str(path))[:80]} is not a path") from None  # It contains a NUL character.
+    name = path.name or str(path)
+    if stat.S_ISDIR(mode):
+        return Subject(name, path=path, is_directory=True)
+    with open_file(path) as file:
+        return Subject(name, path=path, beginning=file.read(BEGINNING_BYTES))
 
 
 def is_ledger(subject: Subject) -> bool:

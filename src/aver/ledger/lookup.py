@@ -16,12 +16,16 @@ The result is a place, found through unsigned columns. The caller must verify th
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 from aver.capsule.aver_block import split_chain_name
 from aver.capsule.uri import parse_uri
+from aver.config import hide_password, load_config
 from aver.errors import BadInput, IntegrityError, NotFound
 from aver.fast_dataclass import dataclass
-from aver.ledger.ledger import Ledger
+from aver.ledger.ledger import Ledger, open_ledger
 from aver.ledger.seen_heads import META_CHAIN
 from aver.ledger.stores.protocol import LookupColumn
 
@@ -33,6 +37,47 @@ DECISION_DOMAIN = "gate"
 
 NAMED_MAX = 5
 """How many of several matching chains an error message names."""
+
+
+LedgerLike = Ledger | str | Path | None
+"""An open ledger, the URL or path of one, or the default one."""
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerSource:
+    """The ledger in which names are looked up. It is opened only when a name needs it."""
+
+    tenant: str | None
+    home: Path
+    ledger: LedgerLike
+
+    @contextmanager
+    def open(self) -> Iterator[Ledger]:
+        """Give the ledger, and close it if it was not open already. Creates none; raises `NotFound` instead."""
+        if isinstance(self.ledger, Ledger):
+            if self.tenant not in (None, self.ledger.tenant):
+                raise BadInput(f"the ledger was opened for the tenant {self.ledger.tenant}, not {self.tenant}")
+            yield self.ledger
+            return
+        with open_ledger(self.ledger, tenant=self.tenant, create=False, home=self.home) as opened:
+            yield opened
+
+
+@contextmanager
+def locate_name(name: str, source: LedgerSource) -> Iterator[tuple[Ledger, Location]]:
+    """Open the ledger and give the place that a name means in it. `NotFound` says in which ledger it is not."""
+    if not name:
+        raise BadInput("an empty name names nothing")
+    with ExitStack() as stack:
+        try:
+            ledger = stack.enter_context(source.open())
+            place = locate(ledger, name)
+        except NotFound as error:
+            given = source.ledger.store.url if isinstance(source.ledger, Ledger) else source.ledger
+            shown = hide_password(str(given) if given else load_config(home=source.home).ledger)
+            words = f"there is no file or directory {ascii(name)[:120]}, and {error.message}"
+            raise NotFound(words, advice=f"looked in {shown}; aver log lists the chains there") from error
+        yield ledger, place
 
 
 @dataclass(frozen=True, slots=True)
