@@ -30,8 +30,8 @@ from nacl.bindings import crypto_sign_open
 
 import aver
 from aver.actions.encodings import encode_action, receipt_bytes
-from aver.actions.locate import load_run_from_path
 from aver.actions.proofs.trace import WIDTH
+from aver.actions.run_state import load_run_from_path
 from support import capseal_files
 
 

@@ -101,10 +101,10 @@ FORMATS = (
         "ledger.foreign.databases:judge_foreign_database",
         "ledger.foreign.databases:read_single_chain",
     ),
-    Format("a run", "actions.formats:is_run", "actions.verify:judge_run", directory=True),
-    Format("a .cap file", "actions.formats:is_archive", "actions.verify:judge_archive"),
-    Format("a proof", "actions.formats:is_proof", "actions.verify:judge_proof"),
-    Format("actions", "actions.formats:is_actions_file", "actions.verify:judge_actions"),
+    Format("a run", "actions.run_files:is_run", "actions.verify:judge_run", directory=True),
+    Format("a .cap file", "actions.run_files:is_archive", "actions.verify:judge_archive"),
+    Format("a proof", "actions.run_files:is_proof", "actions.verify:judge_proof"),
+    Format("actions", "actions.run_files:is_actions_file", "actions.verify:judge_actions"),
     # The last two take all JSON that is left, so that a damaged file of capsules fails instead of being unknown.
     Format(
         "capsules in memory",
@@ -145,7 +145,7 @@ def _examine_decisions(examination: Examination) -> Tally:
 EXAMINERS = (
     Examiner(("approvals", "approvers"), ("approvals",), partial(_examine_later, "gate.examiners:examine_approvals")),
     Examiner(("gate",), ("decisions",), _examine_decisions),
-    Examiner(("actions",), RUN_CHECKS, partial(_examine_later, "actions.verify_chain:examine_runs")),
+    Examiner(("actions",), RUN_CHECKS, partial(_examine_later, "actions.verify:examine_runs")),
 )
 """Every room's examiner of its own records: see `aver.verdict.examiner`."""
 

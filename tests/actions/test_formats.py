@@ -12,8 +12,8 @@ import pytest
 import aver
 from aver import AgentRuntime, BadInput, Refused
 from aver.actions.encodings import action_line, receipt_hash
-from aver.actions.locate import load_run_from_ledger, load_run_from_path
 from aver.actions.proofs.inclusion import find_action_index, inclusion_document
+from aver.actions.run_state import load_run_from_ledger, load_run_from_path
 from aver.capsule.sealed import SEAL_KEYS, Sealed
 from aver.config import load_config
 from support.runs import A, SealedRun, codes_of, make_sealed_run, packed, record_actions

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import aver
-from aver.actions.locate import load_run_from_path
 from aver.actions.proofs.inclusion import inclusion_document
+from aver.actions.run_state import load_run_from_path
 from support.runs import EVIDENCE_FILE, MEMBERS, SealedRun, judged, packed, unpacked, with_true_manifest
 
 POSITIONS = st.integers(0, 2**31)

@@ -12,8 +12,8 @@ import pytest
 import aver
 from aver import AgentAction, AgentRuntime, BadInput, Refused
 from aver.actions.encodings import METADATA_INLINE, receipt_hash
-from aver.actions.locate import load_run_from_path
 from aver.actions.proofs.inclusion import inclusion_document
+from aver.actions.run_state import load_run_from_path
 from aver.gate.approvals import approve, recent_requests
 from support.approvals import enrolled, somebody
 from support.runs import DIFF, A, codes_of, record_actions

@@ -11,11 +11,7 @@ from typing import Any
 
 import pytest
 
-PENDING: dict[str, dict[str, str]] = {
-    "folders": {
-        "actions": "modules are being merged",
-    },
-}
+PENDING: dict[str, dict[str, str]] = {}
 
 
 def cases(test: str, values: Iterable[Any], name_of: Callable[[Any], str]) -> list[Any]:

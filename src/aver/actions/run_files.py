@@ -1,4 +1,4 @@
-"""The files of a sealed run: their names, and the contents of the four small ones.
+"""The files of a run: their names, how to recognise them, and the contents of the four small ones.
 
 A sealed run consists of six or seven files, in a directory or packed as a `.cap` file:
 
@@ -17,6 +17,7 @@ signature.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import IO, Any
@@ -28,6 +29,7 @@ from aver.capsule.json_reader import read_json
 from aver.errors import BadInput
 from aver.files.regular import CHUNK
 from aver.ledger import Head
+from aver.verdict import Subject
 
 RUN_FILE = "run.json"
 """Names the run that a directory holds. It is not part of the sealed run."""
@@ -178,3 +180,37 @@ def commitments_document(seal: RunSeal, head: Head) -> dict[str, Any]:
         if seal.gates is None
         else {"chain": seal.gates.chain, "count": seal.gates.count, "hash": seal.gates.hash},
     }
+
+
+# --- recognising files: the functions that `aver.check` lists
+
+
+def is_run(subject: Subject) -> bool:
+    """Return whether it is a directory with at least two files of a run."""
+    if subject.path is None or not subject.is_directory:
+        return False
+    names = (ACTIONS_FILE, RUN_FILE, MANIFEST_FILE, CAPSULES_FILE)
+    return sum(os.path.isfile(subject.path / name) for name in names) > 1
+
+
+def is_archive(subject: Subject) -> bool:
+    """Return whether it is a `.cap` file by its name, or compressed by gzip as one is."""
+    if subject.is_directory:
+        return False
+    if subject.path is not None and subject.path.suffix == CAP_SUFFIX:
+        return True
+    return subject.beginning.startswith(GZIP_MAGIC)
+
+
+def is_proof(subject: Subject) -> bool:
+    """Return whether it is the proof that a run has an action."""
+    return not subject.is_directory and {"proof_type", "statement", "path"} <= set(subject.keys)
+
+
+def is_actions_file(subject: Subject) -> bool:
+    """Return whether it has lines of actions."""
+    if subject.is_directory:
+        return False
+    if subject.path is not None and subject.path.name == ACTIONS_FILE:
+        return True
+    return {"action_id", "receipt_hash"} <= set(subject.keys)

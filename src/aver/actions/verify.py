@@ -1,46 +1,112 @@
-"""Judging runs in directories, `.cap` files, `actions.jsonl`, and proofs that a run has an action.
+"""Verify runs: in directories, `.cap` files and `actions.jsonl`, and by their chains in ledgers, imports and bundles.
 
-A sealed run is complete in itself: its files and a public key suffice. A run that is not sealed yet is compared
-with the ledger that its `run.json` names, if the caller names that ledger; no ledger is opened otherwise. A file of
-actions alone shows that its receipts and links hold, and no more, because it is not signed.
+The chain of a run has its actions, and the lines of `actions.jsonl` follow from them. So the checks on a run are the
+same whether its files are there or not. Where lines are given, they are also compared with the chain.
+
+A sealed run needs nothing but its files and public keys. A run that is not sealed yet is compared with the ledger that
+its `run.json` names, but only if the caller names that ledger too: Aver opens no other. Lines of actions alone show
+only that their receipts and links fit together, because nothing in them is signed.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
 from aver.actions.archive import open_archive, open_directory
 from aver.actions.capseal_files import CAPSEAL_MEMBERS, is_capseal, judge_capseal
-from aver.actions.encodings import ACTION_LINE_MAX, read_raw_lines
+from aver.actions.encodings import ACTION_LINE_MAX, ActionLine, action_line, read_raw_lines
 from aver.actions.proofs.inclusion import PROOF_MAX, judge_inclusion
-from aver.actions.run_capsules import run_chain
+from aver.actions.run_capsules import ACTION_KIND, load_action, read_sealed_action, run_chain
 from aver.actions.run_directory import RunIdentity, read_run_identity
 from aver.actions.run_files import ACTIONS_FILE, ARCHIVE_CHECK, MEMBER_ORDER, RUN_FILE
-from aver.actions.verify_chain import judge_chain
 from aver.actions.verify_files import judge_files
-from aver.actions.verify_run import ReceiptJudge
-from aver.errors import BadInput, NotFound
+from aver.actions.verify_run import ReceiptJudge, RunJudge
+from aver.capsule.aver_block import read_kind
+from aver.capsule.sealed import Sealed
+from aver.errors import AverError, BadInput, IntegrityError, NotFound
 from aver.files.regular import open_file, open_inside
-from aver.ledger import Ledger, open_ledger
+from aver.ledger import Head, Ledger, open_ledger
 from aver.ledger.foreign.seal_checks import unreadable_code
-from aver.verdict import CHECKS, Finding, Place, Subject, Tally, Verdict, VerifyOptions, conclude
-from aver.verdict.examiner import RUN_CHECKS
+from aver.ledger.verify import verify_ledger
+from aver.verdict import (
+    CHECKS,
+    EvidenceReader,
+    Examination,
+    ExaminedChain,
+    Examiner,
+    Finding,
+    Place,
+    Subject,
+    Tally,
+    Verdict,
+    VerifyOptions,
+    conclude,
+)
+from aver.verdict.examiner import RUN_CHECKS, guard
+from aver.verdict.verdict import DOES_NOT_APPLY
 
 ALLOWED_MEMBERS = CAPSEAL_MEMBERS | frozenset(MEMBER_ORDER)
 """The members that an archive may have."""
 
 SEALED_FILES = frozenset(MEMBER_ORDER) - {ACTIONS_FILE}
+"""The files that only a sealed run has."""
+
+RawLines = Iterable[bytes | BadInput]
+
+
+# --- files: the functions that `aver.check` lists as judges
+
+
+def judge_run(subject: Subject, terms: VerifyOptions) -> Verdict:
+    """Judge the run in a directory."""
+    return _judge_directory(subject.path or Path(), terms)
+
+
+def judge_archive(subject: Subject, terms: VerifyOptions) -> Verdict:
+    """Judge a `.cap` file, of Aver or of the public CapSeal tool."""
+    try:
+        with _open_subject(subject) as file, open_archive(file, ALLOWED_MEMBERS) as archive:
+            if is_capseal(archive):
+                return judge_capseal(subject.name, archive, terms)
+            return judge_files(subject.name, archive, terms)
+    except BadInput as error:
+        return _failed_verdict(subject.name, terms, unreadable_code(error), error.message, subject.name)
+
+
+def judge_actions(subject: Subject, terms: VerifyOptions) -> Verdict:
+    """Judge lines of actions; if they are the file of a run, the whole run."""
+    path = subject.path
+    if path is not None and path.name == ACTIONS_FILE and os.path.lexists(path.parent / RUN_FILE):
+        return _judge_directory(path.parent, terms)
+    with _open_subject(subject) as file:
+        return _judge_lines(subject.name, file, terms, "it is alone, and nothing says where it is sealed")
+
+
+def judge_proof(subject: Subject, terms: VerifyOptions) -> Verdict:
+    """Judge the proof that a run has an action."""
+    with _open_subject(subject) as file:
+        return judge_inclusion(subject.name, file.read(PROOF_MAX + 1), terms)
 
 
 def verify_directory(directory: Path, ledger: Ledger) -> Verdict:
-    """The verdict on the run in a directory, by the keys and examiners of a ledger."""
+    """Return the verdict on the run in a directory, by the keys and examiners of a ledger."""
     terms = VerifyOptions(ledger.ring(), ledger.config.home, examiners=ledger.examiners)
     return _judge_directory(directory, terms, ledger)
+
+
+@contextmanager
+def _open_subject(subject: Subject) -> Iterator[BinaryIO]:
+    if subject.path is None:
+        yield BytesIO(subject.value)
+        return
+    with open_file(subject.path) as file:
+        yield file
 
 
 def _judge_directory(directory: Path, terms: VerifyOptions, ledger: Ledger | None = None) -> Verdict:
@@ -62,39 +128,53 @@ def _judge_directory(directory: Path, terms: VerifyOptions, ledger: Ledger | Non
 def _judge_unsealed(
     name: str, directory: Path, identity: RunIdentity | None, terms: VerifyOptions, ledger: Ledger | None
 ) -> Verdict:
-    """Judge a run that has no seal in its directory: its lines, and its chain in the ledger where one was named."""
-    if identity is None:
-        return _judge_lines_alone(directory, terms, "nothing says where it is sealed")
+    """Judge a run that has no seal in its directory: its lines, and its chain in the ledger if one was named."""
     with ExitStack() as stack:
         lines = stack.enter_context(open_inside(directory, ACTIONS_FILE))
-        ledger = ledger or _try_open_ledger(identity, terms, stack)
+        if identity is None:
+            return _judge_lines(ACTIONS_FILE, lines, terms, "nothing says where it is sealed")
+        if ledger is None and terms.ledger is not None:
+            try:
+                opened = open_ledger(terms.ledger, tenant=identity.tenant, create=False, home=terms.home)
+                ledger = stack.enter_context(opened)
+            except BadInput:
+                ledger = None  # There is none at that place.
         if ledger is None or (ledger.id, ledger.tenant) != (identity.ledger, identity.tenant):
-            return _judge_lines_alone(
-                directory, terms, f"ledger {identity.ledger}, in which it is sealed, was not named (--ledger)"
-            )
+            why = f"ledger {identity.ledger}, in which it is sealed, was not named (--ledger)"
+            return _judge_lines(ACTIONS_FILE, lines, terms, why)
         if ledger.head(identity.chain).count == 0:
             return _failed_verdict(name, terms, "CHAIN_MISSING", f"the ledger has no chain {identity.chain}", RUN_FILE)
-        return judge_chain(ledger, identity.chain, terms, read_raw_lines(lines, ACTION_LINE_MAX))
+        return _judge_chain(ledger, identity.chain, terms, read_raw_lines(lines, ACTION_LINE_MAX))
 
 
-def _try_open_ledger(identity: RunIdentity, terms: VerifyOptions, stack: ExitStack) -> Ledger | None:
-    """The ledger that the caller named; None where none was named, or it is not there."""
-    if terms.ledger is None:
-        return None
-    try:
-        return stack.enter_context(open_ledger(terms.ledger, tenant=identity.tenant, create=False, home=terms.home))
-    except BadInput:
-        return None
+def _judge_lines(name: str, file: BinaryIO, terms: VerifyOptions, why: str) -> Verdict:
+    """Judge lines by themselves. `why` says why they are not compared with a chain."""
+    tally = Tally()
+    receipts = ReceiptJudge(tally, source=name)
+    for raw in read_raw_lines(file, ACTION_LINE_MAX):
+        receipts.take(raw)
+    tally.records = receipts.count
+    receipts.finish()
+    tally.skip("sealed", f"receipts and links can be made by anyone: {why}", matters=True)
+    tally.skip("signature", "lines of actions are not signed", matters=True)
+    return conclude(name, tally, level=terms.level, expected=(*CHECKS, *RUN_CHECKS))
 
 
-def judge_archive(subject: Subject, terms: VerifyOptions) -> Verdict:
-    try:
-        with _open_subject(subject) as file, open_archive(file, ALLOWED_MEMBERS) as archive:
-            if is_capseal(archive):
-                return judge_capseal(subject.name, archive, terms)
-            return judge_files(subject.name, archive, terms)
-    except BadInput as error:
-        return _failed_verdict(subject.name, terms, unreadable_code(error), error.message, subject.name)
+def _judge_chain(ledger: Ledger, chain: str, terms: VerifyOptions, lines: RawLines) -> Verdict:
+    """Judge a run's chain in a ledger, and compare it with the lines of a file."""
+    examiners = [
+        Examiner(one.domains, one.checks, partial(examine_runs, lines=lines)) if one.domains == ("actions",) else one
+        for one in terms.examiners
+    ]
+    return verify_ledger(
+        ledger,
+        chain,
+        level=terms.level,
+        since=None,
+        ring=terms.ring,
+        require_pq=terms.require_pq,
+        examiners=examiners,
+    )
 
 
 def _failed_verdict(name: str, terms: VerifyOptions, code: str, words: str, source: str) -> Verdict:
@@ -103,45 +183,95 @@ def _failed_verdict(name: str, terms: VerifyOptions, code: str, words: str, sour
     return conclude(name, tally, level=terms.level, expected=(*CHECKS, *RUN_CHECKS, ARCHIVE_CHECK))
 
 
-def judge_actions(subject: Subject, terms: VerifyOptions) -> Verdict:
-    path = subject.path
-    if path is not None and path.name == ACTIONS_FILE and os.path.lexists(path.parent / RUN_FILE):
-        return _judge_directory(path.parent, terms)
-    with _open_subject(subject) as file:
-        return _judge_lines(subject.name, file, terms, "it is alone, and nothing says where it is sealed")
+# --- chains: the examiner that `aver.check` lists
 
 
-def _judge_lines_alone(directory: Path, terms: VerifyOptions, why: str) -> Verdict:
-    with open_inside(directory, ACTIONS_FILE) as file:
-        return _judge_lines(ACTIONS_FILE, file, terms, why)
+def examine_runs(examination: Examination, lines: RawLines | None = None) -> Tally:
+    """Check every run, from its beginning: each action depends on the one before it.
 
-
-def _judge_lines(name: str, file: BinaryIO, terms: VerifyOptions, why: str) -> Verdict:
-    """What lines can show by themselves."""
+    A run that has no seal qualifies the verdict on that run. A verdict on more than the run only mentions it.
+    """
     tally = Tally()
-    chain = ReceiptJudge(tally, source=name)
-    for raw in read_raw_lines(file, ACTION_LINE_MAX):
-        chain.take(raw)
-    tally.records = chain.count
-    chain.finish()
-    tally.skip("sealed", f"receipts and links can be made by anyone: {why}", matters=True)
-    tally.skip("signature", "lines of actions are not signed", matters=True)
-    return conclude(name, tally, level=terms.level, expected=(*CHECKS, *RUN_CHECKS))
+    unsealed = 0
+    for chain in examination.select("actions"):
+        if chain.count and chain.start >= chain.count:
+            continue  # Nothing was added since it was verified.
+        with guard(tally, "sealed", Place(chain.name)):
+            run, is_sealed = _examine_run(examination, chain, None if lines is None else iter(lines))
+            unsealed += not is_sealed
+            tally.merge(run)
+    if examination.is_single:
+        for check in RUN_CHECKS:
+            if check not in tally.done:
+                tally.skip(check, DOES_NOT_APPLY, matters=False)
+    elif unsealed:
+        tally.notes["sealed"] = f"{tally.done.get('sealed', 0)} checked; {unsealed} runs are not sealed yet"
+    return tally
 
 
-@contextmanager
-def _open_subject(subject: Subject) -> Iterator[BinaryIO]:
-    if subject.path is None:
-        yield BytesIO(subject.value)
-        return
-    with open_file(subject.path) as file:
-        yield file
+def _examine_run(
+    examination: Examination, chain: ExaminedChain, lines: Iterator[bytes | BadInput] | None
+) -> tuple[Tally, bool]:
+    """Return the tally of one run, and whether it is sealed."""
+    reader = examination.reader
+    try:
+        first = next(reader.read(chain.origin, 0, 1))
+        run_id = str(first.to_dict()["outcome"]["result"]["run_id"])
+    except (AverError, KeyError, StopIteration, TypeError):
+        tally = Tally()
+        words = "the chain does not begin as a run does"
+        tally.add(Finding("sealed", "failed", "CHAIN_IDENTITY", words, Place(chain.name, 0)))
+        return tally, True
+    identity = Head(examination.ledger, examination.tenant, chain.origin, 0, None)
+    judge = RunJudge(examination.rules, run_id=run_id, identity=identity, stored_as=chain.name, is_valid=True)
+    for record in reader.read(chain.origin, 0, chain.count):
+        line = _take_line(judge, record, lines, reader)
+        judge.take(record, line, None if line is None else line.texts.seal_form(line.action))
+    for raw in lines or ():
+        judge.receipts.take(raw)  # Lines after the last action of the chain.
+    _take_gate_records(reader, judge)
+    tally, _, ending = judge.finish(complete=False)
+    if not examination.is_single:
+        # The words about one run would appear as words about all runs.
+        tally.notes.clear()
+        ending.skipped.pop("sealed", None)
+    tally.merge(ending)
+    if judge.receipts.count != judge.actions:
+        words = f"the file has {judge.receipts.count} actions; {judge.actions} are sealed"
+        tally.add(Finding("sealed", "failed", "TRUNCATED", words, Place(chain.name, chain.count)))
+    return tally, judge.seal is not None
 
 
-def judge_run(subject: Subject, terms: VerifyOptions) -> Verdict:
-    return _judge_directory(subject.path or Path(), terms)
+def _take_line(
+    judge: RunJudge, record: Sealed, lines: Iterator[bytes | BadInput] | None, reader: EvidenceReader
+) -> ActionLine | None:
+    """Judge the line of an action: the next of `lines`, or without them the line that follows from the record."""
+    try:
+        content = record.to_dict()
+        if read_kind(content) != ACTION_KIND:
+            return None
+        if lines is None:
+            return judge.receipts.take(action_line(load_action(read_sealed_action(content), reader.blob)))
+    except (AverError, KeyError, TypeError, AttributeError) as error:
+        words = error.message if isinstance(error, AverError) else "it lacks keys of an action's capsule"
+        return judge.receipts.take(BadInput(words)) if lines is None else None
+    raw = next(lines, None)
+    return None if raw is None else judge.receipts.take(raw)
 
 
-def judge_proof(subject: Subject, terms: VerifyOptions) -> Verdict:
-    with _open_subject(subject) as file:
-        return judge_inclusion(subject.name, file.read(PROOF_MAX + 1), terms)
+def _take_gate_records(reader: EvidenceReader, judge: RunJudge) -> None:
+    """Take the gate's own chain as far as the seal counts it, and the decisions of other chains that actions name."""
+    seal = judge.seal
+    if seal is not None and seal.gates is not None:
+        try:
+            for record in reader.read(seal.gates.chain, 0, seal.gates.count):
+                judge.take_gate_record(record, is_own=True)
+        except NotFound:
+            pass  # The seal's count shows that it is missing.
+    for digest in judge.missing_decisions():
+        try:
+            found = reader.get(digest)
+        except IntegrityError:
+            continue
+        if found is not None:
+            judge.take_gate_record(found, is_own=False)

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from aver.actions.action import AgentAction
-from aver.actions.locate import load_run_from_ledger
 from aver.actions.run_capsules import SEAL_KIND
 from aver.actions.run_directory import read_run_identity
+from aver.actions.run_state import load_run_from_ledger
 from aver.errors import AverError
 from aver.events.event import decision_word
 from aver.ledger import Ledger

@@ -13,7 +13,7 @@ from aver.cli.terminal import Screen, print_json
 from aver.errors import BadInput
 
 if TYPE_CHECKING:
-    from aver.actions.locate import LoadedRun
+    from aver.actions.run_state import LoadedRun
 
 EXAMPLES = """\
   aver prove act_0003_5d2e9a1b --run run.cap --out proof.json    prove the action with this id
@@ -43,7 +43,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     if given.run is None:
         found, index = _find_run_by_capsule(given)
     else:
-        from aver.actions.locate import load_run_from_ledger, load_run_from_path
+        from aver.actions.run_state import load_run_from_ledger, load_run_from_path
         from aver.ledger import open_ledger
         from aver.ledger.lookup import locate
 
@@ -66,7 +66,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
 
 
 def _find_run_by_capsule(given: argparse.Namespace) -> tuple[LoadedRun, int]:
-    from aver.actions.locate import load_run_from_ledger
+    from aver.actions.run_state import load_run_from_ledger
     from aver.ledger import open_ledger
     from aver.ledger.lookup import locate
 
