@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,19 +45,21 @@ provide_known_agents()  # As `aver` and `cli` do: some tests make a `Gate` when 
 
 
 @pytest.fixture(autouse=True)
-def user_home(monkeypatch: pytest.MonkeyPatch) -> Path:
+def user_home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty home directory. No test sees the settings of the user who runs it."""
-    # Not below `tmp_path`, which some tests list; and without pytest's search for a free name, which takes its time.
-    home = PROCESS_HOME / f"{os.getpid()}-{next(NUMBERS)}"
-    home.mkdir()
+    # Not below `tmp_path`, which most tests do without: pytest looks through all its directories to name the next one.
+    place = PROCESS_HOME / f"{os.getpid()}-{next(NUMBERS)}"
+    home = place / "user"
+    home.mkdir(parents=True)
     monkeypatch.setenv("HOME", str(home))
-    return home
+    yield home
+    shutil.rmtree(place, ignore_errors=True)
 
 
 @pytest.fixture(autouse=True)
-def aver_home(tmp_path: Path, user_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def aver_home(user_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """No test sees the keys or the ledger of the user who runs it. Aver's directory does not exist yet."""
-    home = tmp_path / "aver-home"
+    home = user_home.with_name("aver-home")
     monkeypatch.setenv("AVER_HOME", str(home))
     monkeypatch.delenv("AVER_LEDGER", raising=False)
     return home
@@ -64,6 +68,10 @@ def aver_home(tmp_path: Path, user_home: Path, monkeypatch: pytest.MonkeyPatch) 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "both_stores: runs on the embedded store and on a PostgreSQL server")
     config.addinivalue_line("markers", "sqlite: among those, needs the embedded store's file")
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # The tests themselves stay to the end: looking through them for garbage would be in vain.
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -34,6 +34,7 @@ from aver import (
 from aver.capsule.json_reader import DuplicateKey, Unreadable, read_json
 from aver.verdict import ChainJudge, Rules, conclude
 from aver.verdict.record import read_record
+from support.many_cases import for_each
 
 CORPUS = Path(__file__).parent / "corpus"
 
@@ -42,8 +43,8 @@ def load(name: str) -> Any:
     return json.loads((CORPUS / name).read_text("utf-8"))
 
 
-def named(cases: list[dict[str, Any]]) -> Any:
-    return [pytest.param(case, id=case.get("name", case.get("uri"))) for case in cases]
+def name_of(case: dict[str, Any]) -> str:
+    return str(case.get("name", case.get("uri")))
 
 
 def test_negative_cases_outnumber_positive_ones() -> None:
@@ -64,7 +65,7 @@ def test_every_case_has_a_name_of_its_own(name: str) -> None:
             assert len(names) == len(set(names))
 
 
-@pytest.mark.parametrize("case", named(load("canonical.json")["cases"]))
+@for_each(load("canonical.json")["cases"], name_of)
 def test_canonical_form(case: dict[str, Any]) -> None:
     canonical = canonical_bytes(read_json(case["input"]))
     assert canonical.decode() == case["canonical"]
@@ -148,7 +149,7 @@ BUILDERS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("case", named(load("not-canonical.json")["cases"]))
+@for_each(load("not-canonical.json")["cases"], name_of)
 def test_values_without_canonical_form(case: dict[str, Any]) -> None:
     if case["build"] == "confidence-beyond-float":
         with pytest.raises(NotCanonical) as caught:
@@ -171,7 +172,7 @@ def raw(case: dict[str, Any]) -> bytes:
     return "".join(text * times for text, times in case["parts"]).encode()
 
 
-@pytest.mark.parametrize("case", named(load("reading.json")["unreadable"]))
+@for_each(load("reading.json")["unreadable"], name_of)
 def test_unreadable_bytes(case: dict[str, Any]) -> None:
     with pytest.raises(Unreadable) as caught:
         read_record(raw(case))
@@ -181,7 +182,7 @@ def test_unreadable_bytes(case: dict[str, Any]) -> None:
     assert [finding.code for finding in judge.finish().findings] == [case["code"]]
 
 
-@pytest.mark.parametrize("case", named(load("reading.json")["readable"]))
+@for_each(load("reading.json")["readable"], name_of)
 def test_readable_bytes(case: dict[str, Any]) -> None:
     content, canonical = read_record(raw(case))
     assert content == read_json(raw(case))
@@ -209,14 +210,14 @@ def at(content: Any, path: str) -> tuple[Any, Any]:
     return content, last
 
 
-@pytest.mark.parametrize("case", named(load("validation.json")["valid"]))
+@for_each(load("validation.json")["valid"], name_of)
 def test_valid_capsules(case: dict[str, Any]) -> None:
     content = changed(case)
     validate(content)
     validate(Capsule.from_dict(content))
 
 
-@pytest.mark.parametrize("case", named(load("validation.json")["invalid"]))
+@for_each(load("validation.json")["invalid"], name_of)
 def test_invalid_capsules(case: dict[str, Any]) -> None:
     with pytest.raises(InvalidCapsule) as caught:
         validate(changed(case))
@@ -224,13 +225,13 @@ def test_invalid_capsules(case: dict[str, Any]) -> None:
     assert str(caught.value)
 
 
-@pytest.mark.parametrize("case", named(load("uri.json")["valid"]))
+@for_each(load("uri.json")["valid"], name_of)
 def test_valid_uris(case: dict[str, Any]) -> None:
     assert parse_uri(case["uri"]).to_dict() == case["expected"]
     assert str(parse_uri(case["uri"])) == case["uri"]
 
 
-@pytest.mark.parametrize("case", named(load("uri.json")["invalid"]))
+@for_each(load("uri.json")["invalid"], name_of)
 def test_invalid_uris(case: dict[str, Any]) -> None:
     with pytest.raises(BadInput):
         parse_uri(case["uri"])
@@ -248,7 +249,7 @@ def judged(case: dict[str, Any]) -> Verdict:
     return conclude("case", judge.finish())
 
 
-@pytest.mark.parametrize("case", named(load("seals.json")["cases"]))
+@for_each(load("seals.json")["cases"], name_of)
 def test_seals(case: dict[str, Any]) -> None:
     verdict = judged(case)
     assert verdict.status == case["status"]

@@ -12,6 +12,7 @@ from aver.capsule.aver_block import KINDS
 from aver.capsule.validate import AUTHORITY_TYPES, STATUSES, TRIGGER_TYPES, TYPES
 from aver.verdict import CHECKS, LEVELS, load_codes
 from support.doc_pages import DOCS, ROOT
+from support.many_cases import for_each
 
 
 def page(name: str) -> str:
@@ -36,7 +37,7 @@ def test_every_check_and_level_is_explained() -> None:
     assert {*CHECKS, *LEVELS, "rollback", "checkpoint", "index"} - told == set()
 
 
-@pytest.mark.parametrize("name", sorted(set(aver.__all__)))
+@for_each(sorted(set(aver.__all__)))
 def test_every_public_name_is_in_the_api_page(name: str) -> None:
     assert name in in_code(page("api.md")), f"docs/api.md does not mention {name}"
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 from support.doc_pages import DOCS, ROOT, pages
+from support.many_cases import for_each
 
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _CODE = re.compile(r"```.*?```|`[^`]*`", re.DOTALL)
@@ -24,7 +23,7 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
+@for_each(pages())
 def test_links_resolve(page: Path) -> None:
     for link in links(page):
         assert not link.startswith(("http:", "https:", "mailto:")), f"{link} leaves the repository"

@@ -6,11 +6,9 @@ import ast
 import re
 from pathlib import Path
 
-import pytest
-
 import aver
 from support.doc_pages import blocks_of, pages
-from support.pending import cases
+from support.pending import hold_for_each
 from support.source_tree import FOLDERS, REPOSITORY, SOURCE, name_of
 
 ARCHITECTURE = REPOSITORY / "docs" / "architecture.md"
@@ -64,13 +62,13 @@ def path_of(page: Path) -> str:
     return page.relative_to(REPOSITORY).as_posix()
 
 
-@pytest.mark.parametrize("page", cases("pages", pages(), path_of))
+@hold_for_each("pages", pages(), path_of)
 def test_documentation_imports_public_names_only(page: Path) -> None:
     code = [block.text for block in blocks_of(page) if block.language == "python"]
     found = sorted({name for text in code for name in aver_imports(text) if not is_public(name)})
     assert found == []
 
 
-@pytest.mark.parametrize("example", cases("pages", EXAMPLES, path_of))
+@hold_for_each("pages", EXAMPLES, path_of)
 def test_examples_import_public_names_only(example: Path) -> None:
     assert [name for name in aver_imports(example.read_text("utf-8")) if not is_public(name)] == []

@@ -6,10 +6,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 import aver
-from support.pending import cases
+from support.pending import hold_for_each
 from support.source_tree import FILES, imports_in, name_of, room_of, strings_in
 
 ORDER: list[set[str]] = [
@@ -64,7 +62,7 @@ def test_every_room_has_its_place_in_the_order() -> None:
     assert {room_of(path) for path in ROOM_FILES} <= set(RANK)
 
 
-@pytest.mark.parametrize("path", cases("imports", ROOM_FILES, name_of))
+@hold_for_each("imports", ROOM_FILES, name_of)
 def test_imports_go_one_way(path: Path) -> None:
     room = room_of(path)
     upward = [f"{line}: {text}" for line, text, other in references(path) if not may_import(room, other)]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support.pending import cases
+from support.pending import hold_for_each
 from support.source_tree import FILES, SOURCE, classes_in, functions_in, name_of
 
 PARTICIPLE = re.compile(
@@ -42,7 +42,7 @@ FUNCTIONS_ALLOWED = {
 }
 
 
-@pytest.mark.parametrize("path", cases("modules", FILES, name_of))
+@hold_for_each("modules", FILES, name_of)
 def test_modules_are_nouns(path: Path) -> None:
     assert path.stem not in NO_NAMES
     assert not PARTICIPLE.fullmatch(path.stem) or name_of(path) in MODULES_ALLOWED, name_of(path)
@@ -52,7 +52,7 @@ def test_the_modules_that_are_excused_exist() -> None:
     assert [name for name in MODULES_ALLOWED if not (SOURCE / name).exists()] == []
 
 
-@pytest.mark.parametrize("path", cases("functions", FILES, name_of))
+@hold_for_each("functions", FILES, name_of)
 def test_no_function_is_a_bare_participle(path: Path) -> None:
     found = []
     for function in functions_in(path):

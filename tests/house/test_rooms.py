@@ -6,12 +6,13 @@ import ast
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
 
-from support.pending import cases
-from support.source_tree import FILES, FOLDERS, imports_in, name_of, room_of, strings_in, tree_of
+from support.pending import hold_for_each
+from support.source_tree import FILES, FOLDERS, imports_in, name_of, nodes_of, room_of, strings_in, tree_of
 
 IO_MODULES = {
     *("os", "pathlib", "sqlite3", "socket", "io", "tempfile", "shutil", "subprocess", "urllib.request", "http"),
@@ -32,7 +33,7 @@ def calls_in(path: Path) -> list[tuple[int, str]]:
     """Line and last name of everything that a file calls."""
     return [
         (node.lineno, node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", ""))
-        for node in ast.walk(tree_of(path))
+        for node in nodes_of(path)
         if isinstance(node, ast.Call)
     ]
 
@@ -59,7 +60,7 @@ def test_pure_rooms_open_nothing(room: str) -> None:
             assert name not in IO_CALLS, f"{name_of(path)}:{line} calls {name}"
 
 
-@pytest.mark.parametrize("path", FILES, ids=name_of)
+@hold_for_each("files", FILES, name_of)
 def test_print_only_in_the_command_line(path: Path) -> None:
     if room_of(path) != "cli":
         found = [f"{line}: {name}" for line, name in calls_in(path) if name in ("print", "input", "breakpoint")]
@@ -77,7 +78,7 @@ SQL_DRIVERS = ("sqlite3", "psycopg", "psycopg_pool")
 DRIVERS_ALLOWED = {"cli/verbs/doctor/checks.py": "reports which SQLite this is"}
 
 
-@pytest.mark.parametrize("path", FILES, ids=name_of)
+@hold_for_each("files", FILES, name_of)
 def test_sql_only_where_databases_are(path: Path) -> None:
     if name_of(path).startswith(SQL_ROOMS):
         return
@@ -96,6 +97,7 @@ def test_the_guard_knows_sql_when_it_sees_it() -> None:
 OTHER_ROOMS = [path for path in FILES if room_of(path) != "keys"]
 
 
+@cache
 def key_file_names() -> set[str]:
     """The names of key files, read from the source of `aver.keys`, so that a new one is guarded from its first day."""
     texts = {text for path in modules_of("keys") for _, text in strings_in(path)}
@@ -103,7 +105,7 @@ def key_file_names() -> set[str]:
     return names - {"index.json"}  # That of a bundle, which holds public keys, too.
 
 
-@pytest.mark.parametrize("path", cases("key files", OTHER_ROOMS, name_of))
+@hold_for_each("key files", OTHER_ROOMS, name_of)
 def test_key_files_are_opened_by_keys_alone(path: Path) -> None:
     """Other rooms ask `aver.keys`: none of them has the name of a key file, or takes the functions that open one."""
     names = key_file_names()
@@ -116,7 +118,7 @@ def test_the_guard_knows_the_key_files() -> None:
     assert {"keyring.json", "known_keys.json", "known_keys_pq.json", "sealed.json"} <= key_file_names()
 
 
-@pytest.mark.parametrize("path", FILES, ids=name_of)
+@hold_for_each("files", FILES, name_of)
 def test_every_module_says_what_it_is_for(path: Path) -> None:
     assert ast.get_docstring(tree_of(path)), path
 
@@ -126,7 +128,7 @@ FOLDER_MAX = 16
 LARGER_FOLDERS = {"cli/verbs": "one module for each verb, so that a verb is found by its name"}
 
 
-@pytest.mark.parametrize("folder", cases("folders", FOLDERS, name_of))
+@hold_for_each("folders", FOLDERS, name_of)
 def test_a_folder_can_be_taken_in_at_a_glance(folder: Path) -> None:
     files = [path.name for path in folder.glob("*.py") if path.name != "__init__.py"]
     assert len(files) <= FOLDER_MAX or name_of(folder) in LARGER_FOLDERS, sorted(files)

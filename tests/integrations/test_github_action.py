@@ -101,21 +101,23 @@ def test_without_keys_a_bundle_proves_nothing(evidence: Any, installed: dict[str
 
 @pytest.mark.parametrize("checkpoint", ["heads.json", ".", "heads.json\n."])
 def test_a_bundle_against_checkpoints(
-    evidence: Any, installed: dict[str, str], tmp_path: Path, checkpoint: str
+    evidence: Any, installed: dict[str, str], tmp_path: Path, aver_home: Path, checkpoint: str
 ) -> None:
     given = {"path": "bundle", "keys": "keys.json\n", "checkpoint": checkpoint, **installed}
     assert run_action(evidence, tmp_path, **given).outputs["status"] == "verified"
     with open_ledger() as ledger:
         ledger.append("notes.today", Capsule(type="tool"))
-    evidence.run(["aver", "checkpoint", "--git", "."], AVER_HOME=str(tmp_path / "aver-home"))
+    evidence.run(["aver", "checkpoint", "--git", "."], AVER_HOME=str(aver_home))
     (evidence.directory / "heads.json").unlink()
-    evidence.run(["aver", "checkpoint", "--out", "heads.json"], AVER_HOME=str(tmp_path / "aver-home"))
+    evidence.run(["aver", "checkpoint", "--out", "heads.json"], AVER_HOME=str(aver_home))
     ran = run_action(evidence, tmp_path, **given)
     assert (ran.code, ran.outputs["code"]) == (1, "TRUNCATED")
 
 
-def test_a_ledger_and_checkpoints_by_themselves(evidence: Any, installed: dict[str, str], tmp_path: Path) -> None:
-    shutil.copy(tmp_path / "aver-home" / "ledger.db", evidence.directory / "copy.db")
+def test_a_ledger_and_checkpoints_by_themselves(
+    evidence: Any, installed: dict[str, str], tmp_path: Path, aver_home: Path
+) -> None:
+    shutil.copy(aver_home / "ledger.db", evidence.directory / "copy.db")
     given = {"keys": "keys.json", **installed}
     ran = run_action(evidence, tmp_path, path="copy.db", checkpoint="heads.json", **given)
     assert (ran.code, ran.outputs["status"]) == (0, "verified"), ran.said

@@ -6,6 +6,7 @@ import hashlib
 import os
 import subprocess
 import sys
+from itertools import product
 
 import nacl.bindings as sodium
 import pytest
@@ -15,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA65PrivateKey, M
 from aver.errors import BadInput
 from aver.keys import algorithms
 from aver.keys.algorithms import verify_ed25519, verify_ml_dsa_65
+from support.many_cases import for_each
 
 L = 2**252 + 27742317777372353535851937790883648493
 DIGEST = hashlib.sha3_256(b"capsule").hexdigest().encode()
@@ -117,9 +119,9 @@ def test_degenerate_key_and_signature() -> None:
     assert not verify_ed25519(identity, DIGEST, (identity + bytes(32)).hex())
 
 
-@pytest.mark.parametrize("a", SMALL_ORDER)
-@pytest.mark.parametrize("r", SMALL_ORDER)
-def test_no_small_order_points(a: str, r: str) -> None:
+@for_each(product(SMALL_ORDER, SMALL_ORDER))
+def test_no_small_order_points(case: tuple[str, str]) -> None:
+    a, r = case
     public, commitment = bytes.fromhex(SMALL_ORDER[a]), bytes.fromhex(SMALL_ORDER[r])
     # With A of small order, S = 0 satisfies the equation for some of these messages.
     for number in range(16):

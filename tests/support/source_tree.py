@@ -30,13 +30,18 @@ def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_text("utf-8"))
 
 
+@cache
+def nodes_of(path: Path) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(tree_of(path)))
+
+
 def imports_in(path: Path) -> Iterator[tuple[int, str]]:
     """Every module that a file imports, with the line: at the top, inside functions, under TYPE_CHECKING.
 
     `from aver import x` counts as `aver.x`.
     """
     package = ["aver", *path.relative_to(SOURCE).with_suffix("").parts]
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield node.lineno, alias.name
@@ -51,15 +56,14 @@ def imports_in(path: Path) -> Iterator[tuple[int, str]]:
 
 def strings_in(path: Path) -> Iterator[tuple[int, str]]:
     """Every string constant of a file but for docstrings and other bare strings, with the line."""
-    tree = tree_of(path)
-    bare = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
+    bare = {id(node.value) for node in nodes_of(path) if isinstance(node, ast.Expr)}
+    for node in nodes_of(path):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in bare:
             yield node.lineno, node.value
 
 
 def classes_in(path: Path) -> Iterator[ast.ClassDef]:
-    return (node for node in ast.walk(tree_of(path)) if isinstance(node, ast.ClassDef))
+    return (node for node in nodes_of(path) if isinstance(node, ast.ClassDef))
 
 
 def functions_in(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:

@@ -6,6 +6,7 @@ import pytest
 
 from aver.gate.action import Action, Facts
 from aver.gate.effects.effects import Effects, find_effects
+from support.many_cases import for_each
 
 NOW = Facts(now="2026-01-05T09:00:00+00:00")
 
@@ -276,7 +277,7 @@ git -C /tmp/other log
 """
 
 
-@pytest.mark.parametrize("command", BUILDS.strip().splitlines())
+@for_each(BUILDS.strip().splitlines())
 def test_tests_builds_and_formatters(command: str) -> None:
     found = effects(command)
     assert found.is_clear
@@ -284,7 +285,7 @@ def test_tests_builds_and_formatters(command: str) -> None:
     assert found.classes <= {"read", "build"}
 
 
-@pytest.mark.parametrize("command", ARRANGES.strip().splitlines())
+@for_each(ARRANGES.strip().splitlines())
 def test_what_changes_no_content(command: str) -> None:
     found = effects(command)
     assert found.is_clear
@@ -292,7 +293,7 @@ def test_what_changes_no_content(command: str) -> None:
     assert found.classes <= {"read", "arrange"}
 
 
-@pytest.mark.parametrize("command", COMMITS.strip().splitlines())
+@for_each(COMMITS.strip().splitlines())
 def test_what_changes_no_content_and_runs_hooks(command: str) -> None:
     """Hooks are code of the workspace, as tests are: not after a secret was seen."""
     found = effects(command)
@@ -310,7 +311,7 @@ def test_checkers_that_load_plugins_run_code_of_the_workspace(command: str) -> N
     assert found.classes <= {"read", "build"}
 
 
-@pytest.mark.parametrize("command", NEITHER.strip().splitlines())
+@for_each(NEITHER.strip().splitlines())
 def test_whatever_is_more_keeps_its_name(command: str) -> None:
     found = effects(command)
     assert not found.is_clear or not found.classes <= {"read", "build", "arrange"}

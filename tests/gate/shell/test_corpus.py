@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-import pytest
-
 from aver.gate.effects.findings import EFFECTS, UNCLEAR
+from support.many_cases import for_each
 from support.shell_corpus import MORE, ORDINARY, READS, Case, cases, in_shop, told
 
 CASES = cases()
@@ -17,7 +16,7 @@ GRAVE = {
 }
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@for_each(CASES, lambda case: case.name)
 def test_a_command_is_understood_as_the_corpus_says(case: Case) -> None:
     understood = in_shop(case.command)
     assert understood.classes == case.effects

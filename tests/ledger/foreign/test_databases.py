@@ -88,7 +88,7 @@ def test_without_its_key_the_signer_is_unknown_and_with_another_key_wrong(tool: 
     assert first_bad(verify(path, keys=[AgentCapsules(b"x" * 32).public])) == ("SIG_INVALID", "s1", 0)
 
 
-def test_reading_leaves_no_trace(tool: AgentCapsules, tmp_path: Path) -> None:
+def test_reading_leaves_no_trace(tool: AgentCapsules, tmp_path: Path, aver_home: Path) -> None:
     tool.session("claude-code", "s1", 2)
     home = tool.write_home(tmp_path / "ac")
     path = home / "chains" / "claude-code" / "s1.db"
@@ -97,7 +97,7 @@ def test_reading_leaves_no_trace(tool: AgentCapsules, tmp_path: Path) -> None:
     assert verify(path, keys=[tool.public]).status == "verified"
     assert verify(home, keys=[tool.public]).status == "verified"
     assert {item: item.stat().st_mtime_ns for item in home.rglob("*")} == before
-    assert not (tmp_path / "aver-home").exists()
+    assert not aver_home.exists()
 
 
 TAMPERED: list[tuple[str, str, str, int]] = [

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
+from collections.abc import Callable
+from itertools import product
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from aver.gate.shell.model import CommandAnalysis
+from support.many_cases import for_each
 from support.shell_corpus import in_shop
 
 PLAIN = [
@@ -72,10 +75,10 @@ def continued(word: str) -> str:
 STYLES = [str, single, double, escaped, ansi, octal, unicode, split, halves, continued]
 
 
-@pytest.mark.parametrize("style", STYLES, ids=lambda style: style.__name__)
-@pytest.mark.parametrize("command", PLAIN, ids=lambda command: command.split()[0])
-def test_quotes_change_nothing(command: str, style: object) -> None:
-    quoted = " ".join(style(word) for word in command.split())  # type: ignore[operator]
+@for_each(product(PLAIN, STYLES))
+def test_quotes_change_nothing(case: tuple[str, Callable[[str], str]]) -> None:
+    command, style = case
+    quoted = " ".join(style(word) for word in command.split())
     assert meaning(in_shop(quoted)) == meaning(in_shop(command))
 
 
@@ -145,18 +148,18 @@ SAME = [
 ]
 
 
-@pytest.mark.parametrize("shape", SAME, ids=range(len(SAME)))
-@pytest.mark.parametrize("command", PLAIN, ids=lambda command: command.split()[0])
-def test_what_stands_around_a_command_hides_nothing(command: str, shape: str) -> None:
+@for_each(product(PLAIN, SAME))
+def test_what_stands_around_a_command_hides_nothing(case: tuple[str, str]) -> None:
+    command, shape = case
     inner = in_shop(command)
     whole = in_shop(shape.format(command))
     assert set(meaning(inner)[0]) <= set(meaning(whole)[0])  # type: ignore[call-overload]
     assert set(meaning(inner)[1]) <= set(meaning(whole)[1])  # type: ignore[call-overload]
 
 
-@pytest.mark.parametrize("shape", ["sudo {}", "sudo -u root -- {}", "doas {}"])
-@pytest.mark.parametrize("command", PLAIN, ids=lambda command: command.split()[0])
-def test_more_rights_are_seen_and_so_is_what_they_are_for(command: str, shape: str) -> None:
+@for_each(product(PLAIN, ["sudo {}", "sudo -u root -- {}", "doas {}"]))
+def test_more_rights_are_seen_and_so_is_what_they_are_for(case: tuple[str, str]) -> None:
+    command, shape = case
     whole = in_shop(shape.format(command))
     assert "privilege" in whole.classes
     assert in_shop(command).classes <= whole.classes

@@ -23,6 +23,7 @@ from aver.gate.shell.programs.tables import (
     tools,
 )
 from aver.gate.shell.programs.verbs import VERBS
+from support.many_cases import for_each
 
 TABLES = [files, network, git, tools, packages, system]
 
@@ -48,7 +49,7 @@ def hold(spec: ProgramSpec) -> None:
         assert effect in EFFECTS or effect.removeprefix("?") in UNCLEAR
 
 
-@pytest.mark.parametrize("name", sorted(INTERPRETERS))
+@for_each(sorted(INTERPRETERS))
 def test_a_line_of_an_interpreter_can_be_read(name: str) -> None:
     spec = parse_spec(INTERPRETERS[name])
     assert {*spec.first, spec.rest, *(o.verb for o in spec.options.values())} - {""} <= set(VERBS)
@@ -73,7 +74,7 @@ def test_a_program_with_a_handler_has_no_line_but_for_its_options() -> None:
     assert "git" in WITH_SUBCOMMANDS
 
 
-@pytest.mark.parametrize("program", sorted(HANDLERS))
+@for_each(sorted(HANDLERS))
 def test_a_handler_is_there(program: str) -> None:
     assert callable(find_handler(program))
 
