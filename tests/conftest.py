@@ -17,6 +17,7 @@ from aver import Ledger, open_ledger
 from aver.agents.registry import provide_known_agents
 from aver.ledger.bundle import export_bundle
 from support.bundles import fill
+from support.quick_derivation import derive_quickly
 from support.real_home import describe_real_home, hide_real_home
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 QUICK_ON_POSTGRES = frozenset({"test_append", "test_tenants"})
 """Modules of tests for both stores that `make test`, too, runs on both."""
 
-for name, examples in (("quick", 30), ("full", 100)):
+for name, examples in (("quick", 20), ("full", 100)):
     settings.register_profile(
         name,
         deadline=None,
@@ -41,6 +42,7 @@ PROCESS_HOME = Path.home()
 BEFORE = describe_real_home() if HOMES else []
 NUMBERS = itertools.count(1)
 
+derive_quickly()
 provide_known_agents()  # As `aver` and `cli` do: some tests make a `Gate` when they are imported.
 
 

@@ -134,6 +134,7 @@ def check_judge(record: Sealed) -> None:
                 assert verdict.status != "verified"
 
 
+@pytest.mark.more
 @given(hostile(DOCUMENT))
 @settings(max_examples=1_000)
 def test_parsers(data: bytes) -> None:

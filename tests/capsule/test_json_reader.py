@@ -25,6 +25,7 @@ from aver.capsule.json_reader import (
 )
 from aver.capsule.sealed import SEAL_KEYS, content_hash
 from aver.verdict.record import read_record
+from support.many_cases import first_now
 from support.strategies import capsules, chunked, foreign_contents, json_objects, json_values
 
 cuts = st.lists(st.integers(0, 10_000), max_size=30)
@@ -158,6 +159,7 @@ def test_an_element_is_bounded_before_it_is_held_whole() -> None:
     assert taken < 6 * ELEMENT_MAX
 
 
+@pytest.mark.more
 def test_a_long_array_is_read_in_bounded_memory() -> None:
     def chunks() -> Any:
         yield b"["
@@ -266,12 +268,13 @@ CROWDED_READINGS: list[Callable[[], Any]] = [
 ]
 
 
-@pytest.mark.parametrize("reading", CROWDED_READINGS)
+@pytest.mark.parametrize("reading", first_now(CROWDED_READINGS, 2))
 def test_very_many_values_are_refused_wherever_they_are_read(reading: Callable[[], Any]) -> None:
     with pytest.raises(Unreadable, match="values"):
         reading()
 
 
+@pytest.mark.more
 def test_very_many_values_are_refused_before_they_are_built() -> None:
     text = "[" + ",".join(["{}"] * (ELEMENT_MAX // 3 - 1)) + "]"
     tracemalloc.start()

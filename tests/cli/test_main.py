@@ -90,6 +90,7 @@ def test_starting_loads_nothing_heavy(arguments: list[str]) -> None:
     assert loaded.isdisjoint(heavy)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_verb_loads_no_other_verb(verb: str, aver: Aver) -> None:
     program = f"""if True:
@@ -103,6 +104,7 @@ def test_a_verb_loads_no_other_verb(verb: str, aver: Aver) -> None:
     assert others.isdisjoint(done.stderr.split())
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("verb", sorted(set(VERBS) - {"doctor", "install", "uninstall", "status"}))
 def test_the_help_of_a_verb_loads_neither_gate_nor_ledger(verb: str) -> None:
     program = f"""if True:

@@ -283,6 +283,7 @@ def test_what_is_no_object(content: Any) -> None:
     assert verdict_of(content) == (theirs.category, theirs.field)
 
 
+@pytest.mark.more
 def test_two_keys_of_the_peers_ring_that_share_a_short_name() -> None:
     """`qp_key_XXXX` has 16 bits; where two keys share it, either may have signed."""
     first = SeedSigner(bytes(32))

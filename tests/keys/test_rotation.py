@@ -28,6 +28,7 @@ from aver.keys import (
     verify_ed25519,
     verify_ml_dsa_65,
 )
+from support.many_cases import first_now
 
 DIGEST = hashlib.sha3_256(b"capsule").hexdigest()
 KILLED = 77
@@ -209,7 +210,7 @@ def kill_everywhere(
     return homes
 
 
-@pytest.mark.parametrize("post_quantum", [False, True])
+@pytest.mark.parametrize("post_quantum", first_now([False, True]))
 def test_a_rotation_killed_at_any_point(tmp_path: Path, start: Any, finish: Any, post_quantum: bool) -> None:
     base = tmp_path / "base"
     KeyStore(base).create("ledger", post_quantum=post_quantum)
@@ -227,6 +228,7 @@ def test_a_rotation_killed_at_any_point(tmp_path: Path, start: Any, finish: Any,
     assert epochs == {0, 1}
 
 
+@pytest.mark.more
 def test_a_first_use_killed_at_any_point(tmp_path: Path, start: Any, finish: Any) -> None:
     homes = kill_everywhere(tmp_path, None, lambda store: store.signer().sign(DIGEST), start, finish)
     assert len(homes) > 20

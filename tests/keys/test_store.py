@@ -15,7 +15,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from nacl.pwhash import argon2id
 
 from aver.capsule.sealed import hold_signer
 from aver.errors import AverError, BadInput, IntegrityError, NotFound, Refused, Unavailable
@@ -23,6 +22,7 @@ from aver.keys import KeyStore, PublicKey, Ring, SeedSigner, verify_ed25519, ver
 from aver.keys import private_files as key_files
 from aver.keys import store as store_module
 from aver.keys.ring import RING_MAX
+from support.quick_derivation import full_derivation
 
 DIGEST = hashlib.sha3_256(b"capsule").hexdigest()
 PASSPHRASE = "correct horse battery"
@@ -401,7 +401,8 @@ def test_foreign_files_in_the_directory_are_left_alone(home: Path, store: KeySto
 def person_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with a person's hybrid key; made once, because deriving keys is slow on purpose."""
     home = tmp_path_factory.mktemp("person") / "home"
-    KeyStore(home).create("person:Ann", passphrase=PASSPHRASE, post_quantum=True)
+    with full_derivation():
+        KeyStore(home).create("person:Ann", passphrase=PASSPHRASE, post_quantum=True)
     return home
 
 
@@ -410,7 +411,7 @@ def test_a_persons_key_is_encrypted_at_rest(person_home: Path) -> None:
     assert private_files(person_home) == ["person-=ann.0.sealed.json"]
     document = json.loads((person_home / "keys/person-=ann.0.sealed.json").read_bytes())
     assert document["kdf"] == "argon2id"
-    assert (document["memlimit"], document["opslimit"]) == (argon2id.MEMLIMIT_MODERATE, argon2id.OPSLIMIT_MODERATE)
+    assert (document["memlimit"], document["opslimit"]) == (256 * 1024 * 1024, 3)
     signer = store.unlock("person:Ann", PASSPHRASE)
     (entry,) = store.ring().entries
     assert entry.purpose == "approve"

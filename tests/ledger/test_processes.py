@@ -26,6 +26,7 @@ with open_ledger() as ledger:
 """
 
 
+@pytest.mark.more
 def test_four_processes_on_one_chain(aver_home: Path) -> None:
     """They also race for making the home, the ledger and the first key."""
     writers = [
@@ -87,6 +88,7 @@ def test_a_forked_child_appends_while_its_parent_does(ledger: Ledger) -> None:
     assert ledger.verify().status == "verified"
 
 
+@pytest.mark.more
 def test_forking_while_other_threads_append(ledger: Ledger) -> None:
     """At the moment of a fork some thread leads a commit; the child must not wait for a thread it does not have."""
     ledger.append(CHAIN, Capsule(type="tool"))

@@ -254,6 +254,7 @@ with open_ledger() as ledger:
 """
 
 
+@pytest.mark.more
 def test_rotation_by_another_process_while_writers_live(aver_home: Path) -> None:
     with open_ledger() as ledger:
         ledger.append("demo.start", Capsule(type="tool"))

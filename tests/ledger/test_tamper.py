@@ -11,6 +11,7 @@ import pytest
 from aver import Blob, Capsule, Head, Ledger, Sealed, SeedSigner, canonical_bytes, open_ledger
 from aver.capsule.sealed import content_hash, seal_content
 from aver.ledger.ledger import list_tenants
+from support.many_cases import first_now
 from support.tamper import Attacker, changed, codes_at, first_bad, forget, unguarded
 
 pytestmark = pytest.mark.both_stores
@@ -86,7 +87,7 @@ def test_every_byte_of_the_signed_content(scene: Scene, sequence: int, step: int
     assert scene.ledger.verify().status == "verified"
 
 
-@pytest.mark.parametrize("sequence", range(6))
+@pytest.mark.parametrize("sequence", first_now(range(6), 2))
 @pytest.mark.parametrize("column", ["hash", "signature", "signature_pq", "signed_by", "signed_at"])
 def test_every_character_of_the_seal(scene: Scene, sequence: int, column: str) -> None:
     text = scene.of(column, sequence)
@@ -530,7 +531,7 @@ def long_chain(ledger: Ledger) -> Ledger:
     return ledger
 
 
-@pytest.mark.parametrize("sequence", [0, 1, 1998, 1999, 2000, 2001, 3999, 4000, 4098, 4099])
+@pytest.mark.parametrize("sequence", first_now([1999, 2000, 0, 1, 1998, 2001, 3999, 4000, 4098, 4099], 2))
 def test_changes_at_the_edges_of_slices(long_chain: Ledger, sequence: int) -> None:
     attacker = unguarded(long_chain)
     number = attacker.execute("SELECT chain FROM chains WHERE name = 'demo.long'").fetchone()[0]

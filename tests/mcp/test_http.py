@@ -13,6 +13,7 @@ import pytest
 
 from aver.errors import BadInput
 from aver.mcp.http import TokenGuard, read_token
+from support.many_cases import first_now
 from support.mcp_clients import COMMAND, Listening, ask, done, edit, environment, events, listening
 
 
@@ -70,7 +71,7 @@ def test_the_token_is_its_owners_alone(aver_home: Path) -> None:
         read_token()
 
 
-@pytest.mark.parametrize("mode", ["legacy", "auto"])
+@pytest.mark.parametrize("mode", first_now(["legacy", "auto"]))
 def test_a_session_over_http(workspace: Path, mode: str) -> None:
     async def run(server: Listening) -> Any:
         async with server.client(mode=mode) as client:
@@ -84,6 +85,7 @@ def test_a_session_over_http(workspace: Path, mode: str) -> None:
     assert [event["type"] for event in events(workspace)] == ["gate", "record", "seal"]
 
 
+@pytest.mark.more
 def test_many_sessions_at_once(workspace: Path) -> None:
     """Clients with a connection each have a session each; without one, whoever names a session is in it."""
 
@@ -171,6 +173,7 @@ def test_it_listens_on_this_machine_only(workspace: Path) -> None:
         assert ours == [f"0100007F:{server.port:04X}"]
 
 
+@pytest.mark.more
 def test_a_port_that_is_taken_is_told(workspace: Path) -> None:
     with listening(workspace) as server:
         second = subprocess.run(

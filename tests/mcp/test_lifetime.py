@@ -48,6 +48,7 @@ def test_calls_in_flight_are_finished_when_the_client_closes_its_end(workspace: 
     assert sorted(actions) == sorted(f"step {number}" for number in range(1, 41))
 
 
+@pytest.mark.more
 def test_the_last_call_without_a_line_end_and_nonsense_between(workspace: Path) -> None:
     lines = greeting() + b"this is no JSON\n\n[1,2]\n{}\n" + call(1, "capseal_record", done()).rstrip(b"\n")
     with started(workspace) as server:
@@ -155,6 +156,7 @@ def test_a_server_killed_at_any_moment_loses_and_doubles_nothing(workspace: Path
     assert sum(event["type"] == "record" for event in events(workspace)) == len(actions)
 
 
+@pytest.mark.more
 def test_two_servers_in_one_workspace_have_a_session_each(workspace: Path) -> None:
     async def run() -> Any:
         async with connected(workspace) as one, connected(workspace) as two:
@@ -186,6 +188,7 @@ def test_two_servers_in_one_workspace_have_a_session_each(workspace: Path) -> No
     ]
 
 
+@pytest.mark.more
 def test_two_servers_may_share_a_session_by_name(workspace: Path) -> None:
     async def run() -> Any:
         async with connected(workspace, "--session", "both") as one, connected(workspace, "--session", "both") as two:

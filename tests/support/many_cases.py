@@ -45,3 +45,9 @@ def for_each(
         return run
 
     return decorate
+
+
+def first_now(cases: Iterable[Any], count: int = 1) -> list[Any]:
+    """Give the parameters of a costly test: `make test` runs the first of them, `make test-more` the others."""
+    given = [case if isinstance(case, tuple) else (case,) for case in cases]
+    return [pytest.param(*case, marks=[] if at < count else pytest.mark.more) for at, case in enumerate(given)]

@@ -1,8 +1,9 @@
 """The `aver` command without the time that Python and its imports take to start.
 
-A server, one for each test process, has imported every verb and waits. For each command line it forks: the child has
-the caller's environment, directory and open files, runs `aver.cli.main.main` as the installed command does, and ends
-as a process ends. So a test sees a real process with a real exit code, and one test cannot disturb another.
+A server, one for each test process, has imported every verb, and all that verbs import later, and waits. For each
+command line it forks: the child has the caller's environment, directory and open files, runs `aver.cli.main.main` as
+the installed command does, and ends as a process ends. So a test sees a real process with a real exit code, and one
+test cannot disturb another.
 
 The server starts no thread and runs no command itself, so a fork copies nothing that is in use. It ends when the test
 process closes its end of the connection, or dies.
@@ -10,6 +11,8 @@ process closes its end of the connection, or dies.
 
 from __future__ import annotations
 
+import atexit
+import gc
 import json
 import os
 import signal
@@ -17,8 +20,10 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
 
 START = "from support.warm_command import serve; serve({})"
 
@@ -82,10 +87,19 @@ def _output() -> tempfile._TemporaryFileWrapper[bytes]:
 
 def serve(control_fd: int) -> None:
     """Fork for every command line that comes, until the client is gone."""
+    import aver
     from aver.cli.main import VERBS
+    from support.quick_derivation import derive_quickly
 
+    derive_quickly()
     for module, _ in VERBS.values():
         import_module(module)
+    # The verbs import the rest as late as they can.
+    for found in walk_packages(aver.__path__, "aver."):
+        if not found.name.startswith(("aver.__main__", "aver.adapters", "aver.mcp")):
+            import_module(found.name)
+    gc.collect()
+    gc.freeze()  # A child that looked through all this for garbage would copy it.
     control = socket.socket(fileno=control_fd)
     while True:
         try:
@@ -125,4 +139,16 @@ def _attend(connection_fd: int, *streams: int) -> None:
 
     from aver.cli.main import main
 
-    sys.exit(main())
+    _end(main())
+
+
+def _end(code: int) -> None:
+    """End as an interpreter does, but leave its modules in place: to take them apart costs more than most commands."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:
+        sys.exit(code)  # The interpreter reports that.
+    os._exit(code)

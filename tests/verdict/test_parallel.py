@@ -128,6 +128,7 @@ def test_large_tallies_and_large_slices_do_not_wait_for_each_other(run: SealedRu
     assert done.stdout.strip() == "failed"
 
 
+@pytest.mark.more
 @pytest.mark.skipif(not KNOWN, reason="this system does not tell how much memory a process needed")
 @pytest.mark.parametrize("size", [900_000, 8_000_000])
 def test_long_lines_take_bounded_memory(run: SealedRun, tmp_path: Path, size: int) -> None:

@@ -52,6 +52,7 @@ def test_it_leaves_no_trace(aver: Aver, tmp_path: Path) -> None:
     assert aver.listing() == ["tmp"]
 
 
+@pytest.mark.more
 def test_it_never_touches_the_users_own_ledger(sealed: Aver) -> None:
     before = (sealed.home / "ledger.db").read_bytes()
     mine = sealed("log", "--json").json
@@ -60,6 +61,7 @@ def test_it_never_touches_the_users_own_ledger(sealed: Aver) -> None:
     assert sealed("log", "--json").json == mine
 
 
+@pytest.mark.more
 def test_what_is_kept_is_what_was_shown(aver: Aver) -> None:
     assert aver("demo", "--keep", "kept").code == 0
     home = str(aver.directory / "kept" / "home")
@@ -79,6 +81,7 @@ def test_it_does_not_write_into_a_directory_that_is_there(aver: Aver) -> None:
     assert aver.listing() == ["kept"]
 
 
+@pytest.mark.more
 def test_as_json(aver: Aver) -> None:
     shown = aver("demo", "--json").json
     assert shown["verdict"]["status"] == "verified"
@@ -87,6 +90,7 @@ def test_as_json(aver: Aver) -> None:
     assert [record["sequence"] for record in shown["records"]] == [0, 1, 2, 3, 4]
 
 
+@pytest.mark.more
 def test_a_change_that_is_not_caught_is_a_failure(
     aver_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -105,6 +109,7 @@ def test_a_change_that_is_not_caught_is_a_failure(
     assert "bug in Aver" in shown.err
 
 
+@pytest.mark.more
 def test_it_fits_a_small_terminal(aver: Aver) -> None:
     code, shown = aver.on_terminal("demo", columns=80, NO_COLOR="1")
     lines = shown.splitlines()

@@ -8,6 +8,8 @@ import os
 import sqlite3
 from contextlib import closing
 
+import pytest
+
 from support.aver_command import Aver
 
 
@@ -164,6 +166,7 @@ def test_a_hook_that_works_and_is_switched_off_is_not_fine(aver: Aver) -> None:
     assert (status, "Claude Code runs no hooks" in words) == ("warning", True)
 
 
+@pytest.mark.more
 def test_a_hook_that_does_not_work_is_a_problem(aver: Aver) -> None:
     home = {"HOME": str(aver.directory)}
     aver("install", "claude-code", "--only", "hooks", **home)

@@ -174,6 +174,7 @@ def test_the_repositorys_own_settings_run_nothing(aver: Aver, repository: Path) 
 # --- approvals
 
 
+@pytest.mark.more
 def test_waiting_is_over_when_nobody_answers(aver: Aver) -> None:
     secret = "correct horse battery"
     fd = ("--passphrase-fd", "0")

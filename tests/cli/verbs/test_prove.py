@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from support.aver_command import Aver
+from support.many_cases import first_now
 
 MAKE = """
 import sys
@@ -28,7 +29,7 @@ def with_run(aver: Aver) -> Aver:
     return aver
 
 
-@pytest.mark.parametrize("where", ["run", "run/run.cap", "run_demo", "actions.run_demo"])
+@pytest.mark.parametrize("where", first_now(["run", "run/run.cap", "run_demo", "actions.run_demo"], 2))
 def test_a_proof_of_an_action_of_a_run(with_run: Aver, where: str) -> None:
     ran = with_run("prove", "3", "--run", where, "--out", "proof.json")
     assert ran.code == 0

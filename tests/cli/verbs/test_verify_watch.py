@@ -175,6 +175,7 @@ def test_the_first_bad_round_ends_them_with_its_verdict(sealed: Aver) -> None:
     assert 0 < metrics["last_success_timestamp_seconds", ""] < metrics["last_run_timestamp_seconds", ""]
 
 
+@pytest.mark.more
 def test_keep_going_reads_everything_until_all_is_well_again(sealed: Aver) -> None:
     with watching(sealed, "--keep-going") as child:
         line_of(child, "verified: ledger")

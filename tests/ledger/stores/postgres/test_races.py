@@ -35,6 +35,7 @@ with open_ledger() as ledger:
 """
 
 
+@pytest.mark.more
 def test_many_chains_in_any_order_and_chains_that_come_into_being(url: str) -> None:
     """Each commit takes what waits: several chains, old and new, in an order that nobody chose. None wait for ever."""
     with open_ledger() as ledger:

@@ -70,6 +70,7 @@ with open_ledger(sys.argv[1]) as ledger:
 """
 
 
+@pytest.mark.more
 def test_processes_race_to_make_the_ledger(bare: str) -> None:
     """Tables, id, key, two chains and the first record: all made once."""
     command = [sys.executable, "-c", FIRST_USE, bare]
