@@ -123,7 +123,9 @@ class AgentAction:
             raise BadInput(f"success must be true or false, not {_short_repr(self.success)}")
         if type(self.duration_ms) is not int or not 0 <= self.duration_ms <= DURATION_MAX:
             raise BadInput(f"duration_ms must be a whole number of milliseconds, not {_short_repr(self.duration_ms)}")
-        _check_time(self.timestamp)
+        if not _is_time(self.timestamp):
+            words = f"timestamp must be ISO 8601 in UTC, not {_short_repr(self.timestamp)}"
+            raise BadInput(words, advice="such as 2026-05-31T09:00:00Z")
         if self.metadata is not None and not isinstance(self.metadata, dict):
             raise BadInput(f"metadata must be an object, not {type(self.metadata).__name__}")
 
@@ -221,12 +223,6 @@ def _is_time(value: Any) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _check_time(value: Any) -> None:
-    if not _is_time(value):
-        words = f"timestamp must be ISO 8601 in UTC, not {_short_repr(value)}"
-        raise BadInput(words, advice="such as 2026-05-31T09:00:00Z")
 
 
 def _short_repr(value: Any) -> str:

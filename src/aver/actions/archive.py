@@ -1,9 +1,13 @@
-"""`.cap` files: gzip over tar. Written so that the same files give the same bytes, and read as if by an enemy.
+"""`.cap` files: a tar inside a gzip. The writer gives the same bytes for the same files. The reader trusts nothing.
 
-Nothing is ever extracted to a name: members are read one after the other into files without one. The reader refuses
-links, devices, directories, absolute and hidden names, `..`, a name that comes twice, more members or bytes than a run
-can have, a ratio that no honest text reaches, anything behind the end of the tar, and anything behind the gzip. Given
-the names that members may have, it refuses any other when it meets its header, before reading further.
+The reader never extracts a member to a path. It reads members one after the other into memory or unnamed files. It
+refuses
+
+* links, devices, directories, absolute and hidden names, `..`, and a name that comes twice;
+* more members or bytes than a run can have, and a compression ratio that no honest text reaches;
+* extended headers that say more than times, and anything after the end of the tar or of the gzip.
+
+If the caller gives the names that members may have, the reader stops at the header of any other member.
 """
 
 from __future__ import annotations
@@ -26,28 +30,28 @@ from aver.files.regular import CHUNK, open_inside
 from aver.ledger.foreign.seal_checks import check_file_name
 
 GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff"
-"""No name, no time, no system: what would make two archives of the same run differ."""
+"""A header without name, time and system. They would make two archives of the same run differ."""
 
 COMPRESSION_LEVEL = 6
 
 MEMBERS_MAX = 64
-"""Members of an archive. Aver writes six, others seven or eight."""
+"""The maximum number of members. Aver writes six or seven, other tools seven or eight."""
 
 MEMBER_MAX = 2 * 1024**3
-"""Bytes of one member, unpacked: some million actions."""
+"""The maximum size, in bytes, of one member after unpacking: some million actions."""
 
 RATIO_CHECKED_FROM, RATIO_MAX = 64 * 1024**2, 250
-"""Beyond the first, an archive that unpacks to more than so many times its size is refused. Hashes and signatures do
-not pack well: runs reach a ratio of ten."""
+"""The reader refuses an archive that unpacks to more bytes than the first, and to more than the second times its size.
+Hashes and signatures do not compress well: runs reach a ratio of ten."""
 
 MEMORY_MAX = 32 * 1024**2
-"""Bytes of all members that are kept in memory. A member for which nothing is left goes to a temporary file."""
+"""The maximum size, in bytes, of all members in memory. The reader puts other members into temporary files."""
 
 TAR_RECORD = 10_240
-"""A tar ends in zeros up to a multiple of this."""
+"""The size of a tar is a multiple of this; zeros fill it up."""
 
 TIME_HEADER_MAX = 4096
-"""Bytes of an extended header with times."""
+"""The maximum size, in bytes, of an extended header with times."""
 
 _TIME_HEADER = re.compile(rb"(?:[0-9]{1,4} [amc]time=[0-9]{1,20}(?:\.[0-9]{1,20})?\n)*").fullmatch
 
@@ -100,14 +104,14 @@ def _is_bomb(size: int, packed: int) -> bool:
 
 @dataclass(slots=True)
 class Archive:
-    """What was in an archive."""
+    """The members of an archive."""
 
     members: dict[str, IO[bytes]]
     plain: bool
-    """Whether the container itself is what Aver writes: its header, and every member's."""
+    """Whether the gzip header and all tar headers are those that Aver writes."""
 
     def read_small(self, name: str, limit: int) -> bytes | None:
-        """A member that should be small; None if there is none. `Unreadable` if it is not small."""
+        """Return a small member; None if there is none. Raise `Unreadable` if it is larger than `limit` bytes."""
         file = self.members.get(name)
         if file is None:
             return None
@@ -131,7 +135,7 @@ def open_directory(directory: Path, names: Iterable[str]) -> Iterator[Archive]:
 
 @contextmanager
 def open_archive(file: BinaryIO, allowed: Container[str] | None = None) -> Iterator[Archive]:
-    """Everything in an archive, of which all members must have `allowed` names. Raises `Unreadable`."""
+    """Read an archive. Raise `Unreadable` if it is damaged, hostile, or has a member whose name is not `allowed`."""
     beginning = file.read(len(GZIP_HEADER))
     file.seek(0)
     archive = Archive({}, plain=beginning == GZIP_HEADER)
@@ -159,8 +163,14 @@ def _read_members(file: BinaryIO, archive: Archive, allowed: Container[str] | No
             if allowed is not None and info.name not in allowed:
                 raise Unreadable(f"{ascii(info.name)[:80]} is no part of a run")
             archive.plain = archive.plain and block == _tar_header(info.name, info.size)
-            archive.members[info.name] = kept = _new_member_file(info.size, memory)
-            memory -= info.size if info.size <= memory else 0
+            kept: IO[bytes]
+            if info.size <= memory:
+                kept = BytesIO()
+                memory -= info.size
+            else:
+                # A file without a name, so that no other program can find or change it.
+                kept = cast(IO[bytes], TemporaryFile())  # noqa: SIM115 - closed with the archive
+            archive.members[info.name] = kept
             stream.copy(info.size, kept)
             if stream.read_exactly(-info.size % tarfile.BLOCKSIZE).strip(b"\0"):
                 raise Unreadable(f"there are extra bytes after the end of {info.name}")
@@ -174,13 +184,8 @@ def _read_members(file: BinaryIO, archive: Archive, allowed: Container[str] | No
     archive.plain = archive.plain and stream.size % TAR_RECORD == 0
 
 
-def _new_member_file(size: int, memory: int) -> IO[bytes]:
-    """Where a member is put: a file without a name, or memory while there is so much of it left."""
-    return BytesIO() if size <= memory else cast(IO[bytes], TemporaryFile())
-
-
 def _check_time_header(stream: _GzipReader, info: tarfile.TarInfo) -> None:
-    """An extended header, which Python's own writer adds for fractions of seconds. Anything else in one is refused."""
+    """Accept an extended header with times, which Python's own writer adds for fractions of seconds, and no other."""
     if not 0 <= info.size <= TIME_HEADER_MAX:
         raise Unreadable("an extended header is too large")
     text = stream.read_exactly(info.size + -info.size % tarfile.BLOCKSIZE)[: info.size]
@@ -203,7 +208,7 @@ def _check_member(info: tarfile.TarInfo, archive: Archive) -> None:
 
 
 class _GzipReader:
-    """The bytes inside one gzip member, of which there must be exactly one, with nothing behind it."""
+    """Unpacks a gzip file that has exactly one gzip member, and nothing after it."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -212,7 +217,7 @@ class _GzipReader:
         self.size = 0
 
     def read_exactly(self, size: int) -> bytes:
-        """So many bytes, which are few."""
+        """Return exactly so many bytes. Only for small sizes: they are kept in memory."""
         parts = []
         while size:
             parts.append(self.read_some(size))
@@ -231,7 +236,7 @@ class _GzipReader:
         out.seek(0)
 
     def read_some(self, most: int) -> bytes:
-        """Some bytes, at most so many; none at the end."""
+        """Return at most so many bytes; none at the end."""
         inflate = self._inflate
         while not inflate.eof:
             packed = inflate.unconsumed_tail

@@ -234,7 +234,14 @@ def _read_foreign_line(raw: bytes) -> ActionLine:
     if not isinstance(stored, str) or not _HEX64(stored):
         raise Unreadable("the action has no receipt_hash of 64 lower-case hex digits")
     if fields is None:
-        return _read_older_line(action, texts, stored)
+        # The line is from an older file. Its receipt covers 12 or 13 fields of the action itself.
+        own = action.to_dict()
+        for keys in (RECEIPT_KEYS, CAPSEAL_KEYS):
+            fields = {name: own[name] for name in keys}
+            if stored in map(_sha256_hex, _receipt_candidates(fields, None)):
+                return ActionLine(action, texts, stored, len(keys))
+        problem = "receipt_hash is not the hash of the action's fields"
+        return ActionLine(action, texts, stored, len(RECEIPT_KEYS), problem)
     if not isinstance(fields, dict) or fields.keys() not in (RECEIPT_KEYS, CAPSEAL_KEYS):
         raise Unreadable("canonical_fields are neither the 12 keys of a receipt nor those with policy_verdict")
     if not all(isinstance(value, _SCALARS) for value in fields.values()):
@@ -254,17 +261,6 @@ def _receipt_problem(action: AgentAction, stored: str, fields: dict[str, Any], s
         if value != beside or isinstance(value, bool) != isinstance(beside, bool):
             return f"canonical_fields say another {name} than the action"
     return None
-
-
-def _read_older_line(action: AgentAction, texts: EncodedAction, stored: str) -> ActionLine:
-    """Read a line without `canonical_fields`, from an older file. Its receipt covers 12 or 13 fields of the action."""
-    own = action.to_dict()
-    for keys in (RECEIPT_KEYS, CAPSEAL_KEYS):
-        fields = {name: own[name] for name in keys}
-        if stored in map(_sha256_hex, _receipt_candidates(fields, None)):
-            return ActionLine(action, texts, stored, len(keys))
-    problem = "receipt_hash is not the hash of the action's fields"
-    return ActionLine(action, texts, stored, len(RECEIPT_KEYS), problem)
 
 
 def _receipt_candidates(fields: dict[str, Any], as_written: Any) -> Iterator[str]:

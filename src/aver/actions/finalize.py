@@ -48,7 +48,7 @@ from aver.actions.run_files import (
 from aver.actions.run_state import RecordedRun
 from aver.capsule.json_document import dump_document
 from aver.capsule.json_reader import read_json
-from aver.capsule.sealed import Sealed, hold_signer
+from aver.capsule.sealed import hold_signer
 from aver.errors import AverError, BadInput, HeadMoved, IntegrityError, Refused, Unavailable
 from aver.files.atomic import open_replacement, replace_file
 from aver.files.regular import open_inside
@@ -197,20 +197,15 @@ def _capsule_lines(ledger: Ledger, run: RecordedRun, seal: RunSeal, needs: Evide
             yield capsule_line(record, None)
     for mark in run.marks.values():
         if mark.record not in carried:
-            record = _get_decision_record(ledger, mark.record)
-            needs.add(record)
-            yield capsule_line(record, None)
-
-
-def _get_decision_record(ledger: Ledger, digest: str) -> Sealed:
-    record = ledger.get(digest)
-    if record is None:
-        raise IntegrityError(
-            "ARTIFACT_MISSING",
-            f"the gate's decision {digest} is not in the ledger any more",
-            advice="run: aver verify",
-        )
-    return record
+            decision = ledger.get(mark.record)
+            if decision is None:
+                raise IntegrityError(
+                    "ARTIFACT_MISSING",
+                    f"the gate's decision {mark.record} is not in the ledger any more",
+                    advice="run: aver verify",
+                )
+            needs.add(decision)
+            yield capsule_line(decision, None)
 
 
 def _write_manifest(ledger: Ledger, run: RecordedRun, seal: RunSeal, directory: Path, listed: tuple[str, ...]) -> None:

@@ -130,21 +130,18 @@ class ActionsFile:
             try:
                 if os.fstat(self._handle).st_size != self._size:
                     self._repair(lines, learn)
-                self._append_missing(lines)
+                for line in lines(self._count):
+                    written = 0  # `pwrite` may write only a part of the line.
+                    while written < len(line):
+                        written += os.pwrite(self._handle, line[written:], self._size + written)
+                    self._size += len(line)
+                    self._count += 1
                 if durably:
                     os.fsync(self._handle)
             finally:
                 unlock(self._handle)
         except OSError as error:
             raise Unavailable(f"cannot write {self._path}: {error.strerror}") from error
-
-    def _append_missing(self, lines: LineSource) -> None:
-        for line in lines(self._count):
-            written = 0  # `pwrite` may write only a part of the line.
-            while written < len(line):
-                written += os.pwrite(self._handle, line[written:], self._size + written)
-            self._size += len(line)
-            self._count += 1
 
     def _repair(self, lines: LineSource, learn: Callable[[], None]) -> None:
         """Find out how many lines match the ledger, and cut off an incomplete line after them."""

@@ -88,9 +88,13 @@ def write_evidence(ledger: Ledger, needs: EvidenceNeeds, out: BinaryIO) -> None:
     left = BLOBS_MAX
     for digest in needs.blobs:
         try:
-            line = _blob_line(digest, ledger.blob(digest))
+            data = ledger.blob(digest)
+            content = {"sha256": digest, "text": data.decode("utf-8")}
         except (NotFound, IntegrityError):
             continue  # The verdict on the ledger reports it; the one on the run says what it could not make again.
+        except UnicodeDecodeError:
+            content = {"sha256": digest, "base64": base64.b64encode(data).decode()}
+        line = orjson.dumps(content, option=orjson.OPT_APPEND_NEWLINE)
         if len(line) <= min(BLOB_LINE_MAX, left):
             left -= len(line)
             out.write(line)
@@ -119,14 +123,6 @@ def _read_result(record: Sealed) -> Mapping[str, Any]:
     except (AverError, KeyError, TypeError):
         return {}
     return result if isinstance(result, dict) else {}
-
-
-def _blob_line(digest: str, data: bytes) -> bytes:
-    try:
-        content = {"sha256": digest, "text": data.decode("utf-8")}
-    except UnicodeDecodeError:
-        content = {"sha256": digest, "base64": base64.b64encode(data).decode()}
-    return orjson.dumps(content, option=orjson.OPT_APPEND_NEWLINE)
 
 
 # --- reading

@@ -99,7 +99,7 @@ class AgentRuntime:
             raise
 
     def _claim(self, run_id: str | None) -> RunIdentity:
-        name = run_id or _new_run_id()
+        name = run_id or f"run_{datetime.now(UTC):%Y%m%d_%H%M%S}_{clock.new_id()[:8]}"
         found = claim_directory(self._dir, RunIdentity(name, run_chain(name), self._ledger.id, self._ledger.tenant))
         if run_id not in (None, found.run_id):
             raise BadInput(f"{self._dir} holds the run {found.run_id}, not {run_id}", advice="name a new directory")
@@ -264,7 +264,7 @@ class AgentRuntime:
                 policy_verdict=None,
                 success=success,
                 duration_ms=duration_ms,
-                timestamp=_timestamp(),
+                timestamp=clock.now().replace("+00:00", "Z"),
                 metadata=None if metadata is None else dict(metadata),
             )
             return self.record(action, gate_id=gate_id, diff_text=diff_text)
@@ -284,7 +284,10 @@ class AgentRuntime:
                 action = replace(action, metadata=masked.value)
             self._check_open()
             for _ in range(TRIES):
-                key = self._first_use_key(mark)
+                # The ledger gives this key out once, so only the first action that uses a decision gets it.
+                key = None if mark is None else decision_use_key(mark.gate_id)
+                if key is not None and self._ledger.get(key) is not None:
+                    key = None
                 judged = apply_decision(action, mark, decided, is_first_use=key is not None)
                 receipt = self._append(judged, mark, decided, {} if masked is None else masked.by_rule, key)
                 if receipt is not None:
@@ -294,14 +297,6 @@ class AgentRuntime:
                 self._run.catch_up()
                 self._check_open()
             raise Unavailable(f"others write to the run {self.run_id} faster than this can", advice="try again")
-
-    def _first_use_key(self, mark: GateReference | None) -> str | None:
-        """Return the idempotency key for the first use of a decision.
-
-        None if there is no decision, or if an action of any run has already used it.
-        """
-        key = None if mark is None else decision_use_key(mark.gate_id)
-        return key if key is not None and self._ledger.get(key) is None else None
 
     def _append(
         self,
@@ -424,11 +419,3 @@ class AgentRuntime:
             self._trouble = None
         except (Unavailable, IntegrityError) as error:
             self._trouble = error
-
-
-def _new_run_id() -> str:
-    return f"run_{datetime.now(UTC):%Y%m%d_%H%M%S}_{clock.new_id()[:8]}"
-
-
-def _timestamp() -> str:
-    return clock.now().replace("+00:00", "Z")

@@ -1,4 +1,4 @@
-"""Judging a run record by record: its receipts, its capsules, its gate decisions and its proof.
+"""Judge a run record by record: its receipts, its capsules, its gate decisions and its proof.
 
     sealed   each line is, to the byte, the action in its capsule; none is missing and none is added (TRUNCATED); the
              seal has the same count, head, last receipt and verdict
@@ -62,10 +62,10 @@ class _GatedAction(NamedTuple):
 
 @dataclass(slots=True)
 class _GateRecords:
-    """What there is of the gate's records."""
+    """The gate's records of a run, as far as they are here."""
 
     decided: dict[str, RecordedDecision]
-    """By the hash of their capsules; only those whose seals hold."""
+    """The decisions with a valid seal, by the hash of their capsules."""
     count: int = 0
     head: str | None = None
 
@@ -82,7 +82,7 @@ class RunTallies(NamedTuple):
 
 
 class _ValidChain:
-    """Takes records that were judged before."""
+    """Stands in for a chain judge where the records were judged before."""
 
     def take(self, record: Sealed) -> dict[str, Any] | None:
         return record.to_dict()
@@ -143,8 +143,10 @@ class RunJudge:
     # --- the run's chain
 
     def take(self, record: Sealed, line: ActionLine | None, text: bytes | None) -> None:
-        """Judge the next record of the chain, which must be the capsule of `line` if it is that of an action; `text` is
-        that action's sealed text."""
+        """Judge the next record of the chain.
+
+        If it is the capsule of an action, it must be that of `line`; `text` is the sealed form of that action.
+        """
         content = self._judge.take(record)
         at, before = self.count, self.head
         self.count, self.head = at + 1, record.hash
@@ -209,7 +211,7 @@ class RunJudge:
     # --- the gate's records
 
     def missing_decisions(self) -> list[str]:
-        """The decisions that actions name and that were not taken yet, by the hashes of their capsules."""
+        """Return the hashes of the decisions that actions name and that were not taken yet."""
         return list(self._wanted)
 
     def take_gate_record(self, record: Sealed, *, is_own: bool) -> None:
@@ -220,8 +222,18 @@ class RunJudge:
                 self._gate_judge = self._new_chain_judge(self.seal.gates.chain, 0)
             self._gates.count, self._gates.head = self._gates.count + 1, record.hash
             content = self._gate_judge.take(record)
+        elif self._is_valid:
+            content = record.to_dict()
         else:
-            content = self._judge_other_record(record)
+            # A record of another session's chain, whose neighbours are not here.
+            judge = ChainJudge(self._rules, chain=record.chain, start=None, needs_block=True)
+            content = judge.judge(record)
+            if count_failures(judge.tally):
+                content = None
+            self.capsules.merge(judge.finish())
+            if record.hash not in self._wanted:
+                words = "the run refers to no such record"
+                self.tally.add(Finding("gates", "failed", "STATE_VIOLATION", words, Place(record.chain)))
         try:
             if content is not None:
                 self._gates.decided[record.hash] = RecordedDecision.from_record(record, content)
@@ -229,21 +241,8 @@ class RunJudge:
             return  # Some other record of that chain, such as one that was put there by hand.
         self._wanted.pop(record.hash, None)
 
-    def _judge_other_record(self, record: Sealed) -> dict[str, Any] | None:
-        """The content of a record of another session's gate chain; None where it does not hold."""
-        if self._is_valid:
-            return record.to_dict()
-        judge = ChainJudge(self._rules, chain=record.chain, start=None, needs_block=True)
-        content = judge.judge(record)
-        content = None if count_failures(judge.tally) else content
-        self.capsules.merge(judge.finish())
-        if record.hash not in self._wanted:
-            words = "the run refers to no such record"
-            self.tally.add(Finding("gates", "failed", "STATE_VIOLATION", words, Place(record.chain)))
-        return content
-
     def _check_decisions(self, *, complete: bool) -> set[int]:
-        """Hold actions to their decisions. Returns the numbers of those that nothing bears out."""
+        """Compare actions with their decisions. Return the numbers of the actions that no decision allows."""
         unproven: set[int] = set()
         used: set[str] = set()
         for index, action, mark, is_first_use in self._gated:
@@ -278,7 +277,7 @@ class RunJudge:
     # --- the end
 
     def finish(self, *, complete: bool) -> RunTallies:
-        """All that was found. `complete`: the run must be sealed, and all it refers to be here."""
+        """Return the findings. With `complete`, the run must be sealed, and everything it refers to must be here."""
         receipts, taken = self.receipts, self.tally
         receipts.finish()
         self.tally = Tally()
@@ -339,9 +338,9 @@ class RunJudge:
 def _gate_problem(
     action: AgentAction, mark: GateReference, decided: RecordedDecision | None, *, is_first_use: bool
 ) -> tuple[str, str] | None:
-    """What is wrong between an action and the decision that it names: a code and words."""
+    """Return why an action does not fit the decision that it names, as a code and words; None if it fits."""
     if decided is None:
-        return None  # That it is not here, or does not hold, is told apart.
+        return None  # A missing or invalid decision is reported elsewhere.
     words = find_mismatch(action, mark, decided)
     if words is not None:
         return "EVIDENCE_INVALID", f"it differs from the gated action: {words}"
@@ -359,7 +358,7 @@ def _gate_problem(
 
 
 def _matches_canonical(value: Any, expected: bytes) -> bool:
-    """Whether these are the canonical bytes of a value. `orjson` writes nearly all values so, and ten times as fast."""
+    """Return whether these are the canonical bytes of a value. `orjson` writes nearly all values so, and faster."""
     try:
         if orjson.dumps(value, option=orjson.OPT_SORT_KEYS) == expected:
             return True
@@ -387,7 +386,7 @@ class ReceiptJudge:
         self._last: ActionLine | None = None
 
     def take(self, raw: bytes | BadInput) -> ActionLine | None:
-        """Judge the next line. Returns it if it could be read."""
+        """Judge the next line. Return it if it could be read."""
         line = None
         try:
             if isinstance(raw, BadInput):
@@ -396,13 +395,23 @@ class ReceiptJudge:
         except BadInput as error:
             self._fail("receipts", unreadable_code(error), error.message)
         else:
-            self._judge_line(line)
+            action = line.action
+            self.keys.add(line.keys)
+            if line.problem is not None:
+                self._fail("receipts", "RECEIPT_MISMATCH", line.problem, action)
+            if action.action_id in self._ids:
+                self._fail("parents", "DUPLICATE_RECORD", "an action before it has the same id", action)
+            self._ids.add(action.action_id)
+            self._judge_parent(action)
+            self.last_receipt = line.receipt_hash
+            if line.keys == len(RECEIPT_KEYS) and line.problem is None:
+                self.trace.take(action, line.texts)
         self._last = line
         self.count += 1
         return line
 
     def finish(self) -> None:
-        """Say what was done."""
+        """Count the checks that were made."""
         if self.count:
             self.tally.count_done("receipts", self.count)
             self.tally.count_done("parents", self.count)
@@ -410,23 +419,10 @@ class ReceiptJudge:
 
     @property
     def keys_summary(self) -> str:
-        """Over which keys the receipts are, in words."""
+        """The keys that the receipts cover, in words."""
         if self.keys == {len(RECEIPT_KEYS)}:
             return "over the protocol's 12 keys"
         return " and ".join(f"over {count} keys" for count in sorted(self.keys)) or "none"
-
-    def _judge_line(self, line: ActionLine) -> None:
-        action = line.action
-        self.keys.add(line.keys)
-        if line.problem is not None:
-            self._fail("receipts", "RECEIPT_MISMATCH", line.problem, action)
-        if action.action_id in self._ids:
-            self._fail("parents", "DUPLICATE_RECORD", "an action before it has the same id", action)
-        self._ids.add(action.action_id)
-        self._judge_parent(action)
-        self.last_receipt = line.receipt_hash
-        if line.keys == len(RECEIPT_KEYS) and line.problem is None:
-            self.trace.take(action, line.texts)
 
     def _judge_parent(self, action: AgentAction) -> None:
         last = self._last
@@ -434,7 +430,7 @@ class ReceiptJudge:
             if action.parent_receipt_hash is not None or action.parent_action_id is not None:
                 self._fail("parents", "GENESIS_INVALID", "the first action names a parent", action)
         elif last is None:
-            return  # What stands before it cannot be read, and that is reported.
+            return  # The line before it cannot be read, and that is reported.
         elif action.parent_receipt_hash != last.receipt_hash:
             self._fail("parents", "CHAIN_BREAK", "its parent's receipt is not that of the action before", action)
         elif action.parent_action_id != last.action.action_id:

@@ -55,7 +55,10 @@ def inclusion_document(actions: Sequence[AgentAction], index: int, seal: Sealed 
             "NOT_SEALED", "the run is not sealed, so nothing can be proved about it", advice="finalize it first"
         )
     proof = prove_inclusion(actions, index)
-    statement = _read_statement(seal)
+    try:
+        statement = seal.to_dict()["outcome"]["result"]["statement"]
+    except (KeyError, TypeError):
+        raise BadInput("the run's seal has no statement", advice="verify the run") from None
     if statement is None:
         raise Refused("NOT_PROVED", "the run was sealed without a statement", advice="finalize runs with prove=True")
     problem = proof_problem(RunStatement.from_dict(statement), proof)
@@ -73,18 +76,17 @@ def inclusion_document(actions: Sequence[AgentAction], index: int, seal: Sealed 
     }
 
 
-def _read_statement(seal: Sealed) -> Any:
-    try:
-        return seal.to_dict()["outcome"]["result"]["statement"]
-    except (KeyError, TypeError):
-        raise BadInput("the run's seal has no statement", advice="verify the run") from None
-
-
 def judge_inclusion(name: str, raw: bytes, terms: VerifyOptions) -> Verdict:
     """Judge a proof of inclusion."""
     tally = Tally()
     try:
-        document = _read_document(raw)
+        document = read_json(raw)
+        if not isinstance(document, dict) or document.keys() != PROOF_KEYS:
+            raise BadInput("a proof of inclusion has other keys")
+        if type(document["v"]) is not int or document["v"] != 1 or document["proof_type"] != INCLUSION_TYPE:
+            raise BadInput("this is a proof of another sort or version", advice="use the Aver that made it")
+        if not isinstance(document["path"], list) or type(document["index"]) is not int:
+            raise BadInput("a proof of inclusion has a place and a path")
         _judge_document(document, terms, tally, Place(source=name))
     except BadInput as error:
         tally.add(Finding("proof", "failed", unreadable_code(error), error.message, Place(source=name)))
@@ -92,17 +94,6 @@ def judge_inclusion(name: str, raw: bytes, terms: VerifyOptions) -> Verdict:
     tally.skip("links", "the run's seal is on its own here", matters=False)
     tally.skip("gates", "the gate's records are not here", matters=False)
     return conclude(name, tally, level=terms.level, expected=(*CHECKS, *RUN_CHECKS))
-
-
-def _read_document(raw: bytes) -> dict[str, Any]:
-    document = read_json(raw)
-    if not isinstance(document, dict) or document.keys() != PROOF_KEYS:
-        raise BadInput("a proof of inclusion has other keys")
-    if type(document["v"]) is not int or document["v"] != 1 or document["proof_type"] != INCLUSION_TYPE:
-        raise BadInput("this is a proof of another sort or version", advice="use the Aver that made it")
-    if not isinstance(document["path"], list) or type(document["index"]) is not int:
-        raise BadInput("a proof of inclusion has a place and a path")
-    return document
 
 
 def _judge_document(document: dict[str, Any], terms: VerifyOptions, tally: Tally, place: Place) -> None:
@@ -118,7 +109,13 @@ def _judge_document(document: dict[str, Any], terms: VerifyOptions, tally: Tally
     judge = ChainJudge(
         terms.rules(retirements_by_time(terms.ring)), chain=chain, start=None, source=place.source, needs_block=True
     )
-    content = judge.judge(_read_seal(document["seal"]))
+    entry = document["seal"]
+    if not isinstance(entry, dict) or entry.keys() != {"canonical", *SEAL_KEYS}:
+        raise BadInput("a proof's seal is a capsule with its canonical text")
+    if not all(isinstance(value, str) for value in entry.values()):
+        raise BadInput("the parts of a seal are strings")
+    canonical = entry["canonical"].encode("utf-8", "surrogatepass")
+    content = judge.judge(check_seal_fields(Sealed(canonical, *(entry[key] for key in SEAL_KEYS))))
     tally.merge(judge.finish())
     tally.count_done("proof")
     if content is None or read_kind(content) != SEAL_KIND:
@@ -131,12 +128,3 @@ def _judge_document(document: dict[str, Any], terms: VerifyOptions, tally: Tally
     problem = proof_problem(statement, InclusionProof(document["index"], action, tuple(document["path"])))
     if problem is not None:
         fail("proof", "PROOF_INVALID", problem)
-
-
-def _read_seal(entry: Any) -> Sealed:
-    if not isinstance(entry, dict) or entry.keys() != {"canonical", *SEAL_KEYS}:
-        raise BadInput("a proof's seal is a capsule with its canonical text")
-    if not all(isinstance(value, str) for value in entry.values()):
-        raise BadInput("the parts of a seal are strings")
-    canonical = entry["canonical"].encode("utf-8", "surrogatepass")
-    return check_seal_fields(Sealed(canonical, *(entry[key] for key in SEAL_KEYS)))
