@@ -22,13 +22,13 @@ HookChoice = Literal["allow", "ask", "deny", "leave"]
 
 
 class ParsedPayload(NamedTuple):
-    """What a payload asks and reports."""
+    """The question in a payload, and the events that it reports."""
 
     session: str
     asks: Action | None = None
     """The action that may happen next, if the event asks about one."""
-    deeds: tuple[AgentEvent, ...] = ()
-    """What happened already, to be sealed."""
+    events: tuple[AgentEvent, ...] = ()
+    """The events that have happened and are to be sealed."""
     closes: tuple[str, ...] = ()
     """Subagents whose chains end with this; an empty name is the session itself."""
 

@@ -103,7 +103,7 @@ def _seal_failure(ledger: Ledger, failure: dict[str, Any]) -> None:
     from aver.ingest.contract import AgentEvent
     from aver.ingest.seal import seal_event
 
-    deed = AgentEvent(
+    event = AgentEvent(
         what="note",
         key=f"hook-failure-{failure['id']}",
         summary=f"hook {failure['event']} failed: {failure['why']}",
@@ -111,7 +111,7 @@ def _seal_failure(ledger: Ledger, failure: dict[str, Any]) -> None:
         status="failure",
         result=failure,
     )
-    seal_event(ledger, failure["tool"], failure["session"] or "unknown", deed)
+    seal_event(ledger, failure["tool"], failure["session"] or "unknown", event)
 
 
 def _parse_failures(handle: int) -> Iterator[dict[str, Any]]:

@@ -89,7 +89,7 @@ class _HookRun:
             self._settings = read_hook_settings(config.hooks)
         reading = self._read_payload(content)
         canary = canary_name(content)
-        if reading.asks is None and not reading.deeds:
+        if reading.asks is None and not reading.events:
             return self._hook.done(self._event)
         with _open_ledger(config, canary) as ledger:
             with log.timed("hooks", "gate asked"):
@@ -227,13 +227,13 @@ def _open_ledger(config: Config, canary: str) -> Iterator[Ledger]:
 
 def _seal_events(ledger: Ledger, tool: str, reading: ParsedPayload) -> None:
     """Seal what an event reports, and close the chains that end with it."""
-    if not reading.deeds:
+    if not reading.events:
         return
     from aver.ingest.draft import session_chain_name
     from aver.ingest.seal import seal_event
 
-    for deed in reading.deeds:
-        seal_event(ledger, tool, reading.session, deed)
+    for event in reading.events:
+        seal_event(ledger, tool, reading.session, event)
     for agent in reading.closes:
         chain = session_chain_name(tool, reading.session, agent)
         if ledger.head(chain).count:

@@ -182,7 +182,7 @@ def test_the_transcript_tells_the_same_of_a_call(workspace: Path, tool: str) -> 
     """A hook and a watcher make one and the same deed, as far as a hook is told."""
     arguments, response, _ = CALLS[tool]
     event = payload("PostToolUse", workspace, tool_name=tool, tool_input=arguments, tool_response=response)
-    [hooked] = HOOK.read("PostToolUse", {**event, "tool_use_id": "toolu_9"}).deeds
+    [hooked] = HOOK.read("PostToolUse", {**event, "tool_use_id": "toolu_9"}).events
     use = {"type": "tool_use", "id": "toolu_9", "name": tool, "input": arguments}
     lines = [
         {"type": "assistant", "uuid": "u1", "message": {"id": "m", "role": "assistant", "content": [use]}},

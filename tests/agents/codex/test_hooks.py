@@ -154,7 +154,7 @@ def test_a_call_is_sealed_as_the_rollout_tells_it(tmp_path: Path) -> None:
 
 
 def test_the_watcher_makes_the_same_deed(tmp_path: Path) -> None:
-    [hooked] = HOOK.read("PostToolUse", told(tmp_path, *ROLLOUT)).deeds
+    [hooked] = HOOK.read("PostToolUse", told(tmp_path, *ROLLOUT)).events
     (tmp_path / "rollout.jsonl").write_text("".join(json.dumps(line) + "\n" for line in (*ROLLOUT, OUTPUT)))
     source = TranscriptSource(tool="codex", session=SESSION, path=tmp_path / "rollout.jsonl")
     turn = ADAPTER.parser(source)
@@ -183,7 +183,7 @@ def test_a_patch_is_sealed_as_the_watcher_would(tmp_path: Path) -> None:
 
 def test_without_the_rollout_it_is_not_known_whether_a_call_worked(tmp_path: Path) -> None:
     for event in (told(tmp_path), {**told(tmp_path), "transcript_path": None}):
-        [deed] = HOOK.read("PostToolUse", event).deeds
+        [deed] = HOOK.read("PostToolUse", event).events
         assert deed.call is not None
         assert (deed.key, deed.call.ok, deed.call.result) == ("call_2", None, "ls: no\n")
 
@@ -194,7 +194,7 @@ def test_a_pipe_in_the_place_of_the_rollout_does_not_hang_it(tmp_path: Path) -> 
     event = told(tmp_path)
     (tmp_path / "rollout.jsonl").unlink()
     os.mkfifo(tmp_path / "rollout.jsonl")
-    [deed] = HOOK.read("PostToolUse", event).deeds
+    [deed] = HOOK.read("PostToolUse", event).events
     assert deed.key == "call_2"
 
 

@@ -3,7 +3,7 @@
 Every payload has `session_id`, `transcript_path`, `cwd` and, inside a subagent, `agent_id`. `PreToolUse` asks, and is
 answered by `hookSpecificOutput.permissionDecision`; a reason goes to the person who is asked, or to the model that is
 denied. The others tell. `PostToolUse` and `PostToolUseFailure` tell of a call by its own id, which is the one in the
-transcript: hook and watcher seal one and the same deed.
+transcript: hook and watcher seal the same event.
 
 Exit code 1 with words on stderr is shown to the person and blocks nothing; 2 would block.
 """
@@ -46,19 +46,19 @@ def read_event(event: str, payload: Mapping[str, Any]) -> ParsedPayload:
     if event in _CALL_EVENTS and get_text(
         payload, "tool_use_id"
     ):  # Without an id it is told, and sealed from the transcript.
-        return ParsedPayload(session, deeds=(_build_call_event(event, payload, agent),))
+        return ParsedPayload(session, events=(_build_call_event(event, payload, agent),))
     if event == "SessionEnd":
         ended = _build_hook_event(
             event, f"session ended: {get_text(payload, 'reason')}", payload, what="session", ends_session=True
         )
-        return ParsedPayload(session, deeds=(ended,), closes=("",))
+        return ParsedPayload(session, events=(ended,), closes=("",))
     if event == "SubagentStop":
         name = get_text(payload, "agent_type")
         stopped = _build_hook_event(
             event, f"subagent ended: {name}", payload, what="session", key=agent, agent=agent, ends_session=True
         )
-        return ParsedPayload(session, deeds=(stopped,), closes=(agent,) if agent else ())
-    return ParsedPayload(session, deeds=(_read_session_event(event, payload, agent),))
+        return ParsedPayload(session, events=(stopped,), closes=(agent,) if agent else ())
+    return ParsedPayload(session, events=(_read_session_event(event, payload, agent),))
 
 
 def _read_session_event(event: str, payload: Mapping[str, Any], agent: str) -> AgentEvent:

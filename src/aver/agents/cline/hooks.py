@@ -46,12 +46,12 @@ def read_event(event: str, payload: Mapping[str, Any]) -> ParsedPayload:
         return ParsedPayload(session, asks=_build_action(payload, about, session))
     if event == "PostToolUse":
         result = get_object(payload, "tool_result")
-        deed = (
+        reported = (
             _build_call_event(payload, result, agent)
             if get_text(result, "id")
             else _build_call_note(event, payload, about)
         )
-        return ParsedPayload(session, deeds=(deed,))
+        return ParsedPayload(session, events=(reported,))
     words = {
         "TaskStart": "task started",
         "TaskResume": "task resumed",
@@ -63,8 +63,10 @@ def read_event(event: str, payload: Mapping[str, Any]) -> ParsedPayload:
         "PreCompact": "context compacted",
     }.get(event, f"hook event: {event}")
     what: EventKind = "session" if event.startswith(("Task", "Session")) else "note"
-    deed = _build_hook_event(event, words, payload, about, what=what, agent=agent, ends_session=event in _END_EVENTS)
-    return ParsedPayload(session, deeds=(deed,), closes=(agent,) if event in _END_EVENTS else ())
+    reported = _build_hook_event(
+        event, words, payload, about, what=what, agent=agent, ends_session=event in _END_EVENTS
+    )
+    return ParsedPayload(session, events=(reported,), closes=(agent,) if event in _END_EVENTS else ())
 
 
 def _build_hook_event(

@@ -6,7 +6,7 @@ Payloads are made like Claude Code's. What differs:
   the words that say how: asked again after the approval, the very same call goes through.
 * Commands are told as `Bash` with a `command`, whatever the tool's own name, and `PostToolUse` does not tell how they
   ended. The rollout does: Codex has written the call and its end there before it starts the hook, and writes the output
-  after it. So the deed is made from those lines and the payload's output, by the adapter that reads rollouts, and is
+  after it. So the event is made from those lines and the payload's output, by the adapter that reads rollouts, and is
   the one that a watcher makes. Where they are not there, the payload alone is told, and whether the call worked is not
   known.
 * A patch may be fed to `apply_patch` by a shell. Where the command is that and nothing else, the gate sees the patch.
@@ -60,15 +60,15 @@ def read_event(event: str, payload: Mapping[str, Any]) -> ParsedPayload:
     if event == "PreToolUse":
         return ParsedPayload(session, asks=_build_action(payload, session))
     if event == "PostToolUse" and get_text(payload, "tool_use_id"):
-        return ParsedPayload(session, deeds=(_build_call_event(payload, session, agent),))
+        return ParsedPayload(session, events=(_build_call_event(payload, session, agent),))
     if event == "SessionEnd":
         words = f"session ended: {get_text(payload, 'reason')}"
         return ParsedPayload(
-            session, deeds=(_build_hook_event(event, words, payload, what="session", ends_session=True),), closes=("",)
+            session, events=(_build_hook_event(event, words, payload, what="session", ends_session=True),), closes=("",)
         )
     if event == "SubagentStop":
         words = f"subagent ended: {get_text(payload, 'agent_type')}"
-        return ParsedPayload(session, deeds=(_build_hook_event(event, words, payload, what="session", agent=agent),))
+        return ParsedPayload(session, events=(_build_hook_event(event, words, payload, what="session", agent=agent),))
     words = {
         "SessionStart": f"session started: {get_text(payload, 'source')}",
         "UserPromptSubmit": f"prompt submitted: {first_line(get_text(payload, 'prompt'))}",
@@ -77,7 +77,7 @@ def read_event(event: str, payload: Mapping[str, Any]) -> ParsedPayload:
     }.get(event, f"hook event: {event}")
     return ParsedPayload(
         session,
-        deeds=(_build_hook_event(event, words, payload, what="session" if event == "SessionStart" else "note"),),
+        events=(_build_hook_event(event, words, payload, what="session" if event == "SessionStart" else "note"),),
     )
 
 
@@ -94,8 +94,8 @@ def _read_notify(payload: Mapping[str, Any]) -> ParsedPayload:
     sort, turn = get_text(payload, "type"), get_text(payload, "turn-id")
     said = {name: value for name, value in payload.items() if name not in ("thread-id", "cwd")}
     environment = {"cwd": payload["cwd"]} if payload.get("cwd") else {}
-    deed = event_from_payload("notify", f"turn ended: {sort}", said, key=turn, environment=environment)
-    return ParsedPayload(get_text(payload, "thread-id"), deeds=(deed,))
+    reported = event_from_payload("notify", f"turn ended: {sort}", said, key=turn, environment=environment)
+    return ParsedPayload(get_text(payload, "thread-id"), events=(reported,))
 
 
 # --- asking
@@ -172,8 +172,10 @@ _HEREDOC_PATCH = re.compile(
 
 def _build_call_event(payload: Mapping[str, Any], session: str, agent: str) -> AgentEvent:
     identifier = get_text(payload, "tool_use_id")
-    deed = _call_from_rollout(payload, session, identifier) or _call_from_payload(payload, identifier)
-    return replace(deed, agent=agent, environment={**pick_present(payload, _PROVENANCE), **deed.environment}, places=())
+    reported = _call_from_rollout(payload, session, identifier) or _call_from_payload(payload, identifier)
+    return replace(
+        reported, agent=agent, environment={**pick_present(payload, _PROVENANCE), **reported.environment}, places=()
+    )
 
 
 def _call_from_payload(payload: Mapping[str, Any], identifier: str) -> AgentEvent:
@@ -190,7 +192,7 @@ def _call_from_payload(payload: Mapping[str, Any], identifier: str) -> AgentEven
 
 
 def _call_from_rollout(payload: Mapping[str, Any], session: str, identifier: str) -> AgentEvent | None:
-    """The deed that the rollout's lines make of the call, with the output of the payload; None where they make none."""
+    """Return the event that the rollout has of the call, with the output of the payload; None if it has none."""
     from aver.agents.codex.rollouts import ADAPTER
     from aver.ingest.contract import TranscriptSource, record_from_bytes
 
@@ -204,11 +206,11 @@ def _call_from_rollout(payload: Mapping[str, Any], session: str, identifier: str
         output = {"type": "custom_tool_call_output", "call_id": identifier, "output": response}
         lines.append(_build_line("response_item", output))
     turn = ADAPTER.parser(TranscriptSource(tool=TOOL, session=session, path=path))
-    deeds = [deed for number, line in enumerate(lines) for deed in turn.feed(record_from_bytes(str(number), line))]
-    for deed in (*deeds, *turn.finish()):
-        if deed.key == identifier and deed.call is not None:
-            result = deed.call.result if is_patch else _merge_result(deed.call.result, response)
-            return replace(deed, call=replace(deed.call, result=result))
+    events = [event for number, line in enumerate(lines) for event in turn.feed(record_from_bytes(str(number), line))]
+    for event in (*events, *turn.finish()):
+        if event.key == identifier and event.call is not None:
+            result = event.call.result if is_patch else _merge_result(event.call.result, response)
+            return replace(event, call=replace(event.call, result=result))
     return None
 
 

@@ -54,13 +54,13 @@ def read_event(event: str, payload: Mapping[str, Any]) -> ParsedPayload:
     if event in GATING_EVENTS:
         return ParsedPayload(session, asks=_build_action(event, payload, session))
     if event in ("postToolUse", "postToolUseFailure") and get_text(payload, "tool_use_id"):
-        return ParsedPayload(session, deeds=(_build_call_event(event, payload),))
+        return ParsedPayload(session, events=(_build_call_event(event, payload),))
     if event == "afterFileEdit":
-        return ParsedPayload(session, deeds=(_build_edit_note(event, payload),))
+        return ParsedPayload(session, events=(_build_edit_note(event, payload),))
     if event == "sessionEnd":
         words = f"session ended: {get_text(payload, 'reason')}"
         return ParsedPayload(
-            session, deeds=(_build_hook_event(event, words, payload, what="session", ends_session=True),), closes=("",)
+            session, events=(_build_hook_event(event, words, payload, what="session", ends_session=True),), closes=("",)
         )
     words = {
         "sessionStart": "session started",
@@ -70,7 +70,7 @@ def read_event(event: str, payload: Mapping[str, Any]) -> ParsedPayload:
         "stop": f"turn ended: {get_text(payload, 'status')}",
     }.get(event, f"hook event: {event}")
     what = "session" if event == "sessionStart" else "note"
-    return ParsedPayload(session, deeds=(_build_hook_event(event, words, payload, what=what),))
+    return ParsedPayload(session, events=(_build_hook_event(event, words, payload, what=what),))
 
 
 def _build_hook_event(event: str, words: str, payload: Mapping[str, Any], **more: Any) -> AgentEvent:

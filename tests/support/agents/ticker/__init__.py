@@ -28,7 +28,7 @@ def read_event(event: str, payload: Mapping[str, Any]) -> ParsedPayload:
             payload["tool"], payload["in"], caller=TOOL, session=session, workspace=payload["workspace"]
         )
         return ParsedPayload(session, asks=action)
-    return ParsedPayload(session, deeds=(event_from_payload(event, "ticked", payload),))
+    return ParsedPayload(session, events=(event_from_payload(event, "ticked", payload),))
 
 
 HOOK = Hook(
