@@ -111,6 +111,7 @@ def test_many_sessions_at_once(workspace: Path) -> None:
     assert {(one["actions_count"], one["verification"]) for one in told} == {(3, "passed")}
 
 
+@pytest.mark.more
 def test_calls_in_flight_are_finished_when_the_server_is_stopped(workspace: Path) -> None:
     async def run(server: Listening) -> Any:
         async with server.client() as client:

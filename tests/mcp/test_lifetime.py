@@ -36,6 +36,7 @@ def recorded() -> dict[str, list[str]]:
         }
 
 
+@pytest.mark.more
 def test_calls_in_flight_are_finished_when_the_client_closes_its_end(workspace: Path) -> None:
     calls = [call(number, "capseal_record", done(description=f"step {number}")) for number in range(1, 41)]
     with started(workspace) as server:
@@ -75,6 +76,7 @@ def test_what_cannot_be_read_is_answered(workspace: Path) -> None:
     assert answers(out)[6]["result"]["structuredContent"]["recorded"] is True
 
 
+@pytest.mark.more
 def test_a_request_that_was_taken_back_does_not_keep_the_server_waiting(workspace: Path) -> None:
     cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
     lines = greeting() + call(1, "capseal_record", done()) + json.dumps(cancel).encode() + b"\n"

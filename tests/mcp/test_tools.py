@@ -182,6 +182,7 @@ def test_bad_arguments_are_told_to_the_agent_and_leave_nothing(workspace: Path) 
     talk(workspace, session)
 
 
+@pytest.mark.more
 def test_paths_and_texts_of_any_kind_are_recorded_as_they_are(workspace: Path) -> None:
     files = ["../../etc/passwd", "/dev/null", "a\nb", "\u202egpj.exe", "é" * 500, "", " ", "C:\\x", "a\x00b"]
 
@@ -218,6 +219,7 @@ def test_secrets_reach_neither_events_nor_metadata(workspace: Path) -> None:
             assert all(secret.encode() not in one.canonical for one in ledger.read(chain))
 
 
+@pytest.mark.more
 def test_diffs_and_outputs_are_kept_by_their_hashes_alone(workspace: Path) -> None:
     mark = "a-line-that-is-nowhere-else"
 

@@ -157,6 +157,7 @@ def test_rules_that_cannot_be_used_deny_all_that_hooks_ask(aver: Aver) -> None:
     assert (works, status, "a.cedar, line 1, is not Cedar" in words) == ("ok", "problem", True)
 
 
+@pytest.mark.more
 def test_a_hook_that_works_and_is_switched_off_is_not_fine(aver: Aver) -> None:
     aver("install", "claude-code", "--only", "hooks", HOME=str(aver.directory))
     assert [status for status, _ in hooks(aver)] == ["ok"]
