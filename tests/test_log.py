@@ -56,7 +56,7 @@ def test_lines_cannot_steer_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: 
     try:
         log.log_to_stderr()
         log.debug("gate", "%s", "red: \x1b[31m\nforged line")
-        with pytest.raises(KeyError), log.timed("gate", "looked up"):
+        with pytest.raises(KeyError), log.log_time("gate", "looked up"):
             raise KeyError
     finally:
         logger.handlers[:], logger.level = before

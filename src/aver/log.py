@@ -1,4 +1,4 @@
-"""Debug lines of Aver's rooms, through the standard `logging`, at no cost where nobody reads them.
+"""Debug lines of Aver's rooms, through the standard `logging`, at no cost where they are off.
 
 A line goes to the logger `aver.<room>`, such as `aver.gate` or `aver.hooks`. A program that uses Aver turns lines on as
 with any library. For the command line, `AVER_LOG=debug` writes them to standard error, also those of `aver hook`:
@@ -7,49 +7,45 @@ with any library. For the command line, `AVER_LOG=debug` writes them to standard
     aver.gate: facts gathered in 3.1 ms
     aver.gate: pass by git-reads (starter.cedar) of the rules that Aver ships: reading git's state is harmless
 
-Importing `logging` takes longer than some decisions. So this module does not import it: where no one else has, no one
-can be listening.
+Importing `logging` takes longer than some decisions, so this module does not import it. If no other module has imported
+it, no handler can exist.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from time import perf_counter
-from types import TracebackType
 
 LOG_VARIABLE = "AVER_LOG"
 
 
 def debug(room: str, message: str, *values: object) -> None:
-    """Log a line for those who look for the reason of something. `values` fill the `%s` in the message."""
+    """Log a line that says why Aver did something. `values` fill the `%s` in the message."""
     logging = sys.modules.get("logging")
     if logging is not None:
         logging.getLogger(f"aver.{room}").debug(message, *values)
 
 
 def is_logged(room: str) -> bool:
-    """Whether anyone reads the debug lines of a room: for lines that take long to make."""
+    """Whether the debug lines of a room go anywhere: for lines that take long to make."""
     logging = sys.modules.get("logging")
     return logging is not None and bool(logging.getLogger(f"aver.{room}").isEnabledFor(logging.DEBUG))
 
 
-class timed:
-    """Log how long the block took: `with timed("gate", "facts gathered"): ...`."""
-
-    __slots__ = ("_room", "_started", "_step")
-
-    def __init__(self, room: str, step: str) -> None:
-        self._room, self._step = room, step
-
-    def __enter__(self) -> None:
-        self._started = perf_counter()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        took = (perf_counter() - self._started) * 1000
-        debug(self._room, "%s in %.1f ms%s", self._step, took, "" if kind is None else f", failed: {kind.__name__}")
+@contextmanager
+def log_time(room: str, step: str) -> Iterator[None]:
+    """Log how long the block took: `with log_time("gate", "facts gathered"): ...`."""
+    started, failure = perf_counter(), ""
+    try:
+        yield
+    except BaseException as error:
+        failure = f", failed: {type(error).__name__}"
+        raise
+    finally:
+        debug(room, "%s in %.1f ms%s", step, (perf_counter() - started) * 1000, failure)
 
 
 def log_to_stderr() -> None:
@@ -63,7 +59,7 @@ def log_to_stderr() -> None:
 
     class OneLine(logging.Formatter):
         def format(self, record: logging.LogRecord) -> str:
-            # What agents wrote is in these lines: it must not reach the terminal as control characters.
+            # These lines hold text by agents: it must not reach the terminal as control characters.
             return to_one_line(super().format(record))
 
     handler = logging.StreamHandler(sys.stderr)

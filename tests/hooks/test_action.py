@@ -61,7 +61,7 @@ def test_what_must_not_be_read_is_not(tmp_path: Path) -> None:
 def test_where_a_command_runs_is_said_only_if_it_is_elsewhere() -> None:
     def arguments(tool: str, cwd: str) -> Any:
         given = {"command": "ls"} if tool == "Bash" else {"file_path": "a"}
-        return build_action(tool, given, caller="c", session="s", workspace="/work", cwd=cwd).arguments
+        return build_action(tool, given, agent="c", session="s", workspace="/work", cwd=cwd).arguments
 
     assert arguments("Bash", "/work") == {"command": "ls"}
     assert arguments("Bash", "/work/inner") == {"command": "ls", "cwd": "/work/inner"}
@@ -79,4 +79,4 @@ def test_where_a_command_runs_is_said_only_if_it_is_elsewhere() -> None:
     ],
 )
 def test_the_type_of_an_action(tool: str, sort: str) -> None:
-    assert build_action(tool, {}, caller="c", session="s", workspace="/work").type == sort
+    assert build_action(tool, {}, agent="c", session="s", workspace="/work").type == sort

@@ -1,11 +1,11 @@
-"""What is about to happen: the one thing that the gate judges.
+"""The action that an agent wants to do, and the facts about it: the gate judges these two.
 
 An `Action` says who wants to do what with which arguments, and for a change to files, the change itself. Its `digest`
 covers all of that, so a decision or an approval fits this action and no other. Only `call_id` is not covered: it says
 which attempt this is, and links the decision with the record of the call.
 
-`Facts` are what the gate knows besides, and what the caller cannot set: what the session has done so far, where paths
-lead, whether a person has approved.
+`Facts` are what the gate knows besides the action, and the caller cannot set: what the session has done so far, where
+paths lead, whether a person has approved.
 
     >>> action = Action(type="file_read", tool="Read", files=("src/app.py",), workspace="/work")
     >>> len(action.digest)
@@ -42,6 +42,9 @@ FILES_MAX = 10_000
 """Most files of one action."""
 
 
+_TEXT_FIELDS = ("tool", "description", "caller", "on_behalf_of", "session", "workspace")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
     """One action before it happens. Making one touches no file. Raises `BadInput` where a field is not usable."""
@@ -73,12 +76,12 @@ class Action:
     def __post_init__(self) -> None:
         if self.type not in ACTION_TYPES:
             raise BadInput(f"{self.type!r} is not an action type", advice=f"use one of {', '.join(ACTION_TYPES)}")
-        for name in ("tool", "description", "caller", "on_behalf_of", "session", "workspace"):
-            _check_text(getattr(self, name), name)
         if not isinstance(self.files, tuple) or len(self.files) > FILES_MAX:
             raise BadInput(f"files must be a tuple of at most {FILES_MAX} paths")
-        for path in self.files:
-            _check_text(path, "files")
+        texts = [(name, getattr(self, name)) for name in _TEXT_FIELDS]
+        for name, value in (*texts, *(("files", path) for path in self.files)):
+            if not isinstance(value, str) or len(value) > TEXT_MAX:
+                raise BadInput(f"{name} must be a text of at most {TEXT_MAX} characters")
         if not isinstance(self.call_id, str) or len(self.call_id) > CALL_ID_MAX or not self.call_id.isprintable():
             raise BadInput(f"call_id must be at most {CALL_ID_MAX} printable characters")
         if not isinstance(self.arguments, Mapping):
@@ -88,12 +91,14 @@ class Action:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all that is judged, which the digest covers. The diff, which may be large, is given by its digest."""
+        # A diff may hold halves of surrogate pairs, from files that are not UTF-8. Its digest must cover those, too.
+        diff = None if self.diff is None else self.diff.encode("utf-8", "surrogatepass")
         return {
             "type": self.type,
             "tool": self.tool,
             "arguments": dict(self.arguments),
             "files": list(self.files),
-            "diff_sha256": None if self.diff is None else _sha256(self.diff.encode("utf-8", "surrogatepass")),
+            "diff_sha256": None if diff is None else hashlib.sha256(diff).hexdigest(),
             "description": self.description,
             "caller": self.caller,
             "on_behalf_of": self.on_behalf_of,
@@ -104,7 +109,7 @@ class Action:
     @property
     def digest(self) -> str:
         """SHA-256 of the canonical bytes of `to_dict()`. Raises `NotCanonical` where the arguments are not JSON."""
-        return _sha256(canonical_bytes(self.to_dict()))
+        return hashlib.sha256(canonical_bytes(self.to_dict())).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,12 +140,3 @@ class Facts:
     """HOME, AVER_HOME and AVER_LEDGER of the process that would act, as far as they are known."""
     links: Mapping[str, str] = field(default_factory=dict)
     """Paths of the action that lead elsewhere by symbolic links, each with the path that it leads to."""
-
-
-def _check_text(value: Any, name: str) -> None:
-    if not isinstance(value, str) or len(value) > TEXT_MAX:
-        raise BadInput(f"{name} must be a text of at most {TEXT_MAX} characters")
-
-
-def _sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()

@@ -9,7 +9,7 @@
     1. read the settings, the rules in force and the learned state
     2. gather the facts: the session's past, where paths lead, what the action does
     3. decide
-    4. seal the decision, before anyone is answered
+    4. seal the decision, before the caller gets it
     5. where a person must approve: open a request, or find the one for the same action; with `wait`, wait for the
        answer, use it, and decide and seal once more
 
@@ -68,7 +68,7 @@ class Answer:
     request: ApprovalRequest | None = None
     """The request for approval, where a person must approve."""
     outcome: WaitOutcome | None = None
-    """How waiting for the person ended; None where nobody waited."""
+    """How waiting for the person ended; None where Aver did not wait."""
     trouble: str = ""
     """Why no person could be asked."""
 
@@ -104,8 +104,8 @@ def ask(
     """
     if not action.call_id:
         action = replace(action, call_id=clock.new_id())
-    # 1. What to decide by.
-    with log.timed("gate", "settings, rules and state read"):
+    # 1. Read what to decide by.
+    with log.log_time("gate", "settings, rules and state read"):
         gate = gate or load_gate(ledger.config, action.workspace)
     question = _Question(ledger, action, gate, annotations or {})
     answer = question.decide_and_seal()
@@ -140,32 +140,29 @@ class _Question:
     def _attempt(self, approval: Sealed | None) -> Answer:
         ledger, action, gate = self.ledger, self.action, self._gate
         head = ledger.head(decision_chain(action.session))
-        # 2. What to know.
+        # 2. Gather the facts. A damaged past refuses the action: see `decide` with a gate without rules.
         try:
-            with log.timed("gate", "facts gathered"):
+            with log.log_time("gate", "facts gathered"):
                 facts, effects = gather_facts(ledger, action, gate, self._annotations, head=head)
             facts = replace(facts, approved=approval is not None)
         except AverError as error:
             facts, effects, gate = Facts(now=clock.now()), None, Gate(bundle=None, trouble=error.message)
-        # 3. The decision.
-        with log.timed("gate", "decided"):
+        # 3. Decide.
+        with log.log_time("gate", "decided"):
             decision = decide(action, facts, gate, gate_id=self._gate_id, effects=effects)
-        # 4. Its record.
+        # 4. Seal the decision. `after` makes this fail if the session has got another decision since step 2. Actions
+        # without a session share a chain and have no past, so they may be sealed in any order.
         after = head if action.session else None
         try:
-            with log.timed("gate", "sealed"):
+            with log.log_time("gate", "sealed"):
                 record = seal_decision(ledger, action, facts, gate, decision, after=after, approval=approval)
         except InvalidCapsule as error:
-            return self._seal_refusal(error)
+            # No record can hold the action. Refuse it, and seal the refusal with as much of the action as fits.
+            gate, reason = self._gate, f"the action cannot be sealed: {error.message}"
+            decision = build_refusal("", gate, clock.new_id(), reason)
+            record = seal_decision(ledger, action, Facts(now=clock.now()), gate, decision)
         _log_decision(decision, gate)
         return Answer(decision=decision, record=record, call_id=action.call_id)
-
-    def _seal_refusal(self, error: InvalidCapsule) -> Answer:
-        """Refuse an action that no record can hold, and seal the refusal with as much of the action as fits."""
-        decision = build_refusal("", self._gate, clock.new_id(), f"the action cannot be sealed: {error.message}")
-        _log_decision(decision, self._gate)
-        record = seal_decision(self.ledger, self.action, Facts(now=clock.now()), self._gate, decision)
-        return Answer(decision=decision, record=record, call_id=self.action.call_id)
 
 
 def _log_decision(decision: Decision, gate: Gate) -> None:
@@ -226,29 +223,24 @@ def gather_facts(
     if not os.path.isabs(action.workspace):  # No path of it can be followed.
         return KnownFacts(facts, None)
     links: dict[str, str] = {}
+    roots = build_path_roots(action.workspace, environment, gate.known)
 
     def follow(targets: Iterable[str]) -> Mapping[str, str]:
-        links.update(_resolve_links(targets, build_path_roots(action.workspace, environment, gate.known)))
+        """Return those of the paths that lead elsewhere by symbolic links, and where they lead."""
+        for target in targets:
+            if not os.path.isabs(target):
+                continue
+            try:
+                leads_to = _resolve_glob(target, roots) if has_glob(target) else _resolve_path(target, roots.workspace)
+            except ValueError:  # No system has a file of this name.
+                continue
+            if leads_to is not None and leads_to != os.path.normpath(target):
+                links[target] = leads_to
         return links
 
     # Links are followed while effects are found: so a command is parsed once, and not again to know its paths.
     effects = find_effects(action, facts, trusted=gate.trusted, known=gate.known, follow=follow)
     return KnownFacts(replace(facts, links=links), effects)
-
-
-def _resolve_links(targets: Iterable[str], roots: PathRoots) -> dict[str, str]:
-    """Return those of the paths that lead elsewhere by symbolic links, and where they lead."""
-    links: dict[str, str] = {}
-    for target in targets:
-        if not os.path.isabs(target):
-            continue
-        try:
-            leads_to = _resolve_glob(target, roots) if has_glob(target) else _resolve_path(target, roots.workspace)
-        except ValueError:  # No system has a file of this name.
-            continue
-        if leads_to is not None and leads_to != os.path.normpath(target):
-            links[target] = leads_to
-    return links
 
 
 def _resolve_path(path: str, workspace: str) -> str:
@@ -273,6 +265,7 @@ def _resolve_glob(pattern: str, roots: PathRoots) -> str | None:
     if sum(map(has_glob, pattern.split("/"))) > GLOB_LEVELS_MAX:
         return ""
     worst, found = 0, None
+    # The gate sees one path for a pattern, so it must be the worst: outside or secret (2), otherwise guarded (1).
     for count, match in enumerate(glob.iglob(pattern)):
         if count == GLOB_MATCHES_MAX:
             return ""
@@ -290,10 +283,14 @@ def _resolve_glob(pattern: str, roots: PathRoots) -> str | None:
 
 def _open_or_use_approval(question: _Question, answer: Answer, wait: float) -> Answer:
     """Open a request, or go on with the one that is open for the same action. This is step 5."""
-    from aver.gate.approvals import consume, open_request, wait_for_answer
+    from aver.gate.approvals import consume, load_request_states, open_request, recent_requests, wait_for_answer
 
     ledger, action = question.ledger, question.action
-    known = _find_open_request(ledger, answer.decision.digest)
+    # The newest request about this action that is still open, or approved and not used. An agent that repeats a call
+    # must not open a second request for a person to look at.
+    same = [request for request in recent_requests(ledger) if request.digest == answer.decision.digest]
+    states = list(zip(same, load_request_states(ledger, same), strict=True))
+    known = next((request for request, at in reversed(states) if at.state in ("pending", "approved")), None)
     asking = answer.decision if known is None else replace(answer.decision, gate_id=known.gate_id)
     try:
         request = open_request(ledger, action, asking, parent=answer.record, correlation=action.call_id)
@@ -309,15 +306,3 @@ def _open_or_use_approval(question: _Question, answer: Answer, wait: float) -> A
     except Refused as refusal:  # Another caller used it first, or a person denied it after all.
         return replace(answer, request=request, trouble=refusal.message)
     return replace(question.decide_and_seal(used), request=request, outcome=outcome)
-
-
-def _find_open_request(ledger: Ledger, digest: str) -> ApprovalRequest | None:
-    """Return the newest request about this action that is still open or was approved and not used."""
-    from aver.gate.approvals import load_request_states, recent_requests
-
-    same = [request for request in recent_requests(ledger) if request.digest == digest]
-    states = zip(same, load_request_states(ledger, same), strict=True)
-    return next((request for request, standing in reversed(list(states)) if standing.state in _OPEN_STATES), None)
-
-
-_OPEN_STATES = ("pending", "approved")

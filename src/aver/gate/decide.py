@@ -73,11 +73,13 @@ def decide(
     if gate.bundle is None:
         return build_refusal(digest, gate, gate_id, f"there are no rules to decide by: {gate.trouble}")
     try:
-        # 1. What it does.
+        # 1. Find out what it does.
         effects = effects or find_effects(action, facts, trusted=gate.trusted, known=gate.known)
-        # 2. How likely it is to go wrong.
-        found = _estimate_risk(action, facts, effects, gate)
-        # 3. and 4. Whether it may happen, and in which word.
+        # 2. Estimate how likely it is to go wrong. Without clear effects the estimate knows none.
+        places = frozenset(effect.where for effect in effects.effects if effect.where)
+        known = effects.classes if effects.is_clear else None
+        found = estimate(action, facts, gate.state, gate.history, effects=known, places=places)
+        # 3. and 4. Ask policy whether it may happen, and put the answer into one word.
         question = build_policy_question(action, facts, effects, found, gate)
         decision = _combine_answers(question, ask_policy(gate.bundle, question), found, facts, gate, digest, gate_id)
         return replace(decision, effects=effects)
@@ -90,37 +92,12 @@ def build_policy_question(
     action: Action, facts: Facts, effects: Effects, found: Estimate, gate: Gate
 ) -> PolicyQuestion:
     """Build the question that policy is asked."""
-    at = datetime.fromisoformat(facts.now)
-    server, tool = effects.server, action.tool
-    return PolicyQuestion(
-        agent=action.caller,
-        on_behalf_of=action.on_behalf_of,
-        groups=frozenset(group for group, members in gate.groups.items() if action.caller in members),
-        action=action.type,
-        tool=tool,
-        server=server,
-        targets=_list_targets(action, effects),
-        effects=effects.classes,
-        labels=facts.labels,
-        unclear=not effects.is_clear,
-        arguments=flatten_arguments(action.arguments),
-        risk=_classify_risk(found, gate.thresholds),
-        score=(_to_per_mille(found.score), _to_per_mille(found.low), _to_per_mille(found.high)),
-        observations=found.observations,
-        recent=dict(facts.recent),
-        weekday=at.isoweekday(),
-        hour=at.hour,
-    )
-
-
-def _estimate_risk(action: Action, facts: Facts, effects: Effects, gate: Gate) -> Estimate:
-    places = frozenset(effect.where for effect in effects.effects if effect.where)
-    known = effects.classes if effects.is_clear else None
-    return estimate(action, facts, gate.state, gate.history, effects=known, places=places)
-
-
-def _list_targets(action: Action, effects: Effects) -> tuple[Target, ...]:
-    """List what the action touches, each once. One that touches nothing with a name has its tool as the target."""
+    at, thresholds = datetime.fromisoformat(facts.now), gate.thresholds
+    # A threshold applies to the end of the interval that is worse for it: where little is known, risk decides nothing.
+    risk: Literal["low", "unsure", "high"] = "low" if found.high <= thresholds.pass_below else "unsure"
+    if risk != "low" and thresholds.skip_above is not None and found.low > thresholds.skip_above:
+        risk = "high"
+    # List what the action touches, each once. One that touches nothing with a name has its tool as the target.
     targets: dict[Target, None] = {}
     for effect in effects.effects:
         if effect.is_host and effect.target:
@@ -129,19 +106,25 @@ def _list_targets(action: Action, effects: Effects) -> tuple[Target, ...]:
             targets[Target("Path", effect.target, effect.where, effect.classes)] = None
     for program in effects.programs:
         targets[Target("Command", program, text=effects.command)] = None
-    return tuple(targets) or (Target("Tool", action.tool, text=effects.server),)
-
-
-def _classify_risk(found: Estimate, thresholds: Thresholds) -> Literal["low", "unsure", "high"]:
-    if found.high <= thresholds.pass_below:
-        return "low"
-    if thresholds.skip_above is not None and found.low > thresholds.skip_above:
-        return "high"
-    return "unsure"
-
-
-def _to_per_mille(probability: float) -> int:
-    return round(probability * 1000)
+    return PolicyQuestion(
+        agent=action.caller,
+        on_behalf_of=action.on_behalf_of,
+        groups=frozenset(group for group, members in gate.groups.items() if action.caller in members),
+        action=action.type,
+        tool=action.tool,
+        server=effects.server,
+        targets=tuple(targets) or (Target("Tool", action.tool, text=effects.server),),
+        effects=effects.classes,
+        labels=facts.labels,
+        unclear=not effects.is_clear,
+        arguments=flatten_arguments(action.arguments),
+        risk=risk,
+        score=(round(found.score * 1000), round(found.low * 1000), round(found.high * 1000)),  # Cedar has no fractions.
+        observations=found.observations,
+        recent=dict(facts.recent),
+        weekday=at.isoweekday(),
+        hour=at.hour,
+    )
 
 
 def _combine_answers(
@@ -153,6 +136,7 @@ def _combine_answers(
     digest: str,
     gate_id: str,
 ) -> Decision:
+    """Return the decision that follows from policy, risk and approval. This is step 4."""
     word: DecisionWord
     reasons = [*answer.reasons, *answer.errors]
     if answer.outcome == "deny" or question.risk == "high":
@@ -163,6 +147,7 @@ def _combine_answers(
         word = "human_approved" if facts.approved else "human_review"
     else:
         word = "pass"
+    # A person who must approve, or an agent that is refused, gets to know why the risk is not low.
     if word in ("human_review", "skip", "skipped") and question.risk != "low":
         reasons.extend(risk_reasons(found, gate.state))
     return Decision(

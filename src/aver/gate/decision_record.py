@@ -110,6 +110,8 @@ def build_decision_draft(
     """Return the capsule of a decision, before sealing, and the blobs that go with it."""
     from aver.gate.session import next_session_state  # Not above: readers of decisions need no risk model.
 
+    # Mask before anything is stored: the record, its texts and its blobs hold no secret of the action. The digest and
+    # the hashes are those of the action as it was judged.
     masked = mask(action.to_dict() if decision.digest else _to_lossy_dict(action))
     named = masked.value
     blobs: list[Blob] = []
@@ -122,6 +124,8 @@ def build_decision_draft(
 
     diff = None if action.diff is None else mask(action.diff)
     bundle, policy, found = gate.bundle, decision.policy, decision.estimate
+    # `asdict` keeps tuples, and JSON has only lists.
+    policy_lists = {name: list(getattr(policy, name)) for name in ("rules", "reasons", "errors") if policy is not None}
     result = {
         "v": 1,
         "gate_id": decision.gate_id,
@@ -139,7 +143,7 @@ def build_decision_draft(
         "model": None if found is None else found.model,
         "effects_version": gate.known.effects_version,
         "effects": None if decision.effects is None else sorted(decision.effects.classes),
-        "policy": None if policy is None else {**asdict(policy), **_policy_lists(policy)},
+        "policy": None if policy is None else {**asdict(policy), **policy_lists},
         "thresholds": asdict(decision.thresholds),
         "max_retries": gate.max_retries,
         "groups": {group: sorted(members) for group, members in sorted(gate.groups.items())},
@@ -186,9 +190,10 @@ HASH_NAMES = ("instruction_sha256", "input_sha256")
 def protocol_hashes(action: Action) -> dict[str, str | None]:
     """Return the hashes by which a done action is compared, also where its texts were masked or moved to blobs."""
     instruction, given = action.description.encode(), ascii_json(dict(action.arguments))
-    hashed = [instruction if action.description else None, given if action.arguments else None]
-    digests = (None if data is None else hashlib.sha256(data).hexdigest() for data in hashed)
-    return dict(zip(HASH_NAMES, digests, strict=True))
+    return {
+        "instruction_sha256": hashlib.sha256(instruction).hexdigest() if action.description else None,
+        "input_sha256": hashlib.sha256(given).hexdigest() if action.arguments else None,
+    }
 
 
 def _to_lossy_dict(action: Action) -> dict[str, Any]:
@@ -200,10 +205,6 @@ def _to_lossy_dict(action: Action) -> dict[str, Any]:
         "files": [],
         "diff_sha256": None,
     }
-
-
-def _policy_lists(policy: Any) -> dict[str, list[str]]:
-    return {name: list(getattr(policy, name)) for name in ("rules", "reasons", "errors")}
 
 
 def facts_to_dict(facts: Facts) -> dict[str, Any]:
@@ -228,7 +229,7 @@ def facts_to_dict(facts: Facts) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedDecision:
-    """A decision as its record has it. Whoever needs more than these fields finds all of it in `result`."""
+    """A decision as its record has it. `result` has all of it, also what these fields leave out."""
 
     record_id: str
     record: str
@@ -287,6 +288,7 @@ class RecordedDecision:
             )
         except (AttributeError, KeyError, TypeError):
             raise BadInput("the record of a gate's decision is not whole") from None
+        # A record that was sealed by another program may hold anything here.
         texts = (found.gate_id, found.decision, found.digest)
         if not isinstance(found.action, dict) or not all(isinstance(text, str) for text in texts):
             raise BadInput("the record of a gate's decision is not well formed")
@@ -330,8 +332,8 @@ def _texts(value: Any) -> tuple[str, ...]:
 def gate_id_for(call_id: str, number: int) -> str:
     """Return the id of the decision with this number, from 0 on, about a call: a UUID made from both.
 
-    The ledger stores a decision under the key `gate:<gate_id>`. So whoever knows a call's id finds its decisions by
-    key, without reading a chain.
+    The ledger stores a decision under the key `gate:<gate_id>`. So a call's id leads to its decisions by key, without
+    reading a chain.
     """
     raw = bytearray(hashlib.sha256(f"aver gate\n{number}\n{call_id}".encode()).digest()[:16])
     raw[6] = raw[6] & 0x0F | 0x80  # Version 8: a UUID of one's own making.
@@ -418,8 +420,7 @@ def authorize_call(decision: RecordedDecision, *, refused: bool = False, approve
         if approved:
             return Authority(type="human_approved", policy_reference="client")
         return Authority(type="policy", policy_reference=ASKED_AND_DONE)
-    authority = Authority.from_dict(decision.authority)
-    if decision.refuses and not refused:
+    if decision.refuses and not refused:  # The client did it all the same: it must not look as if a rule passed it.
         rules = " ".join(decision.rules)
         return Authority(type="policy", policy_reference=f"refused, then done: {rules}".strip(" :"))
-    return authority
+    return Authority.from_dict(decision.authority)

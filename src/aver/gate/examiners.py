@@ -69,7 +69,18 @@ class _DecisionExaminer:
         self.tally = Tally()
         self._examination = examination
         self._reader = examination.reader
-        self._uses = self._count_approval_uses()
+        self._uses: Counter[str] | None = None
+        """How often an approval was used, by the digest of the action; None where the approvals need not be here."""
+        chain = approvals_chain(examination.tenant)
+        if examination.is_complete or _has_chain(self._reader, chain):
+            self._uses = Counter()
+            for record in _read_chain(self._reader, chain):
+                try:
+                    found = read_vote(record)
+                    if found is not None and found[1].word == "used":
+                        self._uses[str(record.to_dict()["outcome"]["result"]["digest"])] += 1
+                except (AverError, AttributeError, KeyError, TypeError):
+                    continue  # The check of approvals reports it.
         self._unrepeatable: Counter[str] = Counter()
         self._chain = ExaminedChain("", "", 0)
         self._next = 0
@@ -102,7 +113,13 @@ class _DecisionExaminer:
         if isinstance(result, dict):
             self._check_past(result, place)
             if result.get("decision") == "human_approved":
-                self._check_approval_use(str(result.get("digest")), place)
+                digest = str(result.get("digest"))
+                if self._uses is None:
+                    self.tally.skip(APPROVALS_CHECK, "the approvals that decisions refer to are not here", matters=True)
+                elif not self._uses[digest]:
+                    self._add_failure("it says that a human approved this, and no approval of it was used", place)
+                else:
+                    self._uses[digest] -= 1  # One use allows one decision: a second one finds none left.
 
     def _check_past(self, result: Mapping[str, Any], place: Place) -> None:
         """Compare the past in a decision with the state that the decision before has left."""
@@ -124,29 +141,6 @@ class _DecisionExaminer:
             self._state = after
         else:
             self._add_failure("it lacks the session's state after the decision", place)
-
-    def _check_approval_use(self, digest: str, place: Place) -> None:
-        if self._uses is None:
-            self.tally.skip(APPROVALS_CHECK, "the approvals that decisions refer to are not here", matters=True)
-        elif not self._uses[digest]:
-            self._add_failure("it says that a human approved this, and no approval of it was used", place)
-        else:
-            self._uses[digest] -= 1
-
-    def _count_approval_uses(self) -> Counter[str] | None:
-        """How often an approval was used, by the digest of the action; None where the approvals need not be here."""
-        chain = approvals_chain(self._examination.tenant)
-        if not self._examination.is_complete and not _has_chain(self._reader, chain):
-            return None
-        uses: Counter[str] = Counter()
-        for record in _read_chain(self._reader, chain):
-            try:
-                found = read_vote(record)
-                if found is not None and found[1].word == "used":
-                    uses[str(record.to_dict()["outcome"]["result"]["digest"])] += 1
-            except (AverError, AttributeError, KeyError, TypeError):
-                continue  # The check of approvals reports it.
-        return uses
 
     def _add_failure(self, words: str, place: Place) -> None:
         self.tally.add(Finding(DECISIONS_CHECK, "failed", "EVIDENCE_INVALID", make_printable(words), place))

@@ -74,25 +74,19 @@ def next_session_state(facts: Facts, decision: Decision) -> dict[str, Any] | Non
         and SECRET_LABEL in decision.effects.classes
     ):
         labels.add(SECRET_LABEL)
-    changed = _changes_after(facts, decision)
+    changed = MeasuredChange(Features.from_dict(facts.changed), facts.changed_files)
+    own = None if decision.estimate is None else decision.estimate.change
+    if own is not None and decision.decision == "human_approved":  # A person has looked: counting begins anew.
+        changed = MeasuredChange(Features(), ())
+    elif own is not None and decision.decision == "pass":
+        changed = own.plus(changed)
+        if len(changed.sources) > FILES_MAX:
+            changed = MeasuredChange(changed.features.plus(Features(unclear=1)), changed.sources[:FILES_MAX])
     return {
         "labels": sorted(labels),
         "changed": changed.features.to_dict() if changed.features != Features() else {},
         "changed_files": list(changed.sources),
     }
-
-
-def _changes_after(facts: Facts, decision: Decision) -> MeasuredChange:
-    before = MeasuredChange(Features.from_dict(facts.changed), facts.changed_files)
-    own = None if decision.estimate is None else decision.estimate.change
-    if own is None or decision.decision not in ("pass", "human_approved"):
-        return before
-    if decision.decision == "human_approved":
-        return MeasuredChange(Features(), ())
-    both = own.plus(before)
-    if len(both.sources) > FILES_MAX:
-        return MeasuredChange(both.features.plus(Features(unclear=1)), both.sources[:FILES_MAX])
-    return both
 
 
 def load_session_facts(ledger: Ledger, head: Head, action: Action, now: str) -> Facts:
@@ -102,8 +96,11 @@ def load_session_facts(ledger: Ledger, head: Head, action: Action, now: str) -> 
     """
     if not action.session:
         return Facts(now=now)
+    at = datetime.fromisoformat(now)
+    since, calls_since = (at - MINUTE).isoformat(), (at - USES_SPAN).isoformat()
     memory = load_memory(ledger, head)
-    memory = _read_new_calls(ledger, memory, action, now, decisions=head.chain)
+    if action.tool:
+        memory = _read_new_calls(ledger, memory, action.session, calls_since, decisions=head.chain)
     try:
         memory, state = _read_new_decisions(ledger, head, memory)
     except (AttributeError, BadInput, KeyError, TypeError, ValueError) as error:
@@ -111,7 +108,6 @@ def load_session_facts(ledger: Ledger, head: Head, action: Action, now: str) -> 
         raise IntegrityError("SCHEMA_INVALID", words, advice="run: aver verify") from error
     save_memory(ledger, head.chain, memory)
     digest = action.digest if memory.decisions else ""  # An action without a digest is for `decide` to refuse.
-    since, calls_since = _time_before(now, MINUTE), _time_before(now, USES_SPAN)
     late = [past for past in memory.decisions if past.now >= since]
     calls = [call for call in memory.calls if call.tool == action.tool and call.at >= calls_since]
     return Facts(
@@ -142,7 +138,8 @@ def _read_new_decisions(ledger: Ledger, head: Head, memory: SessionMemory) -> tu
     decisions, state_at, state = list(memory.decisions), memory.state_at, None
     for sequence, decision in _read_decisions(start, records):
         if sequence >= memory.count:
-            decisions.append(_summarise(sequence, decision))
+            effects, at = tuple(decision.result["effects"] or ()), decision.result["facts"]["now"]
+            decisions.append(PastDecision(sequence, decision.digest, decision.refuses, at, effects))
         if decision.result["session"] is not None:
             state_at, state = sequence, decision.result["session"]
     if state is None and memory.count == 0:
@@ -152,17 +149,6 @@ def _read_new_decisions(ledger: Ledger, head: Head, memory: SessionMemory) -> tu
     kept = tuple(past for past in decisions if past.sequence >= head.count - LOOK_BACK)
     memory = replace(memory, count=head.count, hash=head.hash, state_at=state_at, decisions=kept)
     return memory, EMPTY_SESSION if state is None else state
-
-
-def _summarise(sequence: int, decision: RecordedDecision) -> PastDecision:
-    effects = tuple(decision.result["effects"] or ())
-    return PastDecision(sequence, decision.digest, decision.refuses, decision.result["facts"]["now"], effects)
-
-
-def read_session_state(ledger: Ledger, chain: str, stop: int) -> Mapping[str, Any]:
-    """Return the state of a chain's session before the record with this number."""
-    state = _find_state(ledger, chain, stop)[1]
-    return EMPTY_SESSION if state is None else state
 
 
 def _find_state(
@@ -206,26 +192,17 @@ def _read_verified(ledger: Ledger, chain: str, start: int, stop: int) -> list[Se
 
 
 def _read_new_calls(
-    ledger: Ledger, memory: SessionMemory, action: Action, now: str, *, decisions: str
+    ledger: Ledger, memory: SessionMemory, session: str, since: str, *, decisions: str
 ) -> SessionMemory:
     """Add the tool calls that were recorded since. Records in the chain of the decisions are none."""
-    if not action.tool:
-        return memory
-    since, row, calls = _time_before(now, USES_SPAN), memory.row, list(memory.calls)
-    for row, record in ledger.find_newer(memory.row, session=action.session, since=since, limit=USES_MAX):  # noqa: B007
-        if record.chain != decisions:
-            calls.extend(_read_calls(record))
+    row, calls = memory.row, list(memory.calls)
+    for row, record in ledger.find_newer(memory.row, session=session, since=since, limit=USES_MAX):  # noqa: B007
+        if record.chain == decisions:
+            continue
+        try:
+            made = record.to_dict()["execution"]["tool_calls"]
+            calls += [PastCall(record.signed_at, str(call["tool"]), call["success"] is False) for call in made]
+        except (AverError, KeyError, TypeError):
+            continue  # Not a record of tool calls.
     kept = tuple(call for call in calls if call.at >= since)[-USES_MAX:]
     return replace(memory, row=row, calls=kept)
-
-
-def _read_calls(record: Sealed) -> list[PastCall]:
-    try:
-        calls = record.to_dict()["execution"]["tool_calls"]
-        return [PastCall(record.signed_at, str(call["tool"]), call["success"] is False) for call in calls]
-    except (AverError, KeyError, TypeError):
-        return []  # Not a record of tool calls.
-
-
-def _time_before(now: str, span: timedelta) -> str:
-    return (datetime.fromisoformat(now) - span).isoformat()

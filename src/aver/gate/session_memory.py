@@ -1,8 +1,8 @@
 """What the gate remembers of a session between two decisions, so that it need not read the session again.
 
-A decision needs three things of its session's past: the newest sealed state, which of the last decisions refused what
-and when, and how the tool has fared lately. Without a memory that is up to 50 verified records for each decision. With
-it, a decision verifies the records since the last one: two, in the 5th decision as in the 500th.
+A decision needs three things of its session's past: the newest sealed state, which of the last decisions refused which
+action and when, and how often the tool has failed lately. Without a memory that is up to 50 verified records for each
+decision. With it, a decision verifies the records since the last one: two, in the 5th decision as in the 500th.
 
 The memory is one file of a session in `AVER_HOME/gate-sessions/` (0600, replaced all at once):
 
@@ -21,9 +21,10 @@ It is a memory and no evidence. The ledger's signed records always win:
 * a memory of another ring, of a longer chain, of another ledger, or one that is damaged in any way counts for nothing.
   The past is then read from the records, as if there had been no memory.
 
-What is left for someone who can write in `AVER_HOME` are the counts of denials and rates. They could use the key there.
+A person who can write in `AVER_HOME` can change the counts of denials and rates. That person could also use the key
+there.
 
-Verifying the records that a decision rests on.
+`require_valid_records` verifies the records that a decision rests on.
 """
 
 from __future__ import annotations
@@ -93,33 +94,32 @@ def load_memory(ledger: Ledger, head: Head) -> SessionMemory:
     """Return what is remembered of the session whose decisions end at `head`. An empty memory where nothing fits."""
     try:
         raw = read_if_regular(_path(ledger, head.chain), SIZE_MAX)
-        memory = SessionMemory() if raw is None else _parse(raw, _origin(ledger, head.chain))
+        if raw is None:
+            return SessionMemory()
+        document = orjson.loads(raw)
+        if not isinstance(document, dict) or document.keys() != _KEYS or document["v"] != VERSION:
+            raise ValueError("it is not a document of this version")
+        claimed = document.pop("sha256")
+        if claimed != _digest(document):
+            raise ValueError("it does not have its checksum")
+        if document["of"] != _origin(ledger, head.chain):
+            raise ValueError("it is of another ledger, or was made with other keys")
+        memory = SessionMemory(
+            count=int(document["count"]),
+            hash=document["hash"],
+            state_at=None if document["state_at"] is None else int(document["state_at"]),
+            decisions=tuple(
+                PastDecision(int(sequence), str(digest), bool(refused), str(now), tuple(map(str, effects)))
+                for sequence, digest, refused, now, effects in document["decisions"]
+            ),
+            row=int(document["row"]),
+            calls=tuple(PastCall(str(at), str(tool), bool(failed)) for at, tool, failed in document["calls"]),
+        )
     except (AverError, KeyError, TypeError, ValueError, IndexError) as error:
         log.debug("gate", "what was remembered of %s is not used: %s", head.chain, error)
         return SessionMemory()
+    # A longer chain than the ledger has: the ledger was put back. The caller compares `hash` for all others.
     return memory if memory.count <= head.count else SessionMemory()
-
-
-def _parse(raw: bytes, origin: str) -> SessionMemory:
-    document = orjson.loads(raw)
-    if not isinstance(document, dict) or document.keys() != _KEYS or document["v"] != VERSION:
-        raise ValueError("it is not a document of this version")
-    claimed = document.pop("sha256")
-    if claimed != _digest(document):
-        raise ValueError("it does not have its checksum")
-    if document["of"] != origin:
-        raise ValueError("it is of another ledger, or was made with other keys")
-    return SessionMemory(
-        count=int(document["count"]),
-        hash=document["hash"],
-        state_at=None if document["state_at"] is None else int(document["state_at"]),
-        decisions=tuple(
-            PastDecision(int(sequence), str(digest), bool(refused), str(now), tuple(map(str, effects)))
-            for sequence, digest, refused, now, effects in document["decisions"]
-        ),
-        row=int(document["row"]),
-        calls=tuple(PastCall(str(at), str(tool), bool(failed)) for at, tool, failed in document["calls"]),
-    )
 
 
 def save_memory(ledger: Ledger, chain: str, memory: SessionMemory) -> None:
@@ -141,8 +141,10 @@ def save_memory(ledger: Ledger, chain: str, memory: SessionMemory) -> None:
         data = orjson.dumps({**document, "sha256": _digest(document)})
         if not path.parent.is_dir():
             path.parent.mkdir(mode=0o700)
-        if not path.exists():
-            _forget_oldest(path.parent)
+        if not path.exists():  # Make room for a new one: forget the sessions that were not used for longest.
+            files = sorted(path.parent.iterdir(), key=lambda file: file.lstat().st_mtime)
+            for old in files[: max(len(files) - FILES_MAX + 1, 0)]:
+                old.unlink(missing_ok=True)
         try:
             handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
             with os.fdopen(handle, "wb") as file:
@@ -151,12 +153,6 @@ def save_memory(ledger: Ledger, chain: str, memory: SessionMemory) -> None:
         except OSError:
             temporary.unlink(missing_ok=True)
             raise
-
-
-def _forget_oldest(directory: Path) -> None:
-    files = sorted(directory.iterdir(), key=lambda path: path.lstat().st_mtime)
-    for path in files[: max(len(files) - FILES_MAX + 1, 0)]:
-        path.unlink(missing_ok=True)
 
 
 def _path(ledger: Ledger, chain: str) -> Path:
@@ -182,6 +178,7 @@ def require_valid_records(ledger: Ledger, chain: str, start: int, records: list[
     judge = ChainJudge(Rules(ledger.keys.ring()), chain=chain, start=start, identity=identity, needs_block=True)
     for record in records:
         judge.judge(record)
+    # The first failure is the one to report: later ones often follow from it.
     broken = next((finding for finding in judge.finish().findings if finding.status == "failed"), None)
     if broken is not None:
         raise IntegrityError(broken.code, f"{broken.place}: {broken.words}", evidence=broken, advice="run: aver verify")

@@ -4,7 +4,7 @@
     policy = "policy"                  a directory of .cedar files, from AVER_HOME on; left out, the starter set
     pass_below = 0.05                  risk passes when the upper end of its interval is at most this
     skip_above = 0.9                   risk denies when the lower end is above this; left out, it denies nothing
-    max_retries = 3                    after so many denials of the same action, the agent is told to give up
+    max_retries = 3                    after so many denials of the same action, the agent is to give up
     trusted_servers = ["files"]        MCP servers whose annotations of their own tools are believed
 
     [gate.groups]
@@ -55,42 +55,30 @@ def read_gate_settings(config: Config) -> GateSettings:
     """Read the gate's settings. Raises `BadInput`, which names the setting that is wrong."""
     table = config.gate
     check_object(dict(table), SECTION, frozenset(), _KEYS)
-    return GateSettings(
-        policy=_read_policy_path(table, config.home),
-        thresholds=_read_thresholds(table),
-        max_retries=int_field(table.get("max_retries", MAX_RETRIES), f"{SECTION} max_retries", low=1, high=RETRIES_MAX),
-        trusted=_read_names(table.get("trusted_servers", []), "trusted_servers"),
-        groups=_read_groups(table.get("groups", {})),
-    )
-
-
-def _read_policy_path(table: Mapping[str, Any], home: Path) -> Path | None:
-    given = table.get("policy")
-    if given is None:
-        return None
-    if not isinstance(given, str) or not given or "\0" in given:
+    policy = table.get("policy")
+    if policy is not None and (not isinstance(policy, str) or not policy or "\0" in policy):
         raise BadInput(f"{SECTION} policy must be the name of a directory")
-    return home / Path(given).expanduser()
-
-
-def _read_thresholds(table: Mapping[str, Any]) -> Thresholds:
-    given = {name: _read_probability(table[name], name) for name in ("pass_below", "skip_above") if name in table}
-    thresholds = Thresholds(**given)
+    limits: dict[str, float] = {}
+    for name in ("pass_below", "skip_above"):
+        value = table.get(name, 0)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+            raise BadInput(f"{SECTION} {name} must be a probability: a number from 0 to 1")
+        if name in table:
+            limits[name] = float(value)
+    thresholds = Thresholds(**limits)
+    # With overlapping limits, one interval could both pass and be denied.
     if thresholds.skip_above is not None and thresholds.skip_above <= thresholds.pass_below:
         raise BadInput(f"{SECTION} skip_above must be larger than pass_below")
-    return thresholds
-
-
-def _read_probability(value: Any, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise BadInput(f"{SECTION} {name} must be a probability: a number from 0 to 1")
-    return float(value)
-
-
-def _read_groups(table: Any) -> dict[str, frozenset[str]]:
-    if not isinstance(table, dict) or len(table) > NAMES_MAX:
+    groups = table.get("groups", {})
+    if not isinstance(groups, dict) or len(groups) > NAMES_MAX:
         raise BadInput(f"{SECTION} groups must be a table of at most {NAMES_MAX} lists of names")
-    return {group: _read_names(members, f"groups.{group}") for group, members in table.items()}
+    return GateSettings(
+        policy=None if policy is None else config.home / Path(policy).expanduser(),
+        thresholds=thresholds,
+        max_retries=int_field(table.get("max_retries", MAX_RETRIES), f"{SECTION} max_retries", low=1, high=RETRIES_MAX),
+        trusted=_read_names(table.get("trusted_servers", []), "trusted_servers"),
+        groups={group: _read_names(members, f"groups.{group}") for group, members in groups.items()},
+    )
 
 
 def _read_names(value: Any, name: str) -> frozenset[str]:

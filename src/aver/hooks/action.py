@@ -1,8 +1,8 @@
 """A tool call becomes the action that the gate judges, whichever agent makes it.
 
-The gate knows tools by their names and reads their arguments. An edit it gets as a diff. Aver builds the diff from the
+The gate knows tools by their names and reads their arguments. It gets an edit as a diff. Aver builds the diff from the
 arguments alone. For a file that is written whole, Aver also reads the file as it is now, if it is a plain file of the
-workspace that is not guarded: what an agent may not read must not come into a record.
+workspace that is not guarded: a file that an agent may not read must not come into a record.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from typing import Any
 from aver.errors import BadInput
 from aver.files.regular import open_regular
 from aver.gate.action import TEXT_MAX, Action
-from aver.gate.effects.arguments import ToolProfile, mcp_server, normalise_name
+from aver.gate.effects.arguments import mcp_server, normalise_name
 from aver.gate.effects.known_agents import default_known_agents
 from aver.gate.effects.paths import build_path_roots, locate_path
 from aver.ingest.diffs import diff_from_insertion, unified_diff
+from aver.ingest.draft import event_key
 
 BEFORE_MAX = 1024 * 1024
 """Bytes of a file that Aver reads to see how it would change. The diff for a larger file shows everything as new."""
@@ -27,49 +28,43 @@ def build_action(
     tool: str,
     arguments: Mapping[str, Any],
     *,
-    caller: str,
+    agent: str,
     session: str,
     workspace: str,
     cwd: str = "",
     diff: str | None = None,
-    call_id: str = "",
+    tool_use_id: str = "",
+    subagent: str = "",
 ) -> Action:
-    """The action that a call is. `cwd` is where a command runs, if that is not the workspace itself. `call_id` is the
-    key under which the call is sealed afterwards; empty where the client does not tell which call it is."""
+    """Build the action that a tool call is. Raises `BadInput` for a call that can be none.
+
+    `cwd` is where a command runs, if that is not the workspace itself. `tool_use_id` is the agent's own id of the call;
+    empty where the payload does not say which call it is. `subagent` is the kind of subagent that makes the call.
+    """
     if "\0" in workspace or "\0" in cwd:
         raise BadInput("it would happen in a directory that no system can have")
     given = dict(arguments)
-    use = default_known_agents().find_profile(tool)
-    if use is not None and use.takes_command and cwd and cwd != workspace:
+    profile = default_known_agents().find_profile(tool)
+    if profile is not None and profile.takes_command and cwd and cwd != workspace:
         given.setdefault("cwd", cwd)
+    if diff:
+        kind = "code_edit"
+    elif profile is not None and profile.takes_command:
+        kind = "shell_exec"
+    else:
+        kind = "file_read" if profile is not None and profile.on_paths == ("read",) else "tool_call"
     return Action(
-        type=_action_type(use, diff),
+        type=kind,
         tool=tool[:TEXT_MAX],
         arguments=given,
         diff=diff or None,
         description=f"call {tool[: TEXT_MAX // 2]}",
-        caller=caller,
+        caller=f"{agent}/{subagent}" if subagent else agent,
         session=session,
         workspace=workspace,
-        call_id=call_id,
+        # The key under which the call is sealed afterwards: it ties the decision to the record of the call.
+        call_id=event_key(agent, session, tool_use_id) if tool_use_id else "",
     )
-
-
-def call_id_for(agent: str, session: str, identifier: str) -> str:
-    """The id that ties the decision about a call to its record: `<agent>:<session>:<tool_use_id>`."""
-    from aver.ingest.draft import event_key
-
-    return event_key(agent, session, identifier) if identifier else ""
-
-
-def _action_type(use: ToolProfile | None, diff: str | None) -> str:
-    if diff:
-        return "code_edit"
-    if use is None:
-        return "tool_call"
-    if use.takes_command:
-        return "shell_exec"
-    return "file_read" if use.on_paths == ("read",) else "tool_call"
 
 
 OWN_SERVER = "aver"
@@ -97,7 +92,13 @@ def diff_for_edit(tool: str, arguments: Mapping[str, Any], workspace: str) -> st
         return None
     name = normalise_name(tool)
     if name in ("edit", "multiedit", "strreplace"):
-        pairs = _replacement_pairs(arguments.get("edits")) if name == "multiedit" else _replacement_pairs([arguments])
+        edits = arguments.get("edits") if name == "multiedit" else [arguments]
+        pairs = []
+        for edit in edits if isinstance(edits, list) else []:
+            old, new = (edit.get("old_string"), edit.get("new_string")) if isinstance(edit, dict) else (None, None)
+            if not isinstance(old, str) or not isinstance(new, str):
+                return None  # A diff of some of the edits would hide the others from the gate.
+            pairs.append((old, new))
         return diff_for_replacement(path, pairs, workspace) if pairs else None
     content = arguments.get("content", arguments.get("contents"))
     if name in ("write", "writetofile") and isinstance(content, str):
@@ -110,9 +111,10 @@ def diff_for_replacement(path: str, pairs: Iterable[tuple[str, str]], workspace:
     shown = _workspace_path(path, workspace)
     header, hunks = "", list[str]()
     for old, new in pairs:
+        # Each diff begins with the same two lines of file names; one diff has them once.
         lines = unified_diff(shown, old, new).split("\n")
-        header, hunk = "\n".join(lines[:2]), "\n".join(lines[2:])
-        hunks.append(hunk)
+        header = "\n".join(lines[:2])
+        hunks.append("\n".join(lines[2:]))
     return f"{header}\n{''.join(hunks)}" if "".join(hunks) else ""
 
 
@@ -133,16 +135,6 @@ def diff_for_insertion(path: str, line: int, added: str, workspace: str) -> str:
     return diff_from_insertion(_workspace_path(path, workspace), line, added)
 
 
-def _replacement_pairs(edits: Any) -> list[tuple[str, str]]:
-    found = []
-    for edit in edits if isinstance(edits, list) else []:
-        old, new = (edit.get("old_string"), edit.get("new_string")) if isinstance(edit, dict) else (None, None)
-        if not isinstance(old, str) or not isinstance(new, str):
-            return []
-        found.append((old, new))
-    return found
-
-
 def _workspace_path(path: str, workspace: str) -> str:
     """The path relative to the workspace, if it lies there."""
     if os.path.isabs(path) and workspace and path.startswith(workspace.rstrip("/") + "/"):
@@ -157,6 +149,7 @@ def _read_current(path: str, workspace: str) -> str | None:
     try:
         root = os.path.realpath(workspace)
         real = os.path.realpath(os.path.join(root, path))
+        # Judge the real path: a link in the workspace may lead to a guarded file, or out of the workspace.
         place = locate_path(real, None, build_path_roots(root, {}))
         if place.where != "workspace" or place.classes:
             return None
@@ -164,5 +157,5 @@ def _read_current(path: str, workspace: str) -> str | None:
     except (OSError, ValueError):  # We may not read it, or no system has a file of this name.
         return None
     with file:
-        raw = file.read(BEFORE_MAX + 1)
+        raw = file.read(BEFORE_MAX + 1)  # One byte more shows that the file is too large.
     return None if len(raw) > BEFORE_MAX else raw.decode("utf-8", "replace")

@@ -8,7 +8,7 @@ out what a payload lacks, and reports an event that it does not know as it is. O
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from aver.clock import new_id, now
@@ -76,11 +76,16 @@ def event_from_payload(
     what: EventKind = "note",
     key: str = "",
     at: str | None = None,
+    omitted: Collection[str] = (),
     **more: Any,
 ) -> AgentEvent:
-    """Build the event for a payload that is no tool call. Without an id and a time of its own it gets new ones."""
+    """Build the event for a payload that is no tool call. Without an id and a time of its own it gets new ones.
+
+    The record keeps the payload, without the members that are `omitted`: those that it has elsewhere.
+    """
     name = f"hook-{event}-{key or new_id()}"
-    return AgentEvent(what=what, key=name, summary=summary, at=at or now(), result=dict(payload), **more)
+    kept = {member: value for member, value in payload.items() if member not in omitted}
+    return AgentEvent(what=what, key=name, summary=summary, at=at or now(), result=kept, **more)
 
 
 def get_text(payload: Mapping[str, Any], name: str) -> str:

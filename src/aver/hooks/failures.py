@@ -31,8 +31,8 @@ FILE_NAME = "hook-failures.jsonl"
 SIZE_MAX = 1024 * 1024
 """Bytes of the file: thousands of failures. Aver does not add to a larger file."""
 
-REASON_MAX = 2000
-"""Characters of the reason that are kept."""
+TEXT_MAX = 2000
+"""Characters of the reason, and of every other text, that are kept."""
 
 LOCK_SECONDS = 5.0
 """Seconds to wait for another hook that has the file. A hook must not hang: the agent would go on without it."""
@@ -44,14 +44,13 @@ def remember_failure(home: Path, tool: str, event: str, session: str, why: str, 
 
     import orjson
 
+    texts = {"event": event, "session": session, "call": call, "why": why}
     failure = {
         "id": new_id(),
         "at": now(),
         "tool": tool,
-        "event": _clean_text(event),
-        "session": _clean_text(session),
-        "call": _clean_text(call),
-        "why": _clean_text(why),
+        # A short part of each text, without halves of surrogate pairs, which JSON cannot hold.
+        **{name: text[:TEXT_MAX].encode("utf-8", "backslashreplace").decode() for name, text in texts.items()},
         "payload": {"sha256": hashlib.sha256(payload).hexdigest(), "size": len(payload)},
     }
     with suppress(Exception):
@@ -60,11 +59,6 @@ def remember_failure(home: Path, tool: str, event: str, session: str, why: str, 
             if os.fstat(handle).st_size < SIZE_MAX:
                 os.lseek(handle, 0, os.SEEK_END)
                 os.write(handle, orjson.dumps(failure) + b"\n")
-
-
-def _clean_text(words: str) -> str:
-    """The part of a text that is kept, without characters that JSON cannot hold."""
-    return words[:REASON_MAX].encode("utf-8", "backslashreplace").decode()
 
 
 def seal_failures(ledger: Ledger, agents: Collection[str]) -> int:
@@ -78,10 +72,22 @@ def seal_failures(ledger: Ledger, agents: Collection[str]) -> int:
             return 0
     except OSError:
         return 0
+    from aver.ingest.contract import AgentEvent
+    from aver.ingest.seal import seal_event
+
     with suppress(BlockingIOError), _open_locked(path, 0) as handle:
-        failures = [one for one in _parse_failures(handle) if one["tool"] in agents]
+        failures = [failure for failure in _parse_failures(handle) if failure["tool"] in agents]
         for failure in failures:
-            _seal_failure(ledger, failure)
+            event = AgentEvent(
+                what="note",
+                key=f"hook-failure-{failure['id']}",
+                summary=f"hook {failure['event']} failed: {failure['why']}",
+                at=failure["at"],
+                status="failure",
+                result=failure,
+            )
+            seal_event(ledger, failure["tool"], failure["session"] or "unknown", event)
+        # Only now: after a crash in between, the next hook seals all again, under the same keys, so none twice.
         os.ftruncate(handle, 0)
         return len(failures)
     return 0
@@ -99,33 +105,19 @@ def read_failures(home: Path) -> list[dict[str, Any]]:
         os.close(handle)
 
 
-def _seal_failure(ledger: Ledger, failure: dict[str, Any]) -> None:
-    from aver.ingest.contract import AgentEvent
-    from aver.ingest.seal import seal_event
-
-    event = AgentEvent(
-        what="note",
-        key=f"hook-failure-{failure['id']}",
-        summary=f"hook {failure['event']} failed: {failure['why']}",
-        at=failure["at"],
-        status="failure",
-        result=failure,
-    )
-    seal_event(ledger, failure["tool"], failure["session"] or "unknown", event)
+_REQUIRED_FIELDS = ("id", "at", "tool", "event", "session", "why")
 
 
 def _parse_failures(handle: int) -> Iterator[dict[str, Any]]:
+    """Read the lines of the file, and skip those that are no failure: a line may be torn, or somebody else's."""
     from aver.ingest.foreign_json import parse_json
 
     os.lseek(handle, 0, os.SEEK_SET)
+    # The last line may go beyond SIZE_MAX, by far less than as much again.
     for line in os.read(handle, 2 * SIZE_MAX).splitlines():
         failure = parse_json(line)
-        if not isinstance(failure, dict) or not all(isinstance(failure.get(name), str) for name in _REQUIRED_FIELDS):
-            continue
-        yield failure
-
-
-_REQUIRED_FIELDS = ("id", "at", "tool", "event", "session", "why")
+        if isinstance(failure, dict) and all(isinstance(failure.get(name), str) for name in _REQUIRED_FIELDS):
+            yield failure
 
 
 @contextmanager

@@ -24,17 +24,18 @@ The settings:
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, cast
 
 from aver import log
-from aver.config import Config, home_dir, load_config
+from aver.config import home_dir, load_config
 from aver.errors import AverError, BadInput, Unavailable
-from aver.hooks.contract import Hook, HookDecision, HookReply, ParsedPayload, get_object, get_text
-from aver.hooks.selftest import canary_name, success_message
+from aver.hooks.contract import Hook, HookChoice, HookDecision, HookReply, ParsedPayload, get_object, get_text
+from aver.hooks.failures import remember_failure, seal_failures
+from aver.hooks.selftest import CANARY_FIELD, open_throwaway_ledger, success_message
 
 if TYPE_CHECKING:
-    from aver.gate.ask import Answer
+    from aver.gate.action import Action
     from aver.ledger import Ledger
 
 PAYLOAD_MAX = 64 * 1024 * 1024
@@ -46,133 +47,125 @@ def answer_event(hook: Hook, event: str, payload: bytes | BinaryIO, *, agents: C
 
     `agents` are the names of all known agents: Aver seals earlier failures of their hooks now, and drops others.
     """
-    return _HookRun(hook, event, agents).answer(payload)
+    run = _HookRun(hook, event)
+    # The handlers are the rows of the table above, in its order.
+    try:
+        return run.process(payload, agents)
+    except _PayloadError as error:
+        return run.reply_to_failure(str(error), denies=True)
+    except (AverError, OSError, MemoryError, KeyboardInterrupt) as error:
+        return run.reply_to_failure(_error_text(error), denies=run.on_failure() != "open")
+    except Exception as error:  # noqa: BLE001 - a defect of Aver must not break the agent
+        return run.reply_to_failure(f"internal error: {_error_text(error)}", denies=run.on_failure() == "closed")
 
 
 class _HookRun:
     """One event while Aver handles it: what is known so far, also for the answer to a failure."""
 
-    def __init__(self, hook: Hook, event: str, agents: Collection[str]) -> None:
+    def __init__(self, hook: Hook, event: str) -> None:
         self._hook = hook
         self._event = event
-        self._agents = agents
         self._raw = b""
+        self._content: Mapping[str, Any] = {}
         self._settings: HookSettings | None = None
         self._forbidden = False
         """Whether the gate has denied the action, or wants a person. A later failure does not change that."""
 
-    def answer(self, payload: bytes | BinaryIO) -> HookReply:
+    def process(self, payload: bytes | BinaryIO, agents: Collection[str]) -> HookReply:
+        """Handle the event and return the answer where nothing fails."""
+        hook, event = self._hook, self._event
         try:
-            return self._process(payload)
-        except _PayloadError as error:
-            return self._reply_to_failure(str(error), decides="deny")
-        except (AverError, OSError, MemoryError, KeyboardInterrupt) as error:
-            return self._reply_to_failure(
-                _error_text(error), decides="leave" if self._failure_setting() == "open" else "deny"
-            )
-        except Exception as error:  # noqa: BLE001 - a defect of Aver must not break the agent
-            why = f"internal error: {_error_text(error)}"
-            return self._reply_to_failure(why, decides="deny" if self._failure_setting() == "closed" else "leave")
+            self._raw = payload if isinstance(payload, bytes) else payload.read(PAYLOAD_MAX + 1)
+        except (OSError, ValueError) as error:
+            raise _PayloadError(f"the payload cannot be read: {error}") from error
+        self._content = content = _parse_payload(self._raw)
 
-    def _failure_setting(self) -> str:
+        with log.log_time("hooks", "settings read"):
+            config = load_config()
+            self._settings = settings = read_hook_settings(config.hooks)
+
+        try:
+            with _crash_as_unavailable():
+                parsed = hook.read(event, content)
+        except BadInput as error:  # The payload asks about something that is no action.
+            raise _PayloadError(str(error)) from error
+        if parsed.asks is None and not parsed.events:
+            return hook.done(event)
+
+        from aver.ledger import open_configured_ledger
+
+        # A test by `aver doctor` must leave no trace: it gets a temporary ledger.
+        canary = get_text(content, CANARY_FIELD)
+        opened: AbstractContextManager[Ledger] = open_throwaway_ledger() if canary else open_configured_ledger(config)
+        trouble = ""
+        with opened as ledger:
+            decision = None if parsed.asks is None else self._ask_gate(ledger, parsed.asks, settings, canary)
+            with log.log_time("hooks", "events sealed"):
+                _seal_events(ledger, hook.tool, parsed)
+            try:
+                seal_failures(ledger, agents)
+            except Exception as error:  # noqa: BLE001 - nothing in that file may undo a denial
+                trouble = f"aver: earlier failures of hooks could not be sealed: {_error_text(error)}"
+        reply = hook.done(event) if decision is None else hook.reply(event, decision)
+        return reply._replace(err=success_message(canary) if canary else trouble, forbids=self._forbidden)
+
+    def _ask_gate(self, ledger: Ledger, action: Action, settings: HookSettings, canary: str) -> HookDecision:
+        """Let the gate decide about the action, seal the decision, and return it in the words of hooks."""
+        from aver.gate.ask import ask
+        from aver.hooks.action import own_tool_hints
+
+        word: HookChoice
+        with log.log_time("hooks", "gate asked"), _crash_as_unavailable():
+            answer = ask(ledger, action, annotations=own_tool_hints(action.tool))
+            decided = answer.decision.decision
+            reason = "; ".join(answer.reasons) or decided
+            if decided == "human_approved":
+                word = "allow"
+            elif answer.allows:
+                word = settings.on_pass
+            elif decided == "human_review" and (answer.outcome is None or answer.outcome.state == "timeout"):
+                word = "ask"  # No person has decided yet: the agent asks the one who sits in front of it.
+            else:
+                word = "deny"
+        denial = "Permission denied by hook: Aver does not allow this, and it was not done"
+        reason = f"{denial if word == 'deny' else 'Aver'}: {reason}"
+        log.debug("hooks", "%s: %s for call %s: %s", self._event, word, answer.call_id, reason)
+        self._forbidden = word in ("ask", "deny")
+        return HookDecision(word, f"{canary}: {reason}" if canary else reason)
+
+    def on_failure(self) -> str:
         """The setting `on_failure`, also where the failure came before it was read; empty where it cannot be read."""
         if self._settings is None:
             with suppress(Exception):
                 self._settings = read_hook_settings(load_config().hooks)
         return "" if self._settings is None else self._settings.on_failure
 
-    def _process(self, payload: bytes | BinaryIO) -> HookReply:
-        self._raw = _read_bytes(payload)
-        content = _parse_payload(self._raw)
-        with log.timed("hooks", "settings read"):
-            config = load_config()
-            self._settings = read_hook_settings(config.hooks)
-        reading = self._read_payload(content)
-        canary = canary_name(content)
-        if reading.asks is None and not reading.events:
-            return self._hook.done(self._event)
-        with _open_ledger(config, canary) as ledger:
-            with log.timed("hooks", "gate asked"):
-                decision = self._ask_gate(ledger, reading, canary, self._settings)
-            with log.timed("hooks", "events sealed"):
-                _seal_events(ledger, self._hook.tool, reading)
-            trouble = _seal_earlier_failures(ledger, self._agents)
-        reply = self._hook.done(self._event) if decision is None else self._build_reply(decision)
-        return reply._replace(err=success_message(canary) if canary else trouble)
-
-    def _read_payload(self, content: Mapping[str, Any]) -> ParsedPayload:
-        try:
-            with _crash_as_unavailable():
-                return self._hook.read(self._event, content)
-        except BadInput as error:  # The payload asks about something that is no action.
-            raise _PayloadError(str(error)) from error
-
-    def _ask_gate(
-        self, ledger: Ledger, reading: ParsedPayload, canary: str, settings: HookSettings
-    ) -> HookDecision | None:
-        if reading.asks is None:
-            return None
-        from aver.gate.ask import ask
-        from aver.hooks.action import own_tool_hints
-
-        with _crash_as_unavailable():
-            answer = ask(ledger, reading.asks, annotations=own_tool_hints(reading.asks.tool))
-            decision = _decision_from_answer(answer, settings)
-        log.debug("hooks", "%s: %s for call %s: %s", self._event, decision.word, answer.call_id, decision.reason)
-        self._forbidden = decision.word in ("ask", "deny")
-        return decision._replace(reason=f"{canary}: {decision.reason}") if canary else decision
-
-    def _build_reply(self, decision: HookDecision) -> HookReply:
-        reply = self._hook.reply(self._event, decision)
-        return reply._replace(forbids=decision.word in ("ask", "deny"))
-
-    def _reply_to_failure(self, why: str, *, decides: str) -> HookReply:
+    def reply_to_failure(self, why: str, *, denies: bool) -> HookReply:
+        """Report and remember a failure, and return the answer to the agent: by the table of this module."""
         hook, event = self._hook, self._event
         asks = event in hook.gating
-        denied = asks and (decides == "deny" or self._forbidden)
+        denied = asks and (denies or self._forbidden)
         consequence = "it is denied" if denied else "the tool goes on by its own rules"
         words = f"aver: the hook {hook.tool} {event} failed: {why}; {consequence if asks else 'this is not recorded'}"
         log.debug("hooks", "%s failed and %s: %s", event, "denies" if denied else "goes on", why)
-        self._remember_failure(why)
-        if denied:
-            reply = self._build_reply(HookDecision("deny", f"Permission denied by hook: Aver cannot judge this: {why}"))
-        elif not asks and self._failure_setting() == "closed":
-            reply = hook.stop(event, f"Aver cannot record this: {why}")
-        else:
-            reply = hook.failed(event, words)
-        return reply._replace(err=words)
-
-    def _remember_failure(self, why: str) -> None:
         with suppress(Exception):  # Standard error has the failure in any case.
-            from aver.hooks.failures import remember_failure
+            session, call = self._session_and_call()
+            remember_failure(home_dir(), hook.tool, event, session, why, self._raw, call)
+        if denied:
+            denial = HookDecision("deny", f"Permission denied by hook: Aver cannot judge this: {why}")
+            return hook.reply(event, denial)._replace(err=words, forbids=True)
+        if not asks and self.on_failure() == "closed":
+            return hook.stop(event, f"Aver cannot record this: {why}")._replace(err=words)
+        return hook.failed(event, words)._replace(err=words)
 
-            session, call = _session_and_call(self._raw)
-            remember_failure(home_dir(), self._hook.tool, self._event, session, why, self._raw, call)
-
-
-def _error_text(error: BaseException) -> str:
-    if isinstance(error, KeyboardInterrupt):
-        return str(error) or "it was interrupted"
-    return str(error) if isinstance(error, AverError) else f"{type(error).__name__}: {error}"
-
-
-_SESSION_FIELDS = ("session_id", "conversation_id", "taskId", "thread-id")
-_CALL_FIELDS = ("tool_call", "tool_result")
-"""The members of payloads that name a session; and those in which Cline reports a call."""
-
-
-def _session_and_call(raw: bytes) -> tuple[str, str]:
-    """The session and the call of a payload, as far as it can be read."""
-    try:
-        content = _parse_payload(raw)
-    except _PayloadError:
-        return "", ""
-    sessions = (
-        get_text(get_object(content, "sessionContext"), "rootSessionId"),
-        *(get_text(content, name) for name in _SESSION_FIELDS),
-    )
-    calls = (get_text(content, "tool_use_id"), *(get_text(get_object(content, name), "id") for name in _CALL_FIELDS))
-    return next(filter(None, sessions), ""), next(filter(None, calls), "")
+    def _session_and_call(self) -> tuple[str, str]:
+        """The session and the call of the payload, as far as it can be read: each agent has its own names for them."""
+        content = self._content
+        sessions = [get_text(get_object(content, "sessionContext"), "rootSessionId")]
+        sessions += [get_text(content, name) for name in ("session_id", "conversation_id", "taskId", "thread-id")]
+        calls = [get_text(content, "tool_use_id")]
+        calls += [get_text(get_object(content, name), "id") for name in ("tool_call", "tool_result")]  # Cline's.
+        return next(filter(None, sessions), ""), next(filter(None, calls), "")
 
 
 class _PayloadError(BadInput):
@@ -190,13 +183,10 @@ def _crash_as_unavailable() -> Iterator[None]:
         raise Unavailable(f"internal error: {_error_text(error)}") from error
 
 
-def _read_bytes(payload: bytes | BinaryIO) -> bytes:
-    if isinstance(payload, bytes):
-        return payload
-    try:
-        return payload.read(PAYLOAD_MAX + 1)
-    except (OSError, ValueError) as error:
-        raise _PayloadError(f"the payload cannot be read: {error}") from error
+def _error_text(error: BaseException) -> str:
+    if isinstance(error, KeyboardInterrupt):
+        return str(error) or "it was interrupted"
+    return str(error) if isinstance(error, AverError) else f"{type(error).__name__}: {error}"
 
 
 def _parse_payload(raw: bytes) -> Mapping[str, Any]:
@@ -210,57 +200,19 @@ def _parse_payload(raw: bytes) -> Mapping[str, Any]:
     return content
 
 
-@contextmanager
-def _open_ledger(config: Config, canary: str) -> Iterator[Ledger]:
-    """Open the ledger; for a test by `aver doctor` a temporary one."""
-    if canary:
-        from aver.hooks.selftest import open_throwaway_ledger
-
-        with open_throwaway_ledger() as ledger:
-            yield ledger
-        return
-    from aver.ledger import open_configured_ledger
-
-    with open_configured_ledger(config) as ledger:
-        yield ledger
-
-
-def _seal_events(ledger: Ledger, tool: str, reading: ParsedPayload) -> None:
+def _seal_events(ledger: Ledger, tool: str, parsed: ParsedPayload) -> None:
     """Seal what an event reports, and close the chains that end with it."""
-    if not reading.events:
+    if not parsed.events:
         return
     from aver.ingest.draft import session_chain_name
     from aver.ingest.seal import seal_event
 
-    for event in reading.events:
-        seal_event(ledger, tool, reading.session, event)
-    for agent in reading.closes:
-        chain = session_chain_name(tool, reading.session, agent)
-        if ledger.head(chain).count:
+    for event in parsed.events:
+        seal_event(ledger, tool, parsed.session, event)
+    for agent in parsed.closes:
+        chain = session_chain_name(tool, parsed.session, agent)
+        if ledger.head(chain).count:  # A chain without records cannot be closed.
             ledger.close_chain(chain)
-
-
-def _seal_earlier_failures(ledger: Ledger, agents: Collection[str]) -> str:
-    """Seal earlier failures of hooks. Returns a message if that fails: the answer to this event must not change."""
-    from aver.hooks.failures import seal_failures
-
-    try:
-        seal_failures(ledger, agents)
-    except Exception as error:  # noqa: BLE001 - nothing in that file may undo a denial
-        return f"aver: earlier failures of hooks could not be sealed: {_error_text(error)}"
-    return ""
-
-
-def _decision_from_answer(answer: Answer, settings: HookSettings) -> HookDecision:
-    """Return the answer for the agent, by the gate's decision."""
-    reason = "; ".join(answer.reasons) or answer.decision.decision
-    if answer.decision.decision == "human_approved":
-        return HookDecision("allow", f"Aver: {reason}")
-    if answer.allows:
-        return HookDecision(settings.on_pass, f"Aver: {reason}")
-    if answer.decision.decision == "human_review" and (answer.outcome is None or answer.outcome.state == "timeout"):
-        return HookDecision("ask", f"Aver: {reason}")
-    return HookDecision("deny", f"Permission denied by hook: Aver does not allow this, and it was not done: {reason}")
 
 
 SECTION = "[hooks]"

@@ -1,18 +1,18 @@
 """Claude Code's hooks: https://code.claude.com/docs/en/hooks, as of version 2.1.
 
 Every payload has `session_id`, `transcript_path`, `cwd` and, inside a subagent, `agent_id`. `PreToolUse` asks, and is
-answered by `hookSpecificOutput.permissionDecision`; a reason goes to the person who is asked, or to the model that is
-denied. The others tell. `PostToolUse` and `PostToolUseFailure` tell of a call by its own id, which is the one in the
-transcript: hook and watcher seal the same event.
+answered by `hookSpecificOutput.permissionDecision`. The reason goes to the person who is asked, or to the model that is
+denied. All other events report. `PostToolUse` and `PostToolUseFailure` name a call by the id that the transcript also
+has, so a hook and a watcher seal one and the same event.
 
-Exit code 1 with words on stderr is shown to the person and blocks nothing; 2 would block.
+Claude Code shows standard error to the person after exit code 1, and goes on. Exit code 2 would block.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aver.clock import now
 from aver.hooks.contract import (
@@ -30,69 +30,58 @@ from aver.hooks.contract import (
 )
 from aver.ingest.contract import AgentEvent
 
+if TYPE_CHECKING:
+    from aver.gate.action import Action
+
 TOOL = "claude-code"
 
 _CALL_EVENTS = ("PostToolUse", "PostToolUseFailure")
 _PROVENANCE = ("cwd", "permission_mode", "prompt_id", "agent_type", "effort")
-_OMITTED_FIELDS = frozenset({"session_id", "transcript_path", "hook_event_name", "agent_transcript_path", *_PROVENANCE})
-"""What of a payload is said elsewhere in a record, or leads to a file of the machine."""
+_OMITTED_FIELDS = frozenset(
+    {"session_id", "transcript_path", "hook_event_name", "agent_transcript_path", "agent_id", *_PROVENANCE}
+)
+"""Members of a payload that a record has elsewhere, or that lead to a file of the machine."""
 
 
 def read_event(event: str, payload: Mapping[str, Any]) -> ParsedPayload:
-    """What an event of Claude Code asks and tells."""
+    """Return what an event of Claude Code asks or reports."""
     session, agent = get_text(payload, "session_id"), get_text(payload, "agent_id")
     if event == "PreToolUse":
         return ParsedPayload(session, asks=_build_action(payload, session, agent))
-    if event in _CALL_EVENTS and get_text(
-        payload, "tool_use_id"
-    ):  # Without an id it is told, and sealed from the transcript.
+    # A call without an id becomes a note. The watcher seals the call itself from the transcript.
+    if event in _CALL_EVENTS and get_text(payload, "tool_use_id"):
         return ParsedPayload(session, events=(_build_call_event(event, payload, agent),))
-    if event == "SessionEnd":
-        ended = _build_hook_event(
-            event, f"session ended: {get_text(payload, 'reason')}", payload, what="session", ends_session=True
-        )
-        return ParsedPayload(session, events=(ended,), closes=("",))
-    if event == "SubagentStop":
-        name = get_text(payload, "agent_type")
-        stopped = _build_hook_event(
-            event, f"subagent ended: {name}", payload, what="session", key=agent, agent=agent, ends_session=True
-        )
-        return ParsedPayload(session, events=(stopped,), closes=(agent,) if agent else ())
-    return ParsedPayload(session, events=(_read_session_event(event, payload, agent),))
 
-
-def _read_session_event(event: str, payload: Mapping[str, Any], agent: str) -> AgentEvent:
+    words, more, closes = f"hook event: {event}", dict[str, Any](agent=agent), tuple[str, ...]()
     if event == "SessionStart":
-        words, what = f"session started: {get_text(payload, 'source')}", "session"
-        title, model = get_text(payload, "session_title") or None, get_text(payload, "model") or None
-        return _build_hook_event(event, words, payload, what=what, agent=agent, title=title, model=model)
-    if event == "UserPromptSubmit":
+        words = f"session started: {get_text(payload, 'source')}"
+        more |= {"what": "session", "title": get_text(payload, "session_title") or None}
+        more["model"] = get_text(payload, "model") or None
+    elif event == "SessionEnd":
+        words, closes = f"session ended: {get_text(payload, 'reason')}", ("",)
+        more = {"what": "session", "ends_session": True}
+    elif event == "SubagentStop":
+        words, closes = f"subagent ended: {get_text(payload, 'agent_type')}", (agent,) if agent else ()
+        more |= {"what": "session", "key": agent, "ends_session": True}
+    elif event == "UserPromptSubmit":
         words = f"prompt submitted: {first_line(get_text(payload, 'prompt'))}"
-        return _build_hook_event(event, words, payload, key=get_text(payload, "prompt_id"), agent=agent)
-    if event == "PreCompact":
-        return _build_hook_event(event, f"context compacted: {get_text(payload, 'trigger')}", payload, agent=agent)
-    if event == "Stop":
-        return _build_hook_event(event, "turn ended", payload, agent=agent)
-    return _build_hook_event(event, f"hook event: {event}", payload, agent=agent)
-
-
-def _build_hook_event(event: str, summary: str, payload: Mapping[str, Any], **more: Any) -> AgentEvent:
-    said = {name: value for name, value in payload.items() if name not in _OMITTED_FIELDS and name != "agent_id"}
-    return event_from_payload(
-        event, summary, {"event": event, **said}, environment=pick_present(payload, _PROVENANCE), **more
-    )
+        more["key"] = get_text(payload, "prompt_id")
+    elif event == "PreCompact":
+        words = f"context compacted: {get_text(payload, 'trigger')}"
+    elif event == "Stop":
+        words = "turn ended"
+    content, environment = {"event": event, **payload}, pick_present(payload, _PROVENANCE)
+    reported = event_from_payload(event, words, content, omitted=_OMITTED_FIELDS, environment=environment, **more)
+    return ParsedPayload(session, events=(reported,), closes=closes)
 
 
 def _build_call_event(event: str, payload: Mapping[str, Any], agent: str) -> AgentEvent:
-    """A call, read as the transcript's result would be. The words that the model gets are not in the payload."""
+    """Build the event of a call as from the transcript's result. The payload lacks the text that the model gets."""
     from aver.agents.claude_code.results import find_subject, read_outcome
     from aver.ingest.contract import AgentCall, Permission
 
-    tool, arguments, identifier = (
-        get_text(payload, "tool_name"),
-        get_object(payload, "tool_input"),
-        get_text(payload, "tool_use_id"),
-    )
+    tool, arguments = get_text(payload, "tool_name"), get_object(payload, "tool_input")
+    identifier = get_text(payload, "tool_use_id")
     failed = event == "PostToolUseFailure"
     block = {"is_error": True, "content": get_text(payload, "error")} if failed else {}
     found = read_outcome(tool, arguments, block, None if failed else payload.get("tool_response"))
@@ -122,43 +111,39 @@ def _build_call_event(event: str, payload: Mapping[str, Any], agent: str) -> Age
     )
 
 
-def _build_action(payload: Mapping[str, Any], session: str, agent: str) -> Any:
-    from aver.hooks.action import build_action, call_id_for, diff_for_edit
+def _build_action(payload: Mapping[str, Any], session: str, agent: str) -> Action:
+    from aver.hooks.action import build_action, diff_for_edit
 
     tool, arguments, cwd = get_text(payload, "tool_name"), get_object(payload, "tool_input"), get_text(payload, "cwd")
     # Claude Code tells its hooks where the project is. The session may have gone into a directory of it since.
     workspace = os.environ.get("CLAUDE_PROJECT_DIR") or cwd
-    kind = get_text(payload, "agent_type") if agent else ""
     return build_action(
         tool,
         arguments,
-        caller=f"{TOOL}/{kind}" if kind else TOOL,
+        agent=TOOL,
         session=session,
         workspace=workspace,
         cwd=cwd,
         diff=diff_for_edit(tool, arguments, workspace),
-        call_id=call_id_for(TOOL, session, get_text(payload, "tool_use_id")),
+        tool_use_id=get_text(payload, "tool_use_id"),
+        subagent=get_text(payload, "agent_type") if agent else "",
     )
 
 
-def reply_ruling(event: str, ruling: HookDecision) -> HookReply:
-    """The answer to `PreToolUse`."""
-    if ruling.word == "leave":
+def write_reply(event: str, decision: HookDecision) -> HookReply:
+    """Write the answer to `PreToolUse`."""
+    if decision.word == "leave":
         return HookReply()
-    said = {"hookEventName": event, "permissionDecision": ruling.word, "permissionDecisionReason": ruling.reason}
-    return HookReply(encode_answer({"hookSpecificOutput": said}))
-
-
-def reply_stop(event: str, why: str) -> HookReply:
-    return HookReply(encode_answer({"continue": False, "stopReason": why}))
+    answer = {"hookEventName": event, "permissionDecision": decision.word, "permissionDecisionReason": decision.reason}
+    return HookReply(encode_answer({"hookSpecificOutput": answer}))
 
 
 HOOK = Hook(
     tool=TOOL,
     gating=frozenset({"PreToolUse"}),
     read=read_event,
-    reply=reply_ruling,
+    reply=write_reply,
     done=lambda event: HookReply(),
     failed=lambda event, why: HookReply(code=1),
-    stop=reply_stop,
+    stop=lambda event, why: HookReply(encode_answer({"continue": False, "stopReason": why})),
 )

@@ -1,20 +1,20 @@
 """Cline's hooks: https://docs.cline.bot/customization/hooks, as of version 3.82 of the editor's extension; and those of
 its sessions, as of version 3.0.65 of the command line.
 
-A payload says what it is about under the event's own name (`preToolUse`). The answer is `cancel`, with an
-`errorMessage`: a person cannot be asked through it, so what a person must approve is cancelled with the words that say
-how. A session ends its run with that; a hook that fails blocks nothing.
+A payload has its content under the event's own name (`preToolUse`). The answer is `cancel`, with an `errorMessage`.
+Cline cannot ask a person through it: a call that a person must approve is cancelled, and the message says how to
+approve it. A session ends its run with that. A hook that fails blocks nothing.
 
-Sessions tell more: the call with its id and its arguments as they are (`tool_call`), what came of it (`tool_result`),
-the session (`rootSessionId`, while `taskId` is a conversation of it) and the agent, if it is one that the session
-launched. So the call is sealed at once, by its id. Without an id what `PostToolUse` tells is kept as a note: the call
+Payloads of sessions have more: the call with its id and its arguments as they are (`tool_call`), its result
+(`tool_result`), the session (`rootSessionId`, while `taskId` is a conversation of it), and the agent, if the session
+launched one. So Aver seals the call at once, by its id. Without an id, Aver keeps `PostToolUse` as a note, and the call
 itself is sealed from Cline's own history, by its id there, and not twice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aver.hooks.contract import (
     Hook,
@@ -28,8 +28,11 @@ from aver.hooks.contract import (
     get_text,
     parse_duration_ms,
 )
-from aver.ingest.contract import AgentEvent, EventKind
+from aver.ingest.contract import AgentEvent
 from aver.ingest.foreign_json import to_utc, utc_from_ms
+
+if TYPE_CHECKING:
+    from aver.gate.action import Action
 
 TOOL = "cline"
 
@@ -38,20 +41,17 @@ _CONTINUE_REPLY = '{"cancel": false}'
 
 
 def read_event(event: str, payload: Mapping[str, Any]) -> ParsedPayload:
-    """What an event of Cline asks and tells."""
+    """Return what an event of Cline asks or reports."""
     session = get_text(get_object(payload, "sessionContext"), "rootSessionId") or get_text(payload, "taskId")
+    # The session's own agent has an id, too. Only an agent that it launched has a parent, and a chain of its own.
     agent = get_text(payload, "agent_id") if get_text(payload, "parent_agent_id") else ""
     about = get_object(payload, event[:1].lower() + event[1:])
     if event == "PreToolUse":
         return ParsedPayload(session, asks=_build_action(payload, about, session))
-    if event == "PostToolUse":
-        result = get_object(payload, "tool_result")
-        reported = (
-            _build_call_event(payload, result, agent)
-            if get_text(result, "id")
-            else _build_call_note(event, payload, about)
-        )
-        return ParsedPayload(session, events=(reported,))
+    result = get_object(payload, "tool_result")
+    if event == "PostToolUse" and get_text(result, "id"):
+        return ParsedPayload(session, events=(_build_call_event(payload, result, agent),))
+
     words = {
         "TaskStart": "task started",
         "TaskResume": "task resumed",
@@ -62,88 +62,100 @@ def read_event(event: str, payload: Mapping[str, Any]) -> ParsedPayload:
         "UserPromptSubmit": f"prompt submitted: {first_line(get_text(about, 'prompt'))}",
         "PreCompact": "context compacted",
     }.get(event, f"hook event: {event}")
-    what: EventKind = "session" if event.startswith(("Task", "Session")) else "note"
-    reported = _build_hook_event(
-        event, words, payload, about, what=what, agent=agent, ends_session=event in _END_EVENTS
-    )
-    return ParsedPayload(session, events=(reported,), closes=(agent,) if event in _END_EVENTS else ())
-
-
-def _build_hook_event(
-    event: str, words: str, payload: Mapping[str, Any], about: Mapping[str, Any], **more: Any
-) -> AgentEvent:
-    return event_from_payload(
+    ends = event in _END_EVENTS
+    more: dict[str, Any] = {"agent": agent, "ends_session": ends}
+    if event == "PostToolUse":
+        words, more = _describe_call_note(about)
+    reported = event_from_payload(
         event,
         words,
         {"event": event, **about},
+        what="session" if event.startswith(("Task", "Session")) else "note",
         at=_parse_time(payload.get("timestamp")),
         model=get_text(get_object(payload, "model"), "slug") or None,
         environment=_environment(payload),
         **more,
     )
+    return ParsedPayload(session, events=(reported,), closes=(agent,) if ends else ())
+
+
+def _describe_call_note(about: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the summary, and status and duration, of a call that Cline reports without its id."""
+    arguments, failed = get_object(about, "parameters"), about.get("success") is False
+    subjects = (arguments.get(name) for name in _SUBJECT_KEYS)
+    subject = next((first_line(value) for value in subjects if isinstance(value, str)), "")
+    tool, took = _tool_name(about), about.get("executionTimeMs")
+    if isinstance(took, str) and took.isdecimal() and len(took) < 13:  # Cline writes numbers as text here.
+        took = int(took)
+    words = f"{tool}: {subject}" if subject else tool
+    more = {"status": "failure" if failed else None, "duration_ms": parse_duration_ms(took)}
+    return f"{words} (failed)" if failed else words, more
+
+
+_SUBJECT_KEYS = ("command", "path", "regex", "url", "tool_name", "question", "result")
+
+
+def _tool_name(about: Mapping[str, Any]) -> str:
+    return get_text(about, "toolName") or get_text(about, "tool")
 
 
 def _environment(payload: Mapping[str, Any]) -> dict[str, Any]:
-    told = {
+    found = {
         "cline_version": get_text(payload, "clineVersion"),
         "workspace_roots": payload.get("workspaceRoots"),
         "conversation_id": get_text(payload, "taskId") if payload.get("sessionContext") else "",
     }
-    return {name: value for name, value in told.items() if value}
+    return {name: value for name, value in found.items() if value}
 
 
 def _parse_time(stamp: Any) -> str | None:
-    """Milliseconds since 1970, which Cline writes as text; of a session, the time as it is."""
+    """Return a time in UTC. The editor writes milliseconds since 1970 as text, a session writes ISO 8601."""
     if isinstance(stamp, str) and not stamp.isdecimal():
         return to_utc(stamp)
     return utc_from_ms(int(stamp)) if isinstance(stamp, str) and len(stamp) < 17 else utc_from_ms(stamp)
 
 
-def _build_action(payload: Mapping[str, Any], about: Mapping[str, Any], session: str) -> Any:
-    from aver.hooks.action import build_action, call_id_for
+def _build_action(payload: Mapping[str, Any], about: Mapping[str, Any], session: str) -> Action:
+    from aver.hooks.action import build_action
 
-    tool, arguments = _tool_and_arguments(payload, about)
+    call = get_object(payload, "tool_call")
+    tool, arguments = get_text(call, "name"), get_object(about, "parameters")
+    if tool:  # A session names the tools of MCP servers `server__tool`.
+        given = call.get("input")
+        tool, arguments = (
+            f"mcp__{tool}" if "__" in tool else tool,
+            given if isinstance(given, dict) else {"input": given},
+        )
+    else:
+        tool = _tool_name(about)
     roots = payload.get("workspaceRoots")
     first = roots[0] if isinstance(roots, list) and roots else ""
     workspace = first if isinstance(first, str) else ""
-    diff = _build_diff(tool, arguments, workspace)
-    call_id = call_id_for(TOOL, session, get_text(get_object(payload, "tool_call"), "id"))
-    return build_action(tool, arguments, caller=TOOL, session=session, workspace=workspace, diff=diff, call_id=call_id)
-
-
-def _tool_and_arguments(payload: Mapping[str, Any], about: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
-    """Which tool would be called, and with what. Sessions name those of MCP servers `server__tool`."""
-    call = get_object(payload, "tool_call")
-    if not get_text(call, "name"):
-        return _tool_name(about), get_object(about, "parameters")
-    tool, given = get_text(call, "name"), call.get("input")
-    return f"mcp__{tool}" if "__" in tool else tool, given if isinstance(given, dict) else {"input": given}
+    return build_action(
+        tool,
+        arguments,
+        agent=TOOL,
+        session=session,
+        workspace=workspace,
+        diff=_build_diff(tool, arguments, workspace),
+        tool_use_id=get_text(call, "id"),
+    )
 
 
 def _build_diff(tool: str, arguments: Mapping[str, Any], workspace: str) -> str | None:
-    """The change that a call would make, as far as it says."""
-    from aver.hooks.action import diff_for_edit
+    """Return the change that a call would make; None where the arguments do not show it."""
+    from aver.hooks.action import diff_for_edit, diff_for_insertion, diff_for_replace_or_create
+    from aver.ingest.patches import diff_from_blocks, read_patch
 
-    change, path = arguments.get("diff"), arguments.get("path")
+    change, path, patch = (arguments.get(name) for name in ("diff", "path", "input"))
     if tool == "replace_in_file" and isinstance(change, str) and isinstance(path, str):
-        from aver.ingest.patches import diff_from_blocks
-
         return diff_from_blocks(path, change) or None
-    if tool == "editor" and isinstance(path, str):
-        return _editor_diff(path, arguments, workspace)
-    patch = arguments.get("input")
     if tool == "apply_patch" and isinstance(patch, str):
-        from aver.ingest.patches import read_patch
-
         found = read_patch(patch)
         return None if found is None else found.diff
-    return diff_for_edit(tool, arguments, workspace)
-
-
-def _editor_diff(path: str, arguments: Mapping[str, Any], workspace: str) -> str | None:
-    """What a session's editor would change; None where it is told so in another form than is known."""
-    from aver.hooks.action import diff_for_insertion, diff_for_replace_or_create
-
+    if tool != "editor" or not isinstance(path, str):
+        return diff_for_edit(tool, arguments, workspace)
+    # The editor of a session inserts lines, replaces a text, or writes a new file.
     new, old, line = (arguments.get(name) for name in ("new_text", "old_text", "insert_line"))
     if not isinstance(new, str) or not isinstance(old, str | None):
         return None
@@ -153,12 +165,12 @@ def _editor_diff(path: str, arguments: Mapping[str, Any], workspace: str) -> str
 
 
 def _build_call_event(payload: Mapping[str, Any], result: Mapping[str, Any], agent: str) -> AgentEvent:
-    """A call of a session, just as its messages will tell it."""
+    """Build the event of a session's call, as the adapter builds it from the session's messages."""
     from aver.agents.cline.results import finish_call, start_call
     from aver.ingest.diffs import format_line_counts
 
-    begun, summary = start_call(get_text(result, "name") or "unnamed", get_text(result, "id"), result.get("input"))
-    call, effects = finish_call(begun, result.get("output"), failed=bool(result.get("error")))
+    started, summary = start_call(get_text(result, "name") or "unnamed", get_text(result, "id"), result.get("input"))
+    call, effects = finish_call(started, result.get("output"), failed=bool(result.get("error")))
     return AgentEvent(
         what="call",
         key=call.id,
@@ -172,38 +184,15 @@ def _build_call_event(payload: Mapping[str, Any], result: Mapping[str, Any], age
     )
 
 
-def _build_call_note(event: str, payload: Mapping[str, Any], about: Mapping[str, Any]) -> AgentEvent:
-    tool, arguments = _tool_name(about), get_object(about, "parameters")
-    subject = next((first_line(value) for name in _SUBJECT_KEYS if isinstance(value := arguments.get(name), str)), "")
-    worked = about.get("success")
-    words = f"{tool}: {subject}" if subject else tool
-    took = about.get("executionTimeMs")
-    took = int(took) if isinstance(took, str) and took.isdecimal() and len(took) < 13 else took
-    return _build_hook_event(
-        event,
-        f"{words} (failed)" if worked is False else words,
-        payload,
-        about,
-        status="failure" if worked is False else None,
-        duration_ms=parse_duration_ms(took),
-    )
-
-
-_SUBJECT_KEYS = ("command", "path", "regex", "url", "tool_name", "question", "result")
-
-
-def _tool_name(about: Mapping[str, Any]) -> str:
-    return get_text(about, "toolName") or get_text(about, "tool")
-
-
-def reply_ruling(event: str, ruling: HookDecision) -> HookReply:
-    """The answer to `PreToolUse`."""
-    if ruling.word in ("allow", "leave"):
+def write_reply(event: str, decision: HookDecision) -> HookReply:
+    """Write the answer to `PreToolUse`."""
+    if decision.word in ("allow", "leave"):
         return HookReply(_CONTINUE_REPLY)
-    return HookReply(encode_answer({"cancel": True, "errorMessage": ruling.reason}))
+    return write_stop(event, decision.reason)
 
 
-def reply_stop(event: str, why: str) -> HookReply:
+def write_stop(event: str, why: str) -> HookReply:
+    """Write the answer that cancels: the call that an event asks about, or else the run."""
     return HookReply(encode_answer({"cancel": True, "errorMessage": why}))
 
 
@@ -211,8 +200,8 @@ HOOK = Hook(
     tool=TOOL,
     gating=frozenset({"PreToolUse"}),
     read=read_event,
-    reply=reply_ruling,
+    reply=write_reply,
     done=lambda event: HookReply(_CONTINUE_REPLY),
     failed=lambda event, why: HookReply(code=1),
-    stop=reply_stop,
+    stop=write_stop,
 )

@@ -1,18 +1,17 @@
 """Codex's hooks: https://developers.openai.com/codex/hooks, as of version 0.166; and `notify` of versions without them.
 
-Payloads are made like Claude Code's. What differs:
+Payloads are made like Claude Code's, with these differences:
 
-* `PreToolUse` understands only a denial. A pass says nothing, and where a person must approve the call is denied with
-  the words that say how: asked again after the approval, the very same call goes through.
-* Commands are told as `Bash` with a `command`, whatever the tool's own name, and `PostToolUse` does not tell how they
-  ended. The rollout does: Codex has written the call and its end there before it starts the hook, and writes the output
-  after it. So the event is made from those lines and the payload's output, by the adapter that reads rollouts, and is
-  the one that a watcher makes. Where they are not there, the payload alone is told, and whether the call worked is not
-  known.
-* A patch may be fed to `apply_patch` by a shell. Where the command is that and nothing else, the gate sees the patch.
-* The model chooses the directory of a command (`workdir`). `cwd` in the payload is that directory; in earlier versions
-  the session's own, and then only the rollout tells of another. So the workspace is where Codex starts its hooks: that
-  is the session's directory, whatever the model says.
+* `PreToolUse` understands only a denial. A pass is an empty answer. Where a person must approve, the call is denied,
+  and the reason says how to approve it. After the approval, the very same call goes through.
+* Commands are reported as `Bash` with a `command`, whatever the tool's own name. `PostToolUse` does not say how they
+  ended; the rollout does. Codex writes the call and its end there before it starts the hook, and the output afterwards.
+  So Aver builds the event from those lines and the payload's output, with the adapter that reads rollouts. A watcher
+  builds the same event. Without those lines Aver uses the payload alone, and does not know whether the call worked.
+* A shell may feed a patch to `apply_patch`. Where the command does nothing else, the gate sees the patch.
+* The model chooses the directory of a command (`workdir`). `cwd` in the payload is that directory. In earlier versions
+  it is the session's own, and only the rollout names another. So the workspace is where Codex starts its hooks: that is
+  the session's directory, and the model cannot change it.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aver.clock import now
 from aver.files.regular import open_regular
@@ -41,105 +40,104 @@ from aver.hooks.contract import (
 from aver.ingest.contract import AgentCall, AgentEvent
 from aver.ingest.foreign_json import parse_embedded_json, parse_json
 
+if TYPE_CHECKING:
+    from aver.gate.action import Action
+
 TOOL = "codex"
 
 TAIL_MAX = 4 * 1024 * 1024
-"""Bytes at the end of a rollout in which the lines of a call that has just ended are looked for."""
+"""Bytes at the end of a rollout in which Aver looks for the lines of a call that has just ended."""
 
 _PROVENANCE = ("cwd", "permission_mode", "turn_id", "agent_type")
 _OMITTED_FIELDS = frozenset(
     {"session_id", "transcript_path", "agent_transcript_path", "hook_event_name", "agent_id", "model", *_PROVENANCE}
 )
+"""Members of a payload that a record has elsewhere, or that lead to a file of the machine."""
 
 
 def read_event(event: str, payload: Mapping[str, Any]) -> ParsedPayload:
-    """What an event of Codex asks and tells."""
-    if event == "notify":
-        return _read_notify(payload)
+    """Return what an event of Codex asks or reports."""
     session, agent = get_text(payload, "session_id"), get_text(payload, "agent_id")
+    environment = pick_present(payload, _PROVENANCE)
+    if event == "notify":  # Versions without hooks report the end of a turn by this alone.
+        words, turn = f"turn ended: {get_text(payload, 'type')}", get_text(payload, "turn-id")
+        environment = pick_present(payload, ("cwd",))
+        ended = event_from_payload(
+            event, words, payload, key=turn, omitted=("thread-id", "cwd"), environment=environment
+        )
+        return ParsedPayload(get_text(payload, "thread-id"), events=(ended,))
     if event == "PreToolUse":
         return ParsedPayload(session, asks=_build_action(payload, session))
-    if event == "PostToolUse" and get_text(payload, "tool_use_id"):
-        return ParsedPayload(session, events=(_build_call_event(payload, session, agent),))
-    if event == "SessionEnd":
-        words = f"session ended: {get_text(payload, 'reason')}"
-        return ParsedPayload(
-            session, events=(_build_hook_event(event, words, payload, what="session", ends_session=True),), closes=("",)
-        )
-    if event == "SubagentStop":
-        words = f"subagent ended: {get_text(payload, 'agent_type')}"
-        return ParsedPayload(session, events=(_build_hook_event(event, words, payload, what="session", agent=agent),))
+    identifier = get_text(payload, "tool_use_id")
+    if event == "PostToolUse" and identifier:
+        call = _call_from_rollout(payload, session, identifier) or _call_from_payload(payload, identifier)
+        call = replace(call, agent=agent, environment={**environment, **call.environment}, places=())
+        return ParsedPayload(session, events=(call,))
+
     words = {
         "SessionStart": f"session started: {get_text(payload, 'source')}",
+        "SessionEnd": f"session ended: {get_text(payload, 'reason')}",
+        "SubagentStop": f"subagent ended: {get_text(payload, 'agent_type')}",
         "UserPromptSubmit": f"prompt submitted: {first_line(get_text(payload, 'prompt'))}",
         "PreCompact": f"context compacted: {get_text(payload, 'trigger')}",
         "Stop": "turn ended",
     }.get(event, f"hook event: {event}")
-    return ParsedPayload(
-        session,
-        events=(_build_hook_event(event, words, payload, what="session" if event == "SessionStart" else "note"),),
+    reported = event_from_payload(
+        event,
+        words,
+        {"event": event, **payload},
+        what="session" if event in ("SessionStart", "SessionEnd", "SubagentStop") else "note",
+        omitted=_OMITTED_FIELDS,
+        environment=environment,
+        model=get_text(payload, "model") or None,
+        agent=agent if event == "SubagentStop" else "",
+        ends_session=event == "SessionEnd",
     )
+    return ParsedPayload(session, events=(reported,), closes=("",) if event == "SessionEnd" else ())
 
 
-def _build_hook_event(event: str, words: str, payload: Mapping[str, Any], **more: Any) -> AgentEvent:
-    said = {name: value for name, value in payload.items() if name not in _OMITTED_FIELDS}
-    model = get_text(payload, "model") or None
-    return event_from_payload(
-        event, words, {"event": event, **said}, environment=pick_present(payload, _PROVENANCE), model=model, **more
-    )
+# --- events that ask
 
 
-def _read_notify(payload: Mapping[str, Any]) -> ParsedPayload:
-    """The end of a turn, as versions without hooks tell it."""
-    sort, turn = get_text(payload, "type"), get_text(payload, "turn-id")
-    said = {name: value for name, value in payload.items() if name not in ("thread-id", "cwd")}
-    environment = {"cwd": payload["cwd"]} if payload.get("cwd") else {}
-    reported = event_from_payload("notify", f"turn ended: {sort}", said, key=turn, environment=environment)
-    return ParsedPayload(get_text(payload, "thread-id"), events=(reported,))
+def _build_action(payload: Mapping[str, Any], session: str) -> Action:
+    from aver.hooks.action import build_action
 
+    tool, arguments = get_text(payload, "tool_name"), dict[str, Any](get_object(payload, "tool_input"))
+    try:
+        workspace = os.getcwd()
+    except OSError:  # The session's directory is gone. No path is inside of it then.
+        workspace = ""
+    cwd, diff = _call_directory(payload, workspace), None
+    command = arguments.get("command")
+    # Elsewhere than in the workspace, the paths of a patch mean other files than its diff would show.
+    if cwd == workspace and len(arguments) == 1 and isinstance(command, str):
+        fed = _HEREDOC_PATCH(command) if tool == "Bash" else None
+        if tool == "apply_patch" or fed is not None:
+            from aver.ingest.patches import read_patch
 
-# --- asking
-
-
-def _build_action(payload: Mapping[str, Any], session: str) -> Any:
-    from aver.hooks.action import build_action, call_id_for
-
-    tool, arguments = get_text(payload, "tool_name"), get_object(payload, "tool_input")
-    call_id = call_id_for(TOOL, session, get_text(payload, "tool_use_id"))
-    workspace = _session_directory()
-    cwd = _call_directory(payload, workspace)
-    patch = _find_patch(tool, arguments) if cwd == workspace else None  # Elsewhere its paths are other files.
-    if patch is None:
-        return build_action(
-            tool, arguments, caller=TOOL, session=session, workspace=workspace, cwd=cwd, call_id=call_id
-        )
-    from aver.ingest.patches import read_patch
-
-    found = read_patch(patch)
+            patch = command if fed is None else fed[2]
+            found = read_patch(patch)
+            diff = None if found is None else found.diff
+            # Under `command` the gate would take the patch for a shell's command.
+            tool, arguments = "apply_patch", {"patch": patch}
     return build_action(
-        "apply_patch",
-        {"patch": patch},  # Under `command` it would be one of a shell.
-        caller=TOOL,
+        tool,
+        arguments,
+        agent=TOOL,
         session=session,
         workspace=workspace,
-        diff=None if found is None else found.diff,
-        call_id=call_id,
+        cwd=cwd,
+        diff=diff,
+        tool_use_id=get_text(payload, "tool_use_id"),
     )
-
-
-def _session_directory() -> str:
-    """The session's directory; empty where it is gone, and then nothing is inside of it."""
-    try:
-        return os.getcwd()
-    except OSError:
-        return ""
 
 
 def _call_directory(payload: Mapping[str, Any], workspace: str) -> str:
-    """Where a call is carried out."""
+    """Return the directory in which a call is carried out."""
     cwd = get_text(payload, "cwd") or workspace
     if "\0" in cwd or os.path.realpath(cwd) != os.path.realpath(workspace):
         return cwd
+    # An earlier version says `cwd` of the session here. The rollout has the arguments of the call.
     identifier = get_text(payload, "tool_use_id")
     for line in _find_lines(Path(get_text(payload, "transcript_path")), identifier):
         record = parse_json(line)
@@ -150,32 +148,13 @@ def _call_directory(payload: Mapping[str, Any], workspace: str) -> str:
     return workspace
 
 
-def _find_patch(tool: str, arguments: Mapping[str, Any]) -> str | None:
-    """The patch that a call applies, if that is all that it does."""
-    command = arguments.get("command")
-    if len(arguments) != 1 or not isinstance(command, str):
-        return None
-    if tool == "apply_patch":
-        return command
-    fed = _HEREDOC_PATCH(command) if tool == "Bash" else None
-    return None if fed is None else fed[2]
-
-
 _HEREDOC_PATCH = re.compile(
     r"\s*apply_patch <<\s*'(\w{1,40})'\n(\*\*\* Begin Patch\n.*\n\*\*\* End Patch)\n\1\s*", re.DOTALL
 ).fullmatch
-"""A patch in quotes, in which a shell reads nothing of its own."""
+"""A patch between quoted marks: the shell expands nothing inside of it."""
 
 
-# --- telling
-
-
-def _build_call_event(payload: Mapping[str, Any], session: str, agent: str) -> AgentEvent:
-    identifier = get_text(payload, "tool_use_id")
-    reported = _call_from_rollout(payload, session, identifier) or _call_from_payload(payload, identifier)
-    return replace(
-        reported, agent=agent, environment={**pick_present(payload, _PROVENANCE), **reported.environment}, places=()
-    )
+# --- events that report a call
 
 
 def _call_from_payload(payload: Mapping[str, Any], identifier: str) -> AgentEvent:
@@ -192,7 +171,9 @@ def _call_from_payload(payload: Mapping[str, Any], identifier: str) -> AgentEven
 
 
 def _call_from_rollout(payload: Mapping[str, Any], session: str, identifier: str) -> AgentEvent | None:
-    """Return the event that the rollout has of the call, with the output of the payload; None if it has none."""
+    """Build the event from the rollout's lines and the payload's output; None where the lines make no call."""
+    import json
+
     from aver.agents.codex.rollouts import ADAPTER
     from aver.ingest.contract import TranscriptSource, record_from_bytes
 
@@ -200,34 +181,26 @@ def _call_from_rollout(payload: Mapping[str, Any], session: str, identifier: str
     lines = list(_find_lines(path, identifier))
     if not lines:
         return None
-    lines.insert(0, _build_line("turn_context", {"cwd": get_text(payload, "cwd")}))
+    turn_context = {"type": "turn_context", "payload": {"cwd": get_text(payload, "cwd")}}
+    lines.insert(0, json.dumps(turn_context).encode())
     is_patch = get_text(payload, "tool_name") == "apply_patch"
-    if is_patch:  # Its output comes as the rollout will have it; that of a command is what the command said.
+    if is_patch:  # The payload has the output of a patch as the rollout will have it: let the adapter read it.
         output = {"type": "custom_tool_call_output", "call_id": identifier, "output": response}
-        lines.append(_build_line("response_item", output))
+        lines.append(json.dumps({"type": "response_item", "payload": output}).encode())
     turn = ADAPTER.parser(TranscriptSource(tool=TOOL, session=session, path=path))
     events = [event for number, line in enumerate(lines) for event in turn.feed(record_from_bytes(str(number), line))]
     for event in (*events, *turn.finish()):
         if event.key == identifier and event.call is not None:
-            result = event.call.result if is_patch else _merge_result(event.call.result, response)
+            result = event.call.result
+            if not is_patch:  # The payload has the output of a command, the rollout its exit code.
+                code = result.get("exit_code") if isinstance(result, Mapping) else None
+                result = response if code is None else {"exit_code": code, "output": response}
             return replace(event, call=replace(event.call, result=result))
     return None
 
 
-def _build_line(sort: str, body: Mapping[str, Any]) -> bytes:
-    import json
-
-    return json.dumps({"type": sort, "payload": body}).encode()
-
-
-def _merge_result(told: Any, response: Any) -> Any:
-    """The output of the payload, and the exit code that the rollout tells, as the adapter joins them."""
-    code = told.get("exit_code") if isinstance(told, Mapping) else None
-    return response if code is None else {"exit_code": code, "output": response}
-
-
 def _find_lines(path: Path, identifier: str) -> Iterator[bytes]:
-    """The lines at the end of a rollout that name a call."""
+    """Yield the lines at the end of a rollout that name a call."""
     if not identifier or not path.is_absolute():
         return
     try:
@@ -241,18 +214,19 @@ def _find_lines(path: Path, identifier: str) -> Iterator[bytes]:
     yield from (line for line in tail.split(b"\n") if name in line)
 
 
-# --- answering
+# --- answers
 
 
-def reply_ruling(event: str, ruling: HookDecision) -> HookReply:
-    """The answer to `PreToolUse`."""
-    if ruling.word in ("allow", "leave"):
+def write_reply(event: str, decision: HookDecision) -> HookReply:
+    """Write the answer to `PreToolUse`. Codex does not understand `ask`: that is a denial with the reason."""
+    if decision.word in ("allow", "leave"):
         return HookReply()
-    said = {"hookEventName": event, "permissionDecision": "deny", "permissionDecisionReason": ruling.reason}
-    return HookReply(encode_answer({"hookSpecificOutput": said}))
+    answer = {"hookEventName": event, "permissionDecision": "deny", "permissionDecisionReason": decision.reason}
+    return HookReply(encode_answer({"hookSpecificOutput": answer}))
 
 
-def reply_stop(event: str, why: str) -> HookReply:
+def write_stop(event: str, why: str) -> HookReply:
+    """Write the answer that ends the turn. Codex reads no answer to `notify`."""
     return HookReply(code=1) if event == "notify" else HookReply(encode_answer({"continue": False, "stopReason": why}))
 
 
@@ -260,8 +234,8 @@ HOOK = Hook(
     tool=TOOL,
     gating=frozenset({"PreToolUse"}),
     read=read_event,
-    reply=reply_ruling,
+    reply=write_reply,
     done=lambda event: HookReply(),
     failed=lambda event, why: HookReply(code=1),
-    stop=reply_stop,
+    stop=write_stop,
 )

@@ -1,19 +1,19 @@
 """Cursor's hooks: https://cursor.com/docs/agent/hooks, as of version 2.
 
-Commands, MCP tools and reads have events of their own that ask, and so has every tool (`preToolUse`): what has one of
-its own is judged there, once. A person can be asked about commands and MCP tools; elsewhere `ask` is not understood,
-and what a person must approve is denied with the words that say how.
+Commands, MCP tools and reads each have an event of their own that asks. Every tool also has `preToolUse`. Aver judges a
+call with an event of its own there, once. Cursor can ask a person about commands and MCP tools. Elsewhere it does not
+understand `ask`: such a call is denied, and the reason says how to approve it.
 
-`postToolUse` tells of a call by its id. `afterFileEdit` tells what became of a file, without one: it is kept as a note
-with the diff, beside the call.
+`postToolUse` reports a call by its id. `afterFileEdit` reports the change of a file, without an id: Aver keeps it as a
+note with the diff, beside the call.
 
-An event that asks is always answered in words: on some of them Cursor takes a failing hook for a denial.
+An event that asks always gets an answer on standard output: on some events Cursor takes a failing hook for a denial.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aver.clock import now
 from aver.hooks.contract import (
@@ -31,103 +31,108 @@ from aver.hooks.contract import (
 from aver.ingest.contract import AgentCall, AgentEvent, Permission
 from aver.ingest.foreign_json import parse_embedded_json
 
+if TYPE_CHECKING:
+    from aver.gate.action import Action
+
 TOOL = "cursor"
 
 MCP_SERVER = "cursor"
-"""In the names of MCP tools: Cursor does not tell which server a tool is of."""
+"""In the names of MCP tools: Cursor does not say which server a tool belongs to."""
 
+GATING_EVENTS = frozenset({"preToolUse", "beforeShellExecution", "beforeMCPExecution", "beforeReadFile"})
 _PERSON_ASKING_EVENTS = ("beforeShellExecution", "beforeMCPExecution")
 _TOOLS_WITH_OWN_EVENT = ("Shell", "Read", "MCP")
 _GATE_NAMES = {"Delete": "delete_file", "Shell": "Bash", "StrReplace": "str_replace"}
-"""What the gate knows tools by, where Cursor's hooks have a name of their own."""
+"""The names by which the gate knows tools that have another name in Cursor's hooks."""
 
 _PROVENANCE = ("cwd", "generation_id", "cursor_version", "workspace_roots", "composer_mode", "sandbox")
 _OMITTED_FIELDS = frozenset(
     {"conversation_id", "session_id", "hook_event_name", "transcript_path", "agent_transcript_path", "model"}
     | {"user_email", *_PROVENANCE}
 )
+"""Members of a payload that a record has elsewhere, lead to a file of the machine, or name the person."""
 
 
 def read_event(event: str, payload: Mapping[str, Any]) -> ParsedPayload:
-    """What an event of Cursor asks and tells."""
+    """Return what an event of Cursor asks or reports."""
     session = get_text(payload, "conversation_id") or get_text(payload, "session_id")
     if event in GATING_EVENTS:
         return ParsedPayload(session, asks=_build_action(event, payload, session))
     if event in ("postToolUse", "postToolUseFailure") and get_text(payload, "tool_use_id"):
         return ParsedPayload(session, events=(_build_call_event(event, payload),))
-    if event == "afterFileEdit":
-        return ParsedPayload(session, events=(_build_edit_note(event, payload),))
-    if event == "sessionEnd":
-        words = f"session ended: {get_text(payload, 'reason')}"
-        return ParsedPayload(
-            session, events=(_build_hook_event(event, words, payload, what="session", ends_session=True),), closes=("",)
-        )
+
+    content: dict[str, Any] = {"event": event, **payload}
     words = {
         "sessionStart": "session started",
+        "sessionEnd": f"session ended: {get_text(payload, 'reason')}",
         "beforeSubmitPrompt": f"prompt submitted: {first_line(get_text(payload, 'prompt'))}",
         "preCompact": f"context compacted: {get_text(payload, 'trigger')}",
         "subagentStop": f"subagent ended: {get_text(payload, 'subagent_type')}",
         "stop": f"turn ended: {get_text(payload, 'status')}",
     }.get(event, f"hook event: {event}")
-    what = "session" if event == "sessionStart" else "note"
-    return ParsedPayload(session, events=(_build_hook_event(event, words, payload, what=what),))
+    if event == "afterFileEdit":
+        from aver.agents.cursor.calls import build_diff
+        from aver.ingest.diffs import format_line_counts
 
-
-def _build_hook_event(event: str, words: str, payload: Mapping[str, Any], **more: Any) -> AgentEvent:
-    said = {name: value for name, value in payload.items() if name not in _OMITTED_FIELDS}
-    model = get_text(payload, "model") or None
-    return event_from_payload(
-        event, words, {"event": event, **said}, environment=pick_present(payload, _PROVENANCE), model=model, **more
+        path = get_text(payload, "file_path")
+        diff = build_diff("multiedit", {"edits": payload.get("edits")}, None, {}, path) or ""
+        content = {"event": event, "file_path": path, "diff": diff}
+        words = f"edited: {path} {format_line_counts(diff)}"
+    reported = event_from_payload(
+        event,
+        words,
+        content,
+        what="session" if event in ("sessionStart", "sessionEnd") else "note",
+        omitted=_OMITTED_FIELDS,
+        environment=pick_present(payload, _PROVENANCE),
+        model=get_text(payload, "model") or None,
+        ends_session=event == "sessionEnd",
     )
+    return ParsedPayload(session, events=(reported,), closes=("",) if event == "sessionEnd" else ())
 
 
-# --- asking
+# --- events that ask
 
 
-def _build_action(event: str, payload: Mapping[str, Any], session: str) -> Any:
-    """The question; None where another event asks it."""
-    from aver.hooks.action import build_action, call_id_for, diff_for_edit
+def _build_action(event: str, payload: Mapping[str, Any], session: str) -> Action | None:
+    """Build the action that an event asks about; None where another event asks about it."""
+    from aver.hooks.action import build_action, diff_for_edit
 
-    tool, arguments = _tool_and_arguments(event, payload)
+    tool = get_text(payload, "tool_name")
+    if event == "beforeShellExecution":
+        tool, arguments = "Bash", {"command": get_text(payload, "command")}
+    elif event == "beforeReadFile":
+        tool, arguments = "Read", {"file_path": get_text(payload, "file_path")}
+    else:
+        arguments = _read_arguments(payload)
+    if event == "beforeMCPExecution":
+        tool = f"mcp__{MCP_SERVER}__{tool}"
     if event == "preToolUse" and (tool in _TOOLS_WITH_OWN_EVENT or tool.startswith(("MCP:", "mcp__"))):
         return None
-    workspace, cwd = _workspace(payload), get_text(payload, "cwd")
+    roots = payload.get("workspace_roots")
+    first = roots[0] if isinstance(roots, list) and roots else ""
+    # Never `cwd` in place of the workspace: that is where the agent wants a command to run.
+    workspace = first if isinstance(first, str) else ""
     name = _GATE_NAMES.get(tool, tool)
     return build_action(
         name,
         arguments,
-        caller=TOOL,
+        agent=TOOL,
         session=session,
-        workspace=workspace,  # Never `cwd` in its place: that is where the agent wants a command to run.
-        cwd=cwd,
+        workspace=workspace,
+        cwd=get_text(payload, "cwd"),
         diff=diff_for_edit(name, arguments, workspace),
-        # Events of their own for commands, MCP tools and reads do not tell the call's id.
-        call_id=call_id_for(TOOL, session, get_text(payload, "tool_use_id")),
+        tool_use_id=get_text(payload, "tool_use_id"),  # Only `preToolUse` has it.
     )
 
 
-def _tool_and_arguments(event: str, payload: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    if event == "beforeShellExecution":
-        return "Bash", {"command": get_text(payload, "command")}
-    if event == "beforeReadFile":
-        return "Read", {"file_path": get_text(payload, "file_path")}
-    name = get_text(payload, "tool_name")
-    return (f"mcp__{MCP_SERVER}__{name}" if event == "beforeMCPExecution" else name), _read_arguments(payload)
-
-
 def _read_arguments(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """What a tool is given. Some versions write it as JSON inside a string."""
+    """Return the arguments of a call. Some versions write them as JSON inside a string."""
     given = parse_embedded_json(payload.get("tool_input"))
     return given if isinstance(given, dict) else {"input": given}
 
 
-def _workspace(payload: Mapping[str, Any]) -> str:
-    roots = payload.get("workspace_roots")
-    first = roots[0] if isinstance(roots, list) and roots else ""
-    return first if isinstance(first, str) else ""
-
-
-# --- telling
+# --- events that report a call
 
 
 def _build_call_event(event: str, payload: Mapping[str, Any]) -> AgentEvent:
@@ -141,11 +146,8 @@ def _build_call_event(event: str, payload: Mapping[str, Any]) -> AgentEvent:
         normalize_streams,
     )
 
-    identifier, tool, arguments = (
-        get_text(payload, "tool_use_id"),
-        get_text(payload, "tool_name"),
-        _read_arguments(payload),
-    )
+    identifier = get_text(payload, "tool_use_id")
+    tool, arguments = get_text(payload, "tool_name"), _read_arguments(payload)
     result, failed = parse_embedded_json(payload.get("tool_output")), event == "postToolUseFailure"
     path = find_path(arguments, result)
     diff = None if failed else build_diff(tool, arguments, result, {}, path)
@@ -174,55 +176,43 @@ def _build_call_event(event: str, payload: Mapping[str, Any]) -> AgentEvent:
     )
 
 
-def _build_edit_note(event: str, payload: Mapping[str, Any]) -> AgentEvent:
-    from aver.agents.cursor.calls import build_diff
-    from aver.ingest.diffs import format_line_counts
-
-    path = get_text(payload, "file_path")
-    diff = build_diff("multiedit", {"edits": payload.get("edits")}, None, {}, path) or ""
-    said = {"event": event, "file_path": path, "diff": diff}
-    words = f"edited: {path} {format_line_counts(diff)}"
-    return event_from_payload(
-        event, words, said, environment=pick_present(payload, _PROVENANCE), model=get_text(payload, "model") or None
-    )
+# --- answers
 
 
-# --- answering
-
-
-def reply_ruling(event: str, ruling: HookDecision) -> HookReply:
-    """The answer to an event that asks."""
-    if ruling.word == "leave":
+def write_reply(event: str, decision: HookDecision) -> HookReply:
+    """Write the answer to an event that asks."""
+    if decision.word == "leave":
         return HookReply("{}")
-    word = "deny" if ruling.word == "ask" and event not in _PERSON_ASKING_EVENTS else ruling.word
-    said = {"permission": word, "user_message": ruling.reason, "agent_message": ruling.reason}
+    word = "deny" if decision.word == "ask" and event not in _PERSON_ASKING_EVENTS else decision.word
+    answer = {"permission": word, "user_message": decision.reason, "agent_message": decision.reason}
     if event == "preToolUse":  # Earlier versions had other names for it.
-        said |= {"decision": word, "reason": ruling.reason}
-    return HookReply(encode_answer(said))
+        answer |= {"decision": word, "reason": decision.reason}
+    return HookReply(encode_answer(answer))
 
 
-def reply_done(event: str) -> HookReply:
+def write_done(event: str) -> HookReply:
+    """Write the answer to an event that only reports."""
     return HookReply('{"continue": true}' if event == "beforeSubmitPrompt" else "{}")
 
 
-def reply_failed(event: str, why: str) -> HookReply:
+def write_failed(event: str, why: str) -> HookReply:
+    """Write the answer where Aver failed. A failing hook would be a denial on an event that asks."""
     return HookReply("{}") if event in GATING_EVENTS else HookReply(code=1)
 
 
-def reply_stop(event: str, why: str) -> HookReply:
+def write_stop(event: str, why: str) -> HookReply:
+    """Write the answer that ends the agent's work. Only a prompt can be stopped."""
     if event == "beforeSubmitPrompt":
         return HookReply(encode_answer({"continue": False, "user_message": why}))
-    return reply_failed(event, why)
+    return write_failed(event, why)
 
-
-GATING_EVENTS = frozenset({"preToolUse", "beforeShellExecution", "beforeMCPExecution", "beforeReadFile"})
 
 HOOK = Hook(
     tool=TOOL,
     gating=GATING_EVENTS,
     read=read_event,
-    reply=reply_ruling,
-    done=reply_done,
-    failed=reply_failed,
-    stop=reply_stop,
+    reply=write_reply,
+    done=write_done,
+    failed=write_failed,
+    stop=write_stop,
 )

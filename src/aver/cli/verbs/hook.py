@@ -1,8 +1,9 @@
 """`aver hook`: the one program that coding agents' hooks start.
 
-It runs before and after every tool call, so it goes its own short way: `main` calls `start`, which loads no parser and
-nothing but what the event needs, collects no garbage, and ends without taking Python apart. Whatever happens, standard
-output holds the answer in the tool's format or nothing, and the exit code is one that the tool understands.
+It runs before and after every tool call, so it goes its own short way: `main` calls `run_and_exit`, which loads no
+parser and only the modules that the event needs, collects no garbage, and ends without taking Python apart. In every
+case standard output holds the answer in the agent's format or nothing, and the exit code is one that the agent
+understands.
 """
 
 from __future__ import annotations
@@ -26,67 +27,65 @@ aver install adds this command to the settings of Claude Code, Codex, Cursor and
 exit code: as the tool expects it."""
 
 FAILED = 1
-"""Tools show what stands on stderr then, and go on."""
+"""Agents show standard error to the person then, and go on."""
 
 FORBIDDEN = 2
-"""Most tools take this for a denial. It is never an accident: it is used where a denial cannot be written, and where
-settings want a damaged installation to deny."""
+"""Most agents take this for a denial. Aver uses it where a denial cannot be written, and where the settings want a
+damaged installation to deny."""
 
 HOOK_TIMEOUT_SECONDS = 50
-"""How long a hook may take. Tools wait for 60, and then most of them go on unjudged."""
+"""How long a hook may take. Agents wait for 60 seconds, and then most of them go on without an answer."""
 
 
 def run_and_exit(arguments: Sequence[str]) -> NoReturn:
-    """Run a hook as a program. What it wrote is written, and what it opened is closed, when this leaves."""
-    gc.disable()
-    _interrupt_on_timeout()
+    """Run a hook as a program, and end the process.
+
+    A signal to end, or the end of the time, interrupts the hook by `KeyboardInterrupt`: it still answers, and
+    remembers the failure.
+    """
+    import signal
+
+    gc.disable()  # The process ends soon, and gives back all memory at once.
+    signals = (signal.SIGALRM, signal.SIGTERM, signal.SIGHUP)
+
+    def interrupt(number: int, frame: object) -> NoReturn:
+        for each in signals:
+            signal.signal(each, signal.SIG_IGN)  # A second signal must not interrupt the answer to the first.
+        timed_out = number == signal.SIGALRM
+        raise KeyboardInterrupt(
+            f"it took longer than {HOOK_TIMEOUT_SECONDS} seconds" if timed_out else "it was told to end"
+        )
+
+    for number in signals:
+        # The agent may have started the hook so that it ignores a signal. Leave that as it is.
+        if number == signal.SIGALRM or signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, interrupt)
+    signal.alarm(HOOK_TIMEOUT_SECONDS)
     code = run_hook(arguments)
+    # Nothing is left to do: the answer is written without a buffer, and the ledger is closed.
     os._exit(code)
 
 
-def _interrupt_on_timeout() -> None:
-    """Have what takes too long, or is told to end, interrupted: an answer and a record of that are still due."""
-    import signal
-
-    def interrupt(number: int, frame: object) -> NoReturn:
-        for one in ends:
-            signal.signal(one, signal.SIG_IGN)  # Once is enough: what is done about it must not be interrupted.
-        took_long = number == signal.SIGALRM
-        raise KeyboardInterrupt(
-            f"it took longer than {HOOK_TIMEOUT_SECONDS} seconds" if took_long else "it was told to end"
-        )
-
-    ends = (signal.SIGALRM, signal.SIGTERM, signal.SIGHUP)
-    for number in ends:
-        if number == signal.SIGALRM or signal.getsignal(number) != signal.SIG_IGN:  # What the tool ignores, so do we.
-            signal.signal(number, interrupt)
-    signal.alarm(HOOK_TIMEOUT_SECONDS)
-
-
 def run_hook(arguments: Sequence[str]) -> int:
-    """Run a hook without a parser: `TOOL EVENT [PAYLOAD]`. Nothing that happens gets past here but the exit code."""
+    """Run a hook without a parser, by `TOOL EVENT [PAYLOAD]`. Returns the exit code, and raises no `Exception`."""
     try:
         return _answer_event(arguments)
     except Exception as error:  # noqa: BLE001 - a hook that fails must not take the agent with it
         _print_stderr(f"aver: the hook failed: {type(error).__name__}: {error}")
-        return FORBIDDEN if _must_fail_closed(arguments) else FAILED
-
-
-def _must_fail_closed(arguments: Sequence[str]) -> bool:
-    """Whether an event asks, and the settings say that nothing may go on where Aver fails: here nobody else reads them,
-    because not even what a hook needs could be loaded."""
+    # Not even the modules of a hook could be loaded, so `hooks.run` cannot apply the setting `on_failure`.
     try:
         from aver.config import load_config
 
         asks = arguments[1].lower().startswith(("pretooluse", "before"))
-        return asks and load_config().hooks.get("on_failure") == "closed"
-    except Exception:  # noqa: BLE001 - settings that cannot be read say nothing
-        return False
+        return FORBIDDEN if asks and load_config().hooks.get("on_failure") == "closed" else FAILED
+    except Exception:  # noqa: BLE001 - without readable settings the agent goes on
+        return FAILED
 
 
 def _answer_event(arguments: Sequence[str]) -> int:
     from aver.cli.lazy_imports import import_lazily
 
+    # Before all other imports: the modules below import these, and hardly any hook uses them.
     import_lazily("difflib", "inspect", "ipaddress", "tempfile")
     from aver.agents.registry import AGENTS, load_hook, provide_known_agents
     from aver.hooks.run import answer_event
@@ -94,35 +93,29 @@ def _answer_event(arguments: Sequence[str]) -> int:
     provide_known_agents()
 
     name, event, *rest = arguments
-    given = b"" if sys.stdin is None else sys.stdin.buffer  # None where the tool has closed it.
+    given = b"" if sys.stdin is None else sys.stdin.buffer  # None where the agent has closed it.
     payload = rest[0].encode("utf-8", "surrogateescape") if rest else given
     reply = answer_event(load_hook(name), event, payload, agents=AGENTS)
     if reply.err:
         _print_stderr(reply.err)
+    left = reply.out.encode("utf-8", "backslashreplace") + b"\n" if reply.out else b""
     try:
-        _write_answer(reply.out)
+        while left:  # Write all of it: the agent cannot read half an answer, and would go on.
+            left = left[os.write(sys.stdout.fileno(), left) :]
     except (OSError, ValueError, AttributeError) as error:
         _print_stderr(f"aver: the answer could not be written: {error}: {reply.out}")
         return FORBIDDEN if reply.forbids else FAILED
     return reply.code
 
 
-def _write_answer(answer: str) -> None:
-    """Write the answer whole: half of one says nothing, and the tool would go on."""
-    left = answer.encode("utf-8", "backslashreplace") + b"\n" if answer else b""
-    while left:
-        left = left[os.write(sys.stdout.fileno(), left) :]
-
-
-def _print_stderr(words: str) -> int:
+def _print_stderr(words: str) -> None:
     try:
         from aver.text import to_one_line
 
         sys.stderr.write(to_one_line(words) + "\n")
         sys.stderr.flush()
-    except Exception:  # noqa: BLE001, S110 - nobody listens; what is still to be done matters more
+    except Exception:  # noqa: BLE001, S110 - standard error is closed; the answer matters more
         pass
-    return FAILED
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

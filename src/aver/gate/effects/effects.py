@@ -182,7 +182,13 @@ class _EffectFinder:
         self._arguments = action.arguments
         self._path_roots = build_path_roots(action.workspace, self._env, known)
         self.report = EffectReport(self._path_roots)
-        self._texts = self._collect_texts()
+        values: list[ArgumentText] = []
+        for value in find_argument_texts(self._arguments):
+            if value is None:
+                self.report.add_unclear("too-much", "its arguments are too many, or too deep inside each other")
+            else:
+                values.append(value)
+        self._texts = values
         self._cwd = self._find_directory(_CWD_ARGUMENTS)
         profile = known.find_profile(action.tool)
         self._takes_several = profile is not None and profile.takes_several
@@ -193,15 +199,6 @@ class _EffectFinder:
         """Paths that the diff shows."""
         self._changed: dict[str, None] = {}
         """Paths that something else than the diff changes. The diff must show them, too."""
-
-    def _collect_texts(self) -> list[ArgumentText]:
-        values: list[ArgumentText] = []
-        for value in find_argument_texts(self._arguments):
-            if value is None:
-                self.report.add_unclear("too-much", "its arguments are too many, or too deep inside each other")
-            else:
-                values.append(value)
-        return values
 
     def _find_directory(self, keys: frozenset[str]) -> str | None:
         """Return the directory that relative paths start at; None if it is not known."""
@@ -225,8 +222,15 @@ class _EffectFinder:
         seen = (*self.report.effects, *own)
         if self._follow is not None:
             self._links = self._follow(dict.fromkeys(effect.target for effect in seen))
-        self._add_link_targets(seen)
-        self._check_diff_coverage()
+        # Add each effect on a symbolic link also for the link's target.
+        for effect in seen if self._links else ():
+            leads_to = self._links.get(effect.target)
+            if leads_to is not None and effect.where and effect.name in _FILE_EFFECTS:
+                self.report.add_path(effect.name, locate_path(leads_to, None, self._path_roots), effect.words)
+        # Report changed paths that the diff does not show. Risk is judged by the diff, so it must show all.
+        for path in self._changed if (self._action.diff or "").strip() else ():
+            if path not in self._shown:
+                self.report.add_unclear("unknown-target", f"the diff does not show what happens to {path[:80]!r}")
         effects, unclear = self.report.effects, self.report.unclear
         programs: tuple[str, ...] = ()
         routine_roots = build_path_roots(self._action.workspace, None, self._known)
@@ -236,19 +240,24 @@ class _EffectFinder:
             programs = tuple(dict.fromkeys((*programs, *analysis.programs)))
         return Effects(effects, unclear, programs, self._command, server)
 
-    def _add_link_targets(self, effects: Iterable[Effect]) -> None:
-        """Add each effect on a symbolic link also for the link's target."""
-        for effect in effects if self._links else ():
-            leads_to = self._links.get(effect.target)
-            if leads_to is not None and effect.where and effect.name in _FILE_EFFECTS:
-                self.report.add_path(effect.name, locate_path(leads_to, None, self._path_roots), effect.words)
-
     def add_profile(self, profile: ToolProfile) -> None:
         """Add the effects of a known tool or type of action."""
         for effect in profile.always:
             self.report.add_effect(effect, (self._action.tool or self._action.type,))
         if profile.takes_command:
-            self._check_command_options()
+            # Report arguments besides the command that may change what it does.
+            for key, value in self._arguments.items():
+                name = normalise_name(str(key))
+                if name in _ESCALATION_ARGUMENTS and value:
+                    self.report.add_effect("privilege", (self._action.tool,))
+                elif (
+                    value
+                    and name not in COMMAND_ARGUMENTS | DIRECTORY_ARGUMENTS | HARMLESS_ARGUMENTS
+                    and _text_or_empty(value) not in _HARMLESS_VALUES.get(name, ())
+                ):
+                    self.report.add_unclear(
+                        "unknown-option", f"what {str(key)[:80]!r} changes about a command is not known"
+                    )
             self._analyse_commands()
         if profile.takes_url:
             self._add_hosts(self._find_urls())
@@ -304,21 +313,6 @@ class _EffectFinder:
 
     # --- commands
 
-    def _check_command_options(self) -> None:
-        """Report arguments besides the command that may change what it does."""
-        for key, value in self._arguments.items():
-            name = normalise_name(str(key))
-            if name in _ESCALATION_ARGUMENTS and value:
-                self.report.add_effect("privilege", (self._action.tool,))
-            elif (
-                value
-                and name not in COMMAND_ARGUMENTS | DIRECTORY_ARGUMENTS | HARMLESS_ARGUMENTS
-                and _text_or_empty(value) not in _HARMLESS_VALUES.get(name, ())
-            ):
-                self.report.add_unclear(
-                    "unknown-option", f"what {str(key)[:80]!r} changes about a command is not known"
-                )
-
     def _analyse_commands(self) -> None:
         if self._analyses:
             return
@@ -369,7 +363,10 @@ class _EffectFinder:
         yield from self._action.files
 
     def _add_path_effects(self, profile: ToolProfile) -> None:
-        profile = self._narrow_profile(profile)
+        # A reading profile if an argument tells the editor to only view a file.
+        profile = (
+            ToolProfile(("read",)) if profile.may_only_look and self._arguments.get("command") == "view" else profile
+        )
         paths = dict.fromkeys(self._limit_items(self._find_paths()))
         for path in paths:
             self._add_named_path(path, profile)
@@ -403,12 +400,6 @@ class _EffectFinder:
             self.report.add_unclear("too-much", f"what {pattern[:80]!r} stands for cannot be told")
         return found or []
 
-    def _narrow_profile(self, profile: ToolProfile) -> ToolProfile:
-        """Return a reading profile if an argument tells the editor to only view a file."""
-        if profile.may_only_look and self._arguments.get("command") == "view":
-            return ToolProfile(("read",))
-        return profile
-
     def _add_patch_files(self, profile: ToolProfile) -> bool:
         """Add the files that a patch in the arguments names. Returns whether there are any."""
         found = False
@@ -432,12 +423,6 @@ class _EffectFinder:
                 self.report.add_unclear(part.code, part.why)
             else:
                 self._shown.add(self._add_path(part.path, ToolProfile((part.effect,))).path)
-
-    def _check_diff_coverage(self) -> None:
-        """Report changed paths that the diff does not show. Risk is judged by the diff, so it must show all."""
-        for path in self._changed if (self._action.diff or "").strip() else ():
-            if path not in self._shown:
-                self.report.add_unclear("unknown-target", f"the diff does not show what happens to {path[:80]!r}")
 
     def _add_named_path(self, path: str, profile: ToolProfile) -> None:
         """Add a path that something else than the diff names."""

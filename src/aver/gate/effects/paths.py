@@ -239,7 +239,21 @@ def _name_classes(path: str, known: KnownAgents) -> frozenset[str]:
             if index:
                 found.update(known.pairs.get(f"{names[index - 1]}/{candidate}", ()))
         if last:
-            found.update(_file_classes(name, known))
+            classes_found = set(known.files.get(name, ()))
+            if name.startswith(".env.") or _PATTERN_HINTS.search(name) is not None:
+                classes_found.update(
+                    kind for pattern, kinds in GUARDED_PATTERNS.items() if fnmatchcase(name, pattern) for kind in kinds
+                )
+            stem, dot, ending = name.rpartition(".")
+            if dot and stem:
+                classes_found.update(GUARDED_SUFFIXES.get(ending, ()))
+            if _is_specific_pattern(name):
+                classes_found.update(
+                    kind for file, kinds in known.files.items() if fnmatchcase(file, name) for kind in kinds
+                )
+            elif has_glob(name) and len(name) > PATTERN_MAX:
+                classes_found.add("secret")
+            found.update(classes_found)
     # Examples and public keys are not secret, even in a directory of secrets.
     if names and (names[-1] in PUBLIC_FILES or names[-1].endswith(".pub")):
         found.discard("secret")
@@ -268,24 +282,4 @@ def _is_specific_pattern(name: str) -> bool:
     return has_glob(name) and name[0] not in "*?[" and len(name) <= PATTERN_MAX
 
 
-def _file_classes(name: str, known: KnownAgents) -> set[str]:
-    found = set(known.files.get(name, ()))
-    if name.startswith(".env.") or _can_match_guarded_pattern(name):
-        found.update(
-            kind for pattern, kinds in GUARDED_PATTERNS.items() if fnmatchcase(name, pattern) for kind in kinds
-        )
-    stem, dot, ending = name.rpartition(".")
-    if dot and stem:
-        found.update(GUARDED_SUFFIXES.get(ending, ()))
-    if _is_specific_pattern(name):
-        found.update(kind for file, kinds in known.files.items() if fnmatchcase(file, name) for kind in kinds)
-    elif has_glob(name) and len(name) > PATTERN_MAX:
-        found.add("secret")
-    return found
-
-
 _PATTERN_HINTS = re.compile(r"env|id_|service|_history|powershell|^\.#")
-
-
-def _can_match_guarded_pattern(name: str) -> bool:
-    return _PATTERN_HINTS.search(name) is not None

@@ -179,14 +179,13 @@ def _classify_effect(effect: Effect, commands: Iterable[ResolvedCommand], roots:
         if tool in _FORMATTERS and effect.where == "workspace" and _is_tool_contained(tool, commands, roots):
             return replace(effect, name="build")
     runs = effect.name == "execute" and not effect.where
-    if runs and (_is_venv_activation(effect) or _is_build(effect.target, commands, roots)):
+    # Whether the effect is `source .venv/bin/activate`.
+    if runs and (
+        (effect.words[:1] in (("source",), (".",)) and _VENV_ACTIVATE.search(effect.target) is not None)
+        or _is_build(effect.target, commands, roots)
+    ):
         return replace(effect, name="build")
     return effect
-
-
-def _is_venv_activation(effect: Effect) -> bool:
-    """Whether the effect is `source .venv/bin/activate`."""
-    return effect.words[:1] in (("source",), (".",)) and _VENV_ACTIVATE.search(effect.target) is not None
 
 
 def _is_build(tool: str, commands: Iterable[ResolvedCommand], roots: PathRoots) -> bool:
@@ -249,7 +248,12 @@ def _is_known_task_call(call: ResolvedCommand) -> bool:
 
     program = call.program or ""
     if program == "cmake":
-        return _is_plain_cmake_build([word.value or "" for word in call.arguments])
+        # Whether this is `cmake --build` without a target (it could be `install`) and without options for the
+        # builder.
+        arguments = [word.value or "" for word in call.arguments]
+        return arguments[:1] == ["--build"] and not any(
+            word == "--" or word.startswith(("-t", "--t")) for word in arguments
+        )
     if program not in _SCRIPT_RUNNERS and program not in _GOAL_RUNNERS and program not in _TASKS_BY_TOOL:
         return False
     if program in _GOAL_RUNNERS and not _has_known_options(call):
@@ -264,13 +268,6 @@ def _is_known_task_call(call: ResolvedCommand) -> bool:
     if names[:1] in (["run"], ["run-script"]):
         names = names[1:]
     return bool(names) and _is_task_name(names[0])
-
-
-def _is_plain_cmake_build(arguments: list[str]) -> bool:
-    """Whether this is `cmake --build` without a target (it could be `install`) and without options for the builder."""
-    return arguments[:1] == ["--build"] and not any(
-        word == "--" or word.startswith(("-t", "--t")) for word in arguments
-    )
 
 
 def _has_known_options(call: ResolvedCommand) -> bool:

@@ -150,9 +150,33 @@ def _parse_case(entry: Any, where: str, workspace: str) -> PolicyCase:
     if entry["expect"] not in EXPECTATIONS:
         raise BadInput(f"{where}: expect must be one of {', '.join(EXPECTATIONS)}")
     facts = check_object(entry.get("facts", {}), f"{where}: facts", frozenset(), _FACT_KEYS)
+    given = entry["action"]
+    action_where = f"{where}: action"
+    table = check_object(given, action_where, frozenset(), _ACTION_KEYS)
+    values: dict[str, Any] = {"workspace": workspace}
+    if "command" in table:
+        if "arguments" in table:
+            raise BadInput(
+                f"{action_where} has both a command and arguments", advice="put the command among the arguments"
+            )
+        values |= {
+            **_COMMAND_ACTION,
+            "arguments": {"command": _parse_text(table["command"], f"{action_where}: command")},
+        }
+    elif "type" not in table:
+        raise BadInput(f"{action_where} needs a type, or a command")
+    values |= {name: _parse_text(table[name], f"{action_where}: {name}") for name in _TEXT_KEYS if name in table}
+    if "arguments" in table:
+        values["arguments"] = _parse_table(table["arguments"], f"{action_where}: arguments")
+    if "files" in table:
+        values["files"] = tuple(_parse_text_list(table["files"], f"{action_where}: files"))
+    try:
+        action = Action(**values)
+    except BadInput as error:
+        raise BadInput(f"{action_where}: {error.message}", advice=error.advice) from error
     return PolicyCase(
         name=name,
-        action=_parse_action(entry["action"], f"{where}: action", workspace),
+        action=action,
         facts=_parse_facts(facts, f"{where}: facts"),
         expect=entry["expect"],
         rule=_parse_text(entry.get("rule", ""), f"{where}: rule"),
@@ -160,26 +184,6 @@ def _parse_case(entry: Any, where: str, workspace: str) -> PolicyCase:
         groups=_parse_names(facts.get("groups", []), f"{where}: groups"),
         trusted=_parse_names(facts.get("trusted_servers", []), f"{where}: trusted_servers"),
     )
-
-
-def _parse_action(given: Any, where: str, workspace: str) -> Action:
-    table = check_object(given, where, frozenset(), _ACTION_KEYS)
-    values: dict[str, Any] = {"workspace": workspace}
-    if "command" in table:
-        if "arguments" in table:
-            raise BadInput(f"{where} has both a command and arguments", advice="put the command among the arguments")
-        values |= {**_COMMAND_ACTION, "arguments": {"command": _parse_text(table["command"], f"{where}: command")}}
-    elif "type" not in table:
-        raise BadInput(f"{where} needs a type, or a command")
-    values |= {name: _parse_text(table[name], f"{where}: {name}") for name in _TEXT_KEYS if name in table}
-    if "arguments" in table:
-        values["arguments"] = _parse_table(table["arguments"], f"{where}: arguments")
-    if "files" in table:
-        values["files"] = tuple(_parse_text_list(table["files"], f"{where}: files"))
-    try:
-        return Action(**values)
-    except BadInput as error:
-        raise BadInput(f"{where}: {error.message}", advice=error.advice) from error
 
 
 def _parse_facts(table: Mapping[str, Any], where: str) -> Facts:

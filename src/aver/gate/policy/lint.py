@@ -107,20 +107,17 @@ def lint_rule(rule_id: str, policy: Any) -> Iterator[LintWarning]:
 def _find_unknown_words(rule_id: str, question: Mapping[str, Any]) -> Iterator[LintWarning]:
     sides = (question.get("left"), question.get("right"))
     for asked, other in (sides, sides[::-1]):
-        name = _read_attribute(asked)
+        # Return `context.effects` in Cedar's JSON as a pair; None for anything else.
+        access = asked.get(".") if isinstance(asked, dict) else None
+        if not isinstance(access, dict) or not isinstance(access.get("left"), dict):
+            name: tuple[str, str] | None = None
+        else:
+            name = str(access["left"].get("Var")), str(access.get("attr"))
         if name is None or name not in _KNOWN_WORDS:
             continue
         for text in sorted(_literal_texts(other) - _KNOWN_WORDS[name]):
             known = ", ".join(sorted(_KNOWN_WORDS[name]))
             yield LintWarning(rule_id, f"asks {'.'.join(name)} for {text!r}, which it never is; it is one of {known}")
-
-
-def _read_attribute(node: Any) -> tuple[str, str] | None:
-    """Return `context.effects` in Cedar's JSON as a pair; None for anything else."""
-    access = node.get(".") if isinstance(node, dict) else None
-    if not isinstance(access, dict) or not isinstance(access.get("left"), dict):
-        return None
-    return str(access["left"].get("Var")), str(access.get("attr"))
 
 
 def _literal_texts(node: Any) -> set[str]:

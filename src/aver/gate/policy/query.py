@@ -199,14 +199,11 @@ def ask_policy(bundle: PolicyBundle, question: PolicyQuestion) -> PolicyAnswer:
             errors.update(dict.fromkeys((*plain.errors, *approved.errors)))
         deciding[outcome].update(dict.fromkeys(rules))
         worst = max(worst, outcome, key=_OUTCOME_ORDER.index)
-    rules = _select_deciding_rules(bundle, deciding[worst], permits=worst == "allow")
+    deciding_rules = deciding[worst]
+    effect = "permit" if worst == "allow" else "forbid"
+    rules = tuple(rule for rule in deciding_rules if rule in bundle.rules and bundle.rules[rule].effect == effect)
     reasons = tuple(bundle.rules[rule].reason for rule in rules) or ((NO_PERMIT,) if worst != "allow" else ())
     return PolicyAnswer(worst, rules, bundle.digest, reasons, tuple(errors))  # type: ignore[arg-type]
-
-
-def _select_deciding_rules(bundle: PolicyBundle, rules: Iterable[str], *, permits: bool) -> tuple[str, ...]:
-    effect = "permit" if permits else "forbid"
-    return tuple(rule for rule in rules if rule in bundle.rules and bundle.rules[rule].effect == effect)
 
 
 def _target_key(target: Target, bundle: PolicyBundle) -> tuple[Any, ...]:

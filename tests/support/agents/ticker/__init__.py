@@ -25,7 +25,7 @@ def read_event(event: str, payload: Mapping[str, Any]) -> ParsedPayload:
     session = str(payload["session"])
     if event == "before":
         action = build_action(
-            payload["tool"], payload["in"], caller=TOOL, session=session, workspace=payload["workspace"]
+            payload["tool"], payload["in"], agent=TOOL, session=session, workspace=payload["workspace"]
         )
         return ParsedPayload(session, asks=action)
     return ParsedPayload(session, events=(event_from_payload(event, "ticked", payload),))
