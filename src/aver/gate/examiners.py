@@ -67,7 +67,6 @@ class _DecisionExaminer:
     def __init__(self, examination: Examination, known: KnownAgents | None) -> None:
         self._known = known
         self.tally = Tally()
-        self._examination = examination
         self._reader = examination.reader
         self._uses: Counter[str] | None = None
         """How often an approval was used, by the digest of the action; None where the approvals need not be here."""
