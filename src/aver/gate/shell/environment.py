@@ -118,15 +118,13 @@ def _is_harmless_value(call: Invocation, name: str, value: Word) -> bool:
         return _matches(_HARMLESS_LESS, text)
     if name == "NODE_OPTIONS":
         return _matches(_HARMLESS_NODE_OPTIONS, text)
-    if name in _SEARCH_PATHS:
-        return _are_all_in(call, text, "workspace")
-    if name in ("TMPDIR", "TMP", "TEMP"):
-        return _are_all_in(call, text, "workspace", "temporary")
-    return False
-
-
-def _are_all_in(call: Invocation, directories: str, *where: str) -> bool:
-    found = [
-        locate_path(path, cwd, call.path_roots) for path in directories.split(":") if path for cwd in call.state.cwds
-    ]
-    return all(place.where in where for place in found)
+    if name not in (*_SEARCH_PATHS, "TMPDIR", "TMP", "TEMP"):
+        return False
+    # A list of directories is harmless if each of them lies where the agent may write anyway.
+    allowed = ("workspace",) if name in _SEARCH_PATHS else ("workspace", "temporary")
+    return all(
+        locate_path(path, cwd, call.path_roots).where in allowed
+        for path in text.split(":")
+        if path
+        for cwd in call.state.cwds
+    )

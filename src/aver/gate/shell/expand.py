@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from itertools import pairwise, product
+from itertools import product
 from posixpath import commonprefix
 
 from aver.gate.effects.paths import has_glob
@@ -74,10 +74,6 @@ def list_word_scripts(raw: RawWord) -> Iterator[tuple[Script, bool]]:
             yield script, False
 
 
-def list_word_variables(raw: RawWord) -> Iterator[str]:
-    return (part.text for part in raw.parts if part.kind in ("variable", "unknown") and part.text)
-
-
 def _join_parts(source: str, parts: tuple[WordPart, ...], state: ShellState, home: str) -> Word:
     values: list[str] = [""]
     is_pattern = from_input = False
@@ -106,7 +102,11 @@ def _expansion_value(part: WordPart, state: ShellState, home: str) -> Word:
     if part.kind == "process":
         return _PIPE
     if part.kind == "command":
-        return _current_directory(state) if _is_pwd_script(part.script) else _UNKNOWN
+        # `$(pwd)` is the only command whose output Aver predicts here.
+        match part.script:
+            case Script(items=(SimpleCommand(words=(RawWord(source="pwd"),), assignments=(), redirects=()),)):
+                return _current_directory(state)
+        return _UNKNOWN
     if part.kind != "variable":
         return _UNKNOWN
     known = state.variables.get(part.text)
@@ -124,13 +124,6 @@ def _current_directory(state: ShellState) -> Word:
     return Word("", tuple(cwd for cwd in state.cwds if cwd is not None)) if None not in state.cwds else _UNKNOWN
 
 
-def _is_pwd_script(script: Script | None) -> bool:
-    if script is None or len(script.items) != 1 or not isinstance(script.items[0], SimpleCommand):
-        return False
-    command = script.items[0]
-    return not (command.assignments or command.redirects) and [word.source for word in command.words] == ["pwd"]
-
-
 # --- braces
 
 
@@ -144,31 +137,31 @@ def _expand_part_braces(parts: tuple[WordPart, ...]) -> list[tuple[WordPart, ...
     if len(parts) > CHOICES_MAX or sum(part.text.count("{") for part in parts) > CHOICES_MAX:
         return None
     # 1. A text that has private characters of its own would be taken for markers: refuse it.
+    open_to_braces = [part.kind in ("bare", "text") and not part.quoted for part in parts]
     marked = "".join(
-        part.text if _is_unquoted_literal(part) else chr(_FIRST_MARKER + index) for index, part in enumerate(parts)
+        part.text if is_open else chr(_FIRST_MARKER + index)
+        for index, (part, is_open) in enumerate(zip(parts, open_to_braces, strict=True))
     )
-    if sum("\ue000" <= char <= "\uf8ff" for char in marked) != sum(not _is_unquoted_literal(part) for part in parts):
+    if sum("\ue000" <= char <= "\uf8ff" for char in marked) != open_to_braces.count(False):
         return None
-    # 2. A dollar sign may join with what a brace puts after it.
-    expanded = expand_braces(marked) if "$" not in marked else None  # `{a,b$}c` is `ac b$c`
-    if expanded is None or any(_extends_variable_name(text, parts) for text in expanded):
+    # 2. A dollar sign may join with what a brace puts after it: `{a,b$}c` is `ac b$c`.
+    expanded = expand_braces(marked) if "$" not in marked else None
+    if expanded is None:
         return None
     # 3.
-    return [_restore_parts(text, parts) for text in expanded]
-
-
-def _extends_variable_name(text: str, parts: tuple[WordPart, ...]) -> bool:
-    """Whether braces put a letter after a variable's name: `$x{a,b}` becomes `$xa $xb`."""
-    return any(
-        "\ue000" <= before <= "\uf8ff"
-        and parts[ord(before) - _FIRST_MARKER].kind == "variable"
-        and re.match(r"[\w\[]", after)
-        for before, after in pairwise(text)
-    )
-
-
-def _is_unquoted_literal(part: WordPart) -> bool:
-    return part.kind in ("bare", "text") and not part.quoted
+    rows: list[tuple[WordPart, ...]] = []
+    for text in expanded:
+        row: list[WordPart] = []
+        for piece in re.split("([\ue000-\uf8ff])", text):
+            if len(piece) == 1 and "\ue000" <= piece <= "\uf8ff":
+                row.append(parts[ord(piece) - _FIRST_MARKER])
+            elif piece:
+                # A letter after a variable extends its name: `$x{a,b}` becomes `$xa $xb`.
+                if row and row[-1].kind == "variable" and re.match(r"[\w\[]", piece):
+                    return None
+                row.append(WordPart("bare", piece))
+        rows.append(tuple(row) or (WordPart("text", ""),))
+    return rows
 
 
 def expand_braces(text: str) -> list[str] | None:
@@ -246,16 +239,6 @@ def _list_choices(text: str, commas: list[int], end: int) -> list[str] | None:
     return [str(number).zfill(width) for number in numbers[: CHOICES_MAX + 1]]
 
 
-def _restore_parts(text: str, parts: tuple[WordPart, ...]) -> tuple[WordPart, ...]:
-    row: list[WordPart] = []
-    for piece in re.split("([\ue000-\uf8ff])", text):
-        if len(piece) == 1 and "\ue000" <= piece <= "\uf8ff":
-            row.append(parts[ord(piece) - _FIRST_MARKER])
-        elif piece:
-            row.append(WordPart("bare", piece))
-    return tuple(row) or (WordPart("text", ""),)
-
-
 _ASSIGNING_COMMANDS = frozenset(
     (
         *("read", "mapfile", "readarray", "getopts", "let", "unset", "eval", "source", ".", "trap", "wait", "declare"),
@@ -291,46 +274,33 @@ def find_reliable_variables(script: Script, text: str) -> frozenset[str]:
 
 def _iterate_nodes(script: Script) -> Iterator[CommandNode]:
     """Yield every command of a script, including those in the substitutions of its words."""
-    waiting: list[CommandNode] = list(script.items)
+    waiting: list[CommandNode] = list(script.items)  # a stack: the text decides how deep the tree is
     while waiting:
         node = waiting.pop()
         yield node
-        for word in _node_words(node):
+        words: list[RawWord] = []
+        match node:
+            case SimpleCommand():
+                words += (*node.words, *(assignment.value for assignment in node.assignments))
+            case TestCommand():
+                words += node.words
+            case Pipeline():
+                waiting += node.stages
+            case AndOr():
+                waiting += (node.first, *(item for _, item in node.rest))
+            case Group():
+                waiting += node.body.items
+            case Branches():
+                words += node.words
+                waiting += [item for inner in (*node.conditions, *node.bodies) for item in inner.items]
+            case Loop():
+                words += node.words or ()
+                waiting += (*(node.condition.items if node.condition else ()), *node.body.items)
+            case FunctionDefinition():
+                waiting.append(node.body)
+        redirects: tuple[Redirect, ...] = getattr(node, "redirects", ())
+        for redirect in redirects:
+            words += [raw for raw in (redirect.target, redirect.body) if raw is not None]
+        for word in words:
             for inner, _ in list_word_scripts(word):
                 waiting += inner.items
-        waiting += _child_nodes(node)
-
-
-def _child_nodes(node: CommandNode) -> list[CommandNode]:
-    match node:
-        case Pipeline():
-            return list(node.stages)
-        case AndOr():
-            return [node.first, *(item for _, item in node.rest)]
-        case Group():
-            return list(node.body.items)
-        case Branches():
-            return [item for inner in (*node.conditions, *node.bodies) for item in inner.items]
-        case Loop():
-            return [*(node.condition.items if node.condition else ()), *node.body.items]
-        case FunctionDefinition():
-            return [node.body]
-    return []
-
-
-def _node_words(node: CommandNode) -> Iterator[RawWord]:
-    match node:
-        case SimpleCommand():
-            yield from node.words
-            yield from (assignment.value for assignment in node.assignments)
-        case TestCommand() | Branches():
-            yield from node.words
-        case Loop():
-            yield from node.words or ()
-        case _:
-            pass
-    redirects: tuple[Redirect, ...] = getattr(node, "redirects", ())
-    for redirect in redirects:
-        yield redirect.target
-        if redirect.body is not None:
-            yield redirect.body

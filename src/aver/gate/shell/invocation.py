@@ -1,12 +1,11 @@
-"""The invocation of one program: its words, its place in the script, and methods that report findings about it.
+"""The invocation of one program: its words, its place in the script, its input, and its predicted output.
 
 Handlers and verbs get an `Invocation` and call its `report_…` methods. If the program starts another program or a
 script, they call its `judge_…` methods.
 
-Prediction of a program's output, which is the standard input of the next program in a pipeline.
-
-The output matters in two cases: the next program runs it as a script (`echo ls | sh`), or takes it as file names
-(`find . | xargs rm`). Everything else is `other`.
+In a pipeline, the output of a program is the standard input of the next one. `predict_output` says what Aver knows
+about it. This matters in two cases: the next program runs it as a script (`echo ls | sh`), or it takes it as names of
+files (`find . | xargs rm`).
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Literal
 
 from aver.fast_dataclass import dataclass
@@ -51,7 +50,7 @@ class StandardInput:
 class Invocation:
     """A program, its arguments, and where it runs.
 
-    `program` is empty until `programs.lookup` has resolved the name.
+    `program` is empty until `programs.apply` has resolved the name.
     """
 
     program: str
@@ -230,7 +229,8 @@ _DECODERS = frozenset(
     )
 )
 _FETCHERS = frozenset(("curl", "wget", "nc", "ncat", "netcat", "socat", "ssh", "telnet", "aria2c", "http", "https"))
-_LISTERS = frozenset(("find", "fd", "fdfind", "ls"))
+_LISTS_NAMES = re.compile(r"--files|--files-with-matches|-[a-zA-Z]*l[a-zA-Z]*")
+"""Options with which `rg` and `grep` print names of files."""
 _OTHER_INPUT = StandardInput("other")
 _CURRENT_DIRECTORY = Word(".", (".",), ".")
 
@@ -241,56 +241,56 @@ def predict_output(words: Sequence[Word], stdin: StandardInput | None) -> Standa
         return _OTHER_INPUT
     program, arguments = words[0].value.rpartition("/")[2], words[1:]
     if program in ("echo", "printf"):
-        return _echo_output(program, arguments)
+        values = [word.value for word in arguments]
+        if any(value is None for value in values):
+            return _OTHER_INPUT
+        texts = [value for value in values if value is not None]
+        if program == "echo":
+            if texts[:1] == ["-n"]:
+                texts = texts[1:]
+            if (texts and re.fullmatch(r"-[neE]+", texts[0])) or any("\\" in text for text in texts):
+                return StandardInput("decoded")  # whether echo interprets backslashes depends on the shell
+            return StandardInput("text", " ".join(texts))
+        if texts[:1] and texts[0] in ("%s", "%s\\n", "%s\n") and len(texts) == 2:
+            return StandardInput("text", texts[1])
+        if len(texts) == 1 and "%" not in texts[0] and "\\" not in texts[0].replace("\\n", ""):
+            return StandardInput("text", texts[0].replace("\\n", "\n"))
+        return StandardInput("decoded")
     # A filter without file operands prints a part of its input. Of a known text, only a bare `cat` keeps all of it.
     if program in _FILTERS and stdin is not None and (stdin.kind != "text" or (program == "cat" and not arguments)):
         # The first operand of grep is its pattern, not a file.
-        return stdin if not _list_operands(arguments)[program.endswith("grep") :] else _OTHER_INPUT
+        operands = [word for word in arguments if not word.prefix.startswith("-")]
+        return stdin if not operands[program.endswith("grep") :] else _OTHER_INPUT
     if program in _DECODERS:
         return StandardInput("decoded")
     if program in _FETCHERS:
         return StandardInput("network")
-    if _is_file_listing(program, arguments):
-        names = find_name_patterns(arguments) if program == "find" else ("*",)
-        return StandardInput("listing", roots=_listing_roots(program, arguments), names=names)
-    return _OTHER_INPUT
-
-
-def _echo_output(program: str, arguments: Sequence[Word]) -> StandardInput:
-    values = [word.value for word in arguments]
-    if any(value is None for value in values):
+    roots = _find_listing_roots(program, arguments)
+    if roots is None:
         return _OTHER_INPUT
-    texts = [value for value in values if value is not None]
-    if program == "echo":
-        if texts[:1] == ["-n"]:
-            texts = texts[1:]
-        if (texts and re.fullmatch(r"-[neE]+", texts[0])) or any("\\" in text for text in texts):
-            return StandardInput("decoded")  # whether echo interprets backslashes depends on the shell
-        return StandardInput("text", " ".join(texts))
-    if texts[:1] and texts[0] in ("%s", "%s\\n", "%s\n") and len(texts) == 2:
-        return StandardInput("text", texts[1])
-    if len(texts) == 1 and "%" not in texts[0] and "\\" not in texts[0].replace("\\n", ""):
-        return StandardInput("text", texts[0].replace("\\n", "\n"))
-    return StandardInput("decoded")
+    names = find_name_patterns(arguments) if program == "find" else ("*",)
+    return StandardInput("listing", roots=roots, names=names)
 
 
-def _list_operands(arguments: Sequence[Word]) -> list[Word]:
-    return [word for word in arguments if not word.prefix.startswith("-")]
-
-
-def _is_file_listing(program: str, arguments: Sequence[Word]) -> bool:
+def _find_listing_roots(program: str, arguments: Sequence[Word]) -> tuple[Word, ...] | None:
+    """Return the directories that the listed files lie in; None if the program does not list files."""
+    operands = [word for word in arguments if not word.prefix.startswith("-")]
     values = [word.value for word in arguments]
-    if program in _LISTERS:
-        return True
-    if program == "git":
-        return values[:1] == ["ls-files"] or (values[:1] == ["diff"] and "--name-only" in values)
-    if program in ("rg", "grep"):
-        return any(
-            value in ("--files", "--files-with-matches", "-l")
-            or (value and re.fullmatch(r"-[a-zA-Z]*l[a-zA-Z]*", value))
-            for value in values
-        )
-    return False
+    if program == "find":
+        # The roots come first, then the expression.
+        roots = tuple(takewhile(lambda word: not word.prefix.startswith(("-", "(", "!")), arguments))
+        return roots or (_CURRENT_DIRECTORY,)
+    if program == "ls" or (
+        program == "git" and (values[:1] == ["ls-files"] or (values[:1] == ["diff"] and "--name-only" in values))
+    ):
+        # These print names relative to the current directory, unless an operand is an absolute path.
+        return (_CURRENT_DIRECTORY, *(word for word in operands if word.prefix.startswith(("/", "~", ".."))))
+    if program in ("fd", "fdfind") or (
+        program in ("rg", "grep") and any(value is not None and _LISTS_NAMES.fullmatch(value) for value in values)
+    ):
+        # The first operand is the pattern.
+        return tuple(operands[1:]) or (_CURRENT_DIRECTORY,)
+    return None
 
 
 def find_name_patterns(expression: Sequence[Word]) -> tuple[str, ...]:
@@ -303,19 +303,3 @@ def find_name_patterns(expression: Sequence[Word]) -> tuple[str, ...]:
     if len(named) == 1 and not {"-o", "-or", "!", "-not", ",", None} & set(values):
         return (named[0],)
     return ("*", *named)
-
-
-def _listing_roots(program: str, arguments: Sequence[Word]) -> tuple[Word, ...]:
-    """Return the directories that the listed files lie in."""
-    if program == "find":
-        roots: list[Word] = []
-        for word in arguments:
-            if word.prefix.startswith(("-", "(", "!")):
-                break
-            roots.append(word)
-        return tuple(roots) or (_CURRENT_DIRECTORY,)
-    operands = _list_operands(arguments)
-    if program in ("ls", "git"):
-        # These print names relative to the current directory, unless an operand is an absolute path.
-        return (_CURRENT_DIRECTORY, *(word for word in operands if word.prefix.startswith(("/", "~", ".."))))
-    return tuple(operands[1:]) or (_CURRENT_DIRECTORY,)

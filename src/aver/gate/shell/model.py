@@ -1,6 +1,7 @@
-"""The values that the shell reader works with: limits, expanded words, resolved commands, and the final analysis.
+"""The values that the shell reader works with.
 
-The state of a shell at one point of a script: possible directories and known variables.
+They are the limits, the expanded words, the resolved commands, the report that collects findings, and the state of a
+shell at one point of a script: its possible directories and known variables.
 """
 
 from __future__ import annotations

@@ -22,7 +22,6 @@ from aver.gate.shell.expand import (
     expand_word,
     find_reliable_variables,
     list_word_scripts,
-    list_word_variables,
 )
 from aver.gate.shell.invocation import Invocation, StandardInput, predict_output
 from aver.gate.shell.model import NESTING_MAX, CommandReport, ShellState, StatesAfter, Word, merge_states
@@ -30,7 +29,6 @@ from aver.gate.shell.parser.cross_check import require_agreement
 from aver.gate.shell.parser.grammar import ScriptReader
 from aver.gate.shell.parser.syntax import (
     AndOr,
-    Assignment,
     Branches,
     CommandNode,
     FunctionDefinition,
@@ -44,7 +42,7 @@ from aver.gate.shell.parser.syntax import (
     TestCommand,
 )
 from aver.gate.shell.parser.words import UnreadableCommand
-from aver.gate.shell.programs.lookup import is_known_program, judge_invocation
+from aver.gate.shell.programs.apply import is_known_program, judge_invocation
 
 _DESCRIPTOR = re.compile(r"[0-9]+-?|-")
 _SOCKET = re.compile(r"/dev/(?:tcp|udp)/([^/]*)")
@@ -153,9 +151,25 @@ class ScriptWalk:
             case Pipeline():
                 return self._walk_pipeline(node, state, inside, stdin)
             case AndOr():
-                return self._walk_and_or(node, state, inside, stdin)
+                good, bad = self._walk_node(node.first, state, inside, stdin)
+                for operator, item in node.rest:
+                    begin = good if operator == "&&" else bad
+                    # An item that is never reached (`exit && b`) is walked for its effects, but its states do not
+                    # count.
+                    next_good, next_bad = self._walk_node(item, begin or state, inside, stdin)
+                    if begin is None:
+                        continue
+                    if operator == "&&":
+                        good, bad = next_good, merge_states(bad, next_bad)
+                    else:
+                        good, bad = merge_states(good, next_good), next_bad
+                return good, bad
             case Group():
-                return self._walk_group(node, state, inside, stdin)
+                stdin = self._judge_redirects(node.redirects, state, inside) or stdin
+                if node.kind == "braces":
+                    return self._walk_script(node.body, state, (*inside, "braces"), stdin)
+                self._walk_script(node.body, state, (*inside, "subshell"), stdin)
+                return state, state
             case Branches():
                 return self._walk_branches(node, state, inside, stdin)
             case Loop():
@@ -185,22 +199,6 @@ class ScriptWalk:
                     call.report_guarded_path("write", value, word)
         self._judge_redirects(node.redirects, state, inside)
 
-    def _walk_and_or(
-        self, node: AndOr, state: ShellState, inside: tuple[str, ...], stdin: StandardInput | None
-    ) -> StatesAfter:
-        good, bad = self._walk_node(node.first, state, inside, stdin)
-        for operator, item in node.rest:
-            begin = good if operator == "&&" else bad
-            # An item that is never reached (`exit && b`) is walked for its effects, but its states do not count.
-            next_good, next_bad = self._walk_node(item, begin or state, inside, stdin)
-            if begin is None:
-                continue
-            if operator == "&&":
-                good, bad = next_good, merge_states(bad, next_bad)
-            else:
-                good, bad = merge_states(good, next_good), next_bad
-        return good, bad
-
     def _walk_pipeline(
         self, node: Pipeline, state: ShellState, inside: tuple[str, ...], stdin: StandardInput | None
     ) -> StatesAfter:
@@ -210,43 +208,29 @@ class ScriptWalk:
             # Every stage starts from the state before the pipeline, because it runs in a subshell.
             outcome = self._walk_node(stage, state, inside, stdin)
             if index + 1 < len(node.stages):
-                stdin = self._predict_stage_output(stage, state, stdin)
+                # The output of this stage is the input of the next one.
+                if isinstance(stage, SimpleCommand):
+                    words = [word for raw in stage.words for word in expand_word(raw, state, self.path_roots.home)]
+                    stdin = predict_output(words, self._find_input(stage.redirects, state) or stdin)
+                else:
+                    stdin = StandardInput("other")
             after = merge_states(*outcome)
         # Some shells run the last stage without a subshell, so its `cd` may count.
         whole = merge_states(state, after)
         return whole, whole
-
-    def _predict_stage_output(
-        self, stage: CommandNode, state: ShellState, stdin: StandardInput | None
-    ) -> StandardInput:
-        if not isinstance(stage, SimpleCommand):
-            return StandardInput("other")
-        words = [word for raw in stage.words for word in expand_word(raw, state, self.path_roots.home)]
-        return predict_output(words, self._find_input(stage.redirects, state) or stdin)
-
-    def _walk_group(
-        self, node: Group, state: ShellState, inside: tuple[str, ...], stdin: StandardInput | None
-    ) -> StatesAfter:
-        stdin = self._judge_redirects(node.redirects, state, inside) or stdin
-        if node.kind == "braces":
-            return self._walk_script(node.body, state, (*inside, "braces"), stdin)
-        self._walk_script(node.body, state, (*inside, "subshell"), stdin)
-        return state, state
 
     def _walk_branches(
         self, node: Branches, state: ShellState, inside: tuple[str, ...], stdin: StandardInput | None
     ) -> StatesAfter:
         self._expand_words(node.words, state, inside)
         stdin = self._judge_redirects(node.redirects, state, inside) or stdin
-        ends: list[ShellState | None] = []
+        inside = (*inside, "branch")
         # Conditions run one after the other. Each body may follow, and so may none of them.
         for condition in node.conditions:
-            state = merge_states(*self._walk_script(condition, state, (*inside, "branch"), stdin)) or state
-        for body in node.bodies:
-            ends.append(merge_states(*self._walk_script(body, state, (*inside, "branch"), stdin)))
+            state = merge_states(*self._walk_script(condition, state, inside, stdin)) or state
         whole: ShellState | None = state
-        for end in ends:
-            whole = merge_states(whole, end)
+        for body in node.bodies:
+            whole = merge_states(whole, merge_states(*self._walk_script(body, state, inside, stdin)))
         return whole, whole
 
     def _walk_loop(
@@ -254,31 +238,27 @@ class ScriptWalk:
     ) -> StatesAfter:
         stdin = self._judge_redirects(node.redirects, state, inside) or stdin
         if node.variable:
-            state = self._set_loop_variable(node, state, inside)
+            words = self._expand_words(node.words, state, inside) if node.words is not None else [Word("$@")]
+            # One unknown word makes the variable unknown.
+            known = all(word.is_known for word in words) and len(words) > 0
+            values = tuple(dict.fromkeys(value for word in words for value in word.values)) if known else ()
+            pattern = any(word.is_pattern for word in words)
+            judge_assignment(
+                Invocation("", (), Word("for"), state, self), node.variable, Word(f"${node.variable}", values)
+            )
+            state = self._set_variable(state, node.variable, Word(f"${node.variable}", values, is_pattern=pattern))
         inside = (*inside, "loop")
-        end = self._walk_loop_round(node, state, inside, stdin)
-        if end is not None and end.cwds != state.cwds:
-            # The loop changes directory, and each round starts where the last one ended. Walk once more with an
-            # unknown directory instead of following every round.
-            end = self._walk_loop_round(node, replace(state, cwds=(None,)), inside, stdin)
+        end: ShellState | None = None
+        # If a round changes directory, the next one starts where it ended. Aver then walks a second time with an
+        # unknown directory, instead of following every round.
+        for begin in (state, replace(state, cwds=(None,))):
+            if node.condition is not None:
+                begin = merge_states(*self._walk_script(node.condition, begin, inside, stdin)) or begin
+            end = merge_states(*self._walk_script(node.body, begin, inside, stdin))
+            if end is None or end.cwds == state.cwds:
+                break
         whole = merge_states(state, end)
         return whole, whole
-
-    def _walk_loop_round(
-        self, node: Loop, state: ShellState, inside: tuple[str, ...], stdin: StandardInput | None
-    ) -> ShellState | None:
-        if node.condition is not None:
-            state = merge_states(*self._walk_script(node.condition, state, inside, stdin)) or state
-        return merge_states(*self._walk_script(node.body, state, inside, stdin))
-
-    def _set_loop_variable(self, node: Loop, state: ShellState, inside: tuple[str, ...]) -> ShellState:
-        words = self._expand_words(node.words, state, inside) if node.words is not None else [Word("$@")]
-        # One unknown word makes the variable unknown.
-        known = all(word.is_known for word in words) and len(words) > 0
-        values = tuple(dict.fromkeys(value for word in words for value in word.values)) if known else ()
-        pattern = any(word.is_pattern for word in words)
-        judge_assignment(Invocation("", (), Word("for"), state, self), node.variable, Word(f"${node.variable}", values))
-        return self._set_variable(state, node.variable, Word(f"${node.variable}", values, is_pattern=pattern))
 
     # --- simple commands
 
@@ -286,7 +266,12 @@ class ScriptWalk:
         self, node: SimpleCommand, state: ShellState, inside: tuple[str, ...], stdin: StandardInput | None
     ) -> StatesAfter:
         words = self._expand_words(node.words, state, inside)
-        assigned = [(given.name, self._expand_assignment(given, state, inside)) for given in node.assignments]
+        assigned: list[tuple[str, Word]] = []
+        for given in node.assignments:
+            # An array, or an addition with `+=`, has no value that Aver knows.
+            values = self._expand_words((given.value,), state, inside)
+            whole = len(values) == 1 and given.is_whole
+            assigned.append((given.name, values[0] if whole else Word(given.value.source)))
         stdin = self._judge_redirects(node.redirects, state, inside) or stdin
         call = Invocation("", (), Word(""), state, self, stdin, (), inside)
         # A finding quotes assignments and redirections as written.
@@ -303,10 +288,6 @@ class ScriptWalk:
             state = self._set_variable(state, name, value)
         return state, state
 
-    def _expand_assignment(self, given: Assignment, state: ShellState, inside: tuple[str, ...]) -> Word:
-        words = self._expand_words((given.value,), state, inside)
-        return words[0] if len(words) == 1 and given.is_whole else Word(given.value.source)
-
     def _expand_words(self, raws: Iterable[RawWord], state: ShellState, inside: tuple[str, ...]) -> list[Word]:
         """Expand words. Also walk the substitutions in them, and report secret variables that they use."""
         words: list[Word] = []
@@ -319,9 +300,9 @@ class ScriptWalk:
     def _walk_substitutions(self, raw: RawWord, state: ShellState, inside: tuple[str, ...]) -> None:
         for script, is_process in list_word_scripts(raw):
             self._walk_script(script, state, (*inside, "substitution"), StandardInput("other") if is_process else None)
-        for name in list_word_variables(raw):
-            if is_secret_name(name):
-                self.report.add_effect("secret", (f"${name}",), f"${name}")
+        for part in raw.parts:
+            if part.kind in ("variable", "unknown") and part.text and is_secret_name(part.text):
+                self.report.add_effect("secret", (f"${part.text}",), f"${part.text}")
 
     def _set_variable(self, state: ShellState, name: str, word: Word) -> ShellState:
         """Return the state after an assignment. An unreliable variable becomes unknown."""
@@ -343,26 +324,23 @@ class ScriptWalk:
             for raw in (redirect.target, redirect.body):
                 if raw is not None:
                     self._walk_substitutions(raw, state, inside)
-            if redirect.operator not in ("<<", "<<-", "<<<"):  # those have a text, not a file
-                for word in expand_word(redirect.target, state, self.path_roots.home):
-                    self._judge_redirect(redirect, word, state)
+            operator = redirect.operator
+            if operator in ("<<", "<<-", "<<<"):
+                continue  # these have a text, not a file
+            call = Invocation("the shell", (), Word(f"{redirect.descriptor}{operator}"), state, self)
+            for word in expand_word(redirect.target, state, self.path_roots.home):
+                if operator in (">&", "<&") and word.value is not None and _DESCRIPTOR.fullmatch(word.value):
+                    continue  # `2>&1` copies a descriptor
+                # bash opens a connection for `/dev/tcp/HOST/PORT`.
+                if socket := _SOCKET.match(word.prefix):
+                    self.report.add_host("network", socket[1], call.quote_words(word))
+                    self.report.add_host("egress", socket[1], call.quote_words(word))
+                    continue
+                if operator in ("<", "<>"):
+                    call.report_path("read", word)
+                if operator != "<":
+                    call.report_path("write", word)
         return self._find_input(redirects, state) if redirects else None
-
-    def _judge_redirect(self, redirect: Redirect, word: Word, state: ShellState) -> None:
-        operator = redirect.operator
-        if operator in (">&", "<&") and word.value is not None and _DESCRIPTOR.fullmatch(word.value):
-            return  # `2>&1` copies a descriptor
-        name = Word(f"{redirect.descriptor}{operator}")
-        call = Invocation("the shell", (), name, state, self)
-        # bash opens a connection for `/dev/tcp/HOST/PORT`.
-        if socket := _SOCKET.match(word.prefix):
-            self.report.add_host("network", socket[1], call.quote_words(word))
-            self.report.add_host("egress", socket[1], call.quote_words(word))
-            return
-        if operator in ("<", "<>"):
-            call.report_path("read", word)
-        if operator != "<":
-            call.report_path("write", word)
 
     def _find_input(self, redirects: tuple[Redirect, ...], state: ShellState) -> StandardInput | None:
         found: StandardInput | None = None

@@ -53,11 +53,23 @@ def require_agreement(reader: ScriptReader, report: CommandReport) -> None:
     parser = _load_parser()
     if parser is None:
         raise UnreadableCommand("no-parser", "the shell parser is not installed: pip install 'aver[policy]'")
-    shadow, syntax = _blank_out_data(reader)
-    # Count over all scripts of the command, so that many small scripts cannot get around the limit.
-    report.syntax_read += syntax
+    # 1. Replace data by filler. One ASCII letter for each other character keeps the offsets.
+    text = _UNPRINTABLE.sub("u", reader.text)
+    pieces: list[str] = []
+    at = 0
+    for start, end, filler in sorted(reader.hidden):
+        if start < at:  # inside a stretch that is replaced already
+            continue
+        pieces += (text[at:start], filler * (end - start))
+        # 2. Count the rest over all scripts of the command, so that many small scripts cannot get around the limit.
+        report.syntax_read += start - at
+        at = end
+    pieces.append(text[at:])
+    report.syntax_read += len(text) - at
     if report.syntax_read > SYNTAX_MAX:
         raise UnreadableCommand("too-much", f"more than {SYNTAX_MAX} characters besides quoted text and here-documents")
+    # 3. Each command that tree-sitter sees must begin where Aver's parser found one.
+    shadow = "".join(pieces).encode("ascii")
     root = parser.parse(shadow).root_node
     if root.has_error:
         raise UnreadableCommand("syntax", "one of two parsers cannot read it")
@@ -72,21 +84,3 @@ def require_agreement(reader: ScriptReader, report: CommandReport) -> None:
                 raise UnreadableCommand("readers-differ", f"one of two parsers sees a command {seen[:40]!r} in it")
         else:
             waiting += node.named_children
-
-
-def _blank_out_data(reader: ScriptReader) -> tuple[bytes, int]:
-    """Return the text with data replaced by filler, and the number of characters that are not data."""
-    # One ASCII letter for each other character keeps the offsets.
-    text = _UNPRINTABLE.sub("u", reader.text)
-    if not reader.hidden:
-        return text.encode("ascii"), len(text)
-    pieces: list[str] = []
-    at = kept = 0
-    for start, end, blank in sorted(reader.hidden):
-        if start < at:  # inside a stretch that is replaced already
-            continue
-        pieces += (text[at:start], blank * (end - start))
-        kept += start - at
-        at = end
-    pieces.append(text[at:])
-    return "".join(pieces).encode("ascii"), kept + len(text) - at

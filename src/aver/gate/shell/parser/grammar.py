@@ -148,7 +148,13 @@ class ScriptReader(SimpleCommandReader):
         self.count_words()
         if self.peek() == "(":
             if self.text.startswith("((", self.at):
-                return self._read_arithmetic_command()
+                # `((…))` is a test whose result is unknown.
+                start = self.at
+                self.at += 2
+                scripts = self.read_arithmetic()
+                word = RawWord("((…))", (WordPart("unknown", scripts=scripts),))
+                openings = tuple(_OPENING_WORD.findall(self.text[start : self.at]))
+                return TestCommand((word,), self.read_redirects(), openings)
             self.at += 1
             return Group("subshell", self._read_list_past(")"), self.read_redirects())
         keyword = _KEYWORD.match(self.text, self.at)
@@ -168,7 +174,12 @@ class ScriptReader(SimpleCommandReader):
             case "case":
                 return self._read_case()
             case "function":
-                return self._read_function_keyword()
+                self.skip_blanks()
+                name = self.read_word()
+                self.skip_blanks()
+                if self.text.startswith("()", self.at):
+                    self.at += 2
+                return self.read_function(name)
             case "[[":
                 return self._read_test()
         raise UnreadableCommand("syntax", f"{keyword[0]!r} where a command should begin")
@@ -184,7 +195,7 @@ class ScriptReader(SimpleCommandReader):
         while True:
             bodies.append(self._read_nested_list(frozenset(("elif", "else", "fi"))))
             keyword = _KEYWORD.match(self.text, self.at)
-            assert keyword is not None
+            assert keyword is not None  # the list ended at one of the three
             self.at = keyword.end()
             if keyword[0] == "elif":
                 conditions.append(self._read_list_past("then"))
@@ -196,7 +207,11 @@ class ScriptReader(SimpleCommandReader):
     def _read_for(self) -> CommandNode:
         self.skip_blanks()
         if self.text.startswith("((", self.at):
-            self._skip_counting_header()
+            # Pass `((a; b; c))`, but refuse a header with anything that could run a command.
+            close = self.text.find("))", self.at)
+            if close == -1 or re.search(r"[$`\"'\\(){}\n]", self.text[self.at + 2 : close]):
+                raise UnreadableCommand("syntax", "a counting loop that is not plainly one")
+            self.at = close + 2
             self._skip_separator()
             self._expect("do")
             return Loop(None, self._read_list_past("done"), redirects=self.read_redirects())
@@ -208,28 +223,18 @@ class ScriptReader(SimpleCommandReader):
         words: tuple[RawWord, ...] | None = None
         if (keyword := _KEYWORD.match(self.text, self.at)) and keyword[0] == "in":
             self.at = keyword.end()
-            words = self._read_loop_words()
+            listed: list[RawWord] = []
+            self.skip_blanks()
+            while self.peek() not in (";", "\n", "#", ""):
+                word = self.read_word()
+                if word is None:
+                    raise UnreadableCommand("syntax", f"{self.peek()!r} in the words of a loop")
+                listed.append(word)
+                self.skip_blanks()
+            words = tuple(listed)
         self._skip_separator()
         self._expect("do")
         return Loop(None, self._read_list_past("done"), variable[0], words, self.read_redirects())
-
-    def _skip_counting_header(self) -> None:
-        """Pass `((a; b; c))`. Refuses a header with anything that could run a command."""
-        close = self.text.find("))", self.at)
-        if close == -1 or re.search(r"[$`\"'\\(){}\n]", self.text[self.at + 2 : close]):
-            raise UnreadableCommand("syntax", "a counting loop that is not plainly one")
-        self.at = close + 2
-
-    def _read_loop_words(self) -> tuple[RawWord, ...]:
-        words: list[RawWord] = []
-        while True:
-            self.skip_blanks()
-            if self.peek() in (";", "\n", "#", ""):
-                return tuple(words)
-            word = self.read_word()
-            if word is None:
-                raise UnreadableCommand("syntax", f"{self.peek()!r} in the words of a loop")
-            words.append(word)
 
     def _skip_separator(self) -> None:
         self.skip_blanks()
@@ -273,14 +278,6 @@ class ScriptReader(SimpleCommandReader):
         self._expect("esac")
         return Branches((), tuple(bodies), tuple(words), self.read_redirects())
 
-    def _read_function_keyword(self) -> CommandNode:
-        self.skip_blanks()
-        name = self.read_word()
-        self.skip_blanks()
-        if self.text.startswith("()", self.at):
-            self.at += 2
-        return self.read_function(name)
-
     def read_function(self, name: RawWord | None) -> CommandNode:
         if name is None or any(part.kind != "text" for part in name.parts):
             raise UnreadableCommand("syntax", "a function without a plain name")
@@ -291,15 +288,6 @@ class ScriptReader(SimpleCommandReader):
         if not isinstance(body, Group | Branches | Loop | TestCommand):
             raise UnreadableCommand("syntax", "a function without a body")
         return FunctionDefinition("".join(part.text for part in name.parts), body)
-
-    def _read_arithmetic_command(self) -> CommandNode:
-        """Read `((…))` as a test whose result is unknown."""
-        start = self.at
-        self.at += 2
-        scripts = self.read_arithmetic()
-        word = RawWord("((…))", (WordPart("unknown", scripts=scripts),))
-        openings = tuple(_OPENING_WORD.findall(self.text[start : self.at]))
-        return TestCommand((word,), self.read_redirects(), openings)
 
     def _read_test(self) -> CommandNode:
         """Read `[[ … ]]` after its opening brackets. See `TestCommand` for `openings` and `compared`."""

@@ -16,6 +16,7 @@ _REDIRECT = re.compile(r"([0-9]*|\{[A-Za-z_][A-Za-z0-9_]*\})(<<<|<<-|<<|<>|<&|<|
 _EMPTY_PARENTHESES = re.compile(r"\([ \t]*\)")
 _PLAIN_WORDS = re.compile(r"(?:[ \t]+[A-Za-z0-9_./:@%+,=~^-]+(?=[ \t\n;|&)]|$))+")
 """Several plain words in one match: the most common case. A word before `<`, `>` or `(` may be something else."""
+_ENDS_ASSIGNMENT = ("", " ", "\t", "\n", ";", "&", "|", ")")
 _DECLARING_COMMANDS = frozenset(("declare", "typeset", "local", "export", "readonly", "alias"))
 
 
@@ -39,6 +40,7 @@ class SimpleCommandReader(WordReader):
         redirects: list[Redirect] = []
         text = self.text
         while True:
+            # The first word may be an assignment or the name of a function, so this holds only after it.
             if words and (plain := _PLAIN_WORDS.match(text, self.at)):
                 self.at = plain.end()
                 found = plain[0].split()
@@ -50,7 +52,9 @@ class SimpleCommandReader(WordReader):
             if char in ("", "\n", ";", "|", ")", "#"):
                 break
             if char == "(":
-                if len(words) == 1 and not assignments and not redirects and self._skip_empty_parentheses():
+                empty = _EMPTY_PARENTHESES.match(text, self.at)
+                if empty is not None and len(words) == 1 and not assignments and not redirects:
+                    self.at = empty.end()
                     self.starts.pop()  # the word was the name of a function, not a program
                     return self.read_function(words[0])
                 raise UnreadableCommand("syntax", "'(' inside a command")
@@ -60,7 +64,16 @@ class SimpleCommandReader(WordReader):
             if redirect is not None:
                 redirects.append(redirect)
             elif not words and (assignment := _ASSIGNMENT.match(text, self.at)):
-                assignments.append(self._read_assignment(assignment))
+                name = assignment[1]
+                self.at = assignment.end()
+                self.count_words()
+                if self.peek() == "(":
+                    assignments.append(Assignment(name, self._read_array(), is_whole=False))
+                    continue
+                value = self.read_word() if self.peek() not in _ENDS_ASSIGNMENT else None
+                # `a+=…` and `a[0]=…` set only a part of the variable.
+                whole = assignment[0] == f"{name}="
+                assignments.append(Assignment(name, value or RawWord("", (WordPart("text", ""),)), whole))
             else:
                 if not words:
                     self.starts.append(self.at)  # the first word is the program
@@ -82,20 +95,6 @@ class SimpleCommandReader(WordReader):
             )
         return SimpleCommand(tuple(words), tuple(assignments), tuple(redirects))
 
-    def _skip_empty_parentheses(self) -> bool:
-        found = _EMPTY_PARENTHESES.match(self.text, self.at)
-        if found is not None:
-            self.at = found.end()
-        return found is not None
-
-    def _read_assignment(self, found: re.Match[str]) -> Assignment:
-        self.at = found.end()
-        self.count_words()
-        if self.peek() == "(":
-            return Assignment(found[1], self._read_array(), is_whole=False)
-        value = self.read_word() if self.peek() not in ("", " ", "\t", "\n", ";", "&", "|", ")") else None
-        return Assignment(found[1], value or RawWord("", (WordPart("text", ""),)), found[0] == f"{found[1]}=")
-
     def _read_array(self) -> RawWord:
         """Read `(a b c)`. The word is unknown, but keeps its parts for the substitutions in them."""
         start = self.at
@@ -105,7 +104,7 @@ class SimpleCommandReader(WordReader):
             self.skip_newlines()
             if self.peek() == ")":
                 self.at += 1
-                if self.peek() not in ("", " ", "\t", "\n", ";", "&", "|", ")"):
+                if self.peek() not in _ENDS_ASSIGNMENT:
                     raise UnreadableCommand("syntax", "something that follows an array without a blank")
                 return RawWord(self.text[start : self.at], (WordPart("unknown"), *parts))
             word = self.read_word()
@@ -134,8 +133,12 @@ class SimpleCommandReader(WordReader):
                 raise UnreadableCommand("syntax", "a descriptor before a process substitution")
             return None  # `<(…)` is a word
         start, self.at = self.at, found.end()
-        target = self._read_closing_hyphen() if operator in (">&", "<&") else None
-        if target is None:
+        target: RawWord | None
+        if operator in (">&", "<&") and self.peek() == "-":
+            # The hyphen of `>&-` belongs to the operator, so the text after it is another word.
+            self.at += 1
+            target = RawWord("-", (WordPart("text", "-"),))
+        else:
             self.skip_blanks()
             target = self.read_word()
         if target is None:
@@ -144,26 +147,17 @@ class SimpleCommandReader(WordReader):
         if operator == "<>":  # tree-sitter does not know it: show it `<`
             self.hidden.append((found.end() - 1, found.end(), " "))
         if operator in ("<<", "<<-"):
-            self._begin_heredoc(redirect, start)
+            # The text begins after the end of the line; `skip_newlines` reads it there.
+            parts = target.parts
+            if any(part.kind not in ("text", "bare") for part in parts):
+                raise UnreadableCommand("syntax", "a here-document whose end is not a plain word")
+            delimiter = "".join(part.text for part in parts)
+            is_literal = any(part.quoted for part in parts)
+            self.pending.append(PendingHeredoc(redirect, delimiter, is_literal, operator == "<<-", self.level))
+            # tree-sitter would look for the text of the here-document, which is blanked: show it `<xxx` instead.
+            self.hidden.append((start, start + 1, "<"))
+            self.hidden.append((start + 1, self.at, "x"))
         return redirect
-
-    def _read_closing_hyphen(self) -> RawWord | None:
-        """Read the hyphen of `>&-`. It belongs to the operator, so the text after it is another word."""
-        if self.peek() != "-":
-            return None
-        self.at += 1
-        return RawWord("-", (WordPart("text", "-"),))
-
-    def _begin_heredoc(self, redirect: Redirect, start: int) -> None:
-        parts = redirect.target.parts
-        if any(part.kind not in ("text", "bare") for part in parts):
-            raise UnreadableCommand("syntax", "a here-document whose end is not a plain word")
-        delimiter = "".join(part.text for part in parts)
-        is_literal = any(part.quoted for part in parts)
-        self.pending.append(PendingHeredoc(redirect, delimiter, is_literal, redirect.operator == "<<-", self.level))
-        # tree-sitter would look for the text of the here-document, which is blanked: show it `<xxx` instead.
-        self.hidden.append((start, start + 1, "<"))
-        self.hidden.append((start + 1, self.at, "x"))
 
     def _read_heredoc(self, pending: PendingHeredoc) -> None:
         """Read the text of a here-document, which begins here, up to and including its delimiter line."""

@@ -126,7 +126,16 @@ class WordReader:
                 self.at += 1
                 parts += self._read_double_quoted()
             elif char == "\\":
-                self._read_escape(parts)
+                following = text[self.at + 1 : self.at + 2]
+                if not following:
+                    raise UnreadableCommand("syntax", "a backslash at the very end")
+                after_word = text[self.at - 1 : self.at] not in ("", " ", "\t", "\n")
+                if following != "\n":
+                    parts.append(WordPart("text", following, quoted=True))
+                elif after_word and text[self.at + 2 : self.at + 3] in _OPERATORS:
+                    # A continued line may join two operators into one, such as `&` and `&`.
+                    raise UnreadableCommand("syntax", "a continued line in the middle of a mark")
+                self.at += 2
             elif char == "$":
                 parts += self._read_dollar(quoted=False)
             elif char == "`":
@@ -148,22 +157,6 @@ class WordReader:
         self.words_read += count
         if self.words_read > WORDS_MAX:
             raise UnreadableCommand("too-much", f"more than {WORDS_MAX} words and parts of words")
-
-    def _read_escape(self, parts: list[WordPart]) -> None:
-        if self.at + 1 >= self.end:
-            raise UnreadableCommand("syntax", "a backslash at the very end")
-        char = self.text[self.at + 1]
-        if char == "\n":
-            self._check_continued_line()
-        else:
-            parts.append(WordPart("text", char, quoted=True))
-        self.at += 2
-
-    def _check_continued_line(self) -> None:
-        """Refuse a continued line that may join two operators into one, such as `&` and `&`."""
-        before, after = self.text[self.at - 1 : self.at], self.text[self.at + 2 : self.at + 3]
-        if after in _OPERATORS and after and before not in (" ", "\t", "\n", ""):
-            raise UnreadableCommand("syntax", "a continued line in the middle of a mark")
 
     # --- quotes
 

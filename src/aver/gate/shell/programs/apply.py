@@ -1,19 +1,160 @@
-"""Judges an invocation by a line of a table, or by the line of its subcommand (`git`, `cargo`, `npm`, `docker`)."""
+"""Judges an invocation by what Aver knows about its program: a handler, or a line of a table.
+
+1. `judge_invocation` finds the program. The order is that of bash: first functions of the script, then programs. A path
+   counts as a known program only if it lies in a directory of programs, such as `/usr/bin`. Of a file elsewhere Aver
+   knows nothing, whatever its name is.
+2. A program with a handler is judged by the handler. A program with subcommands (`git`, `cargo`, `npm`, `docker`) is
+   judged by the line of its subcommand, and every other program by its own line.
+3. `apply_arguments` carries out a line. Handlers call it as well.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from aver.gate.effects.findings import EFFECTS
 from aver.gate.effects.paths import UNKNOWN_LOCATION, locate_path
 from aver.gate.shell.invocation import Invocation
-from aver.gate.shell.model import Word
+from aver.gate.shell.model import ResolvedCommand, StatesAfter, Word
+from aver.gate.shell.parser.grammar import RESERVED_WORDS
+from aver.gate.shell.programs.handlers import HANDLERS, find_handler
 from aver.gate.shell.programs.spec import ParsedArguments, ProgramSpec, parse_spec, read_arguments
-from aver.gate.shell.programs.tables import ROWS
+from aver.gate.shell.programs.tables import ROWS, WITH_SUBCOMMANDS
 from aver.gate.shell.programs.verbs import VERBS
 
+_PROGRAM_DIRECTORIES = frozenset(
+    ("/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/opt/homebrew/bin", "/snap/bin")
+)
+_WORKSPACE_TOOLS = re.compile(r"(?:^|/)(?:\.?venv[\w.-]*|env|node_modules/\.bin|vendor/bin)(?:/bin)?$")
+_WRAPPER_SCRIPTS = frozenset(("gradlew", "mvnw"))
+"""Scripts that Gradle and Maven put into every project."""
+_VERSIONED_NAME = re.compile(r"(python|pip|pypy|perl|ruby|php|lua|node|gcc|g\+\+|clang|clang\+\+|tclsh)-?[0-9][0-9.]*")
+_PROGRAM_NAME = re.compile(r"[A-Za-z0-9_.+@:%,\[-]+")
 _CHANGING_VERBS = ("edit", "write", "delete")
 """If options give the operands different verbs, one of these wins over the others."""
+_VERSION_OR_HELP = frozenset(("--version", "--help", "-V", "version", "help"))
+
+NAME_WORDS_MAX = 3
+"""Words of a subcommand's name: `docker compose up`."""
+
+
+def judge_invocation(call: Invocation) -> StatesAfter:
+    """Resolve the program of an invocation and judge it. Returns the states after it."""
+    unchanged: StatesAfter = (call.state, call.state)
+    program = _resolve_program(call)
+    call.program = program or ""
+    command = ResolvedCommand(program, call.words, call.via, call.inside, call.assignments, call.redirects)
+    if not call.report.add_command(command) or program is None:
+        return unchanged
+    if program in call.walk.functions:
+        return call.walk.judge_function_call(call)
+    handler = find_handler(program)
+    if handler is not None:
+        return handler(call) or unchanged
+    if is_version_or_help(call):
+        return unchanged
+    if program in WITH_SUBCOMMANDS:
+        judge_subcommand(call)
+    elif program in ROWS:
+        apply_spec(call, parse_spec(ROWS[program]))
+    else:
+        call.report_effect("execute", target=program)
+        call.report_unclear("unknown-program", f"{program} is not in the tables")
+    return unchanged
+
+
+def _resolve_program(call: Invocation) -> str | None:
+    """Return the listed name of a program: `python` for `python3.12`, `git` for `/usr/bin/git`.
+
+    Returns None if the word alone already decided the findings.
+    """
+    name = call.name.value
+    if name is None or (call.name.is_pattern and name != "["):  # `[` is a program, not a pattern
+        call.report_effect("execute")
+        call.report_unclear("dynamic-program", "which program runs depends on what cannot be seen")
+        return None
+    # 1. A path must be a known place of programs, in every directory that this may run in.
+    if "/" in name:
+        base = name.rpartition("/")[2]
+        for cwd in call.state.cwds:
+            place = locate_path(name, cwd, call.path_roots)
+            directory = place.path.rpartition("/")[0]
+            if directory in _PROGRAM_DIRECTORIES:
+                continue
+            if place.where == "workspace" and (_WORKSPACE_TOOLS.search(directory) or base in _WRAPPER_SCRIPTS):
+                call.report_effect("execute", target=place.path)
+                continue
+            call.report_executed_file(call.name)
+            return None
+        name = base
+    # 2. A function of the script hides a program of the same name.
+    if name in call.walk.functions:
+        return name
+    if name in RESERVED_WORDS or not _PROGRAM_NAME.fullmatch(name):
+        call.report_effect("execute")
+        why = "is a word of the shell itself" if name in RESERVED_WORDS else "has characters that no program's name has"
+        call.report_unclear("characters", f"{name[:40]!r} {why}")
+        return None
+    # 3. Try the name as written, then without a version, a suffix and upper case.
+    if is_known_program(name):
+        return name
+    plain = name.lower().removesuffix(".exe")
+    if versioned := _VERSIONED_NAME.fullmatch(plain):
+        plain = versioned[1]
+    if plain == name or not is_known_program(plain):
+        return name
+    # Only file systems that ignore case run `git` for `GIT`.
+    if not name.startswith(plain):
+        call.report_unclear("unknown-program", f"{name} is {plain} where upper case does not count")
+    return plain
+
+
+def is_known_program(program: str) -> bool:
+    return program in HANDLERS or program in ROWS or program in WITH_SUBCOMMANDS
+
+
+def is_version_or_help(call: Invocation) -> bool:
+    """Whether the only argument asks for the version or for help."""
+    return len(call.words) == 1 and call.words[0].value in _VERSION_OR_HELP
+
+
+def judge_subcommand(call: Invocation) -> None:
+    """Judge by the line of the longest subcommand name that fits. If none fits, the program's own line counts."""
+    # The program's own line describes the options before the subcommand.
+    spec = parse_spec(f"posix {ROWS.get(call.program, '')}")
+    given = read_arguments(spec, call.words)
+    # First with the options before the subcommand (`npm --version` is a line), then without them.
+    for words in (call.words, tuple(given.operands)):
+        names: list[str] = [call.program]
+        for word in words[:NAME_WORDS_MAX]:
+            if word.value is None or word.is_pattern:
+                break
+            names.append(word.value)
+        # `docker compose up` before `docker compose`.
+        for count in range(len(names), 1, -1):
+            name = " ".join(names[:count])
+            if name not in ROWS:
+                continue
+            if given.options:
+                apply_arguments(call, replace(spec, always=(), here="", nothing=""), given.without_operands())
+            inner = replace(call, program=name, words=words[count - 1 :], name=Word(name))
+            if not is_version_or_help(inner):
+                apply_spec(inner, parse_spec(ROWS[name]))
+            return
+    # No line fits: the program's own line counts, or the subcommand is unknown.
+    apply_arguments(call, spec, given.without_operands())
+    if spec.always:
+        return
+    name_words = given.operands[:1]
+    if name_words and not name_words[0].is_known:
+        call.report_effect("execute", *name_words)
+        why = f"what {call.program} is to do depends on what cannot be seen"
+        call.report_unclear("dynamic-program", why, *name_words)
+    elif name_words or not is_version_or_help(call):
+        call.report_effect("execute", *name_words, target=call.program)
+        what = f"{call.program} {name_words[0].short_text}" if name_words else f"{call.program} alone"
+        call.report_unclear("unknown-program", f"{what} is not in the tables", *name_words)
 
 
 def apply_spec(call: Invocation, spec: ProgramSpec) -> ParsedArguments:
@@ -46,64 +187,6 @@ def apply_arguments(call: Invocation, spec: ProgramSpec, given: ParsedArguments)
             first.pop(0)  # `sed -e SCRIPT`: all operands are files now
         if option.verb and value is not None:
             VERBS[option.verb](call, value)
-    _report_doubtful_options(call, spec, given)
-    if spec.here == "unpack" and not changed:
-        call.report_unpacking(None)
-    elif spec.here and not changed:
-        call.report_current_directory(spec.here)
-    if len(given.operands) <= len(first):
-        if operands_become == "tree":
-            call.report_current_directory("read")
-        elif spec.nothing and not changed:
-            call.report_current_directory(spec.nothing)
-    _apply_operands(call, spec, given.operands, first, operands_become)
-
-
-def _apply_operands(call: Invocation, spec: ProgramSpec, operands: list[Word], first: list[str], rest: str) -> None:
-    waiting = list(operands)
-    for verb in first:
-        if waiting:
-            word = waiting.pop(0)
-            if verb:
-                VERBS[verb](call, word)
-    if rest == "command":
-        call.judge_words(waiting)
-        return
-    last = waiting.pop() if spec.last and len(operands) > 1 and waiting else None
-    if rest:
-        for word in waiting:
-            VERBS[rest](call, word)
-    if last is not None:
-        VERBS[spec.last](call, last)
-
-
-def _report_outside_code(call: Invocation) -> None:
-    """Report a tool that may run code from outside the workspace.
-
-    The tables list tools that run the workspace's own code as clear. Elsewhere they run other code.
-    """
-    places = [
-        locate_path(cwd, cwd, call.path_roots) if cwd is not None else UNKNOWN_LOCATION for cwd in call.state.cwds
-    ]
-    for word in call.words:
-        for value in word.values:
-            if value.startswith(("/", "~", "..")):
-                places += [locate_path(value, cwd, call.path_roots) for cwd in call.state.cwds]
-    if any(place.where != "workspace" and place.matters for place in places):
-        call.report_unclear("script", f"{call.program} may run code that lies outside the workspace")
-
-
-def _apply_effect(call: Invocation, effect: str, word: Word | None) -> None:
-    if effect == "execute" and word is None:
-        _report_outside_code(call)
-    if effect in EFFECTS:
-        call.report_effect(effect, word, target=call.program if effect == "execute" else "")
-    else:
-        about = f"{call.program} {word.short_text}" if word is not None else call.program
-        call.report_unclear(effect.removeprefix("?"), f"{about}: what this does is not looked into", word)
-
-
-def _report_doubtful_options(call: Invocation, spec: ProgramSpec, given: ParsedArguments) -> None:
     if spec.is_strict:
         for name, word in given.unlisted:
             call.report_unclear("unknown-option", f"the option {name} of {call.program} is not in the tables", word)
@@ -113,57 +196,46 @@ def _report_doubtful_options(call: Invocation, spec: ProgramSpec, given: ParsedA
             call.report_unclear(
                 "unknown-option", f"{word.short_text} may become an option of {call.program}{advice}", word
             )
-
-
-_VERSION_OR_HELP = frozenset(("--version", "--help", "-V", "version", "help"))
-
-NAME_WORDS_MAX = 3
-"""Words of a subcommand's name: `docker compose up`."""
-
-
-def is_version_or_help(call: Invocation) -> bool:
-    """Whether the only argument asks for the version or for help."""
-    return len(call.words) == 1 and call.words[0].value in _VERSION_OR_HELP
-
-
-def judge_subcommand(call: Invocation) -> None:
-    """Judge by the line of the longest subcommand name that fits. If none fits, the program's own line counts."""
-    # The program's own line describes the options before the subcommand.
-    spec = parse_spec(f"posix {ROWS.get(call.program, '')}")
-    given = read_arguments(spec, call.words)
-    # First with the options before the subcommand (`npm --version` is a line), then without them.
-    for words in (call.words, tuple(given.operands)):
-        found = _find_longest_name(call.program, words)
-        if found:
-            name, rest = found
-            if given.options:
-                apply_arguments(call, replace(spec, always=(), here="", nothing=""), given.without_operands())
-            inner = replace(call, program=name, words=rest, name=Word(name))
-            if not is_version_or_help(inner):
-                apply_spec(inner, parse_spec(ROWS[name]))
-            return
-    apply_arguments(call, spec, given.without_operands())
-    if spec.always:
+    if spec.here == "unpack" and not changed:
+        call.report_unpacking(None)
+    elif spec.here and not changed:
+        call.report_current_directory(spec.here)
+    if len(given.operands) <= len(first):
+        if operands_become == "tree":
+            call.report_current_directory("read")
+        elif spec.nothing and not changed:
+            call.report_current_directory(spec.nothing)
+    waiting = list(given.operands)
+    for verb in first:
+        if waiting:
+            word = waiting.pop(0)
+            if verb:
+                VERBS[verb](call, word)
+    if operands_become == "command":
+        call.judge_words(waiting)
         return
-    name_words = given.operands[:1]
-    if name_words and not name_words[0].is_known:
-        call.report_effect("execute", *name_words)
-        why = f"what {call.program} is to do depends on what cannot be seen"
-        call.report_unclear("dynamic-program", why, *name_words)
-    elif name_words or not is_version_or_help(call):
-        call.report_effect("execute", *name_words, target=call.program)
-        what = f"{call.program} {name_words[0].short_text}" if name_words else f"{call.program} alone"
-        call.report_unclear("unknown-program", f"{what} is not in the tables", *name_words)
+    last = waiting.pop() if spec.last and len(given.operands) > 1 and waiting else None
+    if operands_become:
+        for word in waiting:
+            VERBS[operands_become](call, word)
+    if last is not None:
+        VERBS[spec.last](call, last)
 
 
-def _find_longest_name(program: str, words: tuple[Word, ...]) -> tuple[str, tuple[Word, ...]] | None:
-    names: list[str] = [program]
-    for word in words[:NAME_WORDS_MAX]:
-        if word.value is None or word.is_pattern:
-            break
-        names.append(word.value)
-    for count in range(len(names), 1, -1):
-        name = " ".join(names[:count])
-        if name in ROWS:
-            return name, words[count - 1 :]
-    return None
+def _apply_effect(call: Invocation, effect: str, word: Word | None) -> None:
+    if effect == "execute" and word is None:
+        # The tables list tools that run the workspace's own code as clear. Elsewhere they run other code.
+        places = [
+            locate_path(cwd, cwd, call.path_roots) if cwd is not None else UNKNOWN_LOCATION for cwd in call.state.cwds
+        ]
+        for argument in call.words:
+            for value in argument.values:
+                if value.startswith(("/", "~", "..")):
+                    places += [locate_path(value, cwd, call.path_roots) for cwd in call.state.cwds]
+        if any(place.where != "workspace" and place.matters for place in places):
+            call.report_unclear("script", f"{call.program} may run code that lies outside the workspace")
+    if effect in EFFECTS:
+        call.report_effect(effect, word, target=call.program if effect == "execute" else "")
+    else:
+        about = f"{call.program} {word.short_text}" if word is not None else call.program
+        call.report_unclear(effect.removeprefix("?"), f"{about}: what this does is not looked into", word)

@@ -162,7 +162,9 @@ def parse_spec(marks: str) -> ProgramSpec:
             )
         else:
             raise AssertionError(f"a table has a mark that means nothing: {mark!r}")
-    _check_effect_names([*always, *(effect for option in options.values() for effect in option.effects)])
+    for name in [*always, *(effect for option in options.values() for effect in option.effects)]:
+        if name not in EFFECTS and not (name.startswith("?") and name[1:] in UNCLEAR):
+            raise AssertionError(f"a table has an effect that does not exist: {name!r}")
     while first and not first[-1]:
         first.pop()
     return ProgramSpec(
@@ -179,18 +181,13 @@ def parse_spec(marks: str) -> ProgramSpec:
     )
 
 
-def _check_effect_names(effects: list[str]) -> None:
-    for name in effects:
-        if name not in EFFECTS and not (name.startswith("?") and name[1:] in UNCLEAR):
-            raise AssertionError(f"a table has an effect that does not exist: {name!r}")
-
-
 def read_arguments(spec: ProgramSpec, words: Sequence[Word]) -> ParsedArguments:
     """Sort arguments into options and operands, as getopt does."""
     given = ParsedArguments()
     waiting = iter(words)
     for word in waiting:
-        text = word.value if not word.is_pattern or _is_option_with_pattern(word) else None
+        # In `--include=*.py` the option is certain. Every other pattern may become anything.
+        text = word.value if not word.is_pattern or re.match(r"--?[A-Za-z][\w-]*=", word.prefix) else None
         if text is None:
             _sort_uncertain_word(spec, given, word)
         elif not text.startswith("-") or text == "-":
@@ -207,11 +204,6 @@ def read_arguments(spec: ProgramSpec, words: Sequence[Word]) -> ParsedArguments:
             break
     given.operands += waiting  # after `--`, or after the first operand with `posix`
     return given
-
-
-def _is_option_with_pattern(word: Word) -> bool:
-    """Whether a pattern is the value of an option: in `--include=*.py` the option is certain."""
-    return re.match(r"--?[A-Za-z][\w-]*=", word.prefix) is not None
 
 
 def _sort_uncertain_word(spec: ProgramSpec, given: ParsedArguments, word: Word) -> None:
@@ -294,9 +286,6 @@ def _read_short_options(
             given.options.append((option, None, word))
         else:
             attached = at + 1 < len(text)
-            if attached:
-                value: Word | None = word.drop_first(at + 1)
-            else:
-                value = _take_option_value(option, waiting)
+            value = word.drop_first(at + 1) if attached else _take_option_value(option, waiting)
             given.options.append((option, value, word))
             return

@@ -2,6 +2,7 @@
 
 A line of a table names a verb for the value of an option or for an operand, as in `-o=write *read`. Each verb is a
 function that gets the invocation and the word, and reports findings. `VERBS` at the end maps the names to functions.
+A verb without a condition stands there itself.
 """
 
 from __future__ import annotations
@@ -22,10 +23,6 @@ Verb = Callable[[Invocation, Word], None]
 _SHELL_ESCAPE = re.compile(r"\+.*[!|]")
 
 
-def _skip(call: Invocation, word: Word) -> None:
-    """Ignore a word that is not a path: a pattern, a number, a name."""
-
-
 def _read(call: Invocation, word: Word) -> None:
     if word.value != "-":
         call.report_path("read", word)
@@ -36,30 +33,14 @@ def _write(call: Invocation, word: Word) -> None:
         call.report_path("write", word)
 
 
-def _delete(call: Invocation, word: Word) -> None:
-    call.report_path("delete", word)
-
-
 def _edit(call: Invocation, word: Word) -> None:
     call.report_path("read", word)
     call.report_path("write", word)
 
 
-def _shell_script(call: Invocation, word: Word) -> None:
-    call.judge_script_word(word, call.program)
-
-
-def _program(call: Invocation, word: Word) -> None:
-    call.report_executed_file(word)
-
-
 def _code(call: Invocation, word: Word) -> None:
     call.report_effect("execute", word)
     call.report_unclear("code", f"code that {call.program} runs was not looked into", word)
-
-
-def _host(call: Invocation, word: Word) -> None:
-    call.report_host(word)
 
 
 def _send(call: Invocation, word: Word) -> None:
@@ -105,13 +86,6 @@ def _date_operand(call: Invocation, word: Word) -> None:
         call.report_effect("system", word)
 
 
-def _build_effect_verb(name: str) -> Verb:
-    def report(call: Invocation, word: Word) -> None:
-        call.report_effect(name, word)
-
-    return report
-
-
 # --- programs that fetch and send
 
 _READING_METHODS = frozenset(("GET", "HEAD", "OPTIONS"))
@@ -134,10 +108,6 @@ def _request_body(call: Invocation, word: Word) -> None:
             call.report_path("read", replace(word, values=(path,)))
     if not word.is_known and word.prefix.startswith("@"):
         call.report_path("read", Word(word.text))
-
-
-def _raw_body(call: Invocation, word: Word) -> None:
-    call.report_effect("egress", word)
 
 
 def _form_field(call: Invocation, word: Word) -> None:
@@ -293,11 +263,6 @@ def _staged_path(call: Invocation, word: Word) -> None:
         call.report_path("read", word)
 
 
-def _new_ref(call: Invocation, word: Word) -> None:
-    """Judge the name of a new branch or tag."""
-    call.report_effect("write", word)
-
-
 def is_harmless_setting(key: str, value: str | None) -> bool:
     """Whether a setting of git cannot start a program or redirect anything."""
     name = key.lower()
@@ -350,29 +315,29 @@ def _project_path(call: Invocation, word: Word) -> None:
 
 VERBS: Mapping[str, Verb] = {
     # any program
-    "skip": _skip,
+    "skip": lambda call, word: None,  # not a path: a pattern, a number, a name
     "read": _read,
     "tree": _read,
     "write": _write,
-    "delete": _delete,
+    "delete": lambda call, word: call.report_path("delete", word),
     "edit": _edit,
-    "run": _shell_script,
-    "program": _program,
+    "run": lambda call, word: call.judge_script_word(word, call.program),
+    "program": lambda call, word: call.report_executed_file(word),
     "code": _code,
-    "host": _host,
+    "host": lambda call, word: call.report_host(word),
     "send": _send,
     "page": _pager_argument,
     "sought": _search_glob,
     "clock": _date_operand,
     "filter": _filter,
     "shown": _ps_letters,
-    "system": _build_effect_verb("system"),
-    "process": _build_effect_verb("process"),
-    "install": _build_effect_verb("install"),
+    "system": lambda call, word: call.report_effect("system", word),
+    "process": lambda call, word: call.report_effect("process", word),
+    "install": lambda call, word: call.report_effect("install", word),
     # programs that fetch and send
     "url": _url,
     "body": _request_body,
-    "raw": _raw_body,
+    "raw": lambda call, word: call.report_effect("egress", word),
     "form": _form_field,
     "upload": _upload,
     "method": _method,
@@ -388,7 +353,7 @@ VERBS: Mapping[str, Verb] = {
     "discards": _checkout_operand,
     "restores": _restore_operand,
     "resets": _reset_operand,
-    "branches": _new_ref,
+    "branches": lambda call, word: call.report_effect("write", word),
     "committed": _revision_or_path,
     "staged": _staged_path,
     "setting": _setting,

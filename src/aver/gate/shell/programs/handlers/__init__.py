@@ -104,13 +104,11 @@ HANDLERS: Mapping[str, tuple[str, str]] = {
 }
 
 
-def find_handler(program: str) -> ProgramHandler | None:
-    """Return the handler of a program, or None if a line of a table judges it."""
-    where = HANDLERS.get(program)
-    return _load_handler(*where) if where is not None else None
-
-
 @lru_cache(maxsize=256)
-def _load_handler(module: str, function: str) -> ProgramHandler:
+def find_handler(program: str) -> ProgramHandler | None:
+    """Return the handler of a program, or None if a line of a table judges it. Imports its module at the first use."""
+    if program not in HANDLERS:
+        return None
+    module, function = HANDLERS[program]
     handler: ProgramHandler = getattr(import_module(f"aver.gate.shell.programs.handlers.{module}"), function)
     return handler

@@ -8,7 +8,7 @@ from aver.gate.effects.paths import locate_path
 from aver.gate.shell.invocation import Invocation
 from aver.gate.shell.model import Word, change_directory
 from aver.gate.shell.programs.apply import apply_options, judge_subcommand
-from aver.gate.shell.programs.spec import ParsedArguments, parse_spec, read_arguments
+from aver.gate.shell.programs.spec import parse_spec, read_arguments
 from aver.gate.shell.programs.verbs import is_harmless_setting
 
 _GIT = (
@@ -83,20 +83,12 @@ def _judge_config(call: Invocation) -> None:
     if harmless and not given.has_option("--global", "--system", "-f", "--file"):
         call.report_effect("write", *operands)
         return
-    _report_settings_write(call, given)
+    if given.has_option("--global"):
+        path = "~/.gitconfig"
+    else:
+        path = "/etc/gitconfig" if given.has_option("--system") else ".git/config"
+    for word in [*given.option_values("-f", "--file")] or [Word(path, (path,), path)]:
+        call.report_path("write", word)
     if not harmless:
         call.report_effect("execute", *operands)
         call.report_unclear("environment", f"{key or 'a setting'} may make git run a program", *operands)
-
-
-def _report_settings_write(call: Invocation, given: ParsedArguments) -> None:
-    files = list(given.option_values("-f", "--file"))
-    path = (
-        "~/.gitconfig"
-        if given.has_option("--global")
-        else "/etc/gitconfig"
-        if given.has_option("--system")
-        else ".git/config"
-    )
-    for word in files or [Word(path, (path,), path)]:
-        call.report_path("write", word)

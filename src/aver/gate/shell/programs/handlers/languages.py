@@ -97,7 +97,19 @@ def python(call: Invocation) -> None:
     if words is not None:
         options, module, rest = words
         apply_arguments(call, parse_spec(_PYTHON), read_arguments(parse_spec(_PYTHON), options))
-        _judge_python_module(call, module, rest)
+        name = module.value
+        if name is None:
+            call.report_effect("execute", module)
+            call.report_unclear("dynamic-program", "which module runs depends on what cannot be seen", module)
+        elif name in _PYTHON_MODULES:
+            apply_spec(replace(call, program=f"python -m {name}", words=rest), parse_spec(_PYTHON_MODULES[name]))
+        else:
+            program = name.replace("_", "-")
+            if program in ROWS or program in WITH_SUBCOMMANDS or program == "pip":
+                call.judge_words((Word(module.text, (program,), program), *rest), "python -m")
+            else:
+                call.report_effect("execute", module, target=name)
+                call.report_unclear("script", f"what the module {name} does was not looked into", module)
         return
     apply_arguments(call, parse_spec(_PYTHON), given.without_operands())
     if (
@@ -130,22 +142,6 @@ def _split_at_module(words: tuple[Word, ...]) -> tuple[tuple[Word, ...], Word, t
         elif re.fullmatch(r"-m.+", text):
             return words[:index], word.drop_first(2), words[index + 1 :]
     return None
-
-
-def _judge_python_module(call: Invocation, module: Word, rest: tuple[Word, ...]) -> None:
-    name = module.value
-    if name is None:
-        call.report_effect("execute", module)
-        call.report_unclear("dynamic-program", "which module runs depends on what cannot be seen", module)
-    elif name in _PYTHON_MODULES:
-        apply_spec(replace(call, program=f"python -m {name}", words=rest), parse_spec(_PYTHON_MODULES[name]))
-    else:
-        program = name.replace("_", "-")
-        if program in ROWS or program in WITH_SUBCOMMANDS or program == "pip":
-            call.judge_words((Word(module.text, (program,), program), *rest), "python -m")
-        else:
-            call.report_effect("execute", module, target=name)
-            call.report_unclear("script", f"what the module {name} does was not looked into", module)
 
 
 def _report_stdin_code(call: Invocation) -> None:

@@ -38,16 +38,13 @@ def _apply_ssh_options(call: Invocation, spec: ProgramSpec) -> ParsedArguments:
     """Judge the options, including the settings of `-o`. Returns all arguments."""
     given = apply_options(call, spec)
     for value in given.option_values("-o"):
-        _judge_ssh_setting(call, value)
+        # ssh takes `Name=value` and `Name value`.
+        name, _, setting = re.sub(r"\s*[= ]\s*", "=", value.prefix, count=1).partition("=")
+        if name.lower() in _COMMAND_SETTINGS and setting.lower() != "none":
+            call.judge_script_word(value.drop_first(len(value.prefix) - len(setting)), "ssh -o")
+        elif not value.is_known and not name:
+            call.report_unclear("unknown-option", "a setting of ssh that cannot be seen", value)
     return given
-
-
-def _judge_ssh_setting(call: Invocation, word: Word) -> None:
-    name, _, value = re.sub(r"\s*[= ]\s*", "=", word.prefix, count=1).partition("=")
-    if name.lower() in _COMMAND_SETTINGS and value.lower() != "none":
-        call.judge_script_word(word.drop_first(len(word.prefix) - len(value)), "ssh -o")
-    elif not word.is_known and not name:
-        call.report_unclear("unknown-option", "a setting of ssh that cannot be seen", word)
 
 
 def ssh(call: Invocation) -> None:
