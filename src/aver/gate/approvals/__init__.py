@@ -38,8 +38,8 @@ if TYPE_CHECKING:
         recent_requests,
     )
     from aver.gate.approvals.roster import Person, find_person
-    from aver.gate.approvals.state import RequestState
     from aver.gate.approvals.verify import check_approvals
+    from aver.gate.approvals.vote import RequestState
     from aver.gate.approvals.wait import WaitOutcome, wait_for_answer, wait_for_answer_async
 
 _NAMES_BY_MODULE = {
@@ -79,7 +79,7 @@ _NAMES_BY_MODULE = {
         "find_person",
     ),
     "aver.gate.approvals.request": ("ApprovalRequest",),
-    "aver.gate.approvals.state": ("RequestState",),
+    "aver.gate.approvals.vote": ("RequestState",),
     "aver.gate.approvals.wait": (
         "WaitOutcome",
         "wait_for_answer",
@@ -125,6 +125,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _MODULE_BY_NAME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # Kept as an attribute, so that Python asks only once.
     value = getattr(import_module(_MODULE_BY_NAME[name]), name)
     globals()[name] = value
     return value

@@ -17,7 +17,7 @@ refused with a code, and not recorded:
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 from aver import clock
 from aver.capsule.aver_block import of_kind
@@ -28,13 +28,14 @@ from aver.errors import BadInput, Exists, HeadMoved, Refused, Unavailable
 from aver.gate.approvals.request import ApprovalRequest
 from aver.gate.approvals.request_records import APPROVALS_DOMAIN, RequestHistory, valid_approvers
 from aver.gate.approvals.roster import Custody, Person
-from aver.gate.approvals.state import RequestState, turn_problem
 from aver.gate.approvals.vote import (
     APPROVAL_PURPOSE,
     PERSON_WORDS,
     VOTE_KIND,
     PersonWord,
+    RequestState,
     Vote,
+    turn_problem,
     vote_content,
     vote_problem,
 )
@@ -50,6 +51,14 @@ COMMENT_MAX = 2000
 ATTEMPTS_MAX = 100
 """Attempts to append when the chain keeps moving. Each failed attempt means that another process succeeded."""
 
+_STATUS_BY_WORD = {
+    "approve": "success",
+    "deny": "blocked",
+    "escalate": "pending",
+    "expired": "blocked",
+    "used": "success",
+}
+_PAST_TENSE = {"approve": "approved", "deny": "denied", "escalate": "passed on", "expired": "expired", "used": "used"}
 _CODE_BY_STATE = {"approved": "DECIDED", "denied": "DENIED", "expired": "EXPIRED", "used": "REPLAY"}
 
 
@@ -77,6 +86,7 @@ def _sign_and_record(
     content = vote_content(request, word, person.identity, blob.digest)
     candidate = _build_vote(request, Statement(APPROVAL_PURPOSE, content), person.custody, blob, comment)
     _view_request(ledger, request).check_turn(candidate)  # before the person confirms a signature in vain
+    # The signer may ask for a passphrase or a touch here.
     statement = sign_statement(APPROVAL_PURPOSE, content, [person.signer])
     return record_vote(ledger, request, statement, shown=shown, custody=person.custody, comment=comment)
 
@@ -91,6 +101,7 @@ def record_vote(
         view = _view_request(ledger, request)
         now = replace(candidate, at=clock.now(), sequence=view.head.count)
         after = view.after(now)
+        # The ledger accepts a key once, so one person cannot say the same thing twice.
         key = f"{VOTE_KIND}:{now.word}:{request.id}:{now.approver}"
         try:
             ledger.append(
@@ -110,9 +121,10 @@ def consume(ledger: Ledger, request: ApprovalRequest, digest: str, *, by: str = 
         raise Refused("DIGEST_MISMATCH", "the approval is for another action than the one that is about to happen")
     for _ in range(ATTEMPTS_MAX):
         view = _view_request(ledger, request)
+        # The state is computed anew in each attempt: a denial may have come first.
         if view.state.state != "approved":
             raise view.refusal("NOT_APPROVED")
-        used = _build_unsigned_vote("used", view)
+        used = Vote(sequence=view.head.count, at=clock.now(), word="used", level=view.state.level)
         try:
             # The key names what people signed, not the request, so one set of signatures is never used twice.
             key = f"{VOTE_KIND}:used:{request.digest}:{request.expires}"
@@ -148,6 +160,7 @@ class _RequestView:
     def check_turn(self, vote: Vote) -> None:
         """Refuse a vote that would not count, whatever its signature."""
         state = self.state.state
+        # After an approval, a person may still deny or pass on, until it is used.
         if state != "pending" and not (state == "approved" and vote.word != "approve"):
             raise self.refusal(_CODE_BY_STATE[state])
         if vote.approver is None or not self._request.levels_for(vote.approver):
@@ -179,7 +192,8 @@ def _view_request(ledger: Ledger, request: ApprovalRequest) -> _RequestView:
 
 
 def _record_expiry(ledger: Ledger, request: ApprovalRequest, view: _RequestView) -> None:
-    ended = _build_unsigned_vote("expired", view)
+    # Not appended after a head: an expiry holds whatever else happened.
+    ended = Vote(sequence=view.head.count, at=clock.now(), word="expired", level=view.state.level)
     after = replace(view.state, state="expired", reason=f"nobody decided until {request.expires}")
     try:
         ledger.append(
@@ -195,6 +209,7 @@ def _record_expiry(ledger: Ledger, request: ApprovalRequest, view: _RequestView)
 def _build_shown_blob(shown: str) -> Blob:
     if not shown.strip():
         raise BadInput("a decision needs the text that was shown", advice="pass the text that the person saw")
+    # Half characters cannot be encoded; they are shown as escapes.
     raw = shown.encode("utf-8", "backslashreplace")
     if len(raw) > SHOWN_MAX:
         raise BadInput(f"the shown text has {len(raw)} bytes, more than {SHOWN_MAX}")
@@ -220,20 +235,6 @@ def _build_vote(request: ApprovalRequest, statement: Statement, custody: Custody
     )
 
 
-def _build_unsigned_vote(word: Literal["used", "expired"], view: _RequestView) -> Vote:
-    return Vote(
-        sequence=view.head.count,
-        at=clock.now(),
-        word=word,
-        approver=None,
-        custody=None,
-        level=view.state.level,
-        comment="",
-        shown=None,
-        statement=None,
-    )
-
-
 def _build_vote_draft(
     request: ApprovalRequest, vote: Vote, after: RequestState, shown: Blob | None, call_id: str = ""
 ) -> Capsule:
@@ -241,6 +242,7 @@ def _build_vote_draft(
 
     `call_id` is the call that uses an approval, if it differs from the call of the request.
     """
+    # The statements of all approvals that count, and this one last: `read_vote` takes the last.
     others = [approval.statement for approval in after.approvals if approval.statement != vote.statement]
     statements = [statement for statement in (*others, vote.statement) if statement is not None]
     approver = vote.approver or ", ".join(after.approvers) or None
@@ -276,16 +278,6 @@ def _build_vote_draft(
         ),
     )
     return of_kind(draft, VOTE_KIND, {"request": request.id})
-
-
-_STATUS_BY_WORD = {
-    "approve": "success",
-    "deny": "blocked",
-    "escalate": "pending",
-    "expired": "blocked",
-    "used": "success",
-}
-_PAST_TENSE = {"approve": "approved", "deny": "denied", "escalate": "passed on", "expired": "expired", "used": "used"}
 
 
 def _build_authority(vote: Vote, after: RequestState, approver: str | None, chain: list[dict[str, Any]]) -> Authority:

@@ -16,7 +16,7 @@ from typing import Any
 
 from aver.fast_dataclass import dataclass
 from aver.gate.approvals.request import ApprovalRequest
-from aver.gate.approvals.state import RequestState
+from aver.gate.approvals.vote import RequestState
 from aver.text import count_unusual_characters, escape_invisible
 
 GLANCE_LINES = 60
@@ -69,13 +69,12 @@ def render_request(
     comment: str = "",
 ) -> RequestDisplay:
     """Render a request with at most `limit` lines of its arguments and of its diff."""
+    # Each part has a limit of its own, so that a long diff cannot push the arguments out of sight.
     arguments, arguments_cut = _limit_lines(_render_arguments(action.get("arguments")), limit, "arguments")
     changes, changes_cut = _limit_lines(_render_quoted((diff or "").removesuffix("\n").split("\n")), limit, "the diff")
     lines = [
         DisplayLine(f"request {request.id}", "strong"),
         *_render_facts(request, state),
-        DisplayLine("why a person is asked", "strong"),
-        *_render_reasons(request),
         DisplayLine("the action", "strong"),
         *_render_action(action),
         *([DisplayLine("its arguments", "strong"), *arguments] if arguments else []),
@@ -90,25 +89,21 @@ def render_request(
 
 
 def _render_facts(request: ApprovalRequest, state: RequestState) -> Iterator[DisplayLine]:
-    action_risk = request.content.get("risk")
+    """Render the state, the levels, the risk, and the reasons why a person is asked."""
     yield DisplayLine(f"  opened {request.opened}, expires {request.expires} (UTC)")
     yield DisplayLine(f"  {state.state}{': ' if state.reason else ''}{escape_invisible(state.reason)}")
     for number, level in enumerate(request.levels, 1):
         who = ", ".join(level.approvers) or "no enrolled person"
         since = f", after {level.after} seconds" if level.after else ""
         yield DisplayLine(f"  level {number}{since}: {level.quorum} of {who}")
-    yield DisplayLine(f"  risk {_format_risk(action_risk)}")
-
-
-def _format_risk(risk: Any) -> str:
+    risk: Any = request.content.get("risk")
     try:
         score, low, high, seen = (risk[name] for name in ("score", "low", "high", "observations"))
-        return f"{score:.3f}, between {low:.3f} and {high:.3f}, from {int(seen)} outcomes here"
+        estimate = f"{score:.3f}, between {low:.3f} and {high:.3f}, from {int(seen)} outcomes here"
     except (KeyError, TypeError, ValueError):
-        return "not estimated"
-
-
-def _render_reasons(request: ApprovalRequest) -> Iterator[DisplayLine]:
+        estimate = "not estimated"
+    yield DisplayLine(f"  risk {estimate}")
+    yield DisplayLine("why a person is asked", "strong")
     for name in ("reasons", "rules"):
         listed = request.content.get(name)
         for item in listed if isinstance(listed, list) else []:
@@ -132,13 +127,21 @@ def _render_arguments(arguments: Any) -> Iterator[DisplayLine]:
 
 def _render_field(name: str, value: Any, depth: int) -> Iterator[DisplayLine]:
     """Render a name and a value: a short value beside the name, several lines below it, nested values indented."""
+    # `name` and `value` come from the agent: everything goes through `_render_quoted`.
     before = "  " * depth + name
     if isinstance(value, str):
         if "\n" in value:
             yield from _render_quoted([f"{before}:"])
             yield from _render_quoted("  " * (depth + 1) + line for line in value.split("\n"))
         else:
-            yield from _render_quoted([f"{before}: {_quote_ambiguous(value)}"])
+            # Quote a text that looks like another JSON value, so that `"3"` and `3` look different.
+            try:
+                json.loads(value)
+            except (ValueError, RecursionError):
+                shown = value if value and value == value.strip() else json.dumps(value, ensure_ascii=False)
+            else:
+                shown = json.dumps(value, ensure_ascii=False)
+            yield from _render_quoted([f"{before}: {shown}"])
     elif isinstance(value, Mapping) and value and depth < DEPTH_MAX:
         yield from _render_quoted([f"{before}:"])
         for inner, item in value.items():
@@ -150,18 +153,10 @@ def _render_field(name: str, value: Any, depth: int) -> Iterator[DisplayLine]:
         yield from _render_quoted([f"{before}: {json.dumps(value, ensure_ascii=False)}"])
 
 
-def _quote_ambiguous(text: str) -> str:
-    """Quote a text that looks like another JSON value, so that `"3"` and `3` look different."""
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return text if text and text == text.strip() else json.dumps(text, ensure_ascii=False)
-    return json.dumps(text, ensure_ascii=False)
-
-
 def _render_quoted(lines: Iterable[str]) -> Iterator[DisplayLine]:
     """Render lines from outside, each behind a bar."""
     for line in lines:
+        # Escaped before it is cut, so that the width counts what a person sees.
         text = escape_invisible(line)
         yield DisplayLine(_BAR + text[:LINE_WIDTH])
         for start in range(LINE_WIDTH, len(text), LINE_WIDTH):
@@ -170,6 +165,7 @@ def _render_quoted(lines: Iterable[str]) -> Iterator[DisplayLine]:
 
 def _limit_lines(lines: Iterable[DisplayLine], limit: int, what: str) -> tuple[list[DisplayLine], int]:
     kept = list(lines)
+    # The whole part is rendered first: the note must say how much is missing.
     cut = max(len(kept) - limit, 0)
     if cut:
         characters = sum(len(line.text) - len(_BAR) for line in kept[limit:])
@@ -188,22 +184,20 @@ def _colour_diff(lines: Iterable[DisplayLine]) -> Iterator[DisplayLine]:
 
 def _render_notes(action: Mapping[str, Any], diff: str | None) -> Iterator[DisplayLine]:
     """Render notes about invisible and non-ASCII characters in the quoted text."""
-    found = [count_unusual_characters(text) for text in (*_walk_texts(action), diff or "")]
+    texts = [diff or ""]
+    waiting: list[Any] = [action]  # a stack instead of recursion: the action decides how deep it is nested
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, str):
+            texts.append(item)
+        elif isinstance(item, Mapping):
+            waiting += [*item.keys(), *item.values()]
+        elif isinstance(item, list):
+            waiting += item
+    found = [count_unusual_characters(text) for text in texts]
     hidden, foreign = sum(count.hidden for count in found), sum(count.foreign for count in found)
     if hidden:
         words = f"  note: {hidden} characters that cannot be seen, or change how others are seen, are written <U+....>"
         yield DisplayLine(words, "warn")
     if foreign:
         yield DisplayLine(f"  note: {foreign} characters are not ASCII and may look like others", "warn")
-
-
-def _walk_texts(value: Any) -> Iterator[str]:
-    waiting = [value]
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, str):
-            yield item
-        elif isinstance(item, Mapping):
-            waiting += [*item.keys(), *item.values()]
-        elif isinstance(item, list):
-            waiting += item

@@ -49,6 +49,7 @@ def approvers_chain(tenant: str) -> str:
 
 def load_approval_setup(ledger: Ledger) -> ApprovalSetup:
     """Load the current rules and roster."""
+    # The system file comes first: a user cannot outvote it with `config.toml` or the ledger.
     fixed = read_system_file()
     if fixed is not None:
         return ApprovalSetup(*fixed)
@@ -104,27 +105,21 @@ def record_rotations(ledger: Ledger) -> int:
     """
     recorded = 0
     for _ in range(ROTATIONS_MAX):
+        # The head is read first. If a record comes in between, the append fails and the loop reads again.
         head = ledger.head(approvers_chain(ledger.tenant))
-        due = _find_due_rotation(load_roster(ledger), ledger.keys.ring())
-        if due is None:
+        ring = ledger.keys.ring()
+        # The next rotation that the roster does not have, with the statement that proves it.
+        successors = (_find_successor(ring, key.fingerprint) for key in load_roster(ledger).approvers.values())
+        successor = next((entry for entry in successors if entry is not None and entry.statement is not None), None)
+        if successor is None or successor.statement is None:
             break
-        successor, statement = due
         did = f"{successor.identity} approves with the key {successor.fingerprint} now"
         try:
-            _append_change(ledger, "key.rotate", statement, did, head)
+            _append_change(ledger, "key.rotate", successor.statement, did, head)
             recorded += 1
         except HeadMoved:
             continue  # another process wrote to the chain, perhaps this rotation
     return recorded
-
-
-def _find_due_rotation(roster: Roster, ring: Ring) -> tuple[RingEntry, Statement] | None:
-    """Return the next rotation that the roster does not have, with the statement that proves it."""
-    for approver in roster.approvers.values():
-        successor = _find_successor(ring, approver.fingerprint)
-        if successor is not None and successor.statement is not None:
-            return successor, successor.statement
-    return None
 
 
 def _find_successor(ring: Ring, fingerprint: str) -> RingEntry | None:
@@ -132,6 +127,7 @@ def _find_successor(ring: Ring, fingerprint: str) -> RingEntry | None:
     old = ring.entry(fingerprint)
     if old is None:
         return None
+    # Each rotation leads to the next epoch; a later one is found in the next round.
     later = (entry for entry in ring.entries_of(old.identity) if entry.epoch == old.epoch + 1)
     return next((entry for entry in later if check_rotation(old, entry) == "valid"), None)
 
@@ -142,6 +138,7 @@ def _load_changeable_roster(ledger: Ledger) -> tuple[Head, Roster]:
         raise Refused(
             "SYSTEM_ROSTER", f"{SYSTEM_FILE} says who may approve here", advice="the owner of that file can change it"
         )
+    # A rotated key must be on the roster before it can endorse anyone.
     record_rotations(ledger)
     return ledger.head(approvers_chain(ledger.tenant)), load_roster(ledger)
 

@@ -1,4 +1,4 @@
-"""A request for approval: the action, the approvers, and the time until it expires. No I/O.
+"""A request for approval: the action, the approvers, and the time until it expires.
 
 `outcome.result` of an `approval.request`:
 
@@ -15,9 +15,8 @@
     approvers   {identity: {public_key, public_key_pq, custody}}: the keys that count, pinned
     anchor      the source of those keys: `ledger` or `system`
 
-Notifies people that a request waits for them. It never delays the request, and never makes it fail.
-
-A configured command gets `AVER_REQUEST`, `AVER_DIGEST`, `AVER_EXPIRES` and `AVER_SUMMARY` in its environment, and the
+`notify` tells people that a request waits for them. It never delays the request, and never makes it fail. A configured
+command gets `AVER_REQUEST`, `AVER_DIGEST`, `AVER_EXPIRES` and `AVER_SUMMARY` in its environment, and the
 same as one JSON object on its standard input. Aver runs it without a shell, in a session of its own, and does not wait
 for it. Without a configured command Aver uses `notify-send`, if there is a desktop.
 """
@@ -90,6 +89,7 @@ class ApprovalRequest:
     def read_action(self, blob: bytes | None) -> dict[str, Any]:
         """Return the exact action; `blob` has its bytes if it is a blob. Raises IntegrityError for a wrong digest."""
         action = self.content["action"]
+        # The digest is what people sign, so the bytes are checked before they are shown.
         raw = canonical_bytes(action) if blob is None else blob
         if hashlib.sha256(raw).hexdigest() != self.digest:
             raise IntegrityError("EVIDENCE_INVALID", f"the action in the request {self.id} is not the one it is about")
@@ -141,6 +141,7 @@ def build_request_content(
     blobs: list[Blob] = []
     exact: Any = action.to_dict()
     raw = canonical_bytes(exact)
+    # The digest of the blob is that of the action, so the request still names it exactly.
     if len(raw) > ACTION_INLINE_MAX:
         blobs.append(Blob(raw, "application/json"))
         exact = blobs[-1].reference
@@ -189,6 +190,7 @@ def read_request(record: Sealed) -> ApprovalRequest:
             raise BadInput(f"the record {content['id']} is of the kind {record.kind}")
         result = check_object(content["outcome"]["result"], "the request", _KEYS)
         check_version(result["v"], "the request")
+        # Checked before the levels are read, so that a record cannot ask for endless work.
         listed = result["levels"]
         if not isinstance(listed, list) or not 1 <= len(listed) <= LEVELS_MAX:
             raise BadInput(f"the request has no levels, or more than {LEVELS_MAX}")
@@ -197,7 +199,11 @@ def read_request(record: Sealed) -> ApprovalRequest:
             for identity, data in result["approvers"].items()
         }
         levels = tuple(level_from_dict(item, f"the request: levels[{index}]") for index, item in enumerate(listed))
-        _check_levels(levels, approvers)
+        # Every approver needs a key, and no two may share one: each person has one vote.
+        if {identity for level in levels for identity in level.approvers} != approvers.keys():
+            raise BadInput("the request does not give a key for exactly those who decide")
+        if len({approver.fingerprint for approver in approvers.values()}) < len(approvers):
+            raise BadInput("the request gives one key to two people")
         return ApprovalRequest(
             id=record.id,
             hash=record.hash,
@@ -219,14 +225,6 @@ def read_request(record: Sealed) -> ApprovalRequest:
         raise BadInput("the record is not a request for approval") from error
 
 
-def _check_levels(levels: tuple[ApprovalLevel, ...], approvers: Mapping[str, Approver]) -> None:
-    """Check that every approver has a key, and that no two approvers share one: each person has one vote."""
-    if {identity for level in levels for identity in level.approvers} != approvers.keys():
-        raise BadInput("the request does not give a key for exactly those who decide")
-    if len({approver.fingerprint for approver in approvers.values()}) < len(approvers):
-        raise BadInput("the request gives one key to two people")
-
-
 DESKTOP_VARIABLES = ("DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS")
 """One of these is set if there is a desktop."""
 
@@ -242,7 +240,11 @@ def notify(request: ApprovalRequest, command: Sequence[str] | None, summary: str
         "AVER_EXPIRES": request.expires,
         "AVER_SUMMARY": escape_invisible(summary),
     }
-    argv = _desktop_command(variables) if command is None else list(command)
+    argv = list(command or ())
+    program = shutil.which("notify-send") if command is None else None
+    if program is not None and any(os.environ.get(name) for name in DESKTOP_VARIABLES):
+        body = f"{variables['AVER_SUMMARY']}\naver approvals show {variables['AVER_REQUEST'][:8]}"
+        argv = [program, "--app-name=aver", "--", "Approval needed", body]
     if not argv:
         return False
     # The message is far smaller than a pipe's buffer, so writing it never blocks.
@@ -264,13 +266,6 @@ def notify(request: ApprovalRequest, command: Sequence[str] | None, summary: str
             process.stdin.close()
     except OSError:
         pass  # the command closed its input
+    # Somebody must wait for the child, or it stays as a zombie.
     threading.Thread(target=process.wait, name="aver-notify", daemon=True).start()
     return True
-
-
-def _desktop_command(variables: dict[str, str]) -> list[str]:
-    program = shutil.which("notify-send")
-    if program is None or not any(os.environ.get(name) for name in DESKTOP_VARIABLES):
-        return []
-    body = f"{variables['AVER_SUMMARY']}\naver approvals show {variables['AVER_REQUEST'][:8]}"
-    return [program, "--app-name=aver", "--", "Approval needed", body]

@@ -1,14 +1,13 @@
-"""Opens requests, and finds open ones.
+"""The requests in a ledger: opening one, finding one, and loading the states that their votes lead to.
 
 A request pins its approvers and their keys when it is opened. The process that waits keeps these pins in memory, so
 nothing written to disk later makes another key count. Opening the same action again with the same gate id returns the
 first request, if it pins what would be pinned now. Aver refuses a different record, which someone may have put there in
 advance.
 
-Reads and verifies the votes on requests from their chain, and computes the states of the requests.
-
-One pass serves any number of requests. It starts at the first of them and ends at a head that is read before. A caller
-that writes because of the result appends right after that head. If the chain has moved, the append fails.
+`RequestHistory` reads and verifies the votes on any number of requests in one pass over their chain. The pass starts at
+the first request and ends at a head that was read before. A caller that writes because of the result appends right
+after that head. If the chain has moved, the append fails.
 """
 
 from __future__ import annotations
@@ -34,8 +33,7 @@ from aver.gate.approvals.request import (
 )
 from aver.gate.approvals.roster import Approver
 from aver.gate.approvals.rules import EXPIRES_MAX, ApprovalLevel
-from aver.gate.approvals.state import RequestState, compute_state
-from aver.gate.approvals.vote import Vote, read_vote
+from aver.gate.approvals.vote import RequestState, Vote, compute_state, read_vote
 from aver.gate.decision import Decision
 from aver.gate.session_memory import require_valid_records
 from aver.ledger import Head, Ledger
@@ -63,6 +61,7 @@ def open_request(
     digest = action.digest
     if decision.digest != digest:
         raise Refused("DIGEST_MISMATCH", "the decision is about another action than the one to be approved")
+    # A key that was rotated a moment ago must be the one that is pinned.
     record_rotations(ledger)
     setup = load_approval_setup(ledger)
     levels, approvers = _select_approvers(setup)
@@ -101,6 +100,7 @@ def open_request(
         request = read_request(ledger.append(chain, of_kind(draft, REQUEST_KIND, refs), key=key, blobs=blobs))
     except Exists as exists:
         return _resume_request(exists.record, digest, decision.gate_id, setup)
+    # Only after the request is in the ledger: the command may look it up at once.
     notify(request, setup.rules.notify, summary)
     return request
 
@@ -135,6 +135,7 @@ def _enrolled_levels(setup: ApprovalSetup) -> tuple[ApprovalLevel, ...]:
 def _resume_request(record: Sealed, digest: str, gate_id: str, setup: ApprovalSetup) -> ApprovalRequest:
     request = read_request(record)
     levels, approvers = _select_approvers(setup)
+    # A request that was put there in advance might name other approvers, or never expire.
     same = (request.digest, request.gate_id, request.levels) == (digest, gate_id, levels)
     if not same or request.approvers != approvers or request.expires > add_seconds(request.opened, EXPIRES_MAX):
         raise Refused(
@@ -168,6 +169,7 @@ def load_request(ledger: Ledger, request_id: str) -> ApprovalRequest:
     record = ledger.get(request_id)
     if record is None or record.chain != approvals_chain(ledger.tenant):
         raise NotFound(f"there is no request {request_id} in this ledger", advice="aver approvals list")
+    # A record that was changed on disk must not be shown to anyone.
     require_valid_records(ledger, record.chain, record.sequence, [record])
     return read_request(record)
 
@@ -178,6 +180,7 @@ def find_request(ledger: Ledger, beginning: str) -> ApprovalRequest:
         raise BadInput(
             f"{ascii(beginning)[:80]} is not the id of a request", advice=f"give {PREFIX_MIN} or more of its characters"
         )
+    # A whole id needs no search, and may be of an old request.
     if len(beginning) == 36:
         return load_request(ledger, beginning)
     found = {request.id for request in recent_requests(ledger) if request.id.startswith(beginning)}
@@ -190,6 +193,7 @@ def find_request(ledger: Ledger, beginning: str) -> ApprovalRequest:
 
 def recent_requests(ledger: Ledger) -> Iterator[ApprovalRequest]:
     """Yield every request that may still be open, oldest first. Skips unreadable ones; `aver verify` reports them."""
+    # An older request has expired.
     since = add_seconds(clock.now(), -EXPIRES_MAX)
     chain = approvals_chain(ledger.tenant)
     for record in ledger.find(chain=chain, kind=REQUEST_KIND, since=since):
@@ -205,6 +209,7 @@ def summarise_action(action: Mapping[str, object]) -> str:
     arguments = action.get("arguments")
     words = str(action.get("description") or "")
     if not words and isinstance(arguments, dict):
+        # The arguments that say most, in this order.
         named = (arguments.get(name) for name in ("command", "file_path", "path", "url", "query"))
         words = next((value for value in named if isinstance(value, str)), "")
     files = action.get("files")
@@ -218,18 +223,35 @@ class RequestHistory:
     """All votes on some requests of one chain, up to `head`."""
 
     def __init__(self, ledger: Ledger, requests: Sequence[ApprovalRequest]) -> None:
+        # The head is read first. Whatever is appended later is not part of this history.
         self.head: Head = ledger.head(requests[0].chain)
         self._first = min(request.sequence for request in requests)
-        records = _read_records(ledger, self.head, self._first)
+        try:
+            records = list(ledger.read(self.head.chain, self._first, self.head.count))
+        except NotFound:
+            records = []
         for request in requests:
-            _check_position(request, records, self._first)
+            # A request that is gone, or is another record now, means that the ledger was set back.
+            at = request.sequence - self._first
+            if at >= len(records) or records[at].hash != request.hash:
+                place = f"{request.chain}, {request.sequence}"
+                words = f"the request {request.id} is no longer where it was opened: {place}"
+                raise IntegrityError("ROLLBACK", words, evidence=request.hash, advice="run: aver verify")
         require_valid_records(ledger, self.head.chain, self._first, records)
         # For each record, the newest time from there on. Setting the clock back later does not reopen a request.
         times = accumulate((record.signed_at for record in reversed(records)), max)
         self._newest = list(times)[::-1]
         self._votes: dict[str, list[Vote]] = {}
-        for about, vote in filter(None, map(_read_vote_strictly, records)):
-            self._votes.setdefault(about, []).append(vote)
+        for record in records:
+            try:
+                found = read_vote(record)
+            except BadInput as error:
+                # An unreadable vote may be a denial, so no state can be computed without it.
+                words = f"chain {record.chain}, sequence {record.sequence}: {error.message}"
+                raise IntegrityError("EVIDENCE_INVALID", words, evidence=record, advice="run: aver verify") from error
+            if found is not None:
+                about, vote = found
+                self._votes.setdefault(about, []).append(vote)
         self.setup = load_approval_setup(ledger)
 
     def find_state(self, request: ApprovalRequest, more: Iterable[Vote] = ()) -> RequestState:
@@ -250,26 +272,3 @@ def load_request_states(ledger: Ledger, requests: Sequence[ApprovalRequest]) -> 
         return []
     history = RequestHistory(ledger, requests)
     return [history.find_state(request) for request in requests]
-
-
-def _read_records(ledger: Ledger, head: Head, first: int) -> list[Sealed]:
-    try:
-        return list(ledger.read(head.chain, first, head.count))
-    except NotFound:
-        return []
-
-
-def _check_position(request: ApprovalRequest, records: Sequence[Sealed], first: int) -> None:
-    at = request.sequence - first
-    if at >= len(records) or records[at].hash != request.hash:
-        words = f"the request {request.id} is no longer where it was opened: {request.chain}, {request.sequence}"
-        raise IntegrityError("ROLLBACK", words, evidence=request.hash, advice="run: aver verify")
-
-
-def _read_vote_strictly(record: Sealed) -> tuple[str, Vote] | None:
-    """Read the vote in a record. Raises IntegrityError for an unreadable vote, because it may be a denial."""
-    try:
-        return read_vote(record)
-    except BadInput as error:
-        words = f"chain {record.chain}, sequence {record.sequence}: {error.message}"
-        raise IntegrityError("EVIDENCE_INVALID", words, evidence=record, advice="run: aver verify") from error

@@ -11,7 +11,7 @@ approver who is already enrolled. Each change of the roster needs such a signatu
 A record that breaks these rules changes nothing, and is listed under `ignored`. The seal of a record alone proves
 little: it is made with the ledger's key, which the agent may use as well.
 
-A person who signs: their identity, the signer of their key, and how that key is kept.
+`find_person` is the other side: it finds a person who can sign now, with the signer of their key.
 """
 
 from __future__ import annotations
@@ -61,14 +61,10 @@ def approver_from_dict(identity: str, data: Any, where: str) -> Approver:
     if not check_identity(identity).startswith("person:"):
         raise BadInput(f"{where}: {identity} is not a person")
     key = PublicKey.read(data["public_key"], data.get("public_key_pq", ""), where)
-    return Approver(identity, key, _parse_custody(data["custody"], where))
-
-
-def _parse_custody(value: Any, where: str) -> Custody:
-    if value not in CUSTODIES:
+    custody: Custody = data["custody"]
+    if custody not in CUSTODIES:
         raise BadInput(f"{where}.custody must be one of {', '.join(CUSTODIES)}")
-    found: Custody = value
-    return found
+    return Approver(identity, key, custody)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +149,7 @@ def _apply_enrolment(roster: Roster, statement: Statement, ledger: str, tenant: 
     content = _read_content(statement, ENROLMENT, ledger, tenant)
     described = {name: content[name] for name in ("public_key", "public_key_pq", "custody")}
     approver = approver_from_dict(content["identity"], described, "enrolment")
+    # The content is compared as a whole, so a signature never covers a field that nobody reads.
     if content != enrolment_content(approver, ledger=ledger, tenant=tenant, at=content["at"]):
         raise BadInput("the enrolment says more than it should")
     approver.key.check_usable()
@@ -172,6 +169,7 @@ def _apply_rotation(roster: Roster, statement: Statement) -> Roster:
     before = roster.approvers[content["identity"]]
     old, new = _read_rotation_key(content["old"]), _read_rotation_key(content["new"])
     at = time_field(content["at"], "rotation.at")
+    # The old key must be the current one: an older rotation must not bring back an older key.
     if statement.purpose != ROTATION or old != before.key:
         raise BadInput(f"the rotation is not of the key that is on the roster for {before.identity}")
     if any(new.fingerprint == key.fingerprint for _, key in roster.keys):
@@ -188,6 +186,7 @@ def _apply_withdrawal(roster: Roster, statement: Statement, ledger: str, tenant:
         raise BadInput(f"the withdrawal is not of the key that is on the roster for {gone.identity}")
     if not _is_endorsed(statement, roster, ""):
         raise BadInput(f"the withdrawal of {gone.identity} is not signed by anyone on the roster")
+    # Without approvers, nobody could endorse anyone ever again.
     if len(roster.approvers) == 1:
         raise BadInput(f"{gone.identity} is the last approver")
     return roster.without_approver(gone.identity, content["at"])
@@ -197,6 +196,7 @@ def _read_content(statement: Statement, purpose: str, ledger: str, tenant: str) 
     content = statement.content
     if statement.purpose != purpose:
         raise BadInput(f"its statement is of the purpose {statement.purpose}, not {purpose}")
+    # Otherwise the enrolment of another ledger could be copied here.
     if (content["ledger"], content["tenant"]) != (ledger, tenant):
         raise BadInput("its statement was made for another ledger or tenant")
     time_field(content["at"], f"{purpose}.at")
@@ -239,6 +239,7 @@ def find_person(keys: KeyStore, identity: str, ask: Callable[[], str]) -> Person
     try:
         plain = keys.signer(identity, create=False)
     except Refused as refusal:
+        # Every other refusal is final.
         if refusal.code != "PASSPHRASE_NEEDED":
             raise
         return Person(identity, entry.key, "passphrase", keys.unlock(identity, ask()))

@@ -33,7 +33,7 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +97,7 @@ def read_approval_rules(table: Mapping[str, Any], where: str) -> ApprovalRules:
     for index, item in enumerate(further):
         place = f"{where}.levels[{index}]"
         level = _parse_level(check_object(item, place, frozenset({"approvers", "after"}), _LEVEL_KEYS), place)
+        # A level that opens with another, or after the end, would never be what its writer meant.
         if not levels[-1].after < level.after < expires:
             words = f"{place}.after must lie between the level before it ({levels[-1].after}) and expires ({expires})"
             raise BadInput(words)
@@ -104,7 +105,18 @@ def read_approval_rules(table: Mapping[str, Any], where: str) -> ApprovalRules:
             raise BadInput(f"{place}.approvers is empty")
         _check_quorum(level, place)
         levels.append(level)
-    return ApprovalRules(tuple(levels), expires, _parse_notify(table, where))
+    notify: tuple[str, ...] | None = None
+    if "notify" in table:
+        command = table["notify"]
+        if not isinstance(command, list) or len(command) > NOTIFY_MAX:
+            raise BadInput(
+                f"{where}.notify must be a list: a program and its arguments", advice="it is run without a shell"
+            )
+        for part in command:
+            if not isinstance(part, str) or "\0" in part:
+                raise BadInput(f"{where}.notify must hold texts only")
+        notify = tuple(command)
+    return ApprovalRules(tuple(levels), expires, notify)
 
 
 def _check_quorum(level: ApprovalLevel, where: str) -> None:
@@ -123,6 +135,7 @@ def _parse_level(table: Mapping[str, Any], where: str) -> ApprovalLevel:
         raise BadInput(f"{where}.approvers must be a list of at most {APPROVERS_MAX} people")
     approvers = tuple(check_identity(name) for name in listed)
     for name in approvers:
+        # An agent's or a service's key cannot approve, even if it is on the ring.
         if not name.startswith("person:"):
             raise BadInput(f"{where}.approvers: {name} is not a person", advice="only person:NAME can approve")
     if len(set(approvers)) < len(approvers):
@@ -130,20 +143,6 @@ def _parse_level(table: Mapping[str, Any], where: str) -> ApprovalLevel:
     quorum = int_field(table.get("quorum", 1), f"{where}.quorum", low=1, high=APPROVERS_MAX)
     after = int_field(table.get("after", 0), f"{where}.after", low=0, high=EXPIRES_MAX)
     return ApprovalLevel(approvers, quorum, after)
-
-
-def _parse_notify(table: Mapping[str, Any], where: str) -> tuple[str, ...] | None:
-    if "notify" not in table:
-        return None
-    command = table["notify"]
-    if not isinstance(command, list) or len(command) > NOTIFY_MAX:
-        raise BadInput(
-            f"{where}.notify must be a list: a program and its arguments", advice="it is run without a shell"
-        )
-    for part in command:
-        if not isinstance(part, str) or "\0" in part:
-            raise BadInput(f"{where}.notify must hold texts only")
-    return tuple(command)
 
 
 SYSTEM_FILE = Path("/etc/aver/approvals.toml")
@@ -154,6 +153,7 @@ _WRITABLE_BY_OTHERS = 0o022
 def read_system_file(path: Path | None = None) -> tuple[ApprovalRules, Roster] | None:
     """Read the rules and the roster of the system file. Returns None if there is no file."""
     path = path or SYSTEM_FILE
+    # The check gets the status of the opened file, not of whatever has its name later.
     table = read_toml(path, lambda status: _check_not_writable(str(path), status))
     if table is None:
         return None
@@ -169,6 +169,7 @@ def read_system_file(path: Path | None = None) -> tuple[ApprovalRules, Roster] |
     roster = Roster(anchor="system")
     for identity, data in keys.items():
         approver = approver_from_dict(identity, data, f"{path}: keys.{identity}")
+        # A mistyped key would never verify. It is better to find that now.
         approver.key.check_usable()
         if any(approver.fingerprint == other.fingerprint for other in roster.approvers.values()):
             raise BadInput(f"{path}: two people have the key {approver.fingerprint}")
@@ -178,28 +179,18 @@ def read_system_file(path: Path | None = None) -> tuple[ApprovalRules, Roster] |
 
 def approvals_to_toml(rules: ApprovalRules, roster: Roster) -> str:
     """Return a system file with these rules and this roster."""
-    return "\n".join([*_rule_lines(rules), *_key_lines(roster)]) + "\n"
-
-
-def _rule_lines(rules: ApprovalRules) -> Iterator[str]:
     first, *further = rules.levels
-    if first.approvers:
-        yield f"approvers = {_toml_list(first.approvers)}"
-    yield f"quorum = {first.quorum}"
-    yield f"expires = {rules.expires}"
+    lines = [f"approvers = {_toml_list(first.approvers)}"] if first.approvers else []
+    lines += [f"quorum = {first.quorum}", f"expires = {rules.expires}"]
     if rules.notify is not None:
-        yield f"notify = {_toml_list(rules.notify)}"
+        lines.append(f"notify = {_toml_list(rules.notify)}")
     for level in further:
-        yield "\n[[levels]]"
-        yield f"approvers = {_toml_list(level.approvers)}"
-        yield f"quorum = {level.quorum}"
-        yield f"after = {level.after}"
-
-
-def _key_lines(roster: Roster) -> Iterator[str]:
+        lines += ["\n[[levels]]", f"approvers = {_toml_list(level.approvers)}"]
+        lines += [f"quorum = {level.quorum}", f"after = {level.after}"]
     for identity, approver in roster.approvers.items():
-        yield f'\n[keys."{identity}"]'
-        yield from (f"{name} = {_toml_string(value)}" for name, value in approver.to_dict().items() if value)
+        lines.append(f'\n[keys."{identity}"]')
+        lines += [f"{name} = {_toml_string(value)}" for name, value in approver.to_dict().items() if value]
+    return "\n".join(lines) + "\n"
 
 
 def _toml_list(values: tuple[str, ...]) -> str:

@@ -1,19 +1,28 @@
-"""A vote: one `approval.decision` about a request, and whether it counts. No I/O.
+"""The votes on a request, and the state of the request that follows from them. No I/O.
 
 A person's vote (`approve`, `deny`, `escalate`) is a statement with the purpose `approval`, signed by the person's key:
 
     {digest, decision, approver, expires, shown}
 
 `shown` is the SHA-256 of the exact text that the person saw. The ledger keeps that text as a blob. Two more votes come
-from Aver and have no signature: `expired`, and `used` when the action goes ahead.
+from Aver and have no signature: `expired`, and `used` when the action goes ahead. A vote is recorded as an
+`approval.decision`, with `outcome.result`: {v, request, digest, decision, approver, custody, level, comment, shown}.
 
-`outcome.result`: {v, request, digest, decision, approver, custody, level, comment, shown}.
+`compute_state` follows these rules, in this order. The same votes give the same state.
+
+1. A request that was used once stays used.
+2. One `deny` or one `expired` ends it, even after approvals. A denial needs no valid signature; an approval does.
+3. A request past its time is expired. Aver compares with the clock and with the newest time in the ledger since the
+   request was opened, so setting the clock back does not reopen it.
+4. An `escalate` vote on an open level closes that level and those before it.
+5. A request is approved if, on an open level, as many different people as its quorum have approved.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Literal, get_args
 
 from aver.capsule.aver_block import read_block
@@ -47,13 +56,14 @@ class Vote:
     sequence: int
     at: str
     word: VoteWord
-    approver: str | None
-    custody: Custody | None
     level: int
-    comment: str
-    shown: str | None
+    approver: str | None = None
+    """The person; None for a vote of Aver itself, which also lacks the fields below."""
+    custody: Custody | None = None
+    comment: str = ""
+    shown: str | None = None
     """The digest of the text that the person saw."""
-    statement: Statement | None
+    statement: Statement | None = None
 
     @property
     def is_by_person(self) -> bool:
@@ -95,7 +105,9 @@ def read_vote(record: Sealed) -> tuple[str, Vote] | None:
             raise BadInput("the decision is none")
         if not (approver is None or isinstance(approver, str)):
             raise BadInput("the decision has no approver")
+        # The statement of this vote is the last of the chain; those before it are of earlier approvals.
         chain = content["authority"]["chain"]
+        # The blob itself may be elsewhere. Its digest is enough to compare with the signature.
         shown = next(blob_references(result["shown"]), (None, 0))[0] if result["shown"] else None
         return str(result["request"]), Vote(
             sequence=record.sequence,
@@ -117,6 +129,7 @@ def read_vote(record: Sealed) -> tuple[str, Vote] | None:
 def vote_problem(request: ApprovalRequest, vote: Vote, counted: Mapping[str, Approver]) -> VoteProblem | None:
     """Return why a vote does not count by itself; None if it counts. `counted` are the approvers whose keys count."""
     statement, approver = vote.statement, vote.approver
+    # A signature without the text that the person saw proves nothing about what they meant.
     if statement is None or approver is None or vote.shown is None or _matches_digest(vote.shown) is None:
         return VoteProblem("SIG_MISSING", "it is not signed by anyone")
     if statement.purpose != APPROVAL_PURPOSE:
@@ -128,12 +141,7 @@ def vote_problem(request: ApprovalRequest, vote: Vote, counted: Mapping[str, App
         return VoteProblem("STATEMENT_MISMATCH", "it was signed for another request, or says something else")
     if not request.levels_for(approver):
         return VoteProblem("NOT_LISTED", f"{approver} is not among those who decide this")
-    return _key_problem(request, statement, approver, counted) or _time_problem(request, vote.at)
-
-
-def _key_problem(
-    request: ApprovalRequest, statement: Statement, approver: str, counted: Mapping[str, Approver]
-) -> VoteProblem | None:
+    # Only the key that the request pinned counts, so a key that is enrolled later cannot vote.
     pinned = request.approvers[approver]
     results = check_statement(statement, Ring.pin((pinned.key,)))
     if [result.by for result in results] != [pinned.fingerprint]:
@@ -144,12 +152,150 @@ def _key_problem(
     now = counted.get(approver)
     if now is None or now.key != pinned.key:
         return VoteProblem("KEY_RETIRED", f"the key {pinned.fingerprint} of {approver} counts no longer")
+    if vote.at > request.expires:
+        return VoteProblem("EXPIRED", f"it came at {vote.at}; the request expired at {request.expires}")
+    if vote.at < request.opened:
+        words = f"it came at {vote.at}, before the request was opened at {request.opened}"
+        return VoteProblem("CLOCK_BACKWARDS", words)
     return None
 
 
-def _time_problem(request: ApprovalRequest, at: str) -> VoteProblem | None:
-    if at > request.expires:
-        return VoteProblem("EXPIRED", f"it came at {at}; the request expired at {request.expires}")
-    if at < request.opened:
-        return VoteProblem("CLOCK_BACKWARDS", f"it came at {at}, before the request was opened at {request.opened}")
+# --- the state of a request
+
+StateWord = Literal["pending", "approved", "denied", "expired", "used"]
+
+NOT_INDEPENDENT = "the approver was not independent: the key is kept in a plain file"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestState:
+    """The state of a request."""
+
+    state: StateWord
+    level: int
+    """The level that decides or has decided."""
+    approvals: tuple[Vote, ...] = ()
+    """The approvals that count on that level."""
+    reason: str = ""
+    escalation: str | None = None
+    """Why it went beyond level 1, or why the approval is weaker than usual."""
+    floor: int = 1
+    """The lowest level that no escalation has closed."""
+    valid_approvals: tuple[Vote, ...] = ()
+    """All valid approvals, also those of levels that do not decide."""
+    uncounted: tuple[tuple[Vote, VoteProblem], ...] = ()
+    """Votes that do not count, and why."""
+
+    @property
+    def approvers(self) -> tuple[str, ...]:
+        return tuple(str(vote.approver) for vote in self.approvals)
+
+
+def compute_state(
+    request: ApprovalRequest, decisions: Iterable[Vote], counted: Mapping[str, Approver], *, now: str, newest: str = ""
+) -> RequestState:
+    """Compute the state at `now`. `newest` is the latest time in the chain since the request was opened."""
+    valid_approvals: list[Vote] = []
+    uncounted: list[tuple[Vote, VoteProblem]] = []
+    floor, escalation = 1, None
+    ending: Vote | None = None
+    for vote in decisions:
+        # 1. One use is final, whatever follows.
+        if vote.word == "used":
+            return RequestState(state="used", level=vote.level, reason=f"it was used at {vote.at}")
+        # Only `expired` is left: Aver itself recorded it.
+        if not vote.is_by_person:
+            ending = ending or vote
+            continue
+        problem = vote_problem(request, vote, counted) or turn_problem(request, vote, valid_approvals, floor)
+        # 2. A denial counts even if it has a problem.
+        if vote.word == "deny":
+            ending = ending or vote
+        if problem is not None:
+            uncounted.append((vote, problem))
+        elif vote.word == "escalate":
+            # 4.
+            floor = find_open_level(request, vote, floor) + 1
+            escalation = f"{vote.approver} passed it on{_comment_suffix(vote)}"
+        elif vote.word == "approve":
+            valid_approvals.append(vote)
+    pending = RequestState(
+        state="pending",
+        level=floor,
+        escalation=escalation,
+        floor=floor,
+        valid_approvals=tuple(valid_approvals),
+        uncounted=tuple(uncounted),
+    )
+    # 2.
+    if ending is not None:
+        if ending.word == "expired":
+            return replace(pending, state="expired", reason=f"nobody decided until {request.expires}")
+        words = f"{ending.approver or 'somebody'} denied it{_comment_suffix(ending)}"
+        return replace(pending, state="denied", reason=words)
+    # 3.
+    if max(now, newest) > request.expires:
+        return replace(pending, state="expired", reason=f"nobody decided until {request.expires}")
+    # 5. The lowest level with a quorum decides.
+    for number in range(floor, len(request.levels) + 1):
+        approvals = _approvals_on_level(request, pending, number)
+        if len(approvals) < request.levels[number - 1].quorum:
+            continue
+        # The record says why the approval went beyond level 1, or why it is weaker than usual.
+        reasons = []
+        if number > 1:
+            waited = request.levels[number - 1].after
+            reasons.append(escalation or f"level {number - 1} did not decide within {waited} seconds")
+        if any("file" in (counted[str(vote.approver)].custody, vote.custody) for vote in approvals):
+            reasons.append(NOT_INDEPENDENT)
+        why = "; ".join(reasons) or None
+        return replace(pending, state="approved", level=number, approvals=approvals, escalation=why)
+    # The highest level that may decide now.
+    numbers = range(floor, len(request.levels) + 1)
+    level = max([floor, *(number for number in numbers if max(now, newest) >= request.level_opens_at(number))])
+    approvals = _approvals_on_level(request, pending, level)
+    words = f"{len(approvals)} of {request.levels[level - 1].quorum} have approved on level {level}"
+    return replace(pending, level=level, approvals=approvals, reason=words)
+
+
+def _approvals_on_level(request: ApprovalRequest, pending: RequestState, number: int) -> tuple[Vote, ...]:
+    return tuple(vote for vote in pending.valid_approvals if _can_count_on_level(request, vote, number, pending.floor))
+
+
+def turn_problem(
+    request: ApprovalRequest, vote: Vote, valid_approvals: Iterable[Vote], floor: int
+) -> VoteProblem | None:
+    """Return why a valid vote does not count now: it is not the person's turn, or they voted before."""
+    # A denial needs no turn.
+    if vote.word == "deny":
+        return None
+    if vote.word == "approve" and any(earlier.approver == vote.approver for earlier in valid_approvals):
+        return VoteProblem("ALREADY_DECIDED", f"{vote.approver} has approved before; one person is one voice")
+    level = find_open_level(request, vote, floor)
+    if level == 0:
+        listed = request.levels_for(str(vote.approver))
+        if listed[-1] < floor:
+            return VoteProblem("PASSED_ON", f"level {floor} decides now; {vote.approver} is on level {listed[-1]}")
+        return VoteProblem(
+            "NOT_YET", f"level {listed[-1]} decides from {request.level_opens_at(listed[-1])} on, or when asked"
+        )
+    if vote.word == "escalate" and level == len(request.levels):
+        return VoteProblem("NO_LEVEL", f"there is nobody above level {level} to pass it on to")
     return None
+
+
+def find_open_level(request: ApprovalRequest, vote: Vote, floor: int) -> int:
+    """Return the lowest open level on which the person may vote; 0 if there is none."""
+    listed = request.levels_for(str(vote.approver))
+    return next((number for number in listed if _can_count_on_level(request, vote, number, floor)), 0)
+
+
+def _can_count_on_level(request: ApprovalRequest, vote: Vote, number: int, floor: int) -> bool:
+    if number < floor or str(vote.approver) not in request.levels[number - 1].approvers:
+        return False
+    # The lowest open level decides at once, a later one after its time.
+    return number == floor or vote.at >= request.level_opens_at(number)
+
+
+def _comment_suffix(vote: Vote) -> str:
+    return f": {vote.comment}" if vote.comment else ""

@@ -24,7 +24,6 @@ from aver.fast_dataclass import dataclass
 from aver.gate.approvals.cast_vote import expire
 from aver.gate.approvals.request import ApprovalRequest
 from aver.gate.approvals.request_records import load_request_state
-from aver.gate.approvals.state import RequestState
 from aver.ledger import Head, Ledger
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.02, 0.5
@@ -96,52 +95,46 @@ class _RequestWatch:
     def next_pause(self) -> float:
         """Return the seconds until the next read. They grow from read to read."""
         pause, self._pause = self._pause, min(self._pause * 1.5, LONGEST_PAUSE)
+        # The last pause ends with the wait.
         return max(min(pause, self._ends - time.monotonic()), 0.0)
 
     def _poll(self) -> WaitOutcome | None:
+        # Taken before the read, so that an answer that is there at the end is still seen.
         over = time.monotonic() >= self._ends
         head = self._ledger.head(self._request.chain)
         if head == self._seen and not over:
             return None  # nothing new; at the end of the wait, read once more in any case
-        self._check_not_rolled_back(head)
+        # The chain must still have the records that were read before. A lost one may be a denial.
+        seen = self._seen
+        if seen is not None and seen.count != 0:
+            there = None
+            if head.count >= seen.count:
+                there = next(self._ledger.read(seen.chain, seen.count - 1, seen.count), None)
+            if there is None or there.hash != seen.hash:
+                words = f"the chain {seen.chain} has lost records while a decision was waited for"
+                raise IntegrityError("ROLLBACK", words, evidence=(seen, head), advice="run: aver verify")
         state = load_request_state(self._ledger, self._request)
         self._seen = head
+        # The monotonic clock counts, too: a wall clock that stands still cannot keep a request open.
         if state.state == "expired" or (over and time.monotonic() >= self._expires):
             expire(self._ledger, self._request)
             words = state.reason if state.state == "expired" else f"nobody decided until {self._request.expires}"
             return WaitOutcome(state="expired", reason=words, code="EXPIRED", level=state.level)
-        outcome = _outcome_from_state(state)
-        if outcome is None and over:
+        if state.state == "approved":
+            return WaitOutcome(
+                state="approved",
+                reason=f"approved by {', '.join(state.approvers)}",
+                approvers=state.approvers,
+                level=state.level,
+                escalation=state.escalation,
+            )
+        if state.state != "pending":
+            code = "REPLAY" if state.state == "used" else "DENIED"
+            return WaitOutcome(state="denied", reason=state.reason, code=code, level=state.level)
+        if over:
             reason = f"nobody decided yet: {state.reason}"
-            outcome = WaitOutcome(state="timeout", reason=reason, code="TIMEOUT", level=state.level)
-        return outcome
-
-    def _check_not_rolled_back(self, head: Head) -> None:
-        """Raise IntegrityError if the chain has lost a record that was read before: it may be a denial."""
-        seen = self._seen
-        if seen is None or seen.count == 0:
-            return
-        there = None
-        if head.count >= seen.count:
-            there = next(self._ledger.read(seen.chain, seen.count - 1, seen.count), None)
-        if there is None or there.hash != seen.hash:
-            words = f"the chain {seen.chain} has lost records while a decision was waited for"
-            raise IntegrityError("ROLLBACK", words, evidence=(seen, head), advice="run: aver verify")
-
-
-def _outcome_from_state(state: RequestState) -> WaitOutcome | None:
-    if state.state == "approved":
-        return WaitOutcome(
-            state="approved",
-            reason=f"approved by {', '.join(state.approvers)}",
-            approvers=state.approvers,
-            level=state.level,
-            escalation=state.escalation,
-        )
-    if state.state == "pending":
+            return WaitOutcome(state="timeout", reason=reason, code="TIMEOUT", level=state.level)
         return None
-    code = "REPLAY" if state.state == "used" else "DENIED"
-    return WaitOutcome(state="denied", reason=state.reason, code=code, level=state.level)
 
 
 def _denial_outcome(code: str, error: AverError) -> WaitOutcome:

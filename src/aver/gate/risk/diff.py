@@ -37,6 +37,7 @@ CACHED_MAX = 256 * 1024
 
 def read_diff(text: str) -> Iterator[DiffPart]:
     """Yield the parts of a diff in order. A file comes before its hunks."""
+    # A larger diff is streamed, so that its parts need not be in memory together.
     if len(text) <= CACHED_MAX:
         return iter(_read_diff_cached(text))
     return _DiffReader(split_into_line_chunks(text)).read_parts()
@@ -98,6 +99,7 @@ class _DiffReader:
             if lines.next_number > LINES_MAX:
                 yield UnclearLines(lines.next_number, "it is too long to be read to its end")
                 return
+            # Headers of a diff from Windows end in CR. In hunks the CR belongs to the line.
             line = lines.rows[lines.at].removesuffix("\r")
             if line.startswith("@@"):
                 yield from self._read_hunk_parts()
@@ -105,10 +107,17 @@ class _DiffReader:
                 yield from self._emit_file()
                 self._begin_file(*parse_header_paths(line))
                 lines.at += 1
+            # Only outside a hunk: inside one, these may be changed lines.
             elif self._is_at_file_pair():
                 yield from self._read_file_pair()
             elif line.endswith(" differ") and line.startswith(("Binary files ", "Files ")):
-                yield from self._read_differing_line(line)
+                # `Binary files a and b differ` concerns the file that was begun, or another one.
+                if self._file is None or self._file.binary:
+                    yield from self._emit_file()
+                    old, _, new = line.removesuffix(" differ").partition("iles ")[2].partition(" and ")
+                    self._begin_file(*strip_prefixes(parse_path(old), parse_path(new)))
+                if self._file is not None:
+                    self._file.binary = True
                 lines.at += 1
             elif self._take_header_line(line):
                 lines.at += 1
@@ -116,6 +125,7 @@ class _DiffReader:
             else:
                 yield from self._read_stray_lines(line)
         yield from self._emit_file()
+        # A text without any file is not a change that Aver understands.
         if not self._has_files and lines.next_number > 1:
             yield UnclearLines(1, "it has no file of a unified diff")
 
@@ -158,39 +168,41 @@ class _DiffReader:
         if known and not {old, new} - {None} <= known:
             yield UnclearLines(number, "headers name different files")
 
-    def _read_differing_line(self, line: str) -> Iterator[DiffPart]:
-        """Read `Binary files a and b differ`. It concerns the file that was begun, or another one."""
-        if self._file is None or self._file.binary:
-            yield from self._emit_file()
-            old, _, new = line.removesuffix(" differ").partition("iles ")[2].partition(" and ")
-            self._begin_file(*strip_prefixes(parse_path(old), parse_path(new)))
-        if self._file is not None:
-            self._file.binary = True
-
     def _take_header_line(self, line: str) -> bool:
         """Take a header line, or a line without meaning. Returns whether it was one."""
-        if self._file is not None and self._take_file_header(self._file, line):
+        file = self._file
+        if file is None:
+            pass
+        elif found := _INDEX_LINE(line):
+            if found[1]:
+                file.old_mode = file.new_mode = found[1]
+            return True
+        elif line == "GIT binary patch":
+            file.binary = self._in_binary = True
+            return True
+        elif " mode " in line[:18]:
+            word, mode = line.rsplit(" ", 1)
+            if word == "new file mode":
+                file.old, file.new_mode = None, mode
+            elif word == "deleted file mode":
+                file.new, file.old_mode = None, mode
+            elif word == "old mode":
+                file.old_mode = mode
+            elif word == "new mode":
+                file.new_mode = mode
+            return True
+        elif line.startswith(("rename from ", "copy from ")):
+            file.old = parse_path(line.partition(" from ")[2])
+            return True
+        elif line.startswith(("rename to ", "copy to ")):
+            file.new = parse_path(line.partition(" to ")[2])
+            return True
+        elif line.startswith(_IGNORED_HEADERS) or (self._in_binary and _BINARY_LINE(line) is not None):
             return True
         if self._has_files and (line == "-- " or _COMMIT_LINE(line)):
             self._in_preamble = True  # the end of a mail, or the next commit
             return True
         return not line and not self._in_preamble
-
-    def _take_file_header(self, file: _FileHeader, line: str) -> bool:
-        if found := _INDEX_LINE(line):
-            if found[1]:
-                file.old_mode = file.new_mode = found[1]
-        elif line == "GIT binary patch":
-            file.binary = self._in_binary = True
-        elif " mode " in line[:18]:
-            _apply_mode(file, *line.rsplit(" ", 1))
-        elif line.startswith(("rename from ", "copy from ")):
-            file.old = parse_path(line.partition(" from ")[2])
-        elif line.startswith(("rename to ", "copy to ")):
-            file.new = parse_path(line.partition(" to ")[2])
-        else:
-            return line.startswith(_IGNORED_HEADERS) or (self._in_binary and _BINARY_LINE(line) is not None)
-        return True
 
     # Hunks, and lines that belong to none
 
@@ -241,17 +253,6 @@ class _DiffReader:
         yield Hunk(0, stray)
 
 
-def _apply_mode(file: _FileHeader, word: str, mode: str) -> None:
-    if word == "new file mode":
-        file.old, file.new_mode = None, mode
-    elif word == "deleted file mode":
-        file.new, file.old_mode = None, mode
-    elif word == "old mode":
-        file.old_mode = mode
-    elif word == "new mode":
-        file.new_mode = mode
-
-
 PATH_MAX = 4096
 """Characters of a path. A longer one names no file on any system."""
 
@@ -271,10 +272,20 @@ def parse_path(text: str) -> str | None:
     """
     text = text.removesuffix("\r")
     plain, _, _ = text.partition("\t")
+    # A name that begins like a quoted one, but is none, may be read in two ways.
     quoted = _QUOTED.fullmatch(plain)
     if quoted is None and plain.startswith('"'):
         return ""
-    path = _unquote(quoted[1]) if quoted else plain
+    path = plain
+    if quoted is not None:
+        raw = _ESCAPE.sub(
+            lambda found: (
+                bytes([int(found[1], 8) & 0xFF]) if len(found[1]) == 3 else _LETTER_ESCAPES.get(found[1], found[1])
+            ),
+            quoted[1].encode("utf-8", "surrogatepass"),
+        )
+        # Keep bytes that are not UTF-8, so that two different names never become equal.
+        path = raw.decode("utf-8", "surrogateescape")
     if path == "/dev/null":
         return None
     return path if len(path) <= PATH_MAX else ""
@@ -286,6 +297,7 @@ def strip_prefixes(old: str | None, new: str | None) -> tuple[str | None, str | 
         only = old if new is None else new
         stripped = only[2:] if only is not None and only.startswith(_ANY_PREFIX) else only
         return (stripped, None) if new is None else (None, stripped)
+    # `diff.mnemonicPrefix` gives other letters, and a reversed diff swaps them.
     if (old[:2], new[:2]) in _PREFIXES or (new[:2], old[:2]) in _PREFIXES:
         return old[2:], new[2:]
     return old, new
@@ -303,7 +315,9 @@ def parse_header_paths(line: str) -> tuple[str | None, str | None]:
     names = line.removeprefix("diff --git ")
     quoted = _QUOTED.match(names)
     if quoted or names.endswith('"'):
-        first, second = _split_quoted(names, quoted)
+        # Either name may be quoted; a quoted one shows where it ends or begins.
+        first = quoted[0] if quoted else names.partition(' "')[0]
+        second = names[quoted.end() :].lstrip(" ") if quoted else names[len(first) + 1 :]
         return strip_prefixes(parse_path(first), parse_path(second))
     # Names may hold spaces. Equal names have the same length, so the separator is in the middle.
     half = len(names) // 2
@@ -311,24 +325,6 @@ def parse_header_paths(line: str) -> tuple[str | None, str | None]:
     if names[half : half + 1] == " " and old == new and len(names) <= 2 * PATH_MAX:
         return old, new
     return "", ""
-
-
-def _split_quoted(names: str, first: re.Match[str] | None) -> tuple[str, str]:
-    if first:
-        return first[0], names[first.end() :].lstrip(" ")
-    plain, _, _ = names.partition(' "')
-    return plain, names[len(plain) + 1 :]
-
-
-def _unquote(text: str) -> str:
-    def byte(escape: re.Match[bytes]) -> bytes:
-        value = escape[1]
-        if len(value) == 3:
-            return bytes([int(value, 8) & 0xFF])
-        return _LETTER_ESCAPES.get(value, value)
-
-    # Keep bytes that are not UTF-8, so that two different names never become equal.
-    return _ESCAPE.sub(byte, text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogateescape")
 
 
 HUNK_LINES_MAX = 4096
@@ -346,7 +342,23 @@ def read_hunk(lines: LineWindow) -> Iterator[Hunk | UnclearLines] | None:
     line = lines.rows[lines.at]
     if found := _HUNK_HEADER(line):
         lines.at += 1
-        return _read_body(lines, int(found[1]), _parse_count(found[2]), _parse_count(found[3]))
+        start, old, new = int(found[1]), _parse_count(found[2]), _parse_count(found[3])
+        # The common case first: count the marks in one string, instead of going through the lines. This needs the whole
+        # hunk in the window: at least as many lines as its larger side.
+        if old + new <= HUNK_LINES_MAX and lines.has_lines(max(old, new, 1)):
+            lines.has_lines(old + new)
+            rows = lines.rows[lines.at : lines.at + old + new]
+            marks = "".join([line[:1] or "?" for line in rows])
+            # A context line counts for both sides, so a hunk has `old + new - common` lines. More lines may bring more
+            # common ones: repeat until the length is stable.
+            length = max(old, new)
+            while (wanted := old + new - (common := marks.count(" ", 0, length))) > length:
+                length = wanted
+            fits = marks.count("+", 0, length) + common == new and marks.count("-", 0, length) + common == old
+            if fits and length == wanted <= len(rows):
+                lines.at += length
+                return iter((Hunk(start, rows[:length]),))
+        return _read_counted_body(lines, start, old, new)
     if (found := _COMBINED_HEADER(line)) and len(found[1]) == 1 + len(counts := _OLD_COUNTS(found[2])):
         lines.at += 1
         return _read_combined_body(lines, [_parse_count(count) for count in counts], _parse_count(found[3]))
@@ -356,37 +368,6 @@ def read_hunk(lines: LineWindow) -> Iterator[Hunk | UnclearLines] | None:
 def _parse_count(text: str | None) -> int:
     """Parse a count of a hunk header. A missing count means 1."""
     return int(text) if text else 1
-
-
-def _read_body(lines: LineWindow, start: int, old: int, new: int) -> Iterator[Hunk | UnclearLines]:
-    # Try the fast way first. It needs the whole hunk in the window: at least as many lines as its larger side.
-    if old + new <= HUNK_LINES_MAX and lines.has_lines(max(old, new, 1)):
-        lines.has_lines(old + new)
-        rows = lines.rows[lines.at : lines.at + old + new]
-        length = _plain_body_length(rows, old, new)
-        if length is not None:
-            lines.at += length
-            return iter((Hunk(start, rows[:length]),))
-    return _read_counted_body(lines, start, old, new)
-
-
-def _plain_body_length(rows: list[str], old: int, new: int) -> int | None:
-    """Return how many of these lines belong to the hunk; None if a line has no mark or the counts do not fit.
-
-    This is the common case. It counts marks in one string instead of going through the lines.
-    """
-    marks = "".join([line[:1] or "?" for line in rows])
-    # A context line counts for both sides, so a hunk has `old + new - common` lines. More lines may bring more common
-    # ones: repeat until the length is stable.
-    length = max(old, new)
-    while True:
-        common = marks.count(" ", 0, length)
-        wanted = old + new - common
-        if wanted <= length:
-            break
-        length = wanted
-    fits = marks.count("+", 0, length) + common == new and marks.count("-", 0, length) + common == old
-    return length if fits and length == wanted <= len(rows) else None
 
 
 def _read_counted_body(lines: LineWindow, start: int, old: int, new: int) -> Iterator[Hunk | UnclearLines]:
@@ -433,6 +414,7 @@ def _read_combined_body(lines: LineWindow, olds: list[int], new: int) -> Iterato
             fits = False
             break
         line = lines.rows[lines.at]
+        # An empty line may have lost its blanks.
         marks = line[:width].replace("\r", "").ljust(width)
         if marks[0] != "\\":
             # A line is either in the result or removed, so `+` and `-` never come together.
@@ -477,6 +459,7 @@ class LineWindow:
             chunk = next(self._chunks, None)
             if chunk is None:
                 return False
+            # The lines before `at` are dropped, so the window stays as small as what is looked at.
             self._dropped += self.at
             self.rows = self.rows[self.at :] + chunk
             self.at = 0
@@ -492,6 +475,7 @@ def split_into_line_chunks(text: str) -> Iterator[list[str]]:
     """Yield the lines of a text in chunks. Only a newline ends a line here."""
     at = 0
     while at < len(text):
+        # A chunk ends at a line, so no line is ever split.
         end = text.find("\n", at + CHUNK)
         if end < 0:
             yield text[at:].removesuffix("\n").split("\n")

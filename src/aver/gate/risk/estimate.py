@@ -63,19 +63,29 @@ def estimate(
     `effects` are the names of its effects, `places` the zones and classes that it touches, as `gate.effects` names
     them. None means that the effects are not known. If the diff shows all effects, both are ignored.
     """
-    own = _measure_action(action)
+    own = measure_diff(action.diff, workspace=action.workspace) if action.diff and not action.diff.isspace() else None
+    # 1. The action's own change, and that together with the session's earlier changes. Those do not matter for an
+    #    action that only reads or runs something.
+    changes = [] if own is None else [own]
+    if facts.changed and (own is not None or action.type in CHANGE_TYPES):
+        before = MeasuredChange(Features.from_dict(facts.changed), facts.changed_files)
+        changes.append(before if own is None else own.plus(before))
     fixes: list[int] = []
     candidates: list[Mapping[str, float]] = []
-    for change in _list_changes(own, action, facts):
+    for change in changes:
         count = 0 if history is None else history.fixes_before(change.sources, facts.now)
         fixes.append(count)
         candidates.append(replace(change.features, fixes=count).to_dict())
-    if not _is_all_in_diff(action, effects):
+    # 2. The kind of the action, unless the diff shows all that it does.
+    only_changes = action.type in CHANGE_TYPES if effects is None else _EFFECTS_OF_A_CHANGE.issuperset(effects)
+    if own is None or not only_changes:
         candidates.append(build_action_features(action, facts, effects, places))
+    # 3. The score with the highest upper end.
     found = max(
         (estimate_from_features(features, state) for features in candidates),
         key=lambda candidate: (candidate.high, candidate.score),
     )
+    # The decision's record keeps the counts of fixes: the repository cannot be asked for them later.
     return replace(found, fixes=tuple(fixes), change=own)
 
 
@@ -93,6 +103,7 @@ def learn_outcome(state: RiskState, features: Mapping[str, float], outcome: Acti
         raise BadInput(f"{outcome!r} is not an outcome", advice=f"use one of {', '.join(OUTCOMES)}")
     kind = find_kind(features)
     offset = change_offset(Features.from_dict(features)) if kind is None else action_offset(features)
+    # Only the level of this kind moves.
     level = update_level(state.level(kind or CHANGE), offset, failed=outcome != "survived")
     return RiskState({**state.levels, kind or CHANGE: level}, state.learned_until)
 
@@ -119,34 +130,6 @@ def explain_estimate(found: Estimate, state: RiskState) -> tuple[str, ...]:
     if state.note:
         words.append(state.note)
     return tuple(words)
-
-
-def _list_changes(own: MeasuredChange | None, action: Action, facts: Facts) -> list[MeasuredChange]:
-    """Return the changes to score: the action's own, and that together with the session's earlier changes.
-
-    Earlier changes of the session do not matter for an action that only reads or runs something.
-    """
-    changes = [] if own is None else [own]
-    if facts.changed and (own is not None or action.type in CHANGE_TYPES):
-        before = MeasuredChange(Features.from_dict(facts.changed), facts.changed_files)
-        changes.append(before if own is None else own.plus(before))
-    return changes
-
-
-def _is_all_in_diff(action: Action, effects: Collection[str] | None) -> bool:
-    """Whether the diff shows all that the action does."""
-    if not action.diff or action.diff.isspace():
-        return False
-    if effects is None:
-        return action.type in CHANGE_TYPES
-    return _EFFECTS_OF_A_CHANGE.issuperset(effects)
-
-
-def _measure_action(action: Action) -> MeasuredChange | None:
-    """Measure the diff of an action; None if it has none."""
-    if not action.diff or action.diff.isspace():
-        return None
-    return measure_diff(action.diff, workspace=action.workspace)
 
 
 def _format_count(count: float, one: str, many: str = "") -> str:

@@ -31,7 +31,7 @@ alone; nothing here touches the disk.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from functools import lru_cache
 from typing import Literal
@@ -75,10 +75,17 @@ class Features:
     @classmethod
     def from_dict(cls, values: Mapping[str, float]) -> Features:
         """Build features from untrusted numbers. Each is brought within its bounds."""
-        return cls(**{name: _clamp_count(values.get(name, 0)) for name in _FEATURE_NAMES})
+        counts: dict[str, int] = {}
+        for name in _FEATURE_NAMES:
+            value = values.get(name, 0)
+            # A value that is no number counts as the maximum: Aver then asks. NaN is the only number unequal to itself.
+            is_number = isinstance(value, int | float) and value == value
+            counts[name] = int(max(0, min(value, COUNT_MAX))) if is_number else COUNT_MAX
+        return cls(**counts)
 
     def plus(self, other: Features) -> Features:
         """Return the features of both changes together. `fixes` is 0, because it depends on the files of both."""
+        # Both changes may touch the same files, so the number of files is an upper bound.
         sums = {name: min(getattr(self, name) + getattr(other, name), COUNT_MAX) for name in _FEATURE_NAMES}
         return Features(**{**sums, "indentation": max(self.indentation, other.indentation), "fixes": 0})
 
@@ -143,12 +150,20 @@ class _FeatureTally:
             self.files += 1
             self._style = comment_style(next(path for path in paths if file_kind(path) == "source"))
             self._sources.update(dict.fromkeys(paths))
-        if not kinds <= {"source", "test", "docs"} or _is_not_text(file, kinds):
+        # Lines do not describe a binary file, a link, or a new permission to execute. Binary files in docs and tests
+        # do not count.
+        if file.binary:
+            is_text = kinds <= {"test", "docs"}
+        else:
+            modes_are_text = {file.new_mode, file.old_mode} <= _TEXT_FILE_MODES
+            is_text = modes_are_text and not file.new_mode == "100755" != file.old_mode
+        if not kinds <= {"source", "test", "docs"} or not is_text:
             self.unmeasured += 1
 
     def add_hunk(self, hunk: Hunk) -> None:
         if self._style is not None:
             added = hunk.added_lines()
+            # A hunk that only adds lines has nothing to count.
             self.removed += len(hunk.removed_lines()) if len(added) < len(hunk.lines) else 0
             pending = self._pending.setdefault(self._style, [])
             pending += added
@@ -163,7 +178,11 @@ class _FeatureTally:
             self.unclear += 1
         self.added += len(code)
         self.branches += sum([len(find(text)) for find in _BRANCH_FINDERS])
-        self.indentation = max(self.indentation, _deepest_indentation(code))
+        # A set holds each distinct indentation once.
+        deepest = 0
+        for space in {line[: len(line) - len(line.lstrip(" \t"))] for line in code}:
+            deepest = max(deepest, len(space) + (TAB_WIDTH - 1) * space.count("\t"))
+        self.indentation = max(self.indentation, min(deepest, INDENTATION_MAX))
 
     def build_result(self) -> MeasuredChange:
         for style in tuple(self._pending):
@@ -206,6 +225,7 @@ _COMMENTS: Mapping[CommentStyle, tuple[str, re.Pattern[str]]] = {
 def code_lines(lines: list[str], style: CommentStyle) -> list[str]:
     """Return the lines that are neither blank nor comments."""
     text = "".join(lines)
+    # The common case is plain ASCII, which needs no splitting.
     if "\r" in text or not text.isascii():
         lines = [part for line in lines for part in _SPLIT_AT_LINE_ENDS(line)]
     firsts, comment = _COMMENTS[style]
@@ -213,34 +233,8 @@ def code_lines(lines: list[str], style: CommentStyle) -> list[str]:
     return [line for line in lines if (text := line.strip()) and (text[0] not in firsts or not is_comment(text))]
 
 
-def _deepest_indentation(code: list[str]) -> int:
-    """Return the deepest indentation in columns. A set holds each distinct indentation once."""
-    deepest = 0
-    for space in {line[: len(line) - len(line.lstrip(" \t"))] for line in code}:
-        deepest = max(deepest, len(space) + (TAB_WIDTH - 1) * space.count("\t"))
-    return min(deepest, INDENTATION_MAX)
-
-
-def _is_not_text(file: FileChange, kinds: Collection[str]) -> bool:
-    """Whether lines do not describe the change: a binary file, a link, a new permission to execute.
-
-    Binary files in docs and tests do not count.
-    """
-    if file.binary:
-        return not {"test", "docs"}.issuperset(kinds)
-    if not {file.new_mode, file.old_mode} <= _TEXT_FILE_MODES:
-        return True
-    return file.new_mode == "100755" != file.old_mode
-
-
 _TEXT_FILE_MODES = frozenset(("", "100644", "100755"))
 """Other modes belong to links and submodules, or give more rights."""
-
-
-def _clamp_count(value: float) -> int:
-    if not isinstance(value, int | float) or value != value:
-        return COUNT_MAX
-    return int(max(0, min(value, COUNT_MAX)))
 
 
 FileKind = Literal["source", "test", "docs", "configuration", "vendored", "unknown"]
@@ -311,6 +305,7 @@ def file_kind(path: str) -> FileKind:
         return "unknown"  # which file this changes depends on the disk, or on the tool that applies it
     *directories, name = parts
     stem, dot, ending = name.rpartition(".")
+    # The order of these checks matters: a vendored test is vendored.
     if not _VENDORED_DIRECTORIES.isdisjoint(directories) or name.endswith(_GENERATED_ENDINGS):
         return "vendored"
     if (
@@ -319,22 +314,19 @@ def file_kind(path: str) -> FileKind:
         or not _CONFIGURATION_TOPS.isdisjoint(directories)
     ):
         return "configuration"
+    # The ending alone does not decide: `tests/x.py` is a test.
     code = bool(dot) and ending in _STYLE_BY_ENDING
-    if _is_test_path(directories, name, stem if dot else name, code):
+    stem = stem if dot else name
+    named_test = name == "conftest.py" or stem.startswith("test_") or stem.endswith(_TEST_STEM_ENDINGS)
+    if (code and named_test) or not _TEST_DIRECTORIES.isdisjoint(directories):
         return "test"
     if directories and directories[0] in _DOC_TOPS:
         return "docs"
     if code:
         return "source"
-    if ending in _DOC_ENDINGS or (stem if dot else name) in _DOC_NAMES:
+    if ending in _DOC_ENDINGS or stem in _DOC_NAMES:
         return "docs"
     return "configuration" if dot and ending in _CONFIGURATION_ENDINGS else "unknown"
-
-
-def _is_test_path(directories: list[str], name: str, stem: str, code: bool) -> bool:
-    if not _TEST_DIRECTORIES.isdisjoint(directories):
-        return True
-    return code and (name == "conftest.py" or stem.startswith("test_") or stem.endswith(_TEST_STEM_ENDINGS))
 
 
 def is_source(path: str) -> bool:

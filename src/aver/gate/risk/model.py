@@ -136,6 +136,7 @@ class Score:
 
 
 def logistic(z: float) -> float:
+    # `math.exp` overflows from 710 on.
     return 1.0 / (1.0 + math.exp(-z)) if z > -700 else 0.0
 
 
@@ -153,14 +154,16 @@ def model_inputs(features: Features) -> tuple[float, float, float, float, float]
 
 def score_with_prior(features: Features) -> float:
     """Return the probability by the shipped prior alone. Reports rank changes by it, because it never moves."""
-    return logistic(PRIORS[CHANGE].b + _weigh_inputs(model_inputs(features)))
+    return logistic(PRIORS[CHANGE].b + change_offset(features))
 
 
 def score_change(features: Features, level: RiskLevel) -> Score:
     """Score a change at the level of a workspace."""
     x = model_inputs(features)
+    # The larger an input, the more the uncertainty of its weight matters.
     variance = sum((deviation * value) ** 2 for deviation, value in zip(WEIGHT_DEVIATIONS, x, strict=True))
-    found = score_from_logit(level.b + _weigh_inputs(x), level.v + variance)
+    found = score_from_logit(level.b + change_offset(features), level.v + variance)
+    # The five inputs say nothing about such parts, so the interval must not be narrow.
     least = UNCLEAR_HIGH_MIN if features.unclear else UNMEASURED_HIGH_MIN if features.unmeasured else 0.0
     return found if found.high >= least else replace(found, high=least)
 
@@ -185,11 +188,7 @@ def update_level(level: RiskLevel, offset: float, *, failed: bool) -> RiskLevel:
 
 def change_offset(features: Features) -> float:
     """Return the weighted sum of a change's inputs, without the intercept."""
-    return _weigh_inputs(model_inputs(features))
-
-
-def _weigh_inputs(x: tuple[float, ...]) -> float:
-    return sum(weight * value for weight, value in zip(WEIGHTS, x, strict=True))
+    return sum(weight * value for weight, value in zip(WEIGHTS, model_inputs(features), strict=True))
 
 
 CHANGE_TYPES = frozenset({"code_edit", "file_write", "code_gen"})
@@ -246,7 +245,15 @@ def build_action_features(
     action: Action, facts: Facts, effects: Collection[str] | None, places: Collection[str]
 ) -> dict[str, float]:
     """Return the named inputs of an action. `effects` is None if they are not known."""
-    features = {_choose_kind(action, effects): 1.0}
+    kind = known = _KIND_BY_TYPE.get(action.type, "tool")
+    if effects is not None:
+        # An action that only reads is a read, if its type allows that. A tool, or a read that does more, gets its kind
+        # from its effects.
+        if _HARMLESS_EFFECTS.issuperset(effects) and (known == "read" or action.type in _TYPES_JUDGED_BY_EFFECTS):
+            kind = "read"
+        elif action.type not in _KIND_BY_TYPE or known == "read":
+            kind = "deletion" if "delete" in effects else "network" if {"network", "egress"} & set(effects) else "tool"
+    features = {kind: 1.0}
     if effects is None and action.type not in READING_TYPES:
         features["effect.unknown"] = 1.0
     features |= {f"effect.{name}": 1.0 for name in sorted(effects or ())}
@@ -254,20 +261,6 @@ def build_action_features(
     if facts.failures > 0:
         features["failures"] = _clamp_failures(facts.failures)
     return features
-
-
-def _choose_kind(action: Action, effects: Collection[str] | None) -> str:
-    known = _KIND_BY_TYPE.get(action.type)
-    if effects is None:
-        return known or "tool"
-    harmless = _HARMLESS_EFFECTS.issuperset(effects)
-    if harmless and (known == "read" or action.type in _TYPES_JUDGED_BY_EFFECTS):
-        return "read"
-    if known is not None and known != "read":
-        return known
-    if "delete" in effects:
-        return "deletion"
-    return "network" if {"network", "egress"} & set(effects) else "tool"
 
 
 def find_kind(features: Mapping[str, float]) -> str | None:
@@ -288,6 +281,7 @@ def score_action(features: Mapping[str, float], level: RiskLevel) -> Score:
 def _weigh_action_inputs(features: Mapping[str, float]) -> list[float]:
     parts = []
     for name, value in features.items():
+        # The name of the kind has no dot, and adds nothing: the level of that kind is in `b`.
         family, _, rest = name.partition(".")
         if family == "effect":
             parts.append(_EFFECT_WEIGHTS.get(rest, _UNKNOWN_EFFECT_WEIGHT))

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Literal
 
@@ -65,10 +66,12 @@ def area_under_curve(pairs: ScoreOutcomePairs) -> float | None:
     survived = len(pairs) - failed
     if not failed or not survived:
         return None
-    ranks = 0.0
-    for first, group in _group_ties(sorted(pairs)):
+    ranks, before = 0.0, 0
+    for _, tied in groupby(sorted(pairs), key=itemgetter(0)):
         # Tied cases share the mean of their ranks, which count from 1.
-        ranks += (first + (len(group) + 1) / 2) * sum(outcome for _, outcome in group)
+        group = [outcome for _, outcome in tied]
+        ranks += (before + (len(group) + 1) / 2) * sum(group)
+        before += len(group)
     return (ranks - failed * (failed + 1) / 2) / (failed * survived)
 
 
@@ -78,11 +81,12 @@ def average_precision(pairs: ScoreOutcomePairs) -> float | None:
     if not failed:
         return None
     total = 0.0
-    found = 0
-    for first, group in _group_ties(sorted(pairs, key=lambda pair: -pair[0])):
-        here = sum(outcome for _, outcome in group)
-        found += here
-        total += here * found / (first + len(group))
+    found = seen = 0
+    for _, tied in groupby(sorted(pairs, key=lambda pair: -pair[0]), key=itemgetter(0)):
+        group = [outcome for _, outcome in tied]
+        found += sum(group)
+        seen += len(group)
+        total += sum(group) * found / seen
     return total / failed
 
 
@@ -97,6 +101,7 @@ def brier_skill(pairs: ScoreOutcomePairs) -> float | None:
     if found is None:
         return None
     rate = sum(outcome for _, outcome in pairs) / len(pairs)
+    # The Brier score of a constant score at the base rate.
     base = rate * (1 - rate)
     return 1 - found / base if base else None
 
@@ -127,20 +132,6 @@ def recall_at(pairs: ScoreOutcomePairs, share: float) -> float | None:
         return None
     highest = sorted(pairs, key=lambda pair: -pair[0])[: round(share * len(pairs))]
     return sum(outcome for _, outcome in highest) / failed
-
-
-def _group_ties(pairs: Iterable[tuple[float, bool]]) -> Iterable[tuple[int, list[tuple[float, bool]]]]:
-    """Group neighbours with the same score. Yields each group with the number of cases before it."""
-    before = 0
-    group: list[tuple[float, bool]] = []
-    for pair in pairs:
-        if group and pair[0] != group[0][0]:
-            yield before, group
-            before += len(group)
-            group = []
-        group.append(pair)
-    if group:
-        yield before, group
 
 
 def mean_over_groups(
@@ -228,6 +219,7 @@ class Evaluation:
 
 def select_cases(samples: Sequence[CommitSample], until: int) -> tuple[list[ScoredSample], int]:
     """Return the scored cases to judge, and the number of cases that are too young (steps 2 to 4)."""
+    # Steps 2 to 4 of the protocol. All samples are scored, so that the level learns from all of them.
     scored = [item for item in score_in_time_order(samples) if item.sample.time <= until - FIX_WINDOW]
     return scored[len(scored) - round(JUDGED_SHARE * len(scored)) :], len(samples) - len(scored)
 
@@ -238,11 +230,18 @@ def evaluate(samples: Sequence[CommitSample], until: int, thresholds: Thresholds
     cases, left_out = select_cases(samples, until)
     # Ranking uses the fixed score, values use the moving level.
     outcomes = [case.sample.failed_at is not None for case in cases]
-    ranked = list(zip((case.fixed for case in cases), outcomes, strict=True))
+    ranked = _fixed_score_pairs(cases)
     moving = list(zip((case.score.p for case in cases), outcomes, strict=True))
     sizes = list(zip((float(case.sample.features.added) for case in cases), outcomes, strict=True))
     rate = sum(outcomes) / len(outcomes) if outcomes else None
-    classes = _split_by_size(cases)
+    # Ten groups of nearly equal size, from the smallest changes to the largest.
+    ordered = sorted(cases, key=lambda case: case.sample.features.added)
+    ends = [round(number * len(ordered) / DECILES) for number in range(DECILES + 1)]
+    by_size = [ordered[begin:end] for begin, end in pairwise(ends) if begin < end]
+    # The riskiest changes, and their share of all changed lines.
+    lines = [(case.fixed, case.sample.features.added + case.sample.features.removed) for case in cases]
+    riskiest = sorted(lines, key=lambda pair: -pair[0])[: round(RISKIEST_SHARE * len(cases))]
+    all_lines = sum(count for _, count in lines)
     return Evaluation(
         commits=len(samples),
         left_out=left_out,
@@ -258,10 +257,10 @@ def evaluate(samples: Sequence[CommitSample], until: int, thresholds: Thresholds
         calibration_error=calibration_error(moving),
         calibration_error_fixed=calibration_error(ranked),
         recall_of_riskiest=recall_at(ranked, RISKIEST_SHARE),
-        lines_of_riskiest=_riskiest_line_share(cases),
+        lines_of_riskiest=sum(count for _, count in riskiest) / all_lines if all_lines else None,
         reliability=tuple(split_into_bins(moving, RELIABILITY_EDGES)),
-        size_classes=tuple(_build_size_class(group) for group in classes),
-        auc_within_sizes=mean_over_groups(area_under_curve, (_fixed_score_pairs(group) for group in classes)),
+        size_classes=tuple(_build_size_class(group) for group in by_size),
+        auc_within_sizes=mean_over_groups(area_under_curve, map(_fixed_score_pairs, by_size)),
         buckets=tuple(_build_bucket(name, cases, rate, thresholds) for name in ("pass", "review", "skip")),
         unmeasured=sum(case.sample.features.unmeasured > 0 for case in cases),
         thresholds=thresholds,
@@ -270,6 +269,7 @@ def evaluate(samples: Sequence[CommitSample], until: int, thresholds: Thresholds
 
 def choose_bucket(score: Score, thresholds: Thresholds) -> BucketName:
     """Return what risk alone would decide. It denies only if the settings say so."""
+    # Passing needs the upper end to be low, denying the lower end to be high.
     if score.high <= thresholds.pass_below:
         return "pass"
     return "skip" if thresholds.skip_above is not None and score.low > thresholds.skip_above else "review"
@@ -291,35 +291,19 @@ def _build_bucket(
     )
 
 
-def _split_by_size(cases: Sequence[ScoredSample]) -> list[list[ScoredSample]]:
-    """Split cases into ten groups of nearly equal size, from the smallest changes to the largest."""
-    ordered = sorted(cases, key=lambda case: case.sample.features.added)
-    ends = [round(number * len(ordered) / DECILES) for number in range(DECILES + 1)]
-    groups = [ordered[begin:end] for begin, end in pairwise(ends)]
-    return [group for group in groups if group]
+def _fixed_score_pairs(cases: Sequence[ScoredSample]) -> list[tuple[float, bool]]:
+    return [(case.fixed, case.sample.failed_at is not None) for case in cases]
 
 
 def _build_size_class(group: Sequence[ScoredSample]) -> SizeClass:
+    pairs = _fixed_score_pairs(group)
     return SizeClass(
         smallest=group[0].sample.features.added,
         largest=group[-1].sample.features.added,
         count=len(group),
-        failed=sum(case.sample.failed_at is not None for case in group),
-        auc=area_under_curve(_fixed_score_pairs(group)),
+        failed=sum(outcome for _, outcome in pairs),
+        auc=area_under_curve(pairs),
     )
-
-
-def _fixed_score_pairs(group: Sequence[ScoredSample]) -> list[tuple[float, bool]]:
-    return [(case.fixed, case.sample.failed_at is not None) for case in group]
-
-
-def _riskiest_line_share(cases: Sequence[ScoredSample]) -> float | None:
-    def lines(group: Sequence[ScoredSample]) -> int:
-        return sum(case.sample.features.added + case.sample.features.removed for case in group)
-
-    total = lines(cases)
-    riskiest = sorted(cases, key=lambda case: -case.fixed)[: round(RISKIEST_SHARE * len(cases))]
-    return lines(riskiest) / total if total else None
 
 
 # --- the report
@@ -419,15 +403,13 @@ def _text_lines(report: RiskReport) -> Iterator[str]:
         _format_number(found.calibration_error),
         f"with the prior alone {_format_number(found.calibration_error_fixed)}",
     )
-    yield from _decision_lines(found)
-    yield from _reliability_lines(found)
-    yield from _size_lines(found)
+    yield from _table_lines(found)
     yield ""
     yield "Limits of these figures"
     yield from (f"  - {note}" for note in report.notes())
 
 
-def _decision_lines(found: Evaluation) -> Iterator[str]:
+def _table_lines(found: Evaluation) -> Iterator[str]:
     above = found.thresholds.skip_above
     yield ""
     denies = "risk denies nothing" if above is None else f"skip when the lower end is above {above:g}"
@@ -440,9 +422,6 @@ def _decision_lines(found: Evaluation) -> Iterator[str]:
             f"{_format_share(bucket.rate):>8}{against:>19}"
         )
     yield f"  {found.unmeasured} changes also touch files of kinds that were never measured: they never pass."
-
-
-def _reliability_lines(found: Evaluation) -> Iterator[str]:
     yield ""
     yield "Reliability: predicted and actual failures"
     yield "  probability     changes    mean predicted   failed"
@@ -450,15 +429,12 @@ def _reliability_lines(found: Evaluation) -> Iterator[str]:
         predicted = _format_share(part.mean_score if part.count else None)
         rate = _format_share(part.rate if part.count else None)
         yield f"  {part.low:g} to {part.high:g}".ljust(16) + f"{part.count:>9}{predicted:>18}{rate:>9}"
-
-
-def _size_lines(found: Evaluation) -> Iterator[str]:
     yield ""
     yield "Size deciles, by lines of code added"
     yield "  lines           changes   failed      AUC"
-    for part in found.size_classes:
-        lines = f"  {part.smallest} to {part.largest}".ljust(16)
-        yield f"{lines}{part.count:>9}{part.failed:>9}{_format_number(part.auc):>9}"
+    for size in found.size_classes:
+        lines = f"  {size.smallest} to {size.largest}".ljust(16)
+        yield f"{lines}{size.count:>9}{size.failed:>9}{_format_number(size.auc):>9}"
 
 
 def _format_row(name: str, value: str, more: str = "") -> str:

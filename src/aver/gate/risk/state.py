@@ -67,9 +67,11 @@ def update_state(
     _make_directory(path.parent)
     lock = WriteLock(path.with_suffix(".lock"), timeout=LOCK_TIMEOUT)
     try:
+        # The state is read under the lock, so that no outcome of another process is lost.
         with lock.hold():
             state = change(load_state(workspace, home))
             write_document(path, FORMAT, VERSION, workspace, state.to_dict())
+            # Without the note: the refused file is gone.
             return RiskState(state.levels, state.learned_until)
     finally:
         lock.close()
@@ -84,6 +86,7 @@ def find_workspace_root(workspace: str | Path) -> Path:
     """Return the nearest directory at or above a workspace that has a `.git`; the workspace if none has."""
     start = Path(os.path.realpath(workspace))
     for directory in (start, *start.parents[:PARENTS_MAX]):
+        # `.git` is a directory, or a file in a further working tree or a submodule.
         if os.path.lexists(directory / ".git"):
             return directory
     return start
@@ -100,6 +103,7 @@ def read_document(path: Path, form: str, version: int, workspace: str | Path, *,
     document = read_json(raw)
     if not isinstance(document, dict) or document.keys() != {"format", "version", "workspace", "state", "sha256"}:
         raise BadInput(f"{path} is not a document of ours")
+    # The checksum covers all other fields.
     claimed = document.pop("sha256")
     if (document["format"], document["version"]) != (form, version) or type(document["version"]) is not int:
         raise BadInput(f"{path} is of another version")
@@ -122,6 +126,7 @@ def write_document(path: Path, form: str, version: int, workspace: str | Path, s
 
 def encode_path(path: str) -> str:
     """Encode a path of any bytes as a text that JSON accepts."""
+    # Latin-1 maps each byte to one character, so nothing is lost.
     return os.fsencode(path).decode("latin-1")
 
 
@@ -140,6 +145,7 @@ def state_from_dict(document: Any) -> RiskState:
         if kind not in PRIORS or not isinstance(numbers, dict) or numbers.keys() != {"b", "v", "observations"}:
             raise Refused("STATE_INVALID", "it has a level that no state has")
         level = RiskLevel(numbers["b"], numbers["v"], numbers["observations"])
+        # A level without outcomes is never written: it would be the prior.
         if not level.is_sound() or level.observations == 0:
             raise Refused("STATE_INVALID", "it has numbers that no learning leads to")
         levels[kind] = level

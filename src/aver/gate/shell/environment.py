@@ -8,7 +8,6 @@ and then lets harmless names and harmless values through.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from aver.gate.effects.paths import locate_path
@@ -60,14 +59,9 @@ _AGENT_NAMES = r"(?:AVER|CLAUDE|CODEX|CURSOR|CLINE)_.*"
 _DESTINATION_NAMES = r".*(?:PROXY|BASE_URL|ENDPOINT(?:_URL)?|REGISTRY|INDEX_URL)"
 
 
-@lru_cache(maxsize=8)
-def _compile_pattern(pattern: str) -> re.Pattern[str]:
-    """Compile at first use: the patterns are large, and most commands set no variable."""
-    return re.compile(pattern, re.VERBOSE | re.IGNORECASE)
-
-
 def _matches(pattern: str, name: str) -> bool:
-    return _compile_pattern(pattern).fullmatch(name) is not None
+    # Compiled at first use, and kept by `re`: the patterns are large, and most commands set no variable.
+    return re.fullmatch(pattern, name, re.VERBOSE | re.IGNORECASE) is not None
 
 
 def judge_assignment(call: Invocation, name: str, value: Word) -> None:
@@ -75,10 +69,12 @@ def judge_assignment(call: Invocation, name: str, value: Word) -> None:
 
     Aver assumes that programs see the variable. Whether it is exported may depend on `set -a` and earlier commands.
     """
+    # The harmless names are exceptions from the families of risky names.
     if not _matches(_RISKY_NAMES, name) or _matches(_HARMLESS_NAMES, name):
         return
     if _is_harmless_value(call, name, value):
         return
+    # `value` may be the whole word `NAME=VALUE`; then the name is not repeated.
     cited = (f"{name}={value.short_text}" if not value.text.startswith(name) else value.short_text,)
     if _matches(_AGENT_NAMES, name):
         call.report.add_effect("agent-config", cited)
@@ -99,6 +95,7 @@ def is_secret_name(name: str) -> bool:
 
 def judge_subscript(call: Invocation, word: Word) -> None:
     """Report a text such as `a[$(rm x)]`: a shell that reads it as a number or a name runs the substitution."""
+    # Only the text after the first bracket is a subscript.
     inside = [value.partition("[")[2] for value in word.values]
     if any(mark in text for text in inside for mark in ("$(", "`", "${")):
         call.report_unclear("dynamic-code", "the shell may run what stands in the brackets", word)
@@ -108,6 +105,7 @@ def _is_harmless_value(call: Invocation, name: str, value: Word) -> bool:
     text = value.value
     if text is None:
         return False
+    # These name programs, which run.
     if name.upper().endswith(("PAGER", "EDITOR", "VISUAL", "BROWSER", "ASKPASS")):
         return text in _HARMLESS_PROGRAMS
     if name in ("CC", "CXX", "CPP", "AR", "LD", "AS"):

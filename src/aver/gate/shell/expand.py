@@ -46,6 +46,7 @@ PROCESS_PIPE_PATH = "/dev/fd/63"
 def expand_word(raw: RawWord, state: ShellState, home: str) -> list[Word]:
     """Return the words that a word becomes: usually one, several with braces, none if it expands to nothing."""
     parts = raw.parts
+    # The common case first: a literal word.
     if len(parts) == 1 and parts[0].kind == "text":
         text = parts[0].text
         return [Word(raw.source, (text,), text)]
@@ -75,6 +76,7 @@ def list_word_scripts(raw: RawWord) -> Iterator[tuple[Script, bool]]:
 
 
 def _join_parts(source: str, parts: tuple[WordPart, ...], state: ShellState, home: str) -> Word:
+    # `values` are all texts that the parts so far may have together.
     values: list[str] = [""]
     is_pattern = from_input = False
     for part in parts:
@@ -110,6 +112,7 @@ def _expansion_value(part: WordPart, state: ShellState, home: str) -> Word:
     if part.kind != "variable":
         return _UNKNOWN
     known = state.variables.get(part.text)
+    # The script does not set it, or not reliably. Only HOME and PWD are known all the same.
     if known is None:
         if part.text == "HOME":
             return Word("", (home or "~",))
@@ -252,6 +255,7 @@ _ASSIGNING_EXPANSION = re.compile(r"\(\(|\$\{[^}]*=|\$\[")
 
 def find_reliable_variables(script: Script, text: str) -> frozenset[str]:
     """Return the variables of a script that are set in exactly one place. `text` is the text of the script."""
+    # Arithmetic may set any variable, so nothing can be relied on.
     if _ASSIGNING_EXPANSION.search(text):
         return frozenset()
     counts: Counter[str] = Counter()
@@ -259,7 +263,9 @@ def find_reliable_variables(script: Script, text: str) -> frozenset[str]:
         if isinstance(node, Loop) and node.variable:
             counts[node.variable] += 1
         elif isinstance(node, SimpleCommand):
+            # Quotes do not hide a name: `"ev"al` is joined here.
             words = ["".join(part.text for part in word.parts if part.kind in ("text", "bare")) for word in node.words]
+            # `export` sets only the variables that it names.
             if words[:1] == ["export"]:
                 counts.update(_EXPORTED_NAME.findall("\n".join(words)))
             elif not _ASSIGNING_COMMANDS.isdisjoint(words) or (

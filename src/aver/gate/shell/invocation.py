@@ -93,6 +93,7 @@ class Invocation:
         """Report that a path is read, written or deleted, for every directory that this may run in."""
         cited = self.quote_words(*because, word)
         if not word.is_known:
+            # An unknown path may be any path.
             self.report.add_path(effect, UNKNOWN_LOCATION, cited)
             why = "comes from what another program prints" if word.from_input else "depends on what cannot be seen"
             self.report_unclear("unknown-target", f"which file {self.program} {effect}s {why}", *because, word)
@@ -132,6 +133,8 @@ class Invocation:
         self.report_path("write", target)
         for source in sources:
             for value in source.values:
+                # `cp evil ~/.ssh` writes `~/.ssh/evil` if the target is a directory. Aver does not look, and checks
+                # both.
                 name = value.rstrip("/").rpartition("/")[2]
                 for directory in target.values:
                     self.report_guarded_path("write", f"{directory}/{name}", target, source)
@@ -140,6 +143,7 @@ class Invocation:
         """Report a path that may be touched, but only if it is guarded."""
         for cwd in self.state.cwds:
             place = locate_path(path, cwd, self.path_roots)
+            # A path that may be touched, or not, would make too much noise outside guarded files.
             if place.classes_for(effect) - {"system"}:
                 self.report.add_path(effect, place, self.quote_words(*because))
 
@@ -159,6 +163,7 @@ class Invocation:
             self.report.add_host("egress", host if whole and host else "", cited)
             return
         for value in word.values:
+            # curl reads local files through such URLs.
             if value.lower().startswith("file:"):
                 self.report_path("read", Word(word.text, (re.sub(r"^file:(//[^/]*)?", "", value, flags=re.I) or "/",)))
             else:
@@ -216,6 +221,7 @@ def parse_host(text: str) -> str | None:
             return urlsplit(text).hostname
         except ValueError:
             return None
+    # In `user@host:path` the host follows the last `@` before the path.
     rest = text.rpartition("@")[2] if "@" in text.partition("/")[0] else text
     found = _HOST.match(rest)
     return found[0].strip("[]").lower() if found else None
@@ -251,6 +257,7 @@ def predict_output(words: Sequence[Word], stdin: StandardInput | None) -> Standa
             if (texts and re.fullmatch(r"-[neE]+", texts[0])) or any("\\" in text for text in texts):
                 return StandardInput("decoded")  # whether echo interprets backslashes depends on the shell
             return StandardInput("text", " ".join(texts))
+        # `printf` is predicted only for these plain formats.
         if texts[:1] and texts[0] in ("%s", "%s\\n", "%s\n") and len(texts) == 2:
             return StandardInput("text", texts[1])
         if len(texts) == 1 and "%" not in texts[0] and "\\" not in texts[0].replace("\\n", ""):

@@ -139,6 +139,7 @@ class CommandReport(EffectReport):
 
     def add_command(self, command: ResolvedCommand) -> bool:
         """Add a simple command. Returns False, and reports the command as unclear, if there are too many."""
+        # The caller stops judging at False. Otherwise scripts in scripts could multiply the work.
         if len(self._commands) >= COMMANDS_MAX:
             self.add_unclear("too-much", f"more than {COMMANDS_MAX} commands")
             return False
@@ -174,6 +175,7 @@ def merge_states(left: ShellState | None, right: ShellState | None) -> ShellStat
     if left.variables is right.variables:
         variables = left.variables
     else:
+        # A variable with two possible values could be either. Aver forgets it instead of trying both.
         variables = {name: word for name, word in left.variables.items() if right.variables.get(name) == word}
     return ShellState(cwds if len(cwds) <= CWDS_MAX else (None,), variables)
 

@@ -54,8 +54,10 @@ def understand(
     if len(command) > COMMAND_MAX:
         report.add_unclear("too-much", f"longer than {COMMAND_MAX} characters")
         return report.conclude()
+    # A command with such characters is walked all the same, so that its visible effects are reported, too.
     _check_characters(command, report)
     if command.strip():
+        # A relative `cwd` would depend on this process's own directory.
         ScriptWalk(command, path_roots, report).walk_text(ShellState((cwd if cwd.startswith("/") else None,)))
     return report.conclude()
 
@@ -69,19 +71,11 @@ def _check_characters(command: str, report: CommandReport) -> None:
     for index, char in enumerate(command):
         if char.isascii():
             continue
-        category = unicodedata.category(char)
-        if category in ("Cc", "Cf", "Co", "Cs", "Cn", "Zs", "Zl", "Zp") and not _is_emoji_joiner(command, index):
+        # A zero-width joiner between two non-ASCII characters is part of an emoji.
+        around = command[index - 1 : index] + command[index + 1 : index + 2]
+        if char == _ZERO_WIDTH_JOINER and len(around) == 2 and not any(map(str.isascii, around)):
+            continue
+        if unicodedata.category(char) in ("Cc", "Cf", "Co", "Cs", "Cn", "Zs", "Zl", "Zp"):
             name = unicodedata.name(char, f"U+{ord(char):04X}")
             report.add_unclear("characters", f"has a character that does not show: {name}")
             return
-
-
-def _is_emoji_joiner(command: str, index: int) -> bool:
-    """Whether a zero-width joiner stands between two non-ASCII characters, as it does inside an emoji."""
-    around = command[index - 1 : index] + command[index + 1 : index + 2]
-    return (
-        command[index] == _ZERO_WIDTH_JOINER
-        and len(around) == 2
-        and not around[0].isascii()
-        and not around[1].isascii()
-    )

@@ -96,6 +96,7 @@ class ScriptWalk:
         """Judge expanded words as a command that runs in the same place as `call`."""
         if not words:
             return call.state, call.state
+        # The new call has another program, but the same place.
         inherited = (call.state, call.walk, call.stdin, call.via, call.inside, call.assignments, call.redirects)
         call = Invocation("", words[1:], words[0], *inherited)
         if len(call.via) + len(call.inside) > NESTING_MAX:
@@ -116,6 +117,7 @@ class ScriptWalk:
             call.report_unclear("too-much", f"the function {call.program} calls itself")
             return call.state, call.state
         self._active_functions.add(call.program)
+        # A function's arguments are unknown, so its body is walked without the caller's variables.
         body = self.functions[call.program]
         inside = (*call.inside, *call.via, "function")
         outcome = self._walk_node(body, ShellState(call.state.cwds), inside, call.stdin)
@@ -142,6 +144,7 @@ class ScriptWalk:
     def _walk_node(
         self, node: CommandNode, state: ShellState, inside: tuple[str, ...], stdin: StandardInput | None = None
     ) -> StatesAfter:
+        # The parser limits the nesting of one script. This limit holds through `sh -c` and functions as well.
         if len(inside) > NESTING_MAX:
             self.report.add_unclear("too-much", f"nested deeper than {NESTING_MAX} levels")
             return state, state
@@ -186,6 +189,7 @@ class ScriptWalk:
                 return state, state
 
     def _walk_test(self, node: TestCommand, state: ShellState, inside: tuple[str, ...]) -> None:
+        # The test itself does nothing. Its substitutions count, and the way in which other shells read it.
         call = Invocation("[[", (), Word("[["), state, self)
         for word in self._expand_words(node.words, state, inside):
             judge_subscript(call, word)
@@ -306,6 +310,7 @@ class ScriptWalk:
 
     def _set_variable(self, state: ShellState, name: str, word: Word) -> ShellState:
         """Return the state after an assignment. An unreliable variable becomes unknown."""
+        # Found at the first assignment: most scripts have none, and the search walks the whole script.
         if self._reliable is None:
             self._reliable = find_reliable_variables(self._script, self.text)
         variables = dict(state.variables)

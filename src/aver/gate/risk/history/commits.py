@@ -1,15 +1,13 @@
-"""The commits of a git history and their changes, oldest first.
+"""The commits of a git history, their changes, and which of them failed.
 
-Merges are left out, because their contents are in the commits that they join. Times are commit times as the history
-states them. They may be wrong, and need not be in order.
-
-Labels: which commits of a history failed, and when that became known.
+Commits come oldest first. Merges are left out, because their contents are in the commits that they join. Times are
+commit times as the history states them. They may be wrong, and need not be in order.
 
 A commit failed if it was reverted within 180 days, or if a bug fix within 180 days removed lines that it had
 introduced. `git blame` finds the owners of the removed lines. A commit is blamed if it owns at least a quarter of them.
 `fixes` defines a bug fix. The label is right in about three of four cases, which limits the figures of every model.
 
-A label becomes known at the time of the revert or fix. Nothing before that time may use it.
+A failure becomes known at the time of the revert or fix. Nothing before that time may use it.
 """
 
 from __future__ import annotations
@@ -109,31 +107,27 @@ def read_changes(git: GitReader, wanted: Iterable[Commit]) -> Iterator[CommitCha
     # A random separator cannot occur in a message or a file.
     mark = secrets.token_hex(16)
     form = f"--format={mark} %H%n%B%n{mark} end"
+    # One git process for all commits: starting one for each would take most of the time.
     lines = LineWindow(
         git.read_output("diff-tree", "--stdin", "--always", *DIFF_OPTIONS, form, given=(item.id for item in listed))
     )
     for commit in listed:
-        reverts = _read_reverts(lines, mark, commit)
+        # The commit message, between the marks: the ids that it says it reverts.
+        if not lines.has_lines(1) or lines.rows[lines.at] != f"{mark} {commit.id}":
+            raise BadInput(f"git has no information about commit {commit.id}")
+        lines.at += 1
+        found: list[str] = []
+        for number in count():
+            if not lines.has_lines(1) or (line := lines.rows[lines.at]) == f"{mark} end":
+                break
+            lines.at += 1
+            if number < MESSAGE_LINES_MAX and len(found) < REVERTS_MAX and (named := _REVERTS(line)):
+                found.append(named[1])
+        lines.at += 1
         diff = _read_until_mark(lines, mark)
-        yield CommitChange(commit, reverts, read_diff_lines(diff))
+        yield CommitChange(commit, tuple(found), read_diff_lines(diff))
         for _ in diff:  # skip what the caller did not read
             pass
-
-
-def _read_reverts(lines: LineWindow, mark: str, commit: Commit) -> tuple[str, ...]:
-    """Read a commit message. Returns the ids that it says it reverts, and leaves `lines` after the message."""
-    if not lines.has_lines(1) or lines.rows[lines.at] != f"{mark} {commit.id}":
-        raise BadInput(f"git has no information about commit {commit.id}")
-    lines.at += 1
-    found: list[str] = []
-    for number in count():
-        if not lines.has_lines(1) or (line := lines.rows[lines.at]) == f"{mark} end":
-            break
-        lines.at += 1
-        if number < MESSAGE_LINES_MAX and len(found) < REVERTS_MAX and (named := _REVERTS(line)):
-            found.append(named[1])
-    lines.at += 1
-    return tuple(found)
 
 
 def _read_until_mark(lines: LineWindow, mark: str) -> Iterator[list[str]]:
@@ -188,6 +182,7 @@ def _count_line_owners(git: GitReader, fix: Commit, path: str, numbers: Sequence
                     owner = found[1]
                 elif row == "boundary":
                     boundary.add(owner)
+    # The file may not exist in the parent under this name.
     except BadInput:
         return Counter()
     for commit in boundary:
@@ -222,22 +217,20 @@ def find_failures(history: Iterable[MinedCommit]) -> dict[str, int]:
     subjects: dict[str, str] = {}
     known: dict[str, int] = {}
     for item in sorted(listed, key=lambda item: item.commit.time):
-        accused = [*item.blamed, *_find_reverted(item, ids, subjects)]
+        accused = list(item.blamed)
+        for beginning in item.reverts:
+            # A shortened id must be unambiguous: the next id in order must not begin with it, too.
+            at = bisect_left(ids, beginning)
+            named = [commit for commit in ids[at : at + 2] if commit.startswith(beginning)]
+            accused += named if len(named) == 1 else []
+        if not item.reverts and item.reverted_subject in subjects:
+            accused.append(subjects[item.reverted_subject])
         for commit in accused:
             began = times.get(commit)
             if began is not None and commit != item.commit.id and item.commit.time - began <= FIX_WINDOW:
                 # With wrong clocks a fix may seem older than its cause. A failure is not known before its commit.
                 moment = max(item.commit.time, began)
                 known[commit] = min(known.get(commit, moment), moment)
+        # The newest commit with a subject is the one that a later revert means.
         subjects[item.subject] = item.commit.id
     return known
-
-
-def _find_reverted(item: MinedCommit, ids: Sequence[str], subjects: Mapping[str, str]) -> Iterator[str]:
-    # A shortened id must be unambiguous: the next id in order must not begin with it, too.
-    for beginning in item.reverts:
-        at = bisect_left(ids, beginning)
-        if at < len(ids) and ids[at].startswith(beginning) and not "".join(ids[at + 1 : at + 2]).startswith(beginning):
-            yield ids[at]
-    if not item.reverts and item.reverted_subject in subjects:
-        yield subjects[item.reverted_subject]

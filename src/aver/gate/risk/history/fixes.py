@@ -22,7 +22,6 @@ from contextlib import suppress
 from dataclasses import field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from aver.config import ensure_home
 from aver.errors import AverError, NotFound
@@ -71,32 +70,25 @@ class FixScanner:
     def scan_parts(self, parts: Iterable[DiffPart]) -> Iterator[DiffPart]:
         for part in parts:
             if isinstance(part, FileChange):
-                self._scan_file(part)
-            elif isinstance(part, Hunk):
-                self._scan_hunk(part)
+                sources = [path for path in (part.new, part.old) if path is not None and is_source(path)]
+                self._style_path = sources[0] if sources else None
+                self._old = part.old
+                if self._lines <= FIX_LINES_MAX:
+                    self._files.update(dict.fromkeys(sources))
+            elif isinstance(part, Hunk) and self._style_path is not None:
+                self._lines += sum(line[0] != " " for line in part.lines)
+                # A combined diff has no line numbers: `old_start` is then 0.
+                if self._lines <= FIX_LINES_MAX and self._old is not None and part.old_start:
+                    style = comment_style(self._style_path)
+                    numbers = [number for number, line in part.numbered_removed_lines() if code_lines([line], style)]
+                    if numbers:
+                        self.removed.setdefault(self._old, []).extend(numbers)
             yield part
 
     @property
     def fixed_files(self) -> tuple[str, ...]:
         """The source files that were fixed; none if the change is too large for a fix."""
         return tuple(self._files) if self._lines <= FIX_LINES_MAX else ()
-
-    def _scan_file(self, file: FileChange) -> None:
-        sources = [path for path in (file.new, file.old) if path is not None and is_source(path)]
-        self._style_path = sources[0] if sources else None
-        self._old = file.old
-        if self._lines <= FIX_LINES_MAX:
-            self._files.update(dict.fromkeys(sources))
-
-    def _scan_hunk(self, hunk: Hunk) -> None:
-        if self._style_path is None:
-            return
-        self._lines += sum(line[0] != " " for line in hunk.lines)
-        if self._lines <= FIX_LINES_MAX and self._old is not None and hunk.old_start:
-            style = comment_style(self._style_path)
-            numbers = [number for number, line in hunk.numbered_removed_lines() if code_lines([line], style)]
-            if numbers:
-                self.removed.setdefault(self._old, []).extend(numbers)
 
 
 @dataclass(slots=True)
@@ -142,8 +134,14 @@ class RecentFixes:
         if not self.times.times:
             return 0
         known = self.times.times
+        # A diff may name paths from the workspace, or from the top of the repository.
         names = [path if path in known else self.prefix + path for path in paths]
-        return self.times.count(names, _to_seconds(now))
+        # An invalid time becomes the current time.
+        try:
+            seconds = int(datetime.fromisoformat(now).timestamp())
+        except (ValueError, OverflowError):
+            seconds = int(time.time())
+        return self.times.count(names, seconds)
 
 
 def load_recent_fixes(workspace: str | Path, home: Path | None = None) -> RecentFixes:
@@ -155,6 +153,7 @@ def load_recent_fixes(workspace: str | Path, home: Path | None = None) -> Recent
         return RecentFixes()
     except AverError as error:
         return RecentFixes(note=f"the repository's history is not known: {error.message}")
+    # The workspace may be a directory below the root of the repository.
     inside = os.path.relpath(os.path.realpath(workspace), repository.root)
     return RecentFixes(times, "" if inside == "." else f"{inside}/")
 
@@ -162,6 +161,7 @@ def load_recent_fixes(workspace: str | Path, home: Path | None = None) -> Recent
 def _load_fix_times(repository: Repository, home: Path | None) -> FixTimes:
     path = state_path(repository.root, home).with_suffix(".fixes.json")
     head, times = _read_stored_fixes(path, repository)
+    # HEAD has not moved: git need not even start.
     if head == repository.head:
         return times
     try:
@@ -206,32 +206,16 @@ def _add_new_fixes(repository: Repository, times: FixTimes, *, without: str) -> 
 def _read_stored_fixes(path: Path, repository: Repository) -> tuple[str, FixTimes]:
     """Return the HEAD of the stored fixes, and the fixes. Both are empty if the file cannot be used."""
     try:
-        document = read_document(path, FORMAT, VERSION, repository.root, limit=DOCUMENT_MAX)
+        document = read_document(path, FORMAT, VERSION, repository.root, limit=DOCUMENT_MAX) or {}
     except AverError:
-        return "", FixTimes()
-    if document is None or not _is_valid_document(document):
-        return "", FixTimes()
-    return document["head"], FixTimes({decode_path(name): known for name, known in document["fixes"].items()})
-
-
-def _is_valid_document(document: dict[str, Any]) -> bool:
+        document = {}
     head, fixes = document.get("head"), document.get("fixes")
-    return (
-        isinstance(head, str)
-        and len(head) in (40, 64)
-        and set(head) <= set("0123456789abcdef")
-        and isinstance(fixes, dict)
-        and all(isinstance(known, list) and known == sorted(map(_time_or_invalid, known)) for known in fixes.values())
-    )
-
-
-def _time_or_invalid(value: Any) -> int:
-    return value if type(value) is int and 0 <= value <= TIME_MAX else -1
-
-
-def _to_seconds(now: str) -> int:
-    """Convert a time as `aver.clock.now()` writes it. An invalid time becomes the current time."""
-    try:
-        return int(datetime.fromisoformat(now).timestamp())
-    except (ValueError, OverflowError):
-        return int(time.time())
+    is_commit = isinstance(head, str) and len(head) in (40, 64) and set(head) <= set("0123456789abcdef")
+    if not is_commit or not isinstance(fixes, dict):
+        return "", FixTimes()
+    for known in fixes.values():
+        # The times must be sorted: `FixTimes` searches them by halves.
+        are_times = isinstance(known, list) and all(type(at) is int and 0 <= at <= TIME_MAX for at in known)
+        if not are_times or known != sorted(known):
+            return "", FixTimes()
+    return str(head), FixTimes({decode_path(name): known for name, known in fixes.items()})

@@ -68,7 +68,13 @@ class GitReader:
     def __init__(self, repository: Repository, directory: Path, index: Path | None) -> None:
         self.repository = repository
         self._directory = directory
-        self._program = _find_git_program(repository.root)
+        # Use the system's git. A git inside the repository or in a relative PATH entry does not count.
+        root = repository.root
+        directories = [path for path in os.get_exec_path() if os.path.isabs(path) and not _is_inside(path, root)]
+        found = shutil.which("git", path=os.pathsep.join(directories))
+        if found is None or _is_inside(found, root):
+            raise Unavailable("git is not installed", advice="install git; without it no history can be read")
+        self._program = found
         self._environment = {
             "PATH": os.defpath,
             "HOME": str(directory),
@@ -100,33 +106,31 @@ class GitReader:
         ):
             stdin.writelines(f"{line}\n".encode("ascii") for line in given)
             stdin.seek(0)
-            with self._start_process(arguments, stdin, errors) as process:
-                assert process.stdout is not None
+            command = [self._program, "--no-pager", "--literal-pathspecs", *arguments]
+            try:
+                process = subprocess.Popen(
+                    command,
+                    stdin=stdin,
+                    stdout=subprocess.PIPE,
+                    stderr=errors,
+                    env=self._environment,
+                    cwd=self._directory,
+                )
+            except OSError as error:
+                raise Unavailable(f"cannot run git: {error.strerror}") from error
+            assert process.stdout is not None
+            try:
                 yield from _read_stream_lines(process.stdout)
                 status = process.wait()
+            finally:
+                # The caller may stop early: then git must not go on.
+                process.kill()
+                process.wait()
+                process.stdout.close()
             if status:
                 errors.seek(0)
                 complaint = errors.read(COMPLAINT_MAX).decode("utf-8", "replace").strip() or f"it ended with {status}"
                 raise BadInput(f"git cannot read {self.repository.root}: {complaint!a}")
-
-    @contextmanager
-    def _start_process(
-        self, arguments: tuple[str, ...], stdin: IO[bytes], errors: IO[bytes]
-    ) -> Iterator[subprocess.Popen[bytes]]:
-        command = [self._program, "--no-pager", "--literal-pathspecs", *arguments]
-        try:
-            process = subprocess.Popen(
-                command, stdin=stdin, stdout=subprocess.PIPE, stderr=errors, env=self._environment, cwd=self._directory
-            )
-        except OSError as error:
-            raise Unavailable(f"cannot run git: {error.strerror}") from error
-        try:
-            yield process
-        finally:
-            process.kill()
-            process.wait()
-            assert process.stdout is not None
-            process.stdout.close()
 
 
 @contextmanager
@@ -134,6 +138,7 @@ def open_git(repository: Repository, *, index: Path | None = None) -> Iterator[G
     """Prepare git for a repository, and for one of its indexes if given."""
     with tempfile.TemporaryDirectory(prefix="aver-git-") as name:
         directory = Path(name)
+        # git takes a directory with `refs`, `HEAD` and objects for a repository.
         (directory / "refs").mkdir()
         (directory / "HEAD").write_text(f"{repository.head}\n", "ascii")
         config = _CONFIG_TEXT.format(version=1 if len(repository.head) == 64 else 0)
@@ -145,15 +150,6 @@ def open_git(repository: Repository, *, index: Path | None = None) -> Iterator[G
         yield GitReader(repository, directory, index)
 
 
-def _find_git_program(root: Path) -> str:
-    """Return the system's git. A git inside the repository or in a relative PATH entry does not count."""
-    directories = [path for path in os.get_exec_path() if os.path.isabs(path) and not _is_inside(path, root)]
-    found = shutil.which("git", path=os.pathsep.join(directories))
-    if found is None or _is_inside(found, root):
-        raise Unavailable("git is not installed", advice="install git; without it no history can be read")
-    return found
-
-
 def _is_inside(path: str, root: Path) -> bool:
     return Path(os.path.realpath(path)).is_relative_to(root)
 
@@ -161,7 +157,13 @@ def _is_inside(path: str, root: Path) -> bool:
 def _read_stream_lines(stream: IO[bytes]) -> Iterator[list[str]]:
     """Yield the lines of a stream as they come. A line longer than `LINE_MAX` loses its end."""
     partial = b""
-    while chunk := _read_chunk(stream):
+    while True:
+        ready, _, _ = select.select([stream], [], [], SILENCE_MAX)
+        if not ready:
+            raise Unavailable(f"git has said nothing for {SILENCE_MAX:.0f} seconds")
+        chunk = os.read(stream.fileno(), CHUNK)
+        if not chunk:
+            break
         first, *others = chunk.split(b"\n")
         if len(partial) < LINE_MAX:
             partial += first
@@ -171,13 +173,6 @@ def _read_stream_lines(stream: IO[bytes]) -> Iterator[list[str]]:
             partial = last
     if partial:
         yield [partial.decode("utf-8", "surrogateescape")]
-
-
-def _read_chunk(stream: IO[bytes]) -> bytes:
-    ready, _, _ = select.select([stream], [], [], SILENCE_MAX)
-    if not ready:
-        raise Unavailable(f"git has said nothing for {SILENCE_MAX:.0f} seconds")
-    return os.read(stream.fileno(), CHUNK)
 
 
 _STAGED_DIFF_OPTIONS = (
@@ -194,22 +189,19 @@ def staged_diff(workspace: str | Path) -> tuple[str, Path]:
     repository = open_repository(workspace)
     lines: list[str] = []
     size = 0
-    with open_git(repository, index=_find_index(repository)) as git:
-        for chunk in git.read_output("diff-index", *_STAGED_DIFF_OPTIONS, repository.head, "--"):
-            size += sum(map(len, chunk)) + len(chunk)
-            if size > DIFF_MAX:
-                raise BadInput(f"the staged change has more than {DIFF_MAX} characters", advice="commit it in parts")
-            lines += chunk
-    text = "".join(f"{line}\n" for line in lines)
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace"), repository.root
-
-
-def _find_index(repository: Repository) -> Path:
-    """Return the index that git would commit. During `git commit FILE`, GIT_INDEX_FILE names another one."""
+    # During `git commit FILE`, GIT_INDEX_FILE names another index than usual. It must lie in the same repository.
     given = os.environ.get("GIT_INDEX_FILE")
     index = repository.root / given if given else repository.index
     if not Path(os.path.realpath(index.parent)).is_relative_to(os.path.realpath(repository.index.parent)):
         raise BadInput(f"GIT_INDEX_FILE names {given!r}, which is not in this repository")
     if not index.is_file():
         raise NotFound(f"{repository.root} has nothing staged", advice="run git add first")
-    return index
+    with open_git(repository, index=index) as git:
+        for chunk in git.read_output("diff-index", *_STAGED_DIFF_OPTIONS, repository.head, "--"):
+            size += sum(map(len, chunk)) + len(chunk)
+            if size > DIFF_MAX:
+                raise BadInput(f"the staged change has more than {DIFF_MAX} characters", advice="commit it in parts")
+            lines += chunk
+    text = "".join(f"{line}\n" for line in lines)
+    # Bytes that are not UTF-8 become escapes, because a diff must be a text that JSON can hold.
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace"), repository.root

@@ -47,9 +47,6 @@ class CommitSample:
     features: Features
     failed_at: int | None
 
-    def has_failed_by(self, when: int) -> bool:
-        return self.failed_at is not None and self.failed_at <= when
-
 
 @dataclass(frozen=True, slots=True)
 class ScoredSample:
@@ -87,6 +84,7 @@ def learn_history(
         before = state.level(CHANGE).observations
         return learn_samples(state, samples, until)
 
+    # The lock on the state is taken only now: mining may have taken minutes.
     state = update_state(repository.root, learn, home)
     failed = sum(sample.failed_at is not None for sample in samples)
     return LearnSummary(len(samples), failed, state.level(CHANGE).observations - before, state)
@@ -112,6 +110,7 @@ def learn_samples(state: RiskState, samples: Iterable[CommitSample], until: int)
     level = state.level(CHANGE)
     learned = False
     for sample in samples:
+        # The stored state has learned all outcomes up to `learned_until`, and no later one.
         known = sample.time + MATURITY
         if state.learned_until < known <= until:
             level, learned = _learn_sample(level, sample), True
@@ -132,4 +131,6 @@ def score_in_time_order(samples: Iterable[CommitSample]) -> Iterator[ScoredSampl
 
 
 def _learn_sample(level: RiskLevel, sample: CommitSample) -> RiskLevel:
-    return update_level(level, change_offset(sample.features), failed=sample.has_failed_by(sample.time + MATURITY))
+    # A failure that became known later than the outcome counts as none: the score may not see the future.
+    failed = sample.failed_at is not None and sample.failed_at <= sample.time + MATURITY
+    return update_level(level, change_offset(sample.features), failed=failed)

@@ -19,7 +19,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import astuple, fields, replace
 from pathlib import Path
-from typing import Any
 
 import orjson
 
@@ -30,7 +29,6 @@ from aver.gate.risk.features import COUNT_MAX, Features, measure_parts
 from aver.gate.risk.history.commits import (
     COMMITS_MAX,
     Commit,
-    CommitChange,
     MinedCommit,
     find_blamed_commits,
     list_commits,
@@ -64,6 +62,7 @@ def mine_history(
     with open_git(repository) as git:
         listed = list_commits(git)
         missing = [commit for commit in listed if commit.id not in known]
+        # Commits in the cache count as done at once.
         done = len(listed) - len(missing)
         batch: list[MinedCommit] = []
         for item in _mine_commits(git, missing, known):
@@ -82,32 +81,29 @@ def mine_history(
 
 def _mine_commits(git: GitReader, missing: list[Commit], known: Mapping[str, MinedCommit]) -> Iterator[MinedCommit]:
     fixes = FixTimes()
+    # Fixes that were mined before count as well.
     for item in known.values():
         fixes.add(item.fixed, item.commit.time)
     if not missing:
         return
     for change in read_changes(git, missing):
-        item = _mine_commit(git, change, fixes)
-        fixes.add(item.fixed, item.commit.time)
-        yield item
-
-
-def _mine_commit(git: GitReader, change: CommitChange, fixes: FixTimes) -> MinedCommit:
-    commit = change.commit
-    scanner = FixScanner()
-    is_fix = is_fix_subject(commit.subject)
-    found = measure_parts(scanner.scan_parts(change.parts) if is_fix else change.parts)
-    reverted = parse_reverted_subject(commit.subject)
-    fixed = scanner.fixed_files if is_fix else ()
-    return MinedCommit(
-        commit=commit,
-        features=replace(found.features, fixes=fixes.count(found.sources, commit.time)),
-        subject=_subject_digest(commit.subject),
-        fixed=fixed,
-        blamed=find_blamed_commits(git, commit, scanner.removed) if fixed else (),
-        reverts=change.reverts,
-        reverted_subject=_subject_digest(reverted) if reverted is not None else "",
-    )
+        commit = change.commit
+        scanner = FixScanner()
+        is_fix = is_fix_subject(commit.subject)
+        # One pass over the diff serves both: the scanner watches the parts while they are measured.
+        found = measure_parts(scanner.scan_parts(change.parts) if is_fix else change.parts)
+        fixed = scanner.fixed_files if is_fix else ()
+        reverted = parse_reverted_subject(commit.subject)
+        yield MinedCommit(
+            commit=commit,
+            features=replace(found.features, fixes=fixes.count(found.sources, commit.time)),
+            subject=_subject_digest(commit.subject),
+            fixed=fixed,
+            blamed=find_blamed_commits(git, commit, scanner.removed) if fixed else (),
+            reverts=change.reverts,
+            reverted_subject=_subject_digest(reverted) if reverted is not None else "",
+        )
+        fixes.add(fixed, commit.time)
 
 
 def _subject_digest(subject: str) -> str:
@@ -174,14 +170,18 @@ def _parse_line(line: bytes) -> MinedCommit | None:
     if checksum != _checksum(body):
         return None
     try:
+        # The checksum finds accidents. A wrong shape would come from another version.
         commit, time, numbers, subject, names, blamed, reverts, reverted = orjson.loads(body)
         texts = [commit, subject, reverted, *names, *blamed, *reverts]
+        are_counts = len(numbers) == len(fields(Features)) and all(
+            type(number) is int and 0 <= number <= COUNT_MAX for number in numbers
+        )
         is_time = type(time) is int and 0 <= time <= TIME_MAX
-        if not is_time or not all(type(text) is str for text in texts):
+        if not is_time or not are_counts or not all(type(text) is str for text in texts):
             return None
         return MinedCommit(
             Commit(commit, time),
-            Features(*_parse_counts(numbers)),
+            Features(*numbers),
             subject,
             tuple(decode_path(name) for name in names),
             tuple(blamed),
@@ -194,12 +194,3 @@ def _parse_line(line: bytes) -> MinedCommit | None:
 
 def _checksum(body: bytes) -> bytes:
     return hashlib.sha256(body).hexdigest()[:16].encode("ascii")
-
-
-def _parse_counts(numbers: Any) -> Iterator[int]:
-    if len(numbers) != len(fields(Features)):
-        raise ValueError
-    for number in numbers:
-        if type(number) is not int or not 0 <= number <= COUNT_MAX:
-            raise ValueError
-        yield number

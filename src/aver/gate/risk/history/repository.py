@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from aver.errors import BadInput, NotFound
@@ -43,8 +44,22 @@ class Repository:
 def open_repository(path: str | Path) -> Repository:
     """Open the repository at or above `path`. Raises NotFound if there is none, BadInput if it cannot be read."""
     root = find_workspace_root(path)
-    git = _find_git_directory(root)
-    common = _find_common_directory(git)
+    git = root / ".git"
+    if git.is_file():
+        # A further working tree or a submodule: the file names the directory.
+        words = _read_pointer(git)
+        if not words.startswith("gitdir: "):
+            raise BadInput(f"{git} points to no repository")
+        git = root / words.removeprefix("gitdir: ")
+    elif not git.is_dir():
+        if not ((root / "HEAD").is_file() and (root / "objects").is_dir()):
+            raise NotFound(f"{root} is no git repository", advice="name a directory inside one")
+        git = root  # a bare repository
+    # All working trees of a repository share one directory.
+    try:
+        common = git / _read_pointer(git / "commondir")
+    except NotFound:
+        common = git
     objects = common / "objects"
     if not objects.is_dir():
         raise BadInput(f"{git} has no objects, so it is no git repository")
@@ -53,32 +68,19 @@ def open_repository(path: str | Path) -> Repository:
     return Repository(root, objects, git / "index", head, shallow)
 
 
-def _find_git_directory(root: Path) -> Path:
-    found = root / ".git"
-    if found.is_dir():
-        return found
-    if found.is_file():
-        words = _read_pointer(found)
-        if not words.startswith("gitdir: "):
-            raise BadInput(f"{found} points to no repository")
-        return root / words.removeprefix("gitdir: ")
-    if (root / "HEAD").is_file() and (root / "objects").is_dir():
-        return root
-    raise NotFound(f"{root} is no git repository", advice="name a directory inside one")
-
-
-def _find_common_directory(git: Path) -> Path:
-    """Return the directory that all working trees of a repository share."""
-    try:
-        return git / _read_pointer(git / "commondir")
-    except NotFound:
-        return git
-
-
 def _read_head(git: Path, common: Path) -> str:
+    """Return the commit that HEAD names. Follows refs that name other refs."""
     name = "HEAD"
     for _ in range(REF_HOPS_MAX):
-        words = _read_ref(name, git, common)
+        words: str | None = None
+        # A ref is a file of its own, in this working tree or in the shared directory, or a line of `packed-refs`.
+        for directory in dict.fromkeys((git, common)):
+            with suppress(NotFound):
+                words = _read_pointer(directory / name)
+                break
+        else:
+            packed = (line.partition(" ") for line in _read_list_lines(common / "packed-refs"))
+            words = next((commit for commit, _, ref in packed if ref == name), None)
         if words is None:
             raise BadInput(f"{git} has no commit yet, or keeps its refs in a form that is not read here")
         if _ID(words):
@@ -87,19 +89,6 @@ def _read_head(git: Path, common: Path) -> str:
         if not words.startswith("ref:") or not _REF(name) or ".." in name:
             raise BadInput(f"{git} has a HEAD that names no branch")
     raise BadInput(f"{git} has a HEAD that names itself")
-
-
-def _read_ref(name: str, git: Path, common: Path) -> str | None:
-    for directory in dict.fromkeys((git, common)):
-        try:
-            return _read_pointer(directory / name)
-        except NotFound:
-            continue
-    for line in _read_list_lines(common / "packed-refs"):
-        commit, _, packed = line.partition(" ")
-        if packed == name:
-            return commit
-    return None
 
 
 def _read_pointer(path: Path) -> str:

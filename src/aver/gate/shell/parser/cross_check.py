@@ -71,6 +71,7 @@ def require_agreement(reader: ScriptReader, report: CommandReport) -> None:
     # 3. Each command that tree-sitter sees must begin where Aver's parser found one.
     shadow = "".join(pieces).encode("ascii")
     root = parser.parse(shadow).root_node
+    # A tree with errors may lack commands, so it proves nothing.
     if root.has_error:
         raise UnreadableCommand("syntax", "one of two parsers cannot read it")
     found = frozenset(reader.starts)

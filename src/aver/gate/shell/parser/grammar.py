@@ -52,12 +52,14 @@ class ScriptReader(SimpleCommandReader):
         self.level += 1
         script = self._read_nested_list(frozenset((")",)))
         self.at += 1
+        # The text of a here-document in `$(…)` must come before the closing parenthesis.
         if any(pending.level == self.level for pending in self.pending):
             raise UnreadableCommand("syntax", "a here-document has no text")
         self.level -= 1
         return script
 
     def read_nested_script(self, text: str) -> Script:
+        # The limits on depth and words go on: nesting does not reset them.
         inner = ScriptReader(text, depth=self.depth)
         inner.words_read = self.words_read
         script = inner.read_script()
@@ -84,6 +86,7 @@ class ScriptReader(SimpleCommandReader):
             if char == "&":
                 background.add(len(items) - 1)
                 self.at += 1
+            # `;;` and `;&` end a branch of `case`, not a command.
             elif char == ";" and not self.text.startswith((";;", ";&"), self.at):
                 self.at += 1
             elif char not in ("\n", "#", "") and not self._is_at_stop(stop):
@@ -221,6 +224,7 @@ class ScriptReader(SimpleCommandReader):
         self.at = variable.end()
         self.skip_newlines()
         words: tuple[RawWord, ...] | None = None
+        # Without `in`, the loop goes through the arguments of the script: `words` stays None.
         if (keyword := _KEYWORD.match(self.text, self.at)) and keyword[0] == "in":
             self.at = keyword.end()
             listed: list[RawWord] = []
@@ -256,6 +260,7 @@ class ScriptReader(SimpleCommandReader):
         words = [subject] if subject else []
         bodies: list[Script] = []
         while not self._is_at_stop(frozenset(("esac",))):
+            # A pattern may begin with a parenthesis, which means nothing.
             if self.peek() == "(":
                 self.at += 1
             while self.peek() != ")":
@@ -271,6 +276,7 @@ class ScriptReader(SimpleCommandReader):
                     raise UnreadableCommand("syntax", "a pattern of a case does not end")
             self.at += 1
             bodies.append(self._read_nested_list(frozenset((";;", ";&", ";;&", "esac"))))
+            # `;;&` begins with `;;`, so it is tried first.
             for mark in (";;&", ";;", ";&"):
                 if self.text.startswith(mark, self.at):
                     self.at += len(mark)
@@ -285,6 +291,7 @@ class ScriptReader(SimpleCommandReader):
         self.enter_level()
         body = self._read_command()
         self.depth -= 1
+        # A simple command as a body is refused: shells disagree on it.
         if not isinstance(body, Group | Branches | Loop | TestCommand):
             raise UnreadableCommand("syntax", "a function without a body")
         return FunctionDefinition("".join(part.text for part in name.parts), body)
@@ -300,25 +307,21 @@ class ScriptReader(SimpleCommandReader):
             if operator := _TEST_OPERATOR.match(self.text, self.at):
                 self.at, before = operator.end(), operator[0]
                 continue
-            if words and words[-1].source == "=~" and (pattern := self._read_regular_expression()):
-                words.append(pattern)
+            # After `=~`, `(`, `)` and `|` are ordinary. A pattern with quotes or `$` is read as a word.
+            pattern = _PATTERN_WORD.match(self.text, self.at) if words and words[-1].source == "=~" else None
+            if pattern is not None and self.text[pattern.end() : pattern.end() + 1] in ("", " ", "\t", "\n"):
+                self.at = pattern.end()
+                words.append(RawWord(pattern[0], (WordPart("text", pattern[0], quoted=True),)))
                 continue
             word = self.read_word()
             if word is None:
                 raise UnreadableCommand("syntax", "[[ is not closed by ]]")
             if word.source == "]]":
                 return TestCommand(tuple(words), self.read_redirects(), tuple(openings), tuple(compared))
+            # A shell without `[[` reads this as a redirection; the walk checks what it would overwrite.
             if before in ("<", ">"):
                 compared.append(word)
             elif before:
                 openings.append(word.source)
             before = ""
             words.append(word)
-
-    def _read_regular_expression(self) -> RawWord | None:
-        """Read the pattern after `=~`, where `(`, `)` and `|` are ordinary. Returns None if it has quotes or `$`."""
-        found = _PATTERN_WORD.match(self.text, self.at)
-        if found is None or self.text[found.end() : found.end() + 1] not in ("", " ", "\t", "\n"):
-            return None
-        self.at = found.end()
-        return RawWord(found[0], (WordPart("text", found[0], quoted=True),))

@@ -58,6 +58,7 @@ class SimpleCommandReader(WordReader):
                     self.starts.pop()  # the word was the name of a function, not a program
                     return self.read_function(words[0])
                 raise UnreadableCommand("syntax", "'(' inside a command")
+            # `&>` is a redirection, every other `&` ends the command.
             if char == "&" and not text.startswith("&>", self.at):
                 break
             redirect = self._read_redirect()
@@ -166,6 +167,7 @@ class SimpleCommandReader(WordReader):
         text, start, line = self.text, self.at, self.at
         joined = ""  # earlier lines that end in a backslash
         while True:
+            # An empty delimiter ends the text at the first empty line, or at the end.
             if line > self.end or (line == self.end and pending.delimiter):
                 raise UnreadableCommand("syntax", f"a here-document is not closed by {pending.delimiter!r}")
             stop = text.find("\n", line)
@@ -185,11 +187,13 @@ class SimpleCommandReader(WordReader):
         body = text[start:line]
         if pending.strips_tabs:
             body = re.sub(r"(?m)^\t+", "", body)
+        # A text without expansions needs no reader of its own.
         if pending.is_literal or not re.search(r"[$`\\]", body):
             pending.redirect.body = RawWord(body, (WordPart("text", body, quoted=True),))
         else:
             pending.redirect.body = self.read_heredoc_text(body)
         self.at = min(stop + 1, self.end)
+        # The second parser sees blanks instead of the text.
         self.hidden.append((start, min(stop, self.end), " "))
 
     # --- between words
@@ -207,6 +211,7 @@ class SimpleCommandReader(WordReader):
             char = self.text[self.at]
             if char == "\n":
                 self.at += 1
+                # Taken before they are read: a here-document may hold substitutions with here-documents of their own.
                 pending, self.pending = self.pending, []
                 for heredoc in pending:
                     self._read_heredoc(heredoc)

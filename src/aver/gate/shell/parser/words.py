@@ -106,6 +106,7 @@ class WordReader:
         plain = _PLAIN_WORD.match(text, start)
         if plain is not None:
             stop = plain.end()
+            # `a<(b)` goes on after the plain part.
             if stop == self.end or (text[stop] in _WORD_ENDS and not text.startswith(("<(", ">("), stop)):
                 self.at = stop
                 source = plain[0]
@@ -257,6 +258,7 @@ class WordReader:
         """Read what begins with a dollar sign. A lone dollar sign stands for itself."""
         text, at = self.text, self.at
         following = text[at + 1 : at + 2]
+        # The longest name counts: `$ab` is never `$a` and `b`.
         if name := _NAME.match(text, at + 1):
             self.at = name.end()
             return [WordPart("variable", name[0], quoted)]
@@ -289,6 +291,7 @@ class WordReader:
         parameter = _PARAMETER.match(self.text, self.at)
         if parameter is None:
             raise UnreadableCommand("syntax", "an expansion ${…} of a kind that is not read")
+        # `${#x}`, `${!x}` and `${x[1]}` have a name, but another value than the variable.
         whole_name = parameter[0] == parameter["name"] and _NAME.fullmatch(parameter["name"])
         self.at = parameter.end()
         if self.text.startswith("}", self.at):
@@ -388,5 +391,6 @@ def _decode_escape(found: re.Match[str]) -> bytes:
         return bytes([(int(octal, 8) if octal is not None else int(byte, 16)) & 0xFF])
     if control is not None:
         return bytes([ord(control[0]) & 0x1F])
+    # U+FFFD stands for a number that is no character.
     number = int(small or large, 16)
     return chr(number).encode("utf-8", "surrogatepass") if number < 0x110000 else b"\xef\xbf\xbd"

@@ -45,10 +45,12 @@ def judge_invocation(call: Invocation) -> StatesAfter:
     program = _resolve_program(call)
     call.program = program or ""
     command = ResolvedCommand(program, call.words, call.via, call.inside, call.assignments, call.redirects)
+    # Each command is listed, even if nothing is known about it.
     if not call.report.add_command(command) or program is None:
         return unchanged
     if program in call.walk.functions:
         return call.walk.judge_function_call(call)
+    # A handler comes before a line: some programs have both, and the handler uses the line.
     handler = find_handler(program)
     if handler is not None:
         return handler(call) or unchanged
@@ -187,9 +189,11 @@ def apply_arguments(call: Invocation, spec: ProgramSpec, given: ParsedArguments)
             first.pop(0)  # `sed -e SCRIPT`: all operands are files now
         if option.verb and value is not None:
             VERBS[option.verb](call, value)
+    # A program that is not `strict` has no unlisted option that matters.
     if spec.is_strict:
         for name, word in given.unlisted:
             call.report_unclear("unknown-option", f"the option {name} of {call.program} is not in the tables", word)
+    # A file whose name begins with a hyphen becomes an option of `rm *`.
     if given.doubtful and spec.has_risky_options:
         for word in given.doubtful:
             advice = f"; write ./{word.text}" if word.is_pattern else ""
@@ -205,6 +209,7 @@ def apply_arguments(call: Invocation, spec: ProgramSpec, given: ParsedArguments)
             call.report_current_directory("read")
         elif spec.nothing and not changed:
             call.report_current_directory(spec.nothing)
+    # The first operands have verbs of their own, then the last, then the rest.
     waiting = list(given.operands)
     for verb in first:
         if waiting:

@@ -122,6 +122,7 @@ def split_table(table: str) -> dict[str, str]:
     rows: dict[str, str] = {}
     for line in table.replace("\\\n", " ").splitlines():
         names, separator, marks = line.partition("::")
+        # Most lines have no braces: skip the pattern for them.
         if separator and "{" not in names:
             rows |= dict.fromkeys((" ".join(name.split()) for name in names.split(",") if name.strip()), marks.strip())
         elif separator:
@@ -165,6 +166,7 @@ def parse_spec(marks: str) -> ProgramSpec:
     for name in [*always, *(effect for option in options.values() for effect in option.effects)]:
         if name not in EFFECTS and not (name.startswith("?") and name[1:] in UNCLEAR):
             raise AssertionError(f"a table has an effect that does not exist: {name!r}")
+    # `1VERB` alone gives one verb, and `2VERB` alone an empty one and a verb.
     while first and not first[-1]:
         first.pop()
     return ProgramSpec(
@@ -269,6 +271,7 @@ def _find_option(spec: ProgramSpec, name: str) -> OptionSpec | None:
     option = spec.options.get(name)
     if option is not None or len(name) < 3:
         return option
+    # GNU programs accept `--verb` for `--verbose`.
     candidates = [spec.options[listed] for listed in spec.options if listed.startswith(name)]
     return next((candidate for candidate in candidates if candidate.matters), candidates[0] if candidates else None)
 

@@ -103,6 +103,7 @@ def _request_body(call: Invocation, word: Word) -> None:
     """Judge data to send, or `@` and the file that holds it; with `--data-urlencode` also `name@file`."""
     call.report_effect("egress", word)
     for value in word.values:
+        # `name=value@x` is a value, not a file.
         name, at, path = value.partition("@")
         if at and path and path != "-" and "=" not in name and " " not in name:
             call.report_path("read", replace(word, values=(path,)))
@@ -225,6 +226,7 @@ def _checkout_operand(call: Invocation, word: Word) -> None:
     `git switch` takes branches only.
     """
     known = word.value
+    # A branch that does not exist is an error there, never a file.
     if call.program == "git switch":
         return
     options = {(given.value or "").partition("=")[0] for given in call.words}
@@ -238,6 +240,7 @@ def _checkout_operand(call: Invocation, word: Word) -> None:
 
 def _restore_operand(call: Invocation, word: Word) -> None:
     names = {given.value for given in call.words}
+    # Only the index loses changes then; the files stay as they are.
     only_index = names & {"-S", "--staged"} and not names & {"-W", "--worktree", "-SW", "-WS"}
     call.report_path("write" if only_index else "delete", word)
 
@@ -253,6 +256,7 @@ def _revision_or_path(call: Invocation, word: Word) -> None:
         call.report_path("read", word)
         return
     for value in word.values:
+        # `HEAD:.env` prints an old version of `.env`.
         path = value.partition(":")[2] or value
         call.report_guarded_path("read", path, word)
 
@@ -277,6 +281,7 @@ def _setting(call: Invocation, word: Word) -> None:
     if word.value is not None and is_harmless_setting(key, value):
         return
     call.report_effect("execute", word)
+    # Another path switches the hooks of the repository off, which may be what asks Aver.
     if "hookspath" in key.lower():
         call.report_effect("agent-config", word)
     call.report_unclear("environment", f"{key or word.short_text} may make git run a program", word)

@@ -74,6 +74,7 @@ def chmod(call: Invocation) -> None:
     for word in operands:
         call.report_path("write", word)
         for path in word.values:
+            # Rights outside the workspace belong to the system.
             if any(locate_path(path, cwd, call.path_roots).where == "outside" for cwd in call.state.cwds):
                 call.report_effect("system", word, target=path)
 
@@ -122,6 +123,7 @@ _OLD_STYLE = re.compile(r"[A-Za-z]+")
 
 
 def tar(call: Invocation) -> None:
+    # From here on there is only one style of options.
     call = replace(call, words=tuple(_add_hyphens(call.words)))
     given = read_arguments(parse_spec(_TAR), call.words)
     for value in given.option_values("--checkpoint-action"):
@@ -132,6 +134,7 @@ def tar(call: Invocation) -> None:
     archives = [*given.option_values("-f", "--file")]
     directories = [*given.option_values("-C", "--directory")]
     for archive in archives:
+        # `tar -f host:file` opens a connection, unless `--force-local` says otherwise.
         if archive.value is not None and ":" in archive.value and not given.has_option("--force-local"):
             call.report_host(archive)
     local = [archive for archive in archives if archive.value != "-"]
@@ -142,6 +145,7 @@ def tar(call: Invocation) -> None:
             call.report_unpacking(directory)
         if not directories:
             call.report_unpacking(None)
+        # Without `-P`, tar keeps to the directory.
         if given.has_option("-P", "--absolute-names"):
             call.report_unclear("unknown-target", "the archive itself says where it is unpacked to")
     elif given.has_option("-t", "--list", "-x", "--extract", "--get", "-d", "--diff", "--compare"):

@@ -66,6 +66,7 @@ def _judge_config(call: Invocation) -> None:
     operands = given.operands
     for word in given.option_values("-f", "--file"):
         call.report_path("read", word)
+    # `git config get NAME` is the new style, `git config --get NAME` and `git config NAME` are the old one.
     verb = operands[0].value if operands else None
     if verb in ("get", "list"):
         call.report_current_directory("read")
@@ -79,6 +80,7 @@ def _judge_config(call: Invocation) -> None:
         return
     key = operands[0].value if operands else None
     value = operands[1].value if len(operands) > 1 else None
+    # A setting for all repositories, or in a file of its own, reaches further than this one.
     harmless = key is not None and is_harmless_setting(key, value)
     if harmless and not given.has_option("--global", "--system", "-f", "--file"):
         call.report_effect("write", *operands)

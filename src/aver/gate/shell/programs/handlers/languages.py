@@ -93,6 +93,7 @@ _SQL_REACHES_OUT = re.compile(
 
 def python(call: Invocation) -> None:
     given = read_arguments(parse_spec(_PYTHON), call.words)
+    # `python -m NAME` runs a module. Everything after NAME belongs to the module.
     words = _split_at_module(call.words)
     if words is not None:
         options, module, rest = words
@@ -104,6 +105,7 @@ def python(call: Invocation) -> None:
         elif name in _PYTHON_MODULES:
             apply_spec(replace(call, program=f"python -m {name}", words=rest), parse_spec(_PYTHON_MODULES[name]))
         else:
+            # Many tools run as a module as well: `python -m pytest`. Their line counts.
             program = name.replace("_", "-")
             if program in ROWS or program in WITH_SUBCOMMANDS or program == "pip":
                 call.judge_words((Word(module.text, (program,), program), *rest), "python -m")
@@ -192,6 +194,7 @@ def package_runner(call: Invocation) -> None:
         return
     tool = given.operands[0]
     name = tool.value or ""
+    # A tool that the tables list is installed in most projects, and runs from there.
     is_known = _TOOL_NAME.fullmatch(name) is not None and name in split_table(tools.TABLE)
     if is_known and not packages and call.program not in _ALWAYS_FETCH:
         call.judge_words((tool, *given.operands[1:]))
@@ -215,6 +218,7 @@ def sqlite(call: Invocation) -> None:
     statements = [*given.operands[1:], *given.option_values("-cmd")]
     for word in given.operands[:1]:
         call.report_path("read", word)
+    # A statement must look like a read, and must not hold anything that writes or opens files.
     reads = [
         s.value is not None and _SQL_READS.match(s.value) and not _SQL_REACHES_OUT.search(s.value) for s in statements
     ]

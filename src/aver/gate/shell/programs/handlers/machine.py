@@ -47,6 +47,7 @@ _OPENSSL_NETWORK = frozenset(("s_client", "s_server", "s_time", "ocsp", "cmp", "
 
 def container(call: Invocation) -> None:
     """Judge `docker` and compatible programs. Starting a container is judged here, the rest by a table."""
+    # Podman and nerdctl take the same options.
     call = replace(call, program="docker")
     base = parse_spec(f"posix {ROWS['docker']}")
     given = read_arguments(base, call.words)
@@ -85,6 +86,7 @@ def _report_mount(call: Invocation, word: Word, path: str, is_read_only: bool) -
     if not path.startswith(("/", ".", "~")):
         return  # a volume that docker itself manages
     host = Word(word.text, (path,), path)
+    # These give the container this whole machine.
     if path == "/" or path.endswith(("docker.sock", "podman.sock", "containerd.sock")):
         call.report_effect("privilege", word)
     call.report_path("read", host)
@@ -121,6 +123,7 @@ def network_probe(call: Invocation) -> None:
     """Judge `ping`, `dig` and similar programs. Looking up a name sends that name to another machine."""
     call.report_effect("network")
     for word in call.words:
+        # Options, servers after `@`, and numbers are not hosts to report.
         if not word.is_known or (word.value is not None and not re.match(r"[-+@0-9]", word.value)):
             call.report_host(word)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from aver.gate.shell.invocation import Invocation, find_name_patterns
@@ -46,6 +46,7 @@ def find(call: Invocation) -> None:
     chosen = find_name_patterns(expression)
     for word in words:
         text = word.value
+        # A pattern may match a file whose name is an action, such as `-delete`.
         if text is None or (word.is_pattern and text not in ("!", "(", ")")):
             call.report_unclear("unknown-option", f"{word.short_text} may become an action of find", word)
         elif text in _TESTS_WITH_VALUE or text.startswith("-newer"):
@@ -56,7 +57,13 @@ def find(call: Invocation) -> None:
             for root in [Word("{}", found, is_pattern=True)] if found and "*" not in chosen else roots:
                 call.report_path("delete", root, word)
         elif text in _EXEC_ACTIONS:
-            _judge_exec(call, word, _patterns_below(roots, chosen), _take_exec_words(words))
+            # The command goes up to its `;` or `{} +`.
+            command: list[Word] = []
+            for part in words:
+                if part.value == ";" or (part.value == "+" and command and command[-1].value == "{}"):
+                    break
+                command.append(part)
+            _judge_exec(call, word, _patterns_below(roots, chosen), command)
         elif text in _WRITE_ACTIONS or text == "-fprintf":
             target = next(words, None)
             if target is not None:
@@ -75,25 +82,23 @@ def _split_roots(words: Sequence[Word]) -> tuple[list[Word], Sequence[Word]]:
     for index, word in enumerate(words):
         if word.value in ("-H", "-L", "-P", "-E", "-X", "-s", "-x", "-O1", "-O2", "-O3", "--"):
             continue
+        # The expression begins at the first word that looks like one.
         if any(value[:1] in ("-", "(", "!", ")", ",") for value in word.values or (word.prefix,)):
             return roots or [_CURRENT_DIRECTORY], words[index:]
         roots.append(word)
     return roots or [_CURRENT_DIRECTORY], ()
 
 
-def _take_exec_words(words: Iterator[Word]) -> list[Word]:
-    """Take the words of a command up to its `;` or `{} +`."""
-    found: list[Word] = []
-    for word in words:
-        if word.value == ";" or (word.value == "+" and found and found[-1].value == "{}"):
-            break
-        found.append(word)
-    return found
-
-
 def _judge_exec(call: Invocation, action: Word, below: tuple[str, ...], words: Sequence[Word]) -> None:
     """Judge the command that runs for each found file. `below` are patterns for the paths of these files."""
-    filled = [_fill_braces(word, below) for word in words]
+    filled: list[Word] = []
+    for word in words:
+        if word.value is None or "{}" not in word.value:
+            filled.append(word)
+        elif word.value == "{}" and below:
+            filled.append(Word("{}", below, below[0] if len(below) == 1 else "", is_pattern=True))
+        else:
+            filled.append(Word(word.text, prefix=word.value.partition("{}")[0]))
     inner = call
     if action.value in ("-execdir", "-okdir"):
         # The command runs in the directory of each file: somewhere below the roots.
@@ -106,14 +111,6 @@ def _patterns_below(roots: Sequence[Word], names: Sequence[str] = ("*",)) -> tup
     if not all(root.is_known for root in roots) or len(roots) * len(names) > CHOICES_MAX:
         return ()
     return tuple(f"{value.rstrip('/')}/{name}" for root in roots for value in root.values for name in names)
-
-
-def _fill_braces(word: Word, below: tuple[str, ...]) -> Word:
-    if word.value is None or "{}" not in word.value:
-        return word
-    if word.value == "{}" and below:
-        return Word("{}", below, below[0] if len(below) == 1 else "", is_pattern=True)
-    return Word(word.text, prefix=word.value.partition("{}")[0])
 
 
 def fd(call: Invocation) -> None:

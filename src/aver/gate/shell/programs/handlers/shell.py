@@ -25,13 +25,10 @@ _ASSIGNMENT_PREFIX = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:\[[^\]]*\])?\+?=")
 def shell(call: Invocation) -> None:
     """Judge `sh`, `bash` and similar shells, which run `-c TEXT`, a file, or their standard input."""
     takes_text = False
+    operand: Word | None = None
     words = iter(call.words)
     for word in words:
         text = word.value
-        # A word without a known beginning may be an option; judge it as the script.
-        if text is None and not word.prefix and not word.is_known:
-            _judge_operand(call, word, takes_text)
-            return
         if text in _OPTIONS_WITH_FILE:
             following = next(words, None)
             if following is not None:
@@ -41,22 +38,19 @@ def shell(call: Invocation) -> None:
                 takes_text |= "c" in text and text[0] == "-"
                 if text[-1] in "oO":
                     next(words, None)  # the name of an option, as in `-o pipefail`
-        elif text in ("-", "--"):
-            continue
-        else:
-            _judge_operand(call, word, takes_text)
-            return
-    _judge_stdin_script(call)
-
-
-def _judge_operand(call: Invocation, word: Word, takes_text: bool) -> None:
-    if not takes_text:
-        _judge_script_file(call, word)
+        elif text not in ("-", "--"):
+            # A word without a known beginning may be an option. It is judged as the script all the same.
+            operand = word
+            break
+    if operand is None:
+        _judge_stdin_script(call)
+    elif not takes_text:
+        _judge_script_file(call, operand)
     elif call.program in _OTHER_SYNTAX:
-        call.report_effect("execute", word)
-        call.report_unclear("code", f"what {call.program} runs is not looked into", word)
+        call.report_effect("execute", operand)
+        call.report_unclear("code", f"what {call.program} runs is not looked into", operand)
     else:
-        call.judge_script_word(word, f"{call.program} -c")
+        call.judge_script_word(operand, f"{call.program} -c")
 
 
 def _judge_script_file(call: Invocation, word: Word) -> None:
@@ -87,6 +81,7 @@ def _judge_stdin_script(call: Invocation) -> None:
 def eval_words(call: Invocation) -> StatesAfter:
     """Judge `eval`, which runs its words as one text in this shell."""
     unchanged: StatesAfter = (call.state, call.state)
+    # One unknown word makes the whole text unknown.
     values = [word.value for word in call.words]
     if any(value is None for value in values):
         call.report_effect("execute", *call.words)
@@ -124,6 +119,7 @@ def trap(call: Invocation) -> StatesAfter | None:
     if len(given.operands) < 2 or given.operands[0].value in ("", "-"):
         return None
     call.judge_script_word(given.operands[0], "trap")
+    # The text may run before any later command, so the directory is unknown from here on.
     if any(_CHANGES_DIRECTORY.search(value) for value in given.operands[0].values):
         return _forget_directory(call)
     return None

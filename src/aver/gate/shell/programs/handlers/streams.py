@@ -35,6 +35,7 @@ def sed(call: Invocation) -> None:
     if not scripts and not given.has_option("-f", "--file"):
         scripts = given.operands[:1]
     apply_arguments(call, parse_spec(_SED), given)
+    # `-f FILE` runs a script that Aver does not see; the verb `program` reports it.
     for script in scripts:
         if script.value is None:
             call.report_unclear("dynamic-code", "a script of sed that depends on what cannot be seen", script)
@@ -187,6 +188,7 @@ def _judge_awk_program(call: Invocation, word: Word) -> None:
         call.report_effect("execute", word)
         call.report_unclear("too-much", f"a program of awk of more than {PROGRAM_MAX} characters", word)
         return
+    # Both give awk the environment, which may hold secrets.
     if "ENVIRON" in word.value or "SYMTAB" in word.value:
         call.report_effect("secret", word, target="environment")
     if _AWK_REACHES_OUT.search(word.value) or _has_pipe_or_write(word.value):

@@ -53,6 +53,7 @@ def ssh(call: Invocation) -> None:
         return
     call.report_host(given.operands[0])
     call.report_host(given.operands[0], "egress")
+    # Without a command ssh starts a shell there, which is no clearer.
     call.report_effect("execute", *given.operands[1:])
     call.report_unclear("remote", "what runs on the other machine is not looked into", *given.operands[1:])
 
@@ -79,6 +80,7 @@ def _judge_copy(call: Invocation, operands: Sequence[Word]) -> None:
     if not operands:
         return
     *sources, target = operands
+    # A source on another machine is fetched, a target there gets the data.
     away = _is_remote(target)
     for word in sources or [target]:
         if _is_remote(word):

@@ -44,8 +44,10 @@ def env(call: Invocation) -> None:
     for value in given.option_values("-P"):
         call.report_effect("execute", value)
         call.report_unclear("environment", "programs are looked for elsewhere", value)
+    # `env -` is `env -i`.
     operands = given.operands[1:] if given.operands[:1] and given.operands[0].value == "-" else given.operands
     rest = _take_assignments(call, operands)
+    # `-S` splits one text into words, as a shell would.
     split = list(given.option_values("-S", "--split-string"))
     if split:
         call.judge_script_word(split[0], "env -S")
@@ -123,6 +125,7 @@ def watch(call: Invocation) -> None:
     given = read_arguments(
         parse_spec("posix (-b -c -d? -e -g -p -r -t -w -x -C) -n= -q= --interval= --differences?"), call.words
     )
+    # With `-x`, watch starts the program itself, without a shell.
     if given.has_option("-x"):
         call.judge_words(given.operands)
     else:
@@ -173,6 +176,7 @@ def xargs(call: Invocation) -> None:
     given = apply_options(call, parse_spec(_XARGS))
     words = given.operands or [Word("echo", ("echo",), "echo")]
     incoming = _incoming_words(call, words)
+    # With `-I MARK` the words replace the mark, else they follow the other arguments.
     marks = [mark.value or "" for mark in given.option_values("-I", "-J", "-i", "--replace")]
     if given.has_option("-i", "--replace") and not marks:
         marks = ["{}"]
@@ -181,6 +185,7 @@ def xargs(call: Invocation) -> None:
         filled = [_fill_placeholder(word, mark, incoming) for word in words]
     else:
         filled = [*words, *incoming]
+    # xargs has read the standard input itself.
     call.judge_words(filled, keeps_input=False)
 
 
