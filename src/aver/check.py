@@ -109,14 +109,14 @@ FORMATS = (
     Format(
         "capsules in memory",
         "ledger.foreign.capsule_files:is_value",
-        "ledger.foreign.capsule_files:judge_values",
-        "ledger.foreign.capsule_files:records_from_values",
+        "ledger.foreign.capsule_files:judge_capsules",
+        "ledger.foreign.capsule_files:read_capsules",
     ),
     Format(
         "capsules",
         "ledger.foreign.capsule_files:is_text",
-        "ledger.foreign.capsule_files:judge_text",
-        "ledger.foreign.capsule_files:records_from_text",
+        "ledger.foreign.capsule_files:judge_capsules",
+        "ledger.foreign.capsule_files:read_capsules",
     ),
 )
 """Every format, in the order in which they are tried."""
@@ -228,8 +228,8 @@ def verify(
     ring = Ring.pin(pinned) if pinned else KeyStore(home).ring()
     source = LedgerSource(tenant, home, ledger)
     url = ledger.store.url if isinstance(ledger, Ledger) else ledger
-    terms = VerifyOptions(ring, home, level, require_pq, tenant, str(url) if url else None, EXAMINERS, progress)
-    request = _Request(terms, source, pinned, since, tuple(map(Path, checkpoints)))
+    options = VerifyOptions(ring, home, level, require_pq, tenant, str(url) if url else None, EXAMINERS, progress)
+    request = _Request(options, source, pinned, since, tuple(map(Path, checkpoints)))
     subject, found = _identify(thing, source)
     if found is LEDGER:
         return _verify_ledger(_ledger_url(thing, subject), request)
@@ -239,7 +239,7 @@ def verify(
         raise BadInput(_SINCE_WORDS, advice="aver verify CHAIN --since COUNT:HASH, or aver verify --since last")
     if checkpoints and found is not BUNDLE:
         raise BadInput("--checkpoint compares a ledger or a bundle with its heads", advice="leave out X, or name one")
-    verdict: Verdict = _load(found.judge)(subject, terms)
+    verdict: Verdict = _load(found.judge)(subject, options)
     if not checkpoints:
         return verdict
     from aver.ledger.bundle.import_ import check_bundle_checkpoints
@@ -272,7 +272,7 @@ def verify_with_key(
 class _Request:
     """The arguments of one call of `verify`."""
 
-    terms: VerifyOptions
+    options: VerifyOptions
     source: LedgerSource
     keys: tuple[PublicKey, ...]
     since: Head | str | None
@@ -361,15 +361,15 @@ def examine_tenants(
 
     home = home or home_dir()
     ring = Ring.pin(keys) if keys else KeyStore(home).ring()
-    terms = VerifyOptions(ring, home, level, require_pq, tenant, None, EXAMINERS, progress)
+    options = VerifyOptions(ring, home, level, require_pq, tenant, None, EXAMINERS, progress)
     return checkpoint_files.examine_tenants(
-        url, terms, keys=keys, known=known, checkpoints=tuple(map(Path, checkpoints))
+        url, options, keys=keys, known=known, checkpoints=tuple(map(Path, checkpoints))
     )
 
 
 def _verify_ledger(url: str | Path | None, request: _Request) -> Verdict:
     """The verdict on a whole ledger, with every tenant."""
-    terms, source = request.terms, request.source
+    options, source = request.options, request.source
     known: Literal["last"] | None = None
     if request.since is not None:
         if request.since != "last":
@@ -381,7 +381,7 @@ def _verify_ledger(url: str | Path | None, request: _Request) -> Verdict:
     from aver.ledger.checkpoint_files import examine_tenants as examine
 
     url = source.ledger if url is None and not isinstance(source.ledger, Ledger) else url
-    found = examine(url, terms, keys=request.keys, known=known, checkpoints=request.checkpoints)
+    found = examine(url, options, keys=request.keys, known=known, checkpoints=request.checkpoints)
     verdicts = {tenant: one.verdict for tenant, one in found.items()}
     only = next(iter(verdicts.values()))
     if len(verdicts) == 1:
@@ -395,7 +395,7 @@ def _verify_in_ledger(ledger: Ledger, chain: str | None, request: _Request) -> V
     from aver.ledger.checkpoint_files import apply_checkpoints, read_checkpoints
     from aver.ledger.verify import verify_ledger
 
-    terms = request.terms
+    options = request.options
     since: Since | None
     if request.since is None or isinstance(request.since, Head):
         since = request.since
@@ -412,15 +412,15 @@ def _verify_in_ledger(ledger: Ledger, chain: str | None, request: _Request) -> V
     verdict = verify_ledger(
         ledger,
         chain,
-        level=terms.level,
+        level=options.level,
         since=since,
-        ring=terms.ring,
-        require_pq=terms.require_pq,
-        progress=terms.progress,
+        ring=options.ring,
+        require_pq=options.require_pq,
+        progress=options.progress,
         examiners=EXAMINERS,
     )
     found = [one for path in request.checkpoints for one in read_checkpoints(path, ledger.id)]
-    return apply_checkpoints(verdict, ledger, found, request.keys, is_only_tenant=terms.tenant is not None)
+    return apply_checkpoints(verdict, ledger, found, request.keys, is_only_tenant=options.tenant is not None)
 
 
 def _verify_named(name: str, request: _Request) -> Verdict:
@@ -428,7 +428,7 @@ def _verify_named(name: str, request: _Request) -> Verdict:
     from aver.ledger.seen_heads import META_CHAIN
     from aver.ledger.verify import verify_record
 
-    terms = request.terms
+    options = request.options
     with locate_name(name, request.source) as (ledger, place):
         if request.checkpoints and place.chain != META_CHAIN:
             raise BadInput("--checkpoint compares a ledger or a bundle with its heads", advice="leave out X")
@@ -437,7 +437,7 @@ def _verify_named(name: str, request: _Request) -> Verdict:
         if request.since is not None:
             raise BadInput(f"{name} is one record; --since verifies a chain from a head on")
         return verify_record(
-            ledger, place.chain, place.sequence, level=terms.level, ring=terms.ring, require_pq=terms.require_pq
+            ledger, place.chain, place.sequence, level=options.level, ring=options.ring, require_pq=options.require_pq
         )
 
 

@@ -59,7 +59,7 @@ def test_the_token_is_its_owners_alone(aver_home: Path) -> None:
     assert len(token) >= 32
     assert read_token() == (token, path)
     path.chmod(0o644)
-    with pytest.raises(BadInput, match="ours alone"):
+    with pytest.raises(BadInput, match="read by other users"):
         read_token()
     path.chmod(0o600)
     path.write_text("short\n")

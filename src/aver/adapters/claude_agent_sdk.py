@@ -83,7 +83,10 @@ class AverHooks:
         # Record the arguments that were used. If they differ from the judged ones, the record shows it.
         call = replace(call, arguments=given["tool_input"], started=started)
         try:
-            self._calls.record_end(call, given.get("tool_response"), _read_failure(given))
+            failure = None
+            if given["hook_event_name"] == "PostToolUseFailure":
+                failure = Failure("interrupted" if given.get("is_interrupt") else "error", str(given["error"]))
+            self._calls.record_end(call, given.get("tool_response"), failure)
         except AverError as error:
             return self._stop_agent(error)
         return {}
@@ -116,9 +119,3 @@ def _denial(reason: str) -> SyncHookJSONOutput:
             "permissionDecisionReason": reason,
         }
     }
-
-
-def _read_failure(given: Mapping[str, Any]) -> Failure | None:
-    if given["hook_event_name"] != "PostToolUseFailure":
-        return None
-    return Failure("interrupted" if given.get("is_interrupt") else "error", str(given["error"]))

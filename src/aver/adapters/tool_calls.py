@@ -142,28 +142,36 @@ class ToolCallGate:
             raise Refused("SEALED", f"the run {self._run.run_id} is sealed", advice="open a new run")
         started = time.monotonic()
         try:
-            _check_call(tool, arguments)
+            # The gate cannot judge a call whose name is too long, or whose arguments are not JSON.
+            if len(tool) > NAME_MAX:
+                raise BadInput(f"the name of a tool has at most {NAME_MAX} characters")
+            if not isinstance(arguments, Mapping):
+                raise BadInput("the arguments of a call must be an object")
+            canonical_json({"tool": tool, "arguments": dict(arguments)})
             # A tool may change its arguments. Keep a copy, so that the record has what the gate judged.
             judged = copy.deepcopy(dict(arguments))
             answer = self._run.gate(
-                action_type=ACTION_TYPE, description=_description(tool), tool=tool, arguments=judged, wait=self._wait
+                action_type=ACTION_TYPE, description=f"call {tool}", tool=tool, arguments=judged, wait=self._wait
             )
         except BadInput as error:
             name = clean_text(tool[:NAME_MAX])
-            return self._record_unreadable(GatedCall(name, call_id, render_value(arguments), None, str(error), started))
+            call = GatedCall(name, call_id, render_value(arguments), None, str(error), started)
+            self.record_failure(call, Failure("BadInput", call.refusal))
+            return call
         refusal = "" if answer["allows"] else f"Not allowed, and not done: {answer['reason'] or answer['decision']}"
         return GatedCall(tool, call_id, judged, answer["gate_id"], refusal, time.monotonic())
-
-    def _record_unreadable(self, call: GatedCall) -> GatedCall:
-        self.record_failure(call, Failure("BadInput", call.refusal))
-        return call
 
     # --- after a call
 
     def record_end(self, call: GatedCall, output: Any, failure: Failure | None = None) -> None:
         """Record a call that returned: a success, or a failure that the library caught."""
         if failure is None:
-            self._record(call, _to_json_value(output), {}, result=output)
+            recorded = output
+            try:
+                canonical_json({"value": output})
+            except BadInput:
+                recorded = render_value(output)  # Not JSON: a readable form of it is hashed.
+            self._record(call, recorded, {}, result=output)
         else:
             self.record_failure(call, failure)
 
@@ -177,7 +185,7 @@ class ToolCallGate:
         try:
             self._run.record_simple(
                 ACTION_TYPE,
-                _description(call.tool),
+                f"call {call.tool}",
                 call.arguments,
                 output,
                 success="error" not in more,
@@ -189,25 +197,3 @@ class ToolCallGate:
             words = f"the call of {call.tool} could not be recorded: {exception_text(error)}"
             self._gap = NotRecorded(words, ran=not call.refusal, result=result)
             raise self._gap from error
-
-
-def _check_call(tool: str, arguments: Any) -> None:
-    """Raise `BadInput` if the gate cannot judge the call: its name is too long, or its arguments are not JSON."""
-    if len(tool) > NAME_MAX:
-        raise BadInput(f"the name of a tool has at most {NAME_MAX} characters")
-    if not isinstance(arguments, Mapping):
-        raise BadInput("the arguments of a call must be an object")
-    canonical_json({"tool": tool, "arguments": dict(arguments)})
-
-
-def _description(tool: str) -> str:
-    return f"call {tool}"
-
-
-def _to_json_value(value: Any) -> Any:
-    """Return the value itself if it is JSON, otherwise a readable form of it."""
-    try:
-        canonical_json({"value": value})
-    except BadInput:
-        return render_value(value)
-    return value

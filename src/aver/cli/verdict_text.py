@@ -1,20 +1,20 @@
-"""Prints a verdict: its status, each check, the first bad place with advice, and what was not checked.
+"""The text and colours in which a person reads a verdict, or a decision of the gate.
 
-The words and colours in which a person reads a decision of the gate.
-
-Records, JSON output and the cases of `aver policy test` use the gate's own words: `pass`, `skip` and so on.
+A verdict is printed as its status, each check, the first bad place with advice, and the checks that were not made. A
+decision is printed as ALLOWED, DENIED or NEEDS APPROVAL. Records, JSON output and the cases of `aver policy test` use
+the gate's own words instead: `pass`, `skip` and so on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from aver.cli.terminal import LinePart, Screen, StyledText
 from aver.text import plural
 
 if TYPE_CHECKING:
-    from aver.verdict import Finding, Verdict
+    from aver.verdict import Check, Finding, Verdict
 
 MORE_FINDINGS_MAX = 5
 """Findings listed after the first one. `--json` lists all of them."""
@@ -44,42 +44,40 @@ def extent_text(verdict: Verdict) -> str:
 def print_verdict(screen: Screen, verdict: Verdict, *, about: str = "") -> None:
     """Print a whole verdict. `about` is added to its subject."""
     screen.print_line(*status_parts(screen, verdict), f": {verdict.subject}{about}, {extent_text(verdict)}")
-    _print_checks(screen, verdict)
-    if verdict.first_bad is not None:
-        _print_first_bad(screen, verdict.first_bad)
-        _print_other_failures(screen, verdict)
-    elif verdict.status == "qualified":
-        _print_qualifications(screen, verdict)
-
-
-def _print_checks(screen: Screen, verdict: Verdict) -> None:
     # Checks that were left out and do not matter here are grouped by their reason, at the end.
-    listed = [check for check in verdict.checks if check.status != "not_checked" or check.matters]
-    width = max((len(check.name) for check in listed), default=0)
-    for check in listed:
+    listed: dict[str, Check] = {}
+    aside: dict[str, list[str]] = {}
+    for check in verdict.checks:
+        if check.status != "not_checked" or check.matters:
+            listed[check.name] = check
+        else:
+            aside.setdefault(check.reason, []).append(check.name)
+    width = max(map(len, listed), default=0)
+    for check in listed.values():
         unchecked = check.status == "not_checked"
         words = f"not checked: {check.reason}" if unchecked else check.reason
         mark = screen.status_mark("warning" if unchecked else check.status)
         screen.print_hanging("  ", mark, f" {check.name:<{width}}  ", text=words)
-    aside: dict[str, list[str]] = {}
-    for check in verdict.checks:
-        if check not in listed:
-            aside.setdefault(check.reason, []).append(check.name)
     for reason, names in aside.items():
         words = f"not checked: {', '.join(names)} ({reason})"
         screen.print_hanging("  ", screen.status_mark("not_checked"), " ", text=words, style="dim")
+    if verdict.first_bad is not None:
+        _print_failures(screen, verdict, verdict.first_bad)
+    elif verdict.status == "qualified":
+        _print_qualifications(screen, verdict)
 
 
-def _print_first_bad(screen: Screen, finding: Finding) -> None:
+def _print_failures(screen: Screen, verdict: Verdict, first: Finding) -> None:
+    """Print the first bad place with its proof and advice, then a few of the other failures."""
     screen.print_line()
-    screen.print_line(StyledText("first bad place: ", "strong"), str(finding.place))
-    screen.print_hanging("  ", StyledText(finding.code, "bad"), ": ", text=finding.words)
-    for words in _proof_lines(finding.proof):
-        screen.print_line("  ", words)
-    _print_meaning(screen, finding.code)
-
-
-def _print_other_failures(screen: Screen, verdict: Verdict) -> None:
+    screen.print_line(StyledText("first bad place: ", "strong"), str(first.place))
+    screen.print_hanging("  ", StyledText(first.code, "bad"), ": ", text=first.words)
+    # A rollback or a truncation is proved by two heads. Other findings need no proof beyond their place.
+    proof = first.proof
+    if isinstance(proof, dict) and {"remembered", "actual"} <= proof.keys():
+        for name, key in (("remembered", "remembered"), ("here", "actual")):
+            screen.print_line("  ", f"{name + ':':<12}{proof[key]['count']} records, head {proof[key]['hash']}")
+    _print_meaning(screen, first.code)
     more = [finding for finding in verdict.findings if finding.status == "failed"][1:]
     for finding in more[:MORE_FINDINGS_MAX]:
         screen.print_hanging("also ", StyledText(finding.code, "bad"), " ", text=f"at {finding.place}: {finding.words}")
@@ -105,16 +103,6 @@ def _print_meaning(screen: Screen, code: str) -> None:
     words = explain_code(code)
     if words != code:
         screen.print_wrapped(words, indent="  ")
-
-
-def _proof_lines(proof: Any) -> list[str]:
-    """The two heads that prove a rollback or a truncation; nothing for other findings."""
-    if not isinstance(proof, dict) or not {"remembered", "actual"} <= proof.keys():
-        return []
-    return [
-        f"{name + ':':<12}{proof[key]['count']} records, head {proof[key]['hash']}"
-        for name, key in (("remembered", "remembered"), ("here", "actual"))
-    ]
 
 
 _LABELS = {

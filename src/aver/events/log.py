@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from aver.actions.run_capsules import gate_chain, run_chain
@@ -51,15 +51,14 @@ class EventLog:
             lines = [event.to_line() for event in events]
             if not lines:
                 return
-            known = self._read_foreign_lines(folder)
+            # The lines that other processes wrote since our last line; all lines if the file was replaced.
+            end = _file_end(folder)
+            known: set[bytes] = set()
+            if self._end is None or end is None or self._end[0] != end[0] or self._end[1] > end[1]:
+                known = {*_read_lines(folder, OLDER_EVENTS_FILE), *_read_lines(folder, EVENTS_FILE)}
+            elif self._end != end:
+                known = set(_read_lines(folder, EVENTS_FILE, self._end[1]))
             self._end = _append_lines(folder, [line for line in lines if line.rstrip(b"\n") not in known])
-
-    def _read_foreign_lines(self, folder: int) -> set[bytes]:
-        """The lines that other processes wrote since our last line; all lines if the file was replaced."""
-        end = _file_end(folder)
-        if self._end is not None and end is not None and self._end[0] == end[0] and self._end[1] <= end[1]:
-            return set(_read_lines(folder, EVENTS_FILE, self._end[1])) if self._end != end else set()
-        return {*_read_lines(folder, OLDER_EVENTS_FILE), *_read_lines(folder, EVENTS_FILE)}
 
     def replace(self, events: Iterable[LiveEvent]) -> None:
         """Replace the file's content with the newest of these events that fit into one file."""
@@ -72,7 +71,7 @@ class EventLog:
             size += len(line)
         with self._lock_directory() as folder:
             for name in (OLDER_EVENTS_FILE, EVENTS_FILE):
-                if _exists(folder, name):
+                with suppress(FileNotFoundError):
                     os.unlink(name, dir_fd=folder)
             self._end = _append_lines(folder, kept[::-1])
 
@@ -141,7 +140,12 @@ def _append_lines(folder: int, lines: list[bytes]) -> tuple[int, int]:
     """Append lines to the newest file. Returns its inode and its size."""
     handle = open_descriptor(EVENTS_FILE, os.O_RDWR | os.O_CREAT, follow=False, below=folder)
     try:
-        size = _cut_torn_line(handle)
+        size = os.fstat(handle).st_size
+        if size and os.pread(handle, 1, size - 1) != b"\n":
+            # A crash or a full disk left the last line incomplete: cut it off, or the next line would join it.
+            start = max(0, size - LINE_MAX)
+            size = start + os.pread(handle, size - start, start).rfind(b"\n") + 1
+            os.ftruncate(handle, size)
         for line in lines:
             if size and size + len(line) > FILE_MAX:
                 os.rename(EVENTS_FILE, OLDER_EVENTS_FILE, src_dir_fd=folder, dst_dir_fd=folder)
@@ -175,17 +179,6 @@ def _write_whole_line(handle: int, line: bytes, at: int) -> None:
     raise OSError(28, "No space left on device")
 
 
-def _cut_torn_line(handle: int) -> int:
-    """Cut off an incomplete last line. Returns the remaining size."""
-    size = os.fstat(handle).st_size
-    if size == 0 or os.pread(handle, 1, size - 1) == b"\n":
-        return size
-    start = max(0, size - LINE_MAX)
-    whole = start + os.pread(handle, size - start, start).rfind(b"\n") + 1
-    os.ftruncate(handle, whole)
-    return whole
-
-
 def _read_lines(folder: int, name: str, start: int = 0) -> list[bytes]:
     try:
         file = open_regular(name, follow=False, below=folder)
@@ -203,14 +196,6 @@ def _parse_events(lines: Iterable[bytes]) -> Iterator[LiveEvent]:
             yield read_event(line)
         except BadInput:
             continue
-
-
-def _exists(folder: int, name: str) -> bool:
-    try:
-        os.stat(name, dir_fd=folder, follow_symlinks=False)
-    except FileNotFoundError:
-        return False
-    return True
 
 
 class EventProjection:

@@ -21,9 +21,8 @@ from aver.errors import BadInput, NotFound, Unavailable
 from aver.fast_dataclass import dataclass
 from aver.keys import Ring, SeedSigner, Statement, check_statement, sign_statement
 from aver.ledger.head import Head
-from aver.ledger.keys_chain import KEYS_CHAIN, recorded_keys
+from aver.ledger.keys_chain import KEYS_CHAIN, only_valid, recorded_keys
 from aver.ledger.seen_heads import HeadChecker
-from aver.ledger.verify import only_valid
 from aver.verdict import Finding, Place, Tally, Verdict, conclude, worst_status
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from aver.errors import AverError
 from aver.keys import Ring, RingEntry, Statement, check_statement
 from aver.keys.ring import ROTATION_PURPOSE as ROTATION
 from aver.ledger.head import Head
-from aver.verdict import Retirement
+from aver.verdict import ChainJudge, Retirement, Rules
 
 KEYS_CHAIN = "keys"
 
@@ -128,6 +128,22 @@ def recorded_keys(records: Iterable[Sealed]) -> set[str]:
     return found
 
 
+def only_valid(
+    ring: Ring, records: Iterable[Sealed], chain: str | None = None, retired: Mapping[str, Retirement] | None = None
+) -> Iterator[Sealed]:
+    """Yield the records of the `keys` or `meta` chain whose own content and signature hold.
+
+    Given the chain and the `retired` keys, records that a retired key signed after its time are left out, too.
+    """
+    rules = Rules(ring, retired=retired or {})
+    for record in records:
+        judge = ChainJudge(rules, chain=chain, start=None)
+        judge.judge(record)
+        signer = judge.signer
+        if not judge.tally.findings and signer is not None and signer.fingerprint == record.signed_by:
+            yield record
+
+
 class KeyEnd(NamedTuple):
     """The end of a key, from the `keys` chain."""
 
@@ -139,11 +155,11 @@ class KeyEnd(NamedTuple):
 
 
 def key_ends(ring: Ring, records: Iterable[Sealed], blob: Callable[[str], bytes]) -> list[KeyEnd]:
-    """Every end of a key that the `keys` chain records, in order. The caller must have verified the records."""
-    records = list(records)
-    successors = dict(filter(None, (_read_rotation(ring, sealed) for sealed in records)))
+    """Every end of a key that the `keys` chain records, in order. Records that do not hold are left out."""
+    valid = list(only_valid(ring, records))
+    successors = dict(filter(None, [_read_rotation(ring, sealed) for sealed in valid]))
     ends = []
-    for sealed in records:
+    for sealed in valid:
         try:
             content = sealed.to_dict()
             retired = _retired_key(ring, sealed, successors)

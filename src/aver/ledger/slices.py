@@ -106,7 +106,11 @@ def judge_slice(ledger: Ledger, rules: Rules, row: ChainRow, begin: int, end: in
         if begin + 1 == end:
             judge.unreadable(f"the store cannot read this record: {error.message}")
             return judge.finish()
-        return _judge_one_by_one(ledger, row, begin, end, rules)
+        # Judge record by record, so that a damaged page of the file costs only the records on it.
+        tally = Tally()
+        for sequence in range(begin, min(end, begin + SLICE_LENGTH)):
+            tally.merge(judge_slice(ledger, rules, row, sequence, sequence + 1))
+        return tally
     return judge.finish()
 
 
@@ -123,7 +127,19 @@ def _check_row(
     if content is not None and b'"blob":{' in item.sealed.canonical:
         place = Place(row.name, sequence)
         with guard(tally, "blobs", place):
-            _check_blobs(ledger, tally, place, content)
+            for digest, size in blob_references(content):
+                tally.count_done("blobs")
+                try:
+                    blob = ledger.store.blob(ledger.tenant, digest)
+                except Unavailable as error:
+                    words = f"the blob {digest} cannot be read: {error.message}"
+                    tally.add(Finding("blobs", "failed", "ARTIFACT_MISSING", words, place))
+                    continue
+                if blob is None:
+                    tally.add(Finding("blobs", "failed", "ARTIFACT_MISSING", f"the blob {digest} is not here", place))
+                elif blob.digest != digest or len(blob.data) != size:
+                    words = f"the blob stored as {digest} has other bytes"
+                    tally.add(Finding("blobs", "failed", "ARTIFACT_HASH_MISMATCH", words, place))
 
 
 def stored_hash(ledger: Ledger, row: ChainRow, sequence: int) -> str | None:
@@ -150,27 +166,3 @@ def rules_for_imported(rules: Rules, chain: str) -> Rules:
         for signer, one in rules.retired.items()
     }
     return replace(rules, retired=timed)
-
-
-def _judge_one_by_one(ledger: Ledger, row: ChainRow, begin: int, end: int, rules: Rules) -> Tally:
-    """Judge record by record, so that a damaged page of the file costs only the records on it."""
-    tally = Tally()
-    for sequence in range(begin, min(end, begin + SLICE_LENGTH)):
-        tally.merge(judge_slice(ledger, rules, row, sequence, sequence + 1))
-    return tally
-
-
-def _check_blobs(ledger: Ledger, tally: Tally, place: Place, content: object) -> None:
-    for digest, size in blob_references(content):
-        tally.count_done("blobs")
-        try:
-            blob = ledger.store.blob(ledger.tenant, digest)
-        except Unavailable as error:
-            words = f"the blob {digest} cannot be read: {error.message}"
-            tally.add(Finding("blobs", "failed", "ARTIFACT_MISSING", words, place))
-            continue
-        if blob is None:
-            tally.add(Finding("blobs", "failed", "ARTIFACT_MISSING", f"the blob {digest} is not here", place))
-        elif blob.digest != digest or len(blob.data) != size:
-            words = f"the blob stored as {digest} has other bytes"
-            tally.add(Finding("blobs", "failed", "ARTIFACT_HASH_MISMATCH", words, place))

@@ -1,30 +1,26 @@
-"""Which chains of a ledger examiners have to look at, and under which names.
-
-The ledger's own chains form one examination. Imported chains form one for each ledger and tenant that their first
-records name, so that an imported decision is compared with the approvals that were imported with it.
-
-Verifying a ledger: streaming, on all cores, and only the records that were there when it began.
+"""Verify a ledger: streaming, on all cores, and only the records that were there when it began.
 
 1. The heads are read and fix the bound.
 2. Each chain is judged in slices (see `slices`), each slice in one short read.
 3. The ledger is compared with its own statements: head rows, keys, imports, and the heads remembered from before.
-4. Examiners check the records of the rooms above the ledger: see `aver.verdict.examiner`.
+4. Examiners check the records of the rooms above the ledger: see `aver.verdict.examiner`. The ledger's own chains form
+   one examination. Imported chains form one for each ledger and tenant that their first records name, so that an
+   imported decision is compared with the approvals that were imported with it.
 
 Memory does not grow with the ledger.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from aver.capsule.aver_block import RESERVED_CHAINS, is_tenant_name
-from aver.capsule.sealed import Sealed
 from aver.errors import AverError, BadInput, NotFound, Unavailable
 from aver.keys import Ring
 from aver.ledger.head import Head
-from aver.ledger.keys_chain import KEYS_CHAIN, KeyEnd, heads_at_ends, key_ends, retirements
+from aver.ledger.keys_chain import KEYS_CHAIN, KeyEnd, heads_at_ends, key_ends, only_valid, retirements
 from aver.ledger.meta_chain import read_imports
 from aver.ledger.seen_heads import META_CHAIN, check_heads
 from aver.ledger.slices import judge_slice, judge_slices, split_into_slices, stored_hash
@@ -38,14 +34,12 @@ from aver.ledger.verified_heads import (
     update_verified,
 )
 from aver.verdict import (
-    ChainJudge,
     Examination,
     ExaminedChain,
     Examiner,
     Finding,
     Level,
     Place,
-    Retirement,
     Rules,
     Tally,
     Verdict,
@@ -156,16 +150,19 @@ def examine_ledger(
 ) -> LedgerExamination:
     """Verify, and note what was verified. Without `examiners` their checks are reported as not checked."""
     tally = Tally()
+    # A table or index that was altered could hide records from every query below. Then nothing else is worth asking.
     altered = ledger.store.schema_differences()
     if _has_altered_schema(ledger, altered, tally):
         before = since if isinstance(since, VerifiedChains) else VerifiedChains()
         return LedgerExamination(conclude(f"ledger {ledger.store.name}", tally, level=level), before.distrust([None]))
     known = since if isinstance(since, VerifiedChains) else try_load_verified(ledger, tally)
+    # 1. Records that are appended from now on are left to the next verification.
     rows = _select_chains(ledger, chain)
     resumed = (
         {} if since is None or isinstance(since, Head) else known.resumable_heads(rows, ring, require_pq=require_pq)
     )
     starts = {name: head.count for name, head in resumed.items()} | _start_from_head(ledger, rows, since, tally)
+    # 2. Which records a retired key may have signed must be known before the first of them is judged.
     ends = _read_key_ends(ledger, ring, tally)
     rules = Rules(ring, level, require_pq, retirements(ring, ends))
     total = sum(row.count - starts.get(row.name, 0) for row in rows)
@@ -175,6 +172,7 @@ def examine_ledger(
         done += piece.records
         if progress:
             progress(done, total)
+    # 3. The ledger is compared with its own statements.
     for row in rows:
         _check_head_row(ledger, row, tally)
     _check_heads_at_key_ends(ledger, ends, chain, tally)
@@ -189,6 +187,7 @@ def examine_ledger(
         words = "only one chain was verified" if chain else "only new records were verified"
         tally.skip("store", words, matters=False)
     check_remembered_heads(ledger, chain, rows, known, resumed, tally)
+    # 4. Last, because examiners must not rely on a record of a chain with findings.
     doubtful = set(tally.doubtful)
     examinations = build_examinations(ledger, rules, rows, starts, doubtful, is_single=chain is not None)
     examine(examiners, examinations, tally)
@@ -196,6 +195,7 @@ def examine_ledger(
     if isinstance(since, Head) and verdict.status != "failed":
         return LedgerExamination(verdict, known)  # What lies before that head was not verified here.
     verified = update_verified(known, rows, resumed, tally, verdict, chain=chain, ring=ring, require_pq=require_pq)
+    # Pinned keys are the caller's choice for this one call: what they accept must not count later.
     if not ring.closed:
         save_meta_head(ledger, rows, tally, verdict)
         save_verified(ledger, verified)
@@ -285,7 +285,7 @@ def _start_from_head(ledger: Ledger, rows: list[ChainRow], since: Since | None, 
 
 def _read_key_ends(ledger: Ledger, ring: Ring, tally: Tally) -> list[KeyEnd]:
     try:
-        return key_ends(ring, only_valid(ring, ledger.read(KEYS_CHAIN)), ledger.blob)
+        return key_ends(ring, ledger.read(KEYS_CHAIN), ledger.blob)
     except NotFound:
         return []
     except Unavailable as error:
@@ -310,22 +310,6 @@ def _check_heads_at_key_ends(ledger: Ledger, ends: Iterable[KeyEnd], chain: str 
     heads = [Head(ledger.id, ledger.tenant, name, *end) for name, end in latest if chain in (None, name)]
     if heads:
         check_heads(ledger, heads, tally, check="keys", remembered="the newest rotation")
-
-
-def only_valid(
-    ring: Ring, records: Iterable[Sealed], chain: str | None = None, retired: Mapping[str, Retirement] | None = None
-) -> Iterator[Sealed]:
-    """The records of the `keys` or `meta` chain whose own content and signature hold.
-
-    Given the chain and the `retired` keys, records that a retired key signed after its time are left out, too.
-    """
-    rules = Rules(ring, retired=retired or {})
-    for record in records:
-        judge = ChainJudge(rules, chain=chain, start=None)
-        judge.judge(record)
-        signer = judge.signer
-        if not judge.tally.findings and signer is not None and signer.fingerprint == record.signed_by:
-            yield record
 
 
 def _check_head_row(ledger: Ledger, row: ChainRow, tally: Tally) -> None:

@@ -124,7 +124,7 @@ def _gate_warning(recorded: RecordedAction) -> str:
 
 def seal_answer(session: str, name: str | None, sealed: SealedRun, cap_file: str, episodes: int) -> ToolAnswer:
     """Build the answer of `capseal_seal`. `episodes` is the number of outcomes learned in the workspace."""
-    result, capsule = sealed.told, sealed.told.get("capsule") or {}
+    result, capsule = sealed.result, sealed.result.get("capsule") or {}
     verified = bool(result["verified"])
     content = {
         "sealed": True,

@@ -13,7 +13,6 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 from aver.actions.action import AgentAction
@@ -125,16 +124,29 @@ class SessionHistory:
                 past = self._past.get(run_id)
             if past is None:
                 # Read without the lock, because it takes long. Two threads may read the same run; that does no harm.
-                past = self._read_session(run_id, chain, sealed_at)
+                try:
+                    first = next(self._ledger.read(chain, 0, 1))
+                    agent = str(first.to_dict()["outcome"]["result"]["agent"] or "unknown")
+                    past = PastSession(
+                        run_id, sealed_at, agent, tuple(load_run_from_ledger(self._ledger, chain).actions)
+                    )
+                except (AverError, KeyError, TypeError, StopIteration) as error:
+                    words = error.message if isinstance(error, AverError) else "it cannot be read"
+                    past = PastSession(run_id, sealed_at, "unknown", (), f"damaged: {words}; run: aver verify {chain}")
                 with self._lock:
                     self._past[run_id] = past
             yield past
 
     def _sealed_runs(self) -> Iterator[tuple[str, str, str]]:
         """Yield the sealed runs of the workspace, newest first: run id, chain and time of sealing."""
-        for path in self._run_directories():
+        try:
+            entries = list(os.scandir(self._workspace.runs))
+        except OSError:
+            return  # No run was ever started here.
+        # A run id begins with its time, so the order of the names is the order in time.
+        for name in sorted((entry.name for entry in entries if entry.is_dir(follow_symlinks=False)), reverse=True):
             try:
-                identity = read_run_identity(path)
+                identity = read_run_identity(self._workspace.runs / name)
                 if identity is None or (identity.ledger, identity.tenant) != (self._ledger.id, self._ledger.tenant):
                     continue
                 count = self._ledger.head(identity.chain).count
@@ -143,24 +155,6 @@ class SessionHistory:
                 continue  # Not a readable run of this ledger.
             if last is not None and last.kind == SEAL_KIND:
                 yield identity.run_id, identity.chain, last.signed_at
-
-    def _run_directories(self) -> list[Path]:
-        try:
-            entries = list(os.scandir(self._workspace.runs))
-        except OSError:
-            return []
-        # A run id begins with its time, so the order of the names is the order in time.
-        names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
-        return [self._workspace.runs / name for name in sorted(names, reverse=True)]
-
-    def _read_session(self, run_id: str, chain: str, sealed_at: str) -> PastSession:
-        try:
-            first = next(self._ledger.read(chain, 0, 1))
-            agent = str(first.to_dict()["outcome"]["result"]["agent"] or "unknown")
-            return PastSession(run_id, sealed_at, agent, tuple(load_run_from_ledger(self._ledger, chain).actions))
-        except (AverError, KeyError, TypeError, StopIteration) as error:
-            words = error.message if isinstance(error, AverError) else "it cannot be read"
-            return PastSession(run_id, sealed_at, "unknown", (), f"damaged: {words}; run: aver verify {chain}")
 
 
 def _affected_files(action: AgentAction) -> list[str]:

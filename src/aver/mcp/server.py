@@ -78,7 +78,18 @@ class _ToolHandler:
     async def call_tool(self, context: RequestContext, params: types.CallToolRequestParams) -> types.CallToolResult:
         if params.name not in TOOLS:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name[:80]}")
-        work = partial(self._run_tool, _read_caller(context), params.name, params.arguments or {})
+        from aver.mcp.service import Caller
+
+        # Over stdio there is one connection; over HTTP a header names it.
+        caller_params = context.session.client_params
+        client = "" if caller_params is None else caller_params.client_info.name
+        request = context.request
+        if request is None:
+            caller = Caller("stdio", client)
+        else:
+            connection = request.headers.get("mcp-session-id", "")
+            caller = Caller(connection, client, request.query_params.get("session", ""), lasting=bool(connection))
+        work = partial(self._run_tool, caller, params.name, params.arguments or {})
         # The thread continues if the client disconnects, so that each call is sealed or refused completely.
         return await anyio.to_thread.run_sync(work, limiter=self._turns)
 
@@ -97,19 +108,6 @@ class _ToolHandler:
 def _build_result(content: dict[str, Any], *, is_error: bool) -> types.CallToolResult:
     text = types.TextContent(type="text", text=json.dumps(content, indent=2))
     return types.CallToolResult(content=[text], structured_content=content, is_error=is_error)
-
-
-def _read_caller(context: RequestContext) -> Caller:
-    """Return the caller of a request. Over stdio there is one connection; over HTTP a header names it."""
-    from aver.mcp.service import Caller
-
-    params = context.session.client_params
-    client = "" if params is None else params.client_info.name
-    request = context.request
-    if request is None:
-        return Caller("stdio", client)
-    connection = request.headers.get("mcp-session-id", "")
-    return Caller(connection, client, request.query_params.get("session", ""), lasting=bool(connection))
 
 
 async def _list_tools(context: RequestContext, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:

@@ -170,7 +170,12 @@ class Service:
             session = self._sessions.get(key)
             if session is None:
                 ledger = self._open_ledger()
-                slot = self.workspace.shared_session(wanted) if wanted else self.workspace.own(_slot_name(agent))
+                if wanted:
+                    slot = self.workspace.shared_session(wanted)
+                else:
+                    # The name of the agent becomes part of file names.
+                    name = re.sub(r"[^A-Za-z0-9._-]+", "-", agent.removeprefix("mcp:")).strip("-.")
+                    slot = self.workspace.own(name or "agent")
                 session = self._sessions[key] = McpSession(ledger, self.workspace, slot, agent)
                 if len(self._sessions) > SESSIONS_MAX:
                     # The first entry was unused for the longest time: each call moves its session to the end.
@@ -186,11 +191,6 @@ def _declared_agent_name(client: str) -> str:
     """
     name = "".join(char for char in client if char.isprintable())[:AGENT_MAX].strip()
     return f"mcp:{name}" if name else "mcp:unknown"
-
-
-def _slot_name(agent: str) -> str:
-    """Return a session name made from the name of the agent."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", agent.removeprefix("mcp:")).strip("-.") or "agent"
 
 
 def _run_id_or_none(session: McpSession) -> str | None:

@@ -1,13 +1,12 @@
-"""The gate's decisions about a run's actions, and which of them the run's actions have used.
+"""One session of an agent: its current run, and the gate calls and actions in it.
 
-Both are read from the ledger. So a server that was started again knows them, and so do two servers in one session. A
-record is bound to the decision that it names (`receipt_id`). One that names none is bound to the newest unused decision
-about the same thing: same type, description, files and arguments. A decision about one file never covers another.
+A session is safe for threads. A gate call does not hold the lock, because it may wait for a human; recording an action
+does. If this server or another one in the same session sealed the run, the next action starts a new run.
 
-One session of an agent: its current run, and the gate calls and actions in it.
-
-Safe for threads. A gate call does not hold the lock, because it may wait for a human; recording an action does. If this
-server or another one in the same session sealed the run, the next action starts a new run.
+The gate's decisions about the run's actions, and which of them were used, are read from the ledger. So a server that
+was started again knows them, and so do two servers in one session. A record is bound to the decision that it names
+(`receipt_id`). One that names none is bound to the newest unused decision about the same thing: same type, description,
+files and arguments. A decision about one file never covers another.
 """
 
 from __future__ import annotations
@@ -88,7 +87,11 @@ class RunDecisions:
     def catch_up(self) -> None:
         """Read the records that are new in the ledger."""
         for chain in (self._gates, self._actions):
-            for record in self._read_new(chain):
+            try:
+                new: Sequence[Sealed] = list(self._ledger.read(chain, self._read[chain]))
+            except NotFound:
+                new = ()
+            for record in new:
                 self._read[chain] += 1
                 if record.kind == DECISION_KIND:
                     decision = RecordedDecision.from_record(record)
@@ -97,12 +100,6 @@ class RunDecisions:
                     reference = read_sealed_action(record.to_dict()).gate
                     if reference is not None:
                         self._used.add(reference.gate_id)
-
-    def _read_new(self, chain: str) -> Sequence[Sealed]:
-        try:
-            return list(self._ledger.read(chain, self._read[chain]))
-        except NotFound:
-            return ()
 
     def find_decision(self, query: DecisionQuery) -> RecordedDecision | None:
         """Return the decision that a record was done under; None where that cannot be told.
@@ -159,7 +156,7 @@ class RecordedAction:
 class SealedRun:
     """A sealed run: the result of `AgentRuntime.finalize`, the `.cap` file, and the number of outcomes learned."""
 
-    told: Mapping[str, Any]
+    result: Mapping[str, Any]
     cap: Path
     learned: int
 
@@ -233,7 +230,14 @@ class McpSession:
                     raise
                 self._leave_run(run)  # The next try starts a new run.
                 continue
-            self._learn_from_failure(run, recorded)
+            action, gate = recorded.action, recorded.gate
+            if gate is not None and gate.allows and not action.success and action.action_type in _CHANGE_TYPES:
+                from aver.gate.outcomes import record_outcome
+
+                # The gate learns from a change that it allowed and that failed. An error here loses no action.
+                with suppress(AverError):
+                    record_outcome(self._ledger, gate.gate_id, "failed")
+                    run.learned += 1
             self._emit_events(run.runtime.run_id)
             return run.runtime.run_id, recorded
         raise Unavailable("the session is sealed again and again while this is recorded", advice="try again")
@@ -319,7 +323,12 @@ class McpSession:
     def _current_run(self) -> _OpenRun:
         with self._lock:
             if self._open is None:
-                self._complete_last_seal()
+                # Write the files that are missing after an interrupted seal. The seal itself is in the ledger.
+                known = self._slot.last_run()
+                if known is not None and not os.path.lexists(self._cap_path(known)) and self._is_sealed_here(known):
+                    with suppress(Unavailable):
+                        self._open_runtime(known).close()  # Opening a sealed run writes its missing files.
+                        self._link_cap(known)
                 run_id = self._slot.run(self._is_open)
                 self._open = _OpenRun(self._open_runtime(run_id), RunDecisions(self._ledger, run_id))
             return self._open
@@ -332,15 +341,6 @@ class McpSession:
             agent=self.agent,
             workspace=self._workspace.root,
         )
-
-    def _complete_last_seal(self) -> None:
-        """Write the files that are missing after an interrupted seal. The seal itself is in the ledger."""
-        known = self._slot.last_run()
-        if known is None or os.path.lexists(self._cap_path(known)) or not self._is_sealed_here(known):
-            return
-        with suppress(Unavailable):
-            self._open_runtime(known).close()  # Opening a sealed run writes its missing files.
-            self._link_cap(known)
 
     def _is_sealed_here(self, run_id: str) -> bool:
         if read_run_identity(self._workspace.runs / run_id) is None:
@@ -386,17 +386,6 @@ class McpSession:
         return target
 
     # --- after a call
-
-    def _learn_from_failure(self, run: _OpenRun, recorded: RecordedAction) -> None:
-        """Record the outcome of a change that the gate allowed and that failed. An error here loses no action."""
-        from aver.gate.outcomes import record_outcome
-
-        action, gate = recorded.action, recorded.gate
-        if gate is None or not gate.allows or action.success or action.action_type not in _CHANGE_TYPES:
-            return
-        with suppress(AverError):
-            record_outcome(self._ledger, gate.gate_id, "failed")
-            run.learned += 1
 
     def _emit_events(self, run_id: str) -> None:
         """Write the new live events. Events that cannot be written now are written with the next call."""

@@ -307,22 +307,15 @@ def decision_label(decision: RecordedDecision) -> str:
     """Return the label of a decision."""
     features = decision.result.get("features") or {}
     files = max(int(features.get("files", 0)), len(decision.action["files"]))
+    if "added" not in features:
+        size_label = "unseen" if features.get("unseen") else ""
+    else:
+        lines = features["added"] + features["removed"]
+        size_label = "simple" if lines <= 10 else "moderate" if lines <= 50 else "complex"
+    files_label = "" if files == 0 else "single-file" if files == 1 else "multi-file" if files <= 3 else "cross-cutting"
     parts = [
-        _size_label(features),
-        _files_label(files),
+        size_label,
+        files_label,
         *sorted(set(decision.result.get("effects") or ()) - _UNLABELLED_EFFECTS),
     ]
     return " + ".join(part for part in parts if part) or "unclassified"
-
-
-def _size_label(features: Mapping[str, Any]) -> str:
-    if "added" not in features:
-        return "unseen" if features.get("unseen") else ""
-    lines = features["added"] + features["removed"]
-    return "simple" if lines <= 10 else "moderate" if lines <= 50 else "complex"
-
-
-def _files_label(files: int) -> str:
-    if files == 0:
-        return ""
-    return "single-file" if files == 1 else "multi-file" if files <= 3 else "cross-cutting"

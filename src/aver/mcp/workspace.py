@@ -93,9 +93,14 @@ class Workspace:
         directory = self.make_directory("sessions")
         for number in range(1, SLOTS_MAX + 1):
             file = _file_name(name if number == 1 else f"{name}-{number}")
-            lease = _try_lease(directory / f"{file}.lease")
-            if lease is not None:
-                return SessionSlot(directory, file, lease)
+            path = directory / f"{file}.lease"
+            try:
+                handle = open_lock_file(path)
+            except OSError as error:
+                raise Unavailable(f"cannot use {path}: {error.strerror}") from error
+            if try_lock(handle):
+                return SessionSlot(directory, file, handle)
+            os.close(handle)  # Another server holds the lock: it has this session.
         raise Refused("BUSY", f"{SLOTS_MAX} servers of {name} run in this workspace", advice="stop some of them")
 
 
@@ -163,18 +168,6 @@ def _read_pointer(raw: bytes) -> str | None:
         return None
     run_id = data.get("run_id") if isinstance(data, dict) else None
     return run_id if isinstance(run_id, str) and _RUN_ID(run_id) else None
-
-
-def _try_lease(path: Path) -> int | None:
-    """Return the locked file handle; None if another server holds the lock."""
-    try:
-        handle = open_lock_file(path)
-    except OSError as error:
-        raise Unavailable(f"cannot use {path}: {error.strerror}") from error
-    if not try_lock(handle):
-        os.close(handle)
-        return None
-    return handle
 
 
 def _file_name(name: str) -> str:

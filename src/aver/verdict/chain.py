@@ -100,7 +100,10 @@ class ChainJudge:
         self._source = source
         self._content = rules.level != "structural"
         self._signatures = rules.level == "signature"
-        self._fallback = _fallback_keys(rules.ring)
+        # Keys to try where the signer's name is not listed: our active key (CPS 8.3), or all pinned keys.
+        ring = rules.ring
+        active = None if ring.closed else ring.active("ledger")
+        self._fallback = tuple(ring.known.values()) if ring.closed else () if active is None else (active.key,)
         self._counts = {"content": 0, "signature": 0, "links": 0, "keys": 0, "columns": 0}
         self._signer: PublicKey | None = None
 
@@ -342,14 +345,6 @@ class ChainJudge:
 
     def _add_finding(self, check: str, status: CheckStatus, code: str, words: str, sequence: int | None) -> None:
         self.tally.add(Finding(check, status, code, make_printable(words), Place(self._chain, sequence, self._source)))
-
-
-def _fallback_keys(ring: Ring) -> tuple[PublicKey, ...]:
-    """Keys to try where the signer's name is not listed: our active key (CPS 8.3), or all pinned keys."""
-    if ring.closed:
-        return tuple(ring.known.values())
-    active = ring.active("ledger")
-    return () if active is None else (active.key,)
 
 
 WORDS_MAX = 400

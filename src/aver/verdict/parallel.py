@@ -1,6 +1,6 @@
-"""Judging on all cores, by worker processes.
+"""Judge records on all cores, by worker processes.
 
-Threads do not help: the interpreter's lock changes hands between two signature checks, which costs more than it gains.
+Threads do not help: they pass the interpreter's lock between two signature checks, which costs more than it gains.
 A worker is a Python process of its own that runs `run_worker`. It receives once how to judge, then one piece of work
 after the other, and answers each with a `Tally`.
 
@@ -24,7 +24,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from queue import SimpleQueue
 from types import TracebackType
-from typing import IO, Any, Generic, NamedTuple, Self, TypeVar
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput
@@ -81,6 +81,7 @@ class WorkerPool(Generic[Piece]):
             worker.stop()
 
     def _judge(self, piece: Piece) -> Tally:
+        """Have a worker judge a piece, or judge it here if the worker has died."""
         worker = self._idle.get()
         try:
             tally = worker.ask(piece)
@@ -88,7 +89,7 @@ class WorkerPool(Generic[Piece]):
             self._idle.put(worker)
         if tally is None and not self._is_closed:
             return self._judge_here(piece)
-        return tally or Tally()
+        return tally or Tally()  # After `close` no caller reads the result.
 
 
 def judge_pieces(
@@ -103,6 +104,7 @@ def judge_pieces(
         running: deque[Future[Tally]] = deque()
         for piece in pieces:
             running.append(pool.submit(piece))
+            # Two pieces per core keep all workers busy, and bound how many tallies wait in memory.
             if len(running) > 2 * cores:
                 yield running.popleft().result()
         while running:
@@ -119,9 +121,12 @@ class _Worker:
 
     def __init__(self, open_judge: object) -> None:
         self._process: subprocess.Popen[bytes] | None = None
+        # A worker gets the options of this Python that keep it from running other people's code.
+        options = {"-I": sys.flags.isolated, "-E": sys.flags.ignore_environment, "-s": sys.flags.no_user_site}
+        flags = [flag for flag, is_set in options.items() if is_set]
         try:
             self._process = subprocess.Popen(
-                [sys.executable, *_python_flags(), "-P", "-c", f"from {__name__} import run_worker; run_worker()"],
+                [sys.executable, *flags, "-P", "-c", f"from {__name__} import run_worker; run_worker()"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -132,12 +137,12 @@ class _Worker:
             self.stop()
 
     def ask(self, piece: object) -> Tally | None:
-        """The worker's tally of a piece; None where there is no worker."""
+        """Return the worker's tally of a piece; None if there is no worker."""
         try:
             self._send(piece)
             if self._process is None or self._process.stdout is None:
                 return None
-            # Only ever the bytes that our own worker has written.
+            # Unpickling is safe here: the bytes come only from a worker of this process.
             tally: Tally = pickle.load(self._process.stdout)
             return tally
         except (OSError, EOFError, ValueError, AttributeError, pickle.UnpicklingError):
@@ -154,7 +159,7 @@ class _Worker:
                 try:
                     pipe.close()
                 except OSError:
-                    pass  # It held what the worker no longer reads.
+                    pass  # Closing writes out the buffer, and the worker no longer reads.
         process.wait()
 
     def _send(self, message: object) -> None:
@@ -164,28 +169,19 @@ class _Worker:
         self._process.stdin.flush()
 
 
-def _python_flags() -> list[str]:
-    """The options of this Python that keep it from running other people's code, for the worker too."""
-    given = {"-I": sys.flags.isolated, "-E": sys.flags.ignore_environment, "-s": sys.flags.no_user_site}
-    return [flag for flag, value in given.items() if value]
-
-
 def run_worker() -> None:
     """Run as a worker: receive how to judge, then judge pieces until the pipe closes."""
     pieces, tallies = sys.stdin.buffer, sys.stdout.buffer
     gc.set_threshold(GC_THRESHOLD)
-    with _receive(pieces)() as judge:
+    # Unpickling is safe here: the bytes come only from the process that started this worker.
+    with pickle.load(pieces)() as judge:
         while True:
             try:
-                piece = _receive(pieces)
+                piece = pickle.load(pieces)
             except EOFError:
                 return
             pickle.dump(judge(piece), tallies, protocol=pickle.HIGHEST_PROTOCOL)
             tallies.flush()
-
-
-def _receive(pipe: IO[bytes]) -> Any:
-    return pickle.load(pipe)  # Only ever the bytes that the process wrote which started this worker.
 
 
 # --- a chain whose records come one by one

@@ -67,10 +67,16 @@ class VerifyOptions:
         return Rules(self.ring, self.level, self.require_pq, retired)
 
 
+_SKIM_DECODER = json.JSONDecoder(parse_float=str, parse_int=str)
+"""Numbers stay text: Python refuses to convert very long ones, and only the keys count here."""
+
+
 def _read_first_keys(beginning: bytes) -> Iterator[str]:
+    """The keys of an object whose text may break off anywhere. The first place that is not JSON ends them."""
     text = beginning.decode("utf-8", "replace")
     at = text.find("{") + 1
     try:
+        # Each round reads `"key": value,`. `raw_decode` returns a value and the place after it.
         while True:
             at = _skip_whitespace(text, at)
             if text[at : at + 1] != '"':
@@ -80,8 +86,7 @@ def _read_first_keys(beginning: bytes) -> Iterator[str]:
             if text[at : at + 1] != ":":
                 return
             yield key
-            at = _skip_whitespace(text, at + 1)
-            _, at = _SKIM_DECODER.raw_decode(text, at)
+            _, at = _SKIM_DECODER.raw_decode(text, _skip_whitespace(text, at + 1))
             at = _skip_whitespace(text, at)
             if text[at : at + 1] != ",":
                 return
@@ -94,6 +99,3 @@ def _skip_whitespace(text: str, at: int) -> int:
     while text[at : at + 1] in (" ", "\t", "\r", "\n"):
         at += 1
     return at
-
-
-_SKIM_DECODER = json.JSONDecoder(parse_float=str, parse_int=str)

@@ -22,7 +22,7 @@ from contextlib import suppress
 from dataclasses import field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import orjson
 
@@ -203,7 +203,16 @@ def _write_chain(ledger: Ledger, row: ChainRow, path: Path) -> _ExportedChain:
         for number, record in enumerate(ledger.read(row.name, 0, row.count)):
             exported.add_record(record)
             file.write(b"," if number else b"")
-            _write_capsule(file, row, record)
+            try:
+                canonical = record.canonical.decode("utf-8")
+            except UnicodeDecodeError:
+                raise IntegrityError(
+                    "SCHEMA_INVALID",
+                    f"chain {row.name}: the record with the hash {record.hash[:16]} is not text and cannot be exported",
+                    evidence=record,
+                    advice="run: aver verify",
+                ) from None
+            file.write(orjson.dumps({**{key: getattr(record, key) for key in SEAL_KEYS}, "canonical": canonical}))
         if row.name == META_CHAIN:
             rest = {
                 "length": row.count,
@@ -216,19 +225,6 @@ def _write_chain(ledger: Ledger, row: ChainRow, path: Path) -> _ExportedChain:
         # Join the array and the rest to one object: leave out the rest's opening brace.
         file.write(b"]," + orjson.dumps(rest)[1:] + b"\n")
     return exported
-
-
-def _write_capsule(file: BinaryIO, row: ChainRow, record: Sealed) -> None:
-    try:
-        canonical = record.canonical.decode("utf-8")
-    except UnicodeDecodeError:
-        raise IntegrityError(
-            "SCHEMA_INVALID",
-            f"chain {row.name}: the record with the hash {record.hash[:16]} is not text and cannot be exported",
-            evidence=record,
-            advice="run: aver verify",
-        ) from None
-    file.write(orjson.dumps({**{key: getattr(record, key) for key in SEAL_KEYS}, "canonical": canonical}))
 
 
 def _build_summary(row: ChainRow, exported: _ExportedChain) -> dict[str, Any]:

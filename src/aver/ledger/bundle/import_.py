@@ -221,9 +221,22 @@ def import_bundle(ledger: Ledger, path: Path, *, only: Iterable[str] | None = No
     directory = bundle_directory(Path(path))
     chosen = None if only is None else frozenset(only)
     ring = ledger.keys.ring()
-    bundle, verdict = _judge_directory(
-        directory, VerifyOptions(ring, ledger.config.home, examiners=ledger.examiners), chosen
-    )
+    options = VerifyOptions(ring, ledger.config.home, examiners=ledger.examiners)
+    try:
+        index = read_index(directory)
+    except BadInput as error:
+        raise IntegrityError(
+            unreadable_code(error),
+            f"nothing was imported: {INDEX} cannot be read: {error.message}",
+            evidence=str(error),
+        ) from error
+    listed = {claim.id for claim in index.chains}
+    for name in chosen or ():
+        if name not in listed:
+            raise NotFound(f"there is no chain {name} in the bundle", advice="aver verify lists its chains")
+    bundle = BundleJudge(directory, index, options)
+    tally = bundle.judge(chosen)
+    verdict = conclude(f"bundle {directory.absolute().name}", tally, expected=(*CHECKS, "index"))
     if verdict.first_bad is not None:
         raise IntegrityError(
             verdict.first_bad.code,
@@ -239,26 +252,6 @@ def import_bundle(ledger: Ledger, path: Path, *, only: Iterable[str] | None = No
     return ImportResult(store_chains(ledger, planned), verdict, unknown)
 
 
-def _judge_directory(
-    directory: Path, options: VerifyOptions, only: Collection[str] | None
-) -> tuple[BundleJudge, Verdict]:
-    try:
-        index = read_index(directory)
-    except BadInput as error:
-        raise IntegrityError(
-            unreadable_code(error),
-            f"nothing was imported: {INDEX} cannot be read: {error.message}",
-            evidence=str(error),
-        ) from error
-    listed = {claim.id for claim in index.chains}
-    for name in only or ():
-        if name not in listed:
-            raise NotFound(f"there is no chain {name} in the bundle", advice="aver verify lists its chains")
-    bundle = BundleJudge(directory, index, options)
-    tally = bundle.judge(only)
-    return bundle, conclude(f"bundle {directory.absolute().name}", tally, expected=(*CHECKS, "index"))
-
-
 def _select_chains(bundle: BundleJudge, only: Collection[str] | None) -> Iterator[tuple[ChainClaim, str]]:
     """The chains to import, each with the name of its file. Empty chains are left out."""
     for claim in bundle.index.chains:
@@ -269,10 +262,18 @@ def _select_chains(bundle: BundleJudge, only: Collection[str] | None) -> Iterato
 
 
 def _plan_import(directory: Path, bundle: BundleJudge, claim: ChainClaim, file: str) -> PlannedImport:
+    if claim.id in RESERVED_CHAINS:
+        # This ledger has a chain of that name itself.
+        local_name = chain_name("import", f"{str(bundle.first_hashes[claim.id])[:16]}-{claim.id}")
+    else:
+        try:
+            local_name = check_chain_name(bundle.names[claim.id])
+        except BadInput:
+            local_name = chain_name("import", claim.id)
     return PlannedImport(
         id=claim.id,
         origin=claim.origin or claim.id,
-        name=_local_name(claim, bundle),
+        name=local_name,
         head=bundle.heads[claim.id],
         read=lambda: _read_items(directory, file),
         read_blob=lambda digest: _read_blob(directory, digest),
@@ -282,16 +283,6 @@ def _plan_import(directory: Path, bundle: BundleJudge, claim: ChainClaim, file: 
 def _read_items(directory: Path, file: str) -> Iterator[Sealed | BadInput | ChainClaim]:
     with open_inside(directory, file) as opened:
         yield from read_chain_file(opened)
-
-
-def _local_name(claim: ChainClaim, bundle: BundleJudge) -> str:
-    """The name of a chain here; see the module's docstring."""
-    if claim.id in RESERVED_CHAINS:
-        return chain_name("import", f"{str(bundle.first_hashes[claim.id])[:16]}-{claim.id}")
-    try:
-        return check_chain_name(bundle.names[claim.id])
-    except BadInput:
-        return chain_name("import", claim.id)
 
 
 def _read_blob(directory: Path, digest: str) -> bytes:

@@ -40,6 +40,9 @@ SUFFIX = ".json"
 INDEX_MAX = ELEMENT_MAX
 """Largest index that is read, in bytes: enough for some 40,000 chains."""
 
+CLAIM_TEXT_MAX = 256
+"""Most characters of a name or hash in an index. Verdicts repeat some of these."""
+
 
 @dataclass(frozen=True, slots=True)
 class ChainClaim:
@@ -94,27 +97,32 @@ def read_index(directory: Path) -> BundleIndex:
         data = read_json(file.read(INDEX_MAX + 1))
     if not isinstance(data, dict) or not isinstance(data.get("chains"), list):
         raise Unreadable("an index is an object that lists chains")
-    chains = tuple(_parse_claim(summary, f"chains[{at}]") for at, summary in enumerate(data["chains"]))
-    ids = [claim.id for claim in chains]
-    for reserved in ("index", "meta"):
-        if reserved in ids:
-            raise Unreadable(f"a chain cannot have the id {reserved!r}")
-    if len(set(ids)) != len(ids):
-        raise Unreadable("two chains have the same id")
-    if len({claim.name for claim in chains}) != len(chains):
-        raise Unreadable("two chains have the same name")
+    chains: dict[str, ChainClaim] = {}
+    names: set[str] = set()
+    for at, summary in enumerate(data["chains"]):
+        claim = _parse_claim(summary, f"chains[{at}]")
+        # Each id is the name of a file, so these two would be the bundle's own files.
+        if claim.id in ("index", "meta"):
+            raise Unreadable(f"a chain cannot have the id {claim.id!r}")
+        # Of two chains with one id or name, a reader would show the one and a verifier judge the other.
+        if claim.id in chains:
+            raise Unreadable("two chains have the same id")
+        if claim.name in names:
+            raise Unreadable("two chains have the same name")
+        chains[claim.id] = claim
+        names.add(claim.name)
     meta, files = data.get("meta"), data.get("files", [])
+    if meta is not None and not isinstance(meta, dict):
+        raise Unreadable("meta must be an object")
     if not isinstance(files, list):
         raise Unreadable("files must be a list")
     return BundleIndex(
-        chains=chains,
-        meta=None
-        if meta is None
-        else _parse_claim({**_require_object(meta, "meta"), "id": "meta", "origin": None}, "meta"),
-        chain_count=_require_count(data.get("chain_count"), "chain_count"),
-        capsule_count=_require_count(data.get("capsule_count"), "capsule_count"),
-        ledger=_require_text(data.get("ledger"), "ledger"),
-        tenant=_require_text(data.get("tenant"), "tenant"),
+        chains=tuple(chains.values()),
+        meta=None if meta is None else _parse_claim({**meta, "id": "meta", "origin": None}, "meta"),
+        chain_count=_require_count(data, "chain_count"),
+        capsule_count=_require_count(data, "capsule_count"),
+        ledger=_require_text(data, "ledger"),
+        tenant=_require_text(data, "tenant"),
         part=data.get("part") is True,
         blobs_left_out="blobs" in data and data["blobs"] is None,
         unfinished=data.get("unfinished") is True,
@@ -132,9 +140,11 @@ def read_chain_file(file: BinaryIO) -> Iterator[Sealed | BadInput | ChainClaim]:
         for text, value in read_elements(read_chunks(file), "capsules"):
             if text:  # An element of `capsules`. At the end comes the rest of the document, without a text.
                 try:
-                    yield _parse_sealed(value)
+                    sealed = _parse_sealed(value)
                 except BadInput as error:
                     yield error
+                else:
+                    yield sealed
             else:
                 yield _parse_claim({"id": "", **value}, "the chain's summary", own=True)
     except BadInput as error:
@@ -144,45 +154,47 @@ def read_chain_file(file: BinaryIO) -> Iterator[Sealed | BadInput | ChainClaim]:
 def _parse_sealed(entry: Any) -> Sealed:
     if not isinstance(entry, dict) or not isinstance(entry.get("canonical"), str):
         raise Unreadable("a capsule in a bundle is an object with its seal and `canonical`")
-    seal = [entry.get(key) for key in SEAL_KEYS]
-    if not all(value is None or isinstance(value, str) for value in seal):
-        raise Unreadable("the parts of a seal are strings")
+    seal = []
+    for key in SEAL_KEYS:
+        value = entry.get(key)
+        if value is not None and not isinstance(value, str):
+            raise Unreadable("the parts of a seal are strings")
+        seal.append(value or "")
     try:
         canonical = entry["canonical"].encode("utf-8")
     except UnicodeEncodeError:
         raise Unreadable("`canonical` contains a lone surrogate, which has no bytes") from None
-    return check_seal_fields(Sealed(canonical, *(value or "" for value in seal)))
+    return check_seal_fields(Sealed(canonical, *seal))
 
 
 def _parse_claim(summary: Any, where: str, *, own: bool = False) -> ChainClaim:
-    summary = _require_object(summary, where)
-    chain_id = summary.get("id")
+    """Read a chain's summary in an index, or a chain file's `own` one, which need not name its chain."""
+    if not isinstance(summary, dict):
+        raise Unreadable(f"{where} must be an object")
+    chain_id: Any = summary.get("id")
     if not (own and chain_id == ""):
-        check_file_name(chain_id)
+        check_file_name(chain_id)  # The id becomes the name of a file: it must not lead out of the directory.
         check_file_name(f"{chain_id}{SUFFIX}")
     return ChainClaim(
         id=chain_id,
-        tool=_require_text(summary.get("tool"), f"{where}.tool") or "",
-        length=_require_count(summary.get("length"), f"{where}.length"),
-        head_hash=_require_text(summary.get("head_hash"), f"{where}.head_hash"),
-        genesis_hash=_require_text(summary.get("genesis_hash"), f"{where}.genesis_hash"),
-        origin=_require_text(summary.get("origin"), f"{where}.origin"),
+        tool=_require_text(summary, "tool", f"{where}.") or "",
+        length=_require_count(summary, "length", f"{where}."),
+        head_hash=_require_text(summary, "head_hash", f"{where}."),
+        genesis_hash=_require_text(summary, "genesis_hash", f"{where}."),
+        origin=_require_text(summary, "origin", f"{where}."),
     )
 
 
-def _require_object(value: Any, where: str) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise Unreadable(f"{where} must be an object")
-    return value
-
-
-def _require_count(value: Any, where: str) -> int | None:
+def _require_count(data: dict[str, Any], key: str, where: str = "") -> int | None:
+    value = data.get(key)
+    # `type`, because a Python bool is an int, too.
     if value is not None and (type(value) is not int or value < 0):
-        raise Unreadable(f"{where} must be a count")
+        raise Unreadable(f"{where}{key} must be a count")
     return value
 
 
-def _require_text(value: Any, where: str) -> str | None:
-    if value is not None and not (isinstance(value, str) and value.isprintable() and len(value) <= 256):
-        raise Unreadable(f"{where} must be a short text")
+def _require_text(data: dict[str, Any], key: str, where: str = "") -> str | None:
+    value = data.get(key)
+    if value is not None and not (isinstance(value, str) and value.isprintable() and len(value) <= CLAIM_TEXT_MAX):
+        raise Unreadable(f"{where}{key} must be a short text")
     return value

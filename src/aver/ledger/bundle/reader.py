@@ -70,7 +70,7 @@ class BundleReader:
         try:
             spool = self._spool = TemporaryFile()  # noqa: SIM115 - closed with the reader
             for chain in self._files:
-                for record in self._read_all(chain) if self._is_indexed(chain) else ():
+                for record in self._read_all(chain) if INDEXED_DOMAIN in chain.split(".") else ():
                     if len(index) >= INDEXED_MAX:
                         return index
                     index[record.hash.encode()] = spool.tell(), chain
@@ -79,9 +79,6 @@ class BundleReader:
         except OSError as error:
             raise Unavailable(f"cannot index the bundle: {error.strerror}", advice="free space in TMPDIR") from error
         return index
-
-    def _is_indexed(self, chain: str) -> bool:
-        return INDEXED_DOMAIN in chain.split(".")
 
     def blob(self, digest: str) -> bytes:
         return read_blob(self._directory, digest)

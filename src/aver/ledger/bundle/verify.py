@@ -43,7 +43,6 @@ from aver.ledger.keys_chain import KEYS_CHAIN, key_ends, retirements
 from aver.ledger.meta_chain import HEADS_MAX, collect_heads, find_external_chains, read_imports
 from aver.ledger.seen_heads import META_CHAIN, check_head
 from aver.ledger.slices import rules_for_imported
-from aver.ledger.verify import only_valid
 from aver.verdict import (
     CHECKS,
     ChainJudge,
@@ -80,7 +79,7 @@ BLOBS_KEPT = 100_000
 
 @dataclass(slots=True)
 class _JudgedChain:
-    """What was met in a chain while it was judged. `wanted` is the place where another memory of it is compared."""
+    """What a chain's file contained. The hash at the place `wanted` is compared with the meta chain's head."""
 
     wanted: int = -1
     count: int = 0
@@ -108,7 +107,7 @@ class _JudgedChain:
         return judge.judge(item)
 
     def check_claim(self, claim: ChainClaim, who: str, tally: Tally, chain: str | None) -> None:
-        """Hold the chain to what an index or summary claims of it. It is the claim that is wrong, or the chain."""
+        """Compare the chain with the claims of an index or summary. If they differ, either may be wrong."""
         count = self.count
         if claim.length is not None and claim.length != count:
             code = "TRUNCATED" if claim.length > count else "ROLLBACK"
@@ -125,7 +124,7 @@ class _JudgedChain:
 class BundleJudge:
     """A bundle under verification."""
 
-    def __init__(self, directory: Path, index: BundleIndex, terms: VerifyOptions) -> None:
+    def __init__(self, directory: Path, index: BundleIndex, options: VerifyOptions) -> None:
         self.directory = directory
         self.index = index
         self.signers: set[str] = set()
@@ -139,26 +138,29 @@ class BundleJudge:
         self._remembered: dict[str, Head] = {}
         self._elsewhere: set[str] = set()
         self._imports: dict[str, str] = {}
-        self._held: set[str] = set()
+        self._compared: set[str] = set()
         self._grown = self._outside = 0
         self._by_index_alone = 0
         self._owner = find_owner(directory, index)
         self._blobs: dict[str, int | None] = {}
-        self._examiners = terms.examiners
+        self._examiners = options.examiners
         self._origins: dict[str, tuple[str, tuple[str, str]]] = {}
         """Of each chain that examiners may look at: its name, and its ledger and tenant, by its first record."""
-        ends = key_ends(terms.ring, only_valid(terms.ring, self._read_key_records()), partial(read_blob, directory))
-        self._rules = terms.rules(retirements(terms.ring, ends))
+        # The bundle's own `keys` chain limits retired keys. It is read first, because the limits apply to all chains.
+        ends = key_ends(options.ring, self._read_key_records(), partial(read_blob, directory))
+        self._rules = options.rules(retirements(options.ring, ends))
 
     def judge(self, only: Collection[str] | None = None) -> Tally:
-        """Judge everything, or only the chains of these ids."""
+        """Judge everything, or only the chains of these ids. The numbers are those of the module's docstring."""
         tally, index = self._tally, self.index
         if index.unfinished:
             tally.add(Finding("index", "failed", "CHAIN_MISSING", "the export did not finish", Place(source=INDEX)))
             return tally
+        # 2. First, because it says how long the other chains must be.
         if index.meta is not None and only is None:
             self._judge_chain(index.meta, META)
         of_meta = tally.records
+        # 3. and 4.
         for claim in index.chains:
             if only is None or claim.id in only:
                 self._judge_chain(claim, claim.file)
@@ -166,15 +168,22 @@ class BundleJudge:
             words = f"that {self._by_index_alone} chains were imported under their names rests on the index alone"
             tally.skip("identity", words, matters=True)
         if only is None:
-            self._check_counts(tally.records - of_meta)
+            for what, counted, here, code in (
+                ("chains", index.chain_count, len(index.chains), "CHAIN_MISSING"),
+                ("capsules", index.capsule_count, tally.records - of_meta, "TRUNCATED"),
+            ):
+                if counted is not None and counted != here:
+                    words = f"the index counts {counted} {what}; {here} are here"
+                    code = code if counted > here else "ROLLBACK"
+                    tally.add(Finding("index", "failed", code, words, Place(source=INDEX)))
             self._check_missing()
         else:
             tally.skip("meta", "only some chains were verified", matters=False)
-        self._examine(is_whole=only is None and not index.part)
+        self._examine(is_whole=only is None and not index.part)  # 5.
         return tally
 
     def _examine(self, *, is_whole: bool) -> None:
-        """Have the chains examined, together with the others of the ledger that they name."""
+        """Run the examiners on the chains, one examination for each ledger that the chains name."""
         sources: dict[tuple[str, str], dict[str, str]] = {}
         for name, (origin, source) in self._origins.items():
             sources.setdefault(source, {}).setdefault(origin, name)
@@ -192,7 +201,7 @@ class BundleJudge:
                 examine(self._examiners, [examination], self._tally)
 
     def _judge_chain(self, claim: ChainClaim, file_name: str) -> None:
-        """Judge one chain, and hold it to what is claimed and remembered of it. That there is none is reported."""
+        """Judge one chain, and compare it with the claims about it and with the meta chain."""
         tally, chain = self._tally, claim.id
         tally.count_done("index")
         try:
@@ -218,32 +227,28 @@ class BundleJudge:
         self.names[chain] = name
         self.heads[chain] = Head(self._owner.ledger or "", self._owner.tenant or "", chain, seen.count, seen.head)
         self.first_hashes[chain] = seen.genesis
-        self._note_origin(claim, name, named)
+        # Examiners know a chain by the name in its first record, or else by the claimed one.
+        identity = named or {}
+        origin = str(identity.get("name", claim.origin or name))
+        if origin.partition(".")[0] in EXAMINED_DOMAINS:
+            ledger, tenant = identity.get("ledger", self._owner.ledger), identity.get("tenant", self._owner.tenant)
+            self._origins[chain] = origin, (str(ledger or ""), str(tenant or ""))
         seen.check_claim(claim, "the index", tally, chain)
         if seen.own_claim is not None:
             seen.check_claim(seen.own_claim, "its summary", tally, chain)
             if seen.own_claim.id not in ("", chain):
                 words = f"the file says that it is {seen.own_claim.id!r}"
                 tally.add(Finding("index", "failed", "CHAIN_IDENTITY", words, Place(chain)))
-        self._check_meta_head(claim, name, remembered, seen)
-
-    def _note_origin(self, claim: ChainClaim, name: str, named: Mapping[str, Any] | None) -> None:
-        """Note under which name a chain is to be examined: that of its first record, or else the claimed one."""
-        identity = named or {}
-        origin = str(identity.get("name", claim.origin or name))
-        if origin.partition(".")[0] in EXAMINED_DOMAINS:
-            ledger, tenant = (identity.get(key, getattr(self._owner, key)) for key in ("ledger", "tenant"))
-            self._origins[claim.id] = origin, (str(ledger or ""), str(tenant or ""))
-
-    def _check_meta_head(self, claim: ChainClaim, name: str, head: Head | None, seen: _JudgedChain) -> None:
-        if head is None:
-            self._outside += claim.id not in RESERVED_CHAINS
+        if remembered is None:
+            self._outside += chain not in RESERVED_CHAINS
             return
-        self._held.add(name)
-        head, actual = replace(head, chain=claim.id), self.heads[claim.id]
-        self._grown += check_head(head, actual, seen.at_wanted, self._tally, check="meta", remembered="the meta chain")
+        self._compared.add(name)
+        # The meta chain knows it by the name that it had there; findings have its id in this bundle.
+        head, actual = replace(remembered, chain=chain), self.heads[chain]
+        self._grown += check_head(head, actual, seen.at_wanted, tally, check="meta", remembered="the meta chain")
 
     def _note_record(self, record: Sealed, content: dict[str, Any], place: Place, tally: Tally) -> None:
+        """Note the signer of a record and the heads in the meta chain's records, and check the record's blobs."""
         if len(self.signers) < SIGNERS_KEPT:
             self.signers.add(record.signed_by)
         if place.chain == META_CHAIN and len(self._remembered) < HEADS_MAX:
@@ -264,26 +269,15 @@ class BundleJudge:
         owner = self._owner
         if claim.origin is None or claim.id in RESERVED_CHAINS or owner.has_made(named):
             identity = {"name": claim.id, "ledger": owner.ledger, "tenant": owner.tenant}
-            told = {key: value for key, value in identity.items() if value is not None}
-            return ChainJudge(self._rules, chain=claim.id, identity=told, needs_block=owner.ledger is not None)
+            known = {key: value for key, value in identity.items() if value is not None}
+            return ChainJudge(self._rules, chain=claim.id, identity=known, needs_block=owner.ledger is not None)
         if self._imports.get(claim.id) != claim.origin:
             self._by_index_alone += 1
         rules = rules_for_imported(self._rules, claim.id)
         return ChainJudge(rules, chain=claim.id, identity={"name": claim.origin})
 
-    def _check_counts(self, records: int) -> None:
-        index, place = self.index, Place(source=INDEX)
-        for what, counted, here, code in (
-            ("chains", index.chain_count, len(index.chains), "CHAIN_MISSING"),
-            ("capsules", index.capsule_count, records, "TRUNCATED"),
-        ):
-            if counted is not None and counted != here:
-                words = f"the index counts {counted} {what}; {here} are here"
-                code = code if counted > here else "ROLLBACK"
-                self._tally.add(Finding("index", "failed", code, words, place))
-
     def _check_missing(self) -> None:
-        """What the meta chain knows and the index does not list."""
+        """Report the chains that the meta chain knows and the index does not list."""
         tally, index = self._tally, self.index
         if index.meta is None:
             tally.skip("meta", "the bundle has no meta chain: chains may have been cut or left out", matters=False)
@@ -291,9 +285,9 @@ class BundleJudge:
         if not self._remembered:
             tally.skip("meta", "the meta chain records no chain", matters=False)
             return
-        missing = {name: head for name, head in self._remembered.items() if name not in self._held}
+        missing = {name: head for name, head in self._remembered.items() if name not in self._compared}
         if index.part and missing:
-            # Nobody signed that this is a part; so what is known to exist and is not here cannot be passed over.
+            # No signature says that this is a part, so missing chains that are known to exist must be reported.
             words = f"{len(missing)} chains that the meta chain knows are not in this part"
             tally.skip("meta", words, matters=True)
         elsewhere = 0
@@ -307,11 +301,21 @@ class BundleJudge:
             tally.skip("meta", words, matters=True)
         if len(self._remembered) >= HEADS_MAX:
             tally.skip("meta", f"the meta chain records more than {HEADS_MAX} chains", matters=True)
-        held, grown, outside = len(self._held), self._grown, self._outside
-        compared = f"{held} chains match their recorded heads"
+        grown, outside = self._grown, self._outside
+        compared = f"{len(self._compared)} chains match their recorded heads"
         tally.notes["meta"] = f"{compared} ({grown} grown since, {outside} not recorded)"
 
-    # --- blobs and keys
+    def _read_key_records(self) -> Iterator[Sealed]:
+        """The records of the bundle's `keys` chain, streamed: a hostile bundle may make it as long as it likes."""
+        for claim in self.index.chains:
+            if claim.id == KEYS_CHAIN:
+                try:
+                    with open_inside(self.directory, claim.file) as file:
+                        for item in read_chain_file(file):
+                            if isinstance(item, Sealed):
+                                yield item
+                except BadInput:
+                    return  # Reported where the chain itself is judged.
 
     def _check_blobs(self, content: Any, place: Place, tally: Tally) -> None:
         for digest, size in blob_references(content):
@@ -340,37 +344,25 @@ class BundleJudge:
             return None
         return size if hashed.hexdigest() == digest else -1
 
-    def _read_key_records(self) -> Iterator[Sealed]:
-        if not any(claim.id == KEYS_CHAIN for claim in self.index.chains):
-            return
-        try:
-            with open_inside(self.directory, KEYS_CHAIN + ".json") as file:
-                for item in read_chain_file(file):
-                    if isinstance(item, Sealed):
-                        yield item
-        except BadInput:
-            return  # Reported where the chain itself is judged.
 
-
-def judge_bundle(subject: Subject, terms: VerifyOptions) -> Verdict:
+def judge_bundle(subject: Subject, options: VerifyOptions) -> Verdict:
     """The verdict on a whole bundle."""
     path = subject.path or Path()
     directory = path.parent if path.name == INDEX else path
     try:
-        tally = BundleJudge(directory, read_index(directory), terms).judge()
+        tally = BundleJudge(directory, read_index(directory), options).judge()
     except NotFound:
         raise
     except BadInput as error:
         tally = Tally()
         tally.add(Finding("index", "failed", unreadable_code(error), error.message, Place(source=INDEX)))
-    return conclude(f"bundle {directory.absolute().name}", tally, level=terms.level, expected=(*CHECKS, "index"))
+    return conclude(f"bundle {directory.absolute().name}", tally, level=options.level, expected=(*CHECKS, "index"))
 
 
-def judge_chain_file(subject: Subject, terms: VerifyOptions) -> Verdict:
+def judge_chain_file(subject: Subject, options: VerifyOptions) -> Verdict:
     """The verdict on one chain of a bundle, by its file alone."""
-    from aver.ledger.foreign.capsule_files import retirements_by_time
-
-    judge = ChainJudge(terms.rules(retirements_by_time(terms.ring)), source=subject.name)
+    # No ledger is here that says up to which record a retired key was valid; only times can tell.
+    judge = ChainJudge(options.rules(retirements(options.ring, ())), source=subject.name)
     seen = _JudgedChain()
     with open_file(subject.path or Path()) as file:
         named, items = peek_chain_identity(file)
@@ -386,7 +378,7 @@ def judge_chain_file(subject: Subject, terms: VerifyOptions) -> Verdict:
     skip_examiners(str((named or {}).get("name", "")).partition(".")[0], "only one chain was verified", tally)
     if seen.refers_to_blobs:
         tally.skip("blobs", "only one chain was verified", matters=False)
-    return conclude(f"chain in {subject.name}", tally, level=terms.level, expected=(*CHECKS, "index"))
+    return conclude(f"chain in {subject.name}", tally, level=options.level, expected=(*CHECKS, "index"))
 
 
 def _check_name(claim: ChainClaim, named: Mapping[str, Any] | None, tally: Tally, place: Place) -> None:

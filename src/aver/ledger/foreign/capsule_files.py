@@ -9,8 +9,8 @@ JSON that no other format recognises is judged here. So a damaged file of capsul
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from io import BytesIO
 from typing import Any, BinaryIO
 
@@ -28,26 +28,26 @@ from aver.verdict.examiner import skip_examiners
 LINE_MAX = ELEMENT_MAX
 """Longest line of a file with one capsule on each line."""
 
-Item = tuple[str, Sealed | BadInput]
-"""The place of a record, for messages, and the record or the error."""
+
+def is_value(subject: Subject) -> bool:
+    """Whether it is a record in memory, or a list of records."""
+    return isinstance(subject.value, Sealed | Mapping | list | tuple)
 
 
-def judge_text(subject: Subject, options: VerifyOptions) -> Verdict:
-    with _open_subject(subject) as file:
-        return _judge_items(subject.name, options, _read_text(file, subject.json_opening))
+def is_text(subject: Subject) -> bool:
+    """Whether it is a file or text that looks like JSON, or has nothing in its first bytes."""
+    if subject.is_directory or (subject.path is None and not isinstance(subject.value, bytes)):
+        return False
+    return bool(subject.json_opening) or not subject.beginning.strip()
 
 
-def judge_values(subject: Subject, options: VerifyOptions) -> Verdict:
-    """The verdict on a `Sealed`, a sealed dict, or a list of those."""
-    return _judge_items(subject.name, options, _read_values(subject.value))
-
-
-def _judge_items(name: str, options: VerifyOptions, items: Iterator[Item]) -> Verdict:
-    judge = ChainJudge(options.rules(retirements_by_time(options.ring)), start=None, source=name)
+def judge_capsules(subject: Subject, options: VerifyOptions) -> Verdict:
+    """The verdict on a text or file of capsules, a `Sealed`, a sealed dict, or a list of those."""
+    judge = ChainJudge(options.rules(retirements_by_time(options.ring)), start=None, source=subject.name)
     refers_to_blobs = False
     first: int | None = None
-    domain = ""
-    for where, item in items:
+    domain = ""  # Of the first record. It decides which examiners would have had to look at the records.
+    for where, item in _read_items(subject):
         if isinstance(item, BadInput):
             judge.unreadable(f"{where}{item.message}", code=unreadable_code(item))
             continue
@@ -58,6 +58,7 @@ def _judge_items(name: str, options: VerifyOptions, items: Iterator[Item]) -> Ve
                 domain = content["domain"] if read_block(content) is not None else ""
             refers_to_blobs = refers_to_blobs or b'"blob":{' in item.canonical
     tally = judge.finish()
+    # A single record may come from anywhere in its chain; several should begin where the chain does.
     if first and tally.records > 1:
         words = f"begins at sequence {first}: the records before it are not here"
         tally.skip("genesis", words, matters=True)
@@ -66,7 +67,7 @@ def _judge_items(name: str, options: VerifyOptions, items: Iterator[Item]) -> Ve
     tally.skip("meta", "nothing here shows how many records there once were", matters=False)
     skip_examiners(domain, "the ledger that these records are from is not here", tally)
     tally.chains = int(tally.records > 1)
-    return conclude(name, tally, level=options.level)
+    return conclude(subject.name, tally, level=options.level)
 
 
 def retirements_by_time(ring: Ring) -> dict[str, Retirement]:
@@ -74,40 +75,49 @@ def retirements_by_time(ring: Ring) -> dict[str, Retirement]:
     return retirements(ring, ())
 
 
-def _read_values(value: Any) -> Iterator[Item]:
-    values = value if isinstance(value, list | tuple) else [value]
-    for index, item in enumerate(values):
-        where = f"item {index}: " if values is value else ""
-        try:
-            if isinstance(item, Mapping):
-                item = _require_seal(Sealed.from_sealed_dict(item))
-            if not isinstance(item, Sealed):
-                raise Unreadable(f"{type(item).__name__} is not a sealed capsule")
-            yield where, check_seal_fields(item)
-        except BadInput as error:
-            yield where, error
+def read_capsules(subject: Subject) -> Iterator[Sealed]:
+    """The records in the order of the text or list, for showing. Raises `BadInput` at one that cannot be read."""
+    for where, item in _read_items(subject):
+        if isinstance(item, BadInput):
+            raise BadInput(f"{where}{item.message}", advice=item.advice)
+        yield item
 
 
-def _read_text(file: BinaryIO, opening: str) -> Iterator[Item]:
-    """Stream the records of a text. An unreadable record is yielded as an error in its place."""
-    texts = _read_array(file) if opening == "[" else _read_documents(file)
-    for where, text in texts:
-        if isinstance(text, BadInput):
-            yield where, text
-            continue
-        try:
-            yield where, _require_seal(Sealed.from_sealed_json(text))
-        except BadInput as error:
-            yield where, error
-
-
-def _require_seal(sealed: Sealed) -> Sealed:
-    if not sealed.hash:
-        raise Unreadable("it is not sealed: it has no hash")
-    return check_seal_fields(sealed)
+def _read_items(subject: Subject) -> Iterator[tuple[str, Sealed | BadInput]]:
+    """Stream the records, each with its place for messages. An unreadable record is yielded as an error."""
+    with ExitStack() as stack:
+        parts: Iterable[tuple[str, Any]]
+        if is_value(subject):
+            is_list = isinstance(subject.value, list | tuple)
+            values = subject.value if is_list else [subject.value]
+            parts = ((f"item {index}: " if is_list else "", value) for index, value in enumerate(values))
+        else:
+            opened = BytesIO(subject.value) if subject.path is None else open_file(subject.path)
+            file = stack.enter_context(opened)
+            parts = _read_array(file) if subject.json_opening == "[" else _read_documents(file)
+        for where, part in parts:
+            item: Sealed | BadInput
+            try:
+                if isinstance(part, BadInput):
+                    raise part
+                if isinstance(part, Sealed):
+                    item = part
+                elif not is_value(subject):
+                    item = Sealed.from_sealed_json(part)
+                elif isinstance(part, Mapping):
+                    item = Sealed.from_sealed_dict(part)
+                else:
+                    raise Unreadable(f"{type(part).__name__} is not a sealed capsule")
+                if item is not part and not item.hash:
+                    raise Unreadable("it is not sealed: it has no hash")
+                check_seal_fields(item)
+            except BadInput as error:
+                item = error
+            yield where, item
 
 
 def _read_array(file: BinaryIO) -> Iterator[tuple[str, str | BadInput]]:
+    """The elements of a JSON array as texts. After an unreadable one, the rest cannot be found."""
     number = 0
     try:
         for number, text in enumerate(read_element_texts(read_chunks(file)), 1):
@@ -118,31 +128,25 @@ def _read_array(file: BinaryIO) -> Iterator[tuple[str, str | BadInput]]:
 
 def _read_documents(file: BinaryIO) -> Iterator[tuple[str, bytes | BadInput]]:
     """One document over several lines, or one document on each line; the first two lines show which."""
-    first, second = _read_line(file), _read_line(file)
-    number = 1
+    number, first, second = 1, _read_line(file), _read_line(file)
     while first is not None and not first.strip():
-        first, second = second, _read_line(file)
-        number += 1
+        number, first, second = number + 1, second, _read_line(file)
     if first is None:
         return
     if second is None:
         yield "", _check_length(first)
-    elif first.rstrip().endswith(b"}") or second.lstrip(b" \t").startswith(b"{"):
-        yield from _read_lines(number, first, second, file)
-    else:
+    elif not first.rstrip().endswith(b"}") and not second.lstrip(b" \t").startswith(b"{"):
+        # An object that is written over several lines: neither does the first line end it, nor the second begin one.
         whole = first + second
         yield "", _check_length(whole + file.read(max(ELEMENT_MAX + 1 - len(whole), 0)))
-
-
-def _read_lines(number: int, first: bytes, second: bytes, file: BinaryIO) -> Iterator[tuple[str, bytes | BadInput]]:
-    """The lines of a file, of which the first two were already read."""
-    line: bytes | None = first
-    pending = [second]
-    while line is not None:
-        if line.strip():
-            yield f"line {number}: ", _check_length(line)
-        line = pending.pop() if pending else _read_line(file)
-        number += 1
+    else:
+        line: bytes | None = first
+        pending = [second]
+        while line is not None:
+            if line.strip():
+                yield f"line {number}: ", _check_length(line)
+            line = pending.pop() if pending else _read_line(file)
+            number += 1
 
 
 def _read_line(file: BinaryIO) -> bytes | None:
@@ -159,38 +163,3 @@ def _read_line(file: BinaryIO) -> bytes | None:
 
 def _check_length(text: bytes) -> bytes | BadInput:
     return text if len(text) <= LINE_MAX + 1 else Unreadable(f"larger than {LINE_MAX} bytes")
-
-
-@contextmanager
-def _open_subject(subject: Subject) -> Iterator[BinaryIO]:
-    if subject.path is None:
-        yield BytesIO(subject.value)
-        return
-    with open_file(subject.path) as file:
-        yield file
-
-
-def records_from_text(subject: Subject) -> Iterator[Sealed]:
-    with _open_subject(subject) as file:
-        yield from _require_readable(_read_text(file, subject.json_opening))
-
-
-def records_from_values(subject: Subject) -> Iterator[Sealed]:
-    return _require_readable(_read_values(subject.value))
-
-
-def _require_readable(items: Iterator[Item]) -> Iterator[Sealed]:
-    for where, item in items:
-        if isinstance(item, BadInput):
-            raise BadInput(f"{where}{item.message}", advice=item.advice)
-        yield item
-
-
-def is_value(subject: Subject) -> bool:
-    return isinstance(subject.value, Sealed | Mapping | list | tuple)
-
-
-def is_text(subject: Subject) -> bool:
-    if subject.is_directory or (subject.path is None and not isinstance(subject.value, bytes)):
-        return False
-    return bool(subject.json_opening) or not subject.beginning.strip()

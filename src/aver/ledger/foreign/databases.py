@@ -70,10 +70,6 @@ class ForeignRecord:
     copies: Mapping[str, Any]
 
 
-def _record_from_text(text: bytes, seal: list[str]) -> Sealed:
-    return Sealed(text, *seal)
-
-
 def _record_from_document(text: bytes, seal: list[str]) -> Sealed:
     """The record in the canonical form that has the stored hash; or, if none has, in the first form, which fails."""
     first: bytes | None = None
@@ -88,7 +84,7 @@ def _record_from_document(text: bytes, seal: list[str]) -> Sealed:
 
 _COMMON_COPIES = {"id": ("id",), "sequence": ("sequence",), "previous_hash": ("previous_hash",)}
 _FORMATS = (
-    _DatabaseFormat("agent-capsule", "canonical", _record_from_text, _COMMON_COPIES),
+    _DatabaseFormat("agent-capsule", "canonical", lambda text, seal: Sealed(text, *seal), _COMMON_COPIES),
     _DatabaseFormat(
         "qp-capsule",
         "data",
@@ -122,9 +118,17 @@ def _open_database(path: Path) -> Iterator[tuple[sqlite3.Connection, _DatabaseFo
 
 @contextmanager
 def _connect(path: Path) -> Iterator[sqlite3.Connection]:
-    """Connect by the first candidate URI that works, with limits against a hostile file."""
+    """Connect by the first URI that works, with limits against a hostile file."""
+    path = path.resolve()
+    with open_file(path) as file:
+        is_wal = file.read(20)[18:] == WAL_VERSION
+    # With `immutable`, SQLite creates no file beside the database, but does not see an existing log.
+    plain, immutable = f"{path.as_uri()}?mode=ro", f"{path.as_uri()}?mode=ro&immutable=1"
+    uris = [immutable] if is_wal else [plain, immutable]
+    if check_companions(path) & {"-wal", "-journal"}:
+        uris = [plain]  # The log or journal has a part of the content.
     failure: sqlite3.Error | None = None
-    for uri in _candidate_uris(path):
+    for uri in uris:
         try:
             connection = sqlite3.connect(uri, uri=True, isolation_level=None)
         except sqlite3.Error as error:
@@ -134,7 +138,8 @@ def _connect(path: Path) -> Iterator[sqlite3.Connection]:
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, VALUE_MAX)
             connection.execute("PRAGMA trusted_schema = OFF")
             connection.execute("PRAGMA cell_size_check = ON")
-            connection.text_factory = _decode_exactly
+            # Text that is not UTF-8 must come back as exactly the bytes that are hashed.
+            connection.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
             # SQLite opens the file at the first statement. An error here may go away with the next URI.
             try:
                 connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
@@ -148,43 +153,12 @@ def _connect(path: Path) -> Iterator[sqlite3.Connection]:
     raise failure or sqlite3.OperationalError("unable to open")
 
 
-def _candidate_uris(path: Path) -> Iterator[str]:
-    """URIs to try. With `immutable`, SQLite creates no file beside the database, but does not see an existing log."""
-    path = path.resolve()
-    base = path.as_uri()
-    with open_file(path) as file:
-        is_wal = file.read(20)[18:] == WAL_VERSION
-    if check_companions(path) & {"-wal", "-journal"}:
-        yield f"{base}?mode=ro"  # The log or journal has a part of the content.
-    else:
-        yield f"{base}?mode=ro" if not is_wal else f"{base}?mode=ro&immutable=1"
-        yield f"{base}?mode=ro&immutable=1"
-
-
-def _decode_exactly(raw: bytes) -> str:
-    """Decode text so that its exact bytes can be restored, even if they are not UTF-8."""
-    return raw.decode("utf-8", "surrogateescape")
-
-
 def _read_columns(connection: sqlite3.Connection) -> set[str]:
     """The columns of the ordinary table `capsules`; none for a view or virtual table, which could compute anything."""
     row = connection.execute("SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = 'capsules'").fetchone()
     if row is None or not isinstance(row[0], str) or "virtual" in row[0].lower():
         return set()
     return {str(column[1]) for column in connection.execute("PRAGMA table_xinfo('capsules')") if column[6] == 0}
-
-
-def _read_rows(connection: sqlite3.Connection, tool: _DatabaseFormat) -> Iterator[ForeignRecord]:
-    columns = _read_columns(connection)
-    copies = {name: path for name, path in tool.copies.items() if name in columns}
-    wanted = ["tenant_id", tool.content, *SEAL_KEYS, *copies]
-    listed = ", ".join(name if name in columns else f"NULL AS {name}" for name in wanted)
-    tenant = "tenant_id, " if "tenant_id" in columns else ""
-    # NOT INDEXED: read the table itself.
-    for row in connection.execute(f"SELECT {listed} FROM capsules NOT INDEXED ORDER BY {tenant}sequence, rowid"):
-        yield ForeignRecord(
-            _printable_name(row[0]), _read_record(row[1], row[2:7], tool), dict(zip(copies, row[7:], strict=True))
-        )
 
 
 def _find_disagreement(path: Path) -> str | None:
@@ -222,7 +196,16 @@ def _printable_name(tenant: Any) -> str | None:
 def read_foreign_records(path: Path) -> Iterator[ForeignRecord]:
     """Every record in a foreign database, ordered by tenant and sequence."""
     with _open_database(path) as (connection, tool):
-        yield from _read_rows(connection, tool)
+        columns = _read_columns(connection)
+        copies = {name: path for name, path in tool.copies.items() if name in columns}
+        wanted = ["tenant_id", tool.content, *SEAL_KEYS, *copies]
+        listed = ", ".join(name if name in columns else f"NULL AS {name}" for name in wanted)
+        tenant = "tenant_id, " if "tenant_id" in columns else ""
+        # NOT INDEXED: read the table itself.
+        for row in connection.execute(f"SELECT {listed} FROM capsules NOT INDEXED ORDER BY {tenant}sequence, rowid"):
+            yield ForeignRecord(
+                _printable_name(row[0]), _read_record(row[1], row[2:7], tool), dict(zip(copies, row[7:], strict=True))
+            )
 
 
 # --- judging
@@ -256,18 +239,20 @@ class _ForeignChain:
         if content is not None:
             tally.count_done("columns")
             # One finding for a record is enough: compare columns only if the record itself is good.
-            if _count_failures(tally) == failed_before and (wrong := _find_wrong_column(row.copies, content)):
-                place = Place(self.name, content["sequence"])
-                words = f"the column {wrong} is not what was signed"
-                tally.add(Finding("columns", "failed", "COLUMN_MISMATCH", words, place))
+            for name, column in row.copies.items() if _count_failures(tally) == failed_before else ():
+                value: Any = content
+                for key in _COPY_PATHS[name]:
+                    value = value.get(key)
+                # In Python 1 == True == 1.0, so the types must agree, too.
+                if column != value or type(column) is not type(value):
+                    place = Place(self.name, content["sequence"])
+                    words = f"the column {name} is not what was signed"
+                    tally.add(Finding("columns", "failed", "COLUMN_MISMATCH", words, place))
+                    break
             if self.name == META_CHAIN and len(self.entries) < HEADS_MAX:
                 collect_heads(content, self.entries, ledger="", tenant="")
                 self.elsewhere.update(chain for chain in find_external_chains(content) if chain in self.entries)
         self.count, self.head = self.count + 1, row.record.hash
-
-    @property
-    def current_head(self) -> Head:
-        return Head("", "", self.name, self.count, self.head)
 
 
 def _count_failures(tally: Tally) -> int:
@@ -275,17 +260,6 @@ def _count_failures(tally: Tally) -> int:
 
 
 _COPY_PATHS = {name: path for tool in _FORMATS for name, path in tool.copies.items()}
-
-
-def _find_wrong_column(copies: Mapping[str, Any], content: Mapping[str, Any]) -> str | None:
-    for name, column in copies.items():
-        value: Any = content
-        for key in _COPY_PATHS[name]:
-            value = value.get(key)
-        # In Python 1 == True == 1.0, so the types must agree, too.
-        if column != value or type(column) is not type(value):
-            return name
-    return None
 
 
 def _judge_chains(
@@ -355,8 +329,8 @@ def judge_agent_capsule_directory(subject: Subject, options: VerifyOptions) -> V
             if head is None:
                 outside += 1
                 continue
-            actual = chain.current_head, chain.at_wanted
-            grown += check_head(head, *actual, tally, check="meta", remembered="the meta chain")
+            actual = Head("", "", chain.name, chain.count, chain.head)
+            grown += check_head(head, actual, chain.at_wanted, tally, check="meta", remembered="the meta chain")
     # What is left in `remembered` has no database in this directory.
     away = [name for name in remembered if name in elsewhere]
     for name, head in remembered.items():
@@ -387,6 +361,7 @@ def read_single_chain(subject: Subject) -> Iterator[Sealed]:
 
 
 def is_foreign_database_file(subject: Subject) -> bool:
+    """Whether it is an SQLite file with the table of agent-capsule or qp-capsule."""
     if subject.path is None or not subject.beginning.startswith(SQLITE_MAGIC):
         return False
     # Outside the try: a pipe beside the database must be reported, not make the file look unknown.
@@ -399,6 +374,7 @@ def is_foreign_database_file(subject: Subject) -> bool:
 
 
 def is_agent_capsule_directory(subject: Subject) -> bool:
+    """Whether it is a directory with the meta chain of agent-capsule, or with one of its sessions."""
     if subject.path is None or not subject.is_directory:
         return False
     path = subject.path

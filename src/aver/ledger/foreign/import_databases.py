@@ -78,7 +78,11 @@ def import_databases(ledger: Ledger, path: Path, *, only: Iterable[str] | None =
     signers: set[str] = set()
     planned = [_plan_import(chain) for database in _find_databases(path) for chain in _read_chains(database, signers)]
     if only is not None:
-        planned = _select_chains(planned, frozenset(only))
+        chosen = frozenset(only)
+        for name in chosen:
+            if not any(name in (chain.id, chain.name) for chain in planned):
+                raise NotFound(f"there is no chain {name} in it", advice="aver verify lists its chains")
+        planned = [chain for chain in planned if chosen & {chain.id, chain.name}]
     stored = store_chains(ledger, [mark_existing(ledger, chain) for chain in planned])
     return ImportResult(stored, verdict, tuple(sorted(name for name in signers if not ring.lookup(name))))
 
@@ -165,10 +169,3 @@ def _tool_and_session(chain: _DatabaseChain) -> tuple[str, str]:
 
 def _refuse_blob(digest: str) -> bytes:
     raise NotFound(f"the blob {digest} is not here: other tools keep no blobs")
-
-
-def _select_chains(planned: list[PlannedImport], only: frozenset[str]) -> list[PlannedImport]:
-    for name in only:
-        if not any(name in (chain.id, chain.name) for chain in planned):
-            raise NotFound(f"there is no chain {name} in it", advice="aver verify lists its chains")
-    return [chain for chain in planned if only & {chain.id, chain.name}]

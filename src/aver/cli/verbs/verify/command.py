@@ -1,6 +1,6 @@
-"""The verdicts that a command line of `aver verify` asks for. `aver.check` makes them.
+"""`aver verify`: the verdict on anything. It is never a bare "valid": the checks that were not made are always named.
 
-`aver verify`: the verdict on anything. Never a bare "valid": what was not checked is always said.
+`aver.check` makes the verdicts. This module reads the command line, and prints the verdicts or gives them as JSON.
 """
 
 from __future__ import annotations
@@ -36,76 +36,66 @@ class TargetVerdict:
     verdict: Verdict
     tenant: str | None = None
     thing: str | None = None
+    """The argument that named it, if the command line names several."""
 
     @property
     def about(self) -> str:
-        """What the verdict's subject does not say."""
+        """The part of the headline that the verdict's subject does not contain."""
         return "" if self.tenant is None else f", tenant {self.tenant}"
 
 
 def verify_targets(given: argparse.Namespace) -> list[TargetVerdict]:
-    """The verdicts on all that was asked for, in that order."""
-    if len(given.things) < 2:
-        return _verify_target(given.things[0] if given.things else None, given)
-    if given.since is not None or given.checkpoint or given.deep:
+    """The verdicts on the things that the command line names, in that order."""
+    from aver.check import verify
+    from aver.config import load_config
+    from aver.ledger import Head
+
+    several = len(given.things) > 1
+    if several and (given.since is not None or given.checkpoint or given.deep):
         raise Usage("--since, --checkpoint and --deep go with one thing at a time", advice="verify them one by one")
+    things, tenant = given.things or [None], given.tenant
+    if given.deep:
+        if things != [META]:
+            raise Usage("--deep goes with meta", advice="aver verify meta --deep; everything else is verified whole")
+        # Every record of the tenant whose meta chain it is.
+        things, tenant = [None], tenant or load_config().tenant
+    # `last` and COUNT:HASH are left as they are; anything else is a file with a head.
+    since: Head | str | None = given.since
+    if given.since not in (None, LAST) and not (":" in given.since and not Path(given.since).exists()):
+        try:
+            since = Head.from_dict(read_json_file(Path(given.since)))
+        except BadInput as error:
+            raise BadInput(f"--since {given.since}: {error.message}", advice=error.advice) from error
+    keys = read_key_options(given)
     found = []
-    for thing in given.things:
-        found += [TargetVerdict(one.verdict, one.tenant, thing) for one in _verify_target(thing, given)]
+    for thing in things:
+        with Progress("verifying") as progress:
+            verdict = verify(
+                thing,
+                keys=keys,
+                level=given.level,
+                require_pq=given.require_pq,
+                tenant=tenant,
+                ledger=given.ledger,
+                since=since,
+                checkpoints=given.checkpoint,
+                progress=progress,
+            )
+        # A ledger with several tenants is reported tenant by tenant.
+        for name, part in verdict.tenants.items() or ((None, verdict),):
+            found.append(TargetVerdict(part, name, thing if several else None))
     return found
 
 
-def _verify_target(thing: str | None, given: argparse.Namespace) -> list[TargetVerdict]:
-    from aver.check import verify
-    from aver.config import load_config
-
-    tenant = given.tenant
-    if given.deep:
-        if thing != META:
-            raise Usage("--deep goes with meta", advice="aver verify meta --deep; everything else is verified whole")
-        # Every record of the tenant whose meta chain it is.
-        thing, tenant = None, tenant or load_config().tenant
-    with Progress("verifying") as progress:
-        verdict = verify(
-            thing,
-            keys=read_key_options(given),
-            level=given.level,
-            require_pq=given.require_pq,
-            tenant=tenant,
-            ledger=given.ledger,
-            since=_read_since(given.since),
-            checkpoints=given.checkpoint,
-            progress=progress,
-        )
-    if verdict.tenants:
-        return [TargetVerdict(one, name) for name, one in verdict.tenants.items()]
-    return [TargetVerdict(verdict)]
-
-
 def read_key_options(given: argparse.Namespace) -> list[PublicKey]:
-    """The keys to accept and no others; none where your own and those you know are meant."""
+    """The keys of `--key`, which then are the only ones that count; empty if the option was not given."""
     from aver.keys import read_public_keys
 
     return [key for source in given.key for key in read_public_keys(source)]
 
 
-def _read_since(text: str | None) -> Head | str | None:
-    """`last` and COUNT:HASH as they are; the head in a file."""
-    from aver.ledger import Head
-
-    if text is None or text == LAST or (":" in text and not Path(text).exists()):
-        return text
-    try:
-        return Head.from_dict(read_json_file(Path(text)))
-    except BadInput as error:
-        raise BadInput(f"--since {text}: {error.message}", advice=error.advice) from error
-
-
-# --- as JSON
-
-
 def verdicts_to_dict(found: Sequence[TargetVerdict]) -> dict[str, Any]:
-    """One verdict as it is; several with their sum in front and themselves under `tenants` or `things`."""
+    """One verdict as it is; of several first their sum, then each one under `tenants` or `things`."""
     if len(found) == 1:
         return found[0].verdict.to_dict()
     from aver.verdict import worst_status
@@ -179,10 +169,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_ledger(parser)
     add_tenant(parser, default="all of the ledger's")
     add_json(parser)
-    _add_monitor_options(parser)
-
-
-def _add_monitor_options(parser: argparse.ArgumentParser) -> None:
     watching = parser.add_argument_group("for monitors")
     watching.add_argument("--metrics", metavar="FILE", help="write Prometheus metrics to this file")
     watching.add_argument("--watch", action="store_true", help="keep verifying: new records in each round")
@@ -203,7 +189,7 @@ def _add_monitor_options(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
     _check_options(given)
-    if given.watch:
+    if given.watch:  # The loop of a monitor; it returns when it is interrupted, or after a bad round.
         from aver.cli.verbs.verify.watch import watch_ledger
 
         given.every = ROUND_SECONDS if given.every is None else given.every
@@ -222,6 +208,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
             print_verdict(screen, answer.verdict, about=answer.about)
     if given.metrics is None:
         return code
+    # After the verdict is printed: an unwritable file must not hide it.
     from aver.cli.verbs.verify.metrics import Metrics, write_metrics
 
     metrics = Metrics()
@@ -235,7 +222,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
 
 
 def _check_options(given: argparse.Namespace) -> None:
-    """What cannot go together, before anything is done."""
+    """Raise `Usage` for options that exclude each other, before anything is verified or written."""
     if given.since == LAST and given.key:
         raise Usage(
             "--since last cannot be used with --key: it continues a verification with your own and your known keys"
@@ -244,10 +231,9 @@ def _check_options(given: argparse.Namespace) -> None:
         raise Usage("--every takes at least one second")
     if not given.watch:
         names = ("every", "whole_every", "metrics_port")
-        alone = [name for name in names if getattr(given, name) is not None]
-        alone += ["keep_going"] if given.keep_going else []
-        if alone:
-            raise Usage(f"--{alone[0].replace('_', '-')} goes with --watch")
+        for name in (*names, "keep_going"):
+            if getattr(given, name) not in (None, False):
+                raise Usage(f"--{name.replace('_', '-')} goes with --watch")
     if given.metrics is not None:
         from aver.cli.verbs.verify.metrics import check_metrics_path
 

@@ -1,9 +1,13 @@
-"""What a monitor wants to know of verifications, in Prometheus' text format.
+"""Metrics of verifications for a monitor, in the text format of Prometheus.
 
-The same names whether they are written by one run or by a watch, and none of them by chain: their number does not
-grow with the ledger. All carry `subject`, so that several ledgers can be watched on one machine.
+One run and a watch write the same names. No metric is per chain, so their number does not grow with the ledger. All
+have the label `subject`, so that a machine can watch several ledgers:
 
-Metrics over HTTP, for a Prometheus on the same machine: `GET /metrics`, on the loopback address and nothing else.
+    # HELP aver_verify_exit_code Exit code of the last run: 0 is good.
+    # TYPE aver_verify_exit_code gauge
+    aver_verify_exit_code{subject="ledger 0192…"} 0
+
+They are written to a file, or served to a Prometheus on the same machine: `GET /metrics`, on the loopback address only.
 """
 
 from __future__ import annotations
@@ -26,21 +30,21 @@ if TYPE_CHECKING:
 STATUSES = ("verified", "qualified", "failed", "empty")
 
 FILE_MAX = 1024 * 1024
-"""Bytes of a metrics file; what is larger was not written by us."""
+"""Largest metrics file that is read, in bytes. Aver writes far smaller ones."""
 
 FILE_PREFIX = b"# HELP aver_"
 
 _RESTORED_TIMES = re.compile(
     rb"^aver_verify_(last_success|last_whole)_timestamp_seconds\{[^\n]*\} ([0-9]{1,12}(?:\.[0-9]{1,6})?)$", re.MULTILINE
 )
-"""What a new process knows only from the file that the one before it has written."""
+"""The times that a new process can only know from the file of the process before it."""
 
 MetricSample = tuple[str, float]
 """Further labels, as they are written, and a value."""
 
 
 class Metrics:
-    """What happened since this process began, and in its last round."""
+    """Counts since this process began, and the results of its last round."""
 
     def __init__(self) -> None:
         self._last_run = self._seconds = 0.0
@@ -52,12 +56,12 @@ class Metrics:
         self._failures: dict[str, int] = {}
 
     def restore_times(self, before: bytes) -> None:
-        """Take over when all was last well from metrics that an earlier process has written."""
+        """Take over the times of the last good rounds from metrics that an earlier process wrote."""
         for name, value in _RESTORED_TIMES.findall(before):
             self._when[name.decode()] = self._when[name.decode()] or float(value)
 
     def observe(self, verdicts: Sequence[Verdict], seconds: float, code: int) -> None:
-        """Take in a round: its verdicts, how long it took, and the exit code that one run would end with."""
+        """Count a round: its verdicts, how long it took, and the exit code that one run would end with."""
         self._last, self._seconds, self._code = verdicts, seconds, code
         subjects = dict.fromkeys(verdict.subject for verdict in verdicts)
         self._subject = next(iter(subjects)) if len(subjects) == 1 else f"{len(subjects)} things"
@@ -67,6 +71,7 @@ class Metrics:
         self._records += sum(verdict.records for verdict in verdicts)
         if code == 0:
             self._when["last_success"] = self._last_run
+            # A round that continued from an earlier one did not read every record.
             if not any(verdict.earlier for verdict in verdicts):
                 self._when["last_whole"] = self._last_run
         for verdict in verdicts:
@@ -75,7 +80,7 @@ class Metrics:
                     self._failures[finding.code] = self._failures.get(finding.code, 0) + 1
 
     def observe_error(self, code: int) -> None:
-        """Take in a round that could not be carried out."""
+        """Count a round that could not be carried out."""
         self._last, self._code = (), code
         self._last_run = time.time()
         self._runs += 1
@@ -83,14 +88,20 @@ class Metrics:
         self._errors += 1
 
     def text(self) -> str:
+        """The metrics as Prometheus reads them."""
         lines = []
-        subject = _quote_label(self._subject)
+        # The three characters that the format wants escaped in the value of a label.
+        escaped = self._subject.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+        subject = f'"{escaped}"'
         for name, kind, words, samples in self._families():
             lines += [f"# HELP {name} {words}", f"# TYPE {name} {kind}"]
-            lines += [f"{name}{{subject={subject}{labels}}} {_format_number(value)}" for labels, value in samples]
+            for labels, value in samples:
+                number = str(int(value)) if value == int(value) else f"{value:.6f}"
+                lines.append(f"{name}{{subject={subject}{labels}}} {number}")
         return "\n".join(lines) + "\n"
 
     def _families(self) -> Iterator[tuple[str, str, str, list[MetricSample]]]:
+        """Each metric: name, type, help text and samples. Every code has a sample, so that a graph starts at 0."""
         from aver.verdict import load_codes, worst_status
 
         last, when = self._last, self._when
@@ -131,7 +142,7 @@ class Metrics:
 
 
 def check_metrics_path(path: Path) -> None:
-    """Refuse a place where no metrics can be written, or where something else lies."""
+    """Raise `NotFound` if the directory is missing, `BadInput` if another file would be overwritten."""
     if not path.parent.is_dir():
         raise NotFound(f"there is no directory {path.parent}", advice="make it first")
     before = _read_existing(path)
@@ -140,7 +151,7 @@ def check_metrics_path(path: Path) -> None:
 
 
 def write_metrics(path: Path, metrics: Metrics) -> None:
-    """Put the metrics in the place of those before, all at once, for any user to read."""
+    """Replace the file atomically, so that a monitor never reads half of it. Any user may read it."""
     metrics.restore_times(_read_existing(path))
     replace_file(path, metrics.text().encode("utf-8", "backslashreplace"), mode=0o644)
 
@@ -155,15 +166,6 @@ def _read_existing(path: Path) -> bytes:
         return b""
 
 
-def _quote_label(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'
-
-
-def _format_number(value: float) -> str:
-    return str(int(value)) if value == int(value) else f"{value:.6f}"
-
-
 ADDRESS = "127.0.0.1"
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -173,7 +175,7 @@ REQUEST_TIMEOUT_SECONDS = 5.0
 
 @contextmanager
 def serve_metrics(port: int, text: Callable[[], str]) -> Iterator[None]:
-    """Answer requests, on a thread of its own, for as long as the context lasts."""
+    """Answer requests on a separate thread until the context ends."""
 
     class Handler(BaseHTTPRequestHandler):
         timeout = REQUEST_TIMEOUT_SECONDS
@@ -189,7 +191,7 @@ def serve_metrics(port: int, text: Callable[[], str]) -> Iterator[None]:
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class calls it so
-            """Say nothing: a request every few seconds is nothing to tell."""
+            """Log nothing: a monitor asks every few seconds."""
 
     try:
         server = HTTPServer((ADDRESS, port), Handler)

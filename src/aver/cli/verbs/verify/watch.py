@@ -52,9 +52,8 @@ def watch_ledger(given: argparse.Namespace, screen: Screen) -> int:
         except KeyboardInterrupt:
             code = 1 if watching.bad_rounds else INTERRUPTED
     if given.json:
-        print_json(
-            {"rounds": watching.rounds, "bad_rounds": watching.bad_rounds, **_last_round_to_dict(watching.answers)}
-        )
+        last_round = verdicts_to_dict(watching.answers) if watching.answers else {}
+        print_json({"rounds": watching.rounds, "bad_rounds": watching.bad_rounds, **last_round})
     return code
 
 
@@ -64,7 +63,13 @@ class _VerifyWatch:
     def __init__(self, given: argparse.Namespace) -> None:
         if len(given.things) > 1 or given.deep or given.since not in (None, LAST):
             raise Usage("--watch verifies a whole ledger", advice="aver verify --watch, or aver verify LEDGER --watch")
-        self._url = self._find_ledger(given)
+        from aver.check import find_ledger
+
+        try:
+            thing = given.things[0] if given.things else None
+            self._url = find_ledger(thing, tenant=given.tenant, ledger=given.ledger)
+        except BadInput as error:
+            raise Usage(f"--watch verifies a whole ledger: {error.message}", advice=error.advice) from error
         self.given = given
         self.metrics = Metrics()
         self.answers: list[TargetVerdict] = []
@@ -72,15 +77,6 @@ class _VerifyWatch:
         self._keys = read_key_options(given)
         self._known: dict[str, VerifiedChains] | Literal["last"] | None = given.since
         self._whole_at = time.monotonic()
-
-    @staticmethod
-    def _find_ledger(given: argparse.Namespace) -> str | Path | None:
-        from aver.check import find_ledger
-
-        try:
-            return find_ledger(given.things[0] if given.things else None, tenant=given.tenant, ledger=given.ledger)
-        except BadInput as error:
-            raise Usage(f"--watch verifies a whole ledger: {error.message}", advice=error.advice) from error
 
     def verify_once(self) -> int:
         """Verify once. Returns the exit code that this round alone would end with."""
@@ -133,26 +129,19 @@ def _run_round(watching: _VerifyWatch, screen: Screen) -> int:
         StderrScreen().print_error(error.message, error.advice)
         return error.exit_code
     if not given.json:
-        _print_round(watching.answers, time.monotonic() - started, screen)
+        from aver.verdict import merge_verdicts
+
+        # One line a round: the verdicts on all tenants as one.
+        answers, seconds = watching.answers, time.monotonic() - started
+        whole = merge_verdicts(answers[0].verdict.subject, {answer.about: answer.verdict for answer in answers})
+        tenants = f", {len(answers)} tenants" if len(answers) > 1 else ""
+        clock = StyledText(f"{time.strftime('%Y-%m-%d %H:%M:%S', time.gmtime())} ", "dim")
+        screen.print_line(
+            clock, *status_parts(screen, whole), f": {whole.subject}{tenants}, {extent_text(whole)}, {seconds:.2f} s"
+        )
         if code:
             for answer in watching.answers:
                 if exit_code([answer.verdict.status], strict=given.strict):
                     print_verdict(screen, answer.verdict, about=answer.about)
         sys.stdout.flush()
     return code
-
-
-def _print_round(answers: list[TargetVerdict], seconds: float, screen: Screen) -> None:
-    from aver.verdict import merge_verdicts
-
-    verdicts = {answer.about: answer.verdict for answer in answers}
-    whole = merge_verdicts(answers[0].verdict.subject, verdicts)
-    tenants = f", {len(answers)} tenants" if len(answers) > 1 else ""
-    clock = StyledText(f"{time.strftime('%Y-%m-%d %H:%M:%S', time.gmtime())} ", "dim")
-    screen.print_line(
-        clock, *status_parts(screen, whole), f": {whole.subject}{tenants}, {extent_text(whole)}, {seconds:.2f} s"
-    )
-
-
-def _last_round_to_dict(answers: list[TargetVerdict]) -> dict[str, object]:
-    return verdicts_to_dict(answers) if answers else {}
