@@ -95,7 +95,10 @@ STEERS_AGENT = ToolProfile(("write",), always=("agent-config",), may_name_none=T
 
 
 def normalise_name(name: str) -> str:
-    """A name without its dress. What is not ASCII may look like another name, and is none."""
+    """Return a name in lower case without separators: agents spell one tool in several ways.
+
+    A name that is not ASCII may only look like a known one. It stays as it is, and so matches no table.
+    """
     return re.sub(r"[-_. ]", "", name).lower() if name.isascii() else name
 
 
@@ -165,10 +168,6 @@ class ArgumentText:
         """Whether the text looks like a path that leads out of the current directory."""
         return not self.is_prose and _OUTSIDE_PATH.match(self.text) is not None
 
-    @property
-    def is_nested(self) -> bool:
-        return len(self.keys) > 1
-
 
 def find_argument_texts(arguments: Mapping[str, Any]) -> Iterator[ArgumentText | None]:
     """Yield all texts in the arguments. Yields None at the end if there are too many, or nested too deep."""
@@ -204,7 +203,7 @@ def read_single_command(arguments: Mapping[str, Any]) -> str | None:
     given = _command_values(arguments)
     # A second command deeper in the arguments could be the one that runs.
     has_nested = any(
-        found is not None and found.is_nested and found.keys[-1] in COMMAND_ARGUMENTS
+        found is not None and len(found.keys) > 1 and found.keys[-1] in COMMAND_ARGUMENTS
         for found in find_argument_texts(arguments)
     )
     if len(given) != 1 or has_nested:

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any, TypeVar
 
 from aver.fast_dataclass import dataclass
@@ -182,13 +183,12 @@ class _EffectFinder:
         self._arguments = action.arguments
         self._path_roots = build_path_roots(action.workspace, self._env, known)
         self.report = EffectReport(self._path_roots)
-        values: list[ArgumentText] = []
+        self._texts: list[ArgumentText] = []
         for value in find_argument_texts(self._arguments):
             if value is None:
                 self.report.add_unclear("too-much", "its arguments are too many, or too deep inside each other")
             else:
-                values.append(value)
-        self._texts = values
+                self._texts.append(value)
         self._cwd = self._find_directory(_CWD_ARGUMENTS)
         profile = known.find_profile(action.tool)
         self._takes_several = profile is not None and profile.takes_several
@@ -263,8 +263,12 @@ class _EffectFinder:
             self._add_hosts(self._find_urls())
         if profile.on_paths:
             self._add_path_effects(profile)
-        if profile.takes_url and self._can_send_data():
-            self.report.add_effect("egress", (self._action.tool or self._action.type,))
+        if profile.takes_url:
+            # A request with a body, or with a method that has one, sends data to the host.
+            method = _text_or_empty(self._arguments.get("method")).upper()
+            bodies = [key for key in _BODY_ARGUMENTS if self._arguments.get(key)]
+            if bodies or method not in ("", "GET", "HEAD", "OPTIONS"):
+                self.report.add_effect("egress", (self._action.tool or self._action.type,))
 
     def add_unknown_tool(self) -> None:
         """Add the effects of an unknown tool, which may do anything to all that its arguments name."""
@@ -280,12 +284,9 @@ class _EffectFinder:
     def add_remaining(self, profiles: Iterable[ToolProfile]) -> None:
         """Add commands and files that the arguments name, but that the known profiles do not use."""
         given = self._argument_values(COMMAND_ARGUMENTS)
-        is_own = (
-            any(profile.may_only_look for profile in profiles)
-            and given
-            and _text_or_empty(given[0]) in _EDITOR_COMMANDS
-        )
-        if given and not is_own:
+        is_editor = any(profile.may_only_look for profile in profiles)
+        # An editor has commands of its own, such as `view`. No shell runs those.
+        if given and not (is_editor and _text_or_empty(given[0]) in _EDITOR_COMMANDS):
             self._analyse_commands()
         if not any(profile.on_paths for profile in profiles):
             for path in self._limit_items(self._action.files):
@@ -314,7 +315,7 @@ class _EffectFinder:
     # --- commands
 
     def _analyse_commands(self) -> None:
-        if self._analyses:
+        if self._analyses:  # The type and the tool may both take a command: it is the same one.
             return
         from aver.gate.effects.arguments import read_command_list, read_single_command
         from aver.gate.shell.understand import understand
@@ -350,10 +351,6 @@ class _EffectFinder:
             elif URL_PATTERN.match(url) or not url.startswith((".", "/", "~")):
                 self.report.add_host("network", parse_host(url) or url[:200], (url[:200],))
 
-    def _can_send_data(self) -> bool:
-        method = _text_or_empty(self._arguments.get("method")).upper()
-        return method not in ("", "GET", "HEAD", "OPTIONS") or any(self._arguments.get(key) for key in _BODY_ARGUMENTS)
-
     # --- paths
 
     def _find_paths(self) -> Iterator[str]:
@@ -363,10 +360,8 @@ class _EffectFinder:
         yield from self._action.files
 
     def _add_path_effects(self, profile: ToolProfile) -> None:
-        # A reading profile if an argument tells the editor to only view a file.
-        profile = (
-            ToolProfile(("read",)) if profile.may_only_look and self._arguments.get("command") == "view" else profile
-        )
+        if profile.may_only_look and self._arguments.get("command") == "view":
+            profile = ToolProfile(("read",))  # The editor only shows the file.
         paths = dict.fromkeys(self._limit_items(self._find_paths()))
         for path in paths:
             self._add_named_path(path, profile)
@@ -374,9 +369,17 @@ class _EffectFinder:
         named = bool(paths) or self._add_patch_files(profile) or bool((self._action.diff or "").strip())
         for value in self._texts:
             is_pattern = profile.takes_pattern and value.keys == ("pattern",)
-            for pattern in (
-                self._expand_braces(value.text) if is_pattern or value.is_under(_FILE_FILTER_ARGUMENTS) else ()
-            ):
+            if not is_pattern and not value.is_under(_FILE_FILTER_ARGUMENTS):
+                continue
+            patterns: list[str] | None = [value.text]
+            if "{" in value.text:
+                from aver.gate.shell.expand import expand_braces
+
+                patterns = expand_braces(value.text)
+                if patterns is None:
+                    self.report.add_unclear("too-much", f"what {value.text[:80]!r} stands for cannot be told")
+            for pattern in patterns or ():
+                # A pattern of names inside the directory that is searched adds nothing: that directory counts already.
                 if not is_pattern or pattern.startswith(("/", "~")) or ".." in pattern.split("/"):
                     self._add_path(pattern, profile)
         if named or profile.may_name_none:
@@ -388,17 +391,6 @@ class _EffectFinder:
             for effect in profile.on_paths:
                 self.report.add_path(effect, UNKNOWN_LOCATION, (self._action.tool or self._action.type,))
             self.report.add_unclear("unknown-target", "it names no file", (self._action.tool or self._action.type,))
-
-    def _expand_braces(self, pattern: str) -> list[str]:
-        """Return the patterns that a pattern with braces stands for."""
-        if "{" not in pattern:
-            return [pattern]
-        from aver.gate.shell.expand import expand_braces
-
-        found = expand_braces(pattern)
-        if found is None:
-            self.report.add_unclear("too-much", f"what {pattern[:80]!r} stands for cannot be told")
-        return found or []
 
     def _add_patch_files(self, profile: ToolProfile) -> bool:
         """Add the files that a patch in the arguments names. Returns whether there are any."""
@@ -415,14 +407,32 @@ class _EffectFinder:
         return found
 
     def add_diff(self, text: str) -> None:
-        """Add the files that a diff writes or deletes."""
-        from aver.gate.effects.diff_files import DiffProblem, read_diff_files
+        """Add the files that a diff writes or deletes, and report where it does not show enough to judge it."""
+        from aver.gate.risk.diff import read_diff
+        from aver.gate.risk.diff_model import FileChange, UnclearLines
 
-        for part in read_diff_files(text):
-            if isinstance(part, DiffProblem):
-                self.report.add_unclear(part.code, part.why)
-            else:
-                self._shown.add(self._add_path(part.path, ToolProfile((part.effect,))).path)
+        empty: FileChange | None = None  # A file that needs lines, and has none so far.
+        for part in chain(read_diff(text), (None,)):
+            if isinstance(part, UnclearLines):
+                why = f"line {part.number} of the diff does not fit: {part.why}"
+                self.report.add_unclear("syntax", why)
+                continue
+            if part is not None and not isinstance(part, FileChange):  # Lines of the file before.
+                empty = None
+                continue
+            # The next file, or the end: no lines of the file before will come.
+            if empty is not None:
+                why = f"the diff names {empty.path[:80]!r} and shows no change of it"
+                self.report.add_unclear("unknown-target", why)
+            if part is None:
+                return
+            # A file that keeps its name, mode and kind changes only by lines.
+            is_kept = part.old is not None and part.old == part.new and part.old_mode == part.new_mode
+            empty = part if is_kept and not part.binary else None
+            if part.old is not None and part.old != part.new:
+                self._shown.add(self._add_path(part.old, ToolProfile(("delete",))).path)
+            if part.new is not None:
+                self._shown.add(self._add_path(part.new, ToolProfile(("write",))).path)
 
     def _add_named_path(self, path: str, profile: ToolProfile) -> None:
         """Add a path that something else than the diff names."""

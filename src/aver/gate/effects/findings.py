@@ -138,7 +138,15 @@ class EffectReport:
         # Deleting a parent of the workspace or of the home deletes these, too.
         if name == "delete" and place.where != "unknown" and has_root_inside(place, self._path_roots):
             classes |= {"root"}
-        for effect in (name, *_list_consequences(name, classes)):
+        effects = [name]
+        if name in ("read", "execute"):
+            effects += ["secret"] if classes & _SECRET_WHEN_READ else []
+        else:
+            effects += ["persist"] if classes & _RUN_LATER else []
+            effects += ["agent-config"] if classes & _STEER_AGENTS else []
+            effects += ["system"] if classes & _BELONG_TO_SYSTEM else []
+            effects += ["git-history"] if name == "delete" and "git" in classes else []
+        for effect in effects:
             self._add(Effect(effect, place.path, place.where, classes, words))
 
     def _add(self, effect: Effect) -> None:
@@ -147,21 +155,3 @@ class EffectReport:
         elif effect not in self._effects:
             # The list is full: from here on the action may do more than the report says.
             self.add_unclear("too-much", f"more than {FINDINGS_MAX} effects")
-
-
-def _list_consequences(name: str, classes: frozenset[str]) -> list[str]:
-    """Return the effects that follow if an effect touches a path of these guarded classes."""
-    if not classes:
-        return []
-    if name in ("read", "execute"):
-        return ["secret"] if classes & _SECRET_WHEN_READ else []
-    found = []
-    if classes & _RUN_LATER:
-        found.append("persist")
-    if classes & _STEER_AGENTS:
-        found.append("agent-config")
-    if classes & _BELONG_TO_SYSTEM:
-        found.append("system")
-    if name == "delete" and "git" in classes:
-        found.append("git-history")
-    return found

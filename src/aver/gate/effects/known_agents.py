@@ -172,11 +172,6 @@ SYSTEM_ROOTS = frozenset(
 """First names of absolute paths that belong to the operating system, of Linux and macOS."""
 
 
-__all__ = [
-    *("NO_AGENTS", "AgentNames", "KnownAgents", "build_known_agents", "default_known_agents"),
-    "set_default_known_agents",
-]
-
 READERS_VERSION = 1
 """The version of the code in `gate/effects` and `gate/shell`. Raise it when the same action gets other effects."""
 
@@ -236,7 +231,7 @@ class KnownAgents:
     def effects_version(self) -> str:
         """`<version of the readers>.<16 hex digits over the tables>`. Worked out once, and only where it is needed."""
         if not self._effects_version:
-            from aver.capsule.canonical import canonical_bytes  # Not above: who only looks names up needs no JSON.
+            from aver.capsule.canonical import canonical_bytes  # Not above: looking names up needs no JSON.
 
             tables: dict[str, Any] = {
                 "tools": {name: asdict(profile) for name, profile in self._profiles.items()},
@@ -270,11 +265,7 @@ def build_known_agents(agents: Iterable[AgentNames]) -> KnownAgents:
 NO_AGENTS = build_known_agents(())
 
 
-def _load_no_agents() -> KnownAgents:
-    return NO_AGENTS
-
-
-_load_default: Callable[[], KnownAgents] = _load_no_agents
+_load_default: Callable[[], KnownAgents] = lambda: NO_AGENTS  # noqa: E731 - a value that is replaced
 
 
 def set_default_known_agents(load: Callable[[], KnownAgents]) -> None:

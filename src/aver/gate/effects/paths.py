@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import field
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -65,6 +65,8 @@ _URL_START = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|(?i:file):")
 _GLOB = re.compile(r"[*?\[]")
 _TRAILING_WILDCARD = re.compile(r"/[*?.]*\*[*?]*$")
 _PLAIN_PATH = re.compile(r"[a-z0-9_/.-]*")
+_PATTERN_HINTS = re.compile(r"env|id_|service|_history|powershell|^\.#")
+"""Found in every name that `GUARDED_PATTERNS` can match. Comparing a name with all the patterns takes longer."""
 _ZERO_WIDTH = dict.fromkeys(
     [0x00AD, 0x034F, 0x061C, 0x180E, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070), 0xFEFF]
 )
@@ -134,8 +136,14 @@ def locate_path(path: str, cwd: str | None, roots: PathRoots) -> PathLocation:
     """Locate a path that is used in the directory `cwd` (None if unknown). It may be a pattern of the shell."""
     if not path or len(path) > PATH_MAX or "\0" in path:
         return UNKNOWN_LOCATION
-    whole = _make_absolute(path, cwd, roots)
-    if whole is None:
+    if path.startswith("~"):
+        # `~name` is the home of another user. An unknown home stays a name of its own, which lies in no workspace.
+        name, slash, rest = path.partition("/")
+        start = f"{roots.home or '/~'}/" if name == "~" else f"/home/{name[1:]}{slash}"
+        whole = _normalise_path(f"{start}{rest}")
+    elif path.startswith("/") or cwd is not None:
+        whole = _normalise_path(path if path.startswith("/") else f"{cwd}/{path}")
+    else:
         return PathLocation(path, "unknown", _name_classes(f"/{path}", roots.known))
     # `/proc/self/root/etc` is `/etc`. The directory behind `/proc/…/cwd` is not known.
     while link := _PROC_LINK.match(whole):
@@ -154,8 +162,11 @@ def locate_path(path: str, cwd: str | None, roots: PathRoots) -> PathLocation:
         if any(_is_at_or_below(whole, directory) for directory in _TEMPORARY_DIRECTORIES):
             where = "temporary"
         classes = _name_classes(whole, roots.known) | _aver_classes(whole, roots) | _system_classes(whole, where)
+    # A pattern may match `..`, as `.*` and `.?` do in some shells, and so lead to the parent.
+    dotted = [name for name in whole.split("/") if name.startswith(".") and has_glob(name)]
+    leads_up = any(len(name) > PATTERN_MAX or fnmatchcase("..", name) for name in dotted)
     # The classes found so far stay. Only the zone becomes unknown.
-    if "\\" in path or _URL_START.match(path) or (has_glob(whole) and _can_match_parent(whole)):
+    if leads_up or "\\" in path or _URL_START.match(path):
         where = "unknown"
     return PathLocation(whole, where, classes)
 
@@ -164,18 +175,6 @@ def has_root_inside(place: PathLocation, roots: PathRoots) -> bool:
     """Whether the workspace, the home or `/` lies at or below a place. An effect on the place then concerns them."""
     path = _TRAILING_WILDCARD.sub("", place.path) or "/"
     return any(_is_at_or_below(root, path) for root in (roots.workspace, roots.home, "/") if root)
-
-
-def _make_absolute(path: str, cwd: str | None, roots: PathRoots) -> str | None:
-    if path.startswith("~"):
-        name, slash, rest = path.partition("/")
-        if name != "~":
-            return _normalise_path(f"/home/{name[1:]}{slash}{rest}")
-        # An unknown home stays a name of its own, which lies in no workspace.
-        return _normalise_path(f"{roots.home or '/~'}/{rest}")
-    if path.startswith("/"):
-        return _normalise_path(path)
-    return None if cwd is None else _normalise_path(f"{cwd}/{path}")
 
 
 def _normalise_path(path: str) -> str:
@@ -198,14 +197,9 @@ def _is_at_or_below(path: str, directory: str) -> bool:
     return path.startswith(directory) and (len(path) == len(directory) or path[len(directory)] == "/")
 
 
-def _can_match_parent(path: str) -> bool:
-    """Whether a pattern may match `..`, as `.*` and `.?` do in some shells."""
-    patterns = [name for name in path.split("/") if name.startswith(".") and has_glob(name)]
-    return any(len(name) > PATTERN_MAX or fnmatchcase("..", name) for name in patterns)
-
-
 def _aver_classes(path: str, roots: PathRoots) -> frozenset[str]:
     for own in roots.own:
+        # Without case: on some file systems both spellings are the same file.
         if _is_at_or_below(path.casefold(), own.casefold()):
             return frozenset({"aver"})
         if path.startswith((f"{own}.", f"{own}-")):  # the ledger's lock and journals
@@ -230,56 +224,41 @@ def _system_classes(path: str, where: PathZone) -> frozenset[str]:
 @lru_cache(maxsize=4096)
 def _name_classes(path: str, known: KnownAgents) -> frozenset[str]:
     """Return the guarded classes that follow from the names in a path."""
+    if not _PLAIN_PATH.fullmatch(path) or "./" in path:
+        # Guarded names are looked up in one spelling. After a colon, Windows names a stream of the same file.
+        folded = unicodedata.normalize("NFKC", path).translate(_ZERO_WIDTH).casefold().replace("\\", "/")
+        path = "/".join(name.partition(":")[0].rstrip(". ") or name for name in folded.split("/"))
     found: set[str] = set()
-    names = [name for name in _fold_spelling(path).split("/") if name]
-    for index, name in enumerate(names):
-        last = index == len(names) - 1
-        for candidate in _possible_names(name, known):
+    names = [name for name in path.split("/") if name]
+    for before, name in zip(["", *names], names, strict=False):
+        # A pattern stands for every guarded directory that it may match.
+        matches = known.directories if _is_specific_pattern(name) else ()
+        for candidate in (name, *(directory for directory in matches if fnmatchcase(directory, name))):
             found.update(known.directories.get(candidate, ()))
-            if index:
-                found.update(known.pairs.get(f"{names[index - 1]}/{candidate}", ()))
-        if last:
-            classes_found = set(known.files.get(name, ()))
-            if name.startswith(".env.") or _PATTERN_HINTS.search(name) is not None:
-                classes_found.update(
-                    kind for pattern, kinds in GUARDED_PATTERNS.items() if fnmatchcase(name, pattern) for kind in kinds
-                )
-            stem, dot, ending = name.rpartition(".")
-            if dot and stem:
-                classes_found.update(GUARDED_SUFFIXES.get(ending, ()))
-            if _is_specific_pattern(name):
-                classes_found.update(
-                    kind for file, kinds in known.files.items() if fnmatchcase(file, name) for kind in kinds
-                )
-            elif has_glob(name) and len(name) > PATTERN_MAX:
-                classes_found.add("secret")
-            found.update(classes_found)
+            if before:
+                found.update(known.pairs.get(f"{before}/{candidate}", ()))
+    if not names:
+        return frozenset()
+    last = names[-1]
+    found.update(known.files.get(last, ()))
+    if last.startswith(".env.") or _PATTERN_HINTS.search(last) is not None:
+        guarded = [kinds for pattern, kinds in GUARDED_PATTERNS.items() if fnmatchcase(last, pattern)]
+        found.update(*guarded)
+    stem, dot, ending = last.rpartition(".")
+    if dot and stem:
+        found.update(GUARDED_SUFFIXES.get(ending, ()))
+    if _is_specific_pattern(last):
+        found.update(*(kinds for file, kinds in known.files.items() if fnmatchcase(file, last)))
+    elif has_glob(last) and len(last) > PATTERN_MAX:
+        found.add("secret")
     # Examples and public keys are not secret, even in a directory of secrets.
-    if names and (names[-1] in PUBLIC_FILES or names[-1].endswith(".pub")):
+    if last in PUBLIC_FILES or last.endswith(".pub"):
         found.discard("secret")
-    if "hooks" in found and "git" in found and names[-1].endswith(".sample"):
+    if "hooks" in found and "git" in found and last.endswith(".sample"):  # git does not run these.
         found.discard("hooks")
     return frozenset(found)
-
-
-def _fold_spelling(path: str) -> str:
-    """Return a path in the spelling in which guarded names are looked up."""
-    if _PLAIN_PATH.fullmatch(path) and "./" not in path:
-        return path
-    folded = unicodedata.normalize("NFKC", path).translate(_ZERO_WIDTH).casefold()
-    return "/".join(name.partition(":")[0].rstrip(". ") or name for name in folded.replace("\\", "/").split("/"))
-
-
-def _possible_names(name: str, known: KnownAgents) -> Iterator[str]:
-    """Yield the name, and for a pattern the guarded directories that it may match."""
-    yield name
-    if _is_specific_pattern(name):
-        yield from (directory for directory in known.directories if fnmatchcase(directory, name))
 
 
 def _is_specific_pattern(name: str) -> bool:
     """Whether this is a pattern that begins with a literal character. `*` and `*.py` match too much to say anything."""
     return has_glob(name) and name[0] not in "*?[" and len(name) <= PATTERN_MAX
-
-
-_PATTERN_HINTS = re.compile(r"env|id_|service|_history|powershell|^\.#")

@@ -17,12 +17,12 @@ it out.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from aver.gate.effects.findings import Effect
 from aver.gate.effects.paths import PathRoots, locate_path
-from aver.gate.shell.model import CommandAnalysis, ResolvedCommand, Word
+from aver.gate.shell.model import CommandAnalysis, ResolvedCommand
 
 ROUTINE_EFFECTS = {
     "build": "builds, tests, checks or formats the workspace by a known tool",
@@ -162,7 +162,8 @@ def mark_routine_effects(analysis: CommandAnalysis, roots: PathRoots) -> tuple[E
     """Return the effects of a command, with routine effects under their own names."""
     if not analysis.classes & {"write", "execute"}:
         return analysis.effects
-    named = [_classify_effect(effect, analysis.commands, roots) for effect in analysis.effects]
+    named = [_name_effect(effect, analysis.commands, roots) for effect in analysis.effects]
+    # git runs the repository's hooks for these, and hooks are code of the workspace.
     hooks = [
         Effect("build", words=effect.words)
         for effect in named
@@ -171,69 +172,63 @@ def mark_routine_effects(analysis: CommandAnalysis, roots: PathRoots) -> tuple[E
     return tuple(dict.fromkeys((*named, *hooks)))
 
 
-def _classify_effect(effect: Effect, commands: Iterable[ResolvedCommand], roots: PathRoots) -> Effect:
+def _name_effect(effect: Effect, commands: tuple[ResolvedCommand, ...], roots: PathRoots) -> Effect:
+    """Return an effect under the name of the routine case that it is; as it is for any other."""
     if effect.name == "write" and effect.words and not effect.classes:
         tool = effect.words[0].rpartition("/")[2]
         if tool in _ARRANGE_PLACES and effect.where in _ARRANGE_PLACES[tool]:
             return replace(effect, name="arrange")
-        if tool in _FORMATTERS and effect.where == "workspace" and _is_tool_contained(tool, commands, roots):
+        if tool in _FORMATTERS and effect.where == "workspace" and _are_calls_contained(tool, commands, roots):
             return replace(effect, name="build")
-    runs = effect.name == "execute" and not effect.where
-    # Whether the effect is `source .venv/bin/activate`.
-    if runs and (
-        (effect.words[:1] in (("source",), (".",)) and _VENV_ACTIVATE.search(effect.target) is not None)
-        or _is_build(effect.target, commands, roots)
-    ):
-        return replace(effect, name="build")
-    return effect
+    if effect.name != "execute" or effect.where:
+        return effect
+    # The target is the name of a program, or its path in the workspace.
+    tool, base = effect.target, effect.target.rpartition("/")[2]
+    if effect.words[:1] in (("source",), (".",)) and _VENV_ACTIVATE.search(tool) is not None:
+        is_build = True  # `source .venv/bin/activate`
+    elif tool.startswith("/"):
+        # Only that the program lies in the workspace. Its task is another effect, which is judged separately.
+        is_build = base in _WORKSPACE_TOOLS or _PYTHON.fullmatch(base) is not None
+    else:
+        is_build = _are_calls_contained(tool, commands, roots) and (
+            tool in _BUILD_TOOLS or all(_is_known_task_call(call) for call in _find_calls(tool, commands))
+        )
+    return replace(effect, name="build") if is_build else effect
 
 
-def _is_build(tool: str, commands: Iterable[ResolvedCommand], roots: PathRoots) -> bool:
-    """Whether a tool only does known tasks in a command. `tool` is its name, or its path in the workspace."""
-    if tool.startswith("/"):
-        # The tool's task is another effect, which is judged separately.
-        base = tool.rpartition("/")[2]
-        return base in _WORKSPACE_TOOLS or _PYTHON.fullmatch(base) is not None
-    if not _is_tool_contained(tool, commands, roots):
-        return False
-    return tool in _BUILD_TOOLS or all(_is_known_task_call(call) for call in _find_calls(tool, commands))
-
-
-def _is_tool_contained(tool: str, commands: Iterable[ResolvedCommand], roots: PathRoots) -> bool:
-    calls = _find_calls(tool, commands)
-    return bool(calls) and all(_is_call_contained(call, roots) for call in calls)
-
-
-def _find_calls(tool: str, commands: Iterable[ResolvedCommand]) -> list[ResolvedCommand]:
+def _find_calls(tool: str, commands: tuple[ResolvedCommand, ...]) -> list[ResolvedCommand]:
     program = tool.partition(" ")[0]
     return [command for command in commands if command.program == program]
 
 
-def _is_call_contained(call: ResolvedCommand, roots: PathRoots) -> bool:
-    """Whether every argument can be seen, none leads out of the workspace, and none makes the tool do more."""
-    more = _RISKY_OPTIONS.get(call.program or "", ())
-    return all(
-        word.is_known
-        and not any(_has_risky_option(value, more) or _has_outside_path(value, roots) for value in word.values)
-        for word in call.arguments
-    )
+def _are_calls_contained(tool: str, commands: tuple[ResolvedCommand, ...], roots: PathRoots) -> bool:
+    """Whether a tool is called, and its arguments keep each call in the workspace and to its task.
 
-
-def _has_risky_option(value: str, options: tuple[str, ...]) -> bool:
-    if value.startswith("-") and not value.startswith("--"):
-        return any(len(option) == 2 and option[1] in value for option in options)
-    return value.startswith(tuple(option for option in options if len(option) > 2))
-
-
-def _has_outside_path(value: str, roots: PathRoots) -> bool:
-    """Whether a part of an argument leads out of the workspace, or to something guarded."""
-    attached = (value[2:],) if value.startswith("-") and not value.startswith("--") else ()
-    return any(
-        _is_outside_or_guarded(piece, roots) for text in (value, *attached) for piece in _PATH_SEPARATORS.split(text)
-    )
+    Every argument must be known, none may lead out of the workspace, and none may make the tool do more.
+    """
+    calls = _find_calls(tool, commands)
+    for call in calls:
+        options = _RISKY_OPTIONS.get(call.program or "", ())
+        letters = [option[1] for option in options if len(option) == 2]
+        beginnings = tuple(option for option in options if len(option) > 2)
+        for word in call.arguments:
+            if not word.is_known:
+                return False
+            for value in word.values:
+                is_group = value.startswith("-") and not value.startswith("--")
+                if is_group and any(letter in value for letter in letters):
+                    return False
+                if not is_group and value.startswith(beginnings):
+                    return False
+                # An option may have a path attached to it, as in `-C/tmp` and `--root=/tmp`.
+                pieces = _PATH_SEPARATORS.split(value) + (_PATH_SEPARATORS.split(value[2:]) if is_group else [])
+                if any(_is_outside_or_guarded(piece, roots) for piece in pieces):
+                    return False
+    return bool(calls)
 
 
 def _is_outside_or_guarded(piece: str, roots: PathRoots) -> bool:
+    """Whether a piece of an argument is a path that leads out of the workspace, or to something guarded."""
     if "/" not in piece and "." not in piece and not piece.startswith("~"):
         return False
     if ".." in piece.split("/") or piece.startswith("~"):
@@ -243,24 +238,31 @@ def _is_outside_or_guarded(piece: str, roots: PathRoots) -> bool:
 
 
 def _is_known_task_call(call: ResolvedCommand) -> bool:
+    """Whether a call of a runner names only known tasks."""
     from aver.gate.shell.programs.spec import parse_spec, read_arguments
     from aver.gate.shell.programs.tables import ROWS
 
     program = call.program or ""
     if program == "cmake":
-        # Whether this is `cmake --build` without a target (it could be `install`) and without options for the
-        # builder.
+        # Without a target, which could be `install`, and without options for the builder.
         arguments = [word.value or "" for word in call.arguments]
-        return arguments[:1] == ["--build"] and not any(
-            word == "--" or word.startswith(("-t", "--t")) for word in arguments
-        )
+        options = ("-t", "--t")
+        return arguments[:1] == ["--build"] and not any(word == "--" or word.startswith(options) for word in arguments)
     if program not in _SCRIPT_RUNNERS and program not in _GOAL_RUNNERS and program not in _TASKS_BY_TOOL:
         return False
-    if program in _GOAL_RUNNERS and not _has_known_options(call):
-        return False
+    if program in _GOAL_RUNNERS:
+        known = re.compile(_GOAL_OPTIONS[program])
+        values = [value for word in call.arguments for value in word.values]
+        if not all(known.fullmatch(value) for value in values if value.startswith("-")):
+            return False
+    # Goals may come after options and between them. Other runners read nothing after the name of the task.
     posix = "" if program in _GOAL_RUNNERS else "posix "
-    operands = read_arguments(parse_spec(posix + ROWS.get(program, "")), call.arguments).operands
-    names = list(_task_names(operands))
+    names: list[str] = []
+    for word in read_arguments(parse_spec(posix + ROWS.get(program, "")), call.arguments).operands:
+        if word.value == "--":
+            break
+        if word.value is None or not word.value.startswith("-"):
+            names.append(word.value or "?")  # An unknown operand becomes a name that is in no list.
     if program in _GOAL_RUNNERS:
         return all(_is_task_name(name.rpartition(":")[2] if program.startswith("gradle") else name) for name in names)
     if program in _TASKS_BY_TOOL:
@@ -268,22 +270,6 @@ def _is_known_task_call(call: ResolvedCommand) -> bool:
     if names[:1] in (["run"], ["run-script"]):
         names = names[1:]
     return bool(names) and _is_task_name(names[0])
-
-
-def _has_known_options(call: ResolvedCommand) -> bool:
-    known = re.compile(_GOAL_OPTIONS[call.program or ""])
-    values = [value for word in call.arguments for value in word.values]
-    return all(known.fullmatch(value) for value in values if value.startswith("-"))
-
-
-def _task_names(operands: Iterable[Word]) -> Iterator[str]:
-    """Yield the operands before `--`, without options. An unknown operand becomes `?`, which is in no list."""
-    for word in operands:
-        value = word.value
-        if value == "--":
-            return
-        if value is None or not value.startswith("-"):
-            yield value or "?"
 
 
 def _is_task_name(name: str) -> bool:

@@ -135,15 +135,12 @@ def _walk_leaves(value: Any, path: str, depth: int) -> Iterator[tuple[str, Any]]
             return
         items = value.items() if isinstance(value, Mapping) else enumerate(value)
         for key, item in items:
-            name = _escape_name(str(key))
+            name = str(key).replace("\\", "\\\\").replace(".", "\\.")
+            if name.startswith("__"):  # Cedar's JSON gives such a name a meaning of its own.
+                name = f"\\{name}"
             yield from _walk_leaves(item, f"{path}.{name}" if path else name, depth + 1)
     else:
         yield path, value
-
-
-def _escape_name(key: str) -> str:
-    name = key.replace("\\", "\\\\").replace(".", "\\.")
-    return f"\\{name}" if name.startswith("__") else name
 
 
 def _format_scalar(value: Any) -> str | None:
@@ -186,22 +183,23 @@ def ask_policy(bundle: PolicyBundle, question: PolicyQuestion) -> PolicyAnswer:
         answers = _ask_both_ways(bundle, question, targets)
     except orjson.JSONEncodeError as error:  # half a character, or a number beyond 64 bits
         return PolicyAnswer("deny", (), bundle.digest, ("this cannot be asked in Cedar",), (str(error),))
+    # The action is as bad as its worst target. Dictionaries serve as ordered sets.
     deciding: dict[str, dict[str, None]] = {outcome: {} for outcome in _OUTCOME_ORDER}
     errors: dict[str, None] = {}
     worst = "allow"
     for plain, approved in answers:
         if plain.allowed:
             outcome, rules = "allow", plain.rules
-        elif approved.allowed and not plain.errors:
+        elif approved.allowed and not plain.errors:  # A rule that failed may be one that forbids: then deny.
             outcome, rules = "step_up", plain.rules
         else:
             outcome, rules = "deny", approved.rules
             errors.update(dict.fromkeys((*plain.errors, *approved.errors)))
         deciding[outcome].update(dict.fromkeys(rules))
         worst = max(worst, outcome, key=_OUTCOME_ORDER.index)
-    deciding_rules = deciding[worst]
+    # After an error in a rule, Cedar may have named permits. They did not decide: leave them out.
     effect = "permit" if worst == "allow" else "forbid"
-    rules = tuple(rule for rule in deciding_rules if rule in bundle.rules and bundle.rules[rule].effect == effect)
+    rules = tuple(rule for rule in deciding[worst] if rule in bundle.rules and bundle.rules[rule].effect == effect)
     reasons = tuple(bundle.rules[rule].reason for rule in rules) or ((NO_PERMIT,) if worst != "allow" else ())
     return PolicyAnswer(worst, rules, bundle.digest, reasons, tuple(errors))  # type: ignore[arg-type]
 
@@ -252,31 +250,6 @@ def _query_cedar(bundle: PolicyBundle, requests: list[dict[str, Any]], entities:
 def build_cedar_requests(question: PolicyQuestion, targets: list[Target], *, approved: bool) -> list[dict[str, Any]]:
     """Build the requests to Cedar, one for each target. `approved` says whether a human has approved."""
     agent, action = _uid("Agent", question.agent), {"type": "Aver::Action", "id": question.action}
-    context = orjson.dumps(_build_context(question, approved=approved)).decode()
-    return [
-        {"principal": agent, "action": action, "resource": _uid(target.kind, str(index)), "context": context}
-        for index, target in enumerate(targets)
-    ]
-
-
-def build_cedar_entities(bundle: PolicyBundle, question: PolicyQuestion, targets: list[Target]) -> str:
-    """Build the entities that the requests refer to."""
-    # A target is named by its number, so no name from outside becomes an identifier.
-    things = [
-        {"uid": _uid(target.kind, str(index)), "attrs": _target_attributes(target), "parents": []}
-        for index, target in enumerate(targets)
-    ]
-    return orjson.dumps([*_build_shared_entities(question, bundle), *things]).decode()
-
-
-def _uid(kind: str, name: str) -> dict[str, str]:
-    return {"type": f"Aver::{kind}", "id": name}
-
-
-_TEXTS, _NUMBERS, _RECENT = _uid("Texts", "arguments"), _uid("Numbers", "arguments"), _uid("Numbers", "recent")
-
-
-def _build_context(question: PolicyQuestion, *, approved: bool) -> dict[str, Any]:
     context = {
         "tool": question.tool,
         "server": question.server,
@@ -293,27 +266,46 @@ def _build_context(question: PolicyQuestion, *, approved: bool) -> dict[str, Any
         "hour": question.hour,
     }
     if question.score is not None:
-        context.update(zip(("score", "low", "high"), question.score, strict=True))
-    return context
-
-
-def _build_shared_entities(question: PolicyQuestion, bundle: PolicyBundle) -> list[dict[str, Any]]:
-    agent = {"name": question.agent, "on_behalf_of": question.on_behalf_of}
-    groups = [_uid("Group", group) for group in sorted(question.groups)]
+        context["score"], context["low"], context["high"] = question.score
+    encoded = orjson.dumps(context).decode()
     return [
-        {"uid": _uid("Agent", question.agent), "attrs": agent, "parents": groups},
-        *({"uid": group, "attrs": {}, "parents": []} for group in groups),
-        _build_tagged_entity(_TEXTS, question.arguments.texts if "texts" in bundle.looks_at else {}),
-        _build_tagged_entity(_NUMBERS, question.arguments.numbers if "numbers" in bundle.looks_at else {}),
-        _build_tagged_entity(_RECENT, question.recent),
+        {"principal": agent, "action": action, "resource": _uid(target.kind, str(index)), "context": encoded}
+        for index, target in enumerate(targets)
     ]
 
 
-def _build_tagged_entity(uid: dict[str, str], tags: Mapping[str, Any]) -> dict[str, Any]:
-    return {"uid": uid, "attrs": {}, "parents": [], "tags": dict(tags)}
+def build_cedar_entities(bundle: PolicyBundle, question: PolicyQuestion, targets: list[Target]) -> str:
+    """Build the entities that the requests refer to."""
+    groups = [_uid("Group", group) for group in sorted(question.groups)]
+    # Tags cost time in Cedar. Leave them out where no rule reads them.
+    arguments, read = question.arguments, bundle.looks_at
+    tags: list[tuple[dict[str, str], Mapping[str, Any]]] = [
+        (_TEXTS, arguments.texts if "texts" in read else {}),
+        (_NUMBERS, arguments.numbers if "numbers" in read else {}),
+        (_RECENT, question.recent),
+    ]
+    agent = {"name": question.agent, "on_behalf_of": question.on_behalf_of}
+    entities: list[dict[str, Any]] = [
+        {"uid": _uid("Agent", question.agent), "attrs": agent, "parents": groups},
+        *[{"uid": group, "attrs": {}, "parents": []} for group in groups],
+        *[{"uid": uid, "attrs": {}, "parents": [], "tags": dict(values)} for uid, values in tags],
+    ]
+    # A target is named by its number, so no name from outside becomes an identifier.
+    for index, target in enumerate(targets):
+        uid = _uid(target.kind, str(index))
+        entities.append({"uid": uid, "attrs": _target_attributes(target), "parents": []})
+    return orjson.dumps(entities).decode()
+
+
+def _uid(kind: str, name: str) -> dict[str, str]:
+    return {"type": f"Aver::{kind}", "id": name}
+
+
+_TEXTS, _NUMBERS, _RECENT = _uid("Texts", "arguments"), _uid("Numbers", "arguments"), _uid("Numbers", "recent")
 
 
 def _target_attributes(target: Target) -> dict[str, Any]:
+    """Return a target's attributes under the names that rules use: `resource.path`, `resource.program` and so on."""
     if target.kind == "Path":
         return {"path": target.name, "place": target.place, "classes": sorted(target.classes)}
     if target.kind == "Command":
