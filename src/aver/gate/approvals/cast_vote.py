@@ -139,7 +139,7 @@ def consume(ledger: Ledger, request: ApprovalRequest, digest: str, *, by: str = 
 
 
 def expire(ledger: Ledger, request: ApprovalRequest) -> None:
-    """Record that nobody voted in time. The request stays expired, whatever the clock says later."""
+    """Record that a request has expired. It stays expired, even if the clock is set back."""
     view = _RequestView(ledger, request)
     if view.state.state not in ("denied", "used"):
         _record_expiry(ledger, request, view)
@@ -158,7 +158,7 @@ class _RequestView:
         self.state = self._history.find_state(request)
 
     def check_turn(self, vote: Vote) -> None:
-        """Refuse a vote that would not count, whatever its signature."""
+        """Refuse a vote that would not count, even with a valid signature."""
         state = self.state.state
         # After an approval, a person may still deny or pass on, until it is used.
         if state != "pending" and not (state == "approved" and vote.word != "approve"):
@@ -192,7 +192,7 @@ def _view_request(ledger: Ledger, request: ApprovalRequest) -> _RequestView:
 
 
 def _record_expiry(ledger: Ledger, request: ApprovalRequest, view: _RequestView) -> None:
-    # Not appended after a head: an expiry holds whatever else happened.
+    # Not tied to a head: an expiry holds even if another vote came in between.
     ended = Vote(sequence=view.head.count, at=clock.now(), word="expired", level=view.state.level)
     after = replace(view.state, state="expired", reason=f"nobody decided until {request.expires}")
     try:

@@ -1,6 +1,6 @@
 """The text that a person sees before voting on a request. Its digest is `shown` in the signed vote. Pure.
 
-All text from the request stands behind a bar (`|`), so it cannot pass for Aver's own text. A `:` in place of the bar
+All text from the request comes after a bar (`|`), so it cannot pass for Aver's own text. A `:` in place of the bar
 continues a long line. Nothing is left out silently: if a part is cut, a line says how much is missing, and
 `RequestDisplay.cut` tells the program.
 

@@ -57,7 +57,7 @@ def load_approval_setup(ledger: Ledger) -> ApprovalSetup:
 
 
 def load_roster(ledger: Ledger) -> Roster:
-    """Load the roster from the ledger. Raises IntegrityError if its chain is damaged; then nobody may approve."""
+    """Load the roster from the ledger. Raises IntegrityError if its chain is damaged: then no approval counts."""
     chain = approvers_chain(ledger.tenant)
     try:
         records = list(ledger.read(chain))

@@ -52,7 +52,7 @@ ACTION_INLINE_MAX = INLINE_MAX // 2
 """Bytes of an action that are kept in the record itself. A larger one becomes a blob."""
 
 DIFF_MAX = 16 * 1024 * 1024
-"""Bytes of a diff. Aver does not ask people about a larger one, because nobody can read it."""
+"""Bytes of a diff. Aver does not ask people about a larger one, because a person cannot read it."""
 
 GATE_ID_MAX = 128
 

@@ -56,7 +56,7 @@ def open_request(
 ) -> ApprovalRequest:
     """Open a request about an action. `parent` is the record of the gate's decision.
 
-    Raises Refused with `NO_APPROVERS` if nobody could approve it.
+    Raises Refused with `NO_APPROVERS` if too few approvers are enrolled.
     """
     digest = action.digest
     if decision.digest != digest:
@@ -223,7 +223,7 @@ class RequestHistory:
     """All votes on some requests of one chain, up to `head`."""
 
     def __init__(self, ledger: Ledger, requests: Sequence[ApprovalRequest]) -> None:
-        # The head is read first. Whatever is appended later is not part of this history.
+        # The head is read first. Later records are not part of this history.
         self.head: Head = ledger.head(requests[0].chain)
         self._first = min(request.sequence for request in requests)
         try:

@@ -149,13 +149,13 @@ def _apply_enrolment(roster: Roster, statement: Statement, ledger: str, tenant: 
     content = _read_content(statement, ENROLMENT, ledger, tenant)
     described = {name: content[name] for name in ("public_key", "public_key_pq", "custody")}
     approver = approver_from_dict(content["identity"], described, "enrolment")
-    # The content is compared as a whole, so a signature never covers a field that nobody reads.
+    # The content is compared as a whole, so a signature never covers a field that Aver does not read.
     if content != enrolment_content(approver, ledger=ledger, tenant=tenant, at=content["at"]):
         raise BadInput("the enrolment says more than it should")
     approver.key.check_usable()
     if not _is_signed(statement, approver.key):
         raise BadInput(f"the enrolment of {approver.identity} is not signed by the key itself")
-    # The first person has nobody to endorse them.
+    # The first person needs no endorser: there is none.
     if not roster.is_new and not _is_endorsed(statement, roster, approver.fingerprint):
         raise BadInput(f"the enrolment of {approver.identity} is not signed by anyone who was on the roster")
     # A key never comes back: it may have been withdrawn because it was stolen.
@@ -186,7 +186,7 @@ def _apply_withdrawal(roster: Roster, statement: Statement, ledger: str, tenant:
         raise BadInput(f"the withdrawal is not of the key that is on the roster for {gone.identity}")
     if not _is_endorsed(statement, roster, ""):
         raise BadInput(f"the withdrawal of {gone.identity} is not signed by anyone on the roster")
-    # Without approvers, nobody could endorse anyone ever again.
+    # Without an approver, no one could be endorsed any more.
     if len(roster.approvers) == 1:
         raise BadInput(f"{gone.identity} is the last approver")
     return roster.without_approver(gone.identity, content["at"])

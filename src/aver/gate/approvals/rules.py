@@ -153,7 +153,7 @@ _WRITABLE_BY_OTHERS = 0o022
 def read_system_file(path: Path | None = None) -> tuple[ApprovalRules, Roster] | None:
     """Read the rules and the roster of the system file. Returns None if there is no file."""
     path = path or SYSTEM_FILE
-    # The check gets the status of the opened file, not of whatever has its name later.
+    # The check gets the status of the opened file, not of another file that gets its name later.
     table = read_toml(path, lambda status: _check_not_writable(str(path), status))
     if table is None:
         return None

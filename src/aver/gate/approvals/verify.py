@@ -3,7 +3,7 @@
 It takes the records of `approvers.<tenant>` and `approvals.<tenant>`. Their seals, links and blobs are judged with the
 ledger. It checks that
 
-* somebody on the roster signed every change of the roster;
+* an approver on the roster signed every change of the roster;
 * every request has the digest of its action, and names only keys that were enrolled;
 * every answer belongs to its request: statement, signature under the pinned key, time, and the person's turn;
 * every use had the approvals it needed at that place in the chain, and was the first.

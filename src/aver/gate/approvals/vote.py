@@ -200,7 +200,7 @@ def compute_state(
     floor, escalation = 1, None
     ending: Vote | None = None
     for vote in decisions:
-        # 1. One use is final, whatever follows.
+        # 1. One use is final. Later votes change nothing.
         if vote.word == "used":
             return RequestState(state="used", level=vote.level, reason=f"it was used at {vote.at}")
         # Only `expired` is left: Aver itself recorded it.

@@ -11,8 +11,8 @@ Promises:
 * Time is linear in the text and ends at `LINES_MAX` lines. Memory is bounded: long hunks come in pieces.
 * Nothing here touches the disk. Paths are untrusted text.
 
-A hunk has as many lines as its header says, whatever the lines look like. Counting is the only way to tell content from
-headers: a removed line `-- x` is written `--- x`, which looks like the start of a file.
+A hunk has as many lines as its header says, even if they look like headers. Counting is the only way to tell content
+from headers: a removed line `-- x` is written `--- x`, which looks like the start of a file.
 
     >>> text = "--- a/x.py\n+++ b/x.py\n@@ -1 +1,2 @@\n-old\n+new\n+er\n"
     >>> [type(part).__name__ for part in read_diff(text)]

@@ -178,7 +178,7 @@ class ScriptWalk:
             case Loop():
                 return self._walk_loop(node, state, inside, stdin)
             case FunctionDefinition():
-                # Walk the body at its definition too, so that a function that nobody calls hides nothing.
+                # Walk the body at its definition too, so that a function without a call hides nothing.
                 self.functions[node.name] = node.body
                 self._active_functions.add(node.name)
                 self._walk_node(node.body, ShellState(state.cwds), (*inside, "function"))
@@ -286,7 +286,8 @@ class ScriptWalk:
                 judge_assignment(call, name, value)
                 judge_subscript(call, value)
         if words:
-            return self.judge_words(tuple(words), call)
+            call.name, call.words = words[0], tuple(words[1:])
+            return judge_invocation(call)
         # Without a program, assignments change the shell itself. Before a program they hold for that program alone.
         for name, value in assigned:
             state = self._set_variable(state, name, value)

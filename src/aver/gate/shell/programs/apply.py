@@ -2,7 +2,7 @@
 
 1. `judge_invocation` finds the program. The order is that of bash: first functions of the script, then programs. A path
    counts as a known program only if it lies in a directory of programs, such as `/usr/bin`. Of a file elsewhere Aver
-   knows nothing, whatever its name is.
+   knows nothing, even if it has the name of a known program.
 2. A program with a handler is judged by the handler. A program with subcommands (`git`, `cargo`, `npm`, `docker`) is
    judged by the line of its subcommand, and every other program by its own line.
 3. `apply_arguments` carries out a line. Handlers call it as well.

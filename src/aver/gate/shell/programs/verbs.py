@@ -2,7 +2,7 @@
 
 A line of a table names a verb for the value of an option or for an operand, as in `-o=write *read`. Each verb is a
 function that gets the invocation and the word, and reports findings. `VERBS` at the end maps the names to functions.
-A verb without a condition stands there itself.
+A verb that has no condition is written there.
 """
 
 from __future__ import annotations

@@ -204,7 +204,7 @@ def _incoming_words(call: Invocation, words: Sequence[Word]) -> list[Word]:
 
 
 def _is_read_only_program(word: Word) -> bool:
-    """Whether a program only reads, whatever its arguments are."""
+    """Whether a program only reads, with any arguments."""
     row = ROWS.get(word.value or "")
     if row is None:
         return False
