@@ -16,7 +16,6 @@ from aver.errors import BadInput, Exists, NotFound, Refused
 from aver.gate.decision_record import DECISION_KIND, RecordedDecision, decision_chain
 from aver.gate.risk.estimate import ActionOutcome as Word
 from aver.gate.risk.estimate import learn_outcome
-from aver.gate.risk.model import RiskState
 from aver.gate.risk.state import update_state
 from aver.ledger import Ledger
 
@@ -73,9 +72,7 @@ def record_outcome(ledger: Ledger, gate_id: str, outcome: Word) -> Sealed:
         )
     except Exists as exists:
         raise Refused("ALREADY_KNOWN", f"the outcome of {gate_id} is recorded already") from exists
-
-    def learn(state: RiskState) -> RiskState:
-        return learn_outcome(state, features, outcome)
-
-    update_state(action["workspace"] or ".", learn, ledger.config.home)
+    # Learn only after sealing: the key of the record makes sure that one outcome is learned once.
+    workspace = action["workspace"] or "."
+    update_state(workspace, lambda state: learn_outcome(state, features, outcome), ledger.config.home)
     return sealed

@@ -1,6 +1,4 @@
-"""Access to Cedar: the package, the schema that rules must fit, and the `PolicyRule` value.
-
-A policy bundle: Cedar files that are checked and parsed once, and the digest by which decisions name them.
+"""Policy bundles: Cedar files that are checked and parsed once, and the digest by which decisions name them.
 
     directory/*.cedar      the rules; each has an @id of its own and an @reason that people and agents read
 
@@ -9,9 +7,8 @@ schema, a missing or repeated id, a template, or a file or directory that others
 `Refused`, and decides nothing by the other rules. Cedar is less strict: it skips a rule that fails while it is
 evaluated, even a `forbid`.
 
-The starter set that Aver ships is a bundle like any other.
-
-Copies the starter set to a directory of the user, to be edited.
+The starter set that Aver ships is a bundle like any other. `install_starter` copies it to a directory of the user, to
+be edited. `load_cedar` and `load_schema` give access to Cedar itself.
 """
 
 from __future__ import annotations
@@ -57,36 +54,28 @@ class PolicyRule:
 @cache
 def load_cedar() -> Any:
     """Import cedarpy. Raises Unavailable if it is not installed."""
-    _load_lazily("cedarpy", "pst")
+    from importlib.machinery import PathFinder
+    from importlib.util import find_spec, module_from_spec
+
+    # `cedarpy.pst` takes longer to import than the rest of cedarpy, and Aver does not use its syntax trees. So put a
+    # module in its place that loads at its first use.
+    package = find_spec("cedarpy") if "cedarpy.pst" not in sys.modules else None
+    spec = None if package is None else PathFinder.find_spec("cedarpy.pst", package.submodule_search_locations)
+    if spec is not None and spec.loader is not None:
+        lazy, loader = module_from_spec(spec), spec.loader
+
+        def load(attribute: str) -> Any:
+            del lazy.__getattr__
+            loader.exec_module(lazy)
+            return getattr(lazy, attribute)
+
+        lazy.__getattr__ = load  # type: ignore[method-assign]
+        sys.modules["cedarpy.pst"] = lazy
     try:
         import cedarpy
     except ImportError as error:
         raise Unavailable("policies need the package cedarpy", advice='pip install "aver[policy]"') from error
     return cedarpy
-
-
-def _load_lazily(package: str, module: str) -> None:
-    """Make a package's module load at its first use.
-
-    `cedarpy.pst` takes longer to import than the rest of cedarpy, and Aver does not use its syntax trees.
-    """
-    from importlib.machinery import PathFinder
-    from importlib.util import find_spec, module_from_spec
-
-    name = f"{package}.{module}"
-    whole = find_spec(package) if name not in sys.modules else None
-    spec = PathFinder.find_spec(name, whole.submodule_search_locations) if whole is not None else None
-    if spec is None or spec.loader is None:
-        return
-    lazy, loader = module_from_spec(spec), spec.loader
-
-    def load(attribute: str) -> Any:
-        del lazy.__getattr__
-        loader.exec_module(lazy)
-        return getattr(lazy, attribute)
-
-    lazy.__getattr__ = load  # type: ignore[method-assign]
-    sys.modules[name] = lazy
 
 
 @cache
@@ -130,21 +119,17 @@ def load_policy_bundle(directory: Path | None = None) -> PolicyBundle:
 
 @cache
 def _load_starter_bundle() -> PolicyBundle:
+    """Load the starter set from its parsed form, or from its texts if the parsed form was made from others."""
     files = read_starter_files()
-    return _read_parsed_bundle(files) or build_policy_bundle(files)
-
-
-def _read_parsed_bundle(files: Mapping[str, str]) -> PolicyBundle | None:
-    """Load the parsed bundle of the release. Returns None if it was made from other texts."""
     try:
         document = orjson.loads(PARSED_STARTER.read_bytes())
-        if document["digest"] != _compute_digest(files):
-            return None
-        policies = load_cedar().PolicySet.from_json_str(orjson.dumps(document["policies"]).decode())
+        if document["digest"] == _compute_digest(files):
+            policies = load_cedar().PolicySet.from_json_str(orjson.dumps(document["policies"]).decode())
+            rules = {rule["id"]: PolicyRule(**rule) for rule in document["rules"]}
+            return PolicyBundle(document["digest"], files, rules, policies, frozenset(document["looks_at"]))
     except (OSError, ValueError):
-        return None
-    rules = {rule["id"]: PolicyRule(**rule) for rule in document["rules"]}
-    return PolicyBundle(document["digest"], files, rules, policies, frozenset(document["looks_at"]))
+        pass
+    return build_policy_bundle(files)
 
 
 def dump_parsed_bundle(files: Mapping[str, str]) -> bytes:
@@ -214,25 +199,25 @@ def read_policy_files(directory: Path) -> dict[str, str]:
         )
     if len(paths) > FILES_MAX:
         raise BadInput(f"{directory} holds more than {FILES_MAX} policy files")
-    return {path.name: _read_policy_file(path) for path in paths}
-
-
-def _read_policy_file(path: Path) -> str:
-    try:
-        with open_regular(path, follow=False) as file:
-            _check_owner(path, os.fstat(file.fileno()))
-            data = file.read(FILE_BYTES_MAX + 1)
-    except NotRegularFile as error:
-        raise BadInput(f"{path} is not a regular file", advice="move it away") from error
-    except OSError as error:
-        words = "it is a symbolic link" if error.errno == errno.ELOOP else error.strerror
-        raise Unavailable(f"cannot read the policy {path}: {words}") from error
-    if len(data) > FILE_BYTES_MAX:
-        raise BadInput(f"{path} has more than {FILE_BYTES_MAX} bytes")
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{path} is not UTF-8 at byte {error.start}") from None
+    files: dict[str, str] = {}
+    for path in paths:
+        try:
+            # No link, and the owner of the open file: the path may come to name another file in between.
+            with open_regular(path, follow=False) as file:
+                _check_owner(path, os.fstat(file.fileno()))
+                data = file.read(FILE_BYTES_MAX + 1)
+        except NotRegularFile as error:
+            raise BadInput(f"{path} is not a regular file", advice="move it away") from error
+        except OSError as error:
+            words = "it is a symbolic link" if error.errno == errno.ELOOP else error.strerror
+            raise Unavailable(f"cannot read the policy {path}: {words}") from error
+        if len(data) > FILE_BYTES_MAX:
+            raise BadInput(f"{path} has more than {FILE_BYTES_MAX} bytes")
+        try:
+            files[path.name] = data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise BadInput(f"{path} is not UTF-8 at byte {error.start}") from None
+    return files
 
 
 def _check_owner(path: Path, status: os.stat_result) -> None:
@@ -258,8 +243,15 @@ def install_starter(target: Path) -> None:
         temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=temporary_prefix(target.name)))
         try:
             for source in sorted(STARTER_DIRECTORY.rglob("*")):
-                if source.is_file() and source.suffix in (".cedar", ".toml"):
-                    _write_file(temporary / source.relative_to(STARTER_DIRECTORY), source.read_bytes())
+                if not source.is_file() or source.suffix not in (".cedar", ".toml"):
+                    continue
+                path = temporary / source.relative_to(STARTER_DIRECTORY)
+                path.parent.mkdir(mode=0o700, exist_ok=True)
+                with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                    file.write(source.read_bytes())
+                    file.flush()
+                    os.fsync(file.fileno())
+            # All files are on the disk: the directory appears with all of its rules, or not at all.
             os.rename(temporary, target)
         except BaseException:
             shutil.rmtree(temporary, ignore_errors=True)
@@ -267,11 +259,3 @@ def install_starter(target: Path) -> None:
         sync_directory(target.parent)
     except OSError as error:
         raise Unavailable(f"cannot make {target}: {error.strerror}") from error
-
-
-def _write_file(path: Path, data: bytes) -> None:
-    path.parent.mkdir(mode=0o700, exist_ok=True)
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())

@@ -28,7 +28,7 @@ answer is the same on every machine. A key that is not listed here is an error.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
 from typing import Any
@@ -150,40 +150,40 @@ def _parse_case(entry: Any, where: str, workspace: str) -> PolicyCase:
     if entry["expect"] not in EXPECTATIONS:
         raise BadInput(f"{where}: expect must be one of {', '.join(EXPECTATIONS)}")
     facts = check_object(entry.get("facts", {}), f"{where}: facts", frozenset(), _FACT_KEYS)
-    given = entry["action"]
-    action_where = f"{where}: action"
-    table = check_object(given, action_where, frozenset(), _ACTION_KEYS)
-    values: dict[str, Any] = {"workspace": workspace}
-    if "command" in table:
-        if "arguments" in table:
-            raise BadInput(
-                f"{action_where} has both a command and arguments", advice="put the command among the arguments"
-            )
-        values |= {
-            **_COMMAND_ACTION,
-            "arguments": {"command": _parse_text(table["command"], f"{action_where}: command")},
-        }
-    elif "type" not in table:
-        raise BadInput(f"{action_where} needs a type, or a command")
-    values |= {name: _parse_text(table[name], f"{action_where}: {name}") for name in _TEXT_KEYS if name in table}
-    if "arguments" in table:
-        values["arguments"] = _parse_table(table["arguments"], f"{action_where}: arguments")
-    if "files" in table:
-        values["files"] = tuple(_parse_text_list(table["files"], f"{action_where}: files"))
-    try:
-        action = Action(**values)
-    except BadInput as error:
-        raise BadInput(f"{action_where}: {error.message}", advice=error.advice) from error
+    risk = facts.get("risk")
+    if risk is not None and risk not in _THRESHOLDS_BY_RISK:
+        raise BadInput(f"{where}: risk must be one of {', '.join(_THRESHOLDS_BY_RISK)}")
     return PolicyCase(
         name=name,
-        action=action,
+        action=_parse_action(entry["action"], f"{where}: action", workspace),
         facts=_parse_facts(facts, f"{where}: facts"),
         expect=entry["expect"],
         rule=_parse_text(entry.get("rule", ""), f"{where}: rule"),
-        thresholds=thresholds_for_risk(_parse_risk(facts, where), Thresholds()),
+        thresholds=thresholds_for_risk(risk, Thresholds()),
         groups=_parse_names(facts.get("groups", []), f"{where}: groups"),
         trusted=_parse_names(facts.get("trusted_servers", []), f"{where}: trusted_servers"),
     )
+
+
+def _parse_action(given: Any, where: str, workspace: str) -> Action:
+    """Read the action of a case. `command` is short for a call of Bash."""
+    table = check_object(given, where, frozenset(), _ACTION_KEYS)
+    values: dict[str, Any] = {"workspace": workspace}
+    if "command" in table:
+        if "arguments" in table:
+            raise BadInput(f"{where} has both a command and arguments", advice="put the command among the arguments")
+        values |= {**_COMMAND_ACTION, "arguments": {"command": _parse_text(table["command"], f"{where}: command")}}
+    elif "type" not in table:
+        raise BadInput(f"{where} needs a type, or a command")
+    values |= {name: _parse_text(table[name], f"{where}: {name}") for name in _TEXT_KEYS if name in table}
+    if "arguments" in table:
+        values["arguments"] = _parse_table(table["arguments"], f"{where}: arguments")
+    if "files" in table:
+        values["files"] = tuple(_parse_text_list(table["files"], f"{where}: files"))
+    try:
+        return Action(**values)
+    except BadInput as error:
+        raise BadInput(f"{where}: {error.message}", advice=error.advice) from error
 
 
 def _parse_facts(table: Mapping[str, Any], where: str) -> Facts:
@@ -204,31 +204,19 @@ def _parse_facts(table: Mapping[str, Any], where: str) -> Facts:
     )
 
 
-def _parse_risk(table: Mapping[str, Any], where: str) -> str | None:
-    risk = table.get("risk")
-    if risk is not None and risk not in _THRESHOLDS_BY_RISK:
-        raise BadInput(f"{where}: risk must be one of {', '.join(_THRESHOLDS_BY_RISK)}")
-    return risk
-
-
 def _parse_table(value: Any, where: str) -> dict[str, Any]:
     """Check that a table has only values that JSON has: TOML also has dates and times."""
     if not isinstance(value, dict):
         raise BadInput(f"{where} must be a table")
-    for leaf in _walk_leaves(value):
-        if not isinstance(leaf, str | int | float):
-            raise BadInput(
-                f"{where} holds a {type(leaf).__name__}, which no call can have", advice="write it as a text"
-            )
+    waiting: list[Any] = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, dict | list):  # In reverse, so that the first wrong value is the one to report.
+            waiting += reversed(list(item.values() if isinstance(item, dict) else item))
+        elif not isinstance(item, str | int | float):
+            words = f"{where} holds a {type(item).__name__}, which no call can have"
+            raise BadInput(words, advice="write it as a text")
     return value
-
-
-def _walk_leaves(value: Any) -> Iterator[Any]:
-    if isinstance(value, dict | list):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from _walk_leaves(item)
-    else:
-        yield value
 
 
 def _parse_names(value: Any, where: str) -> frozenset[str]:

@@ -1,11 +1,10 @@
-"""Warnings about a valid policy that is probably not meant so: words that do not exist, and gaps.
+"""Warnings about a valid policy that probably does not say what its author meant, and explanations of its answers.
 
-Aver does not guess. If a rule compares an effect, class, place or risk with an unknown word, it can never match.
-Whether something dangerous passes without a human is found by asking the rules.
+`lint_policy` warns of words that do not exist, and of gaps. If a rule compares an effect, class, place or risk with an
+unknown word, it can never match. Aver asks the rules to find out whether something dangerous passes without a person.
 
-Explains an answer of policy: what would have changed it.
-
-Aver does not analyse the rules. It asks them again about changed questions:
+`explain_answer` says what would have changed an answer. Aver does not analyse the rules. It asks them again about
+changed questions:
 
 1. with one change each: low risk, no unclear parts, without one label, without one effect, without one target;
 2. if no single change makes the answer milder: with all changes of step 1 together, except those of targets. Aver then
@@ -105,17 +104,15 @@ def lint_rule(rule_id: str, policy: Any) -> Iterator[LintWarning]:
 
 
 def _find_unknown_words(rule_id: str, question: Mapping[str, Any]) -> Iterator[LintWarning]:
+    """Yield the words that a comparison in Cedar's JSON looks for, and its attribute never holds."""
     sides = (question.get("left"), question.get("right"))
     for asked, other in (sides, sides[::-1]):
-        # Return `context.effects` in Cedar's JSON as a pair; None for anything else.
+        # `context.effects` is {".": {"left": {"Var": "context"}, "attr": "effects"}}.
         access = asked.get(".") if isinstance(asked, dict) else None
         if not isinstance(access, dict) or not isinstance(access.get("left"), dict):
-            name: tuple[str, str] | None = None
-        else:
-            name = str(access["left"].get("Var")), str(access.get("attr"))
-        if name is None or name not in _KNOWN_WORDS:
             continue
-        for text in sorted(_literal_texts(other) - _KNOWN_WORDS[name]):
+        name = str(access["left"].get("Var")), str(access.get("attr"))
+        for text in sorted(_literal_texts(other) - _KNOWN_WORDS[name]) if name in _KNOWN_WORDS else ():
             known = ", ".join(sorted(_KNOWN_WORDS[name]))
             yield LintWarning(rule_id, f"asks {'.'.join(name)} for {text!r}, which it never is; it is one of {known}")
 
@@ -177,6 +174,8 @@ def explain_answer(bundle: PolicyBundle, question: PolicyQuestion) -> Explanatio
 
 
 def _find_counterfactuals(bundle: PolicyBundle, question: PolicyQuestion, outcome: str) -> Iterator[Counterfactual]:
+    """Yield the changes that make an answer milder, by the two steps of this module."""
+
     def milder(changes: list[_QuestionChange]) -> str | None:
         """Ask with these changes. Returns the outcome if it is milder."""
         changed = question
@@ -186,13 +185,17 @@ def _find_counterfactuals(bundle: PolicyBundle, question: PolicyQuestion, outcom
         return found if found in _MILDER_OUTCOMES[outcome] else None
 
     changes = list(_possible_changes(question))
-    # 1.
-    single = [(change, found) for change in (*changes, *_target_removals(question)) if (found := milder([change]))]
+    removals: list[_QuestionChange] = []
+    for target in question.targets if 1 < len(question.targets) <= TARGETS_MAX else ():
+        others = tuple(other for other in question.targets if other is not target)
+        removals.append((f"it left {target.kind.lower()} {target.name} alone", partial(replace, targets=others)))
+    # 1. One change each.
+    single = [(change, found) for change in (*changes, *removals) if (found := milder([change]))]
     for (words, _), found in single:
         yield Counterfactual((words,), found)
     if single or not milder(changes):
         return
-    # 2.
+    # 2. All together, and then without each that is not needed.
     needed = changes
     for change in changes:
         rest = [other for other in needed if other is not change]
@@ -218,9 +221,3 @@ def _possible_changes(question: PolicyQuestion) -> Iterator[_QuestionChange]:
 
 def _drop(name: Literal["labels", "effects"], value: str, asked: PolicyQuestion) -> PolicyQuestion:
     return replace(asked, **{name: getattr(asked, name) - {value}})
-
-
-def _target_removals(question: PolicyQuestion) -> Iterator[_QuestionChange]:
-    for target in question.targets if 1 < len(question.targets) <= TARGETS_MAX else ():
-        others = tuple(other for other in question.targets if other is not target)
-        yield f"it left {target.kind.lower()} {target.name} alone", partial(replace, targets=others)

@@ -100,7 +100,7 @@ def read_policy_rules(files: Mapping[str, str]) -> ParsedRules:
         found.problems.append(RuleProblem("", 0, "", "a policy without rules would refuse everything: write a permit"))
         return found
     found.parsed = _load_policy_set(found.policies)
-    if found.parsed is None:
+    if found.parsed is None:  # Load each rule alone, to name the one that Cedar refuses.
         deep = [rule for rule in found.rules.values() if _load_policy_set({rule.id: found.policies[rule.id]}) is None]
         found.problems += [
             RuleProblem(rule.file, rule.line, rule.id, _tangled_message(rule.file, rule.line)) for rule in deep
@@ -156,20 +156,18 @@ def _read_document(
     for _ in (*document.get("templates", {}), *document.get("templateLinks", [])):
         words = f"{name} holds a template, which decides nothing: write rules without slots"
         found.problems.append(RuleProblem(name, 0, "", words))
-    places = [(statement.line, statement.id) for statement in statements]
-    by_key = {key: _find_position(key, places) for key in document.get("staticPolicies", {})}
+    by_key: dict[str, tuple[int, str]] = {}
     for key, policy in document.get("staticPolicies", {}).items():
+        # Cedar names a policy by its number in the text: `policy0`, `policy1`.
+        number = _POLICY_NUMBER.fullmatch(key)
+        statement = statements[int(number[1])] if number and int(number[1]) < len(statements) else None
+        by_key[key] = (0, "") if statement is None else (statement.line, statement.id)
         _add_rule(name, by_key[key][0], policy, found)
     found.problems += _find_schema_problems(name, text, by_key)
 
 
-def _find_position(key: str, places: list[tuple[int, str]]) -> tuple[int, str]:
-    """Return the line and the id of a policy, which Cedar names by its number: `policy0`, `policy1`."""
-    number = _POLICY_NUMBER.fullmatch(key)
-    return places[int(number[1])] if number and int(number[1]) < len(places) else (0, "")
-
-
 def _add_rule(name: str, line: int, policy: Any, found: ParsedRules) -> None:
+    """Add a rule that meets demands 1 and 4, or else the problem with it."""
     notes = policy.get("annotations", {})
     rule_id, reason = notes.get("id"), notes.get("reason")
     if not isinstance(rule_id, str) or not _matches_id(rule_id):
