@@ -132,7 +132,7 @@ class EventFollower:
     def _read_appended(self) -> Iterator[LiveEvent]:
         while chunk := os.read(self._handle, 64 * 1024):
             *lines, self._rest = (self._rest + chunk).split(b"\n")
-            self._rest = self._rest[: LINE_MAX + 1]
+            self._rest = self._rest[: LINE_MAX + 1]  # A line without an end must not fill the memory.
             yield from _parse_events(lines)
 
 
@@ -170,6 +170,7 @@ def _file_end(folder: int) -> tuple[int, int] | None:
 def _write_whole_line(handle: int, line: bytes, at: int) -> None:
     """Write one line in one system call. If the disk is full, a partial line is removed again."""
     try:
+        # One call, so that a follower never reads half a line, unless the disk is full.
         if os.pwrite(handle, line, at) == len(line):
             return
         os.ftruncate(handle, at)

@@ -40,6 +40,7 @@ def split_into_slices(ledger: Ledger, rows: list[ChainRow], starts: Mapping[str,
         begin = starts.get(row.name, 0)
         while begin < row.count:
             try:
+                # A forged head row could claim 2**63 records: jump over the places where there are none.
                 first = ledger.store.next_sequence(row, begin)
             except Unavailable:
                 first = begin
@@ -65,6 +66,7 @@ def judge_slices(ledger: Ledger, rules: Rules, slices: Iterator[Slice], total: i
 
 @contextmanager
 def _open_slice_judge(url: str, tenant: str, home: Path, rules: Rules) -> Iterator[Callable[[Slice], Tally]]:
+    """Open the ledger in a worker. It is pickled by name, so it cannot be a nested function."""
     from aver.ledger.ledger import open_ledger
 
     with open_ledger(url, tenant=tenant, home=home, create=False) as ledger:
@@ -73,6 +75,7 @@ def _open_slice_judge(url: str, tenant: str, home: Path, rules: Rules) -> Iterat
 
 def judge_slice(ledger: Ledger, rules: Rules, row: ChainRow, begin: int, end: int) -> Tally:
     """Judge the records of a chain from `begin` up to `end`."""
+    # Less is demanded of an imported chain. So the mark alone does not make a chain imported: an attacker could set it.
     own = not row.frozen or _is_signed_as_ours(ledger, row)
     if own:
         identity = {"name": row.name, "ledger": ledger.id, "tenant": row.tenant}
@@ -94,7 +97,7 @@ def judge_slice(ledger: Ledger, rules: Rules, row: ChainRow, begin: int, end: in
         with ledger.store.read_rows(row, begin, end) as stored:
             expected = begin
             for item in stored:
-                if expected < item.sequence:
+                if expected < item.sequence:  # A gap is one finding, however long it is.
                     judge.missing(int(item.sequence) - expected)
                     expected = int(item.sequence)
                 content = judge.judge(item.sealed, item.columns)

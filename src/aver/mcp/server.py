@@ -100,6 +100,7 @@ class _ToolHandler:
             answer = self._service.call(caller, tool, arguments)
         except Exception as error:  # noqa: BLE001 - a defect here must not take the server down
             _LOG.exception("%s failed", tool)
+            # Only the type: the text of an unexpected error may contain a secret, and the agent would see it.
             words = f"internal error: {type(error).__name__}; nothing may be taken as done"
             return _build_result({"ok": False, "tool": tool, "error": words, "human_summary": words}, is_error=True)
         return _build_result(answer.content, is_error=answer.is_error)

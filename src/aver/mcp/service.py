@@ -163,6 +163,7 @@ class Service:
         return self._ledger
 
     def _find_session(self, caller: Caller) -> McpSession:
+        """Return the session of a caller: the one that was asked for by name, or one for its connection."""
         agent = self._agent or _declared_agent_name(caller.client)
         wanted = self._session or caller.session or ("" if caller.lasting else agent)
         key = f"name:{wanted}" if wanted else f"connection:{caller.connection}"

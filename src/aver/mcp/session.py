@@ -202,6 +202,7 @@ class McpSession:
 
     def gate(self, given: Mapping[str, Any], *, wait: float) -> tuple[str, Answer]:
         """Ask the gate. Return the id of the run to which the decision belongs, and the answer."""
+        # No lock from here on: the gate may wait for a human, and other calls of the agent go on meanwhile.
         run_id = self._current_run().runtime.run_id
         action = Action(
             type=to_action_type(given["action_type"]),
@@ -245,6 +246,7 @@ class McpSession:
     def _record_action(self, run: _OpenRun, given: Mapping[str, Any]) -> RecordedAction:
         files, arguments = given["files_affected"] or [], given["arguments"]
         action_type = to_action_type(given["action_type"])
+        # Another server of the session may have asked the gate since.
         run.decisions.catch_up()
         wanted = DecisionQuery(
             action_type, given["description"], given["tool_name"], files, arguments, given["receipt_id"]

@@ -36,6 +36,7 @@ Incoming = SessionMessage | Exception
 async def serve_stdio(server: Server[Any]) -> None:
     """Serve one client until its input ends and all its requests are answered."""
     async with stdio_server() as (reading, writing):
+        # The SDK server reads from our streams instead of the input, so that we decide when its input ends.
         to_server, from_client = anyio.create_memory_object_stream[Incoming](0)
         from_server, to_relay = anyio.create_memory_object_stream[SessionMessage](0)
         pending = _PendingRequests()
@@ -135,5 +136,6 @@ async def _relay_answers(
     async with writing, to_relay:
         async for item in to_relay:
             await writing.send(item)
+            # Only after it was sent: the last mark ends the wait for answers, and with it the server.
             if isinstance(item.message, types.JSONRPCResponse | types.JSONRPCError):
                 pending.mark_answered(item.message.id)

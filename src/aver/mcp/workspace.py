@@ -123,6 +123,7 @@ class SessionSlot:
                 return found
             fresh = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-mcp-{clock.new_id()[:8]}"
             data = dump_document({"v": 1, "run_id": fresh})
+            # In place, because the lock is on this file. A torn write reads as no run, and the next call starts one.
             os.ftruncate(handle, 0)
             os.pwrite(handle, data, 0)
             return fresh

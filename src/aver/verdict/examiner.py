@@ -110,6 +110,7 @@ class Examiner:
 
 def examine(examiners: Sequence[Examiner], examinations: Iterable[Examination], tally: Tally) -> None:
     """Add the examiners' findings to `tally`; a check that cannot be made is added as not checked."""
+    # A caller of the ledger room alone gives no examiners. The verdict must then say that the checks were not made.
     covered = {check for examiner in examiners for check in examiner.checks}
     for examination in examinations:
         for domain in {chain.domain: None for chain in examination.chains}:
@@ -125,6 +126,7 @@ def examine(examiners: Sequence[Examiner], examinations: Iterable[Examination], 
 
 
 def _run_examiner(examiner: Examiner, examination: Examination, tally: Tally) -> None:
+    """Run one examiner on the chains of its domains. If their records cannot be read, its checks were not made."""
     chains = examination.select(*examiner.domains)
     if not chains:
         return
@@ -185,6 +187,7 @@ class ValidRecords:
                 yield record
 
     def get(self, reference: str) -> Sealed | None:
+        # Always judged: a lookup by hash may find a record of a chain that was not verified.
         record = self._reader.get(reference)
         return record if record is not None and self._holds(record, record.chain) else None
 
@@ -203,6 +206,7 @@ class ValidRecords:
     def _holds(self, record: Sealed, chain: str | None) -> bool:
         judge = ChainJudge(self._rules, chain=chain, start=None)
         judge.judge(record)
+        # A warning or an unknown signer does not count: the verdict reports these at the record.
         return not any(finding.status == "failed" for finding in judge.tally.findings)
 
 

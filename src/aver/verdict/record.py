@@ -66,6 +66,7 @@ def read_record(canonical: bytes) -> tuple[dict[str, Any], bool]:
     keys. Only the other records, and those so large that their memory must be bounded, need the strict, slow reader.
     """
     same = False
+    # No text has more tokens than bytes, so a short one cannot exceed the limit on tokens.
     if len(canonical) <= TOKENS_MAX:
         try:
             content = orjson.loads(canonical)
@@ -87,6 +88,7 @@ def read_record(canonical: bytes) -> tuple[dict[str, Any], bool]:
 
 
 def _has_integer_score(reasoning: Mapping[str, Any]) -> bool:
+    """Whether a score is written as `1` and not `1.0`: scores are floats in the canonical form."""
     if type(reasoning.get("confidence")) is int:
         return True
     options = reasoning.get("options")

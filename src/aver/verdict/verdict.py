@@ -189,6 +189,7 @@ class Tally:
         self.doubtful |= other.doubtful
         for check, times in other.done.items():
             self.count_done(check, times)
+        # The limit holds for the merged tally, too: a hostile ledger must not fill the memory with findings.
         for finding in other.findings:
             key = (finding.check, finding.status, finding.code)
             if sum(1 for f in self.findings if (f.check, f.status, f.code) == key) < FINDINGS_KEPT:
@@ -250,6 +251,7 @@ def conclude(subject: str, tally: Tally, *, level: str = "signature", expected: 
     names = list(dict.fromkeys([*expected, *tally.done, *tally.skipped, *(f.check for f in tally.findings)]))
     checks = tuple(_build_check(name, tally) for name in names)
     failed = [finding for finding in tally.findings if finding.status == "failed"]
+    # In this order: a failure outweighs everything, and nothing read is never a success.
     if failed:
         status: Status = "failed"
     elif tally.records == 0 and tally.earlier == 0:
@@ -319,6 +321,7 @@ def _severity(check: Check) -> tuple[int, bool]:
 
 
 def _build_check(name: str, tally: Tally) -> Check:
+    """The result of one check: the worst finding, or else that it was made, or else why it was not."""
     for status in ("failed", "not_checked", "warning"):
         found = [finding for finding in tally.findings if finding.check == name and finding.status == status]
         if found:
@@ -334,7 +337,7 @@ def _build_check(name: str, tally: Tally) -> Check:
         reason = tally.notes.get(name) or f"{times} checked"
         if name in tally.skipped:
             why, matters = tally.skipped[name]
-            if matters:
+            if matters:  # It was made for some records only, so it must not count as passed.
                 return Check(name, "not_checked", f"not all: {why}", count=times, matters=True)
         return Check(name, "passed", reason, count=times)
     reason, matters = tally.skipped.get(name, (DOES_NOT_APPLY, False))

@@ -130,6 +130,7 @@ def mark_existing(ledger: Ledger, planned: PlannedImport) -> PlannedImport:
 
 def _has_same_records(ledger: Ledger, row: ChainRow, planned: PlannedImport) -> bool:
     """Return whether both chains agree as far as both go. Both were verified, so one common hash proves it."""
+    # Each hash covers the one before it: equal hashes at one place mean equal records up to there.
     if row.count == planned.head.count:
         return row.head == planned.head.hash
     last = min(row.count, planned.head.count) - 1
@@ -142,6 +143,7 @@ def _has_same_records(ledger: Ledger, row: ChainRow, planned: PlannedImport) -> 
 
 def store_chains(ledger: Ledger, planned: Collection[PlannedImport]) -> tuple[ImportedChain, ...]:
     """Store the chains that are not here yet, each in one transaction. Raises `Refused` or `IntegrityError`."""
+    # Check all names before the first chain is stored, so that a refusal stores nothing.
     names: set[str] = set()
     for chain in planned:
         if chain.name in names:

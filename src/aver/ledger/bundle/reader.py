@@ -62,7 +62,7 @@ class BundleReader:
             return None
         offset, chain = found
         self._spool.seek(offset)
-        # Only ever the bytes that this process has written.
+        # Unpickling is safe here: this process wrote the file, which has no name that others could open.
         return Sealed(*pickle.load(self._spool), chain=chain)
 
     def _build_index(self) -> dict[bytes, tuple[int, str]]:

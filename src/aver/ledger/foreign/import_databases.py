@@ -160,7 +160,7 @@ def _tool_and_session(chain: _DatabaseChain) -> tuple[str, str]:
     named = context.get("session_id") if isinstance(context, dict) else None
     tool = str(content.get("domain") or "import")
     session = named if isinstance(named, str) and named else chain.path.stem
-    if chain.tenant is not None:
+    if chain.tenant is not None:  # One database of several sessions: its tenant is the session.
         return tool, chain.tenant
     if chain.path.parent.parent.name == "chains":
         return chain.path.parent.name, chain.path.stem

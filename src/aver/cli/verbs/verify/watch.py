@@ -84,6 +84,7 @@ class _VerifyWatch:
 
         started = time.monotonic()
         self.rounds += 1
+        # From time to time every record is read again: an old record may have been changed in the meantime.
         if isinstance(self._known, dict) and started - self._whole_at >= self.given.whole_every:
             self._known = {tenant: verified.distrust([None]) for tenant, verified in self._known.items()}
             self._whole_at = started
@@ -114,13 +115,14 @@ class _VerifyWatch:
 
 
 def _run_round(watching: _VerifyWatch, screen: Screen) -> int:
-    """Verify once, and tell of it. What cannot be verified or told is an error, or with `--keep-going` a line."""
+    """Verify once, write the metrics and print a line. An error ends the watch, unless `--keep-going` was given."""
     given = watching.given
     started = time.monotonic()
     try:
         try:
             code = watching.verify_once()
         finally:
+            # Also after an error: the monitor must see that a round could not be carried out.
             if given.metrics is not None:
                 write_metrics(Path(given.metrics), watching.metrics)
     except AverError as error:
