@@ -169,6 +169,23 @@ def test_a_pipe_into_xargs_is_judged_by_what_it_feeds() -> None:
     assert meaning(in_shop("echo src | xargs rm -rf"))[0] == meaning(in_shop("rm -rf src"))[0]
 
 
+@for_each(
+    [
+        "echo -n 'x,/etc/passwd,y' | xargs -d, rm",
+        "echo -n 'x,/etc/passwd,y' | xargs --delimiter=, rm",
+        "echo -n x,/etc/passwd,y | xargs -d $D rm",
+        "echo safe | xargs -a list rm",
+        "echo safe | xargs --arg-file list rm",
+        "echo 'a b' | xargs -0 rm",
+    ],
+)
+def test_xargs_may_split_its_input_elsewhere_or_read_other_words(command: str) -> None:
+    """Then the text of the pipe does not show which files the program gets."""
+    unclear = {found.code for found in in_shop(command).unclear}
+    assert unclear >= {found.code for found in in_shop("cat list | xargs rm").unclear}
+    assert unclear
+
+
 def test_the_words_that_cause_an_effect_are_told() -> None:
     (effect,) = in_shop("rm -rf 'src'").effects
     assert effect.words == ("rm", "'src'")

@@ -200,7 +200,7 @@ def read_arguments(spec: ProgramSpec, words: Sequence[Word]) -> ParsedArguments:
             break
         elif text.startswith("--") or (spec.has_one_dash and len(text) > 2):
             _read_long_option(spec, given, word, text, waiting)
-        elif not text[1:].isdigit():  # `-5` of head and tail means nothing here
+        elif not text[1:].isdigit() or text in spec.options:  # `-5` of head and tail means nothing; `-0` of xargs does
             _read_short_options(spec, given, word, text, waiting)
         if spec.is_posix and given.operands:
             break

@@ -10,7 +10,7 @@ from aver.gate.shell.environment import is_secret_name, judge_assignment
 from aver.gate.shell.invocation import Invocation
 from aver.gate.shell.model import CHOICES_MAX, StatesAfter, Word, change_directory
 from aver.gate.shell.programs.apply import apply_options
-from aver.gate.shell.programs.spec import READING_VERBS, parse_spec, read_arguments
+from aver.gate.shell.programs.spec import READING_VERBS, ParsedArguments, parse_spec, read_arguments
 from aver.gate.shell.programs.tables import ROWS
 
 _ASSIGNMENT_PREFIX = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
@@ -19,9 +19,9 @@ _ENV = (
     " --default-signal? --ignore-signal?) -u= -C= -S= -P= --unset= --chdir= --split-string="
 )
 _XARGS = (
-    "posix (-0 -o -p -r -t -x --null --no-run-if-empty --verbose --interactive --exit --show-limits --open-tty)"
-    " -a=read -d= -E= -e? -I= -i? -J= -L= -l? -n= -P= -R= -S= -s= --arg-file=read --delimiter= --eof? --replace?"
-    " --max-lines? --max-args= --max-procs= --max-chars= --process-slot-var="
+    "posix (-o -p -r -t -x --no-run-if-empty --verbose --interactive --exit --show-limits --open-tty)"
+    " -0 --null -a=read -d= -E= -e? -I= -i? -J= -L= -l? -n= -P= -R= -S= -s= --arg-file=read --delimiter= --eof?"
+    " --replace? --max-lines? --max-args= --max-procs= --max-chars= --process-slot-var="
 )
 _PLAIN_LIST = re.compile(r"[^\"'\\]*")
 
@@ -175,7 +175,7 @@ def xargs(call: Invocation) -> None:
     """Judge `xargs`, which gives the words of its standard input to a program."""
     given = apply_options(call, parse_spec(_XARGS))
     words = given.operands or [Word("echo", ("echo",), "echo")]
-    incoming = _incoming_words(call, words)
+    incoming = _incoming_words(call, given, words)
     # With `-I MARK` the words replace the mark, else they follow the other arguments.
     marks = [mark.value or "" for mark in given.option_values("-I", "-J", "-i", "--replace")]
     if given.has_option("-i", "--replace") and not marks:
@@ -189,10 +189,15 @@ def xargs(call: Invocation) -> None:
     call.judge_words(filled, keeps_input=False)
 
 
-def _incoming_words(call: Invocation, words: Sequence[Word]) -> list[Word]:
+def _incoming_words(call: Invocation, given: ParsedArguments, words: Sequence[Word]) -> list[Word]:
     """Return the words of the standard input, as far as Aver knows them."""
+    delimiters = {mark.value for mark in given.option_values("-d", "--delimiter")}
+    if given.has_option("-a", "--arg-file") or delimiters - {"\\n"}:
+        # The words come from a file, or another delimiter than white space separates them.
+        return [Word("what comes in", from_input=True)]
     stdin = call.stdin
-    if stdin is not None and stdin.kind == "text" and _PLAIN_LIST.fullmatch(stdin.text):
+    is_split_at_space = not delimiters and not given.has_option("-0", "--null")
+    if stdin is not None and stdin.kind == "text" and is_split_at_space and _PLAIN_LIST.fullmatch(stdin.text):
         return [Word(text, (text,), text) for text in stdin.text.split()]
     # Names from a listing may begin with `-`. That is harmless only for a program that reads in any case.
     if stdin is not None and stdin.kind == "listing" and _is_read_only_program(words[0]):
