@@ -63,7 +63,10 @@ def build_child_record(first: Sealed, later: EventDraft, via: str) -> EventDraft
     told_by_both = [name for name in before if before[name] is not None and after[name] is not None]
     differs = sorted(name for name in told_by_both if not _matches_account(before[name], after[name]))
     unsaid = sorted(name for name in before if before[name] is None and after[name] is not None)
-    roughly = [name for name in differs if name in ("diff", "result")] if _has_inferred_outcome(capsule) else []
+    has_inferred_outcome = all(
+        capsule.context.environment.get(name) == value for name, value in INFERRED_OUTCOME.items()
+    )
+    roughly = [name for name in differs if name in ("diff", "result")] if has_inferred_outcome else []
     differs = [name for name in differs if name not in roughly]
     result: dict[str, Any] = {"via": via, "agrees": not differs}
     if roughly:
@@ -114,10 +117,6 @@ def _read_account(content: Mapping[str, Any]) -> dict[str, Any]:
     calls = content["execution"]["tool_calls"][:1] or [{}]
     outcome = content["outcome"]
     return {"call": _call_fields(calls[0]), "result": outcome["result"], "status": outcome["status"]}
-
-
-def _has_inferred_outcome(capsule: Capsule) -> bool:
-    return all(capsule.context.environment.get(name) == value for name, value in INFERRED_OUTCOME.items())
 
 
 def _matches_account(one: Any, other: Any) -> bool:

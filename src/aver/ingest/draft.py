@@ -136,7 +136,11 @@ def _build_trigger(tool: str, session: str, event: AgentEvent) -> Trigger:
     if event.what == "prompt":
         request, turn = event.text, event_key(tool, session, event.key)
     elif event.prompt is not None:
-        request, turn = _first_line_excerpt(event.prompt.text), event_key(tool, session, event.prompt.key)
+        line = next((line for line in event.prompt.text.splitlines() if line.strip()), "").strip()
+        request, turn = (
+            line if len(line) <= EXCERPT_MAX else f"{line[: EXCERPT_MAX - 1]}…",
+            event_key(tool, session, event.prompt.key),
+        )
     else:
         request, turn = "", None
     return Trigger(
@@ -250,11 +254,6 @@ def _externalise_large(value: Any, blobs: list[Blob]) -> Any:
 def _prompt_hash(text: str) -> str:
     """Over the prompt as it is sealed: the hash of a short secret would give it away."""
     return hashlib.sha3_256(mask(text).value.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _first_line_excerpt(text: str) -> str:
-    line = next((line for line in text.splitlines() if line.strip()), "").strip()
-    return line if len(line) <= EXCERPT_MAX else f"{line[: EXCERPT_MAX - 1]}…"
 
 
 def _shorten_summary(text: str) -> str:

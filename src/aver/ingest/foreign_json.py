@@ -45,9 +45,21 @@ def parse_json(data: RawRecord | bytes | str) -> Any:
         data = data.data
     try:
         value = orjson.loads(data)
-        return value if not _can_be_deep(data) or _is_shallow_enough(value) else UNREADABLE
+        if isinstance(data, bytes):
+            can_be_deep = data.count(b"[") + data.count(b"{") > RECORD_DEPTH_MAX
+        else:
+            can_be_deep = data.count("[") + data.count("{") > RECORD_DEPTH_MAX
+        return value if not can_be_deep or _is_shallow_enough(value) else UNREADABLE
     except orjson.JSONDecodeError:
-        return _parse_leniently(data)
+        import json  # Here, because a hook pays for it and hardly ever needs it.
+
+        try:
+            text = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
+            check_token_count(text)
+            leniently_value = json.loads(text, parse_constant=str)
+        except (ValueError, RecursionError, BadInput):
+            return UNREADABLE
+        return _make_sealable(leniently_value) if _is_shallow_enough(leniently_value) else UNREADABLE
 
 
 def parse_embedded_json(text: Any) -> Any:
@@ -68,18 +80,6 @@ def content_text(content: Any) -> str:
     return "\n".join(text for text in blocks if isinstance(text, str))
 
 
-def _parse_leniently(data: bytes | str) -> Any:
-    import json  # Here, because a hook pays for it and hardly ever needs it.
-
-    try:
-        text = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
-        check_token_count(text)
-        value = json.loads(text, parse_constant=str)
-    except (ValueError, RecursionError, BadInput):
-        return UNREADABLE
-    return _make_sealable(value) if _is_shallow_enough(value) else UNREADABLE
-
-
 def _make_sealable(value: Any) -> Any:
     """Return the value with a canonical form: halves of surrogate pairs become U+FFFD, infinities become text."""
     if isinstance(value, str):
@@ -89,12 +89,6 @@ def _make_sealable(value: Any) -> Any:
     if isinstance(value, dict):
         return {_make_sealable(key): _make_sealable(item) for key, item in value.items()}
     return [_make_sealable(item) for item in value] if isinstance(value, list) else value
-
-
-def _can_be_deep(data: bytes | str) -> bool:
-    if isinstance(data, bytes):
-        return data.count(b"[") + data.count(b"{") > RECORD_DEPTH_MAX
-    return data.count("[") + data.count("{") > RECORD_DEPTH_MAX
 
 
 def _is_shallow_enough(value: Any) -> bool:

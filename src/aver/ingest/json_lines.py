@@ -48,17 +48,15 @@ class LineReader:
         with file:
             status = os.fstat(file.fileno())
             file.seek(max(0, self._at - len(self._tail)))
-            self._restart_if_replaced(status, file.read(len(self._tail)))
+            tail = file.read(len(self._tail))
+            identity = (status.st_dev, status.st_ino)
+            if self._identity is not None and (identity != self._identity or tail != self._tail):
+                self._at = self._number = 0
+                self._tail = b""
+                self.started_anew = True
+            self._identity = identity
             file.seek(self._at)
             yield from self._read_lines(file.read)
-
-    def _restart_if_replaced(self, status: os.stat_result, tail: bytes) -> None:
-        identity = (status.st_dev, status.st_ino)
-        if self._identity is not None and (identity != self._identity or tail != self._tail):
-            self._at = self._number = 0
-            self._tail = b""
-            self.started_anew = True
-        self._identity = identity
 
     def _read_lines(self, read: Callable[[int], bytes]) -> Iterator[RawRecord]:
         """The whole lines from here on. Memory is bounded by the longest line, and that by `RECORD_MAX`."""

@@ -139,19 +139,17 @@ def _parse_file(header: str, body: list[str]) -> tuple[str, list[tuple[str, str]
     if not path:
         raise _PatchFormatError
     if kind == _ADD:
-        return _added_file_diff(path, body), [("wrote", path)]
+        if not all(line.startswith("+") for line in body if line):
+            raise _PatchFormatError
+        return unified_diff(path, None, "".join(f"{line[1:]}\n" for line in body if line)) or _file_header(
+            None, path
+        ), [("wrote", path)]
     if kind == _DELETE:
         return _file_header(path, None), [("deleted", path)]
     target = path
     if body and body[0].startswith(_MOVE):
         target = body.pop(0).removeprefix(_MOVE).strip() or path
     return _file_header(path, target) + "".join(_convert_hunks(body)), _path_changes(path, target)
-
-
-def _added_file_diff(path: str, body: list[str]) -> str:
-    if not all(line.startswith("+") for line in body if line):
-        raise _PatchFormatError
-    return unified_diff(path, None, "".join(f"{line[1:]}\n" for line in body if line)) or _file_header(None, path)
 
 
 def _convert_hunks(body: list[str]) -> Iterator[str]:
@@ -258,7 +256,8 @@ def diff_from_blocks(path: str, text: str, starts: Sequence[Any] = ()) -> str:
         told = starts[number] if number < len(starts) else None
         start = told if isinstance(told, int) and not isinstance(told, bool) and told > 0 else follows
         for hunk in _block_hunks(path, block):
-            hunks.append(_shift_hunk(hunk, start - 1, shift))
+            by = start - 1
+            hunks.append({**hunk, "oldStart": hunk["oldStart"] + by, "newStart": hunk["newStart"] + by + shift})
         shift += _count_lines(block.replace) - _count_lines(block.search)
         follows = start + max(1, _count_lines(block.search))
     return diff_from_hunks(path, hunks)
@@ -271,23 +270,15 @@ def _block_hunks(path: str, block: SearchReplaceBlock) -> Iterable[dict[str, Any
         if hunk is None or not hunk["left"]:
             if hunk is not None:
                 yield hunk
-            hunk = _parse_hunk_header(line)
+            found = _match_hunk(line)
+            numbers = [1 if number is None else int(number) for number in found.groups()] if found else [0, 0, 0, 0]
+            names = ("oldStart", "oldLines", "newStart", "newLines")
+            hunk = {**dict(zip(names, numbers, strict=True)), "left": numbers[1] + numbers[3], "lines": []}
         else:
             hunk["lines"].append(line)
             hunk["left"] -= 2 if line.startswith(" ") else 1
     if hunk is not None:
         yield hunk
-
-
-def _parse_hunk_header(header: str) -> dict[str, Any]:
-    found = _match_hunk(header)
-    numbers = [1 if number is None else int(number) for number in found.groups()] if found else [0, 0, 0, 0]
-    names = ("oldStart", "oldLines", "newStart", "newLines")
-    return {**dict(zip(names, numbers, strict=True)), "left": numbers[1] + numbers[3], "lines": []}
-
-
-def _shift_hunk(hunk: dict[str, Any], by: int, shift: int) -> dict[str, Any]:
-    return {**hunk, "oldStart": hunk["oldStart"] + by, "newStart": hunk["newStart"] + by + shift}
 
 
 def _count_lines(text: str) -> int:

@@ -69,14 +69,42 @@ def reconcile(
     tally = Tally(records=len(sealed))
     for source in sources:
         _compare_transcript(source, adapter, sealed, tally, total)
-    _compare_hooks(sources, sealed, tally, total)
-    for name in sorted(_transcript_names(sealed) - {source.file for source in sources}):
+    # Check that each call that a hook reported is in the transcript: then there is a child record that says so.
+    if sources:
+        told = {record.key for record in sealed if record.seen is not None}
+        for record in sealed:
+            if set(record.otherwise) & _REQUEST_FIELDS:
+                total.mismatched += 1
+                hooks_words = (
+                    f"hook and transcript differ about {record.key}: {', '.join(map(str, record.otherwise))}"
+                )
+                tally.add(Finding(TRANSCRIPT_CHECK, "warning", "ARTIFACT_HASH_MISMATCH", hooks_words, record.place))
+            if not record.is_call or record.seen is not None or record.key in told:
+                continue
+            total.unseen += 1
+            hooks_words = f"a hook saw {record.key}, but no sealed transcript contains it"
+            tally.add(Finding(TRANSCRIPT_CHECK, "warning", "ARTIFACT_MISSING", hooks_words, record.place))
+    found = (record.seen.get("file") for record in sealed if record.seen is not None)
+    transcript_names = {name for name in found if isinstance(name, str)}
+    for name in sorted(transcript_names - {source.file for source in sources}):
         words = f"the transcript {name} no longer exists; the sealed records stay valid"
         tally.add(Finding(TRANSCRIPT_CHECK, "warning", "ARTIFACT_MISSING", words, Place(source=name)))
     counts = ReconcileCounts(total.fine, total.unsealed, total.unseen, total.mismatched)
     tally.count_done(TRANSCRIPT_CHECK, total.fine)
     tally.notes[TRANSCRIPT_CHECK] = f"{total.fine} sealed and seen"
-    check_git(_read_file_activity(sealed), tally)
+    # Collect the session's edits and commands from its capsules.
+    directories = [record.directory for record in sealed if isinstance(record.directory, str) and record.directory]
+    if not directories:
+        file_activity: FileActivity | None = None
+    else:
+        named = [effect.split(" ", 1) for record in sealed for effect in record.effects if isinstance(effect, str)]
+        pairs = [pair for pair in named if len(pair) == 2]
+        paths = frozenset(path for verb, path in pairs if verb in ("edited", "wrote", "deleted"))
+        times = sorted(record.at for record in sealed)
+        file_activity = FileActivity(
+            directories[-1], paths, sum(verb == "ran" for verb, _ in pairs), times[0], times[-1]
+        )
+    check_git(file_activity, tally)
     return Reconciliation(_combine_verdicts(ledger, chains, tally), counts)
 
 
@@ -145,7 +173,10 @@ class _CurrentTranscript(NamedTuple):
     """Bytes at its end that are no record."""
 
 
-def _read_transcript(adapter: Adapter, source: TranscriptSource) -> _CurrentTranscript:
+def _compare_transcript(
+    source: TranscriptSource, adapter: Adapter, sealed: Sequence[_RecordFacts], tally: Tally, total: _RunningCounts
+) -> None:
+    """Compare the sealed records of one transcript with its content now."""
     digests: dict[str, str] = {}
     events: dict[tuple[str, str], int] = {}
     digest, through = START_DIGEST, [START_DIGEST.hex()]
@@ -157,14 +188,7 @@ def _read_transcript(adapter: Adapter, source: TranscriptSource) -> _CurrentTran
         for event in turn.feed(raw):
             chain = session_chain_name(source.tool, source.session, event.agent or source.agent)
             events.setdefault((chain, event_key(source.tool, source.session, event.key)), len(through) - 1)
-    return _CurrentTranscript(digests, through, events, reader.unfinished)
-
-
-def _compare_transcript(
-    source: TranscriptSource, adapter: Adapter, sealed: Sequence[_RecordFacts], tally: Tally, total: _RunningCounts
-) -> None:
-    """Compare the sealed records of one transcript with its content now."""
-    now = _read_transcript(adapter, source)
+    now = _CurrentTranscript(digests, through, events, reader.unfinished)
     newest = 0
     for record in _select_by_file(sealed, source):
         finding = _compare_record(source, adapter, record, now)
@@ -175,7 +199,14 @@ def _compare_transcript(
             total.unseen += finding.code == "ARTIFACT_MISSING"
             total.mismatched += finding.code == "ARTIFACT_HASH_MISMATCH"
         newest = max(newest, _mark_or_zero(record)[0])
-    known = _find_sealed_events(sealed, source, now)
+    # Which events of a transcript are sealed, from this transcript or from another with the same raw records. A
+    # record with the same key but other raw records is another event.
+    here = set(now.digests.values())
+    elsewhere = (
+        (record, {digest for _, digest in _place_digests((record.seen or {}).get("records"))}) for record in sealed
+    )
+    alike = {(record.chain, record.key) for record, digests in elsewhere if digests and digests <= here}
+    known = alike | {(record.chain, record.key) for record in _select_by_file(sealed, source)}
     for name, at in now.events.items():
         if name not in known:
             total.unsealed += 1
@@ -186,19 +217,6 @@ def _compare_transcript(
     if now.unfinished:
         words = f"{source.file} ends with {now.unfinished} bytes that are no whole record, and not sealed"
         tally.add(Finding(TRANSCRIPT_CHECK, "warning", "NOT_SEALED", words, Place(source=source.file)))
-
-
-def _find_sealed_events(
-    sealed: Iterable[_RecordFacts], source: TranscriptSource, now: _CurrentTranscript
-) -> set[tuple[str, str]]:
-    """Return which events of a transcript are sealed, from this transcript or from another with the same raw records.
-    A record with the same key but other raw records is another event."""
-    here = set(now.digests.values())
-    elsewhere = (
-        (record, {digest for _, digest in _place_digests((record.seen or {}).get("records"))}) for record in sealed
-    )
-    alike = {(record.chain, record.key) for record, digests in elsewhere if digests and digests <= here}
-    return alike | {(record.chain, record.key) for record in _select_by_file(sealed, source)}
 
 
 def _compare_record(
@@ -224,25 +242,6 @@ def _compare_record(
         words = f"the first {count} records of {name} are not those that were there when it was sealed"
         return Finding(TRANSCRIPT_CHECK, "failed", "ARTIFACT_HASH_MISMATCH", words, record.place)
     return None
-
-
-def _compare_hooks(
-    sources: Sequence[TranscriptSource], sealed: Sequence[_RecordFacts], tally: Tally, total: _RunningCounts
-) -> None:
-    """Check that each call that a hook reported is in the transcript: then there is a child record that says so."""
-    if not sources:
-        return
-    told = {record.key for record in sealed if record.seen is not None}
-    for record in sealed:
-        if set(record.otherwise) & _REQUEST_FIELDS:
-            total.mismatched += 1
-            words = f"hook and transcript differ about {record.key}: {', '.join(map(str, record.otherwise))}"
-            tally.add(Finding(TRANSCRIPT_CHECK, "warning", "ARTIFACT_HASH_MISMATCH", words, record.place))
-        if not record.is_call or record.seen is not None or record.key in told:
-            continue
-        total.unseen += 1
-        words = f"a hook saw {record.key}, but no sealed transcript contains it"
-        tally.add(Finding(TRANSCRIPT_CHECK, "warning", "ARTIFACT_MISSING", words, record.place))
 
 
 def _combine_verdicts(ledger: Ledger, chains: Sequence[str], tally: Tally) -> Verdict:
@@ -273,11 +272,6 @@ def _select_by_file(sealed: Iterable[_RecordFacts], source: TranscriptSource) ->
             yield record
 
 
-def _transcript_names(sealed: Iterable[_RecordFacts]) -> set[str]:
-    found = (record.seen.get("file") for record in sealed if record.seen is not None)
-    return {name for name in found if isinstance(name, str)}
-
-
 _REQUEST_FIELDS = {"tool", "arguments"}
 """Compare the arguments of two accounts. Both write them the same way; results may differ."""
 
@@ -297,18 +291,6 @@ def _mark_or_zero(record: _RecordFacts) -> tuple[int, str]:
     through = (record.seen or {}).get("through")
     count = through.get("count") if isinstance(through, dict) else None
     return (count, str(through.get("digest"))) if isinstance(through, dict) and isinstance(count, int) else (0, "")
-
-
-def _read_file_activity(sealed: Sequence[_RecordFacts]) -> FileActivity | None:
-    """Collect the session's edits and commands from its capsules."""
-    directories = [record.directory for record in sealed if isinstance(record.directory, str) and record.directory]
-    if not directories:
-        return None
-    named = [effect.split(" ", 1) for record in sealed for effect in record.effects if isinstance(effect, str)]
-    pairs = [pair for pair in named if len(pair) == 2]
-    paths = frozenset(path for verb, path in pairs if verb in ("edited", "wrote", "deleted"))
-    times = sorted(record.at for record in sealed)
-    return FileActivity(directories[-1], paths, sum(verb == "ran" for verb, _ in pairs), times[0], times[-1])
 
 
 GIT_CHECK = "git"

@@ -155,7 +155,10 @@ class TranscriptFollower:
             for event in self._turn.feed(raw):
                 batch.append(self._prepare_event(event))
                 self.ended = self.ended or event.ends_session
-                self._forget_places(event.places, raw)
+                # Records that an event rested on are not needed again; the newest may give more events.
+                for place in event.places:
+                    if place != raw.place:
+                        self._digests.pop(place, None)
             if len(batch) >= BATCH_SIZE:
                 done += self._seal_batch(batch)
                 told(records)
@@ -259,7 +262,15 @@ class TranscriptFollower:
                 blobs=[blob for _, draft in drafts for blob in draft.blobs],
             )
         except BadInput as error:
-            return self._append_in_parts(chain, drafts, error)
+            # Find the draft that cannot be sealed and seal its reduced form.
+            # One bad record must not stop those after it.
+            if len(drafts) > 1:
+                half = len(drafts) // 2
+                return self._append(chain, drafts[:half]) + self._append(chain, drafts[half:])
+            parts_key, parts_draft = drafts[0]
+            if not parts_draft.capsule.context.environment.keys() - KEPT_FIELDS:
+                raise error
+            return self._append(chain, [(parts_key, strip_content(parts_draft, error))])
         done = SealReport()
         new = children = 0
         for (key, draft), record in zip(drafts, sealed, strict=True):
@@ -275,19 +286,6 @@ class TranscriptFollower:
                 # A hook was faster than we knew, or another took the call for lost: the transcript tells the rest.
                 done += self._append(chain, [_transcript_child(record, draft)])
         return done + SealReport(sealed=new - children, children=children)
-
-    def _append_in_parts(self, chain: str, drafts: list[tuple[str, EventDraft]], error: BadInput) -> SealReport:
-        """Find the draft that cannot be sealed and seal its reduced form.
-
-        One bad record must not stop those after it.
-        """
-        if len(drafts) > 1:
-            half = len(drafts) // 2
-            return self._append(chain, drafts[:half]) + self._append(chain, drafts[half:])
-        key, draft = drafts[0]
-        if not draft.capsule.context.environment.keys() - KEPT_FIELDS:
-            raise error
-        return self._append(chain, [(key, strip_content(draft, error))])
 
     def _link_subagent(self, due: _UnsealedEvent, by_chain: dict[str, list[tuple[str, EventDraft]]]) -> None:
         """Record in a subagent's chain which call launched it. This is known when the call has ended."""
@@ -315,12 +313,6 @@ class TranscriptFollower:
             launcher = record_id(cause)
         if launcher is not None:
             by_chain.setdefault(chain, []).append((key, with_parent_id(draft, launcher)))
-
-    def _forget_places(self, places: Iterable[str], newest: RawRecord) -> None:
-        """Records that an event rested on are not needed again; the newest may give more events."""
-        for place in places:
-            if place != newest.place:
-                self._digests.pop(place, None)
 
     # --- what was sealed before
 

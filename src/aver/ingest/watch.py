@@ -130,7 +130,12 @@ def catch_up(
     stamp = source_stamp(source)
     follower = TranscriptFollower(ledger, adapter, source)
     done = follower.step(told)
-    done += follower.end() if _seconds_since_change(source.path) > OVER_SECONDS or follower.ended else follower.rest()
+    # Seconds since a file changed; of one that is gone, for ever.
+    try:
+        seconds_since_change = max(0.0, time.time() - os.stat(source.path).st_mtime)
+    except OSError:
+        seconds_since_change = float("inf")
+    done += follower.end() if seconds_since_change > OVER_SECONDS or follower.ended else follower.rest()
     stamps.note(source, stamp)
     return done
 
@@ -210,7 +215,7 @@ class TranscriptWatcher:
         """Go on with the sessions that this ledger knows. Those that it does not know come when they change."""
         known = {head.chain for head in self._ledger.heads()}
         self._locate_sources()
-        for adapter, source in self._list_sources():
+        for adapter, source in [one for sources in self._by_path.values() for one in sources]:
             identity = _source_id(source)
             self._stamps_seen[identity] = source_stamp(source)
             if session_chain_name(source.tool, source.session, source.agent) in known and not self.stamps.is_read(
@@ -228,7 +233,7 @@ class TranscriptWatcher:
             changed |= self._by_path.keys()
         for path in changed & self._by_path.keys():
             for adapter, source in self._by_path[path]:
-                if self._has_changed(source):
+                if self._stamps_seen.get(_source_id(source)) != source_stamp(source):
                     yield self._seal_source(adapter, source)
         yield from self.rest(now)
 
@@ -267,9 +272,6 @@ class TranscriptWatcher:
             kept.pop(identity, None)
         return TranscriptUpdate(source, SealReport(notes=(f"{source.path}: {error.message}",)))
 
-    def _has_changed(self, source: TranscriptSource) -> bool:
-        return self._stamps_seen.get(_source_id(source)) != source_stamp(source)
-
     def _is_new(self, path: str) -> bool:
         """Whether a path may be that of a transcript we do not know, or of a file that several sessions share."""
         sources = self._by_path.get(path)
@@ -279,9 +281,6 @@ class TranscriptWatcher:
         self._by_path = {}
         for adapter, source in locate_sources(self._adapters, self._around, self._warn):
             self._by_path.setdefault(str(source.path), []).append((adapter, source))
-
-    def _list_sources(self) -> list[tuple[Adapter, TranscriptSource]]:
-        return [one for sources in self._by_path.values() for one in sources]
 
 
 _TRANSCRIPT_SUFFIXES = (".jsonl", ".json", ".vscdb", ".db")
@@ -294,14 +293,6 @@ def _source_id(source: TranscriptSource) -> _SourceId:
 
 def _database_path(path: str) -> str:
     return next((path.removesuffix(ending) for ending in _SQLITE_SUFFIXES if path.endswith(ending)), path)
-
-
-def _seconds_since_change(path: Path) -> float:
-    """Seconds since a file changed; of one that is gone, for ever."""
-    try:
-        return max(0.0, time.time() - os.stat(path).st_mtime)
-    except OSError:
-        return float("inf")
 
 
 def _tick(stop: Event) -> Iterator[set[tuple[object, str]]]:

@@ -52,7 +52,17 @@ class DecisionMatcher:
         """Return the decision about a call, and count it as taken; None where none is known."""
         if not self._by_call and not self._by_likeness:
             return None
-        key = _match_key(step.call, self._full_arguments(step.arguments))
+        # The arguments of a call, also where they are so large that they are one blob beside its record.
+        arguments = step.arguments
+        if self._blob is None or not isinstance(arguments, dict) or arguments.keys() != {"blob"}:
+            full_arguments: Any = arguments
+        else:
+            try:
+                [(digest, _)] = blob_references(arguments)
+                full_arguments = move_large_texts({"arguments": json.loads(self._blob(digest))})[0]["arguments"]
+            except (AverError, ValueError, RecursionError):
+                full_arguments = arguments
+        key = _match_key(step.call, full_arguments)
         call_id = step.key.removesuffix(f"@{step.chain}")
         if about_call := self._by_call.get(call_id):
             newest_first = about_call[::-1]
@@ -65,16 +75,6 @@ class DecisionMatcher:
             return taken
         waiting = self._by_likeness.get(key)
         return waiting.popleft() if waiting else None
-
-    def _full_arguments(self, arguments: Any) -> Any:
-        """Return the arguments of a call, also where they are so large that they are one blob beside its record."""
-        if self._blob is None or not isinstance(arguments, dict) or arguments.keys() != {"blob"}:
-            return arguments
-        try:
-            [(digest, _)] = blob_references(arguments)
-            return move_large_texts({"arguments": json.loads(self._blob(digest))})[0]["arguments"]
-        except (AverError, ValueError, RecursionError):
-            return arguments
 
     def list_unmatched(self) -> list[RecordedDecision]:
         """Return the decisions that no call took, the oldest first."""

@@ -197,9 +197,24 @@ class _StoryRenderer:
         yield from self._close_to_depth(entry.depth)
         if entry.step is None:
             if entry.decision is not None:
-                yield from self._render_decision(entry.decision)
+                decision = entry.decision
+                status = _STATUS_BY_DECISION.get(decision.decision, "blocked")
+                denied = " denied" if decision.refuses else ""
+                subject = f"{decision.tool} {shorten_arguments(decision.arguments)}"
+                yield f'<li class="step note {status}{denied}">{_clock_tag(decision.at)}<div><p class="line">'
+                yield f'{_status_mark(status)}<span class="sum">{_escape_text(subject)}</span></p>'
+                yield f"{_render_gate_line(decision)}</div></li>\n"
         elif entry.step.what == "prompt" and entry.depth == 0:
-            yield from self._render_prompt(entry.step)
+            # Start a new section with a prompt. The steps that follow belong to it.
+            step = entry.step
+            yield "</ol>\n" + ("</section>\n" if self._in_turn else "")
+            self._in_turn = True
+            text = self._full_text(step, "asked")
+            first = " ".join(text.split())[:80]
+            yield f'<section class="turn" aria-label="Asked: {_escape_text(first)}"><div class="asked">'
+            yield f'<h2 class="place">Asked {_time_tag(step.at)}</h2>'
+            yield self._render_text(text, OPEN_SPEECH_LINES, "the whole prompt")
+            yield f'{_render_seal(step)}</div>\n<ol class="steps">\n'
         elif not entry.step.is_bookkeeping:
             yield from self._render_step(entry.step, entry)
 
@@ -208,19 +223,15 @@ class _StoryRenderer:
             self._depth -= 1
             yield "</ol></details></li>\n"
 
-    def _render_prompt(self, step: Step) -> Iterator[str]:
-        """Start a new section with a prompt. The steps that follow belong to it."""
-        yield "</ol>\n" + ("</section>\n" if self._in_turn else "")
-        self._in_turn = True
-        text = self._full_text(step, "asked")
-        first = " ".join(text.split())[:80]
-        yield f'<section class="turn" aria-label="Asked: {_escape_text(first)}"><div class="asked">'
-        yield f'<h2 class="place">Asked {_time_tag(step.at)}</h2>'
-        yield self._render_text(text, OPEN_SPEECH_LINES, "the whole prompt")
-        yield f'{_render_seal(step)}</div>\n<ol class="steps">\n'
-
     def _render_step(self, step: Step, entry: StoryEntry) -> Iterator[str]:
-        yield f'<li class="step {_css_classes(step)}">{_clock_tag(step.at)}<div>\n'
+        # The CSS classes of a step. They are fixed words; no text of a record becomes a class.
+        found: list[str] = [step.what]
+        found += [step.status] if step.status in _STATUS_MARKS else []
+        found += ["edit"] if step.is_edit else []
+        found += ["command"] if step.is_command else []
+        found += ["denied"] if step.status == "blocked" else []
+        css_classes = " ".join(found)
+        yield f'<li class="step {css_classes}">{_clock_tag(step.at)}<div>\n'
         if step.thinking:
             thought = self._render_text(self._full_text(step, "thinking"), OPEN_LINES, "what the model thought")
             yield f'<div class="thinking">{thought}</div>\n'
@@ -235,7 +246,18 @@ class _StoryRenderer:
             yield f'<div class="said">{self._render_text(text, OPEN_SPEECH_LINES, "the whole text")}</div>\n'
         if step.what == "call":
             yield from self._render_summary(step)
-            yield from self._render_outcome(step)
+            if step.arguments:
+                yield self._render_folded("arguments", step.arguments)
+            if step_error(step):
+                error = self._render_text(self._full_text(step, "error"), OPEN_LINES, "the whole error")
+                yield f'<div class="error">{error}</div>\n'
+            elif step.status == "pending":
+                yield '<p class="differs">The outcome is not known.</p>\n'
+            diff = self._fetch(step.diff)
+            if isinstance(diff, str):
+                yield _render_diff(diff)
+            else:
+                yield from self._render_texts(result_texts(step, self._fetch(step.result)), "output")
         elif step.more is not None and step.what != "answer":
             yield self._render_folded("content", step.more)
         if entry.decision is not None:
@@ -248,28 +270,6 @@ class _StoryRenderer:
         mark = _status_mark(step.status) if step.what == "call" else ""
         details = f' <span class="aside">{_escape_text(step_details(step))}</span>' if step.what == "call" else ""
         yield f'<p class="line">{mark}<span class="sum">{_escape_text(step_summary(step))}</span>{details}</p>\n'
-
-    def _render_outcome(self, step: Step) -> Iterator[str]:
-        if step.arguments:
-            yield self._render_folded("arguments", step.arguments)
-        if step_error(step):
-            error = self._render_text(self._full_text(step, "error"), OPEN_LINES, "the whole error")
-            yield f'<div class="error">{error}</div>\n'
-        elif step.status == "pending":
-            yield '<p class="differs">The outcome is not known.</p>\n'
-        diff = self._fetch(step.diff)
-        if isinstance(diff, str):
-            yield _render_diff(diff)
-        else:
-            yield from self._render_texts(result_texts(step, self._fetch(step.result)), "output")
-
-    def _render_decision(self, decision: RecordedDecision) -> Iterator[str]:
-        status = _STATUS_BY_DECISION.get(decision.decision, "blocked")
-        denied = " denied" if decision.refuses else ""
-        subject = f"{decision.tool} {shorten_arguments(decision.arguments)}"
-        yield f'<li class="step note {status}{denied}">{_clock_tag(decision.at)}<div><p class="line">'
-        yield f'{_status_mark(status)}<span class="sum">{_escape_text(subject)}</span></p>'
-        yield f"{_render_gate_line(decision)}</div></li>\n"
 
     def _render_addition(self, later: Step) -> Iterator[str]:
         """Show whether a later record of the same call agrees."""
@@ -372,13 +372,3 @@ def _render_seal(step: Step) -> str:
 
 def _clock_tag(at: str | None) -> str:
     return f'<time datetime="{_escape_text(at)}">{_escape_text(at[11:19])}</time>' if at else "<time></time>"
-
-
-def _css_classes(step: Step) -> str:
-    """The CSS classes of a step. They are fixed words; no text of a record becomes a class."""
-    found: list[str] = [step.what]
-    found += [step.status] if step.status in _STATUS_MARKS else []
-    found += ["edit"] if step.is_edit else []
-    found += ["command"] if step.is_command else []
-    found += ["denied"] if step.status == "blocked" else []
-    return " ".join(found)

@@ -123,13 +123,28 @@ def labelled_texts(value: Any) -> Iterator[LabelledText]:
     """A value as texts: first the outputs of a command, then other facts on one line."""
     if isinstance(value, list) and value and all(map(_is_query_result, value)):
         for result in value:
-            yield from _query_result_texts(result)
+            # One of several results of a call, labelled with its query.
+            texts_name = result["query"] if result["success"] else f"{result['query']} (failed)"
+            texts_output = result.get("result")
+            text = (
+                texts_output
+                if isinstance(texts_output, str)
+                else ""
+                if texts_output in _EMPTY_VALUES
+                else _value_text(texts_output)
+            )
+            error = str(result.get("error") or "")
+            yield LabelledText(texts_name, text if error in text else f"{text}\n{error}".strip("\n"))
         return
     if not isinstance(value, dict) or is_blob_reference(value):
         if value not in _EMPTY_VALUES:
             yield LabelledText("", _value_text(value), aside=not isinstance(value, str))
         return
-    outputs = {name: item for name, item in value.items() if isinstance(item, str) and _is_output(name, item)}
+    outputs = {
+        name: item
+        for name, item in value.items()
+        if isinstance(item, str) and (name in _OUTPUTS or "\n" in item.strip())
+    }
     texts = dict(sorted(outputs.items(), key=lambda output: output[0] not in _UNNAMED_OUTPUTS))
     for name, item in texts.items():
         # Two outputs are often the same text, one with a few words before it. Only the longer one is shown.
@@ -144,15 +159,6 @@ def labelled_texts(value: Any) -> Iterator[LabelledText]:
 def _is_query_result(value: Any) -> bool:
     """Whether the value is one of Cline's results: `{query, result, success, error}`."""
     return isinstance(value, dict) and isinstance(value.get("query"), str) and isinstance(value.get("success"), bool)
-
-
-def _query_result_texts(result: dict[str, Any]) -> Iterator[LabelledText]:
-    """One of several results of a call, labelled with its query."""
-    name = result["query"] if result["success"] else f"{result['query']} (failed)"
-    output = result.get("result")
-    text = output if isinstance(output, str) else "" if output in _EMPTY_VALUES else _value_text(output)
-    error = str(result.get("error") or "")
-    yield LabelledText(name, text if error in text else f"{text}\n{error}".strip("\n"))
 
 
 def step_error(step: Step) -> str:
@@ -191,10 +197,6 @@ def _is_in_summary(step: Step, name: str, value: Any) -> bool:
 def is_beyond_summary(step: Step, text: str) -> bool:
     """Whether the text of a note says more than its summary."""
     return not step_summary(step).endswith(" ".join(text.split()))
-
-
-def _is_output(name: Any, text: str) -> bool:
-    return name in _OUTPUTS or "\n" in text.strip()
 
 
 def _value_text(value: Any) -> str:

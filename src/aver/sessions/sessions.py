@@ -26,7 +26,7 @@ from aver.ingest.draft import session_chain_name
 from aver.ledger import Ledger
 from aver.ledger.stores.protocol import ChainRow
 from aver.sessions.decisions import DecisionMatcher, read_decisions
-from aver.sessions.step import Addition, Consumption, Step, read_step
+from aver.sessions.step import Consumption, Step, read_step
 from aver.verdict import Verdict, merge_verdicts
 
 DECISION_DOMAIN = "gate"
@@ -161,9 +161,17 @@ def _group_chains(ledger: Ledger, like: str | None = None) -> Iterator[SessionCh
             else:
                 groups.setdefault(place[:2], []).append((place[2], row))
     for members in groups.values():
-        members += _find_stray_subagents(members, strays)
+        # Chains with the name of a subagent of this session whose first record does not say so.
+        # An attacker may have changed that record. The verdict on the session must still cover the chain.
+        mains = tuple(f"{row.name}." for agent, row in members if not agent)
+        members += [(row.name.rpartition(".")[2], row) for row in strays if row.name.startswith(mains)]
     for (tool, session), members in groups.items():
-        main, agents = _split_main_chain(members)
+        # The chain of the session itself, and the others. A second copy of the session counts as one of the others.
+        chain_main = next((row.name for agent, row in members if not agent), None)
+        main, agents = (
+            chain_main,
+            tuple((agent or row.name, row.name) for agent, row in members if row.name != chain_main),
+        )
         yield SessionChains(
             tool=tool,
             session=session,
@@ -173,21 +181,6 @@ def _group_chains(ledger: Ledger, like: str | None = None) -> Iterator[SessionCh
             imported=any(row.frozen for _, row in members),
             latest=max(_find_latest_time(ledger, row) for _, row in members),
         )
-
-
-def _find_stray_subagents(members: list[tuple[str, ChainRow]], strays: list[ChainRow]) -> list[tuple[str, ChainRow]]:
-    """Chains with the name of a subagent of this session whose first record does not say so.
-
-    An attacker may have changed that record. The verdict on the session must still cover the chain.
-    """
-    mains = tuple(f"{row.name}." for agent, row in members if not agent)
-    return [(row.name.rpartition(".")[2], row) for row in strays if row.name.startswith(mains)]
-
-
-def _split_main_chain(members: list[tuple[str, ChainRow]]) -> tuple[str | None, tuple[tuple[str, str], ...]]:
-    """The chain of the session itself, and the others. A second copy of the session counts as one of the others."""
-    main = next((row.name for agent, row in members if not agent), None)
-    return main, tuple((agent or row.name, row.name) for agent, row in members if row.name != main)
 
 
 def _identify_chain(ledger: Ledger, row: ChainRow) -> tuple[str, str, str] | None:
@@ -255,7 +248,9 @@ class _SessionCounter:
         for step in steps:
             self._add_step(step)
             if main:
-                self._note_title(step)
+                self.title = step.title or self.title
+                if not self.first_prompt and step.asked:
+                    self.first_prompt = next((line.strip() for line in step.asked.splitlines() if line.strip()), "")
 
     def _add_step(self, step: Step) -> None:
         self.records += 1
@@ -265,58 +260,45 @@ class _SessionCounter:
             self.models[step.model] = None
         self._widen_span(self.times, step.at)
         self._widen_span(self.sealed, step.signed_at)
-        self._count_spending(step)
+        if step.own or not step.message:
+            if not step.own and step.tool_name in _CUMULATIVE_TOOLS:
+                self.growing = self.growing.max_with(step.spent)
+            else:
+                self.spent += step.spent
+        else:
+            # agent-capsule repeats the growing count of a message in each record made from it. The largest is complete.
+            before = self.by_message.get(step.message, Consumption())
+            self.by_message[step.message] = before.max_with(step.spent)
         if step.session_cost is not None:
             self.session_cost = max(step.session_cost, self.session_cost or 0)
         if step.what == "call":
-            self._count_call(step)
+            self.actions += 1
+            self.decisions.take(step)  # So that the decisions left at the end are about no call.
+            self.commands += step.is_command
+            self.failures += step.status == "failure"
+            self.denials += step.status == "blocked"
+            if step.status == "pending":
+                self.open_calls.add(step.id)
+            if step.is_edit:
+                added, removed = step.lines or (0, 0)
+                self.edits, self.added, self.removed = self.edits + 1, self.added + added, self.removed + removed
         elif step.addition is not None and step.addition.to in self.open_calls:
-            self._correct_outcome(step.addition)
+            # Count the outcome of a call that was pending.
+            later = step.addition
+            self.open_calls.discard(later.to)
+            self.failures += later.status == "failure"
+            self.denials += later.status == "blocked"
         if step.what == "prompt" and step.own:
             self.prompts += 1
         elif step.asked and step.asked != self.last_asked:
             self.last_asked = step.asked
             self.prompts += 1
 
-    def _count_call(self, step: Step) -> None:
-        self.actions += 1
-        self.decisions.take(step)  # So that the decisions left at the end are about no call.
-        self.commands += step.is_command
-        self.failures += step.status == "failure"
-        self.denials += step.status == "blocked"
-        if step.status == "pending":
-            self.open_calls.add(step.id)
-        if step.is_edit:
-            added, removed = step.lines or (0, 0)
-            self.edits, self.added, self.removed = self.edits + 1, self.added + added, self.removed + removed
-
-    def _correct_outcome(self, later: Addition) -> None:
-        """Count the outcome of a call that was pending."""
-        self.open_calls.discard(later.to)
-        self.failures += later.status == "failure"
-        self.denials += later.status == "blocked"
-
-    def _count_spending(self, step: Step) -> None:
-        if step.own or not step.message:
-            if not step.own and step.tool_name in _CUMULATIVE_TOOLS:
-                self.growing = self.growing.max_with(step.spent)
-            else:
-                self.spent += step.spent
-            return
-        # agent-capsule repeats the growing count of a message in each record made from it. The largest is complete.
-        before = self.by_message.get(step.message, Consumption())
-        self.by_message[step.message] = before.max_with(step.spent)
-
     @staticmethod
     def _widen_span(ends: list[str], moment: str | None) -> None:
         """Keep the earliest and the latest moment."""
         if moment:
             ends[:] = [min([moment, *ends]), max([moment, *ends])]
-
-    def _note_title(self, step: Step) -> None:
-        self.title = step.title or self.title
-        if not self.first_prompt and step.asked:
-            self.first_prompt = next((line.strip() for line in step.asked.splitlines() if line.strip()), "")
 
     def _total_cost(self, spent: Consumption) -> float | None:
         """The total cost that the tool reports, or else the sum of the costs of its steps."""

@@ -26,7 +26,7 @@ from aver.ingest.diffs import count_changed_lines
 from aver.ledger import Ledger
 from aver.sessions.decisions import DecisionMatcher, read_decisions
 from aver.sessions.sessions import SessionChains
-from aver.sessions.step import Addition, Step, read_step
+from aver.sessions.step import Step, read_step
 
 ReadChain = Callable[[str, int, int | None], Iterable[Sealed]]
 """Reads records of a chain, from a place up to another place or to the end."""
@@ -137,7 +137,19 @@ class _StoryBuilder:
             # Other tools' records repeat the prompt. Show it once, before the first record that has it.
             if not step.own and step.asked and step.asked != asked:
                 asked = step.asked
-                yield StoryEntry(depth=depth, step=_prompt_from_step(step), chain=chain)
+                # The prompt that another tool's record repeats, as a step of its own with that record's seal.
+                prompt = Step(
+                    what="prompt",
+                    id=step.id,
+                    chain=step.chain,
+                    sequence=step.sequence,
+                    hash=step.hash,
+                    signed_by=step.signed_by,
+                    signed_at=step.signed_at,
+                    at=step.at,
+                    asked=step.asked,
+                )
+                yield StoryEntry(depth=depth, step=prompt, chain=chain)
                 if step.what == "prompt":
                     continue
             places = () if plan.as_stored else plan.additions.get(step.id, ())
@@ -181,26 +193,23 @@ class _StoryBuilder:
             yield from zip(run, map(read_step, records), strict=False)
 
 
-def _prompt_from_step(step: Step) -> Step:
-    """The prompt that another tool's record repeats, as a step of its own with that record's seal."""
-    return Step(
-        what="prompt",
-        id=step.id,
-        chain=step.chain,
-        sequence=step.sequence,
-        hash=step.hash,
-        signed_by=step.signed_by,
-        signed_at=step.signed_at,
-        at=step.at,
-        asked=step.asked,
-    )
-
-
 def _apply_additions(step: Step, additions: tuple[Step, ...]) -> Step:
     """The step with what later records add: the model's thinking, or the outcome of a pending call."""
     for later in additions:
         if later.addition is not None:
-            step = _apply_outcome(step, later.addition)
+            outcome_step: Step = step
+            addition = later.addition
+            if outcome_step.status == "pending" and addition.status:
+                outcome_step = replace(outcome_step, status=addition.status, error=addition.error)
+            result, diff = addition.says.get("result"), addition.says.get("diff")
+            step = replace(
+                outcome_step,
+                result=result if outcome_step.result is None else outcome_step.result,
+                diff=diff if outcome_step.diff is None else outcome_step.diff,
+                lines=count_changed_lines(diff)
+                if outcome_step.lines is None and isinstance(diff, str) and outcome_step.has_happened
+                else outcome_step.lines,
+            )
         step = replace(
             step,
             thinking=step.thinking or later.thinking,
@@ -214,17 +223,3 @@ def _apply_additions(step: Step, additions: tuple[Step, ...]) -> Step:
             cut={**later.cut, **step.cut},
         )
     return step
-
-
-def _apply_outcome(step: Step, later: Addition) -> Step:
-    if step.status == "pending" and later.status:
-        step = replace(step, status=later.status, error=later.error)
-    result, diff = later.says.get("result"), later.says.get("diff")
-    return replace(
-        step,
-        result=result if step.result is None else step.result,
-        diff=diff if step.diff is None else step.diff,
-        lines=count_changed_lines(diff)
-        if step.lines is None and isinstance(diff, str) and step.has_happened
-        else step.lines,
-    )

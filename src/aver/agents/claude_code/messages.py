@@ -1,13 +1,16 @@
-"""What is known of a conversation with Claude Code between two of its records.
+"""Messages in Claude Code's transcripts: the state of a conversation, and the classification of its records.
 
-A message of the model is written in several lines, one for each block, with the same id and the same usage, which may
-grow from line to line; and the results of its calls may stand between them.
+Claude Code writes a message of the model in several lines, one for each block. They have the same `message.id`. Each
+repeats `usage`, whose counts may grow from line to line. Results of its calls may stand between these lines.
 
-What a `user`, `system` or `attachment` record of Claude Code says: who speaks there, and what about.
+A record of type `user` is not always from a person. Claude Code also writes its own texts there, with marks around
+them. `classify_user` separates them:
 
-Not everything under the name of the user comes from a person. The program puts its own words there: what a local
-command printed, what an editor shows, reminders, what became of a background task, summaries of what was said before.
-Here they are told apart, by the marks that the program puts around its words.
+    fix the rounding                                                            a prompt
+    <command-name>/clear</command-name>                                         a command of the person
+    <local-command-stdout>…</local-command-stdout>                              output that the program inserted
+    <ide_opened_file>The user opened totals.py</ide_opened_file>                context that the editor added
+    [Request interrupted by user]                                               an interruption
 """
 
 from __future__ import annotations
@@ -34,11 +37,11 @@ _TOKEN_FIELDS = ("input_tokens", "cache_creation_input_tokens", "cache_read_inpu
 
 
 class Origin(NamedTuple):
-    """Where an event comes from: what its record says before it says anything."""
+    """The facts of a record that every event made from it has."""
 
     place: str
     key: str
-    """What the record calls itself. An event's own key follows from it."""
+    """The record's `uuid`, or its line. The key of the event is made from it."""
     at: str | None
     environment: Mapping[str, Any]
     prompt: Prompt | None
@@ -59,18 +62,18 @@ class Origin(NamedTuple):
         return AgentEvent(what=what, key=key, summary=summary, **facts | more)
 
     def with_number(self, number: int) -> Origin:
-        """Of a record that gives more than one event: the one with this number."""
+        """Return the origin of the event with this number, for a record that gives several events."""
         return self._replace(key=f"{self.key}:{number}") if number else self
 
 
 @dataclass(slots=True)
 class PendingMessage:
-    """What the model has written and thought in a message, and what was not told yet."""
+    """The text and thinking of a message of the model that no event has yet."""
 
     message: str
     origin: Origin
     failed: bool = False
-    """The program speaks in the model's place: the message never came."""
+    """The API failed, and the text is Claude Code's error message."""
     texts: list[str] = field(default_factory=list)
     thoughts: list[str] = field(default_factory=list)
     signatures: list[str] = field(default_factory=list)
@@ -78,7 +81,7 @@ class PendingMessage:
     places: list[str] = field(default_factory=list)
 
     def add(self, block: Json, place: str) -> None:
-        """A block `text`, `thinking` or `redacted_thinking`."""
+        """Add a block `text`, `thinking` or `redacted_thinking`."""
         self.places.append(place)
         if block.get("type") == "text":
             if text := string_or_empty(block.get("text")):
@@ -87,6 +90,7 @@ class PendingMessage:
         if thought := string_or_empty(block.get("thinking")):
             self.thoughts.append(thought)
         else:
+            # The API returned only the signature, or the encrypted `data` of a `redacted_thinking` block.
             self.redacted = True
         if signature := string_or_empty(block.get("signature")) or string_or_empty(block.get("data")):
             self.signatures.append(signature)
@@ -103,67 +107,67 @@ class PendingMessage:
 
 @dataclass(slots=True)
 class Conversation:
-    """One conversation: the session's own, or that of a subagent whose records stand among its."""
+    """The session's conversation, or that of a subagent whose records are in the same file."""
 
     agent: str = ""
     cause: str = ""
     """The call that launched the subagent."""
     prompt: Prompt | None = None
-    held: PendingMessage | None = None
+    pending: PendingMessage | None = None
 
 
 @dataclass(slots=True)
 class StartedCall:
-    """A call whose result has not come."""
+    """A call without a result."""
 
     origin: Origin
     call: AgentCall
     message: str
     summary: str
     allowed: Permission
-    said: dict[str, Any]
-    """What the model said and thought before it."""
+    output: dict[str, Any]
+    """The text and thinking of the model before the call, as fields of its event."""
     places: list[str]
     launched: str = ""
     denied_by: str = ""
-    """The hook that refused it."""
+    """The hook that refused the call."""
     given_up: bool = False
-    """It was told as one without a result. One may still come: sessions are resumed."""
+    """The call was given out as pending. A result may still come, because sessions are resumed."""
 
 
 class MessageUsage:
-    """What messages used, each counted once.
+    """Counts the tokens of each message once, although every line of the message repeats them.
 
-    The first event of a message that is told carries what the message used up to then, and a later one what has been
-    added since, if anything. So nothing has to wait for a line that may never come, and over all events the sum is what
-    the last line says.
+    The first event of a message gets the counts so far. A later event gets only what was added since. So no event has
+    to wait for a line that may never come, and the sum over all events is the count of the last line.
     """
 
     def __init__(self) -> None:
-        self._untold: dict[str, Json] = {}
-        self._told: dict[str, tuple[int, ...]] = {}
+        self._latest: dict[str, Json] = {}
+        self._counted: dict[str, tuple[int, ...]] = {}
 
     def note(self, message: str, usage: Json) -> None:
-        self._untold[message] = usage
+        self._latest[message] = usage
 
     def take(self, message: str) -> Tokens | None:
-        """What the message used, less what was taken before."""
-        usage = self._untold.pop(message, None)
+        """Return the tokens of the message that were not taken before; None if there are none."""
+        usage = self._latest.pop(message, None)
         if usage is None:
             return None
         counts = tuple(count_or_none(usage.get(name)) or 0 for name in _TOKEN_FIELDS)
-        told = self._told.get(message)
-        if told is None:
-            self._told[message] = counts
+        counted = self._counted.get(message)
+        if counted is None:
+            self._counted[message] = counts
         else:
-            self._told[message] = tuple(map(max, counts, told))
-            counts = tuple(max(0, now - then) for now, then in zip(counts, told, strict=True))
+            # `max`, because a repeated line may have smaller counts than one before it.
+            self._counted[message] = tuple(map(max, counts, counted))
+            counts = tuple(max(0, now - then) for now, then in zip(counts, counted, strict=True))
             usage = {name: count for name, count in zip(_TOKEN_FIELDS, counts, strict=True) if count}
         return Tokens(input=sum(counts[:3]), output=counts[3], native=usage) if any(counts) else None
 
 
 _CONTEXT_TAGS = ("ide_opened_file", "ide_selection", "ide_diagnostics", "system-reminder")
-"""Marks of text blocks that an editor or the program adds to a prompt."""
+"""Tags around text blocks that an editor or Claude Code adds to a prompt."""
 
 _PROGRAM_TAGS = {
     "local-command-stdout": "output of a local command",
@@ -186,7 +190,7 @@ _ENDING_COMMANDS = ("/exit", "/quit", "/logout")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassifiedMessage:
-    """What a record says."""
+    """A record, as the event that it becomes."""
 
     what: Literal["prompt", "note", "session"]
     summary: str
@@ -194,25 +198,29 @@ class ClassifiedMessage:
     result: Any = None
     status: Literal["failure", "blocked"] | None = None
     resets: bool = False
-    """What was asked before no longer counts: the conversation was cleared."""
+    """The conversation was cleared: later events do not belong to the earlier prompt."""
     ends_session: bool = False
 
 
 def classify_user(record: Json, content: Any) -> ClassifiedMessage | None:
-    """What is said besides results of tools; None where that is nothing."""
-    blocks = (
-        [content] if isinstance(content, str) else [block for block in list_or_empty(content) if not _is_result(block)]
-    )
-    texts = [text for text in map(_block_text, blocks) if text.strip()]
-    others = [replace_files(block) for block in blocks if not isinstance(block, str) and not _is_text(block)]
+    """Classify a `user` record without its tool results; None if it has nothing else."""
+    texts: list[str] = []
+    others: list[Any] = []
+    for block in [content] if isinstance(content, str) else list_or_empty(content):
+        text = block.get("text") if isinstance(block, dict) and block.get("type") == "text" else block
+        if isinstance(text, str):
+            texts += [text] if text.strip() else []
+        elif not isinstance(block, dict) or not string_or_empty(block.get("type")).endswith("tool_result"):
+            others.append(replace_files(block))
     if not texts and not others:
         return None
     if record.get("isCompactSummary") is True:
         return ClassifiedMessage(what="note", summary="summary of what was said before", text="\n".join(texts))
     origin = record.get("origin")
-    kind = string_or_empty(origin.get("kind")) if isinstance(origin, dict) else ""
-    if kind not in ("", "human"):
-        return _classify_program_text(texts, others, kind)
+    origin_kind = string_or_empty(origin.get("kind")) if isinstance(origin, dict) else ""
+    # Newer versions name the author in `origin.kind`. Older ones only mark their own texts with `isMeta`.
+    if origin_kind not in ("", "human"):
+        return _classify_program_text(texts, others, origin_kind)
     if record.get("isMeta") is True:
         return _classify_program_text(texts, others, "from the program")
     own = [text for text in texts if not _is_context(text)]
@@ -225,34 +233,34 @@ def classify_user(record: Json, content: Any) -> ClassifiedMessage | None:
 
 
 def classify_attachment(attachment: Json) -> ClassifiedMessage:
-    sort = string_or_empty(attachment.get("type")) or "unnamed"
-    if sort == "queued_command":
+    kind = string_or_empty(attachment.get("type")) or "unnamed"
+    if kind == "queued_command":
         prompt = attachment.get("prompt")
         text = prompt if isinstance(prompt, str) else content_text(prompt)
         rest = {name: replace_files(value) for name, value in attachment.items() if name != "prompt" or not text}
         return ClassifiedMessage(what="note", summary=f"queued: {one_line(text)}", text=text, result=rest)
-    if "hook" in sort:
+    if "hook" in kind:
         name = string_or_empty(attachment.get("hookName")) or string_or_empty(attachment.get("hookEvent")) or "hook"
-        failed = "error" in sort
+        failed = "error" in kind
         return ClassifiedMessage(
             what="note",
-            summary=f"{sort.replace('_', ' ')}: {one_line(name)}",
+            summary=f"{kind.replace('_', ' ')}: {one_line(name)}",
             result=replace_files(attachment),
-            status=None if not failed else "blocked" if "blocking" in sort and "non" not in sort else "failure",
+            status=None if not failed else "blocked" if "blocking" in kind and "non" not in kind else "failure",
         )
-    if sort == "edited_text_file":
+    if kind == "edited_text_file":
         file = one_line(string_or_empty(attachment.get("filename")))
         return ClassifiedMessage(what="note", summary=f"changed by others: {file}", result=replace_files(attachment))
     return ClassifiedMessage(
-        what="note", summary=f"attachment: {one_line(sort)}", result={"type": sort, "is": shorten_if_bulky(attachment)}
+        what="note", summary=f"attachment: {one_line(kind)}", result={"type": kind, "is": shorten_if_bulky(attachment)}
     )
 
 
 def classify_system(record: Json, rest: Json) -> ClassifiedMessage:
-    """What the program tells. `rest` is the record without what all records have."""
-    sort = string_or_empty(record.get("subtype")) or "unnamed"
+    """Classify a `system` record. `rest` is the record without the fields that all records have."""
+    kind = string_or_empty(record.get("subtype")) or "unnamed"
     content = string_or_empty(record.get("content"))
-    if sort == "compact_boundary":
+    if kind == "compact_boundary":
         about = record.get("compactMetadata")
         trigger = string_or_empty(about.get("trigger")) if isinstance(about, dict) else ""
         return ClassifiedMessage(
@@ -260,15 +268,15 @@ def classify_system(record: Json, rest: Json) -> ClassifiedMessage:
             summary=f"conversation compacted{f' ({trigger})' if trigger else ''}",
             result=replace_files(rest),
         )
-    if sort == "local_command":
-        said = _classify_person_text(content, None)
+    if kind == "local_command":
+        person = _classify_person_text(content, None)
         return (
-            said
-            if said.what != "prompt" or _COMMAND_NAME(content)
+            person
+            if person.what != "prompt" or _COMMAND_NAME(content)
             else ClassifiedMessage(what="note", summary=f"local command: {one_line(content)}", text=content)
         )
-    failed = record.get("level") == "error" or sort == "api_error"
-    summary = f"{sort.replace('_', ' ')}: {one_line(content)}" if content else sort.replace("_", " ")
+    failed = record.get("level") == "error" or kind == "api_error"
+    summary = f"{kind.replace('_', ' ')}: {one_line(content)}" if content else kind.replace("_", " ")
     return ClassifiedMessage(
         what="note", summary=summary, text=content, result=replace_files(rest), status="failure" if failed else None
     )
@@ -278,7 +286,19 @@ def _classify_person_text(text: str, more: Any) -> ClassifiedMessage:
     mark = _TAG(text)
     name = mark[1] if mark else ""
     if name in ("command-name", "command-message"):
-        return _classify_command(text, more)
+        named = _COMMAND_NAME(text)
+        command = named[1].strip() if named else ""
+        arguments, closing, _ = text.partition("<command-args>")[2].partition("</command-args>")
+        line = one_line(f"{command} {arguments if closing else ''}") or one_line(text)
+        if command == "/clear":
+            return ClassifiedMessage(
+                what="session", summary="conversation cleared", text=text, result=more, resets=True
+            )
+        if command in _ENDING_COMMANDS:
+            return ClassifiedMessage(
+                what="session", summary=f"ended by {command}", text=text, result=more, ends_session=True
+            )
+        return ClassifiedMessage(what="prompt", summary=f"prompt: {line}", text=text, result=more)
     if name in _PROGRAM_TAGS:
         return ClassifiedMessage(
             what="note", summary=f"{_PROGRAM_TAGS[name]}: {one_line(_strip_tags(text))}", text=text, result=more
@@ -292,20 +312,6 @@ def _classify_person_text(text: str, more: Any) -> ClassifiedMessage:
             what="prompt" if more and "attached" in more else "note", summary="no words, only context", result=more
         )
     return ClassifiedMessage(what="prompt", summary=f"prompt: {one_line(text)}", text=text, result=more)
-
-
-def _classify_command(text: str, more: Any) -> ClassifiedMessage:
-    named = _COMMAND_NAME(text)
-    command = named[1].strip() if named else ""
-    arguments, closing, _ = text.partition("<command-args>")[2].partition("</command-args>")
-    line = one_line(f"{command} {arguments if closing else ''}") or one_line(text)
-    if command == "/clear":
-        return ClassifiedMessage(what="session", summary="conversation cleared", text=text, result=more, resets=True)
-    if command in _ENDING_COMMANDS:
-        return ClassifiedMessage(
-            what="session", summary=f"ended by {command}", text=text, result=more, ends_session=True
-        )
-    return ClassifiedMessage(what="prompt", summary=f"prompt: {line}", text=text, result=more)
 
 
 def _classify_program_text(texts: list[str], others: list[Any], who: str) -> ClassifiedMessage:
@@ -323,22 +329,10 @@ def _classify_program_text(texts: list[str], others: list[Any], who: str) -> Cla
 
 
 def _strip_tags(text: str) -> str:
-    """A text without the marks around it."""
+    """Return the beginning of a text without its tags."""
     return re.sub(r"</?[a-z_-]{1,40}>", " ", text[:2000])
 
 
 def _is_context(text: str) -> bool:
     mark = _TAG(text)
     return mark is not None and mark[1] in _CONTEXT_TAGS and text.rstrip().endswith(f"</{mark[1]}>")
-
-
-def _is_result(block: Any) -> bool:
-    return isinstance(block, dict) and string_or_empty(block.get("type")).endswith("tool_result")
-
-
-def _is_text(block: Any) -> bool:
-    return isinstance(block, dict) and block.get("type") == "text" and isinstance(block.get("text"), str)
-
-
-def _block_text(block: Any) -> str:
-    return block if isinstance(block, str) else string_or_empty(block.get("text")) if _is_text(block) else ""

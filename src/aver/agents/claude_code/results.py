@@ -1,15 +1,18 @@
-"""What came of a tool call of Claude Code: the shapes of `tool_result` and `toolUseResult`, read into one.
+"""Results of Claude Code's tools: `read_outcome` turns a `tool_result` block and `toolUseResult` into one outcome.
 
-A result stands twice in a transcript: as text, which the model saw, and as an object, whose shape is the tool's own.
-The object tells more and is preferred. A subagent's transcript has only the text; then an edit's diff is made from its
-arguments, and says what was replaced, but not at which line.
+A transcript has each result twice: as the text that the model saw, and as an object in the tool's own form. For an
+edit:
 
-Nothing here fails on what it is given, and nothing is a failure or a refusal unless the result says that it is one.
+    {"type": "tool_result", "tool_use_id": "toolu_1", "content": "The file was updated."}
+    {"filePath": "/work/totals.py", "structuredPatch": [{"oldStart": 7, "lines": ["-a", "+b"], …}]}
 
-Values in Claude Code's records: taken only if they are what they should be, and less of them where they are heavy.
+The object says more, so Aver prefers it. A subagent's transcript and a hook may have only the text. Then Aver makes the
+diff of an edit from its arguments, without line numbers.
 
-Whole files as they were before an edit, and pictures in base64, are not kept: their size and digest are. Raw records
-are sealed by their digests, so that these still bind what is left out here.
+No input makes these functions fail. A call counts as failed or refused only if its result says so.
+
+Aver does not keep whole files from before an edit, nor pictures in base64: it keeps their size and digest. The raw
+record is sealed by its digest, so the seal still covers them.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ from aver.ingest.foreign_json import content_text
 from aver.text import plural, summary_line
 
 AGENT_TOOLS = ("Agent", "Task")
-"""The tool that launches a subagent, by its newer and its older name."""
+"""The tool that launches a subagent: its newer and its older name."""
 
 _COMMAND_TOOLS = ("Bash", "PowerShell")
 _MCP_PREFIX = "mcp__"
@@ -59,25 +62,25 @@ _REJECTED = Permission(by="unknown", reference="rejected by the user", denied=Tr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaudeOutcome:
-    """What came of a call."""
+    """The outcome of a call."""
 
     ok: bool
     result: Any = None
     error: str | None = None
     diff: str | None = None
     note: str = ""
-    """What is added to the line for a person: ` (+3/-1)`."""
+    """The end of the summary line, such as ` (+3/-1)`."""
     side_effects: tuple[str, ...] = ()
     status: Literal["partial", "pending"] | None = None
     allowed: Permission | None = None
-    """Where the result itself tells who allowed or refused it."""
+    """Who allowed or refused the call, if the result itself says so."""
     duration_ms: int | None = None
     launched: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _SuccessfulCall:
-    """A call that worked, and what it gave back."""
+    """A call that worked, and its result."""
 
     tool: str
     arguments: Json
@@ -87,45 +90,65 @@ class _SuccessfulCall:
 
 
 def read_outcome(tool: str, arguments: Json, block: Json, data: Any, denial_kind: Any = None) -> ClaudeOutcome:
-    """What a `tool_result` block says, with the `toolUseResult` beside it if that is known to belong to it."""
+    """Read a `tool_result` block. `data` is the `toolUseResult` beside it, if it surely belongs to this block."""
     text = content_text(block.get("content"))
     if block.get("is_error") is True:
-        return _read_failure(tool, arguments, text, data, denial_kind)
+        error = (
+            text.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>") or string_or_empty(data) or "failed"
+        )
+        if denied := _find_denial(tool, error, data, denial_kind):
+            return ClaudeOutcome(ok=False, result=text, error=error, allowed=denied, note=" (denied)")
+        if tool not in _COMMAND_TOOLS:
+            return ClaudeOutcome(ok=False, result=text, error=error, note=" (failed)")
+        command = string_or_empty(arguments.get("command"))
+        interrupted = "Command was aborted before completion" in error or "Request interrupted by user" in error
+        exited = _EXIT_CODE(error)
+        result: dict[str, Any] = {"output": error[exited.end() :] if exited else error}
+        if exited:
+            result["exit_code"] = int(exited[1])
+        if interrupted:
+            result["interrupted"] = True
+        # Without an exit code the command may not have run at all: invalid arguments fail in the same way.
+        ran = (f"ran {command}",) if command and (exited or interrupted) else ()
+        return ClaudeOutcome(
+            ok=False,
+            result=result,
+            error=f"Exit code {exited[1]}" if exited else error,
+            note=" (interrupted)" if interrupted else f" (exit {exited[1]})" if exited else " (failed)",
+            side_effects=ran,
+            status="partial" if interrupted else None,
+        )
     given = _SuccessfulCall(tool=tool, arguments=arguments, text=text, data=data)
     read = _RESULT_READERS.get(tool)
-    outcome = read(given) if read is not None else None
-    return outcome or ClaudeOutcome(
-        ok=True, result=_read_generic_result(given, block.get("content")), allowed=_find_plan_approval(given)
+    if read is not None and (outcome := read(given)) is not None:
+        return outcome
+    # The approval of a plan is the only approval by a person that a transcript states in words.
+    plan_approved = tool == "ExitPlanMode" and text.startswith("User has approved")
+    return ClaudeOutcome(
+        ok=True,
+        result=_read_generic_result(given, block.get("content")),
+        allowed=Permission(by="human_approved", reference="the user approved the plan") if plan_approved else None,
     )
 
 
 def find_subject(tool: str, arguments: Json) -> str:
-    """What a call is about, in one line: a path, a command, a pattern, a question."""
+    """Return the argument that names the object of a call, as one line: a path, a command, a pattern, a question."""
     for name in ("file_path", "notebook_path", "command", "pattern", "query", "url", "description", "path", "skill"):
         if value := string_or_empty(arguments.get(name)):
             return one_line(value)
     return one_line(next((value for value in arguments.values() if isinstance(value, str) and value.strip()), ""))
 
 
-# --- what did not work
-
-
-def _read_failure(tool: str, arguments: Json, text: str, data: Any, denial_kind: Any) -> ClaudeOutcome:
-    error = text.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>") or string_or_empty(data) or "failed"
-    if denied := _find_denial(tool, error, data, denial_kind):
-        return ClaudeOutcome(ok=False, result=text, error=error, allowed=denied, note=" (denied)")
-    if tool not in _COMMAND_TOOLS:
-        return ClaudeOutcome(ok=False, result=text, error=error, note=" (failed)")
-    return _read_failed_command(string_or_empty(arguments.get("command")), error)
+# --- failures
 
 
 def _find_denial(tool: str, error: str, data: Any, kind: Any) -> Permission | None:
-    """Who refused a call; None where it was made, and failed. Of a server's tool, the words of the error are the
-    server's: it could make a call that was made look refused."""
+    """Return who refused a call; None if the call was made and failed."""
     if data == "User rejected tool use" or kind == "user-rejected":
         return _REJECTED
     if isinstance(kind, str) and kind:
         return Permission(by="policy", reference=kind, denied=True)
+    # The error text of an MCP tool is the server's. A server must not be able to make its call look refused.
     if tool.startswith(_MCP_PREFIX):
         return None
     if error.startswith(_USER_DENIALS):
@@ -137,32 +160,15 @@ def _find_denial(tool: str, error: str, data: Any, kind: Any) -> Permission | No
     return Permission(by="policy", reference=one_line(error), denied=True) if _RULE_DENIAL(error) else None
 
 
-def _read_failed_command(command: str, error: str) -> ClaudeOutcome:
-    interrupted = "Command was aborted before completion" in error or "Request interrupted by user" in error
-    exited = _EXIT_CODE(error)
-    result: dict[str, Any] = {"output": error[exited.end() :] if exited else error}
-    if exited:
-        result["exit_code"] = int(exited[1])
-    if interrupted:
-        result["interrupted"] = True
-    # Without an exit code nothing shows that it ran at all: arguments that were not valid fail like this, too.
-    ran = (f"ran {command}",) if command and (exited or interrupted) else ()
-    return ClaudeOutcome(
-        ok=False,
-        result=result,
-        error=f"Exit code {exited[1]}" if exited else error,
-        note=" (interrupted)" if interrupted else f" (exit {exited[1]})" if exited else " (failed)",
-        side_effects=ran,
-        status="partial" if interrupted else None,
-    )
-
-
-# --- what worked
+# --- results of calls that worked
 
 
 def _read_edit_result(given: _SuccessfulCall) -> ClaudeOutcome:
     data = given.data if isinstance(given.data, dict) else {}
-    path = _find_path(given)
+    path_data = given.data if isinstance(given.data, dict) else {}
+    told = (path_data.get("filePath"), path_data.get("notebook_path"))
+    asked = (given.arguments.get("file_path"), given.arguments.get("notebook_path"))
+    path = next((path for path in (*told, *asked) if isinstance(path, str) and path), "")
     diff = _build_diff(given, data, path)
     verb = "wrote" if given.tool == "Write" else "edited"
     changed_by_user = data.get("userModified") is True
@@ -181,10 +187,16 @@ def _build_diff(given: _SuccessfulCall, data: Json, path: str) -> str | None:
     if diff := diff_from_hunks(path, list_or_empty(data.get("structuredPatch")), new_file=created):
         return diff
     if given.tool == "NotebookEdit":
-        return _notebook_diff(given, data, path)
+        before, after = data.get("original_file"), data.get("updated_file")
+        if isinstance(before, str) and isinstance(after, str) and before != after:
+            return unified_diff(path, before, after)
+        deleted = given.arguments.get("edit_mode") == "delete"
+        old = string_or_empty(data.get("old_source"))
+        new = "" if deleted else string_or_empty(data.get("new_source", given.arguments.get("new_source")))
+        return unified_diff(path, old, new) or None
     content = data.get("content", given.arguments.get("content"))
     if given.tool == "Write":
-        # Without its original, only of a file that was not there before is it known what changed.
+        # The original content is unknown here. So only a new file has a known diff.
         created = created or given.text.startswith("File created")
         return unified_diff(path, None, content) if created and isinstance(content, str) else None
     edits = list_or_empty(given.arguments.get("edits")) if given.tool == "MultiEdit" else [given.arguments]
@@ -194,16 +206,6 @@ def _build_diff(given: _SuccessfulCall, data: Json, path: str) -> str | None:
 def _replacement_diff(path: str, edit: Json) -> str:
     old, new = edit.get("old_string"), edit.get("new_string")
     return unified_diff(path, old, new) if isinstance(old, str) and isinstance(new, str) else ""
-
-
-def _notebook_diff(given: _SuccessfulCall, data: Json, path: str) -> str | None:
-    before, after = data.get("original_file"), data.get("updated_file")
-    if isinstance(before, str) and isinstance(after, str) and before != after:
-        return unified_diff(path, before, after)
-    deleted = given.arguments.get("edit_mode") == "delete"
-    old = string_or_empty(data.get("old_source"))
-    new = "" if deleted else string_or_empty(data.get("new_source", given.arguments.get("new_source")))
-    return unified_diff(path, old, new) or None
 
 
 def _read_command_result(given: _SuccessfulCall) -> ClaudeOutcome | None:
@@ -225,7 +227,8 @@ def _read_command_result(given: _SuccessfulCall) -> ClaudeOutcome | None:
         note = f" (in background: {one_line(task)})"
         return ClaudeOutcome(ok=True, result=kept, note=note, side_effects=effects, status="pending")
     if not data.get("returnCodeInterpretation"):
-        kept["exit_code"] = 0  # Any other is told as an error, or interpreted.
+        # Claude Code writes no exit code for success. Another code makes an error, or `returnCodeInterpretation`.
+        kept["exit_code"] = 0
     return ClaudeOutcome(ok=True, result=kept, side_effects=effects)
 
 
@@ -299,7 +302,7 @@ def _read_subagent_result(given: _SuccessfulCall) -> ClaudeOutcome:
     name = string_or_empty(data.get("agentType")) or string_or_empty(given.arguments.get("subagent_type")) or "agent"
     told = _AGENT_ID(given.text)
     launched = string_or_empty(data.get("agentId")) or (told[1] if told else "")
-    # What the subagent was asked stands in the arguments, and all that it did in a chain of its own.
+    # The prompt is in the arguments, and the subagent's own events are in a chain of their own.
     result = {key: replace_files(value) for key, value in data.items() if key not in ("prompt", "content")}
     if answer := content_text(data.get("content")) or given.text:
         result["content"] = answer
@@ -316,7 +319,7 @@ def _read_subagent_result(given: _SuccessfulCall) -> ClaudeOutcome:
 
 
 def _summarize_subagent(name: str, data: Json) -> str:
-    """What a subagent did, in a few words: `[Explore: 2 edits, +14/-3, 9 tool calls]`."""
+    """Summarize the work of a subagent: `[Explore: 2 edits, +14/-3, 9 tool calls]`."""
     stats = data.get("toolStats")
     parts: list[str] = []
     if isinstance(stats, dict):
@@ -331,26 +334,12 @@ def _summarize_subagent(name: str, data: Json) -> str:
 
 
 def _read_generic_result(given: _SuccessfulCall, content: Any) -> Any:
-    """Of tools that we know nothing about: the object, and what the model saw of it where that is something else."""
-    said = given.text if isinstance(content, str) else replace_files(content)
+    """Return the result of a tool without a reader: the object, and the text that the model saw if it differs."""
+    text = given.text if isinstance(content, str) else replace_files(content)
     if not isinstance(given.data, dict | list) or not given.data:
-        return said
+        return text
     data = replace_files(given.data)
-    return data if not said or data == said else {"said": said, "data": data}
-
-
-def _find_plan_approval(given: _SuccessfulCall) -> Permission | None:
-    """A plan that was shown to the user, and that the user agreed to: the one approval that a transcript spells out."""
-    if given.tool == "ExitPlanMode" and given.text.startswith("User has approved"):
-        return Permission(by="human_approved", reference="the user approved the plan")
-    return None
-
-
-def _find_path(given: _SuccessfulCall) -> str:
-    data = given.data if isinstance(given.data, dict) else {}
-    told = (data.get("filePath"), data.get("notebook_path"))
-    asked = (given.arguments.get("file_path"), given.arguments.get("notebook_path"))
-    return next((path for path in (*told, *asked) if isinstance(path, str) and path), "")
+    return data if not text or data == text else {"said": text, "data": data}
 
 
 _RESULT_READERS: Mapping[str, Callable[[_SuccessfulCall], ClaudeOutcome | None]] = {
@@ -367,13 +356,13 @@ _RESULT_READERS: Mapping[str, Callable[[_SuccessfulCall], ClaudeOutcome | None]]
 Json = Mapping[str, Any]
 
 LINE_MAX = 160
-"""Characters of one part of a line for a person."""
+"""The most characters of one part of a summary line."""
 
 BULKY_SIZE = 8 * 1024
-"""Bytes, as JSON, of what the program adds by itself (lists of tools, reminders, files) that are kept whole."""
+"""Texts that Claude Code adds itself (tools, reminders, files) are kept whole up to this many bytes of JSON."""
 
 EXCERPT_MAX = 400
-"""Characters of a bulky text that are shown."""
+"""Characters that are kept from the beginning of a longer text."""
 
 _WHOLE_FILES = ("originalFile", "original_file", "updated_file", "base64")
 
@@ -395,13 +384,13 @@ def one_line(text: str) -> str:
 
 
 def replace_files(value: Any) -> Any:
-    """The value with digests in the place of whole files and pictures."""
+    """Return the value with digests instead of whole files and pictures."""
     return replace_attachments(value, _WHOLE_FILES)
 
 
 def shorten_if_bulky(value: Any) -> Any:
-    """What the program added by itself: whole if it is small, otherwise how it begins, its size and its digest."""
-    import json  # Here, because a hook would pay for it and never needs it.
+    """Return a value that Claude Code added itself: whole if it is small, else its beginning, size and digest."""
+    import json  # Here, because `aver hook` loads this module at every call and never needs it.
 
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
     if len(text) <= BULKY_SIZE // 4 or len(text.encode("utf-8", "surrogatepass")) <= BULKY_SIZE:

@@ -1,7 +1,10 @@
-"""How a session of Claude Code stands: under which permission mode, with which title and settings.
+"""Settings in Claude Code's transcripts: the permission mode, the title and other facts about a session.
 
-Such records have no id and no time, and are written again and again: at the end of a session, after compaction, when it
-is resumed. Only what is different from before is told.
+    {"type": "permission-mode", "permissionMode": "acceptEdits", "sessionId": "5d2e4c1a-…"}
+    {"type": "custom-title", "customTitle": "Round half up", "sessionId": "5d2e4c1a-…"}
+
+These records have no id and no time. Claude Code repeats them at the end of a session, after compaction and when the
+session is resumed. So only a changed value becomes an event.
 """
 
 from __future__ import annotations
@@ -16,20 +19,20 @@ from aver.ingest.contract import SESSION_COST, Permission
 from aver.ingest.foreign_json import parse_cost
 
 SKIPPED_KINDS = (
-    "file-history-snapshot",  # Copies of files, for undoing: the edits themselves are told.
+    "file-history-snapshot",  # Copies of files for undo. The edits have their own records.
     "attribution-snapshot",
-    "progress",  # How far a call has come: its result tells.
-    "last-prompt",  # Where to resume: repeats what was asked.
+    "progress",  # The progress of a call. Its result has its own record.
+    "last-prompt",  # For resuming; repeats a prompt.
     "agent-color",
     "bridge-session",
     "speculation-accept",
     "atis-latch",
-    "api-request",  # What is sent to the model, again and again: the prompts, answers and results in it are told.
+    "api-request",  # Each request repeats all prompts, answers and results, which have their own records.
     "api-request-blob",
     "api-request-shape",
-    "tools-used",  # Names of tools: their calls are told.
+    "tools-used",  # Names of tools. Their calls have their own records.
 )
-"""Sorts of records that are known and tell nothing about what was done."""
+"""Types of records that Aver knows and skips, because they say nothing about the agent's actions."""
 
 _TITLE_FIELDS = {"summary": "summary", "ai-title": "aiTitle", "custom-title": "customTitle"}
 _SIMPLE_SETTINGS = (
@@ -55,14 +58,15 @@ SETTING_KINDS = (
 )
 
 _SKIPPED_QUEUE_OPERATIONS = ("enqueue", "dequeue")
-"""What is put into the queue comes out of it as a prompt or a queued command, unless it is withdrawn."""
+"""A queued text that is not withdrawn appears later as a prompt or a queued command."""
 
 _POLICY_MODES = ("default", "acceptEdits", "plan", "dontAsk", "auto")
 
 
 def permission_from_mode(mode: str) -> Permission:
-    """What a permission mode says of a call that was made under it. In `default` mode a person may have been asked, but
-    whether that was so is not recorded."""
+    """Return who allowed a call that was made in this permission mode."""
+    # In `default` mode Claude Code may ask a person, but the transcript does not record whether it did. So this
+    # function never returns `human_approved`.
     if not mode:
         return Permission()
     reference = f"permission_mode={mode}"
@@ -72,15 +76,18 @@ def permission_from_mode(mode: str) -> Permission:
 
 
 def read_decision(record: Json) -> Permission | None:
-    """Who decided about a call, as newer versions write it beside its result; None where that is the mode, or not told.
-    The kind of a denial does not tell: where nobody can be asked, that counts as rejected by the user."""
+    """Return who decided about a call, from `permissionDecision`, which newer versions write beside the result.
+
+    Returns None if the permission mode decided or the record does not say. `toolDenialKind` cannot replace this field:
+    Claude Code writes `user-rejected` also in runs where it can ask nobody.
+    """
     found = record.get("permissionDecision")
-    told = found if isinstance(found, dict) else {}
-    decision, source = string_or_empty(told.get("decision")), string_or_empty(told.get("source"))
+    fields = found if isinstance(found, dict) else {}
+    decision, source = string_or_empty(fields.get("decision")), string_or_empty(fields.get("source"))
     if decision == "reject" and source:
         if source.startswith("user"):
             return Permission(by="unknown", reference="rejected by the user", denied=True)
-        why = one_line(string_or_empty(told.get("reasonCode"))) or one_line(source)
+        why = one_line(string_or_empty(fields.get("reasonCode"))) or one_line(source)
         return Permission(by="policy", reference=f"permission_decision={why}", denied=True)
     if decision == "accept" and source in _DECIDERS:
         return Permission(by=_DECIDERS[source], reference=f"permission_decision={source}")
@@ -96,7 +103,7 @@ _DECIDERS: Mapping[str, Literal["human_approved", "policy"]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingChange:
-    """What is different from before."""
+    """A setting that differs from its last value."""
 
     summary: str
     what: Literal["session", "note"] = "session"
@@ -108,20 +115,22 @@ class SettingChange:
 
 
 class ClaudeSettings:
-    """What was told last."""
+    """The current settings of a session."""
 
     def __init__(self) -> None:
         self.mode = ""
-        self._told: dict[str, Any] = {}
+        self._values: dict[str, Any] = {}
 
-    def change(self, sort: str, record: Json, newest: str) -> SettingChange | None:
-        """What a record of a `KNOWN` sort changes; None where that is nothing. `newest` is the id of the last record of
-        the conversation before it."""
-        if sort == "permission-mode":
+    def change(self, kind: str, record: Json, newest: str) -> SettingChange | None:
+        """Apply a record of `SETTING_KINDS` and return the change; None if nothing changed.
+
+        `newest` is the `uuid` of the last record of the conversation before it.
+        """
+        if kind == "permission-mode":
             return self.update_mode(record.get("permissionMode"))
-        if sort == "ended-by-model":
+        if kind == "ended-by-model":
             return SettingChange(summary="ended by the model", ends_session=True)
-        if sort == "queue-operation":
+        if kind == "queue-operation":
             text, operation = string_or_empty(record.get("content")), string_or_empty(record.get("operation"))
             summary = f"queue, {one_line(operation)}: {one_line(text)}"
             return (
@@ -129,41 +138,35 @@ class ClaudeSettings:
                 if operation in _SKIPPED_QUEUE_OPERATIONS
                 else SettingChange(what="note", summary=summary, text=text)
             )
-        if sort in _TITLE_FIELDS:
-            ours = sort != "summary" or (bool(newest) and record.get("leafUuid") == newest)
-            return self._update_title(sort, string_or_empty(record.get(_TITLE_FIELDS[sort])), ours=ours)
-        change = self._update_value(
-            sort, {name: replace_files(value) for name, value in record.items() if name not in _COMMON_FIELDS}
-        )
-        cost = parse_cost(record.get("totalCostUSD")) if sort == "cost-state" else None
-        if change is None or cost is None:
+        if kind in _TITLE_FIELDS:
+            ours = kind != "summary" or (bool(newest) and record.get("leafUuid") == newest)
+            title = string_or_empty(record.get(_TITLE_FIELDS[kind]))
+            if not title or self._values.get(kind) == title:
+                return None
+            self._values[kind] = title
+            # A summary may describe another session, which was resumed as this one. A title that a person chose wins.
+            applies = kind == "custom-title" or (ours and "custom-title" not in self._values)
+            summary = f"{kind.replace('-', ' ')}: {one_line(title)}"
+            return SettingChange(summary=summary, text=title, title=title if applies else None)
+        value = {name: replace_files(item) for name, item in record.items() if name not in _COMMON_FIELDS}
+        if self._values.get(kind) == value:
+            return None
+        self._values[kind] = value
+        shown = one_line(", ".join(item for item in value.values() if isinstance(item, str)))
+        change = SettingChange(summary=f"{kind}: {shown}" if shown else kind, result=value)
+        cost = parse_cost(record.get("totalCostUSD")) if kind == "cost-state" else None
+        if cost is None:
             return change
         return replace(change, summary=f"cost so far: ${cost:.2f}", environment={SESSION_COST: cost})
 
-    def update_mode(self, told: Any) -> SettingChange | None:
-        mode = string_or_empty(told)
+    def update_mode(self, value: Any) -> SettingChange | None:
+        mode = string_or_empty(value)
         if not mode or mode == self.mode:
             return None
         before, self.mode = self.mode, mode
         return SettingChange(
             summary=f"permission mode: {one_line(mode)}", result={"mode": mode, "before": before or None}
         )
-
-    def _update_value(self, sort: str, value: Json) -> SettingChange | None:
-        if self._told.get(sort) == value:
-            return None
-        self._told[sort] = value
-        shown = one_line(", ".join(item for item in value.values() if isinstance(item, str)))
-        return SettingChange(summary=f"{sort}: {shown}" if shown else sort, result=value)
-
-    def _update_title(self, sort: str, title: str, *, ours: bool) -> SettingChange | None:
-        if not title or self._told.get(sort) == title:
-            return None
-        self._told[sort] = title
-        # A summary may be that of another session, which was resumed as this one. What a person chose stays.
-        applies = sort == "custom-title" or (ours and "custom-title" not in self._told)
-        summary = f"{sort.replace('-', ' ')}: {one_line(title)}"
-        return SettingChange(summary=summary, text=title, title=title if applies else None)
 
 
 _COMMON_FIELDS = ("type", "sessionId", "timestamp", "uuid", "parentUuid", "isSidechain")

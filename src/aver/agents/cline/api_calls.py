@@ -112,9 +112,34 @@ class ApiHistory:
         blocks = [block for block in blocks if isinstance(block, dict)]
         self.last_index = max(self.last_index, index)
         if role == "assistant":
-            self._add_calls(list(_parse_calls(index, blocks, self._count)), index)
+            calls = list(_parse_calls(index, blocks, self._count))
+            self._count += len(calls)
+            in_xml = [call for call in calls if not call.id]
+            if in_xml:
+                before = [(call.name, call.arguments) for call in self._in_xml.get(index, ())]
+                if before == [(call.name, call.arguments) for call in in_xml]:
+                    return  # The same message, written anew.
+                self._in_xml[index] = in_xml
+            for call in calls:
+                if call.id and call.id in self._ids:
+                    continue
+                if call.id:
+                    self._ids[call.id] = call
+                if call.name not in SPEECH_TOOLS:
+                    self._untaken[call.serial] = call
         elif role == "user":
-            self._add_results(index, blocks)
+            place = f"api:{index}"
+            for block in blocks:
+                answered = self._ids.get(str(block.get("tool_use_id"))) if block.get("type") == "tool_result" else None
+                if answered is not None:
+                    result = ApiResult(_simplify_content(block.get("content")), block.get("is_error") is True, place)
+                    self._results.setdefault(answered.serial, result)
+            recent = [*self._in_xml.get(index - 2, ()), *self._in_xml.get(index - 1, ())]
+            for name, described, results_content in _parse_xml_results(blocks):
+                waiting = [call for call in recent if call.name == name and call.serial not in self._results]
+                fits = [call for call in waiting if any(str(value) in described for value in call.arguments.values())]
+                if chosen := (fits or waiting)[:1]:
+                    self._results[chosen[0].serial] = ApiResult(results_content, False, place)
             if self.directory is None and (found := _DIRECTORY(content_text(blocks)[:DETAILS_SEARCH_MAX])):
                 self.directory = found[1]
 
@@ -138,36 +163,6 @@ class ApiHistory:
         if found := _best_match(shown, there) or (there[0] if len(there) == 1 else None):
             return found
         return _best_match(shown, [call for call in named if call.index >= shown.history])
-
-    def _add_calls(self, calls: list[ApiCall], index: int) -> None:
-        self._count += len(calls)
-        in_xml = [call for call in calls if not call.id]
-        if in_xml:
-            before = [(call.name, call.arguments) for call in self._in_xml.get(index, ())]
-            if before == [(call.name, call.arguments) for call in in_xml]:
-                return  # The same message, written anew.
-            self._in_xml[index] = in_xml
-        for call in calls:
-            if call.id and call.id in self._ids:
-                continue
-            if call.id:
-                self._ids[call.id] = call
-            if call.name not in SPEECH_TOOLS:
-                self._untaken[call.serial] = call
-
-    def _add_results(self, index: int, blocks: list[dict[str, Any]]) -> None:
-        place = f"api:{index}"
-        for block in blocks:
-            call = self._ids.get(str(block.get("tool_use_id"))) if block.get("type") == "tool_result" else None
-            if call is not None:
-                result = ApiResult(_simplify_content(block.get("content")), block.get("is_error") is True, place)
-                self._results.setdefault(call.serial, result)
-        before = [*self._in_xml.get(index - 2, ()), *self._in_xml.get(index - 1, ())]
-        for name, described, content in _parse_xml_results(blocks):
-            waiting = [call for call in before if call.name == name and call.serial not in self._results]
-            fits = [call for call in waiting if any(str(value) in described for value in call.arguments.values())]
-            if chosen := (fits or waiting)[:1]:
-                self._results[chosen[0].serial] = ApiResult(content, False, place)
 
 
 def parse_xml_calls(text: str) -> Iterator[tuple[str, dict[str, Any]]]:

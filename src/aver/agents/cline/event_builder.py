@@ -56,9 +56,12 @@ def build_shown_event(one: OpenCall, result: ApiResult | None, key: str) -> Agen
         environment={**one.event.environment, **({"called_by": "xml"} if call and not call.id else {})},
         places=(*one.places, *((call.place,) if call else ()), *((result.place,) if result else ())),
     )
-    return _attach_call(
-        event, call.name if call else shown.name, call, _call_arguments(shown, call), held, verdict, diff
-    )
+    if call is not None:
+        arguments: dict[str, Any] = dict(call.arguments)
+    else:
+        hidden = ("tool", "content", "operationIsLocatedInWorkspace", "startLineNumbers")
+        arguments = {name: replace_images(value) for name, value in shown.arguments.items() if name not in hidden}
+    return _attach_call(event, call.name if call else shown.name, call, arguments, held, verdict, diff)
 
 
 def build_unshown_event(call: ApiCall, result: ApiResult | None, event: AgentEvent) -> AgentEvent:
@@ -110,13 +113,10 @@ def _find_outcome(one: OpenCall, result: ApiResult | None) -> ClineOutcome:
         return ClineOutcome(ok=False, error=words, denied=True, by_rule=one.denied_by, was_run=False)
     if result is None:
         return ClineOutcome(ok=None, was_run=any(one.outputs))
-    return read_outcome(result.content, _outcome_tool(one), asked=one.asked, is_error=result.is_error)
-
-
-def _outcome_tool(one: OpenCall) -> str:
-    """What a call is of, by what was shown of it: a model may call tools of a server by names of their own."""
+    # What a call is of, by what was shown of it: a model may call tools of a server by names of their own.
     shown = {"command": "execute_command", "use_mcp_server": "use_mcp_tool"}
-    return shown.get(one.shown.sort) or (one.call.name if one.call else one.shown.name)
+    outcome_tool = shown.get(one.shown.sort) or (one.call.name if one.call else one.shown.name)
+    return read_outcome(result.content, outcome_tool, asked=one.asked, is_error=result.is_error)
 
 
 def _find_permission(one: OpenCall, verdict: ClineOutcome, result: ApiResult | None) -> Permission:
@@ -137,10 +137,3 @@ def _merge_results(sort: str, result: Any, seen: Any, verdict: ClineOutcome) -> 
     if sort in ("browser_action", "use_subagents") and seen is not None:
         return {"shown": seen, "result": result}
     return result if result is not None else seen
-
-
-def _call_arguments(shown: ShownCall, call: ApiCall | None) -> dict[str, Any]:
-    if call is not None:
-        return dict(call.arguments)
-    hidden = ("tool", "content", "operationIsLocatedInWorkspace", "startLineNumbers")
-    return {name: replace_images(value) for name, value in shown.arguments.items() if name not in hidden}

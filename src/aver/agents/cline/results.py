@@ -111,22 +111,18 @@ def result_text(result: Any) -> str:
 def replace_files(result: Any) -> Any:
     """A result without pictures, and without the whole file that Cline repeats after every edit."""
     if isinstance(result, str):
-        return _replace_repeated_file(result)
+        # The text with the first file in it by size and digest: Cline repeats one.
+        found = _FILE(result)
+        end = result.rfind(f"\n</{found[1]}>") if found else -1
+        if found is None or end < found.end():
+            return result
+        kept = digest_reference(result[found.end() : end])
+        return f"{result[: found.end()]}[{kept['size']} bytes, sha256 {kept['sha256']}]{result[end:]}"
     if isinstance(result, list):
         return [replace_files(item) for item in result]
     if isinstance(result, dict) and isinstance(result.get("text"), str):
         return {**replace_images(result), "text": replace_files(result["text"])}
     return replace_images(result)
-
-
-def _replace_repeated_file(text: str) -> str:
-    """The text with the first file in it by size and digest: Cline repeats one."""
-    found = _FILE(text)
-    end = text.rfind(f"\n</{found[1]}>") if found else -1
-    if found is None or end < found.end():
-        return text
-    kept = digest_reference(text[found.end() : end])
-    return f"{text[: found.end()]}[{kept['size']} bytes, sha256 {kept['sha256']}]{text[end:]}"
 
 
 def _error_reason(text: str) -> str:
@@ -230,7 +226,13 @@ def finish_call(call: AgentCall, told: Any, *, failed: bool) -> tuple[AgentCall,
     """The call with what came of it, and what it did besides."""
     content = replace_images(parse_embedded_json(told))
     error = _find_error(content, failed=failed)
-    call = replace(call, result=_simplify_result(content), ok=error is None, error=error)
+    # The result of a call that did one thing: what came of it, under the name that outputs have; else as it is.
+    done = _list_results(content)
+    if len(done) != 1 or "success" not in done[0] or not isinstance(done[0].get("result"), str):
+        result: Any = content
+    else:
+        result = {"output" if name == "result" else name: value for name, value in done[0].items()}
+    call = replace(call, result=result, ok=error is None, error=error)
     diff, effects = _find_changes(call, _list_results(content))
     return replace(call, diff=diff), effects
 
@@ -277,14 +279,6 @@ def _command_text(one: Any) -> str:
 def _list_results(content: Any) -> list[dict[str, Any]]:
     """What was done in a call: `{query, result, success, error}` for each command, file or search."""
     return [one for one in (content if isinstance(content, list) else [content]) if isinstance(one, dict)]
-
-
-def _simplify_result(content: Any) -> Any:
-    """The result of a call that did one thing: what came of it, under the name that outputs have; else as it is."""
-    done = _list_results(content)
-    if len(done) != 1 or "success" not in done[0] or not isinstance(done[0].get("result"), str):
-        return content
-    return {"output" if name == "result" else name: value for name, value in done[0].items()}
 
 
 def _find_error(result: Any, *, failed: bool) -> str | None:

@@ -133,7 +133,15 @@ class SessionReader:
             if not followed and not _is_final(message, runs=facts.get("status") == _RUNNING):
                 return
             self._told[index] = text
-            if self._is_new(place, _message_identity(message, text)):
+            # What tells a message from another that takes its place: what it says. Ids, times and counts may come
+            # later.
+            if not isinstance(message, dict):
+                message_identity = record_from_bytes("", text).sha256
+            else:
+                message_identity = record_from_bytes(
+                    "", repr((message.get("role"), message.get("content"))).encode("utf-8", "surrogatepass")
+                ).sha256
+            if self._is_new(place, message_identity):
                 yield record_from_bytes(place, text)
 
     def _refresh(self) -> bool:
@@ -153,15 +161,6 @@ class SessionReader:
             return False
         self._given.add((sort, identity))
         return True
-
-
-def _message_identity(message: Any, text: bytes) -> str:
-    """What tells a message from another that takes its place: what it says. Ids, times and counts may come later."""
-    if not isinstance(message, dict):
-        return record_from_bytes("", text).sha256
-    return record_from_bytes(
-        "", repr((message.get("role"), message.get("content"))).encode("utf-8", "surrogatepass")
-    ).sha256
 
 
 def _is_final(message: Any, *, runs: bool) -> bool:
@@ -220,14 +219,33 @@ class SessionParser:
     def feed(self, raw: RawRecord) -> Iterator[AgentEvent]:
         record = parse_json(raw)
         if raw.place == MANIFEST and isinstance(record, dict):
-            yield from self._read_manifest(raw, record)
+            face = session_info(record)
+            title, manifest_model = face.pop("title", None), face.get("model")
+            self._environment = {name: face[name] for name in ("cwd", "provider") if name in face}
+            self._model = manifest_model if isinstance(manifest_model, str) else self._model
+            about = ", ".join(one_line(str(face[name])) for name in ("source", "status") if name in face)
+            yield AgentEvent(
+                what="session",
+                key=self._reserve_key(f"session-{_short_digest(f'{face}{title}')}"),
+                summary=f"session of Cline: {about}",
+                at=None if not isinstance(started := record.get("started_at"), str) else started,
+                model=self._model,
+                environment=face,
+                title=title if isinstance(title, str) else None,
+                places=(raw.place,),
+            )
         elif raw.place == SYSTEM_PROMPT and isinstance(record, str):
             key, kept = self._place_key(raw, raw.sha256[:16]), {"text": record, **digest_reference(record)}
             yield AgentEvent(what="note", key=key, summary="system prompt", result=kept, places=(raw.place,))
-        elif isinstance(record, dict) and _is_message(record):
+        elif isinstance(record, dict) and (
+            record.get("role") in ("user", "assistant") and isinstance(record.get("content"), str | list | None)
+        ):
             blocks = record.get("content")
             blocks = [{"type": "text", "text": blocks}] if isinstance(blocks, str) else list_or_empty(blocks)
-            self._model = _read_model(record) or self._model
+            info = record.get("modelInfo")
+            name = info.get("id") if isinstance(info, Mapping) else None
+            model = name if isinstance(name, str) and name else None
+            self._model = model or self._model
             tell = self._read_answer if record["role"] == "assistant" else self._read_user_message
             yield from tell(raw, record, blocks)
         else:
@@ -239,23 +257,6 @@ class SessionParser:
         self._begun.clear()
 
     # --- what messages say
-
-    def _read_manifest(self, raw: RawRecord, manifest: Mapping[str, Any]) -> Iterator[AgentEvent]:
-        face = session_info(manifest)
-        title, model = face.pop("title", None), face.get("model")
-        self._environment = {name: face[name] for name in ("cwd", "provider") if name in face}
-        self._model = model if isinstance(model, str) else self._model
-        about = ", ".join(one_line(str(face[name])) for name in ("source", "status") if name in face)
-        yield AgentEvent(
-            what="session",
-            key=self._reserve_key(f"session-{_short_digest(f'{face}{title}')}"),
-            summary=f"session of Cline: {about}",
-            at=None if not isinstance(started := manifest.get("started_at"), str) else started,
-            model=self._model,
-            environment=face,
-            title=title if isinstance(title, str) else None,
-            places=(raw.place,),
-        )
 
     def _read_user_message(self, raw: RawRecord, message: Mapping[str, Any], blocks: list[Any]) -> Iterator[AgentEvent]:
         texts, beside = list[str](), list[Any]()
@@ -288,7 +289,14 @@ class SessionParser:
             if sort == "text" and isinstance(block.get("text"), str):
                 said.texts += [block["text"]] if block["text"] else []
             elif sort in ("thinking", "redacted_thinking"):
-                _add_thinking(said, block)
+                thought = block.get("thinking")
+                if isinstance(thought, str) and thought:
+                    said.thoughts.append(thought)
+                else:
+                    said.redacted = True
+                for name in ("signature", "data"):
+                    if isinstance(signature := block.get(name), str) and signature:
+                        said.signatures.append(signature)
             elif sort == "tool_use" and isinstance(block.get("id"), str) and block["id"]:
                 yield from self._start_call(raw, message, block, said, tokens)
                 said, tokens = _ModelOutput(), None
@@ -298,7 +306,10 @@ class SessionParser:
             facts = said.facts()
             summary = one_line(facts["text"]) or ("reasoning" if said else "an answer without words")
             key = self._message_key(raw, blocks)
-            status = "failure" if _is_error_message(message) else None
+            # Whether Cline speaks in the model's place, and says that no answer came.
+            metadata = message.get("metadata")
+            error_message = isinstance(metadata, Mapping) and metadata.get("displayRole") == "error"
+            status = "failure" if error_message else None
             yield self._build_event(raw, message, "answer", key, summary, tokens=tokens, status=status, **facts)
 
     def _start_call(
@@ -364,33 +375,6 @@ class SessionParser:
             fresh = f"{key}~{self._keys[key]}"
         self._keys[fresh] = 1
         return fresh
-
-
-def _is_message(message: Mapping[str, Any]) -> bool:
-    return message.get("role") in ("user", "assistant") and isinstance(message.get("content"), str | list | None)
-
-
-def _add_thinking(said: _ModelOutput, block: Mapping[str, Any]) -> None:
-    thought = block.get("thinking")
-    if isinstance(thought, str) and thought:
-        said.thoughts.append(thought)
-    else:
-        said.redacted = True
-    for name in ("signature", "data"):
-        if isinstance(signature := block.get(name), str) and signature:
-            said.signatures.append(signature)
-
-
-def _is_error_message(message: Mapping[str, Any]) -> bool:
-    """Whether Cline speaks in the model's place, and says that no answer came."""
-    metadata = message.get("metadata")
-    return isinstance(metadata, Mapping) and metadata.get("displayRole") == "error"
-
-
-def _read_model(message: Mapping[str, Any]) -> str | None:
-    info = message.get("modelInfo")
-    name = info.get("id") if isinstance(info, Mapping) else None
-    return name if isinstance(name, str) and name else None
 
 
 def _short_digest(text: str) -> str:

@@ -64,7 +64,25 @@ class TaskParser:
         sort, _, number = raw.place.partition(":")
         record = parse_json(raw)
         if sort == "metadata":
-            yield from self._read_metadata(raw, record)
+            if not isinstance(record, dict):
+                return
+            self._models = [one for one in list_or_empty(record.get("model_usage")) if isinstance(one, dict)]
+            face = task_info(record)
+            self._version = face.get("cline_version")
+            key = f"metadata:{hashlib.sha256(json.dumps(face, sort_keys=True).encode()).hexdigest()[:16]}"
+            if face and key not in self._keys:
+                self._keys[key] = raw.place
+                yield AgentEvent(
+                    what="session",
+                    key=key,
+                    summary=f"task of Cline {face.get('cline_version') or ''}".rstrip(),
+                    model=face.get("model"),
+                    result={"files_in_context": record.get("files_in_context")}
+                    if record.get("files_in_context")
+                    else None,
+                    environment=face,
+                    places=(raw.place,),
+                )
         elif sort == "api":
             self._has_history = True
             self._history.add(int(number) if number.isdecimal() else 0, record)
@@ -100,7 +118,16 @@ class TaskParser:
             self._thinking.append(message_text(message) or str(message.get("reasoning") or ""))
             self._thought_shown = True
         elif sort in OUTPUT_MESSAGES:
-            yield from self._read_output(raw, message, sort)
+            # What came of a call is shown: it belongs to the last call of its sort, if that is not told yet.
+            one = next((one for one in reversed(self._open) if one.shown.sort == OUTPUT_MESSAGES[sort]), None)
+            if one is None:
+                if message.get("text"):
+                    yield self._build_note(raw, message, sort)
+                return
+            one.places.append(raw.place)
+            if sort == "command_permission_denied":
+                one.denied_by = "command permissions"
+            one.outputs.append(message.get("text"))
         elif (shown := read_shown_call(message, sort)) is not None:
             yield from self._open_call(raw, message, shown)
         elif sort in _PROMPT_KINDS:
@@ -117,7 +144,14 @@ class TaskParser:
         self._started = index if isinstance(index, int) else None
         if self._started is not None:
             self._prompts[self._started + 2] = self._prompt  # The person's message comes next, then the model's.
-        yield from self._close_calls()
+        # Another request begins: nothing more will be shown of the calls before it, and what was not, never was.
+        for one in self._open:
+            one.is_closed = True
+        yield from self._flush_complete()
+        for call in self._history.untaken_calls():
+            begun = self._started is not None and self._started >= call.index
+            if begun and self._history.find_result(call) is not None:
+                yield self._build_unshown_call(call)
         self._thought_shown = False
         info = parse_embedded_json(message.get("text"))
         info = info if isinstance(info, dict) else {}
@@ -191,25 +225,6 @@ class TaskParser:
         usage = read_task_tokens(event.result) if sort == "subagent_usage" else None
         return replace(event, tokens=usage)
 
-    def _read_metadata(self, raw: RawRecord, record: Any) -> Iterator[AgentEvent]:
-        if not isinstance(record, dict):
-            return
-        self._models = [one for one in list_or_empty(record.get("model_usage")) if isinstance(one, dict)]
-        face = task_info(record)
-        self._version = face.get("cline_version")
-        key = f"metadata:{hashlib.sha256(json.dumps(face, sort_keys=True).encode()).hexdigest()[:16]}"
-        if face and key not in self._keys:
-            self._keys[key] = raw.place
-            yield AgentEvent(
-                what="session",
-                key=key,
-                summary=f"task of Cline {face.get('cline_version') or ''}".rstrip(),
-                model=face.get("model"),
-                result={"files_in_context": record.get("files_in_context")} if record.get("files_in_context") else None,
-                environment=face,
-                places=(raw.place,),
-            )
-
     # --- calls
 
     def _open_call(self, raw: RawRecord, message: dict[str, Any], shown: ShownCall) -> Iterator[AgentEvent]:
@@ -228,18 +243,6 @@ class TaskParser:
         if len(self._open) > OPEN_MAX:
             yield self._build_shown_call(self._open.pop(0))
 
-    def _read_output(self, raw: RawRecord, message: dict[str, Any], sort: str) -> Iterator[AgentEvent]:
-        """What came of a call is shown: it belongs to the last call of its sort, if that is not told yet."""
-        one = next((one for one in reversed(self._open) if one.shown.sort == OUTPUT_MESSAGES[sort]), None)
-        if one is None:
-            if message.get("text"):
-                yield self._build_note(raw, message, sort)
-            return
-        one.places.append(raw.place)
-        if sort == "command_permission_denied":
-            one.denied_by = "command permissions"
-        one.outputs.append(message.get("text"))
-
     def _flush_complete(self) -> Iterator[AgentEvent]:
         """The calls of which all is known that will be."""
         still: list[OpenCall] = []
@@ -250,16 +253,6 @@ class TaskParser:
             else:
                 still.append(one)
         self._open = still
-
-    def _close_calls(self) -> Iterator[AgentEvent]:
-        """Another request begins: nothing more will be shown of the calls before it, and what was not, never was."""
-        for one in self._open:
-            one.is_closed = True
-        yield from self._flush_complete()
-        for call in self._history.untaken_calls():
-            begun = self._started is not None and self._started >= call.index
-            if begun and self._history.find_result(call) is not None:
-                yield self._build_unshown_call(call)
 
     def _match_history(self, one: OpenCall) -> None:
         if one.call is None and (found := self._history.find_call(one.shown.match)) is not None:

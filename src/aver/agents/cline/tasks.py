@@ -61,9 +61,11 @@ def locate(around: UserEnvironment) -> Iterator[TranscriptSource]:
     for directory in watched_dirs(around):
         for path in sorted(directory.glob(f"*/{UI_FILE}")):
             task = path.parent.name
+            parent = path.parent
+            task_stamp = ";".join(str(read_file_status(parent / name)) for name in (UI_FILE, API_FILE, METADATA_FILE))
             found.setdefault(
                 task,
-                TranscriptSource(tool=TOOL, session=task, path=path, appends=False, stamp=_task_stamp(path.parent)),
+                TranscriptSource(tool=TOOL, session=task, path=path, appends=False, stamp=task_stamp),
             )
     yield from found.values()
     yield from locate_sessions(sessions_dir(around), TOOL)
@@ -102,7 +104,13 @@ class TaskReader:
         history, shown = self._read_list(API_FILE), self._read_list(UI_FILE)
         if history is None or shown is None:
             return
-        yield from self._new_metadata()
+        # What is around the task, whenever what is worth telling of it is new.
+        data = read_if_regular(self._directory / METADATA_FILE, FILE_MAX)
+        metadata_record = parse_json(data) if data else None
+        face = str(task_info(metadata_record)) if isinstance(metadata_record, dict) else ""
+        if data and face and face != self._face:
+            self._face = face
+            yield record_from_bytes(METADATA_PLACE, data)
         messages = [parse_json(text) for text in shown]
         placed = any(_find_history_index(message) is not None for message in messages)
         given = 0 if placed else len(history)
@@ -117,7 +125,13 @@ class TaskReader:
             if index in growing:
                 return
             record = record_from_bytes(f"ui:{index}", shown[index])
-            identity = _message_identity(messages[index]) or record.sha256
+            # What tells a message from others, whatever else of it is written later: its time and its sort.
+            message = messages[index]
+            if not isinstance(message, dict) or not isinstance(message.get("ts"), int):
+                message_identity = ""
+            else:
+                message_identity = f"{message['ts']}:{_message_kind(message)}"
+            identity = message_identity or record.sha256
             counts[identity] = counts.get(identity, 0) + 1
             if self._is_new("ui", f"{identity}#{counts[identity]}"):
                 yield record
@@ -128,15 +142,6 @@ class TaskReader:
             record = record_from_bytes(f"api:{index}", text)
             if self._is_new(record.place, record.sha256):
                 yield record
-
-    def _new_metadata(self) -> Iterator[RawRecord]:
-        """What is around the task, whenever what is worth telling of it is new."""
-        data = read_if_regular(self._directory / METADATA_FILE, FILE_MAX)
-        record = parse_json(data) if data else None
-        face = str(task_info(record)) if isinstance(record, dict) else ""
-        if data and face and face != self._face:
-            self._face = face
-            yield record_from_bytes(METADATA_PLACE, data)
 
     def _read_list(self, name: str) -> list[bytes] | None:
         """The elements of a file, which is read only where it has changed; None where it is not whole now."""
@@ -162,13 +167,6 @@ class TaskReader:
 
 def _message_kind(message: Any) -> Any:
     return (message.get("say") or message.get("ask")) if isinstance(message, dict) else None
-
-
-def _message_identity(message: Any) -> str:
-    """What tells a message from others, whatever else of it is written later: its time and its sort."""
-    if not isinstance(message, dict) or not isinstance(message.get("ts"), int):
-        return ""
-    return f"{message['ts']}:{_message_kind(message)}"
 
 
 def _find_history_index(message: Any) -> int | None:
@@ -203,10 +201,6 @@ def _is_final(message: Any, *, followed: bool) -> bool:
     if sort == "checkpoint_created":
         return bool(message.get("lastCheckpointHash"))
     return followed or sort not in ("command_output", "browser_action_result", "subagent")
-
-
-def _task_stamp(directory: Path) -> str:
-    return ";".join(str(read_file_status(directory / name)) for name in (UI_FILE, API_FILE, METADATA_FILE))
 
 
 ADAPTER = Adapter(

@@ -81,11 +81,31 @@ def read_shown_call(message: Mapping[str, Any], sort: str) -> ShownCall | None:
     told = parse_embedded_json(text)
     told = told if isinstance(told, dict) else {}
     if sort == "tool":
-        return _read_tool(told, at)
+        name = str(told.get("tool") or "tool")
+        if name == "summarizeTask":
+            return None  # Cline's own: it makes room in the conversation.
+        names = _TOOLS_BY_SHOWN_NAME.get(name, (name, re.sub(r"(?<!^)([A-Z])", r"_\1", name).lower()))
+        keys = ("path", "regex", "url", "query")
+        same = {key: value for key in keys if isinstance(value := told.get(key), str)}
+        if name in ("webFetch", "webSearch"):
+            same.pop("path", None)  # There it holds the address.
+        content = told.get("diff") or told.get("content")
+        match = CallQuery(
+            names=frozenset(names), arguments=same, content=content if isinstance(content, str) else "", history=at
+        )
+        return ShownCall(sort="tool", name=name, arguments=told, match=match)
     if sort == "command":
-        return _read_command(text, at)
+        command = text.rstrip().removesuffix(_NEEDS_APPROVAL).rstrip()
+        command_match = CallQuery(names=frozenset(_COMMAND_TOOLS), arguments={"command": command}, history=at)
+        return ShownCall(sort="command", name="command", arguments={"command": command}, match=command_match)
     if sort == "use_mcp_server":
-        return _read_mcp_call(told, at)
+        shown_keys = {"server_name": "serverName", "tool_name": "toolName", "arguments": "arguments", "uri": "uri"}
+        same = {key: value for key, name in shown_keys.items() if isinstance(value := told.get(name), str)}
+        mcp_arguments = (
+            {**told, "arguments": parse_embedded_json(told.get("arguments"))} if "arguments" in told else told
+        )
+        mcp_match = CallQuery(names=frozenset({"use_mcp_tool", "access_mcp_resource"}), arguments=same, history=at)
+        return ShownCall(sort="use_mcp_server", name="use_mcp_server", arguments=mcp_arguments, match=mcp_match)
     if sort in ("browser_action", "browser_action_launch"):
         arguments = told if sort == "browser_action" else {"action": "launch", "url": text}
         named = {name: str(arguments[name]) for name in ("action", "coordinate", "url") if arguments.get(name)}
@@ -95,36 +115,6 @@ def read_shown_call(message: Mapping[str, Any], sort: str) -> ShownCall | None:
         match = CallQuery(names=frozenset({"use_subagents", "new_subagent"}), arguments={}, history=at)
         return ShownCall(sort=sort, name=sort, arguments=told, match=match)
     return None
-
-
-def _read_tool(told: dict[str, Any], at: int | None) -> ShownCall | None:
-    name = str(told.get("tool") or "tool")
-    if name == "summarizeTask":
-        return None  # Cline's own: it makes room in the conversation.
-    names = _TOOLS_BY_SHOWN_NAME.get(name, (name, re.sub(r"(?<!^)([A-Z])", r"_\1", name).lower()))
-    keys = ("path", "regex", "url", "query")
-    same = {key: value for key in keys if isinstance(value := told.get(key), str)}
-    if name in ("webFetch", "webSearch"):
-        same.pop("path", None)  # There it holds the address.
-    content = told.get("diff") or told.get("content")
-    match = CallQuery(
-        names=frozenset(names), arguments=same, content=content if isinstance(content, str) else "", history=at
-    )
-    return ShownCall(sort="tool", name=name, arguments=told, match=match)
-
-
-def _read_command(text: str, at: int | None) -> ShownCall:
-    command = text.rstrip().removesuffix(_NEEDS_APPROVAL).rstrip()
-    match = CallQuery(names=frozenset(_COMMAND_TOOLS), arguments={"command": command}, history=at)
-    return ShownCall(sort="command", name="command", arguments={"command": command}, match=match)
-
-
-def _read_mcp_call(told: dict[str, Any], at: int | None) -> ShownCall:
-    names = {"server_name": "serverName", "tool_name": "toolName", "arguments": "arguments", "uri": "uri"}
-    same = {key: value for key, name in names.items() if isinstance(value := told.get(name), str)}
-    arguments = {**told, "arguments": parse_embedded_json(told.get("arguments"))} if "arguments" in told else told
-    match = CallQuery(names=frozenset({"use_mcp_tool", "access_mcp_resource"}), arguments=same, history=at)
-    return ShownCall(sort="use_mcp_server", name="use_mcp_server", arguments=arguments, match=match)
 
 
 def read_shown_result(sort: str, outputs: list[Any]) -> Any:

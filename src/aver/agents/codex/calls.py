@@ -1,8 +1,12 @@
-"""What came of one of Codex's calls, from all that a rollout tells of it.
+"""The outcome of a Codex call, from its output and its reports.
 
-A call has an output, which is what the model got to see, and it may have accounts: events that tell what Codex itself
-knows of it (an exit code, the changes to files, what an MCP server answered). Versions differ in which of them they
-write, in which order and in which form; `outcome` joins what there is. If any of them says that it failed, it failed.
+The output is the text that the model saw. Reports are events with facts that Codex itself knows:
+
+    {"type": "function_call_output", "call_id": "call_2", "output": "Process exited with code 1\\nOutput:\\n1 failed"}
+    {"type": "exec_command_end", "call_id": "call_2", "exit_code": 1, "stdout": "1 failed", "stderr": ""}
+
+Versions of Codex differ in which of them they write, in which order and in which form. `build_outcome` joins all of
+them. A call failed if any of them says so.
 """
 
 from __future__ import annotations
@@ -24,10 +28,10 @@ HEAD_MAX = 2_000
 """Characters at the start of an output in which Codex says how the command ended."""
 
 ERROR_MAX = 2_000
-"""Characters of an output that are told as the reason of a failure; all of it is in the result."""
+"""Characters of an output that become the error of a failed call. The result has the whole output."""
 
 SHELL_TOOLS = ("shell", "container.exec", "local_shell", "shell_command", "exec_command", "write_stdin", "user_shell")
-"""Tools that run commands: where an output does not say how the command ended, it did not run."""
+"""Tools that run commands. Their output says how the command ended; without that, the command did not run."""
 
 _HEAD_LINE = re.compile(
     r"(?:Chunk ID: .*|Wall time: (?P<wall>[0-9.]{1,20}) seconds|Process exited with code (?P<exited>-?[0-9]{1,9})"
@@ -61,10 +65,10 @@ class Refusal(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallReport:
-    """What an event tells of a call."""
+    """The facts about a call in one event."""
 
     id: str
-    sort: str
+    kind: str
     tool: str = ""
     arguments: Mapping[str, Any] | None = None
     exit_code: int | None = None
@@ -72,13 +76,13 @@ class CallReport:
     texts: Mapping[str, str]
     """`stdout`, `stderr`, `aggregated_output`."""
     answer: Any = None
-    """What an MCP server or another tool gave back."""
+    """The answer of an MCP server or another tool."""
     error: str = ""
     duration_ms: int | None = None
     changes: Any = None
     declined: bool = False
     asked: bool = False
-    """Somebody was asked before a patch, and allowed it."""
+    """A person or a reviewer was asked about a patch, and allowed it."""
     source: str = ""
     launched: str = ""
 
@@ -89,7 +93,7 @@ class CodexOutcome:
     ok: bool | None
     error: str | None = None
     running: str = ""
-    """The command goes on: the id by which it can be asked for more."""
+    """The id of the process, if the command is still running."""
     diff: str | None = None
     effects: tuple[str, ...] = ()
     duration_ms: int | None = None
@@ -105,23 +109,34 @@ class _ParsedOutput(NamedTuple):
     running: str = ""
 
 
-def read_report(sort: str, body: Mapping[str, Any]) -> CallReport | None:
-    """What an event, or the item in one, tells of a call; None where it names none."""
+def read_report(kind: str, body: Mapping[str, Any]) -> CallReport | None:
+    """Read the facts about a call in an event, or in the item of an event; None if it names no call."""
     identifier = body.get("call_id") or body.get("id")
     if not isinstance(identifier, str) or not identifier:
         return None
     invocation = body.get("invocation")
     named = invocation if isinstance(invocation, Mapping) else body
-    answer, error = _read_answer(sort, body)
+    answer, error = _read_answer(kind, body)
     exit_code, status = _int_or_none(body.get("exit_code")), body.get("status")
     source = body.get("source")
     agents = body.get("receiver_thread_ids")
     launched = body.get("new_thread_id") or (agents[0] if isinstance(agents, list) and len(agents) == 1 else None)
+    tool, server = named.get("tool"), named.get("server")
+    if isinstance(tool, str) and tool:
+        tool_name = f"mcp__{server}__{tool}" if isinstance(server, str) and server else tool
+    else:
+        tool_name = "user_shell" if named.get("source") == "user_shell" else _TOOL_BY_KIND.get(kind, kind)
+    given = named.get("arguments")
+    if isinstance(given, Mapping):
+        arguments: dict[str, Any] = dict(given)
+    else:
+        keys = ("command", "cwd", "query", "action", "prompt", "path", "revised_prompt", "saved_path")
+        arguments = {key: named[key] for key in keys if named.get(key) is not None}
     return CallReport(
         id=identifier,
-        sort=sort,
-        tool=_tool_name(sort, named),
-        arguments=_read_arguments(sort, named),
+        kind=kind,
+        tool=tool_name,
+        arguments=arguments,
         exit_code=exit_code,
         ok=_read_success(exit_code, body.get("success"), status, answer, error),
         texts={name: text for name in _STREAM_FIELDS if isinstance(text := body.get(name), str)},
@@ -140,32 +155,38 @@ _STREAM_FIELDS = ("stdout", "stderr", "aggregated_output")
 
 
 def build_outcome(
-    tool: str, arguments: Mapping[str, Any], output: Any, accounts: Sequence[CallReport], cwd: str
+    tool: str, arguments: Mapping[str, Any], output: Any, reports: Sequence[CallReport], cwd: str
 ) -> CodexOutcome:
-    """What came of a call."""
-    told = _parse_output(output, tool)
-    refusal = _find_refusal(tool, told, accounts)
-    codes = (told.exit_code, *(one.exit_code for one in accounts))
+    """Join the output of a call and the reports about it."""
+    parsed = _parse_output(output, tool)
+    refusal = _find_refusal(tool, parsed, reports)
+    codes = (parsed.exit_code, *(report.exit_code for report in reports))
     exit_code = next((code for code in codes if code is not None), None)
-    ok = _combine_success([told.ok, None if exit_code is None else exit_code == 0, *(one.ok for one in accounts)])
+    ok = _combine_success(
+        [parsed.ok, None if exit_code is None else exit_code == 0, *(report.ok for report in reports)]
+    )
     if refusal is not None:
         ok = False
-    patch = _find_patch(tool, arguments, accounts, cwd) if ok is not False else None
+    patch = _find_patch(tool, arguments, reports, cwd) if ok is not False else None
     command = command_line(arguments)
-    launched = next((one.launched for one in accounts if one.launched), "") or _spawned_agent_id(tool, told.body)
+    launched = next((report.launched for report in reports if report.launched), "") or _spawned_agent_id(
+        tool, parsed.body
+    )
     effects = [f"{verb} {path}" for verb, path in patch.changes] if patch is not None else []
-    if command and (ok or exit_code is not None or told.running) and not (patch is not None and BEGIN in command):
+    if command and (ok or exit_code is not None or parsed.running) and not (patch is not None and BEGIN in command):
         effects.append(f"ran {command}")
     if launched:
-        effects.append(f"delegated to {_agent_name(arguments, launched)}")
+        named = arguments.get("agent_type") or arguments.get("task_name")
+        agent_name = named if isinstance(named, str) else launched
+        effects.append(f"delegated to {agent_name}")
     return CodexOutcome(
-        result=_build_result(told, exit_code, accounts),
+        result=_build_result(parsed, exit_code, reports),
         ok=ok,
-        error=_find_error(told, exit_code, accounts) if ok is False else None,
-        running=told.running,
+        error=_find_error(parsed, exit_code, reports) if ok is False else None,
+        running=parsed.running,
         diff=None if patch is None else patch.diff,
         effects=tuple(effects),
-        duration_ms=_find_duration(told, accounts),
+        duration_ms=_find_duration(parsed, reports),
         refusal=refusal,
         launched=launched,
     )
@@ -183,34 +204,33 @@ def _parse_output(output: Any, tool: str) -> _ParsedOutput:
         if "content" in value and isinstance(value.get("success"), bool):
             return _ParsedOutput(replace_images(value["content"]), ok=value["success"])
     if isinstance(output, list):
-        return _parse_blocks(output)
+        # Content blocks. Codex may have added its own head to the first of them.
+        first = output[0].get("text") if output and isinstance(output[0], Mapping) else None
+        head = _parse_headed_output(first) if isinstance(first, str) else None
+        if head is None:
+            body = output
+            head = _ParsedOutput(None, ok=not _FAILURE_TEXT(first) if isinstance(first, str) else True)
+        else:
+            body = output[1:] if not head.body else [{**output[0], "text": head.body}, *output[1:]]
+        only_text = all(isinstance(block, Mapping) and isinstance(block.get("text"), str) for block in body)
+        return head._replace(body=content_text(body) if only_text else replace_images(body))
     if not isinstance(output, str):
         done = output.get("status") in ("completed", "generating") if isinstance(output, Mapping) else True
         return _ParsedOutput(replace_images(output), ok=done)
-    told = _parse_headed_output(output)
-    if told is None:
+    parsed = _parse_headed_output(output)
+    if parsed is None:
         says_how = tool in SHELL_TOOLS or tool == "apply_patch" or (tool == "spawn_agent" and value is output)
         return _ParsedOutput(output, ok=not says_how and not _FAILURE_TEXT(output))
-    return told
-
-
-def _parse_blocks(output: list[Any]) -> _ParsedOutput:
-    """Blocks of content: the first may be Codex's own, and says how long it took."""
-    first = output[0].get("text") if output and isinstance(output[0], Mapping) else None
-    told = _parse_headed_output(first) if isinstance(first, str) else None
-    if told is None:
-        body, told = output, _ParsedOutput(None, ok=not _FAILURE_TEXT(first) if isinstance(first, str) else True)
-    else:
-        body = output[1:] if not told.body else [{**output[0], "text": told.body}, *output[1:]]
-    only_text = all(isinstance(block, Mapping) and isinstance(block.get("text"), str) for block in body)
-    return told._replace(body=content_text(body) if only_text else replace_images(body))
+    return parsed
 
 
 def _parse_headed_output(text: str) -> _ParsedOutput | None:
-    """An output that says in its first lines how a command ended; None where it does not. A command's own output comes
-    after `Output:`, and what it says there about exit codes is not Codex's word."""
+    """Parse an output whose first lines say how a command ended; None if it has no such head.
+
+    The command's own output follows `Output:`. A text about exit codes there is the command's, so it does not count.
+    """
     facts: dict[str, str] = {}
-    for _ in range(2):  # A patch that was caught in a command has a head within a head.
+    for _ in range(2):  # If Codex finds a patch inside a command, the output has a second head inside the first.
         lines = text[:HEAD_MAX].split("\n")
         size = 0
         for line in lines:
@@ -235,27 +255,28 @@ def _output_from_facts(facts: Mapping[str, str], body: str) -> _ParsedOutput:
     return _ParsedOutput(body, None if code is None else int(code), None if running else True, seconds, running)
 
 
-def _find_refusal(tool: str, told: _ParsedOutput, accounts: Sequence[CallReport]) -> Refusal | None:
-    """Only Codex's own words count: not what a command printed, nor what a server answered."""
-    if told.exit_code is not None or any(one.answer is not None or one.exit_code == 0 for one in accounts):
+def _find_refusal(tool: str, parsed: _ParsedOutput, reports: Sequence[CallReport]) -> Refusal | None:
+    """Return the refusal of a call, if Codex's own text states one."""
+    # A command's output and a server's answer can contain any text. So neither may decide that a call was refused.
+    if parsed.exit_code is not None or any(report.answer is not None or report.exit_code == 0 for report in reports):
         return None
-    texts = [one.error for one in accounts if one.error]
-    if isinstance(told.body, str) and not tool.startswith("mcp__"):
-        texts.append(told.body)
+    texts = [report.error for report in reports if report.error]
+    if isinstance(parsed.body, str) and not tool.startswith("mcp__"):
+        texts.append(parsed.body)
     for text in texts:
         words = text[:HEAD_MAX].strip()
         if _DENIED_BY_PERSON(words):
             return Refusal(by_person=True, words=words)
         if _DENIED_BY_RULE(words):
             return Refusal(by_person=False, words=words)
-    if any(one.declined for one in accounts):
+    if any(report.declined for report in reports):
         return Refusal(by_person=None, words="declined")
     return None
 
 
-def _find_patch(tool: str, arguments: Mapping[str, Any], accounts: Iterable[CallReport], cwd: str) -> Patch | None:
-    for one in accounts:
-        if (done := patch_from_changes(one.changes, cwd)) is not None:
+def _find_patch(tool: str, arguments: Mapping[str, Any], reports: Iterable[CallReport], cwd: str) -> Patch | None:
+    for report in reports:
+        if (done := patch_from_changes(report.changes, cwd)) is not None:
             return done
     given = [arguments.get(name) for name in ("input", "patch", "arguments")] if tool == "apply_patch" else []
     texts = [text for text in (*given, command_line(arguments)) if isinstance(text, str)]
@@ -265,12 +286,12 @@ def _find_patch(tool: str, arguments: Mapping[str, Any], accounts: Iterable[Call
     return next((patch for text in texts if (patch := read_patch(text)) is not None), None)
 
 
-def _build_result(told: _ParsedOutput, exit_code: int | None, accounts: Sequence[CallReport]) -> Any:
-    texts = {name: text for one in accounts for name, text in one.texts.items() if text and text != told.body}
-    answers = [one.answer for one in accounts if one.answer is not None]
+def _build_result(parsed: _ParsedOutput, exit_code: int | None, reports: Sequence[CallReport]) -> Any:
+    texts = {name: text for report in reports for name, text in report.texts.items() if text and text != parsed.body}
+    answers = [report.answer for report in reports if report.answer is not None]
     if exit_code is None and not texts and not answers:
-        return told.body
-    result: dict[str, Any] = {} if told.body is None else {"output": told.body}
+        return parsed.body
+    result: dict[str, Any] = {} if parsed.body is None else {"output": parsed.body}
     if exit_code is not None:
         result["exit_code"] = exit_code
     if answers:
@@ -278,18 +299,18 @@ def _build_result(told: _ParsedOutput, exit_code: int | None, accounts: Sequence
     return result | texts
 
 
-def _find_error(told: _ParsedOutput, exit_code: int | None, accounts: Iterable[CallReport]) -> str:
-    words = [word for one in accounts for word in (one.error, one.texts.get("stderr", "")) if word]
+def _find_error(parsed: _ParsedOutput, exit_code: int | None, reports: Iterable[CallReport]) -> str:
+    words = [word for report in reports for word in (report.error, report.texts.get("stderr", "")) if word]
     if exit_code:
         words.append(f"exit code {exit_code}")
-    if isinstance(told.body, str):
-        words.append(told.body.strip())
+    if isinstance(parsed.body, str):
+        words.append(parsed.body.strip())
     return next((word[:ERROR_MAX] for word in words if word), "failed")
 
 
-def _find_duration(told: _ParsedOutput, accounts: Iterable[CallReport]) -> int | None:
-    known = [one.duration_ms for one in accounts if one.duration_ms is not None]
-    return known[0] if known else None if told.seconds is None else round(told.seconds * 1000)
+def _find_duration(parsed: _ParsedOutput, reports: Iterable[CallReport]) -> int | None:
+    known = [report.duration_ms for report in reports if report.duration_ms is not None]
+    return known[0] if known else None if parsed.seconds is None else round(parsed.seconds * 1000)
 
 
 def _spawned_agent_id(tool: str, body: Any) -> str:
@@ -298,15 +319,10 @@ def _spawned_agent_id(tool: str, body: Any) -> str:
     return agent if isinstance(agent, str) else ""
 
 
-def _agent_name(arguments: Mapping[str, Any], launched: str) -> str:
-    named = arguments.get("agent_type") or arguments.get("task_name")
-    return named if isinstance(named, str) else launched
-
-
-def _read_answer(sort: str, body: Mapping[str, Any]) -> tuple[Any, str]:
-    """What a tool gave back, and why it gave nothing."""
+def _read_answer(kind: str, body: Mapping[str, Any]) -> tuple[Any, str]:
+    """Return the answer of a tool, and its error."""
     result, error = body.get("result"), body.get("error")
-    if sort in ("ImageGeneration", "image_generation_end") and isinstance(result, str):
+    if kind in ("ImageGeneration", "image_generation_end") and isinstance(result, str):
         result = digest_reference(result, "image")
     if isinstance(result, dict) and len(result) == 1 and ("Ok" in result or "Err" in result):
         error = result.get("Err", error)
@@ -318,24 +334,17 @@ def _read_answer(sort: str, body: Mapping[str, Any]) -> tuple[Any, str]:
 
 
 def _read_success(exit_code: int | None, success: Any, status: Any, answer: Any, error: str) -> bool | None:
-    said = [None if exit_code is None else exit_code == 0, success if isinstance(success, bool) else None]
+    verdicts = [None if exit_code is None else exit_code == 0, success if isinstance(success, bool) else None]
     if status in ("completed", "failed", "declined"):
-        said.append(status == "completed")
+        verdicts.append(status == "completed")
     if isinstance(answer, Mapping) and (answer.get("isError") is True or answer.get("is_error") is True):
-        said.append(False)
-    return _combine_success([*said, False if error else None])
+        verdicts.append(False)
+    return _combine_success([*verdicts, False if error else None])
 
 
-def _combine_success(said: Iterable[bool | None]) -> bool | None:
-    known = {one for one in said if one is not None}
+def _combine_success(verdicts: Iterable[bool | None]) -> bool | None:
+    known = {report for report in verdicts if report is not None}
     return None if not known else False not in known
-
-
-def _tool_name(sort: str, named: Mapping[str, Any]) -> str:
-    tool, server = named.get("tool"), named.get("server")
-    if isinstance(tool, str) and tool:
-        return f"mcp__{server}__{tool}" if isinstance(server, str) and server else tool
-    return "user_shell" if named.get("source") == "user_shell" else _TOOL_BY_KIND.get(sort, sort)
 
 
 _TOOL_BY_KIND = {
@@ -351,14 +360,6 @@ _TOOL_BY_KIND = {
     "ImageView": "view_image",
     "view_image_tool_call": "view_image",
 }
-
-
-def _read_arguments(sort: str, named: Mapping[str, Any]) -> dict[str, Any]:
-    given = named.get("arguments")
-    if isinstance(given, Mapping):
-        return dict(given)
-    keys = ("command", "cwd", "query", "action", "prompt", "path", "revised_prompt", "saved_path")
-    return {key: named[key] for key in keys if named.get(key) is not None}
 
 
 def _parse_duration(value: Any) -> int | None:

@@ -1,4 +1,11 @@
-"""A call or an answer of Codex on its way to being a deed, and the forms in which rollouts write calls."""
+"""State of the Codex parser: calls and answers that may still change, reasoning, tokens and repeated messages.
+
+`CALL_READERS` reads the forms in which rollouts write calls:
+
+    {"type": "function_call", "call_id": "call_2", "name": "exec_command", "arguments": "{\\"cmd\\": \\"ls\\"}"}
+    {"type": "custom_tool_call", "call_id": "call_1", "name": "apply_patch", "input": "*** Begin Patch…"}
+    {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"query": "half up"}}
+"""
 
 from __future__ import annotations
 
@@ -17,10 +24,10 @@ from aver.ingest.foreign_json import content_text, ms_between, parse_embedded_js
 from aver.ingest.patches import read_patch
 
 MessageSide = Literal["item", "event"]
-"""Where a message stands."""
+"""The record that has a message: a `response_item` or an event."""
 
 EXPECTED_MAX = 8
-"""Messages that may still be repeated from the other side: more than these are never written in a row."""
+"""Messages that may wait for their repetition. Codex never writes more of them in a row."""
 
 OUTPUT_KINDS = (
     "response_item.function_call_output",
@@ -31,16 +38,16 @@ OUTPUT_KINDS = (
 
 
 class PendingEvent:
-    """A call or an answer that is not given out yet: more may be told of it."""
+    """A call or an answer about which more records may come."""
 
     def __init__(self, base: AgentEvent, line: CodexLine) -> None:
         self.base = base
         self.places = [*base.places, line.place]
         self.output: Any = NO_OUTPUT
         self.ended: str | None = None
-        self.accounts: list[CallReport] = []
+        self.reports: list[CallReport] = []
         self.asked = False
-        """A person was asked before."""
+        """Codex requested an approval."""
         self.ready = base.call is None
         self.tokens: Tokens | None = None
 
@@ -49,43 +56,53 @@ class PendingEvent:
         base, call, places = self.base, self.base.call, tuple(dict.fromkeys(self.places))
         if call is None:
             return replace(base, tokens=self.tokens, places=places)
-        if self.output is NO_OUTPUT and not self.accounts:
+        if self.output is NO_OUTPUT and not self.reports:
             summary = _build_summary(call, None)
             return replace(base, tokens=self.tokens, places=places, summary=summary, status="pending")
         cwd = base.environment.get("cwd")
-        came = build_outcome(call.tool, call.arguments, self.output, self.accounts, cwd if isinstance(cwd, str) else "")
+        outcome = build_outcome(
+            call.tool, call.arguments, self.output, self.reports, cwd if isinstance(cwd, str) else ""
+        )
         return replace(
             base,
             tokens=self.tokens,
             places=places,
-            call=replace(call, result=came.result, ok=came.ok, error=came.error, diff=came.diff),
-            summary=_build_summary(call, came),
-            # Early versions write a call and its output at once: then nothing is known of the time between.
-            duration_ms=came.duration_ms if came.duration_ms is not None else ms_between(base.at, self.ended) or None,
-            status="partial" if came.running else None,
-            side_effects=came.effects,
-            allowed=self._find_permission(came),
-            launched=came.launched,
-            environment={**base.environment, "process": came.running} if came.running else base.environment,
+            call=replace(call, result=outcome.result, ok=outcome.ok, error=outcome.error, diff=outcome.diff),
+            summary=_build_summary(call, outcome),
+            # Early versions write a call and its output at the same moment. Then the duration is unknown, not zero.
+            duration_ms=outcome.duration_ms
+            if outcome.duration_ms is not None
+            else ms_between(base.at, self.ended) or None,
+            status="partial" if outcome.running else None,
+            side_effects=outcome.effects,
+            allowed=self._find_permission(outcome),
+            launched=outcome.launched,
+            environment={**base.environment, "process": outcome.running} if outcome.running else base.environment,
         )
 
-    def _find_permission(self, came: CodexOutcome) -> Permission:
-        """Who decided, where the rollout shows it; otherwise the policy that held."""
+    def _find_permission(self, outcome: CodexOutcome) -> Permission:
+        """Return who decided about the call, if the rollout shows it; otherwise the approval policy."""
         policy = self.base.allowed
-        if came.refusal is not None:
-            words = f"{policy.reference}: {came.refusal.words}" if policy.reference else came.refusal.words
-            by_rule = came.refusal.by_person is False
+        if outcome.refusal is not None:
+            words = f"{policy.reference}: {outcome.refusal.words}" if policy.reference else outcome.refusal.words
+            by_rule = outcome.refusal.by_person is False
             return Permission(by="policy" if by_rule else policy.by, reference=words[:LINE_MAX], denied=True)
-        # Where an automatic reviewer answers, the one who was asked was no person.
+        # With an automatic reviewer the approval is not a person's.
         reviewer = self.base.environment.get("approvals_reviewer", "user")
-        if came.ok is not None and reviewer == "user" and (self.asked or any(one.asked for one in self.accounts)):
+        if (
+            outcome.ok is not None
+            and reviewer == "user"
+            and (self.asked or any(report.asked for report in self.reports))
+        ):
             return Permission(by="human_approved", reference=policy.reference)
         return policy
 
 
 class PendingThoughts:
-    """Reasoning, until something comes of it. Its content may stand in the reasoning itself or in an event about it;
-    where it is nowhere, the summary is what there is."""
+    """Reasoning that waits for the next call or answer.
+
+    The content is in the reasoning record or in an event about it. If it is in neither, the summary replaces it.
+    """
 
     def __init__(self) -> None:
         self._reset()
@@ -105,31 +122,34 @@ class PendingThoughts:
         self._signatures += [thought.signature] if thought.signature else []
         self.lines.append(line)
 
-    def attach_to(self, deed: AgentEvent) -> AgentEvent:
-        """The deed that they led to. They are forgotten here."""
+    def attach_to(self, event: AgentEvent) -> AgentEvent:
+        """Add the reasoning to the event that follows it, and forget the reasoning."""
         if not self.lines:
-            return deed
-        deed = replace(
-            deed,
+            return event
+        event = replace(
+            event,
             thinking="\n\n".join(self._contents or self._summaries),
             signatures=tuple(self._signatures),
             redacted=bool(self._signatures) and not self._contents,
-            places=tuple(dict.fromkeys([*(line.place for line in self.lines), *deed.places])),
+            places=tuple(dict.fromkeys([*(line.place for line in self.lines), *event.places])),
         )
         self._reset()
-        return deed
+        return event
 
 
 class TokenCounter:
-    """Which tokens were counted. Early versions count them in nothing but `token_count`, and write that again when
-    nothing was added; later ones write a record for each answer of the API, and `token_count` besides."""
+    """Counts each answer of the API once.
+
+    Early versions write only `token_count` events, and repeat one if nothing was added. Later versions write a
+    `token_usage_record` for each answer, and `token_count` as well.
+    """
 
     def __init__(self) -> None:
         self._total: Any = None
         self._by_answer = False
 
     def count_new(self, line: CodexLine) -> Tokens | None:
-        if line.sort == "token_usage_record":
+        if line.kind == "token_usage_record":
             self._by_answer = True
             return read_tokens(line.body.get("usage"))
         info = line.body.get("info")
@@ -142,7 +162,7 @@ class TokenCounter:
 
 
 def add_tokens(before: Tokens | None, tokens: Tokens) -> Tokens:
-    """The tokens of two answers of the API, of which the first came to nothing that is told."""
+    """Add the tokens of two answers of the API. The first gave no event that could have them."""
     if before is None:
         return tokens
     native = {
@@ -152,7 +172,7 @@ def add_tokens(before: Tokens | None, tokens: Tokens) -> Tokens:
 
 
 class RepeatFilter:
-    """Messages that come twice, as an item and as an event: which of them were told."""
+    """Recognises the repetition of a message. Codex writes each as an item and as an event, in either order."""
 
     def __init__(self) -> None:
         self._expected: dict[str, deque[str]] = {side: deque(maxlen=EXPECTED_MAX) for side in ("item", "event")}
@@ -160,13 +180,13 @@ class RepeatFilter:
     def is_repeated(self, side: MessageSide, text: str, same: Callable[[str, str], bool]) -> bool:
         """Return whether the other side already has this text, and it was not matched before."""
         other = self._expected["event" if side == "item" else "item"]
-        again = next((told for told in other if same(told, text)), None)
+        again = next((text_before for text_before in other if same(text_before, text)), None)
         if again is not None:
             other.remove(again)
         return again is not None
 
     def expect(self, side: MessageSide, text: str) -> None:
-        """One side told it: the other will."""
+        """Note that one side has the text, so that the other side's copy is a repetition."""
         self._expected[side].append(text)
 
     def forget(self) -> None:
@@ -175,13 +195,13 @@ class RepeatFilter:
 
 
 def message_text(body: Mapping[str, Any]) -> str:
-    """The text of a message, whichever record holds it."""
+    """Return the text of a message, from an item or an event."""
     message = body.get("message")
     return message if isinstance(message, str) else content_text(body.get("content"))
 
 
 def message_pictures(body: Mapping[str, Any]) -> Any:
-    """The pictures of a message, by digest and size; None where it has none."""
+    """Return the pictures of a message, by digest and size; None if it has none."""
     content = body.get("content") if isinstance(body.get("content"), list) else body.get("images")
     if not isinstance(content, list):
         return None
@@ -189,18 +209,18 @@ def message_pictures(body: Mapping[str, Any]) -> Any:
     return {"pictures": replace_images(found)} if found else None
 
 
-def _build_summary(call: AgentCall, came: CodexOutcome | None) -> str:
-    if came is not None and came.diff is not None:
-        paths = [effect.partition(" ")[2] for effect in came.effects if not effect.startswith("ran ")]
-        return f"{call.tool}: {first_line(', '.join(paths))} {format_line_counts(came.diff)}"
+def _build_summary(call: AgentCall, outcome: CodexOutcome | None) -> str:
+    if outcome is not None and outcome.diff is not None:
+        paths = [effect.partition(" ")[2] for effect in outcome.effects if not effect.startswith("ran ")]
+        return f"{call.tool}: {first_line(', '.join(paths))} {format_line_counts(outcome.diff)}"
     about = first_line(command_line(call.arguments) or _find_subject(call.arguments) or _patch_paths(call))
     line = f"{call.tool}: {about}" if about else call.tool
-    code = came.result.get("exit_code") if came is not None and isinstance(came.result, dict) else None
+    code = outcome.result.get("exit_code") if outcome is not None and isinstance(outcome.result, dict) else None
     return f"{line} (exit {code})" if code and call.tool in SHELL_TOOLS else line
 
 
 def _find_subject(arguments: Mapping[str, Any]) -> str:
-    """What a call is about: the first of its arguments that tells."""
+    """Return the first argument that names the object of a call."""
     action = arguments.get("action")
     places = (arguments, action) if isinstance(action, Mapping) else (arguments,)
     names = ("query", "url", "pattern", "path", "message", "prompt", "objective", "chars")
@@ -235,7 +255,7 @@ def _read_tool_search_call(body: Mapping[str, Any]) -> tuple[str, Any, Any, Any]
 
 
 def _read_web_search_call(body: Mapping[str, Any]) -> tuple[str, Any, Any, Any]:
-    """A search takes place at the provider: what it found is not in the rollout, only that it was done."""
+    """Read a web search. The provider does it, so the rollout has its status but not its results."""
     return "web_search", body.get("id"), {"action": body.get("action")}, {"status": body.get("status") or "completed"}
 
 
@@ -256,4 +276,4 @@ CALL_READERS: Mapping[str, Callable[[Mapping[str, Any]], tuple[str, Any, Any, An
     "response_item.web_search_call": _read_web_search_call,
     "response_item.image_generation_call": _read_image_generation_call,
 }
-"""How each sort of call is read: the tool, the call's id, its arguments, and its result where that stands in it."""
+"""The reader for each form of a call. It returns the tool, the id, the arguments, and the result if there is one."""

@@ -1,7 +1,16 @@
-"""The records of a Codex rollout: what sorts there are, and the facts that they set.
+"""The records of a Codex rollout: the kinds that Aver knows, and the facts in them.
 
-A record's sort is its type and that of what it carries: `response_item.function_call`, `event_msg.token_count`,
-`item_completed.FileChange`. Rollouts of early versions hold what is now a payload as the record itself.
+A rollout is JSON Lines. A prompt, a call and its output (shortened):
+
+    {"timestamp": "2026-05-31T09:01:02.000Z", "type": "event_msg", "payload": {"type": "user_message", "message": "…"}}
+    {"timestamp": "2026-05-31T09:01:05.000Z", "type": "response_item", "payload": {"type": "function_call",
+      "call_id": "call_2", "name": "exec_command", "arguments": "{\\"cmd\\": \\"pytest -q\\"}"}}
+    {"timestamp": "2026-05-31T09:01:06.000Z", "type": "response_item", "payload": {"type": "function_call_output",
+      "call_id": "call_2", "output": "Wall time: 0.4 seconds\\nProcess exited with code 0\\nOutput:\\n3 passed"}}
+
+The kind of a record is its `type` and the `type` of its payload: `event_msg.user_message`,
+`response_item.function_call`. For an `item_completed` event it is the type of the item: `item_completed.FileChange`.
+`arguments` is JSON in a string. Early versions write the payload without the object around it.
 """
 
 from __future__ import annotations
@@ -29,7 +38,7 @@ REPORT_KINDS = frozenset(
         *("ImageView", "ImageGeneration"),
     )
 )
-"""Events that tell of a call what its output does not."""
+"""Events with facts about a call that its output does not have."""
 
 PROMPT_REPEATS = ("event_msg.user_message", "item_completed.UserMessage")
 ANSWER_REPEATS = ("event_msg.agent_message", "item_completed.AgentMessage")
@@ -71,7 +80,7 @@ NOTE_LABELS = {
     "item_completed.EnteredReviewMode": "review begun",
     "item_completed.ExitedReviewMode": "review ended",
 }
-"""Records that are notes, and what they are called."""
+"""Records that become notes, and the beginning of the note's summary."""
 
 TURN_ENDS = ("event_msg.task_complete", "event_msg.turn_complete", "event_msg.turn_aborted")
 _STATUSES: Mapping[str, Literal["partial", "failure"]] = {
@@ -81,21 +90,21 @@ _STATUSES: Mapping[str, Literal["partial", "failure"]] = {
 }
 
 LINE_MAX = 160
-"""Characters of a text that stand in a summary."""
+"""The most characters of a text in a summary."""
 
 SKIPPED_KINDS = frozenset(
     (
-        "world_state",  # What the model is told about its surroundings: it stands in messages to it.
-        "dynamic_tools_updated",  # Which tools a client offers; what is called is in the calls.
-        "inter_agent_communication_metadata",  # Of a message that has its own record.
+        "world_state",  # The model's surroundings. Messages to the model have them too.
+        "dynamic_tools_updated",  # The tools that a client offers. Calls have their own records.
+        "inter_agent_communication_metadata",  # The message has its own record.
         "early.state",  # Marks between turns, without content.
         "response_item.compaction_trigger",  # The compaction has its own record.
-        "response_item.additional_tools",  # Which tools are offered.
-        "event_msg.agent_reasoning",  # The summary that is in the reasoning itself.
+        "response_item.additional_tools",  # The tools that a client offers.
+        "event_msg.agent_reasoning",  # The reasoning record has this summary too.
         "event_msg.agent_reasoning_section_break",
         "event_msg.context_compacted",  # The compaction has its own record.
         "item_completed.ContextCompaction",
-        "event_msg.item_started",  # Begun; what is done is told when it is completed.
+        "event_msg.item_started",  # From here on: starts. The completion has its own record.
         "event_msg.exec_command_begin",
         "event_msg.patch_apply_begin",
         "event_msg.mcp_tool_call_begin",
@@ -103,17 +112,17 @@ SKIPPED_KINDS = frozenset(
         "event_msg.dynamic_tool_call_request",
     )
 )
-"""Known, and nothing in them that is not told elsewhere. They stay covered by the digest over all records."""
+"""Kinds that repeat other records. They become no event, but the digest over all records still covers them."""
 
 _INJECTED = (
     *("<environment_context>", "<user_instructions>", "<permissions instructions>", "<skill>", "<turn_aborted>"),
     *("<subagent_notification>", "<user_shell_command>", "<ENVIRONMENT_CONTEXT>", "# AGENTS.md instructions"),
     *("<collaboration_mode>", "<personality_spec>", "<INSTRUCTIONS>", "<hook_prompt", "<goal_context>"),
 )
-"""How texts begin that Codex puts among the messages of the user."""
+"""Beginnings of texts that Codex writes as messages of the user."""
 
 _UUID7 = re.compile(r"([0-9a-f]{8}-[0-9a-f]{4})-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}").fullmatch
-"""Such an id begins with the milliseconds of its making."""
+"""A UUID of version 7 begins with the time at which it was made, in milliseconds."""
 _EARLY_ITEMS = (
     *("message", "reasoning", "function_call", "function_call_output", "local_shell_call", "custom_tool_call"),
     *("custom_tool_call_output", "web_search_call"),
@@ -123,18 +132,18 @@ _EARLY_ITEMS = (
 class CodexLine(NamedTuple):
     """One record."""
 
-    sort: str
+    kind: str
     body: Mapping[str, Any]
     at: str | None
     place: str
     outer: Mapping[str, Any]
     """The payload, where `body` is an item inside it."""
     key: str = ""
-    """What tells it from all others, where it has no id."""
+    """The key of a record without an id: its line."""
 
 
 class CodexNote(NamedTuple):
-    """What a record says that is neither a message nor a call."""
+    """A record that is neither a message nor a call."""
 
     summary: str
     words: str
@@ -143,11 +152,11 @@ class CodexNote(NamedTuple):
     took_ms: int | None
     facts: dict[str, Any]
     ends_turn: str
-    """The key of the end of a turn; empty where it is none, or its turn has no id."""
+    """The key for the end of a turn; empty for other notes, and if the turn has no id."""
 
 
 class Thought(NamedTuple):
-    """A reasoning. What is encrypted stays known by its digest."""
+    """Reasoning of the model. `signature` is the digest of its encrypted form."""
 
     content: str
     summary: str
@@ -155,40 +164,36 @@ class Thought(NamedTuple):
 
 
 def parse_line(raw: RawRecord) -> CodexLine | None:
-    """A record; None where it cannot be read as one."""
-    line = _parse_record(raw)
-    return None if line is None else line._replace(key=line_key(raw))
-
-
-def _parse_record(raw: RawRecord) -> CodexLine | None:
+    """Parse one line of a rollout; None if it is no record of Codex."""
     record = parse_json(raw)
     if record is UNREADABLE or not isinstance(record, dict):
         return None
-    payload, kind, at = record.get("payload"), record.get("type"), to_utc(record.get("timestamp"))
-    if not isinstance(payload, dict):
-        return _parse_early_record(record, kind, at, raw.place)
-    if not isinstance(kind, str):
+    payload, record_type, at = record.get("payload"), record.get("type"), to_utc(record.get("timestamp"))
+    body, outer = record, record
+    if isinstance(payload, dict):
+        if not isinstance(record_type, str):
+            return None
+        inner, item = payload.get("type"), payload.get("item")
+        body = outer = payload
+        kind = f"{record_type}.{inner}" if record_type in ("response_item", "event_msg") else record_type
+        if kind == "event_msg.item_completed" and isinstance(item, dict):
+            kind, body = f"item_completed.{item.get('type')}", item
+    # Early versions, such as 0.29, write the payload itself, without `type` and `payload` around it.
+    elif record_type in _EARLY_ITEMS:
+        kind = f"response_item.{record_type}"
+    elif "record_type" in record:
+        kind = "early.state"
+    elif record_type is None and isinstance(record.get("id"), str) and at is not None:
+        kind = "session_meta"
+    elif isinstance(record_type, str):
+        kind = record_type
+    else:
         return None
-    inner = payload.get("type")
-    if kind == "event_msg" and inner == "item_completed" and isinstance(item := payload.get("item"), dict):
-        return CodexLine(f"item_completed.{item.get('type')}", item, at, raw.place, payload)
-    sort = f"{kind}.{inner}" if kind in ("response_item", "event_msg") else kind
-    return CodexLine(sort, payload, at, raw.place, payload)
-
-
-def _parse_early_record(record: dict[str, Any], kind: Any, at: str | None, place: str) -> CodexLine | None:
-    """A record of an early version, such as 0.29: no envelope around what it says."""
-    if kind in _EARLY_ITEMS:
-        return CodexLine(f"response_item.{kind}", record, at, place, record)
-    if "record_type" in record:
-        return CodexLine("early.state", record, at, place, record)
-    if kind is None and isinstance(record.get("id"), str) and at is not None:
-        return CodexLine("session_meta", record, at, place, record)
-    return CodexLine(str(kind), record, at, place, record) if isinstance(kind, str) else None
+    return CodexLine(kind, body, at, raw.place, outer, line_key(raw))
 
 
 def is_from_user(body: Mapping[str, Any]) -> bool | None:
-    """Whether a message in the user's name is the user's, or put there by Codex; None where it does not say."""
+    """Return whether the user wrote a message with the role `user`; None if the message does not say."""
     about = body.get("internal_chat_message_metadata_passthrough")
     kinds = about.get("content_item_kinds") if isinstance(about, Mapping) else None
     if not isinstance(kinds, list) or "unknown" in kinds or not all(isinstance(kind, str) for kind in kinds):
@@ -201,17 +206,17 @@ def looks_injected(text: str) -> bool:
 
 
 def is_older_turn(turn: Any, thread: str) -> bool:
-    """Whether a turn surely began before a thread did, and so is of another."""
+    """Return whether a turn surely began before a thread, and so belongs to another thread."""
     begun, made = _UUID7(turn) if isinstance(turn, str) else None, _UUID7(thread)
     return begun is not None and made is not None and begun[1] < made[1]
 
 
 def names_thread(line: CodexLine, thread: str) -> bool:
-    return line.sort != "session_meta" and line.outer.get("thread_id") == thread
+    return line.kind != "session_meta" and line.outer.get("thread_id") == thread
 
 
 def read_session_facts(meta: Mapping[str, Any]) -> dict[str, Any]:
-    """What a session's first record says of where it takes place."""
+    """Return the facts in a session's first record: directory, version, commit, parent thread."""
     git = meta.get("git")
     git = git if isinstance(git, Mapping) else {}
     facts = {
@@ -231,8 +236,8 @@ def read_session_facts(meta: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_settings(line: CodexLine) -> dict[str, Any]:
-    """What holds from here on, as a turn's context or beginning, changed settings or a count of tokens say it."""
-    inner = "info" if line.sort == "event_msg.token_count" else "thread_settings"
+    """Return the settings that apply from this record on. Turn contexts, turn starts and token counts have them."""
+    inner = "info" if line.kind == "event_msg.token_count" else "thread_settings"
     body = line.body.get(inner, line.body)
     body = body if isinstance(body, Mapping) else {}
     facts = {
@@ -256,29 +261,29 @@ def read_base_instructions(meta: Mapping[str, Any]) -> str:
 
 
 def read_note(line: CodexLine) -> CodexNote:
-    body, sort = line.body, line.sort
+    body, kind = line.body, line.kind
     words = next((body[name] for name in ("message", "reason", "text") if isinstance(body.get(name), str)), "")
     name, took, turn, snapshot = (body.get(key) for key in ("thread_name", "duration_ms", "turn_id", "ghost_commit"))
     return CodexNote(
-        summary=f"{NOTE_LABELS[sort]}: {first_line(words)}".removesuffix(": "),
+        summary=f"{NOTE_LABELS[kind]}: {first_line(words)}".removesuffix(": "),
         words=words,
-        status=_STATUSES.get(sort),
+        status=_STATUSES.get(kind),
         title=name if isinstance(name, str) and name else None,
         took_ms=took if isinstance(took, int) and not isinstance(took, bool) and 0 <= took < 2**53 else None,
         facts={"checkpoint": snapshot.get("id")} if isinstance(snapshot, Mapping) else {},
-        ends_turn=f"{turn}:{sort.partition('.')[2]}" if sort in TURN_ENDS and isinstance(turn, str) and turn else "",
+        ends_turn=f"{turn}:{kind.partition('.')[2]}" if kind in TURN_ENDS and isinstance(turn, str) and turn else "",
     )
 
 
 def first_line(text: str) -> str:
-    """What stands of a text in a summary."""
+    """Return the first line of a text, shortened for a summary."""
     line = text.strip().partition("\n")[0]
     return line if len(line) <= LINE_MAX else f"{line[:LINE_MAX]}…"
 
 
 def read_thought(line: CodexLine) -> Thought:
     body = line.body
-    if line.sort != "response_item.reasoning":
+    if line.kind != "response_item.reasoning":
         return Thought(
             content_text(body.get("raw_content") or body.get("text")), content_text(body.get("summary_text")), ""
         )
@@ -288,7 +293,7 @@ def read_thought(line: CodexLine) -> Thought:
 
 
 def read_tokens(usage: Any) -> Tokens | None:
-    """What one answer of the API cost; None where that is not said."""
+    """Return the tokens of one answer of the API; None if there is no count."""
     if not isinstance(usage, Mapping):
         return None
     counts = {name: count for name, count in usage.items() if isinstance(count, int) and not isinstance(count, bool)}
@@ -296,7 +301,7 @@ def read_tokens(usage: Any) -> Tokens | None:
 
 
 def permission_from_policy(settings: Mapping[str, Any]) -> Permission:
-    """Under which of Codex's policies a call is made. Whether a person was asked under it is not said by it."""
+    """Return the approval policy under which Codex makes a call. It does not say whether a person was asked."""
     policy = settings.get("approval_policy")
     if isinstance(policy, Mapping):
         policy = next((name for name in policy if isinstance(name, str)), "") or "granular"
@@ -306,7 +311,7 @@ def permission_from_policy(settings: Mapping[str, Any]) -> Permission:
 
 
 def replace_heavy_fields(body: Mapping[str, Any]) -> dict[str, Any]:
-    """A record's content, what is heavy or a copy in it by digest and size."""
+    """Return a record's content with digest and size instead of large fields and copies."""
     heavy = {name: body[name] for name in _HEAVY_FIELDS if isinstance(body.get(name), list | dict | str) and body[name]}
     rest = {name: value for name, value in body.items() if name not in heavy and name not in _DROPPED_FIELDS}
     kept = {

@@ -1,12 +1,17 @@
-"""Codex CLI: where its rollouts are, and whose each of them is.
+"""Codex's rollouts: where they are, and to which session each belongs.
 
-A rollout is `$CODEX_HOME/sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl`, one line per record; what was archived lies in
-`archived_sessions`. Its first line says whose it is: its own id is taken, and the id in its name where the line says
-none, or where another rollout has that id. So that none can take the place of another, those whose name and first line
-say the same come first. A subagent has a rollout of its own, whose first line names the thread that
-launched it: it belongs to that session, and its own id is the agent's. A fork is a session of its own.
+    $CODEX_HOME/sessions/2026/05/31/rollout-2026-05-31T09-00-00-019dd8e4-15dd-7143-95e8-219014341717.jsonl
+    $CODEX_HOME/archived_sessions/rollout-….jsonl
 
-What Codex has compressed (`.jsonl.zst`) is not read. It is told of by one note: its name, size and digest.
+The first line of a rollout names its thread, and for a subagent the thread that launched it:
+
+    {"timestamp": "…", "type": "session_meta", "payload": {"id": "019dd8e4-15dd-…", "cwd": "/work/shop", "source":
+      {"subagent": {"thread_spawn": {"parent_thread_id": "019dd8e3-77aa-…"}}}}}
+
+- The id in the first line is the session. The id in the file's name replaces it if it is missing or taken.
+- Rollouts whose name and first line agree come first, so that no other file can take their id.
+- A subagent's rollout belongs to the session that launched it. A fork is a session of its own.
+- Aver does not read a compressed rollout (`.jsonl.zst`). One note has its name, size and digest.
 """
 
 from __future__ import annotations
@@ -17,7 +22,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from io import BufferedReader
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from aver.agents.codex.records import parse_line
 from aver.agents.codex.turn import RolloutParser
@@ -37,8 +42,8 @@ from aver.ingest.json_lines import LineReader
 
 TOOL = "codex"
 FIRST_LINE_MAX = 4 * 1024 * 1024
-"""Bytes of a first line that are read to learn whose a rollout is. It holds the instructions of the model, and grew to
-some ten thousand."""
+"""The longest first line that Aver reads to find a rollout's session. It includes the model's instructions, which take
+some ten thousand bytes."""
 
 HASH_CHUNK_SIZE = 1024 * 1024
 """Bytes of a compressed rollout that are hashed at a time."""
@@ -52,12 +57,8 @@ class _RolloutOwner(NamedTuple):
     agent: str = ""
 
 
-def _home(around: UserEnvironment) -> Path:
-    return Path(around.environment.get("CODEX_HOME") or around.home / ".codex")
-
-
 def _watched_dirs(around: UserEnvironment) -> list[Path]:
-    home = _home(around)
+    home = Path(around.environment.get("CODEX_HOME") or around.home / ".codex")
     return [home / "sessions", home / "archived_sessions"]
 
 
@@ -65,14 +66,14 @@ def _locate(around: UserEnvironment) -> Iterator[TranscriptSource]:
     owned: set[_RolloutOwner] = set()
     names: set[str] = set()
     for path, owner in sorted(_list_rollouts(around), key=_is_misnamed):
-        # A rollout that is being archived is in both places for a moment; a compressed one is the same as the plain.
+        # While Codex archives a rollout, both directories have it. A compressed copy may lie beside the plain file.
         name = path.name.removesuffix(".zst")
         if name in names:
             continue
         free = (
-            one
-            for one in (owner, _RolloutOwner(_id_from_name(path)), _RolloutOwner(_rollout_name(path)))
-            if one not in owned
+            candidate
+            for candidate in (owner, _RolloutOwner(_id_from_name(path)), _RolloutOwner(_rollout_name(path)))
+            if candidate not in owned
         )
         if (chosen := next(free, None)) is not None:
             owned.add(chosen)
@@ -83,15 +84,14 @@ def _locate(around: UserEnvironment) -> Iterator[TranscriptSource]:
             )
 
 
-def _is_misnamed(one: tuple[Path, _RolloutOwner]) -> bool:
-    """Whether a rollout says in its first line that it is another than by its name."""
-    path, owner = one
+def _is_misnamed(candidate: tuple[Path, _RolloutOwner]) -> bool:
+    """Return whether the first line of a rollout and its name disagree about its id."""
+    path, owner = candidate
     return (owner.agent or owner.session) != _id_from_name(path)
 
 
 def _list_rollouts(around: UserEnvironment) -> Iterator[tuple[Path, _RolloutOwner]]:
-    """All rollouts, and whose each is by its own account: the plain before the compressed, the live before the
-    archived."""
+    """Yield all rollouts with the owner that each names: plain before compressed, live before archived."""
     found: list[Path] = []
     for place in _watched_dirs(around):
         for directory, _, files in os.walk(place):
@@ -105,7 +105,7 @@ def _list_rollouts(around: UserEnvironment) -> Iterator[tuple[Path, _RolloutOwne
 
 
 def _read_owner(path: Path) -> _RolloutOwner | None:
-    """Whose a rollout is; None where its first line is still being written, or it cannot be read."""
+    """Return the session and subagent of a rollout; None if its first line is incomplete or unreadable."""
     try:
         file = open_if_regular(path)
         if file is None:
@@ -117,26 +117,21 @@ def _read_owner(path: Path) -> _RolloutOwner | None:
     if not first.endswith(b"\n") and len(first) < FIRST_LINE_MAX:
         return None
     line = parse_line(record_from_bytes("1", first.rstrip(b"\n")))
-    meta = line.body if line is not None and line.sort == "session_meta" else {}
+    meta = line.body if line is not None and line.kind == "session_meta" else {}
     own = meta.get("id")
     if not isinstance(own, str) or not own:
         return _RolloutOwner(_id_from_name(path))
-    parent = _find_parent(meta)
-    return _RolloutOwner(parent, own) if parent and parent != own else _RolloutOwner(own)
-
-
-def _find_parent(meta: Mapping[str, Any]) -> str:
-    """The session of a subagent; empty where the rollout is none of a subagent, or does not say whose."""
     source = meta.get("source")
-    if not isinstance(source, Mapping) or "subagent" not in source:
-        return ""
-    kind = source["subagent"]
-    spawned = kind.get("thread_spawn") if isinstance(kind, Mapping) else None
-    launched_by = spawned.get("parent_thread_id") if isinstance(spawned, Mapping) else None
-    # `session_id` is that of the first thread, also where a subagent launched another.
-    root = meta.get("session_id") if meta.get("session_id") != meta.get("id") else None
-    told = (root, launched_by, meta.get("parent_thread_id"), meta.get("forked_from_id"))
-    return next((name for name in told if isinstance(name, str) and name), "")
+    parent = ""
+    if isinstance(source, Mapping) and "subagent" in source:
+        kind = source["subagent"]
+        spawned = kind.get("thread_spawn") if isinstance(kind, Mapping) else None
+        launched_by = spawned.get("parent_thread_id") if isinstance(spawned, Mapping) else None
+        # `session_id` names the first thread, even if another subagent launched this one. So it comes first.
+        root = meta.get("session_id") if meta.get("session_id") != meta.get("id") else None
+        names = (root, launched_by, meta.get("parent_thread_id"), meta.get("forked_from_id"))
+        parent = next((name for name in names if isinstance(name, str) and name), "")
+    return _RolloutOwner(parent, own) if parent and parent != own else _RolloutOwner(own)
 
 
 def _id_from_name(path: Path) -> str:
@@ -159,7 +154,7 @@ def _create_parser(source: TranscriptSource) -> TranscriptParser:
 
 
 class _CompressedReader:
-    """A compressed rollout, as one record that is known by its digest. Codex does not change one."""
+    """Reads a compressed rollout as one record with its digest. Codex never changes such a file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -183,7 +178,7 @@ class _CompressedReader:
 
 
 class _CompressedParser:
-    """What is told of a compressed rollout."""
+    """Makes the note about a compressed rollout."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -67,7 +67,9 @@ def conversation_info(composer: Mapping[str, Any]) -> dict[str, Any]:
         "version": composer.get("_v"),
         "subagent_of": info or None,
     }
-    return {name: value for name, value in face.items() if value is not None and _is_storable(value)}
+    return {
+        name: value for name, value in face.items() if value is not None and isinstance(value, str | int | float | dict)
+    }
 
 
 class BubbleParser:
@@ -90,11 +92,32 @@ class BubbleParser:
             return
         record = parse_json(raw)
         if raw.place == AUTHORSHIP_PLACE:
-            yield from self._read_authorship(raw, record)
+            if isinstance(record, dict) and self._is_new(f"authorship:{raw.sha256[:32]}"):
+                by_source = record.get("lines_by_source") or {}
+                counts = ", ".join(f"{source} {count}" for source, count in sorted(by_source.items()))
+                files = number if isinstance(number := record.get("file_count"), int) else 0
+                yield AgentEvent(
+                    what="session",
+                    key=f"authorship:{raw.sha256[:32]}",
+                    summary=f"authorship, by lines: {counts}; in {plural(files, 'file')}",
+                    result=record,
+                    environment={"authorship_from": AUTHORSHIP_PLACE},
+                    places=(raw.place,),
+                )
         elif raw.place == composer_key(self._conversation):
             yield from self._read_composer(raw, record)
         elif record is not None:  # Cursor leaves some bubbles as `null`.
-            yield from self._read_bubble(raw, record)
+            identity = raw.place.replace("#", ":").rpartition(":")[2] or raw.place
+            if not isinstance(record, dict):
+                yield self._build_unreadable(raw, identity)
+            elif record.get("type") == 1:
+                yield self._build_prompt(raw, record, identity)
+            elif record.get("type") == 2:
+                yield from self._read_answer(raw, record, identity)
+            else:
+                sort = f"bubble of type {record.get('type')}"
+                key = self._claim_key(identity, raw.place) or f"at-{raw.place}"
+                yield build_unknown_event(raw.place, sort, record, key=key, at=_parse_time(record.get("createdAt")))
         self._named.clear()
 
     def finish(self) -> Iterable[AgentEvent]:
@@ -121,33 +144,6 @@ class BubbleParser:
                 title=name if isinstance(name, str) and name else None,
                 places=(raw.place,),
             )
-
-    def _read_authorship(self, raw: RawRecord, record: Any) -> Iterator[AgentEvent]:
-        if isinstance(record, dict) and self._is_new(f"authorship:{raw.sha256[:32]}"):
-            by_source = record.get("lines_by_source") or {}
-            counts = ", ".join(f"{source} {count}" for source, count in sorted(by_source.items()))
-            files = record.get("file_count")
-            yield AgentEvent(
-                what="session",
-                key=f"authorship:{raw.sha256[:32]}",
-                summary=f"authorship, by lines: {counts}; in {plural(files if isinstance(files, int) else 0, 'file')}",
-                result=record,
-                environment={"authorship_from": AUTHORSHIP_PLACE},
-                places=(raw.place,),
-            )
-
-    def _read_bubble(self, raw: RawRecord, record: Any) -> Iterator[AgentEvent]:
-        identity = raw.place.replace("#", ":").rpartition(":")[2] or raw.place
-        if not isinstance(record, dict):
-            yield self._build_unreadable(raw, identity)
-        elif record.get("type") == 1:
-            yield self._build_prompt(raw, record, identity)
-        elif record.get("type") == 2:
-            yield from self._read_answer(raw, record, identity)
-        else:
-            sort = f"bubble of type {record.get('type')}"
-            key = self._claim_key(identity, raw.place) or f"at-{raw.place}"
-            yield build_unknown_event(raw.place, sort, record, key=key, at=_parse_time(record.get("createdAt")))
 
     def _build_prompt(self, raw: RawRecord, bubble: dict[str, Any], identity: str) -> AgentEvent:
         key = self._claim_key(identity, raw.place) or f"at-{raw.place}"
@@ -191,7 +187,18 @@ class BubbleParser:
         )
         call = bubble.get("toolFormerData")
         if isinstance(call, dict) and (call.get("name") or call.get("toolCallId") or call.get("tool")):
-            yield from self._read_call(event, raw, call, identity)
+            told = call.get("toolCallId")
+            key = self._claim_key(told if isinstance(told, str) and told else identity, raw.place) or f"at-{raw.place}"
+            # A call that is told of again when it has ended belongs to the turn in which it began.
+            prompt, model = self._prompts.setdefault(key, (self._prompt, self._turn_model))
+            starting_turn = {"prompt": prompt} if prompt is self._prompt else {"prompt": prompt, "model": model}
+            event = replace(event, key=key, **starting_turn)
+            made = self._build_call(event, call, key)
+            if calls.call_state(call) == "open":
+                self._open[key] = replace(made, status="pending")
+                return
+            self._open.pop(key, None)
+            yield made
         elif event.text or event.thinking or event.redacted:
             key = self._claim_key(identity, raw.place) or f"at-{raw.place}"
             summary = f"answer: {_first_line(event.text)}" if event.text else "thinking"
@@ -201,24 +208,6 @@ class BubbleParser:
             yield replace(event, what="note", key=key, summary="error", result=error, status="failure")
 
     # --- calls
-
-    def _read_call(
-        self, event: AgentEvent, raw: RawRecord, call: dict[str, Any], identity: str
-    ) -> Iterator[AgentEvent]:
-        told = call.get("toolCallId")
-        key = self._claim_key(told if isinstance(told, str) and told else identity, raw.place) or f"at-{raw.place}"
-        event = replace(event, key=key, **self._starting_turn(key))
-        made = self._build_call(event, call, key)
-        if calls.call_state(call) == "open":
-            self._open[key] = replace(made, status="pending")
-            return
-        self._open.pop(key, None)
-        yield made
-
-    def _starting_turn(self, key: str) -> dict[str, Any]:
-        """A call that is told of again when it has ended belongs to the turn in which it began."""
-        prompt, model = self._prompts.setdefault(key, (self._prompt, self._turn_model))
-        return {"prompt": prompt} if prompt is self._prompt else {"prompt": prompt, "model": model}
 
     def _build_call(self, event: AgentEvent, call: dict[str, Any], key: str) -> AgentEvent:
         name = str(call.get("name") or f"tool-{call.get('tool')}")
@@ -361,7 +350,3 @@ def _first_line(text: str) -> str:
 
 FIRST_LINE_SEARCH_MAX = 400
 """Characters of a text in which its first line is looked for."""
-
-
-def _is_storable(value: Any) -> bool:
-    return isinstance(value, str | int | float | dict)

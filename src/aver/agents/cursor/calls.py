@@ -95,20 +95,19 @@ def _find_diffs(path: str, *where: Any) -> Iterator[str]:
             if isinstance(chunks, list):
                 diff = diff_from_hunks(path, filter(None, map(_hunk_from_chunk, chunks)))
             elif isinstance(told, str):
-                diff = _complete_diff(path, told)
+                # A diff with the names of files and the headers of hunks, whatever the tool left out.
+                if "@@ -" in told:
+                    named = (
+                        told if told.startswith(("--- ", "diff ", "Index: ")) else f"--- a/{path}\n+++ b/{path}\n{told}"
+                    )
+                    diff = named if named.endswith("\n") else f"{named}\n"
+                else:
+                    hunk = _hunk_from_chunk({"diffString": told})
+                    diff = diff_from_hunks(path, [hunk]) if hunk else ""
             else:
                 continue
             if diff:
                 yield diff
-
-
-def _complete_diff(path: str, text: str) -> str:
-    """A diff with the names of files and the headers of hunks, whatever the tool left out."""
-    if "@@ -" in text:
-        named = text if text.startswith(("--- ", "diff ", "Index: ")) else f"--- a/{path}\n+++ b/{path}\n{text}"
-        return named if named.endswith("\n") else f"{named}\n"
-    hunk = _hunk_from_chunk({"diffString": text})
-    return diff_from_hunks(path, [hunk]) if hunk else ""
 
 
 def _hunk_from_chunk(chunk: Any) -> dict[str, Any] | None:

@@ -95,7 +95,17 @@ class CursorLineParser:
             yield from self._read_answer(raw, content)
         elif record.get("type") == "turn_ended":
             yield from self.finish()
-            yield self._build_turn_end(raw, record)
+            status = str(record.get("status") or "unknown")
+            yield AgentEvent(
+                what="note",
+                key=line_key(raw),
+                summary=f"turn ended: {status}",
+                prompt=self._prompt,
+                result=record if set(record) - {"type", "status"} else None,
+                status="success" if status in ("success", "completed") else "failure",
+                environment=self._build_environment(),
+                places=(raw.place,),
+            )
         else:
             sort = str(record.get("type") or record.get("role") or "unknown")
             yield build_unknown_event(raw.place, sort, record, key=line_key(raw))
@@ -106,12 +116,34 @@ class CursorLineParser:
         return begun
 
     def _read_prompt(self, raw: RawRecord, content: str | list[Any]) -> Iterator[AgentEvent]:
-        yield from self._read_results(raw, content)
+        for block in content if isinstance(content, list) else ():
+            answered = block.get("tool_use_id") if isinstance(block, dict) else None
+            if isinstance(answered, str) and block.get("type") == "tool_result" and answered in self._open:
+                begun = self._open.pop(answered)
+                call = begun.call
+                if call is None:
+                    continue
+                held = block.get("content")
+                result = replace_images(parse_embedded_json(content_text(held) or held))
+                code = calls.find_exit_code(result)
+                ok = block.get("is_error") is not True and not code
+                done = tuple(calls.list_effects(call.tool, call.arguments, find_path(call.arguments))) if ok else ()
+                error = None if ok else f"exit code {code}" if code else content_text(held) or None
+                yield replace(
+                    begun,
+                    call=replace(call, result=calls.normalize_streams(call.tool, result), ok=ok, error=error),
+                    status=None,
+                    side_effects=done,
+                    places=(*begun.places, raw.place),
+                )
         text = content_text(content)
         if not text:
             return
         yield from self.finish()
-        asked, when = _extract_query(text), _TIMESTAMP(text)
+        # What a person wrote, without what Cursor put around it.
+        _, opening, rest = text.partition("<user_query>")
+        query, closing, _ = rest.partition("</user_query>")
+        asked, when = query.strip() if opening and closing else text, _TIMESTAMP(text)
         self._prompt = Prompt(key=line_key(raw), text=asked)
         yield AgentEvent(
             what="prompt",
@@ -169,50 +201,8 @@ class CursorLineParser:
             environment={**event.environment, **({} if key == told else {"call_id_known": False})},
         )
 
-    def _read_results(self, raw: RawRecord, content: str | list[Any]) -> Iterator[AgentEvent]:
-        for block in content if isinstance(content, list) else ():
-            answered = block.get("tool_use_id") if isinstance(block, dict) else None
-            if isinstance(answered, str) and block.get("type") == "tool_result" and answered in self._open:
-                begun = self._open.pop(answered)
-                call = begun.call
-                if call is None:
-                    continue
-                held = block.get("content")
-                result = replace_images(parse_embedded_json(content_text(held) or held))
-                code = calls.find_exit_code(result)
-                ok = block.get("is_error") is not True and not code
-                done = tuple(calls.list_effects(call.tool, call.arguments, find_path(call.arguments))) if ok else ()
-                error = None if ok else f"exit code {code}" if code else content_text(held) or None
-                yield replace(
-                    begun,
-                    call=replace(call, result=calls.normalize_streams(call.tool, result), ok=ok, error=error),
-                    status=None,
-                    side_effects=done,
-                    places=(*begun.places, raw.place),
-                )
-
-    def _build_turn_end(self, raw: RawRecord, record: dict[str, Any]) -> AgentEvent:
-        status = str(record.get("status") or "unknown")
-        return AgentEvent(
-            what="note",
-            key=line_key(raw),
-            summary=f"turn ended: {status}",
-            prompt=self._prompt,
-            result=record if set(record) - {"type", "status"} else None,
-            status="success" if status in ("success", "completed") else "failure",
-            environment=self._build_environment(),
-            places=(raw.place,),
-        )
-
     def _build_environment(self) -> dict[str, Any]:
         return {"project": self._project} if self._project else {}
-
-
-def _extract_query(text: str) -> str:
-    """What a person wrote, without what Cursor put around it."""
-    _, opening, rest = text.partition("<user_query>")
-    query, closing, _ = rest.partition("</user_query>")
-    return query.strip() if opening and closing else text
 
 
 QUERY_TAGS_SIZE = len("<user_query>\n\n</user_query>")
@@ -278,22 +268,20 @@ def locate(around: UserEnvironment) -> Iterator[TranscriptSource]:
             stamp=f"{rows}{now if conversation in recent else ''}",
             hints={"tracking": tracking},
         )
-    yield from _locate_transcripts(around.home / ".cursor" / "projects", database, set(known))
-
-
-def _locate_transcripts(projects: Path, database: Path, known: set[str]) -> Iterator[TranscriptSource]:
-    """Transcript files of conversations that the database does not have."""
-    found: dict[tuple[str, str, str], TranscriptSource] = {}
+    # Transcript files of conversations that the database does not have.
+    projects = around.home / ".cursor" / "projects"
+    transcripts_known = set(known)
+    transcripts_found: dict[tuple[str, str, str], TranscriptSource] = {}
     for pattern in ("*/agent-transcripts/*/*.jsonl", "*/agent-transcripts/*.jsonl"):
         for path in sorted(projects.glob(pattern)):
             if path.stem == path.parent.name or path.parent.name == "agent-transcripts":
                 source = _transcript_source(projects, path, database, path.stem, "")
-                found.setdefault((source.session, "", source.below), source)
+                transcripts_found.setdefault((source.session, "", source.below), source)
     for path in sorted(projects.glob("*/agent-transcripts/*/subagents/*.jsonl")):
         source = _transcript_source(projects, path, database, path.parent.parent.name, path.stem)
-        found.setdefault((source.session, source.agent, source.below), source)
-    for _, source in sorted(found.items()):
-        if (source.agent or source.session) not in known:
+        transcripts_found.setdefault((source.session, source.agent, source.below), source)
+    for _, source in sorted(transcripts_found.items()):
+        if (source.agent or source.session) not in transcripts_known:
             yield source
 
 
@@ -390,7 +378,13 @@ class ConversationReader:
             records = [] if found.sha256 == before.composer else [found]
             return before._replace(records=records, composer=found.sha256)
         rests = composer.get("status") in _IDLE_STATUSES and not composer.get("generatingBubbleIds")
-        bubbles = _bubbles_from_headers(composer) or _inline_bubbles(found, composer)
+        headers = composer.get("fullConversationHeadersOnly")
+        bubbles_found: dict[str, _BubbleRef] = {}
+        for header in headers if isinstance(headers, list) else ():
+            if isinstance(header, dict) and isinstance(identity := header.get("bubbleId"), str) and identity:
+                kind = header.get("type")
+                bubbles_found.setdefault(identity, _BubbleRef(identity, kind if isinstance(kind, int) else 0))
+        bubbles = list(bubbles_found.values()) or _inline_bubbles(found, composer)
         given, begun, records = set(before.given), set(before.begun), list[RawRecord]()
         face = str(conversation_info(composer))
         if bubbles and face != before.face:
@@ -430,16 +424,6 @@ class _BubbleRef(NamedTuple):
     identity: str
     kind: int
     record: RawRecord | None = None
-
-
-def _bubbles_from_headers(composer: Mapping[str, Any]) -> list[_BubbleRef]:
-    headers = composer.get("fullConversationHeadersOnly")
-    found: dict[str, _BubbleRef] = {}
-    for header in headers if isinstance(headers, list) else ():
-        if isinstance(header, dict) and isinstance(identity := header.get("bubbleId"), str) and identity:
-            kind = header.get("type")
-            found.setdefault(identity, _BubbleRef(identity, kind if isinstance(kind, int) else 0))
-    return list(found.values())
 
 
 def _inline_bubbles(value: RawRecord, composer: Mapping[str, Any]) -> list[_BubbleRef]:

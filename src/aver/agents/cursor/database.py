@@ -101,11 +101,6 @@ def list_conversations(
         "SELECT key, rowid FROM cursorDiskKV WHERE key > ? AND key < ?", (COMPOSER_PREFIX, "composerData;")
     )
     found = {key.removeprefix(COMPOSER_PREFIX): row for key, row in rows if isinstance(key, str)}
-    newest = _find_newest_bubbles(connection, before)
-    return {name: ConversationRows(found[name], newest.bubbles.get(name, 0)) for name in sorted(found)}, newest
-
-
-def _find_newest_bubbles(connection: sqlite3.Connection, before: NewestBubbles | None) -> NewestBubbles:
     end = connection.execute("SELECT rowid, key FROM cursorDiskKV ORDER BY rowid DESC LIMIT 1").fetchone()
     last, key = end or (0, None)
     if before is None or _key_at(connection, before.last) != before.key:
@@ -115,19 +110,21 @@ def _find_newest_bubbles(connection: sqlite3.Connection, before: NewestBubbles |
             " FROM cursorDiskKV WHERE key > ? AND key < 'bubbleId;' GROUP BY conversation",
             (BUBBLE_PREFIX,),
         )
-        return NewestBubbles(dict(bubbles), last, key)
-    since = connection.execute("SELECT key, rowid FROM cursorDiskKV WHERE rowid > ? ORDER BY rowid", (before.last,))
-    named = ((name.removeprefix(BUBBLE_PREFIX).partition(":")[0], row) for name, row in since if _is_bubble(name))
-    return NewestBubbles({**before.bubbles, **dict(named)}, last, key)
+        newest: NewestBubbles = NewestBubbles(dict(bubbles), last, key)
+    else:
+        since = connection.execute("SELECT key, rowid FROM cursorDiskKV WHERE rowid > ? ORDER BY rowid", (before.last,))
+        named = (
+            (name.removeprefix(BUBBLE_PREFIX).partition(":")[0], row)
+            for name, row in since
+            if isinstance(name, str) and name.startswith(BUBBLE_PREFIX)
+        )
+        newest = NewestBubbles({**before.bubbles, **dict(named)}, last, key)
+    return {name: ConversationRows(found[name], newest.bubbles.get(name, 0)) for name in sorted(found)}, newest
 
 
 def _key_at(connection: sqlite3.Connection, row: int) -> Any:
     found = connection.execute("SELECT key FROM cursorDiskKV WHERE rowid = ?", (row,)).fetchone()
     return None if found is None else found[0]
-
-
-def _is_bubble(key: Any) -> bool:
-    return isinstance(key, str) and key.startswith(BUBBLE_PREFIX)
 
 
 def find_parents(connection: sqlite3.Connection) -> dict[str, tuple[str, str]]:
@@ -235,13 +232,13 @@ def _read_commits(
                 (value,),
             )
             for row in rows:
-                commit = {name: item for name, item in zip(told, row, strict=True) if _is_storable(item)}
+                commit = {
+                    name: item
+                    for name, item in zip(told, row, strict=True)
+                    if isinstance(item, str | int | float) and item == item
+                }
                 found[str(commit.get("commitHash"))] = commit
     return {"commits": [found[name] for name in sorted(found)][:NAMES_MAX], "commit_count": len(found)}
-
-
-def _is_storable(value: Any) -> bool:
-    return isinstance(value, str | int | float) and value == value
 
 
 def _read_only_uris(path: Path) -> list[str]:
@@ -265,15 +262,12 @@ def _read_only_uris(path: Path) -> list[str]:
     return [f"{base}?mode=ro&readonly_shm=1", f"{base}?mode=ro"]
 
 
-def _is_plain_table(connection: sqlite3.Connection, name: str) -> bool:
-    """Whether it is a plain table; a view or virtual table could be anything."""
-    row = connection.execute("SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ?", (name,)).fetchone()
-    return row is not None and isinstance(row[0], str) and "virtual" not in row[0].lower()
-
-
 def _list_columns(connection: sqlite3.Connection, table: str) -> set[str]:
     """The columns of a plain table that hold what was written: one that is computed could be anything, of any size."""
-    if not _is_plain_table(connection, table):
+    # Whether it is a plain table; a view or virtual table could be anything.
+    row = connection.execute("SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ?", (table,)).fetchone()
+    plain_table = row is not None and isinstance(row[0], str) and "virtual" not in row[0].lower()
+    if not plain_table:
         return set()
     return {str(row[1]) for row in connection.execute(f"PRAGMA table_info({table})")}
 
