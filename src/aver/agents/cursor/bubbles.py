@@ -1,14 +1,23 @@
-"""What the bubbles of a Cursor conversation say: each is one event.
+"""The bubbles of a Cursor conversation. Each bubble becomes one event.
 
-    type 1                   what a person asked
+    type 1                   a prompt of the user
     type 2, toolFormerData   a tool call with its result
-    type 2, text             what the model said
-    type 2, thinking         what it thought, where nothing else stands beside it
+    type 2, text             an answer of the model
+    type 2, thinking         thinking without text or call
 
-An event rests on its bubble, on the prompt before it and on what the bubble names, never on what else was being done at
-the time: read again from the beginning, it is the same. Cursor does not keep who allowed a call: `userDecision` is
-`accepted` also where nobody was asked, and the option of its dialog is the one that was offered. So the authority is
-unknown, unless the call was rejected.
+The value of `bubbleId:<conversation>:b3` in the database, a call (wrapped):
+
+    {"type": 2, "bubbleId": "b3", "text": "", "createdAt": "2026-05-31T09:02:01.000Z", "toolFormerData":
+      {"toolCallId": "toolu_b3", "name": "run_terminal_cmd", "status": "completed",
+       "params": "{\\"command\\": \\"pytest -q\\"}", "rawArgs": "{\\"command\\": \\"pytest -q\\"}",
+       "result": "{\\"output\\": \\"3 passed\\", \\"exitCode\\": 0}"}}
+
+`params`, `rawArgs` and `result` are JSON in strings. A long one is replaced by the key of another value,
+`agentKv:blob:<sha256>`.
+
+An event depends only on its bubble, on the prompt before it and on the values that the bubble refers to. So a second
+reading gives the same event. Cursor does not record who allowed a call: `userDecision` is `accepted` even if it asked
+nobody. So the authority is unknown, unless the call was rejected.
 """
 
 from __future__ import annotations
@@ -29,7 +38,7 @@ from aver.ingest.foreign_json import parse_embedded_json, parse_json, to_utc, ut
 from aver.text import plural
 
 AUTHORSHIP_PLACE = "ai-code-tracking.db"
-"""The place of what Cursor counted of a conversation's lines."""
+"""The place of the record with Cursor's count of a conversation's lines."""
 
 BLOB_PREFIX = "agentKv:blob:"
 _BLOB_KEY = re.compile(r"agentKv:blob:[0-9a-f]{64}").fullmatch
@@ -38,12 +47,12 @@ _WHOLE_FILES = ("originalFile", "originalContents", "contentsBeforeEdit", "conte
 
 
 def find_references(bubble: Mapping[str, Any]) -> list[str]:
-    """The keys of what a bubble names instead of holding it."""
+    """Return the keys of the values that a bubble refers to."""
     call = bubble.get("toolFormerData")
-    held = _pick_members(call, "params", "rawArgs", "result")
+    values = _pick_members(call, "params", "rawArgs", "result")
     ids = find_content_keys(parse_embedded_json(_pick_members(call, "result").get("result")))
     texts = (
-        *held.values(),
+        *values.values(),
         bubble.get("text"),
         _pick_members(bubble.get("thinking"), "text").get("text"),
         *ids.values(),
@@ -52,12 +61,12 @@ def find_references(bubble: Mapping[str, Any]) -> list[str]:
 
 
 def conversation_info(composer: Mapping[str, Any]) -> dict[str, Any]:
-    """What is worth telling of a conversation as a whole."""
+    """Return the facts about a conversation as a whole that go into its event."""
     model = _pick_members(composer.get("modelConfig"), "modelName", "maxMode")
-    info = _pick_members(
+    subagent_info = _pick_members(
         composer.get("subagentInfo"), "parentComposerId", "parentConversationId", "toolCallId", "subagentType"
     )
-    face = {
+    info = {
         "name": composer.get("name"),
         "created_at": _parse_time(composer.get("createdAt")),
         "model": _model_name(model.get("modelName")),
@@ -65,19 +74,19 @@ def conversation_info(composer: Mapping[str, Any]) -> dict[str, Any]:
         "mode": composer.get("unifiedMode") or composer.get("forceMode"),
         "git_branch": composer.get("createdOnBranch"),
         "version": composer.get("_v"),
-        "subagent_of": info or None,
+        "subagent_of": subagent_info or None,
     }
     return {
-        name: value for name, value in face.items() if value is not None and isinstance(value, str | int | float | dict)
+        name: value for name, value in info.items() if value is not None and isinstance(value, str | int | float | dict)
     }
 
 
 class BubbleParser:
-    """What of a conversation has been read."""
+    """Turns the bubbles of one conversation into events."""
 
     def __init__(self, source: TranscriptSource) -> None:
         self._conversation = source.agent or source.session
-        self._face: dict[str, Any] = {}
+        self._info: dict[str, Any] = {}
         self._prompt: Prompt | None = None
         self._turn_model: str | None = None
         self._named: dict[str, RawRecord] = {}
@@ -88,6 +97,7 @@ class BubbleParser:
 
     def feed(self, raw: RawRecord) -> Iterable[AgentEvent]:
         if raw.place.startswith((BLOB_PREFIX, CONTENT_PREFIX)):
+            # The reader gives the values that a bubble refers to before the bubble itself.
             self._named[raw.place] = raw
             return
         record = parse_json(raw)
@@ -115,32 +125,32 @@ class BubbleParser:
             elif record.get("type") == 2:
                 yield from self._read_answer(raw, record, identity)
             else:
-                sort = f"bubble of type {record.get('type')}"
+                kind = f"bubble of type {record.get('type')}"
                 key = self._claim_key(identity, raw.place) or f"at-{raw.place}"
-                yield build_unknown_event(raw.place, sort, record, key=key, at=_parse_time(record.get("createdAt")))
+                yield build_unknown_event(raw.place, kind, record, key=key, at=_parse_time(record.get("createdAt")))
         self._named.clear()
 
     def finish(self) -> Iterable[AgentEvent]:
-        begun = list(self._open.values())
+        opened = list(self._open.values())
         self._open.clear()
-        return begun
+        return opened
 
     def _read_composer(self, raw: RawRecord, record: Any) -> Iterator[AgentEvent]:
         if not isinstance(record, dict):
             yield self._build_unreadable(raw, f"composer:{raw.sha256[:16]}")
             return
-        self._face = conversation_info(record)
-        name, model = self._face.get("name"), self._face.get("model")
-        about = ", ".join(str(part) for part in (self._face.get("mode"), model) if part)
-        digest = hashlib.sha256(json.dumps(self._face, sort_keys=True).encode()).hexdigest()[:16]
+        self._info = conversation_info(record)
+        name, model = self._info.get("name"), self._info.get("model")
+        about = ", ".join(str(part) for part in (self._info.get("mode"), model) if part)
+        digest = hashlib.sha256(json.dumps(self._info, sort_keys=True).encode()).hexdigest()[:16]
         if self._is_new(f"composer:{digest}"):
             yield AgentEvent(
                 what="session",
                 key=f"composer:{digest}",
                 summary=f"conversation: {name or 'untitled'}{f' ({about})' if about else ''}",
-                at=self._face.get("created_at"),
+                at=self._info.get("created_at"),
                 model=model,
-                environment={key: value for key, value in self._face.items() if key not in ("name", "created_at")},
+                environment={key: value for key, value in self._info.items() if key not in ("name", "created_at")},
                 title=name if isinstance(name, str) and name else None,
                 places=(raw.place,),
             )
@@ -180,16 +190,17 @@ class BubbleParser:
             prompt=self._prompt,
             model=_model_name(_pick_members(bubble.get("modelInfo"), "modelName").get("modelName"))
             or self._turn_model
-            or self._face.get("model"),
+            or self._info.get("model"),
             tokens=self._read_tokens(bubble),
             environment=self._build_environment(bubble, identity),
             places=(*self._named, raw.place),
         )
         call = bubble.get("toolFormerData")
         if isinstance(call, dict) and (call.get("name") or call.get("toolCallId") or call.get("tool")):
-            told = call.get("toolCallId")
-            key = self._claim_key(told if isinstance(told, str) and told else identity, raw.place) or f"at-{raw.place}"
-            # A call that is told of again when it has ended belongs to the turn in which it began.
+            call_id = call.get("toolCallId")
+            wanted = call_id if isinstance(call_id, str) and call_id else identity
+            key = self._claim_key(wanted, raw.place) or f"at-{raw.place}"
+            # The reader gives an open call again when it has ended. It still belongs to the turn in which it began.
             prompt, model = self._prompts.setdefault(key, (self._prompt, self._turn_model))
             starting_turn = {"prompt": prompt} if prompt is self._prompt else {"prompt": prompt, "model": model}
             event = replace(event, key=key, **starting_turn)
@@ -244,10 +255,11 @@ class BubbleParser:
         return {} if value in (None, "") else {"raw": value}
 
     def _resolve_blob(self, value: Any) -> Any:
-        """The value, or what stands under the key that it names, if that is what the key says."""
+        """Return the value, or the value under the key that it names."""
         if not isinstance(value, str) or not _BLOB_KEY(value) or value not in self._named:
             return value
         found = self._named[value]
+        # The key ends with the value's SHA-256. A value that does not fit it is not the one that the call had.
         return found.data.decode("utf-8", "replace") if value.endswith(found.sha256) else value
 
     def _file_contents(self) -> dict[str, str]:
@@ -261,12 +273,12 @@ class BubbleParser:
         value = self._resolve_blob(value)
         return value if isinstance(value, str) else ""
 
-    # --- what is told of each
+    # --- for all bubbles
 
     def _build_environment(self, bubble: Mapping[str, Any], identity: str) -> dict[str, Any]:
         window = bubble.get("contextWindowStatusAtCreation")
         workspaces = bubble.get("workspaceUris")
-        told = {
+        fields = {
             "bubble_id": identity,
             "request_id": bubble.get("requestId"),
             "server_bubble_id": bubble.get("serverBubbleId"),
@@ -275,16 +287,17 @@ class BubbleParser:
             "context_window": window if isinstance(window, dict) and window else None,
             "thinking_duration_ms": _int_or_none(bubble.get("thinkingDurationMs")),
             "turn_duration_ms": _int_or_none(bubble.get("turnDurationMs")),
-            "mode": self._face.get("mode"),
-            "git_branch": self._face.get("git_branch"),
+            "mode": self._info.get("mode"),
+            "git_branch": self._info.get("git_branch"),
             "workspaces": [item for item in workspaces if isinstance(item, str)]
             if isinstance(workspaces, list)
             else None,
         }
-        return {name: value for name, value in told.items() if value not in (None, "", [])}
+        return {name: value for name, value in fields.items() if value not in (None, "", [])}
 
     def _read_tokens(self, bubble: Mapping[str, Any]) -> Tokens | None:
-        """Cursor writes zeros where it does not count, and the same usage on several bubbles of one message."""
+        """Return the tokens of a bubble; None if Cursor did not count, or if an earlier bubble has them."""
+        # Cursor writes zeros where it does not count, and repeats a message's usage on several of its bubbles.
         counts = bubble.get("tokenCount")
         if not isinstance(counts, dict) or not any(_int_or_none(value) for value in counts.values()):
             return None
@@ -301,7 +314,7 @@ class BubbleParser:
         )
 
     def _claim_key(self, key: str, place: str) -> str | None:
-        """The key, if it is this record's own; None if another record has it."""
+        """Return the key, if no other record has it; else None."""
         return key if self._owners.setdefault(key, place) == place else None
 
     def _is_new(self, key: str) -> bool:
@@ -315,7 +328,7 @@ class BubbleParser:
 
 
 def _attached_paths(bubble: Mapping[str, Any]) -> Iterator[str]:
-    """The files and folders that a person added to a prompt."""
+    """Yield the files and folders that the user added to a prompt."""
     context = bubble.get("context")
     for kind in ("fileSelections", "folderSelections", "selections"):
         chosen = context.get(kind) if isinstance(context, Mapping) else None
@@ -325,12 +338,12 @@ def _attached_paths(bubble: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _pick_members(values: Any, *names: str) -> dict[str, Any]:
-    """These members of an object; none where it is no object."""
+    """Return these members of an object; an empty dict if it is no object."""
     return {name: values[name] for name in names if name in values} if isinstance(values, Mapping) else {}
 
 
 def _model_name(name: Any) -> str | None:
-    """`default` is what the list of models shows where none was chosen."""
+    # Cursor writes `default` if the user chose no model.
     return name if isinstance(name, str) and name not in ("", "default") else None
 
 
@@ -349,4 +362,4 @@ def _first_line(text: str) -> str:
 
 
 FIRST_LINE_SEARCH_MAX = 400
-"""Characters of a text in which its first line is looked for."""
+"""Characters of a text in which Aver looks for its first line."""

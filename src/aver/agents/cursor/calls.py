@@ -1,13 +1,17 @@
-"""What Cursor's tools did to files: the unified diff of a call, from whatever its version of Cursor keeps.
+"""Tool calls of Cursor: whether a call ended, worked or was refused, and which files it changed.
 
-In this order: a patch as models of the Codex family write it; a diff that stands in the result or the arguments, whole
-or in chunks; the file before and after, which newer versions keep under names of their own; old and new strings; the
-contents of a file that was written.
+A call has its own status, the status of the command that it ran, and an exit code. Any of them can mean failure:
 
-What came of a tool call of Cursor's: whether it ended, worked or was refused, and what it did.
+    {"name": "run_terminal_cmd", "status": "completed", "additionalData": {"status": "error"},
+     "result": "{\\"output\\": \\"1 failed\\", \\"exitCode\\": 1}"}
 
-A call carries a status of its own, one of the command that it ran, and an exit code; any of them can tell that it
-failed. Results are JSON in a string, and differ from tool to tool.
+Results are JSON in a string, and each tool and version has its own form. `build_diff` takes the first of these sources:
+
+1. a patch in the format of Codex;
+2. a diff in the result or the arguments, whole or in chunks;
+3. the file before and after the edit, which newer versions keep under `composer.content.` keys;
+4. old and new strings in the arguments;
+5. the whole content of the file in the arguments.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ from aver.ingest.patches import Patch, read_patch
 from aver.text import plural, summary_line
 
 CONTENT_PREFIX = "composer.content."
-"""How the keys begin under which newer versions keep files before and after an edit."""
+"""The beginning of the keys under which newer versions keep a file before and after an edit."""
 
 EDIT_TOOLS = frozenset(
     {
@@ -41,7 +45,7 @@ _CREATE_TOOLS = ("create_file",)
 
 
 def find_path(*where: Any) -> str:
-    """The path that a call names; empty where it names none."""
+    """Return the path that a call names; empty if it names none."""
     for values in where:
         for name in PATH_KEYS:
             value = values.get(name) if isinstance(values, Mapping) else None
@@ -53,7 +57,7 @@ def find_path(*where: Any) -> str:
 
 
 def find_content_keys(result: Any) -> dict[str, str]:
-    """Under which keys the file before and after an edit is kept."""
+    """Return the keys of the file before and after an edit."""
     if not isinstance(result, Mapping):
         return {}
     named = {"before": result.get("beforeContentId"), "after": result.get("afterContentId")}
@@ -63,26 +67,26 @@ def find_content_keys(result: Any) -> dict[str, str]:
 def build_diff(
     name: str, arguments: Mapping[str, Any], result: Any, contents: Mapping[str, str], path: str
 ) -> str | None:
-    """The diff of a call; None where nothing tells what changed. `contents` are the files before and after, as far as
-    they are known, by key."""
+    """Return the diff of a call; None if no source has it. `contents` has the known files before and after, by key."""
     ids = find_content_keys(result)
     after = contents.get(ids.get("after", ""))
-    if patch := find_patch(arguments):
+    if patch := find_patch(arguments):  # 1
         return patch.diff
-    if told := next(_find_diffs(path, result, arguments), None):
-        return told
+    if diff := next(_find_diffs(path, result, arguments), None):  # 2
+        return diff
+    # 3. Without the content before the edit, the whole file would look new.
     if after is not None and ("before" not in ids or ids["before"] in contents):
         return unified_diff(path, contents.get(ids.get("before", "")), after)
-    if pairs := list(_list_replacements(arguments)):
+    if pairs := list(_list_replacements(arguments)):  # 4
         return "".join(unified_diff(path, old, new) for old, new in pairs)
-    for key in _WHOLE_FILE_KEYS:
+    for key in _WHOLE_FILE_KEYS:  # 5
         if isinstance(text := arguments.get(key), str) and text:
             return unified_diff(path, None if name.lower() in _CREATE_TOOLS else "", text)
     return None
 
 
 def find_patch(arguments: Mapping[str, Any]) -> Patch | None:
-    """The patch that a call was given; None where it was given none."""
+    """Return the patch in a call's arguments; None if there is none."""
     texts = (arguments.get(name) for name in ("patch", "input", "raw", "diff"))
     return next((patch for text in texts if isinstance(text, str) and (patch := read_patch(text))), None)
 
@@ -90,19 +94,19 @@ def find_patch(arguments: Mapping[str, Any]) -> Patch | None:
 def _find_diffs(path: str, *where: Any) -> Iterator[str]:
     for values in where:
         for name in _DIFF_KEYS:
-            told = values.get(name) if isinstance(values, Mapping) else None
-            chunks = told.get("chunks") if isinstance(told, Mapping) else None
+            text = values.get(name) if isinstance(values, Mapping) else None
+            chunks = text.get("chunks") if isinstance(text, Mapping) else None
             if isinstance(chunks, list):
                 diff = diff_from_hunks(path, filter(None, map(_hunk_from_chunk, chunks)))
-            elif isinstance(told, str):
-                # A diff with the names of files and the headers of hunks, whatever the tool left out.
-                if "@@ -" in told:
+            elif isinstance(text, str):
+                # Add the file names or the hunk header, if the tool left them out.
+                if "@@ -" in text:
                     named = (
-                        told if told.startswith(("--- ", "diff ", "Index: ")) else f"--- a/{path}\n+++ b/{path}\n{told}"
+                        text if text.startswith(("--- ", "diff ", "Index: ")) else f"--- a/{path}\n+++ b/{path}\n{text}"
                     )
                     diff = named if named.endswith("\n") else f"{named}\n"
                 else:
-                    hunk = _hunk_from_chunk({"diffString": told})
+                    hunk = _hunk_from_chunk({"diffString": text})
                     diff = diff_from_hunks(path, [hunk]) if hunk else ""
             else:
                 continue
@@ -111,7 +115,7 @@ def _find_diffs(path: str, *where: Any) -> Iterator[str]:
 
 
 def _hunk_from_chunk(chunk: Any) -> dict[str, Any] | None:
-    """A chunk as a hunk. How many lines it has is counted: what tools say of that does not always fit."""
+    """Return a chunk as a hunk; None if it changes nothing. It counts the lines: tools' own counts can be wrong."""
     text = chunk.get("diffString") if isinstance(chunk, Mapping) else None
     if not isinstance(text, str):
         return None
@@ -146,7 +150,7 @@ def _list_replacements(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]
 
 
 SUMMARY_ARGUMENT_MAX = 200
-"""Characters of an argument that stand in a summary."""
+"""The most characters of an argument in a summary."""
 
 _OPEN_STATUSES = (
     "loading",
@@ -174,7 +178,7 @@ _STREAMS = {"output": "stdout", "stdout": "stdout", "stderr": "stderr"}
 
 
 def call_state(call: Any) -> str:
-    """`open`, `ended`, or `unclear` where the version of Cursor has a word of its own for it."""
+    """Return `open`, `ended`, or `unclear` if Aver does not know the status."""
     status = call.get("status") if isinstance(call, Mapping) else None
     if status in (*_DONE_STATUSES, *_FAILED_STATUSES, *_DENIED_STATUSES):
         return "ended"
@@ -182,8 +186,8 @@ def call_state(call: Any) -> str:
 
 
 def is_denied(call: Mapping[str, Any], result: Any) -> bool:
-    """Whether a person refused it. In the result of a tool of Cursor's own that is Cursor's word; a server's answer may
-    say what it likes."""
+    """Return whether a person refused the call."""
+    # The result of a built-in tool is Cursor's. An MCP server writes its own, so `rejected` there proves nothing.
     own = str(call.get("name")).lower() in (*_COMMAND_TOOLS, *_DELETE_TOOLS, *EDIT_TOOLS)
     rejected = own and isinstance(result, Mapping) and result.get("rejected") is True
     return (
@@ -194,7 +198,7 @@ def is_denied(call: Mapping[str, Any], result: Any) -> bool:
 
 
 def read_success(call: Mapping[str, Any], result: Any) -> tuple[bool | None, str | None]:
-    """Whether a call worked, and if not, why; None where that is not known yet."""
+    """Return whether a call worked, and the error; None if that is not known yet."""
     if call_state(call) == "open":
         return None, None
     error = result.get("error") if isinstance(result, Mapping) else None
@@ -214,14 +218,15 @@ def find_exit_code(result: Any) -> int | None:
 
 
 def read_permission(call: Mapping[str, Any], *, denied: bool) -> Permission:
-    """`userDecision` is also `accepted` where nobody was asked: it is told, and proves nothing."""
+    """Return who allowed or refused a call."""
+    # `userDecision` is `accepted` even if Cursor asked nobody. So it is kept as a reference, and is no approval.
     decision = call.get("userDecision")
-    told = f"userDecision={decision}" if isinstance(decision, str) and decision else None
-    return Permission(reference="rejected by the user" if denied else told, denied=denied)
+    text = f"userDecision={decision}" if isinstance(decision, str) and decision else None
+    return Permission(reference="rejected by the user" if denied else text, denied=denied)
 
 
 def normalize_streams(name: str, result: Any) -> Any:
-    """The result of a command by the names that all tools' commands have; what else there is stays as it is."""
+    """Return a command's result with the names `stdout`, `stderr` and `exit_code`; other fields stay as they are."""
     if name.lower() not in _COMMAND_TOOLS or not isinstance(result, Mapping):
         return result
     streams = {_STREAMS[key]: value for key, value in result.items() if key in _STREAMS}
@@ -245,7 +250,7 @@ def list_effects(name: str, arguments: Mapping[str, Any], path: str) -> Iterator
 
 
 def launched_agent_id(name: str, result: Any) -> str:
-    """The id of the subagent that a call launched, where its result tells."""
+    """Return the id of the subagent that a call launched; empty if its result has none."""
     if name.lower() not in _SUBAGENT_TOOLS or not isinstance(result, Mapping):
         return ""
     return next(
@@ -261,22 +266,22 @@ def build_summary(name: str, arguments: Mapping[str, Any], path: str, diff: str 
     )
     if not subject and tool in _SUBAGENT_TOOLS:
         subject = _agent_type(arguments) or _string_at(arguments, "description")
-    told = f"{name}: {_one_line(subject)}" if subject else name
+    text = f"{name}: {_one_line(subject)}" if subject else name
     if diff is not None:
-        return f"{told} {format_line_counts(diff)}"
+        return f"{text} {format_line_counts(diff)}"
     lines = _count_lines_read(result) if "read" in tool else None
-    return told if lines is None else f"{told} ({plural(lines, 'line')})"
+    return text if lines is None else f"{text} ({plural(lines, 'line')})"
 
 
 def call_provenance(call: Mapping[str, Any]) -> dict[str, Any]:
-    """What else is told of a call, for provenance."""
-    told = {
+    """Return further facts about a call, for the event's environment."""
+    fields = {
         "model_call_id": call.get("modelCallId"),
         "user_decision": call.get("userDecision"),
         "block_reason": _additional_value(call, "blockReason"),
         "command_status": _additional_value(call, "status"),
     }
-    return {name: value for name, value in told.items() if isinstance(value, str) and value}
+    return {name: value for name, value in fields.items() if isinstance(value, str) and value}
 
 
 def _additional_value(call: Mapping[str, Any], name: str) -> Any:

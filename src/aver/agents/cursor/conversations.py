@@ -1,22 +1,23 @@
-"""What Cursor's transcript files say, which it keeps for conversations that are in no database.
+"""Cursor's conversations: where they are, and how Aver reads its database and its transcript files.
 
-    {"role": "user", "message": {"content": [{"type": "text", "text": "<user_query>…</user_query>"}]}}
-    {"role": "assistant", "message": {"content": [{"type": "text", …}, {"type": "tool_use", "name": …, "input": …}]}}
+    <user data>/Cursor/User/globalStorage/state.vscdb                conversations of the desktop program
+    ~/.cursor/projects/<project>/agent-transcripts/<id>/<id>.jsonl   those of the command line, and of subagents
+    ~/.cursor/ai-tracking/ai-code-tracking.db                        the author of each line of code
+
+The database keeps a conversation as a `composerData:` value that lists its bubbles, and one value for each bubble (see
+`bubbles`). Aver reads a conversation in the database only from there, so that no event gets two keys. The reader gives
+each bubble once, in the order of the conversation, when it cannot change any more: a call when it has ended, a text
+when another bubble follows or the conversation is idle. A call that is open at the end of its turn is given as pending,
+and again when it has ended.
+
+A transcript file is JSON Lines:
+
+    {"role": "user", "message": {"content": [{"type": "text", "text": "<user_query>fix the sum</user_query>"}]}}
+    {"role": "assistant", "message": {"content": [{"type": "tool_use", "name": "Shell", "input": {"command": "ls"}}]}}
     {"type": "turn_ended", "status": "success"}
 
-Lines have no ids, and only ever grow: their numbers are the keys. Results are not written, or only by some versions: a
-call that has none when its turn ends is told as one whose outcome was never learned.
-
-Cursor: its conversations, from its database where it has them, from its transcript files where it has not.
-
-    <user data>/Cursor/User/globalStorage/state.vscdb              every conversation of the desktop program
-    ~/.cursor/projects/<project>/agent-transcripts/<id>/<id>.jsonl   those of its command line, and subagents'
-    ~/.cursor/ai-tracking/ai-code-tracking.db                      whose lines were whose
-
-A conversation that is in the database is read from there alone, so that nothing is told twice under two keys. Bubbles
-are given in the order of the conversation, each once it will not change any more: a call when it has ended, a text when
-another follows it or the conversation rests. A call that is still open when its turn is over is given as it is, and
-again when it has ended.
+Its lines have no ids, so a line's number and digest are its key. Most versions write no results. A call without a
+result at the end of its turn stays pending.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ _TIMESTAMP = re.compile(r"<timestamp>([^<]{1,64})</timestamp>").search
 
 
 class CursorLineParser:
-    """What of a transcript has been read."""
+    """Turns the lines of a transcript file into events."""
 
     def __init__(self, source: TranscriptSource) -> None:
         self._prompt: Prompt | None = None
@@ -107,40 +108,40 @@ class CursorLineParser:
                 places=(raw.place,),
             )
         else:
-            sort = str(record.get("type") or record.get("role") or "unknown")
-            yield build_unknown_event(raw.place, sort, record, key=line_key(raw))
+            kind = str(record.get("type") or record.get("role") or "unknown")
+            yield build_unknown_event(raw.place, kind, record, key=line_key(raw))
 
     def finish(self) -> Iterable[AgentEvent]:
-        begun = list(self._open.values())
+        opened = list(self._open.values())
         self._open.clear()
-        return begun
+        return opened
 
     def _read_prompt(self, raw: RawRecord, content: str | list[Any]) -> Iterator[AgentEvent]:
         for block in content if isinstance(content, list) else ():
             answered = block.get("tool_use_id") if isinstance(block, dict) else None
             if isinstance(answered, str) and block.get("type") == "tool_result" and answered in self._open:
-                begun = self._open.pop(answered)
-                call = begun.call
+                opened = self._open.pop(answered)
+                call = opened.call
                 if call is None:
                     continue
-                held = block.get("content")
-                result = replace_images(parse_embedded_json(content_text(held) or held))
+                block_content = block.get("content")
+                result = replace_images(parse_embedded_json(content_text(block_content) or block_content))
                 code = calls.find_exit_code(result)
                 ok = block.get("is_error") is not True and not code
                 done = tuple(calls.list_effects(call.tool, call.arguments, find_path(call.arguments))) if ok else ()
-                error = None if ok else f"exit code {code}" if code else content_text(held) or None
+                error = None if ok else f"exit code {code}" if code else content_text(block_content) or None
                 yield replace(
-                    begun,
+                    opened,
                     call=replace(call, result=calls.normalize_streams(call.tool, result), ok=ok, error=error),
                     status=None,
                     side_effects=done,
-                    places=(*begun.places, raw.place),
+                    places=(*opened.places, raw.place),
                 )
         text = content_text(content)
         if not text:
             return
         yield from self.finish()
-        # What a person wrote, without what Cursor put around it.
+        # Cursor puts tags and context around the person's text.
         _, opening, rest = text.partition("<user_query>")
         query, closing, _ = rest.partition("</user_query>")
         asked, when = query.strip() if opening and closing else text, _TIMESTAMP(text)
@@ -161,7 +162,7 @@ class CursorLineParser:
             [block for block in content if not _is_thinking(block)] if isinstance(content, list) else content
         )
         thinking = "\n".join(filter(None, map(_thinking_text, content if isinstance(content, list) else ())))
-        said = AgentEvent(
+        answer = AgentEvent(
             what="answer",
             key=line_key(raw),
             summary=f"answer: {text.strip().partition(chr(10))[0]}" if text.strip() else "thinking",
@@ -177,19 +178,19 @@ class CursorLineParser:
             if isinstance(block, dict) and block.get("type") in ("tool_use", "tool_call")
         ]
         if not uses and (text or thinking):
-            yield said
+            yield answer
         for number, block in uses:
-            event = self._build_call(replace(said, what="call"), f"{line_key(raw)}.{number}", block)
+            event = self._build_call(replace(answer, what="call"), f"{line_key(raw)}.{number}", block)
             self._open[event.key] = event
-            said = replace(said, text="", thinking="")
+            answer = replace(answer, text="", thinking="")
 
     def _build_call(self, event: AgentEvent, place: str, block: dict[str, Any]) -> AgentEvent:
-        told = block.get("id") or block.get("toolCallId")
-        key = told if isinstance(told, str) and told and told not in self._owners else place
+        given_id = block.get("id") or block.get("toolCallId")
+        key = given_id if isinstance(given_id, str) and given_id and given_id not in self._owners else place
         self._owners.add(key)
         name = str(block.get("name") or block.get("toolName") or "tool")
-        asked = parse_embedded_json(block.get("input") if "input" in block else block.get("args"))
-        arguments = asked if isinstance(asked, dict) else {} if asked in (None, "") else {"raw": asked}
+        given = parse_embedded_json(block.get("input") if "input" in block else block.get("args"))
+        arguments = given if isinstance(given, dict) else {} if given in (None, "") else {"raw": given}
         path = find_path(arguments)
         diff = build_diff(name, arguments, None, {}, path) if name.lower() in EDIT_TOOLS else None
         return replace(
@@ -198,7 +199,7 @@ class CursorLineParser:
             summary=calls.build_summary(name, arguments, path, diff, None),
             call=AgentCall(tool=name, id=key, arguments=arguments, diff=diff),
             status="pending",
-            environment={**event.environment, **({} if key == told else {"call_id_known": False})},
+            environment={**event.environment, **({} if key == given_id else {"call_id_known": False})},
         )
 
     def _build_environment(self) -> dict[str, Any]:
@@ -206,7 +207,7 @@ class CursorLineParser:
 
 
 QUERY_TAGS_SIZE = len("<user_query>\n\n</user_query>")
-"""Characters around a prompt that say nothing besides."""
+"""The length of the tags around a prompt. If the text has nothing else, Aver does not keep it a second time."""
 
 
 def _is_thinking(block: Any) -> bool:
@@ -221,16 +222,16 @@ def _thinking_text(block: Any) -> str:
 TOOL = "cursor"
 
 _IDLE_STATUSES = ("completed", "aborted", "error", "cancelled")
-"""What the status of a conversation is while nothing is being generated."""
+"""The status of a conversation in which the model generates nothing."""
 
 RECENT_CONVERSATIONS = 8
-"""Conversations, of those written last, that are looked at whenever the database changes: so that nothing is missed if
-a version of Cursor changes rows without replacing them."""
+"""The conversations written last, which Aver reads again whenever the database changes. So it misses nothing if a
+version of Cursor changes rows in place, which does not change their numbers."""
 
 
 _NEWEST_BY_DATABASE: dict[tuple[Path, int], NewestBubbles] = {}
-"""What was seen of each database the last time, so that a look at it costs what is new in it. By path and inode: a file
-in its place is another database."""
+"""The rows of each database at the last look, so that the next look reads only new rows. The key has the inode, because
+a new file at the same path is another database."""
 
 
 def _database_path(around: UserEnvironment) -> Path:
@@ -268,20 +269,19 @@ def locate(around: UserEnvironment) -> Iterator[TranscriptSource]:
             stamp=f"{rows}{now if conversation in recent else ''}",
             hints={"tracking": tracking},
         )
-    # Transcript files of conversations that the database does not have.
+    # Transcript files, of conversations that are not in the database.
     projects = around.home / ".cursor" / "projects"
-    transcripts_known = set(known)
-    transcripts_found: dict[tuple[str, str, str], TranscriptSource] = {}
+    transcripts: dict[tuple[str, str, str], TranscriptSource] = {}
     for pattern in ("*/agent-transcripts/*/*.jsonl", "*/agent-transcripts/*.jsonl"):
         for path in sorted(projects.glob(pattern)):
             if path.stem == path.parent.name or path.parent.name == "agent-transcripts":
                 source = _transcript_source(projects, path, database, path.stem, "")
-                transcripts_found.setdefault((source.session, "", source.below), source)
+                transcripts.setdefault((source.session, "", source.below), source)
     for path in sorted(projects.glob("*/agent-transcripts/*/subagents/*.jsonl")):
         source = _transcript_source(projects, path, database, path.parent.parent.name, path.stem)
-        transcripts_found.setdefault((source.session, source.agent, source.below), source)
-    for _, source in sorted(transcripts_found.items()):
-        if (source.agent or source.session) not in transcripts_known:
+        transcripts.setdefault((source.session, source.agent, source.below), source)
+    for _, source in sorted(transcripts.items()):
+        if (source.agent or source.session) not in known:
             yield source
 
 
@@ -300,14 +300,14 @@ def create_parser(source: TranscriptSource) -> TranscriptParser:
 
 
 class CursorTranscriptReader:
-    """Reads a transcript file for as long as the database does not have the conversation."""
+    """Reads a transcript file until the conversation appears in the database."""
 
     def __init__(self, source: TranscriptSource) -> None:
         self._lines = LineReader(source.path)
         self._database = source.hints.get("database")
         self._conversation = source.agent or source.session
         self._stamp: DatabaseStamp | None = None
-        self._elsewhere = False
+        self._in_database = False
 
     @property
     def started_anew(self) -> bool:
@@ -315,35 +315,35 @@ class CursorTranscriptReader:
 
     @property
     def unfinished(self) -> int:
-        return 0 if self._elsewhere else self._lines.unfinished
+        return 0 if self._in_database else self._lines.unfinished
 
     def __call__(self) -> Iterator[RawRecord]:
         if isinstance(self._database, Path) and (stamp := database_stamp(self._database)) != self._stamp:
             key = composer_key(self._conversation)
-            self._elsewhere = bool(query_snapshot(self._database, lambda connection: read_value(connection, key)))
+            self._in_database = bool(query_snapshot(self._database, lambda connection: read_value(connection, key)))
             self._stamp = stamp
-        if not self._elsewhere:
+        if not self._in_database:
             yield from self._lines()
 
 
 class _ConversationScan(NamedTuple):
-    """What one look at the database gave. It counts only if the database was not written meanwhile."""
+    """The result of one look at the database. `query_snapshot` drops it if Cursor wrote in the meantime."""
 
     records: list[RawRecord]
     given: set[str]
-    begun: set[str]
-    face: str = ""
+    opened: set[str]
+    info: str = ""
     composer: str = ""
-    rests: bool = False
-    waits: bool = False
-    """Whether a bubble is still being written."""
+    is_idle: bool = False
+    is_waiting: bool = False
+    """Whether Cursor is still writing a bubble."""
 
 
 class ConversationReader:
-    """Reads one conversation: what of it was given, and what is still to come."""
+    """Reads one conversation of the database, and remembers which bubbles it has given."""
 
     started_anew = False
-    """A value in a database has no beginning: what changes is told apart by its key."""
+    """Always false: rows of a database have keys, so there is no position to start again from."""
     unfinished = 0
 
     def __init__(self, source: TranscriptSource) -> None:
@@ -364,6 +364,7 @@ class ConversationReader:
         step = query_snapshot(self._path, self._scan)
         if step is None:
             return []
+        # A file that changed a moment ago may change again without a new time stamp. Then look again the next time.
         self._stamps = stamps if is_settled(status for stamp in stamps for status in stamp) else ()
         self._done = step._replace(records=[])
         return [*step.records, *self._read_new_authorship()]
@@ -371,46 +372,46 @@ class ConversationReader:
     def _scan(self, connection: sqlite3.Connection) -> _ConversationScan:
         before = self._done
         found = read_value(connection, composer_key(self._conversation))
-        if found is None or (found.sha256 == before.composer and not before.waits):
+        if found is None or (found.sha256 == before.composer and not before.is_waiting):
             return before
         composer = parse_json(found)
         if not isinstance(composer, dict):
             records = [] if found.sha256 == before.composer else [found]
             return before._replace(records=records, composer=found.sha256)
-        rests = composer.get("status") in _IDLE_STATUSES and not composer.get("generatingBubbleIds")
+        is_idle = composer.get("status") in _IDLE_STATUSES and not composer.get("generatingBubbleIds")
         headers = composer.get("fullConversationHeadersOnly")
-        bubbles_found: dict[str, _BubbleRef] = {}
+        by_id: dict[str, _BubbleRef] = {}
         for header in headers if isinstance(headers, list) else ():
             if isinstance(header, dict) and isinstance(identity := header.get("bubbleId"), str) and identity:
                 kind = header.get("type")
-                bubbles_found.setdefault(identity, _BubbleRef(identity, kind if isinstance(kind, int) else 0))
-        bubbles = list(bubbles_found.values()) or _inline_bubbles(found, composer)
-        given, begun, records = set(before.given), set(before.begun), list[RawRecord]()
-        face = str(conversation_info(composer))
-        if bubbles and face != before.face:
+                by_id.setdefault(identity, _BubbleRef(identity, kind if isinstance(kind, int) else 0))
+        bubbles = list(by_id.values()) or _inline_bubbles(found, composer)
+        given, opened, records = set(before.given), set(before.opened), list[RawRecord]()
+        info = str(conversation_info(composer))
+        if bubbles and info != before.info:
             records.append(found)
-        waits = False
-        last_asked = max((number for number, one in enumerate(bubbles) if one.kind == 1), default=-1)
-        for number, one in enumerate(bubbles):
-            if one.identity in given:
+        is_waiting = False
+        last_asked = max((number for number, bubble in enumerate(bubbles) if bubble.kind == 1), default=-1)
+        for number, bubble in enumerate(bubbles):
+            if bubble.identity in given:
                 continue
-            record = one.record or read_value(connection, f"bubbleId:{self._conversation}:{one.identity}")
+            record = bubble.record or read_value(connection, f"bubbleId:{self._conversation}:{bubble.identity}")
             if record is None:
-                waits = waits or not rests
+                is_waiting = is_waiting or not is_idle
                 continue
-            state = _bubble_state(parse_json(record), followed=number + 1 < len(bubbles), rests=rests)
+            state = _bubble_state(parse_json(record), followed=number + 1 < len(bubbles), is_idle=is_idle)
             if state == "final":
-                given.add(one.identity)
+                given.add(bubble.identity)
                 records += [*_read_references(connection, record), record]
-            elif state == "open" and (rests or number < last_asked) and one.identity not in begun:
-                begun.add(one.identity)
+            elif state == "open" and (is_idle or number < last_asked) and bubble.identity not in opened:
+                opened.add(bubble.identity)
                 records.append(record)
-            waits = waits or state != "final"
-        return _ConversationScan(records, given, begun, face if bubbles else "", found.sha256, rests, waits)
+            is_waiting = is_waiting or state != "final"
+        return _ConversationScan(records, given, opened, info if bubbles else "", found.sha256, is_idle, is_waiting)
 
     def _read_new_authorship(self) -> Iterator[RawRecord]:
-        """What Cursor counted of the lines, once the conversation rests: again whenever it counts otherwise."""
-        if not self._done.rests or not isinstance(self._tracking, Path):
+        """Yield Cursor's count of the conversation's lines when the conversation is idle and the count has changed."""
+        if not self._done.is_idle or not isinstance(self._tracking, Path):
             return
         data = read_authorship(self._tracking, self._conversation)
         if data is not None and (record := record_from_bytes(AUTHORSHIP_PLACE, data)).sha256 != self._authorship:
@@ -419,7 +420,7 @@ class ConversationReader:
 
 
 class _BubbleRef(NamedTuple):
-    """A bubble of a conversation: by its key, or as it stands in the conversation's own value."""
+    """A bubble of a conversation. `record` is set if the bubble is inside the conversation's own value."""
 
     identity: str
     kind: int
@@ -427,35 +428,35 @@ class _BubbleRef(NamedTuple):
 
 
 def _inline_bubbles(value: RawRecord, composer: Mapping[str, Any]) -> list[_BubbleRef]:
-    """Bubbles of older versions, which stand in the conversation itself."""
+    """Return the bubbles of older versions, which are inside the conversation's value."""
     conversation = composer.get("conversation")
     if not isinstance(conversation, list):
         return []
     parts = split_array((split_object(value.data) or {}).get("conversation", b""))
     found: dict[str, _BubbleRef] = {}
     for number, (bubble, data) in enumerate(zip(conversation, parts or (), strict=False)):
-        told = bubble.get("bubbleId") if isinstance(bubble, dict) else None
-        identity = told if isinstance(told, str) and told else str(number)
+        given_id = bubble.get("bubbleId") if isinstance(bubble, dict) else None
+        identity = given_id if isinstance(given_id, str) and given_id else str(number)
         kind = bubble.get("type") if isinstance(bubble, dict) else 0
         record = record_from_bytes(f"{value.place}#{identity}", data)
         found.setdefault(identity, _BubbleRef(identity, kind if isinstance(kind, int) else 0, record))
     return list(found.values())
 
 
-def _bubble_state(bubble: Any, *, followed: bool, rests: bool) -> str:
-    """`final`, `open` for a call that runs, `growing` for what may still be written."""
+def _bubble_state(bubble: Any, *, followed: bool, is_idle: bool) -> str:
+    """Return `final`, `open` for a running call, or `growing` for a text that Cursor may still extend."""
     call = bubble.get("toolFormerData") if isinstance(bubble, dict) else None
     if isinstance(call, dict):
         state = calls.call_state(call)
         if state != "unclear":
             return "final" if state == "ended" else "open"
-    if followed or rests or (isinstance(bubble, dict) and bubble.get("type") == 1):
+    if followed or is_idle or (isinstance(bubble, dict) and bubble.get("type") == 1):
         return "final"
     return "growing"
 
 
 def _read_references(connection: sqlite3.Connection, record: RawRecord) -> Iterator[RawRecord]:
-    """What a bubble names instead of holding it."""
+    """Yield the values that a bubble refers to by key."""
     bubble = parse_json(record)
     for key in dict.fromkeys(find_references(bubble) if isinstance(bubble, dict) else ()):
         found = read_value(connection, key)
@@ -464,8 +465,7 @@ def _read_references(connection: sqlite3.Connection, record: RawRecord) -> Itera
 
 
 def is_rewritten(place: str) -> bool:
-    """The value of a conversation lists its bubbles, among much else; bubbles that stand in it have places of their
-    own."""
+    """Return whether Cursor rewrites the value at this place: a conversation's value, but not the bubbles inside it."""
     return place == AUTHORSHIP_PLACE or (place.startswith(composer_key("")) and "#" not in place)
 
 

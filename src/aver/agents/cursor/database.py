@@ -1,12 +1,17 @@
-"""Cursor's databases, read where they lie, while Cursor writes them.
+"""Cursor's SQLite databases. Aver reads them in place, while Cursor writes them.
 
-    state.vscdb            conversations: table cursorDiskKV(key, value); it may hold many gigabytes
-    ai-code-tracking.db    which lines came from whom: tables ai_code_hashes and scored_commits
+    state.vscdb            conversations: table cursorDiskKV(key, value); it may have many gigabytes
+    ai-code-tracking.db    the author of each line: tables ai_code_hashes and scored_commits
 
-They are opened read-only and never copied, and nothing is created beside them. A database with a write-ahead log is
-read with its log and its index as they are, without touching either; one that nobody has open is read as it lies, and
-what was read is thrown away if somebody began to write meanwhile. Values are found by their keys alone, through the
-index, so that what else is in the file is not read. A file that is gone, locked or damaged gives nothing this time.
+    composerData:<conversation>          {"composerId": "7b0e9c52-…", "status": "completed",
+                                          "fullConversationHeadersOnly": [{"bubbleId": "b1", "type": 1}, …]}
+    bubbleId:<conversation>:<bubble>     {"type": 1, "bubbleId": "b1", "text": "Make totals round half up", …}
+
+- Aver opens them read-only, never copies them, and creates no file beside them.
+- If Cursor has the database open, Aver reads it with its write-ahead log. Otherwise it reads the file alone, and drops
+  the result if a program began to write in the meantime.
+- Aver finds values by key, through the index. It does not read the rest of the file.
+- A missing, locked or damaged file gives no records this time. It is no error.
 """
 
 from __future__ import annotations
@@ -27,14 +32,14 @@ from aver.ingest.json_lines import FileStatus, read_file_status
 
 T = TypeVar("T")
 DatabaseStamp = tuple[FileStatus | None, ...]
-"""What tells whether a database was written: the status of the file and of its log."""
+"""The status of a database file and of its log. If it is unchanged, the database was not written."""
 
 MAGIC = b"SQLite format 3\x00"
 WAL_VERSION = b"\x02\x02"
 """Bytes 18 and 19 of a database whose journal is a write-ahead log."""
 
 BUSY_WAIT = 2.0
-"""Seconds to wait while Cursor holds the file for writing; then it is read the next time."""
+"""Seconds to wait for Cursor's write lock. After that Aver reads the database at the next look."""
 
 HASH_CHUNK_SIZE = 1024 * 1024
 """Bytes of a large value that are hashed at a time."""
@@ -42,7 +47,7 @@ HASH_CHUNK_SIZE = 1024 * 1024
 COMPOSER_PREFIX, BUBBLE_PREFIX = "composerData:", "bubbleId:"
 
 NAMES_MAX = 200
-"""Names of files and requests that the rollup of authorship lists; it counts all."""
+"""The most files, requests and commits that the authorship record lists. Its counts include all."""
 
 
 def composer_key(conversation: str) -> str:
@@ -54,11 +59,12 @@ def database_stamp(path: Path) -> DatabaseStamp:
 
 
 def query_snapshot(path: Path, work: Callable[[sqlite3.Connection], T]) -> T | None:
-    """What `work` finds in one state of the database; None where it cannot be read now."""
+    """Return the result of `work` on one consistent state of the database; None if it cannot be read now."""
     before = database_stamp(path)
     for uri in _read_only_uris(path):
         try:
             with closing(sqlite3.connect(uri, uri=True, timeout=BUSY_WAIT, isolation_level=None)) as connection:
+                # The file is another program's. Do not run functions from its schema, and detect damaged cells.
                 connection.execute("PRAGMA trusted_schema = OFF")
                 connection.execute("PRAGMA cell_size_check = ON")
                 connection.text_factory = _decode_text
@@ -66,6 +72,7 @@ def query_snapshot(path: Path, work: Callable[[sqlite3.Connection], T]) -> T | N
                 found = work(connection)
         except (sqlite3.Error, UnicodeError, OverflowError, MemoryError):
             continue
+        # `immutable=1` takes no locks. So the result counts only if no program wrote since `before`.
         if "immutable" in uri and (
             database_stamp(path) != before or read_file_status(Path(f"{path}-journal")) is not None
         ):
@@ -75,16 +82,18 @@ def query_snapshot(path: Path, work: Callable[[sqlite3.Connection], T]) -> T | N
 
 
 class ConversationRows(NamedTuple):
-    """The rows of a conversation, by their numbers. Cursor replaces a row to change it, which gives it a new number,
-    unless it was the newest of all."""
+    """The row numbers of a conversation. Cursor changes a row by replacing it, which gives it a new number, unless it
+    was the last row."""
 
     composer: int
     newest_bubble: int
 
 
 class NewestBubbles(NamedTuple):
-    """The newest bubble of each conversation, up to the row that was the last: what came since is all that need be
-    looked at the next time. A database has a hundred thousand bubbles, and is written several times a second."""
+    """The newest bubble of each conversation, up to the row `last`. The next look reads only the rows after it.
+
+    A database may have a hundred thousand bubbles, and Cursor writes it several times a second.
+    """
 
     bubbles: Mapping[str, int]
     last: int
@@ -94,7 +103,7 @@ class NewestBubbles(NamedTuple):
 def list_conversations(
     connection: sqlite3.Connection, before: NewestBubbles | None = None
 ) -> tuple[dict[str, ConversationRows], NewestBubbles]:
-    """The conversations that there are, by their keys, and what to look on from; no value is read."""
+    """Return all conversations by id, and the state for the next look. Reads keys only, no values."""
     if not {"key", "value"} <= _list_columns(connection, "cursorDiskKV"):
         return {}, NewestBubbles({}, 0, None)
     rows = connection.execute(
@@ -104,7 +113,7 @@ def list_conversations(
     end = connection.execute("SELECT rowid, key FROM cursorDiskKV ORDER BY rowid DESC LIMIT 1").fetchone()
     last, key = end or (0, None)
     if before is None or _key_at(connection, before.last) != before.key:
-        # Rows were deleted or numbered anew.
+        # The first look, or Cursor deleted or renumbered rows, so that `before.last` is another row now. Read all.
         bubbles = connection.execute(
             "SELECT substr(key, 10, instr(substr(key, 10), ':') - 1) AS conversation, max(rowid)"
             " FROM cursorDiskKV WHERE key > ? AND key < 'bubbleId;' GROUP BY conversation",
@@ -128,8 +137,7 @@ def _key_at(connection: sqlite3.Connection, row: int) -> Any:
 
 
 def find_parents(connection: sqlite3.Connection) -> dict[str, tuple[str, str]]:
-    """Of subagents: the conversation that launched each, and by which call. Known where Cursor keeps a table of
-    headers."""
+    """Return for each subagent the conversation and the call that launched it. Only newer versions have this table."""
     if not {"composerId", "isSubagent", "value"} <= _list_columns(connection, "composerHeaders"):
         return {}
     found: dict[str, tuple[str, str]] = {}
@@ -145,7 +153,7 @@ def find_parents(connection: sqlite3.Connection) -> dict[str, tuple[str, str]]:
 
 
 def read_value(connection: sqlite3.Connection, key: str) -> RawRecord | None:
-    """A value as a record; None where there is none. One that is too large is hashed and not kept."""
+    """Return a value as a record; None if there is none. A value over `RECORD_MAX` is hashed but not kept."""
     row = connection.execute("SELECT rowid FROM cursorDiskKV WHERE key = ?", (key,)).fetchone()
     if row is None:
         return None
@@ -164,10 +172,10 @@ def read_value(connection: sqlite3.Connection, key: str) -> RawRecord | None:
 
 
 def read_authorship(path: Path, conversation: str) -> bytes | None:
-    """What Cursor counts of a conversation's lines, as canonical JSON; None where it counts none.
+    """Return Cursor's count of a conversation's lines, as sorted JSON; None if it counts none.
 
-    Commits are listed only where the database says that they are of this conversation, of its requests or of its lines;
-    their messages, which name people, never are.
+    The result lists a commit only if the database links it to this conversation, to its requests or to its lines. It
+    has no commit messages, because they name people.
     """
     rollup = query_snapshot(path, lambda connection: _read_rollup(connection, conversation))
     return None if not rollup else orjson.dumps(rollup, option=orjson.OPT_SORT_KEYS)
@@ -218,23 +226,23 @@ _COMMIT_COLUMNS = ("commitHash", "branchName", "commitDate", *_COMMIT_COUNT_COLU
 def _read_commits(
     connection: sqlite3.Connection, conversation: str, requests: set[str], hashes: set[str]
 ) -> dict[str, Any]:
-    """The commits that are this conversation's own. The table as such is of the whole machine."""
+    """Return the commits of this conversation. The table has the commits of the whole machine."""
     columns = _list_columns(connection, "scored_commits")
     links: Mapping[str, set[str]] = {"conversationId": {conversation}, "requestId": requests, "commitHash": hashes}
     if "commitHash" not in columns:
         return {}
-    told = [name for name in _COMMIT_COLUMNS if name in columns]
+    known = [name for name in _COMMIT_COLUMNS if name in columns]
     found: dict[str, dict[str, Any]] = {}
     for column, values in links.items():
         for value in sorted(values) if column in columns else ():
             rows = connection.execute(
-                f"SELECT {', '.join(told)} FROM scored_commits WHERE {column} = ?",
+                f"SELECT {', '.join(known)} FROM scored_commits WHERE {column} = ?",
                 (value,),
             )
             for row in rows:
                 commit = {
                     name: item
-                    for name, item in zip(told, row, strict=True)
+                    for name, item in zip(known, row, strict=True)
                     if isinstance(item, str | int | float) and item == item
                 }
                 found[str(commit.get("commitHash"))] = commit
@@ -242,7 +250,7 @@ def _read_commits(
 
 
 def _read_only_uris(path: Path) -> list[str]:
-    """How to open it so that nothing is created or written: with its log, under its locks, or as it lies."""
+    """Return the URIs to try, in order, that open a database without creating or writing a file."""
     file = open_if_regular(path)
     if file is None:
         return []
@@ -257,14 +265,14 @@ def _read_only_uris(path: Path) -> list[str]:
     if header[18:20] != WAL_VERSION:
         return [f"{base}?mode=ro"]
     if read_file_status(Path(f"{path}-wal")) is None or read_file_status(Path(f"{path}-shm")) is None:
-        # To read by the log, SQLite would make an index beside it.
+        # Without both files SQLite would create the log's index. `immutable=1` reads the database file alone.
         return [f"{base}?mode=ro&immutable=1"]
     return [f"{base}?mode=ro&readonly_shm=1", f"{base}?mode=ro"]
 
 
 def _list_columns(connection: sqlite3.Connection, table: str) -> set[str]:
-    """The columns of a plain table that hold what was written: one that is computed could be anything, of any size."""
-    # Whether it is a plain table; a view or virtual table could be anything.
+    """Return the stored columns of a plain table. `table_info` leaves out computed columns, which may be large."""
+    # A view or a virtual table could run any query.
     row = connection.execute("SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ?", (table,)).fetchone()
     plain_table = row is not None and isinstance(row[0], str) and "virtual" not in row[0].lower()
     if not plain_table:
