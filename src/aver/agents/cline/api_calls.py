@@ -1,12 +1,17 @@
-"""What Cline sent to the model and got back: the calls in its API history, and their results.
+"""The calls in Cline's API history, and their results.
 
-A call stands in a message of the assistant, as a `tool_use` block with an id, or, for models that have no such thing,
-as XML in its text. Its result stands in the message after it: as a `tool_result` with the same id, or as a text that
-begins `[read_file for 'src/p.py'] Result:`.
+A message of the assistant has calls as `tool_use` blocks with an id. For models without tool use, a call is XML in the
+text, and the text of the next message has its result:
 
-What a person saw of it stands elsewhere, in messages that have no such id. The two are brought together by what they
-say: the name of the tool and its arguments, and the place in the history that the person's message names. Nothing is
-joined by counting: browser and MCP calls, which show differently, would shift all that follows.
+    {"role": "assistant", "content": [{"type": "tool_use", "id": "toolu_c2", "name": "execute_command", "input": {…}}]}
+    {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_c2", "content": "Command executed.…"}]}
+
+    <read_file>\\n<path>src/p.py</path>\\n</read_file>
+    [read_file for 'src/p.py'] Result:\\n…
+
+The messages that the user saw have no such id. `ApiHistory.find_call` finds the call of a message by the tool's name,
+the arguments, and the place in the history that the message names. It never counts calls: Cline shows browser and MCP
+calls in another way, so that one difference would shift all later calls.
 """
 
 from __future__ import annotations
@@ -26,7 +31,7 @@ SPEECH_TOOLS = frozenset(
         *("condense", "summarize_task", "report_bug", "focus_chain", "task_progress"),
     }
 )
-"""Tools by which the model speaks. What it says is shown as such, and is no action."""
+"""Tools by which the model speaks to the user. Cline shows their text as a message, so they are no actions."""
 
 _XML_TOOLS = (
     *("execute_command", "read_file", "write_to_file", "replace_in_file", "apply_patch", "search_files", "list_files"),
@@ -35,7 +40,7 @@ _XML_TOOLS = (
     *sorted(SPEECH_TOOLS),
 )
 _GREEDY_PARAMETERS = ("content", "diff", "arguments", "result", "response", "input")
-"""Parameters whose text may hold what looks like their own end."""
+"""Parameters whose text may contain their own closing tag. The parser takes the last closing tag for them."""
 
 _OPENING = re.compile(rf"<({'|'.join(_XML_TOOLS)})>")
 _PARAMETER = re.compile(r"\s*<([a-z_]{1,40})>")
@@ -44,10 +49,10 @@ _DETAILS = re.compile(r"\s*<environment_details>").match
 _DIRECTORY = re.compile(r"# Current Working Directory \(([^)\n]{1,1024})\)").search
 
 UNTAKEN_MAX = 64
-"""Calls, the newest, among which the one that was shown is looked for: it is one of the last few."""
+"""The newest calls among which Aver looks for the one that a message shows. It is one of the last few."""
 
 DETAILS_SEARCH_MAX = 20_000
-"""Characters of the details of the surroundings in which the working directory is looked for."""
+"""Characters of a message in which Aver looks for the working directory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,15 +60,15 @@ class ApiCall:
     """A call as the model made it."""
 
     id: str
-    """Empty where it was made in XML."""
+    """Empty for a call in XML."""
     name: str
     arguments: Mapping[str, Any]
     index: int
-    """Of the message in the history."""
+    """The index of its message in the history."""
     number: int
-    """Among the calls of that message, from 0."""
+    """Its number among the calls of that message, from 0."""
     serial: int
-    """Among all calls: after a checkpoint was restored, another message may stand at the same index."""
+    """Its number among all calls. Unlike `index` it is unique: a restored checkpoint lets Cline use an index again."""
     thinking: str = ""
     signatures: tuple[str, ...] = ()
     redacted: bool = False
@@ -74,7 +79,7 @@ class ApiCall:
 
 
 class ApiResult(NamedTuple):
-    """What came back, and where it stands."""
+    """A result, and the place of its record."""
 
     content: Any
     is_error: bool
@@ -83,18 +88,18 @@ class ApiResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallQuery:
-    """What a person saw of a call, as far as it tells which call it was."""
+    """The facts in a shown message that identify its call."""
 
     names: frozenset[str]
     arguments: Mapping[str, str]
-    """Of the arguments that must be the same: name and value."""
+    """The arguments that must be the same: name and value."""
     content: str = ""
     history: int | None = None
-    """Of the last message that was in the history when this was shown: the call stands in the next."""
+    """The index of the last message in the history when Cline showed the call. The next message has the call."""
 
 
 class ApiHistory:
-    """The calls and results that were read so far, and which of them are taken."""
+    """The calls and results so far, and which calls have become events."""
 
     def __init__(self) -> None:
         self.last_index = -1
@@ -118,7 +123,7 @@ class ApiHistory:
             if in_xml:
                 before = [(call.name, call.arguments) for call in self._in_xml.get(index, ())]
                 if before == [(call.name, call.arguments) for call in in_xml]:
-                    return  # The same message, written anew.
+                    return  # Cline wrote the same message again. Calls in XML have no id that would show this.
                 self._in_xml[index] = in_xml
             for call in calls:
                 if call.id and call.id in self._ids:
@@ -135,6 +140,7 @@ class ApiHistory:
                     result = ApiResult(_simplify_content(block.get("content")), block.get("is_error") is True, place)
                     self._results.setdefault(answered.serial, result)
             recent = [*self._in_xml.get(index - 2, ()), *self._in_xml.get(index - 1, ())]
+            # Results of calls in XML have no id. The head of a result names the tool and describes its arguments.
             for name, described, results_content in _parse_xml_results(blocks):
                 waiting = [call for call in recent if call.name == name and call.serial not in self._results]
                 fits = [call for call in waiting if any(str(value) in described for value in call.arguments.values())]
@@ -147,14 +153,14 @@ class ApiHistory:
         return self._results.get(call.serial)
 
     def untaken_calls(self) -> list[ApiCall]:
-        """The calls that were not told yet, but for those by which the model spoke."""
+        """Return the calls that are no events yet, without those of `SPEECH_TOOLS`."""
         return list(self._untaken.values())
 
     def take(self, call: ApiCall) -> None:
         self._untaken.pop(call.serial, None)
 
     def find_call(self, shown: CallQuery) -> ApiCall | None:
-        """The call that a person was shown; None where no call is surely that one."""
+        """Return the call of a shown message; None if no call surely fits."""
         newest = list(islice(reversed(self._untaken.values()), UNTAKEN_MAX))
         named = [call for call in reversed(newest) if _matches_name(shown, call)]
         if shown.history is None:
@@ -166,13 +172,13 @@ class ApiHistory:
 
 
 def parse_xml_calls(text: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The calls that are written as XML in a text: name and parameters."""
+    """Yield the calls in XML in a text: name and parameters."""
     at = 0
     while opening := _OPENING.search(text, at):
         name = opening[1]
         end = text.find(f"</{name}>", opening.end())
         if name in ("write_to_file", "replace_in_file", "apply_patch"):
-            end = max(end, text.rfind(f"</{name}>"))  # Their contents may hold anything.
+            end = max(end, text.rfind(f"</{name}>"))  # The file's content may contain the closing tag.
         if end < 0:
             return
         yield name, dict(_parse_parameters(text[opening.end() : end]))
@@ -225,7 +231,7 @@ def _parse_tool_use(block: dict[str, Any]) -> tuple[str, str, dict[str, Any]]:
 
 
 def _parse_xml_results(blocks: list[dict[str, Any]]) -> Iterator[tuple[str, str, Any]]:
-    """The results that stand in texts: the tool's name, how the call is described, and what follows."""
+    """Yield the results in text blocks: the tool's name, the description of the call, and the content."""
     header: tuple[str, str] | None = None
     parts: list[Any] = []
     for block in blocks:
@@ -248,13 +254,13 @@ def _join_parts(parts: list[Any]) -> Any:
 
 
 def _simplify_content(content: Any) -> Any:
-    if isinstance(content, list) and all(isinstance(one, dict) and one.get("type") == "text" for one in content):
+    if isinstance(content, list) and all(isinstance(item, dict) and item.get("type") == "text" for item in content):
         return content_text(content)
     return replace_images(content)
 
 
 def _best_match(shown: CallQuery, calls: list[ApiCall]) -> ApiCall | None:
-    """The first call that has the same arguments, of those with the same contents if there are any."""
+    """Return the first call with the same arguments. A call that also has the same content comes before others."""
     same = [call for call in calls if _matches_arguments(shown, call)]
     exact = [call for call in same if shown.content and _has_content(call, shown.content)]
     return next(iter(exact or same), None)
@@ -263,7 +269,8 @@ def _best_match(shown: CallQuery, calls: list[ApiCall]) -> ApiCall | None:
 def _matches_name(shown: CallQuery, call: ApiCall) -> bool:
     if call.name in shown.names:
         return True
-    tool = shown.arguments.get("tool_name")  # An MCP tool that the model called by a name of its own.
+    # The model may call an MCP tool directly, by a longer name that ends with the name of the tool.
+    tool = shown.arguments.get("tool_name")
     return "use_mcp_tool" in shown.names and bool(tool) and call.name.endswith(str(tool))
 
 
@@ -276,12 +283,12 @@ def _matches_arguments(shown: CallQuery, call: ApiCall) -> bool:
 def _is_same_value(shown: str, asked: Any) -> bool:
     if not isinstance(asked, str):
         return asked is not None and shown == str(asked)
-    one, other = _normalize_path(shown), _normalize_path(asked)
+    item, other = _normalize_path(shown), _normalize_path(asked)
     return (
-        one == other
-        or one.endswith(f"/{other}")
-        or other.endswith(f"/{one}")
-        or parse_embedded_json(one) == parse_embedded_json(other)
+        item == other
+        or item.endswith(f"/{other}")
+        or other.endswith(f"/{item}")
+        or parse_embedded_json(item) == parse_embedded_json(other)
     )
 
 

@@ -1,15 +1,19 @@
-"""What the results say that Cline gives back to the model: they are texts, and the texts tell what happened.
+"""Results of Cline's tools, in tasks and in sessions, and values that both write: times, tokens, metadata.
 
-Only what Cline itself writes at the beginning of a result is read, never what a command or a file says below it. What a
-server or a page answers is theirs from its first word: it cannot make a call that was made look like one that was
-refused, and neither can a file that was read without asking.
+The result of a task's call is the text that Cline gives to the model. Cline's own words at its beginning say what
+happened:
 
-Values as Cline writes them: times, counts of tokens, lists, what it keeps of a task's surroundings.
+    The user denied this operation.                                          refused by the user
+    The tool execution failed with the following error:\\n<error>\\n…          failed
+    Command executed.\\nOutput:\\n3 passed                                     worked
 
-What a tool of a Cline session was given and what it gave back, as its messages and its hooks tell it alike.
+`read_outcome` reads only this beginning, never the output of a command or the content of a file. The answer of a
+server or of a web page is foreign from its first word. So none of them can make a call look refused.
 
-Results are those that the model is given: of a command its output, of several commands or files in one call a list,
-with what came of each.
+The result of a session's call is the same for messages and for hooks. It is a text, or a list with one item for each
+command or file:
+
+    [{"query": "pytest -q", "result": "3 passed", "success": true}]
 """
 
 from __future__ import annotations
@@ -28,7 +32,7 @@ from aver.ingest.patches import read_patch
 from aver.text import summary_line
 
 HEAD_MAX = 400
-"""Characters at the beginning of a result in which Cline says what became of the call."""
+"""Characters at the beginning of a result that may be Cline's own words."""
 
 _DENIED = ("The user denied this operation", "The user rejected this operation")
 _SKIPPED = re.compile(r"Skipping (?:any remaining )?tool\b.{0,80}\buser reject", re.IGNORECASE | re.DOTALL).match
@@ -52,24 +56,25 @@ _FILE = re.compile(r"<(final_file_content|file_content)\b[^>\n]{0,4096}>\n").sea
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClineOutcome:
-    """What became of a call."""
+    """The outcome of a task's call."""
 
     ok: bool | None = True
     error: str | None = None
     denied: bool = False
     by_rule: str | None = None
-    """Of what was denied: the rule that did it; None where a person did."""
+    """The rule that refused the call; None if a person refused it."""
     status: Literal["partial"] | None = None
     exit_code: int | None = None
     was_run: bool = True
-    """Whether the result shows that it was carried out, and so that whoever was asked had allowed it."""
+    """Whether the result shows that the call was carried out. Then a person who was asked had agreed."""
 
 
 def read_outcome(result: Any, tool: str, *, asked: bool, is_error: bool) -> ClineOutcome:
-    """What a result tells of a call of a tool. Where nobody was asked, nobody refused."""
+    """Read the outcome of a task's call from its result. `asked`: whether Cline asked the user before the call."""
     text = result_text(result)
     start = text[:HEAD_MAX].lstrip()
     is_command = tool == "execute_command"
+    # Without a question there is no refusal by the user. A file that was read may contain the same words.
     if asked and (start.startswith(_DENIED) or _SKIPPED(start)):
         return ClineOutcome(ok=False, error=start.partition("\n")[0], denied=True, was_run=False)
     if tool in _REMOTE_TOOLS:
@@ -109,9 +114,9 @@ def result_text(result: Any) -> str:
 
 
 def replace_files(result: Any) -> Any:
-    """A result without pictures, and without the whole file that Cline repeats after every edit."""
+    """Return a result without pictures, and without the whole file that Cline repeats after every edit."""
     if isinstance(result, str):
-        # The text with the first file in it by size and digest: Cline repeats one.
+        # Replace the first file in the text by its size and digest.
         found = _FILE(result)
         end = result.rfind(f"\n</{found[1]}>") if found else -1
         if found is None or end < found.end():
@@ -136,35 +141,35 @@ _HOST_FIELDS = ("cline_version", "os_name", "os_version", "host_name", "host_ver
 
 
 def task_info(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """What is worth telling of a task's surroundings: the newest entries of what Cline keeps."""
-    model = next((one for one in reversed(list_or_empty(metadata.get("model_usage"))) if isinstance(one, dict)), {})
+    """Return the model and the host of a task: the newest entries in its metadata."""
+    model = next((item for item in reversed(list_or_empty(metadata.get("model_usage"))) if isinstance(item, dict)), {})
     host = next(
-        (one for one in reversed(list_or_empty(metadata.get("environment_history"))) if isinstance(one, dict)), {}
+        (item for item in reversed(list_or_empty(metadata.get("environment_history"))) if isinstance(item, dict)), {}
     )
-    told = {
+    facts = {
         "model": model.get("model_id"),
         "provider": model.get("model_provider_id"),
         "mode": model.get("mode"),
         **{name: host.get(name) for name in _HOST_FIELDS},
     }
-    return {name: value for name, value in told.items() if isinstance(value, str) and value}
+    return {name: value for name, value in facts.items() if isinstance(value, str) and value}
 
 
 def read_task_tokens(info: Any) -> Tokens | None:
-    """Of a task's request. It counts what was cached apart from what went in."""
+    """Return the tokens of a task's request. Its cached tokens are not part of `tokensIn`."""
     native = _pick_counts(info, _TASK_COUNTS)
     parts = [native[name] for name in ("tokensIn", "cacheWrites", "cacheReads") if name in native]
     return _build_tokens(native, sum(map(int, parts)) if parts else None, "tokensOut")
 
 
 def read_session_tokens(metrics: Any) -> Tokens | None:
-    """Of an answer in a session. What was cached is part of what went in."""
+    """Return the tokens of an answer in a session. Its cached tokens are part of `inputTokens`."""
     native = _pick_counts(metrics, _SESSION_COUNTS)
     return _build_tokens(native, int(native["inputTokens"]) if "inputTokens" in native else None, "outputTokens")
 
 
-def _pick_counts(told: Any, names: tuple[str, ...]) -> dict[str, Any]:
-    counts = told if isinstance(told, Mapping) else {}
+def _pick_counts(value: Any, names: tuple[str, ...]) -> dict[str, Any]:
+    counts = value if isinstance(value, Mapping) else {}
     return {name: counts[name] for name in names if _is_count(counts.get(name))}
 
 
@@ -183,8 +188,8 @@ def message_time(message: Any) -> str | None:
     return utc_from_ms(message.get("ts")) if isinstance(message, dict) else None
 
 
-def is_before(one: Any, other: Any) -> bool:
-    return _is_count(one) and (not _is_count(other) or one <= other)
+def is_before(item: Any, other: Any) -> bool:
+    return _is_count(item) and (not _is_count(other) or item <= other)
 
 
 def message_text(message: Mapping[str, Any]) -> str:
@@ -201,7 +206,7 @@ def _is_count(value: Any) -> bool:
 
 
 LINE_MAX = 160
-"""Characters of what a call is about, on the line by which it is told."""
+"""The most characters of a summary."""
 
 _COMMAND_TOOLS, _EDITOR_TOOL, _PATCH_TOOL = ("run_commands", "execute_command", "bash"), "editor", "apply_patch"
 _SUBJECT_KEYS = (
@@ -210,23 +215,23 @@ _SUBJECT_KEYS = (
 )
 _COMMAND_EXITED = re.compile(r"Command exited with code \d").match
 _FILE_CREATED = re.compile(r"File created").match
-"""What an editor says that found no file to replace a text in, and made one of the new text alone."""
+"""The editor's result if the file did not exist. It then wrote a file with the new text alone."""
 
 
 def start_call(name: str, identifier: str, given: Any) -> tuple[AgentCall, str]:
-    """A call that was made, and the line by which it is told."""
-    told = parse_embedded_json(given)
-    arguments = told if isinstance(told, dict) else {"input": told}
+    """Return a session's call and its summary."""
+    value = parse_embedded_json(given)
+    arguments = value if isinstance(value, dict) else {"input": value}
     subject = _find_subject(name, arguments)
     summary = f"{one_line(name)}: {subject}" if subject else one_line(name)
     return AgentCall(tool=name, id=identifier, arguments=replace_images(arguments)), summary
 
 
-def finish_call(call: AgentCall, told: Any, *, failed: bool) -> tuple[AgentCall, tuple[str, ...]]:
-    """The call with what came of it, and what it did besides."""
-    content = replace_images(parse_embedded_json(told))
+def finish_call(call: AgentCall, value: Any, *, failed: bool) -> tuple[AgentCall, tuple[str, ...]]:
+    """Return the call with its result, and its effects."""
+    content = replace_images(parse_embedded_json(value))
     error = _find_error(content, failed=failed)
-    # The result of a call that did one thing: what came of it, under the name that outputs have; else as it is.
+    # A result with one item becomes that item, with the output under the name that other agents use.
     done = _list_results(content)
     if len(done) != 1 or "success" not in done[0] or not isinstance(done[0].get("result"), str):
         result: Any = content
@@ -238,26 +243,26 @@ def finish_call(call: AgentCall, told: Any, *, failed: bool) -> tuple[AgentCall,
 
 
 def _find_changes(call: AgentCall, done: list[dict[str, Any]]) -> tuple[str | None, tuple[str, ...]]:
-    """What a call did to files, if it worked; or which commands it ran, be it that one of them failed."""
-    told = call.arguments
+    """Return the diff of a call that worked, and its effects. A command has an effect even if it failed."""
+    arguments = call.arguments
     if call.tool in _COMMAND_TOOLS:
-        ran = call.ok or any(_COMMAND_EXITED(str(one.get("error"))) for one in done)
-        return None, tuple(f"ran {command}" for command in _list_commands(told)) if ran else ()
+        ran = call.ok or any(_COMMAND_EXITED(str(item.get("error"))) for item in done)
+        return None, tuple(f"ran {command}" for command in _list_commands(arguments)) if ran else ()
     if not call.ok:
         return None, ()
     if (
         call.tool == _PATCH_TOOL
-        and isinstance(text := told.get("input"), str)
+        and isinstance(text := arguments.get("input"), str)
         and (patch := read_patch(text)) is not None
     ):
         return patch.diff, tuple(f"{verb} {path}" for verb, path in patch.changes)
-    path, new, old = (told.get(name) for name in ("path", "new_text", "old_text"))
+    path, new, old = (arguments.get(name) for name in ("path", "new_text", "old_text"))
     if call.tool != _EDITOR_TOOL or not isinstance(path, str) or not isinstance(new, str):
         return None, ()
-    line = told.get("insert_line")
+    line = arguments.get("insert_line")
     if isinstance(line, int):
         return diff_from_insertion(path, line, new), (f"edited {path}",)
-    if isinstance(old, str) and not any(_FILE_CREATED(str(one.get("result"))) for one in done):
+    if isinstance(old, str) and not any(_FILE_CREATED(str(item.get("result"))) for item in done):
         return unified_diff(path, old, new), (f"edited {path}",)
     return unified_diff(path, None, new), (f"wrote {path}",)
 
@@ -266,30 +271,30 @@ def _list_commands(arguments: Mapping[str, Any]) -> list[str]:
     found = next((arguments[name] for name in ("commands", "command", "cmd", "input") if name in arguments), None)
     if isinstance(found, str) and isinstance(args := arguments.get("args"), list):
         found = [{"command": found, "args": args}]
-    return [text for one in (found if isinstance(found, list) else [found]) if (text := _command_text(one))]
+    return [text for item in (found if isinstance(found, list) else [found]) if (text := _command_text(item))]
 
 
-def _command_text(one: Any) -> str:
-    if isinstance(one, Mapping):
-        words = [one.get("command"), *list_or_empty(one.get("args"))]
+def _command_text(item: Any) -> str:
+    if isinstance(item, Mapping):
+        words = [item.get("command"), *list_or_empty(item.get("args"))]
         return " ".join(word for word in words if isinstance(word, str))
-    return one if isinstance(one, str) else ""
+    return item if isinstance(item, str) else ""
 
 
 def _list_results(content: Any) -> list[dict[str, Any]]:
-    """What was done in a call: `{query, result, success, error}` for each command, file or search."""
-    return [one for one in (content if isinstance(content, list) else [content]) if isinstance(one, dict)]
+    """Return the items of a result: `{query, result, success, error}` for each command, file or search."""
+    return [item for item in (content if isinstance(content, list) else [content]) if isinstance(item, dict)]
 
 
 def _find_error(result: Any, *, failed: bool) -> str | None:
-    """Why a call failed; None where it worked. Of several things done in one call, each says whether it did."""
-    errors = [str(one.get("error") or "failed") for one in _list_results(result) if one.get("success") is False]
+    """Return the error of a call; None if it worked. Each item of a result says whether it worked."""
+    errors = [str(item.get("error") or "failed") for item in _list_results(result) if item.get("success") is False]
     if errors:
         return "; ".join(errors)
     if not failed:
         return None
-    told = result.get("error") if isinstance(result, dict) else result
-    return told if isinstance(told, str) and told else "the tool reported an error"
+    error = result.get("error") if isinstance(result, dict) else result
+    return error if isinstance(error, str) and error else "the tool reported an error"
 
 
 def _find_subject(name: str, arguments: Mapping[str, Any]) -> str:
@@ -303,14 +308,14 @@ def _find_subject(name: str, arguments: Mapping[str, Any]) -> str:
         return one_line("; ".join(commands))
     value = next((arguments[key] for key in _SUBJECT_KEYS if arguments.get(key)), None)
     parts = value if isinstance(value, list) else [value]
-    texts = [one if isinstance(one, str) else _item_name(one) for one in parts]
+    texts = [item if isinstance(item, str) else _item_name(item) for item in parts]
     return one_line(", ".join(filter(None, texts)))
 
 
-def _item_name(one: Any) -> str:
-    if not isinstance(one, Mapping):
+def _item_name(item: Any) -> str:
+    if not isinstance(item, Mapping):
         return ""
-    return next((one[key] for key in ("path", "url", "query") if isinstance(one.get(key), str)), "")
+    return next((item[key] for key in ("path", "url", "query") if isinstance(item.get(key), str)), "")
 
 
 def one_line(text: str) -> str:

@@ -1,22 +1,23 @@
-"""Cline from version 4 on, and its command line: sessions instead of tasks, where they are and how they are read.
+"""Sessions of Cline: version 4 and later, and its command line. They replace the tasks of older versions.
 
-    <sessions>/<session>/<session>.messages.json   what went to the model and came back: rewritten at every message
-    <sessions>/<session>/<session>.json            what the session is: model, directory, title, how it ended
-    <sessions>/<session>/<agent>.messages.json     the same of an agent that it launched
+    <sessions>/<session>/<session>.messages.json   the messages to and from the model; rewritten at every message
+    <sessions>/<session>/<session>.json            the manifest: model, directory, title, status
+    <sessions>/<session>/<agent>.messages.json     the messages of an agent that the session launched
 
-`<sessions>` is `CLINE_SESSION_DATA_DIR`, `CLINE_DATA_DIR/sessions`, `CLINE_DIR/data/sessions` or
-`~/.cline/data/sessions`, whichever is set first.
+`<sessions>` is the first that is set of `CLINE_SESSION_DATA_DIR`, `CLINE_DATA_DIR/sessions` and
+`CLINE_DIR/data/sessions`, or else `~/.cline/data/sessions`. A file of messages with a call and its result (shortened):
 
-A record is an element of the list of messages, as it stands: `message:<index>`; and `manifest` and `system_prompt`.
-The last answer is given once its tokens are counted, another message follows it, or the session has ended.
+    {"system_prompt": "You are Cline…", "messages": [
+      {"role": "assistant", "id": "m2", "ts": 1780218001000, "metrics": {"inputTokens": 900, "outputTokens": 40},
+       "content": [{"type": "tool_use", "id": "call_1", "name": "run_commands", "input": {"commands": ["ls"]}}]},
+      {"role": "user", "id": "m3", "ts": 1780218002000,
+       "content": [{"type": "tool_result", "tool_use_id": "call_1", "content": "[…]"}]}]}
 
-What the messages of a Cline session say (see `cline_sessions`).
-
-A call is told when its result has come, with what the model said and thought before it (`cline_tools`). Whether a
-person was asked is not kept, so nobody is said to have allowed anything.
-
-Keys: a call's is its id. Messages have ids, too, but these may be given anew; so what was said goes by the place of its
-message and the digest of what it says.
+- A record is one element of `messages`, at the place `message:<index>`. `manifest` and `system_prompt` are records too.
+- The reader gives the last answer when its tokens are counted, another message follows or the session has ended.
+- A call becomes an event when its result comes. The event includes the text and the thinking before the call.
+- Cline does not record whether it asked a person. So no call has an approval.
+- The key of a call is its id. Cline may renumber messages, so their key is their index and a digest of their content.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ from aver.ingest.json_lines import FileStatus, is_settled, read_file_status
 MESSAGES_SUFFIX, MANIFEST, SYSTEM_PROMPT = ".messages.json", "manifest", "system_prompt"
 
 FILE_MAX = 512 * 1024 * 1024
-"""Bytes of a file that are read: a list has to be held whole to be read."""
+"""The largest file that Aver reads, in bytes. It must fit into memory, because it is one JSON value."""
 
 MANIFEST_MAX = 16 * 1024 * 1024
 
@@ -65,13 +66,13 @@ _RUNNING = "running"
 
 
 def sessions_dir(around: UserEnvironment) -> Path:
-    """The directory that holds all sessions."""
-    told = around.environment.get
-    if own := told("CLINE_SESSION_DATA_DIR"):
+    """Return the directory with all sessions."""
+    get = around.environment.get
+    if own := get("CLINE_SESSION_DATA_DIR"):
         return Path(own)
-    if data := told("CLINE_DATA_DIR"):
+    if data := get("CLINE_DATA_DIR"):
         return Path(data) / "sessions"
-    cline = told("CLINE_DIR")
+    cline = get("CLINE_DIR")
     return (Path(cline) if cline else around.home / ".cline") / "data" / "sessions"
 
 
@@ -84,23 +85,23 @@ def locate_sessions(directory: Path, tool: str) -> Iterator[TranscriptSource]:
 
 
 def session_info(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """What is worth telling of a session, and does not change with every message."""
+    """Return the facts about a session that do not change with every message."""
     metadata = manifest.get("metadata")
     title = metadata.get("title") if isinstance(metadata, Mapping) else None
     status = manifest.get("status")
-    told = {
+    fields = {
         **{name: manifest.get(name) for name in _INFO_FIELDS},
         "title": title,
         "status": None if status == _RUNNING else status,
     }
-    return {name: value for name, value in told.items() if isinstance(value, str | bool) and value != ""}
+    return {name: value for name, value in fields.items() if isinstance(value, str | bool) and value != ""}
 
 
 class SessionReader:
-    """Reads the messages of a session, or of one of its agents: which of them were given."""
+    """Reads the messages of a session or of one of its agents, and remembers which it has given."""
 
     started_anew = False
-    """A list that is rewritten has no beginning to start from again: its elements are told apart."""
+    """Always false: Cline rewrites the whole list, so there is no position to start again from."""
     unfinished = 0
 
     def __init__(self, source: TranscriptSource) -> None:
@@ -108,17 +109,17 @@ class SessionReader:
         self._is_agent = bool(source.agent)
         self._read: FileStatus | None = None
         self._file: dict[str, bytes] = {}
-        self._told: dict[int, bytes] = {}
+        self._seen_texts: dict[int, bytes] = {}
         self._given: set[tuple[str, str]] = set()
 
     def __call__(self) -> Iterator[RawRecord]:
-        """What is new; nothing while the file is not whole."""
+        """Yield the new records; none while Cline is writing the file."""
         if not self._refresh():
             return
         data = read_if_regular(_manifest_path(self._path), MANIFEST_MAX)
         manifest = parse_json(data) if data else None
-        facts: Mapping[str, Any] = manifest if isinstance(manifest, dict) else {}
-        if data and facts and not self._is_agent and self._is_new(MANIFEST, str(session_info(facts))):
+        info: Mapping[str, Any] = manifest if isinstance(manifest, dict) else {}
+        if data and info and not self._is_agent and self._is_new(MANIFEST, str(session_info(info))):
             yield record_from_bytes(MANIFEST, data)
         if (prompt := self._file.get(SYSTEM_PROMPT)) and self._is_new(
             SYSTEM_PROMPT, record_from_bytes("", prompt).sha256
@@ -126,26 +127,22 @@ class SessionReader:
             yield record_from_bytes(SYSTEM_PROMPT, prompt)
         listed = split_array(self._file.get("messages", b"[]")) or []
         for index, text in enumerate(listed):
-            if self._told.get(index) == text:
-                continue  # Most of them, each time that the file is written.
+            if self._seen_texts.get(index) == text:
+                continue  # Unchanged. This skips most messages without parsing them.
             place, message = f"message:{index}", parse_json(text)
             followed = index + 1 < len(listed)
-            if not followed and not _is_final(message, runs=facts.get("status") == _RUNNING):
+            if not followed and not _is_final(message, runs=info.get("status") == _RUNNING):
                 return
-            self._told[index] = text
-            # What tells a message from another that takes its place: what it says. Ids, times and counts may come
-            # later.
-            if not isinstance(message, dict):
-                message_identity = record_from_bytes("", text).sha256
-            else:
-                message_identity = record_from_bytes(
-                    "", repr((message.get("role"), message.get("content"))).encode("utf-8", "surrogatepass")
-                ).sha256
-            if self._is_new(place, message_identity):
+            self._seen_texts[index] = text
+            # Cline may add an id, a time or counts to a message later. Only another role or content makes it new.
+            content = text
+            if isinstance(message, dict):
+                content = repr((message.get("role"), message.get("content"))).encode("utf-8", "surrogatepass")
+            if self._is_new(place, record_from_bytes("", content).sha256):
                 yield record_from_bytes(place, text)
 
     def _refresh(self) -> bool:
-        """Whether what the file holds is known; it is read only where it has changed."""
+        """Read the file if it has changed. Returns False if it is missing or incomplete."""
         status = read_file_status(self._path)
         if status is None:
             return False
@@ -156,10 +153,10 @@ class SessionReader:
             self._file, self._read = found, status if is_settled([status]) else None
         return True
 
-    def _is_new(self, sort: str, identity: str) -> bool:
-        if (sort, identity) in self._given:
+    def _is_new(self, kind: str, identity: str) -> bool:
+        if (kind, identity) in self._given:
             return False
-        self._given.add((sort, identity))
+        self._given.add((kind, identity))
         return True
 
 
@@ -178,7 +175,7 @@ _USER_INPUT = re.compile(r"\A\s*<user_input\b[^>]*>(.*)</user_input>\s*\Z", re.D
 
 @dataclass(slots=True)
 class _UnansweredCall:
-    """A call whose result has not come."""
+    """A call without a result."""
 
     event: AgentEvent
     call: AgentCall
@@ -186,14 +183,14 @@ class _UnansweredCall:
 
 @dataclass(slots=True)
 class _ModelOutput:
-    """What the model said and thought in a message, and what was not told yet."""
+    """The text and thinking of a message that no event has yet."""
 
     texts: list[str] = field(default_factory=list)
     thoughts: list[str] = field(default_factory=list)
     signatures: list[str] = field(default_factory=list)
     redacted: bool = False
 
-    def facts(self) -> dict[str, Any]:
+    def event_fields(self) -> dict[str, Any]:
         return {
             "text": "\n".join(self.texts),
             "thinking": "\n".join(self.thoughts),
@@ -206,12 +203,12 @@ class _ModelOutput:
 
 
 class SessionParser:
-    """What has been read of one session."""
+    """Turns the records of one session into events."""
 
     def __init__(self, source: TranscriptSource) -> None:
         self._agent = source.agent
         self._prompt: Prompt | None = None
-        self._begun: dict[str, _UnansweredCall] = {}
+        self._unanswered_calls: dict[str, _UnansweredCall] = {}
         self._environment: dict[str, Any] = {}
         self._model: str | None = None
         self._keys: dict[str, int] = {}
@@ -219,18 +216,18 @@ class SessionParser:
     def feed(self, raw: RawRecord) -> Iterator[AgentEvent]:
         record = parse_json(raw)
         if raw.place == MANIFEST and isinstance(record, dict):
-            face = session_info(record)
-            title, manifest_model = face.pop("title", None), face.get("model")
-            self._environment = {name: face[name] for name in ("cwd", "provider") if name in face}
+            facts = session_info(record)
+            title, manifest_model = facts.pop("title", None), facts.get("model")
+            self._environment = {name: facts[name] for name in ("cwd", "provider") if name in facts}
             self._model = manifest_model if isinstance(manifest_model, str) else self._model
-            about = ", ".join(one_line(str(face[name])) for name in ("source", "status") if name in face)
+            about = ", ".join(one_line(str(facts[name])) for name in ("source", "status") if name in facts)
             yield AgentEvent(
                 what="session",
-                key=self._reserve_key(f"session-{_short_digest(f'{face}{title}')}"),
+                key=self._reserve_key(f"session-{_short_digest(f'{facts}{title}')}"),
                 summary=f"session of Cline: {about}",
                 at=None if not isinstance(started := record.get("started_at"), str) else started,
                 model=self._model,
-                environment=face,
+                environment=facts,
                 title=title if isinstance(title, str) else None,
                 places=(raw.place,),
             )
@@ -246,27 +243,27 @@ class SessionParser:
             name = info.get("id") if isinstance(info, Mapping) else None
             model = name if isinstance(name, str) and name else None
             self._model = model or self._model
-            tell = self._read_answer if record["role"] == "assistant" else self._read_user_message
-            yield from tell(raw, record, blocks)
+            read = self._read_answer if record["role"] == "assistant" else self._read_user_message
+            yield from read(raw, record, blocks)
         else:
             yield self._build_unknown(raw, "message", record)
 
     def finish(self) -> Iterator[AgentEvent]:
-        for begun in self._begun.values():
-            yield replace(begun.event, call=begun.call, status="pending")
-        self._begun.clear()
+        for unanswered in self._unanswered_calls.values():
+            yield replace(unanswered.event, call=unanswered.call, status="pending")
+        self._unanswered_calls.clear()
 
-    # --- what messages say
+    # --- messages
 
     def _read_user_message(self, raw: RawRecord, message: Mapping[str, Any], blocks: list[Any]) -> Iterator[AgentEvent]:
         texts, beside = list[str](), list[Any]()
         for block in blocks:
-            sort = block.get("type") if isinstance(block, dict) else None
-            if sort == "tool_result":
+            kind = block.get("type") if isinstance(block, dict) else None
+            if kind == "tool_result":
                 yield self._finish_call(raw, message, block)
-            elif sort == "text" and isinstance(block.get("text"), str):
+            elif kind == "text" and isinstance(block.get("text"), str):
                 texts.append(block["text"])
-            elif sort == "file" and isinstance(block.get("content"), str):
+            elif kind == "file" and isinstance(block.get("content"), str):
                 beside.append({"file": block.get("path"), **digest_reference(block["content"])})
             else:
                 beside.append(replace_images(block))
@@ -283,65 +280,66 @@ class SessionParser:
         )
 
     def _read_answer(self, raw: RawRecord, message: Mapping[str, Any], blocks: list[Any]) -> Iterator[AgentEvent]:
-        said, tokens = _ModelOutput(), read_session_tokens(message.get("metrics"))
+        output, tokens = _ModelOutput(), read_session_tokens(message.get("metrics"))
         for block in blocks:
-            sort = block.get("type") if isinstance(block, dict) else None
-            if sort == "text" and isinstance(block.get("text"), str):
-                said.texts += [block["text"]] if block["text"] else []
-            elif sort in ("thinking", "redacted_thinking"):
+            kind = block.get("type") if isinstance(block, dict) else None
+            if kind == "text" and isinstance(block.get("text"), str):
+                output.texts += [block["text"]] if block["text"] else []
+            elif kind in ("thinking", "redacted_thinking"):
                 thought = block.get("thinking")
                 if isinstance(thought, str) and thought:
-                    said.thoughts.append(thought)
+                    output.thoughts.append(thought)
                 else:
-                    said.redacted = True
+                    output.redacted = True
                 for name in ("signature", "data"):
                     if isinstance(signature := block.get(name), str) and signature:
-                        said.signatures.append(signature)
-            elif sort == "tool_use" and isinstance(block.get("id"), str) and block["id"]:
-                yield from self._start_call(raw, message, block, said, tokens)
-                said, tokens = _ModelOutput(), None
+                        output.signatures.append(signature)
+            elif kind == "tool_use" and isinstance(block.get("id"), str) and block["id"]:
+                yield from self._start_call(raw, message, block, output, tokens)
+                output, tokens = _ModelOutput(), None
             else:
-                yield self._build_unknown(raw, f"assistant {sort}", replace_images(block))
-        if said or tokens is not None:
-            facts = said.facts()
-            summary = one_line(facts["text"]) or ("reasoning" if said else "an answer without words")
+                yield self._build_unknown(raw, f"assistant {kind}", replace_images(block))
+        if output or tokens is not None:
+            fields = output.event_fields()
+            summary = one_line(fields["text"]) or ("reasoning" if output else "an answer without words")
             key = self._message_key(raw, blocks)
-            # Whether Cline speaks in the model's place, and says that no answer came.
+            # Cline writes its own error message in place of an answer that did not come.
             metadata = message.get("metadata")
-            error_message = isinstance(metadata, Mapping) and metadata.get("displayRole") == "error"
-            status = "failure" if error_message else None
-            yield self._build_event(raw, message, "answer", key, summary, tokens=tokens, status=status, **facts)
+            status = "failure" if isinstance(metadata, Mapping) and metadata.get("displayRole") == "error" else None
+            yield self._build_event(raw, message, "answer", key, summary, tokens=tokens, status=status, **fields)
 
     def _start_call(
-        self, raw: RawRecord, message: Mapping[str, Any], block: Any, said: _ModelOutput, tokens: Tokens | None
+        self, raw: RawRecord, message: Mapping[str, Any], block: Any, output: _ModelOutput, tokens: Tokens | None
     ) -> Iterator[AgentEvent]:
         call, summary = start_call(str(block.get("name") or "unnamed"), block["id"], block.get("input"))
-        if (other := self._begun.pop(call.id, None)) is not None:  # Its result will not be known from this one's.
+        if (other := self._unanswered_calls.pop(call.id, None)) is not None:
+            # Two calls have the same id. The next result belongs to the second, so the first stays without one.
             yield replace(other.event, call=other.call, status="pending")
         key = self._reserve_key(call.id)
-        event = self._build_event(raw, message, "call", key, summary, tokens=tokens, **said.facts())
-        self._begun[call.id] = _UnansweredCall(event, call)
+        event = self._build_event(raw, message, "call", key, summary, tokens=tokens, **output.event_fields())
+        self._unanswered_calls[call.id] = _UnansweredCall(event, call)
 
     def _finish_call(self, raw: RawRecord, message: Mapping[str, Any], block: Mapping[str, Any]) -> AgentEvent:
-        begun = self._begun.pop(str(block.get("tool_use_id")), None)
-        if begun is None:
+        unanswered = self._unanswered_calls.pop(str(block.get("tool_use_id")), None)
+        if unanswered is None:
             return self._build_unknown(raw, "the result of no known call", replace_images(dict(block)))
-        call, effects = finish_call(begun.call, block.get("content"), failed=block.get("is_error") is True)
+        call, effects = finish_call(unanswered.call, block.get("content"), failed=block.get("is_error") is True)
+        event = unanswered.event
         return replace(
-            begun.event,
+            event,
             call=call,
-            summary=f"{begun.event.summary} {format_line_counts(call.diff)}" if call.diff else begun.event.summary,
+            summary=f"{event.summary} {format_line_counts(call.diff)}" if call.diff else event.summary,
             side_effects=effects,
-            duration_ms=ms_between(begun.event.at, message_time(message)),
-            places=(*begun.event.places, raw.place),
+            duration_ms=ms_between(event.at, message_time(message)),
+            places=(*event.places, raw.place),
         )
 
-    # --- all of them
+    # --- for all records
 
     def _build_event(
         self, raw: RawRecord, message: Mapping[str, Any], what: Any, key: str, summary: str, **more: Any
     ) -> AgentEvent:
-        facts = {"prompt": self._prompt, "model": self._model, **more}
+        info = {"prompt": self._prompt, "model": self._model, **more}
         name = message.get("id")
         environment = self._environment | ({"message_id": name} if isinstance(name, str) and name else {})
         places = (raw.place,)
@@ -352,23 +350,23 @@ class SessionParser:
             at=message_time(message),
             environment=environment,
             places=places,
-            **facts,
+            **info,
         )
 
-    def _build_unknown(self, raw: RawRecord, sort: str, record: Any) -> AgentEvent:
+    def _build_unknown(self, raw: RawRecord, kind: str, record: Any) -> AgentEvent:
         kept = raw.data.decode("utf-8", "replace") if record is UNREADABLE else record
-        return build_unknown_event(raw.place, sort, kept, key=self._place_key(raw, raw.sha256[:16]))
+        return build_unknown_event(raw.place, kind, kept, key=self._place_key(raw, raw.sha256[:16]))
 
     def _message_key(self, raw: RawRecord, blocks: list[Any]) -> str:
         return self._place_key(raw, _short_digest(repr(blocks)))
 
     def _place_key(self, raw: RawRecord, digest: str) -> str:
-        """Agents share the keys of their session, and have messages of their own."""
+        """Return the key of a record without an id. An agent's file counts from 0 again, so its id is added."""
         place = raw.place.removeprefix("message:")
         return self._reserve_key(f"{self._agent}:at-{place}-{digest}" if self._agent else f"at-{place}-{digest}")
 
     def _reserve_key(self, key: str) -> str:
-        """The key, if nothing was told under it yet; otherwise with a number."""
+        """Return the key, with a number if an earlier event has it."""
         fresh = key
         while fresh in self._keys:
             self._keys[key] += 1

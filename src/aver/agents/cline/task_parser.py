@@ -1,8 +1,15 @@
-"""What the messages of a Cline task say, joined with what went to the model and came back.
+"""The parser of Cline tasks: it joins the messages that the user saw with the API history.
 
-Messages that a person sees come in order, and what belongs to a request is told with the first thing that came of it:
-its tokens and its reasoning. A call is told when its result is in the API history; where there is no such history, when
-the next request begins. What came first, message or history, makes no difference to what is told.
+    ui:2    {"ts": 1780218002000, "type": "say", "say": "tool", "conversationHistoryIndex": 0,
+             "text": "{\\"tool\\": \\"editedExistingFile\\", \\"path\\": \\"totals.py\\", …}"}
+    api:1   {"role": "assistant", "content": [{"type": "tool_use", "id": "toolu_c1", "name": "replace_in_file", …}]}
+    api:2   {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_c1", "content": "…saved…"}]}
+
+These three records become one event.
+
+- The tokens and the reasoning of a request go to the first event after it.
+- A call becomes an event when the history has its result. Without a history, it does when the next request begins.
+- The order in which messages and history arrive does not change the events.
 """
 
 from __future__ import annotations
@@ -25,16 +32,17 @@ _SKIPPED_KINDS = (
     *("api_req_finished", "mcp_server_request_started", "shell_integration_warning"),
     "shell_integration_warning_with_suggestion",
 )
-"""Messages that tell a person to wait, and nothing of what was done."""
+"""Messages about progress, which say nothing about the agent's actions."""
 
 _PROMPT_KINDS = ("task", "user_feedback")
 _ANSWER_KINDS = ("text", "completion_result", "plan_mode_respond", "act_mode_respond", "followup", "new_task")
 _FAILURE_KINDS = ("error", "diff_error", "clineignore_error", "api_req_failed", "mistake_limit_reached", "error_retry")
 _HAS_CHANGES = "HAS_CHANGES"
+"""Cline adds this word to the end of a completion if the task changed files."""
 
 
 class _RequestUsage(NamedTuple):
-    """What an API request cost, and what became of it."""
+    """The tokens of an API request, and how it ended."""
 
     tokens: Tokens | None
     environment: Mapping[str, Any]
@@ -44,7 +52,7 @@ class _RequestUsage(NamedTuple):
 
 
 class TaskParser:
-    """What of a task has been read."""
+    """Turns the records of one task into events."""
 
     def __init__(self, _: TranscriptSource) -> None:
         self._history = ApiHistory()
@@ -61,29 +69,29 @@ class TaskParser:
         self._keys: dict[str, str] = {}
 
     def feed(self, raw: RawRecord) -> Iterable[AgentEvent]:
-        sort, _, number = raw.place.partition(":")
+        kind, _, number = raw.place.partition(":")
         record = parse_json(raw)
-        if sort == "metadata":
+        if kind == "metadata":
             if not isinstance(record, dict):
                 return
-            self._models = [one for one in list_or_empty(record.get("model_usage")) if isinstance(one, dict)]
-            face = task_info(record)
-            self._version = face.get("cline_version")
-            key = f"metadata:{hashlib.sha256(json.dumps(face, sort_keys=True).encode()).hexdigest()[:16]}"
-            if face and key not in self._keys:
+            self._models = [usage for usage in list_or_empty(record.get("model_usage")) if isinstance(usage, dict)]
+            facts = task_info(record)
+            self._version = facts.get("cline_version")
+            key = f"metadata:{hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]}"
+            if facts and key not in self._keys:
                 self._keys[key] = raw.place
                 yield AgentEvent(
                     what="session",
                     key=key,
-                    summary=f"task of Cline {face.get('cline_version') or ''}".rstrip(),
-                    model=face.get("model"),
+                    summary=f"task of Cline {facts.get('cline_version') or ''}".rstrip(),
+                    model=facts.get("model"),
                     result={"files_in_context": record.get("files_in_context")}
                     if record.get("files_in_context")
                     else None,
-                    environment=face,
+                    environment=facts,
                     places=(raw.place,),
                 )
-        elif sort == "api":
+        elif kind == "api":
             self._has_history = True
             self._history.add(int(number) if number.isdecimal() else 0, record)
             yield from self._flush_complete()
@@ -97,9 +105,9 @@ class TaskParser:
             )
 
     def finish(self) -> Iterable[AgentEvent]:
-        for one in self._open:
-            self._match_history(one)
-        shown = [self._build_shown_call(one) for one in self._open]
+        for open_call in self._open:
+            self._match_history(open_call)
+        shown = [self._build_shown_call(open_call) for open_call in self._open]
         self._open.clear()
         alone = [self._build_unshown_call(call) for call in self._history.untaken_calls()]
         return [*shown, *alone, *self._flush_request()]
@@ -107,65 +115,67 @@ class TaskParser:
     # --- messages
 
     def _read_message(self, raw: RawRecord, message: dict[str, Any]) -> Iterator[AgentEvent]:
-        sort = str(message.get("say") or message.get("ask"))
-        if raw.place == "ui:0" and sort == "text":
-            sort = "task"  # As older versions write it.
-        if sort not in OUTPUT_MESSAGES:
-            yield from self._flush_complete()  # The history may have come first.
-        if sort == "api_req_started":
+        kind = str(message.get("say") or message.get("ask"))
+        if raw.place == "ui:0" and kind == "text":
+            kind = "task"  # Older versions write the first prompt as `text`.
+        if kind not in OUTPUT_MESSAGES:
+            yield from self._flush_complete()  # The history may already have results of earlier calls.
+        if kind == "api_req_started":
             yield from self._read_request(raw, message)
-        elif sort == "reasoning":
+        elif kind == "reasoning":
             self._thinking.append(message_text(message) or str(message.get("reasoning") or ""))
             self._thought_shown = True
-        elif sort in OUTPUT_MESSAGES:
-            # What came of a call is shown: it belongs to the last call of its sort, if that is not told yet.
-            one = next((one for one in reversed(self._open) if one.shown.sort == OUTPUT_MESSAGES[sort]), None)
-            if one is None:
+        elif kind in OUTPUT_MESSAGES:
+            # Output messages name no call. Cline shows them after it, so they belong to the last call of their kind.
+            of_kind = [open_call for open_call in self._open if open_call.shown.kind == OUTPUT_MESSAGES[kind]]
+            open_call = of_kind[-1] if of_kind else None
+            if open_call is None:
                 if message.get("text"):
-                    yield self._build_note(raw, message, sort)
+                    yield self._build_note(raw, message, kind)
                 return
-            one.places.append(raw.place)
-            if sort == "command_permission_denied":
-                one.denied_by = "command permissions"
-            one.outputs.append(message.get("text"))
-        elif (shown := read_shown_call(message, sort)) is not None:
+            open_call.places.append(raw.place)
+            if kind == "command_permission_denied":
+                open_call.denied_by = "command permissions"
+            open_call.outputs.append(message.get("text"))
+        elif (shown := read_shown_call(message, kind)) is not None:
             yield from self._open_call(raw, message, shown)
-        elif sort in _PROMPT_KINDS:
-            yield from self._read_prompt(raw, message, sort)
-        elif sort in _ANSWER_KINDS:
-            yield from self._read_answer(raw, message, sort)
-        elif sort not in _SKIPPED_KINDS:
-            yield self._build_note(raw, message, sort)
+        elif kind in _PROMPT_KINDS:
+            yield from self._read_prompt(raw, message, kind)
+        elif kind in _ANSWER_KINDS:
+            yield from self._read_answer(raw, message, kind)
+        elif kind not in _SKIPPED_KINDS:
+            yield self._build_note(raw, message, kind)
 
     def _read_request(self, raw: RawRecord, message: dict[str, Any]) -> Iterator[AgentEvent]:
-        """A request begins: what the one before cost is told, and what it called."""
+        """Start a request. Yields the cost and the calls of the request before it."""
         yield from self._flush_request()
         index = message.get("conversationHistoryIndex")
         self._started = index if isinstance(index, int) else None
         if self._started is not None:
-            self._prompts[self._started + 2] = self._prompt  # The person's message comes next, then the model's.
-        # Another request begins: nothing more will be shown of the calls before it, and what was not, never was.
-        for one in self._open:
-            one.is_closed = True
+            # In the history the user's message comes next, then the model's answer with its calls.
+            self._prompts[self._started + 2] = self._prompt
+        # Cline shows nothing more about calls before this request. A call that it has not shown so far stays unshown.
+        for open_call in self._open:
+            open_call.is_closed = True
         yield from self._flush_complete()
         for call in self._history.untaken_calls():
-            begun = self._started is not None and self._started >= call.index
-            if begun and self._history.find_result(call) is not None:
+            requested = self._started is not None and self._started >= call.index
+            if requested and self._history.find_result(call) is not None:
                 yield self._build_unshown_call(call)
         self._thought_shown = False
         info = parse_embedded_json(message.get("text"))
         info = info if isinstance(info, dict) else {}
-        told = {
+        fields = {
             "cancel_reason": info.get("cancelReason"),
             "streaming_failed": info.get("streamingFailedMessage"),
             "retry_status": info.get("retryStatus"),
         }
-        environment = {name: value for name, value in told.items() if value}
+        environment = {name: value for name, value in fields.items() if value}
         self._usage = _RequestUsage(
             read_task_tokens(info), environment, self._message_key(message, raw), message_time(message), raw.place
         )
 
-    def _read_prompt(self, raw: RawRecord, message: dict[str, Any], sort: str) -> Iterator[AgentEvent]:
+    def _read_prompt(self, raw: RawRecord, message: dict[str, Any], kind: str) -> Iterator[AgentEvent]:
         text, key = message_text(message), self._message_key(message, raw)
         self._prompt = Prompt(key=key, text=text)
         line = text.strip().partition("\n")[0]
@@ -176,25 +186,25 @@ class TaskParser:
             summary=f"prompt: {line or '(no text)'}",
             text=text,
             at=message_time(message),
-            title=line[:TITLE_MAX] or None if sort == "task" else None,
+            title=line[:TITLE_MAX] or None if kind == "task" else None,
             result=replace_images(attached) or None,
             environment=self._build_environment(message),
             places=(raw.place,),
         )
 
-    def _read_answer(self, raw: RawRecord, message: dict[str, Any], sort: str) -> Iterator[AgentEvent]:
-        said = parse_embedded_json(message.get("text"))
-        said = said if isinstance(said, dict) else {}
-        text = str(said.get("response") or said.get("question") or said.get("context") or message_text(message))
-        changed = sort == "completion_result" and text.endswith(_HAS_CHANGES)
+    def _read_answer(self, raw: RawRecord, message: dict[str, Any], kind: str) -> Iterator[AgentEvent]:
+        fields = parse_embedded_json(message.get("text"))
+        fields = fields if isinstance(fields, dict) else {}
+        text = str(fields.get("response") or fields.get("question") or fields.get("context") or message_text(message))
+        changed = kind == "completion_result" and text.endswith(_HAS_CHANGES)
         text = text.removesuffix(_HAS_CHANGES).rstrip() if changed else text
         if not text:
-            return  # Cline asks what comes next: a button, no words.
-        more = {name: said[name] for name in ("options", "selected") if said.get(name)}
+            return  # Cline shows a button and no text.
+        more = {name: fields[name] for name in ("options", "selected") if fields.get(name)}
         event = AgentEvent(
             what="answer",
             key=self._message_key(message, raw),
-            summary=f"{sort.replace('_', ' ')}: {text.strip().partition(chr(10))[0]}",
+            summary=f"{kind.replace('_', ' ')}: {text.strip().partition(chr(10))[0]}",
             text=text,
             at=message_time(message),
             result=more or None,
@@ -203,26 +213,26 @@ class TaskParser:
         )
         yield self._attach_request(event, message)
 
-    def _build_note(self, raw: RawRecord, message: dict[str, Any], sort: str) -> AgentEvent:
-        known = sort in _NOTE_KINDS or sort in _FAILURE_KINDS
+    def _build_note(self, raw: RawRecord, message: dict[str, Any], kind: str) -> AgentEvent:
+        known = kind in _NOTE_KINDS or kind in _FAILURE_KINDS
         event = AgentEvent(
             what="note",
             key=self._message_key(message, raw),
-            summary=sort.replace("_", " "),
+            summary=kind.replace("_", " "),
             at=message_time(message),
             result=replace_images(parse_embedded_json(message.get("text"))),
             environment=self._build_environment(message),
-            status="failure" if sort in _FAILURE_KINDS else None,
+            status="failure" if kind in _FAILURE_KINDS else None,
             prompt=self._prompt,
             places=(raw.place,),
         )
         if not known:
             return replace(
-                build_unknown_event(raw.place, sort, message, key=event.key, at=event.at), prompt=self._prompt
+                build_unknown_event(raw.place, kind, message, key=event.key, at=event.at), prompt=self._prompt
             )
-        if sort == "checkpoint_created":
+        if kind == "checkpoint_created":
             return replace(event, summary=f"checkpoint {str(message.get('lastCheckpointHash') or '')[:12]}".strip())
-        usage = read_task_tokens(event.result) if sort == "subagent_usage" else None
+        usage = read_task_tokens(event.result) if kind == "subagent_usage" else None
         return replace(event, tokens=usage)
 
     # --- calls
@@ -244,34 +254,36 @@ class TaskParser:
             yield self._build_shown_call(self._open.pop(0))
 
     def _flush_complete(self) -> Iterator[AgentEvent]:
-        """The calls of which all is known that will be."""
+        """Yield the events of complete calls."""
         still: list[OpenCall] = []
-        for one in self._open:
-            self._match_history(one)
-            if self._is_complete(one):
-                yield self._build_shown_call(one)
+        for open_call in self._open:
+            self._match_history(open_call)
+            if self._is_complete(open_call):
+                yield self._build_shown_call(open_call)
             else:
-                still.append(one)
+                still.append(open_call)
         self._open = still
 
-    def _match_history(self, one: OpenCall) -> None:
-        if one.call is None and (found := self._history.find_call(one.shown.match)) is not None:
+    def _match_history(self, open_call: OpenCall) -> None:
+        if open_call.call is None and (found := self._history.find_call(open_call.shown.match)) is not None:
             self._history.take(found)
-            one.call = found
+            open_call.call = found
 
-    def _is_complete(self, one: OpenCall) -> bool:
-        """Whether the result is there, and all that was shown of it: a message that names its place in the history is
-        read before what comes after that place."""
-        at = one.shown.match.history
-        if one.call is not None:
-            return self._history.find_result(one.call) is not None and (one.is_closed or at is not None)
-        return one.is_closed and (not self._has_history or (at is not None and self._history.last_index >= at + 2))
+    def _is_complete(self, open_call: OpenCall) -> bool:
+        """Return whether no more record about the call can come."""
+        # The reader gives a message that names its place in the history before the history after that place. So with
+        # such a place, everything that was shown is known when the result comes.
+        at = open_call.shown.match.history
+        if open_call.call is not None:
+            return self._history.find_result(open_call.call) is not None and (open_call.is_closed or at is not None)
+        passed = at is not None and self._history.last_index >= at + 2
+        return open_call.is_closed and (not self._has_history or passed)
 
-    def _build_shown_call(self, one: OpenCall) -> AgentEvent:
-        call = one.call
+    def _build_shown_call(self, open_call: OpenCall) -> AgentEvent:
+        call = open_call.call
         result = self._history.find_result(call) if call else None
-        key = self._reserve_key(call.id, call.place) if call and call.id else one.event.key
-        event = build_shown_event(one, result, key)
+        key = self._reserve_key(call.id, call.place) if call and call.id else open_call.event.key
+        event = build_shown_event(open_call, result, key)
         lost = self._has_history and call is None
         return replace(event, environment={**event.environment, "joined": False}) if lost else event
 
@@ -282,10 +294,10 @@ class TaskParser:
         event = AgentEvent(what="call", key=key, summary="", prompt=self._prompts.get(call.index), environment=about)
         return build_unshown_event(call, self._history.find_result(call), event)
 
-    # --- what belongs to a request
+    # --- requests
 
     def _attach_request(self, event: AgentEvent, message: dict[str, Any]) -> AgentEvent:
-        """The event with what the request cost and thought, if it is the first that came of it."""
+        """Return the event with the tokens and the reasoning of its request, if it is the first event after it."""
         usage, self._usage = self._usage, None
         thinking = "\n\n".join(filter(None, self._thinking)) or str(message.get("reasoning") or "")
         self._thinking.clear()
@@ -299,7 +311,7 @@ class TaskParser:
         )
 
     def _flush_request(self) -> Iterator[AgentEvent]:
-        """A request of which nothing came: what it cost, and what was thought, is told all the same."""
+        """Yield a note with the tokens and the reasoning of a request that gave no other event."""
         usage, self._usage = self._usage, None
         thinking = "\n\n".join(filter(None, self._thinking))
         self._thinking.clear()
@@ -319,12 +331,12 @@ class TaskParser:
             places=(usage.place,),
         )
 
-    # --- what is told of each
+    # --- for all messages
 
     def _build_environment(self, message: Mapping[str, Any]) -> dict[str, Any]:
         info = message.get("modelInfo")
         info = info if isinstance(info, dict) else {}
-        told = {
+        fields = {
             "checkpoint": message.get("lastCheckpointHash"),
             "checkpoint_checked_out": message.get("isCheckpointCheckedOut"),
             "conversation_history_index": message.get("conversationHistoryIndex"),
@@ -335,18 +347,18 @@ class TaskParser:
             "version": self._version,
             "cwd": self._history.directory,
         }
-        return {name: value for name, value in told.items() if value not in (None, "", False)}
+        return {name: value for name, value in fields.items() if value not in (None, "", False)}
 
     def _find_model(self, message: Mapping[str, Any]) -> str | None:
         info = message.get("modelInfo")
         if isinstance(info, dict) and isinstance(model := info.get("modelId"), str) and model:
             return model
         when = message.get("ts")
-        used = [one.get("model_id") for one in self._models if is_before(one.get("ts"), when)]
+        used = [usage.get("model_id") for usage in self._models if is_before(usage.get("ts"), when)]
         return used[-1] if used and isinstance(used[-1], str) else None
 
     def _message_key(self, message: Any, raw: RawRecord) -> str:
-        """A message's own time is what Cline knows it by; of two with the same, the second has its place too."""
+        """Return the key of a message: its time, as in Cline. If another message has it, the place is added."""
         when = message.get("ts") if isinstance(message, dict) else None
         key = f"ts-{when}" if isinstance(when, int) and not isinstance(when, bool) else f"at-{raw.place}"
         identity = f"{raw.place}:{raw.sha256}"
@@ -355,7 +367,7 @@ class TaskParser:
         return self._reserve_key(f"{key}.{raw.place}", identity)
 
     def _reserve_key(self, key: str, identity: str) -> str:
-        """The key, or one like it that no other record has."""
+        """Return the key, with a number if another record has it."""
         number = 1
         while self._keys.setdefault(key if number == 1 else f"{key}.{number}", identity) != identity:
             number += 1
@@ -363,11 +375,11 @@ class TaskParser:
 
 
 OPEN_MAX = 16
-"""Calls that may be open at once. Cline makes one after the other, or a few in one request; the first of more is told
-as it is, so that no task takes for ever."""
+"""Calls that may be open at once. Cline makes one after the other, or a few in one request. Beyond this the oldest
+becomes an event without its result, so that a hostile task cannot fill the memory."""
 
 TITLE_MAX = 120
-"""Characters of a task's first line that name its session."""
+"""The most characters of a session's title, which is the first line of its task."""
 
 _NOTE_KINDS = (
     *("checkpoint_created", "user_feedback_diff", "api_req_retried", "mcp_notification", "deleted_api_reqs", "info"),

@@ -1,15 +1,18 @@
-"""Cline: its tasks, from the files in which it keeps them.
+"""Cline's tasks and sessions: where they are, and how Aver reads the files of a task.
 
-    <tasks>/<task>/ui_messages.json               what a person saw: a list, rewritten at every message
-    <tasks>/<task>/api_conversation_history.json  what went to the model and came back
+    <tasks>/<task>/ui_messages.json               the messages that the user saw: a list, rewritten at every message
+    <tasks>/<task>/api_conversation_history.json  the messages to and from the model
     <tasks>/<task>/task_metadata.json             models, versions, files
 
-Tasks lie where an editor keeps what is its extensions', `User/globalStorage/saoudrizwan.claude-dev/tasks`, here or on a
-machine that is edited from afar, and in `~/.cline/data/tasks` for JetBrains and the command line. Newer versions keep
-sessions instead (`cline_sessions`); tasks of older ones stay where they are.
+`<tasks>` is `User/globalStorage/saoudrizwan.claude-dev/tasks` in an editor's data directory, on this machine or on a
+remote host, and `~/.cline/data/tasks` for JetBrains and the command line. Newer versions write sessions instead (see
+`session_parser`), and leave older tasks in place. The beginning of `ui_messages.json`:
 
-A record is an element of a list, as it stands: `ui:<index>`, `api:<index>`; and `metadata`. Each is given once it is
-final, in order. A file that is being rewritten, and is not whole, gives nothing this time.
+    [{"ts": 1780218000000, "type": "say", "say": "task", "text": "Make totals round half up"},
+     {"ts": 1780218001000, "type": "say", "say": "api_req_started", "text": "{\\"tokensIn\\": 1200, …}"}, …]
+
+A record is one element of a list, as its bytes are: `ui:<index>`, `api:<index>`; `metadata` is a record too. The reader
+gives each record in order, when it cannot change any more. While Cline rewrites a file, there are no records.
 """
 
 from __future__ import annotations
@@ -43,11 +46,11 @@ UI_FILE, API_FILE, METADATA_FILE = "ui_messages.json", "api_conversation_history
 METADATA_PLACE = "metadata"
 
 FILE_MAX = 512 * 1024 * 1024
-"""Bytes of a file that are read: a list has to be held whole to be read."""
+"""The largest file that Aver reads, in bytes. It must fit into memory, because it is one JSON value."""
 
 
 def watched_dirs(around: UserEnvironment) -> Iterable[Path]:
-    """Where tasks are kept. The data directory of an editor is watched, because the extension makes the rest."""
+    """Yield the directories of tasks and sessions, for every editor that Cline runs in."""
     below = Path("globalStorage") / EXTENSION / "tasks"
     yield from (user_data_dir(around, editor) / below for editor in EDITORS)
     yield from (around.home / server / "data" / "User" / below for server in SERVERS)
@@ -60,13 +63,10 @@ def locate(around: UserEnvironment) -> Iterator[TranscriptSource]:
     found: dict[str, TranscriptSource] = {}
     for directory in watched_dirs(around):
         for path in sorted(directory.glob(f"*/{UI_FILE}")):
-            task = path.parent.name
-            parent = path.parent
-            task_stamp = ";".join(str(read_file_status(parent / name)) for name in (UI_FILE, API_FILE, METADATA_FILE))
-            found.setdefault(
-                task,
-                TranscriptSource(tool=TOOL, session=task, path=path, appends=False, stamp=task_stamp),
-            )
+            task = path.parent
+            stamp = ";".join(str(read_file_status(task / name)) for name in (UI_FILE, API_FILE, METADATA_FILE))
+            source = TranscriptSource(tool=TOOL, session=task.name, path=path, appends=False, stamp=stamp)
+            found.setdefault(task.name, source)
     yield from found.values()
     yield from locate_sessions(sessions_dir(around), TOOL)
 
@@ -84,10 +84,10 @@ def _is_session(source: TranscriptSource) -> bool:
 
 
 class TaskReader:
-    """Reads a task: which of its records were given."""
+    """Reads the records of a task, and remembers which it has given."""
 
     started_anew = False
-    """A list that is rewritten has no beginning to start from again: its elements are told apart."""
+    """Always false: Cline rewrites the whole list, so there is no position to start again from."""
     unfinished = 0
 
     def __init__(self, directory: Path) -> None:
@@ -95,21 +95,20 @@ class TaskReader:
         self._read: dict[str, FileStatus] = {}
         self._lists: dict[str, list[bytes]] = {}
         self._given: set[tuple[str, str]] = set()
-        self._face = ""
+        self._metadata_facts = ""
 
     def __call__(self) -> Iterator[RawRecord]:
-        """What is new, in the order in which it came to be: a request follows what is in the history when it begins.
-
-        The history is read first, so that all that was shown before its last message is there to be read."""
+        """Yield the new records in the order of their origin: history up to a request, then the request's messages."""
+        # Read the history before the messages. Then every message that belongs to the history so far is in the list.
         history, shown = self._read_list(API_FILE), self._read_list(UI_FILE)
         if history is None or shown is None:
             return
-        # What is around the task, whenever what is worth telling of it is new.
+        # The metadata, if the facts that become an event have changed.
         data = read_if_regular(self._directory / METADATA_FILE, FILE_MAX)
         metadata_record = parse_json(data) if data else None
-        face = str(task_info(metadata_record)) if isinstance(metadata_record, dict) else ""
-        if data and face and face != self._face:
-            self._face = face
+        facts = str(task_info(metadata_record)) if isinstance(metadata_record, dict) else ""
+        if data and facts and facts != self._metadata_facts:
+            self._metadata_facts = facts
             yield record_from_bytes(METADATA_PLACE, data)
         messages = [parse_json(text) for text in shown]
         placed = any(_find_history_index(message) is not None for message in messages)
@@ -125,13 +124,10 @@ class TaskReader:
             if index in growing:
                 return
             record = record_from_bytes(f"ui:{index}", shown[index])
-            # What tells a message from others, whatever else of it is written later: its time and its sort.
-            message = messages[index]
-            if not isinstance(message, dict) or not isinstance(message.get("ts"), int):
-                message_identity = ""
-            else:
-                message_identity = f"{message['ts']}:{_message_kind(message)}"
-            identity = message_identity or record.sha256
+            # Cline may change other fields of a message later. So its time and kind identify it.
+            message, identity = messages[index], record.sha256
+            if isinstance(message, dict) and isinstance(message.get("ts"), int):
+                identity = f"{message['ts']}:{_message_kind(message)}"
             counts[identity] = counts.get(identity, 0) + 1
             if self._is_new("ui", f"{identity}#{counts[identity]}"):
                 yield record
@@ -144,7 +140,7 @@ class TaskReader:
                 yield record
 
     def _read_list(self, name: str) -> list[bytes] | None:
-        """The elements of a file, which is read only where it has changed; None where it is not whole now."""
+        """Return the elements of a file, which is read again only if it has changed; None if it is incomplete now."""
         path = self._directory / name
         status = read_file_status(path)
         if status is None:
@@ -158,10 +154,10 @@ class TaskReader:
                 self._read[name] = status
         return self._lists[name]
 
-    def _is_new(self, sort: str, identity: str) -> bool:
-        if (sort, identity) in self._given:
+    def _is_new(self, kind: str, identity: str) -> bool:
+        if (kind, identity) in self._given:
             return False
-        self._given.add((sort, identity))
+        self._given.add((kind, identity))
         return True
 
 
@@ -170,20 +166,20 @@ def _message_kind(message: Any) -> Any:
 
 
 def _find_history_index(message: Any) -> int | None:
-    """Of a request: the last message that was in the history when it began. Older versions do not tell."""
+    """Return the index of the last history message before a request; None for other messages and in older versions."""
     at = message.get("conversationHistoryIndex") if _message_kind(message) == "api_req_started" else None
     return at if isinstance(at, int) and not isinstance(at, bool) and at >= -1 else None
 
 
 def _split_final(messages: list[Any]) -> tuple[list[int], list[int]]:
-    """Which messages will not change any more, up to the first that may; and that one, if there is one."""
+    """Return the messages that cannot change any more, up to the first that can; and that message, if there is one."""
     requests = [index for index, message in enumerate(messages) if _message_kind(message) == "api_req_started"]
     last_request = requests[-1] if requests else -1
     found: list[int] = []
     for index, message in enumerate(messages):
         is_partial = isinstance(message, dict) and message.get("partial") is True
         if index < last_request:
-            if not is_partial:  # Else it was cut off, and never became whole.
+            if not is_partial:  # A partial message before a later request was cut off, and never becomes complete.
                 found.append(index)
         elif is_partial or not _is_final(message, followed=index + 1 < len(messages)):
             return found, [index]
@@ -193,14 +189,14 @@ def _split_final(messages: list[Any]) -> tuple[list[int], list[int]]:
 
 
 def _is_final(message: Any, *, followed: bool) -> bool:
-    """Whether nothing of a message that matters will change, though no request was made after it."""
-    sort = _message_kind(message)
-    if sort == "api_req_started":
+    """Return whether a message after the last request is complete."""
+    kind = _message_kind(message)
+    if kind == "api_req_started":
         info = parse_embedded_json(message.get("text"))
         return isinstance(info, Mapping) and any(info.get(name) for name in ("cost", "tokensOut", "cancelReason"))
-    if sort == "checkpoint_created":
+    if kind == "checkpoint_created":
         return bool(message.get("lastCheckpointHash"))
-    return followed or sort not in ("command_output", "browser_action_result", "subagent")
+    return followed or kind not in ("command_output", "browser_action_result", "subagent")
 
 
 ADAPTER = Adapter(

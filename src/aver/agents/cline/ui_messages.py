@@ -1,10 +1,15 @@
-"""What a person was shown of a call in Cline: which tool, on what, and what was shown of its result.
+"""Calls as Cline shows them to the user: the tool, its arguments and the shown part of its result.
 
-say|ask tool              {"tool": "editedExistingFile", "path": …, "content": "------- SEARCH …"}
-say|ask command           the command; then command_output
-say|ask use_mcp_server    {"serverName", "type", "toolName", "arguments"}; then mcp_server_response
-say|ask browser_action…   the address, or {"action", "coordinate", "text"}; then browser_action_result
-say|ask use_subagents     {"prompts"}; then subagent, with how far they are
+    {"ts": 1780218003000, "type": "ask", "ask": "command", "text": "pytest -q", "conversationHistoryIndex": 2}
+    {"ts": 1780218004000, "type": "say", "say": "command_output", "text": "3 passed in 0.02s"}
+
+`say` means that Cline did not ask the user, `ask` that it did. `text` depends on the kind:
+
+    tool              {"tool": "editedExistingFile", "path": …, "content": "------- SEARCH …"}
+    command           the command; then messages command_output
+    use_mcp_server    {"serverName", "type", "toolName", "arguments"}; then mcp_server_response
+    browser_action    the address, or {"action", "coordinate", "text"}; then browser_action_result
+    use_subagents     {"prompts"}; then messages subagent, with their progress
 """
 
 from __future__ import annotations
@@ -28,7 +33,7 @@ OUTPUT_MESSAGES = {
     "browser_action_result": "browser_action",
     "subagent": "use_subagents",
 }
-"""Messages that show what came of a call, and of which sort of call."""
+"""Messages with the result of a call, and the kind of that call."""
 
 _EDIT_TOOLS = (
     "replace_in_file",
@@ -54,81 +59,81 @@ _TOOLS_BY_SHOWN_NAME = {
 }
 _COMMAND_TOOLS = ("execute_command", "run_commands", "bash")
 _NEEDS_APPROVAL = "REQ_APP"
-"""What Cline writes behind a command that it asks for although others are allowed."""
+"""Cline adds this word to a command that needs approval, although it approves other commands itself."""
 
 LINE_MAX = 200
-"""Characters of an argument that stand in a summary."""
+"""The most characters of an argument in a summary."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownCall:
-    """A call as it was shown."""
+    """A call as Cline showed it."""
 
-    sort: str
+    kind: str
     """`tool`, `command`, `use_mcp_server`, `browser_action` or `use_subagents`."""
     name: str
-    """As Cline shows it: `editedExistingFile`, `command`."""
+    """The name that Cline shows: `editedExistingFile`, `command`."""
     arguments: Mapping[str, Any]
     match: CallQuery
 
 
-def read_shown_call(message: Mapping[str, Any], sort: str) -> ShownCall | None:
-    """The call that a message shows; None where it shows none."""
+def read_shown_call(message: Mapping[str, Any], kind: str) -> ShownCall | None:
+    """Return the call that a message shows; None if it shows none."""
     index = message.get("conversationHistoryIndex")
     at = index if isinstance(index, int) and not isinstance(index, bool) else None
     text = message.get("text")
     text = text if isinstance(text, str) else ""
-    told = parse_embedded_json(text)
-    told = told if isinstance(told, dict) else {}
-    if sort == "tool":
-        name = str(told.get("tool") or "tool")
+    fields = parse_embedded_json(text)
+    fields = fields if isinstance(fields, dict) else {}
+    if kind == "tool":
+        name = str(fields.get("tool") or "tool")
         if name == "summarizeTask":
-            return None  # Cline's own: it makes room in the conversation.
+            return None  # Cline's own call, which shortens the conversation.
         names = _TOOLS_BY_SHOWN_NAME.get(name, (name, re.sub(r"(?<!^)([A-Z])", r"_\1", name).lower()))
         keys = ("path", "regex", "url", "query")
-        same = {key: value for key in keys if isinstance(value := told.get(key), str)}
+        same = {key: value for key in keys if isinstance(value := fields.get(key), str)}
         if name in ("webFetch", "webSearch"):
             same.pop("path", None)  # There it holds the address.
-        content = told.get("diff") or told.get("content")
+        content = fields.get("diff") or fields.get("content")
         match = CallQuery(
             names=frozenset(names), arguments=same, content=content if isinstance(content, str) else "", history=at
         )
-        return ShownCall(sort="tool", name=name, arguments=told, match=match)
-    if sort == "command":
+        return ShownCall(kind="tool", name=name, arguments=fields, match=match)
+    if kind == "command":
         command = text.rstrip().removesuffix(_NEEDS_APPROVAL).rstrip()
-        command_match = CallQuery(names=frozenset(_COMMAND_TOOLS), arguments={"command": command}, history=at)
-        return ShownCall(sort="command", name="command", arguments={"command": command}, match=command_match)
-    if sort == "use_mcp_server":
+        match = CallQuery(names=frozenset(_COMMAND_TOOLS), arguments={"command": command}, history=at)
+        return ShownCall(kind="command", name="command", arguments={"command": command}, match=match)
+    if kind == "use_mcp_server":
         shown_keys = {"server_name": "serverName", "tool_name": "toolName", "arguments": "arguments", "uri": "uri"}
-        same = {key: value for key, name in shown_keys.items() if isinstance(value := told.get(name), str)}
+        same = {key: value for key, name in shown_keys.items() if isinstance(value := fields.get(name), str)}
         mcp_arguments = (
-            {**told, "arguments": parse_embedded_json(told.get("arguments"))} if "arguments" in told else told
+            {**fields, "arguments": parse_embedded_json(fields.get("arguments"))} if "arguments" in fields else fields
         )
-        mcp_match = CallQuery(names=frozenset({"use_mcp_tool", "access_mcp_resource"}), arguments=same, history=at)
-        return ShownCall(sort="use_mcp_server", name="use_mcp_server", arguments=mcp_arguments, match=mcp_match)
-    if sort in ("browser_action", "browser_action_launch"):
-        arguments = told if sort == "browser_action" else {"action": "launch", "url": text}
+        match = CallQuery(names=frozenset({"use_mcp_tool", "access_mcp_resource"}), arguments=same, history=at)
+        return ShownCall(kind="use_mcp_server", name="use_mcp_server", arguments=mcp_arguments, match=match)
+    if kind in ("browser_action", "browser_action_launch"):
+        arguments = fields if kind == "browser_action" else {"action": "launch", "url": text}
         named = {name: str(arguments[name]) for name in ("action", "coordinate", "url") if arguments.get(name)}
         match = CallQuery(names=frozenset({"browser_action"}), arguments=named, history=at)
-        return ShownCall(sort="browser_action", name="browser_action", arguments=arguments, match=match)
-    if sort == "use_subagents":
+        return ShownCall(kind="browser_action", name="browser_action", arguments=arguments, match=match)
+    if kind == "use_subagents":
         match = CallQuery(names=frozenset({"use_subagents", "new_subagent"}), arguments={}, history=at)
-        return ShownCall(sort=sort, name=sort, arguments=told, match=match)
+        return ShownCall(kind=kind, name=kind, arguments=fields, match=match)
     return None
 
 
-def read_shown_result(sort: str, outputs: list[Any]) -> Any:
-    """What a person was shown of the result."""
-    if sort == "command":
+def read_shown_result(kind: str, outputs: list[Any]) -> Any:
+    """Return the part of the result that Cline showed."""
+    if kind == "command":
         return "\n".join(text for text in outputs if isinstance(text, str) and text)
     values = [replace_images(parse_embedded_json(text)) for text in outputs if text not in (None, "")]
-    if sort == "use_subagents":
+    if kind == "use_subagents":
         return values[-1] if values else None
     return values[0] if len(values) == 1 else values or None
 
 
 def build_diff(shown: ShownCall | None, call: ApiCall | None) -> str | None:
-    """The unified diff of an edit: from what was shown of it, else from what the model asked for."""
+    """Return the unified diff of an edit, from the shown arguments or else from the model's; None for other calls."""
     arguments: Mapping[str, Any] = shown.arguments if shown else {}
     asked: Mapping[str, Any] = call.arguments if call else {}
     name = shown.name if shown else ""
@@ -153,7 +158,7 @@ def build_diff(shown: ShownCall | None, call: ApiCall | None) -> str | None:
 
 
 def list_effects(shown: ShownCall | None, call: ApiCall | None) -> Iterator[str]:
-    """What a call did, once it is known that it was done."""
+    """Yield the effects of a call that was carried out."""
     arguments = {**(call.arguments if call else {}), **(shown.arguments if shown else {})}
     name, asked = shown.name if shown else "", call.name if call else ""
     path = _first_string(arguments, "path", "absolutePath", "file_path")
@@ -185,16 +190,16 @@ def build_summary(shown: ShownCall | None, call: ApiCall | None, diff: str | Non
     else:
         keys = ("command", "regex", "url", "query", "path", "absolutePath", "file_path", "action")
         subject = next((_first_string(arguments, key) for key in keys if _first_string(arguments, key)), "")
-    told = f"{name}: {_one_line(subject)}" if subject else name
+    line = f"{name}: {_one_line(subject)}" if subject else name
     if diff is not None:
-        return f"{told} {format_line_counts(diff)}"
+        return f"{line} {format_line_counts(diff)}"
     if name in ("read_file", "readFile") and isinstance(result, str):
-        return f"{told} ({plural(len(result.splitlines()), 'line')})"
-    return told + _summarize_subagents(result) if shown and shown.sort == "use_subagents" else told
+        return f"{line} ({plural(len(result.splitlines()), 'line')})"
+    return line + _summarize_subagents(result) if shown and shown.kind == "use_subagents" else line
 
 
 def _summarize_subagents(status: Any) -> str:
-    """How subagents did: `[subagents: 2 of 2, 9 tool calls]`."""
+    """Summarize the work of subagents: `[subagents: 2 of 2, 9 tool calls]`."""
     if not isinstance(status, Mapping):
         return ""
     counts = [status.get(name) for name in ("successes", "total", "toolCalls")]
