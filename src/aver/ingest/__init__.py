@@ -1,7 +1,6 @@
 """Transcripts of coding agents become capsules.
 
-contract       the adapter contract: find transcripts, read new records, parse them
-agent_event    one thing that an agent did, in a form that is the same for all agents
+contract       the adapter contract: find transcripts, read new records, parse them into events
 draft          an event becomes the draft of a capsule
 seal           events go into the ledger, each once
 child_records  a second account of a sealed event becomes a child record

@@ -1,7 +1,10 @@
-"""Pictures and whole files inside records are replaced by their digest and size.
+"""Replace pictures and whole files inside records by their digest and size.
 
-They would make a capsule unreadable, and they prove no more than their digest does. The digest of the whole raw record
-is sealed as well, so the original can be shown again.
+    {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo…"}
+    {"type": "base64", "media_type": "image/png", "data": {"sha256": "9f86d0…", "size": 40213, "media": "image/png"}}
+
+They would make a capsule unreadable, and they prove no more than their digest. The digest of the raw record is sealed
+as well, so the original can still be checked.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from collections.abc import Collection
 from typing import Any
 
 IMAGE_URL_MIN = 256
-"""Characters from which a data URL of a picture is taken for one; shorter ones are samples in texts."""
+"""The shortest data URL, in characters, that counts as a picture. Shorter ones are examples in texts."""
 
 _IMAGE_URL_PREFIX = "data:image/"
 _BASE64_KEYS = ("screenshot", "image_data", "imageData")
@@ -24,12 +27,12 @@ def digest_reference(text: str, media: str = "text/plain") -> dict[str, Any]:
 
 
 def replace_images(value: Any) -> Any:
-    """The value, each picture in it by its digest and size."""
+    """Return the value with digest and size instead of each picture."""
     return replace_attachments(value, ())
 
 
 def replace_attachments(value: Any, whole_files: Collection[str]) -> Any:
-    """The value, each picture in it, and each text under one of these names, by its digest and size."""
+    """Return the value with digest and size instead of each picture and each text under one of these names."""
     if isinstance(value, dict):
         if value.get("type") in ("base64", "image") and isinstance(data := value.get("data"), str):
             return {

@@ -54,15 +54,17 @@ KEPT_FIELDS = frozenset({TRANSCRIPT, BLOCK_KEY, "tool_call_id"})
 def build_child_record(first: Sealed, later: EventDraft, via: str) -> EventDraft:
     """Build the child that a later account adds to a record: the missing fields, and whether both accounts agree."""
     content, capsule = first.to_dict(), later.capsule
-    said = content["execution"]["tool_calls"][:1] or [{}]
+    first_calls = content["execution"]["tool_calls"][:1] or [{}]
     calls = [call.to_dict() for call in capsule.execution.tool_calls] or [{}]
-    before = {**_call_fields(said[0]), "diff": _outcome_diff(content["outcome"])}
-    told = {**_call_fields(calls[0]), "diff": _outcome_diff(capsule.outcome.to_dict())}
-    after = move_large_texts({"result": told})[0]["result"]  # Long texts stand in the first by their digests.
-    # What one leaves unsaid, it does not say otherwise: a hook does not get the words that the model gets.
-    told_by_both = [name for name in before if before[name] is not None and after[name] is not None]
-    differs = sorted(name for name in told_by_both if not _matches_account(before[name], after[name]))
+    before = {**_call_fields(first_calls[0]), "diff": _outcome_diff(content["outcome"])}
+    whole = {**_call_fields(calls[0]), "diff": _outcome_diff(capsule.outcome.to_dict())}
+    # The first record is sealed, so it has digests instead of long texts. Compare the same form.
+    after = move_large_texts({"result": whole})[0]["result"]
+    # A missing field is no contradiction: a hook does not get the text that the model gets.
+    in_both = [name for name in before if before[name] is not None and after[name] is not None]
+    differs = sorted(name for name in in_both if not _matches_account(before[name], after[name]))
     unsaid = sorted(name for name in before if before[name] is None and after[name] is not None)
+    # If the parser made result and diff from texts, the hook's own values differ without a contradiction.
     has_inferred_outcome = all(
         capsule.context.environment.get(name) == value for name, value in INFERRED_OUTCOME.items()
     )
@@ -74,7 +76,7 @@ def build_child_record(first: Sealed, later: EventDraft, via: str) -> EventDraft
     if differs:
         result["differs"] = differs
     if differs or unsaid:
-        result["says"] = {name: told[name] for name in (*differs, *unsaid)}
+        result["says"] = {name: whole[name] for name in (*differs, *unsaid)}
     if content["outcome"].get("status") == "pending":
         result["outcome"] = {"status": capsule.outcome.status, "error": capsule.outcome.error}
     words = "says the same" if not differs else f"says otherwise of {', '.join(differs)}"
@@ -110,7 +112,7 @@ def hook_record_key(key: str, later: EventDraft) -> str:
 
 
 def _account_in_draft(draft: EventDraft) -> dict[str, Any]:
-    return move_large_texts(_read_account(draft.capsule.to_dict()))[0]  # Long texts stand in records by their digests.
+    return move_large_texts(_read_account(draft.capsule.to_dict()))[0]  # As in a sealed record: digests of long texts.
 
 
 def _read_account(content: Mapping[str, Any]) -> dict[str, Any]:
@@ -120,8 +122,10 @@ def _read_account(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _matches_account(one: Any, other: Any) -> bool:
-    """Return whether two accounts agree. Compare only fields that both contain: one may have only the text that the
-    model got, the other also its source."""
+    """Return whether two accounts agree in the fields that both have.
+
+    One may have only the text that the model got, the other also the object that it was made from.
+    """
     return _is_contained(one, other) or _is_contained(other, one)
 
 
@@ -130,14 +134,14 @@ def _is_contained(less: Any, more: Any) -> bool:
     if less == more or not isinstance(more, dict):
         return bool(less == more)
     named = less if isinstance(less, dict) else {None: less}
-    # Nothing stands anywhere: without a name, an empty text says nothing of what was there.
+    # An empty value is in almost every account, so without its name it is no agreement.
     return all(
         value == more[name] if name in more else bool(value) and value in more.values() for name, value in named.items()
     )
 
 
-def _call_fields(said: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: said.get(name) for name in ("tool", "arguments", "result", "success")}
+def _call_fields(call: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: call.get(name) for name in ("tool", "arguments", "result", "success")}
 
 
 def _outcome_diff(outcome: Mapping[str, Any]) -> Any:
@@ -152,13 +156,15 @@ def read_transcript_refs(content: Mapping[str, Any]) -> Mapping[str, Any] | None
 
 
 def record_key(content: Mapping[str, Any]) -> str:
-    """The key under which a record was sealed; empty where it has none."""
+    """Return the key under which a record was sealed; empty if it has none."""
     return str((read_block(content) or {}).get("key", ""))
 
 
 def base_event_key(key: str, chain: str) -> str:
-    """Return the key of the event that a record reports or adds to, without the suffix that separates agents with the
-    same key."""
+    """Return the key of the event that a record reports or adds to.
+
+    This drops `@chain`, which separates agents that use the same key.
+    """
     return key.removesuffix(f":{TRANSCRIPT}").removesuffix(f"@{chain}")
 
 
@@ -167,7 +173,7 @@ def record_id(record: Sealed) -> str:
 
 
 def with_parent_id(draft: EventDraft, cause: str) -> EventDraft:
-    """The draft as the child of a record with this id."""
+    """Return the draft as the child of the record with this id."""
     return draft._replace(capsule=replace(draft.capsule, parent_id=cause))
 
 

@@ -1,7 +1,13 @@
-"""The command in the arguments of a call, in one spelling for all agents.
+"""The command in the arguments of a call, as one text for all agents.
 
-Codex gives a command as one text or as a list of words, and sometimes as a shell with `-c`. A call in its transcripts
-and the question of its hook about the same call may differ in that, so both are compared by this text.
+Codex writes the same command in several forms:
+
+>>> command_line({"cmd": "pytest -q"}) == command_line({"command": ["bash", "-lc", "pytest -q"]})
+True
+>>> command_line({"command": ["pytest", "-q"]})
+'pytest -q'
+
+Its transcript and its hook may use different forms for one call. So Aver compares both by this text.
 """
 
 from __future__ import annotations
@@ -12,7 +18,7 @@ from typing import Any
 
 
 def command_line(arguments: Mapping[str, Any]) -> str:
-    """The command that a call runs, as a person would write it; empty where it runs none."""
+    """Return the command that a call runs, as a person writes it; empty if it runs none."""
     command = arguments.get("cmd") or arguments.get("command")
     if isinstance(command, str):
         return command

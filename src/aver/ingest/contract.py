@@ -1,4 +1,4 @@
-"""The contract of an adapter: three functions that turn one agent's transcripts into events.
+"""The contract of an adapter: three functions that turn one agent's transcripts into events, and the event itself.
 
     locate(around)    list the transcripts that exist now on this machine
     read(source)      open a reader; each call of the reader returns the records that are new since the last call
@@ -8,15 +8,17 @@ A record is kept as the bytes of the transcript, so that Aver can hash it as it 
 it is whole, for example a call with its result. The event's key comes from ids in the transcript, never from the time
 of reading. So reading a transcript again from its beginning gives the same events with the same keys.
 
-An adapter never fails because of a transcript's content. A record of an unknown sort, or one that cannot be read,
+An adapter never fails because of a transcript's content. A record of an unknown kind, or one that cannot be read,
 becomes an event that keeps the record raw (`build_unknown_event`). A source that is gone reads as empty.
 
-Other packages can add an agent: an entry point in the group `aver.ingest` names an `Adapter`.
+An `AgentEvent` is one action of an agent or a person, in a form that is the same for all agents:
 
-One thing that a coding agent did, in a form that is the same for all agents.
+    AgentEvent(what="call", key="toolu_2", summary="Bash: pytest -q", call=AgentCall(tool="Bash", id="toolu_2", …))
 
 Adapters and hooks make events and know nothing of capsules. `draft` makes capsules from events and knows nothing of
 agents. An unknown value is left out and never guessed: time, duration, tokens, permission.
+
+Other packages can add an agent: an entry point in the group `aver.ingest` names an `Adapter`.
 """
 
 from __future__ import annotations
@@ -138,9 +140,8 @@ class Adapter:
 
 
 EventKind = Literal["prompt", "call", "answer", "session", "note", "unknown"]
-"""The sorts of events: a person's prompt; a tool call; an answer of the model; a session's beginning, end or settings;
-a note about anything else that the agent recorded (a compaction, an attachment, a rollback); a record of an unknown
-sort."""
+"""The kinds of events: a person's prompt; a tool call; an answer of the model; a session's beginning, end or settings;
+a note about anything else that the agent recorded (a compaction, an attachment, a rollback); an unknown record."""
 
 
 INFERRED_OUTCOME = MappingProxyType({"outcome_from": "words"})
@@ -253,7 +254,7 @@ class AgentEvent:
 
 
 def build_unknown_event(place: str, sort: str, record: Any, *, key: str, at: str | None = None) -> AgentEvent:
-    """Make an event that keeps a record raw, because the adapter does not know its sort or cannot read it."""
+    """Make an event that keeps a record raw, because the adapter does not know its kind or cannot read it."""
     named = sort[:RECORD_KIND_MAX] or "unreadable"
     return AgentEvent(
         what="unknown",
@@ -267,4 +268,4 @@ def build_unknown_event(place: str, sort: str, record: Any, *, key: str, at: str
 
 
 RECORD_KIND_MAX = 80
-"""Longest name of a sort of record, in characters."""
+"""The most characters of an unknown record's kind."""

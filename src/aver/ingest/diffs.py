@@ -1,9 +1,9 @@
-"""Unified diffs, from whatever a tool keeps of an edit, and how many lines they add and remove.
+"""Unified diffs from texts, hunks and insertions, and the number of lines that they add and remove.
 
->>> change = unified("sum.py", "a\\nb\\n", "a\\nc\\n")
->>> counted(change)
+>>> change = unified_diff("sum.py", "a\\nb\\n", "a\\nc\\n")
+>>> count_changed_lines(change)
 (1, 1)
->>> tally(change)
+>>> format_line_counts(change)
 '(+1/-1)'
 """
 
@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 LINES_MAX = 20_000
-"""Lines of a text that are compared line by line. Longer ones are shown as replaced whole: comparing takes long."""
+"""The longest text, in lines, that is compared line by line. A longer one counts as replaced whole, to save time."""
 
 PAIRS_MAX = 200_000
 """Most pairs of equal lines that are compared, which takes some seconds at worst. A text with many repeated lines
@@ -28,7 +28,7 @@ _match_hunk_header = re.compile(r"@@ -[0-9]{1,9}(?:,([0-9]{1,9}))? \+[0-9]{1,9}(
 
 
 def unified_diff(path: str, before: str | None, after: str | None) -> str:
-    """The diff between two texts; None where there was, or is, no file."""
+    """Return the diff between two texts. None means that there was, or is, no file."""
     old, new = _split_lines(before), _split_lines(after)
     start = "/dev/null" if before is None else f"a/{path.lstrip('/')}"
     end = "/dev/null" if after is None else f"b/{path.lstrip('/')}"
@@ -39,14 +39,14 @@ def unified_diff(path: str, before: str | None, after: str | None) -> str:
 
 
 def diff_from_insertion(path: str, line: int, text: str) -> str:
-    """The diff of a text that is put before a line of a file."""
-    added = [f"+{one}" for one in text.split("\n")]
+    """Return the diff of a text that is inserted before a line of a file."""
+    added = [f"+{inserted}" for inserted in text.split("\n")]
     hunk = {"oldStart": line - 1, "oldLines": 0, "newStart": line, "newLines": len(added), "lines": added}
     return diff_from_hunks(path, [hunk])
 
 
 def diff_from_hunks(path: str, hunks: Iterable[Any], *, new_file: bool = False) -> str:
-    """The diff of hunks `{oldStart, oldLines, newStart, newLines, lines}`, as Claude Code keeps them."""
+    """Return the diff of hunks `{oldStart, oldLines, newStart, newLines, lines}`, as Claude Code writes them."""
     start = "/dev/null" if new_file else f"a/{path.lstrip('/')}"
     lines = [f"--- {start}", f"+++ b/{path.lstrip('/')}"]
     for hunk in hunks:
@@ -60,8 +60,9 @@ def diff_from_hunks(path: str, hunks: Iterable[Any], *, new_file: bool = False) 
 
 
 def count_changed_lines(diff: str) -> tuple[int, int]:
-    """Count the lines that a unified diff adds and removes. Hunk headers say how many lines belong to a hunk, so a
-    removed line that looks like a file name is counted, and a file name is not."""
+    """Count the lines that a unified diff adds and removes."""
+    # The hunk header says how many lines belong to a hunk. So a removed line `-- x` counts, and the header `--- a/x`
+    # does not.
     added = removed = old = new = 0
     for line in diff.split("\n"):
         if old <= 0 and new <= 0:
@@ -77,9 +78,11 @@ def count_changed_lines(diff: str) -> tuple[int, int]:
 
 
 def classify_diff_lines(diff: str) -> Iterator[tuple[str, str]]:
-    """Yield the lines of a diff with their sort: `added`, `removed`, `place` (a hunk header), `file` (a name) or
-    `same`. Inside a hunk the first character decides; outside, and where agents write no hunks, the look of the
-    line decides."""
+    """Yield the lines of a diff with their kind: `added`, `removed`, `place` (a hunk header), `file` or `same`.
+
+    Inside a hunk only the first character decides. Outside, and in diffs without hunk headers, the form of the line
+    decides.
+    """
     old = new = 0
     for line in diff.removesuffix("\n").split("\n"):
         inside = old > 0 or new > 0
@@ -101,7 +104,8 @@ def format_line_counts(diff: str) -> str:
 
 
 def _count_equal_pairs(old: list[str], new: list[str]) -> int:
-    """How many pairs of like lines there are, as far as `difflib` looks at them."""
+    """Count the pairs of equal lines that `difflib` compares."""
+    # `difflib` skips a line that makes up more than 1 % of a text with 200 lines or more.
     counts = Counter(new)
     popular = len(new) // 100 + 1 if len(new) >= 200 else len(new)
     return sum(count for line in old if (count := counts[line]) <= popular)

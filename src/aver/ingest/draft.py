@@ -13,14 +13,12 @@ Every event after a prompt names it: `reasoning.prompt_hash` is its SHA3-256, an
 Secrets are masked in prompts, answers, arguments and results before anything is hashed. E-mail addresses are removed
 from `environment`. The content of files and command output is not changed otherwise.
 
-The decision about a call goes into the call's record: who allowed it, and where that is sealed.
-
-The hook before a call asks the gate under the call's id. The hook after it, or whoever reads the transcript, finds the
-decision under the same id. The call's draft then gets
+`link_decision` adds the gate's decision to the record of a call. The hook before a call asks the gate under the call's
+id. The hook after it, and the follower of the transcript, find the decision under the same id. The draft then gets
 
     trigger.correlation_id    the call's id, which the decision has, too
-    refs.decision             the id of the decision's record, and `refs.approval` where a person's approval was used
-    authority                 the decision's: see `aver.gate.decision_record.authorize_call`
+    refs.decision             the id of the decision's record, and `refs.approval` if a person's approval was used
+    authority                 that of the decision: see `aver.gate.decision_record.authorize_call`
 
 A call without a decision keeps the authority that its client reports.
 """
@@ -45,19 +43,19 @@ from aver.capsule.model import Authority, Capsule, Context, Execution, Outcome, 
 from aver.clock import now
 from aver.errors import AverError
 from aver.gate.decision_record import DoneAction, RecordedDecision, authorize_call, bind, find_decisions
-from aver.ingest.contract import AgentCall, AgentEvent, Permission, Tokens
+from aver.ingest.contract import AgentCall, AgentEvent, Tokens
 from aver.ingest.diffs import count_changed_lines
 from aver.ingest.foreign_json import to_utc
 from aver.ledger import Ledger
 
 INLINE_MAX = 32 * 1024
-"""Bytes of an object, written as JSON, that stay in a capsule; a larger one is kept beside it. A capsule holds four."""
+"""The largest object, in bytes of JSON, that stays in a capsule. A larger one becomes a blob. Four fit."""
 
 EXCERPT_MAX = 200
 """Most characters of a prompt that later events repeat."""
 
 SUMMARY_MAX = 240
-"""Characters of the line by which a capsule is listed."""
+"""The most characters of a capsule's summary."""
 
 KEY_ID_MAX = 200
 """Characters of an id that become part of a key as they are."""
@@ -85,7 +83,8 @@ class EventDraft(NamedTuple):
 
 
 def session_chain_name(tool: str, session: str, agent: str = "") -> str:
-    """The chain of a session; a subagent has one of its own. No session has the chain of another's subagent."""
+    """Return the name of a session's chain, or of a subagent's own chain."""
+    # `.` separates session and subagent. It cannot be part of either, so no session has the chain of a subagent.
     return chain_name(tool, f"{_chain_part(session)}.{_chain_part(agent)}" if agent else _chain_part(session))
 
 
@@ -121,7 +120,7 @@ def draft_event(tool: str, session: str, event: AgentEvent, seen: Mapping[str, A
             model=event.model,
             prompt_hash=None if event.prompt is None else _prompt_hash(event.prompt.text),
         ),
-        authority=_build_authority(event.allowed),
+        authority=Authority(type=event.allowed.by, policy_reference=event.allowed.reference),
         execution=Execution(
             tool_calls=[] if call is None else [_build_tool_call(event, call, blobs)],
             duration_ms=event.duration_ms or 0,
@@ -136,11 +135,10 @@ def _build_trigger(tool: str, session: str, event: AgentEvent) -> Trigger:
     if event.what == "prompt":
         request, turn = event.text, event_key(tool, session, event.key)
     elif event.prompt is not None:
+        # Only the first line, as an excerpt. The whole prompt is sealed once, in its own capsule.
         line = next((line for line in event.prompt.text.splitlines() if line.strip()), "").strip()
-        request, turn = (
-            line if len(line) <= EXCERPT_MAX else f"{line[: EXCERPT_MAX - 1]}…",
-            event_key(tool, session, event.prompt.key),
-        )
+        request = line if len(line) <= EXCERPT_MAX else f"{line[: EXCERPT_MAX - 1]}…"
+        turn = event_key(tool, session, event.prompt.key)
     else:
         request, turn = "", None
     return Trigger(
@@ -174,10 +172,6 @@ def _build_environment(tool: str, session: str, event: AgentEvent, seen: Mapping
     if event.cause:
         environment["launched_by"] = event_key(tool, session, event.cause)
     return environment
-
-
-def _build_authority(allowed: Permission) -> Authority:
-    return Authority(type=allowed.by, policy_reference=allowed.reference)
 
 
 def _build_tool_call(event: AgentEvent, call: AgentCall, blobs: list[Blob]) -> ToolCall:
@@ -236,15 +230,16 @@ def _build_resources(tokens: Tokens | None) -> dict[str, Any]:
 
 
 def _externalise_large(value: Any, blobs: list[Blob]) -> Any:
-    """The value, or a reference to it where it is a large object. Large texts are moved when the draft is sealed."""
+    """Return the value, or a reference to a blob if it is a large object. The ledger moves large texts later."""
     if not isinstance(value, dict | list):
         return value
     try:
         written = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
-    except (TypeError, ValueError):  # An integer beyond 64 bits: rare, and never in what is large.
+    except (TypeError, ValueError):  # An integer beyond 64 bits. It is rare, and not in large objects.
         return value
     if len(written) <= INLINE_MAX:
         return value
+    # The ledger does not look into blobs. So secrets must be masked here.
     blob = Blob(orjson.dumps(mask(value).value, option=orjson.OPT_SORT_KEYS), "application/json")
     blobs.append(blob)
     return blob.reference
@@ -252,7 +247,7 @@ def _externalise_large(value: Any, blobs: list[Blob]) -> Any:
 
 @lru_cache(maxsize=256)
 def _prompt_hash(text: str) -> str:
-    """Over the prompt as it is sealed: the hash of a short secret would give it away."""
+    # Hash the masked prompt: from the hash of a short secret, anyone can find the secret by trying.
     return hashlib.sha3_256(mask(text).value.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -262,14 +257,14 @@ def _shorten_summary(text: str) -> str:
 
 
 def _key_part(identifier: str) -> str:
-    """Return an id as part of a key: as it is, or its digest if it is long, empty or has characters that no key may
-    have."""
+    """Return an id as part of a key. A long, empty or unprintable id becomes its digest."""
+    # An id that looks like a digest is digested again, so that it cannot equal the digest of another id.
     fits = 0 < len(identifier) <= KEY_ID_MAX and identifier.isprintable() and not _matches_digest_id(identifier)
     return identifier if fits else _digest_id(identifier)
 
 
 def _chain_part(identifier: str) -> str:
-    """An id as one of the two parts of a chain's name."""
+    """Return an id as one of the two parts of a chain's name."""
     return (
         identifier if _matches_chain_part(identifier) and not _matches_digest_id(identifier) else _digest_id(identifier)
     )

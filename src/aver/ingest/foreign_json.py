@@ -1,21 +1,20 @@
-"""JSON of other programs, read tolerantly and made fit to be sealed.
+"""Values that other programs write as JSON: objects, times, counts and prices.
 
-Other programs write numbers beyond 64 bits, halves of surrogate pairs, and a key twice. None of this stops ingest, and
-nothing is lost: the digest of the raw bytes is sealed beside the value.
+`parse_json` is tolerant. Other programs write NaN, halves of surrogate pairs, and a key twice. None of this stops
+ingest, and nothing is lost: the digest of the raw bytes is sealed beside the value.
 
-The elements of a JSON list and the members of a JSON object, as the bytes that stand in the file.
+Some agents keep a whole conversation in one JSON text and rewrite it at every turn. `split_array` and `split_object`
+return its elements as the bytes in the file. So an element keeps its digest as long as its bytes stay the same:
 
-Some tools keep a whole conversation in one JSON text and write it anew at every turn. Its elements are records: each is
-given as it stands, so that its digest is the same as long as nobody changes it, wherever it moves.
-
->>> elements(b'[{"ts": 1}, "two"]')
+>>> split_array(b'[{"ts": 1}, "two"]')
 [b'{"ts": 1}', b'"two"']
->>> members(b'{"a": [1 ,2], "b": null}')["a"]
+>>> split_object(b'{"a": [1 ,2], "b": null}')["a"]
 b'[1 ,2]'
 
-Prices and counts that agents write. A value that is no number is None and spoils no sum.
+Times become UTC in ISO 8601. A time, count or price that cannot be read is None.
 
-Times as transcripts write them, in the one form in which Aver writes them.
+>>> to_utc("2026-05-31T09:00:02.5Z")
+'2026-05-31T09:00:02.500000+00:00'
 """
 
 from __future__ import annotations
@@ -38,32 +37,29 @@ UNREADABLE = object()
 
 
 def parse_json(data: RawRecord | bytes | str) -> Any:
-    """The value of a JSON text; `UNREADABLE` where it is none, is too large, or holds too much."""
+    """Return the value of a JSON text; `UNREADABLE` if it is no JSON, too large or too deep."""
     if isinstance(data, RawRecord):
         if data.size and not data.data:
             return UNREADABLE
         data = data.data
     try:
         value = orjson.loads(data)
-        if isinstance(data, bytes):
-            can_be_deep = data.count(b"[") + data.count(b"{") > RECORD_DEPTH_MAX
-        else:
-            can_be_deep = data.count("[") + data.count("{") > RECORD_DEPTH_MAX
-        return value if not can_be_deep or _is_shallow_enough(value) else UNREADABLE
+        # Counting brackets is much faster than measuring the depth, and proves for most records that they are shallow.
+        brackets = data.count(b"[") + data.count(b"{") if isinstance(data, bytes) else data.count("[") + data.count("{")
+        return value if brackets <= RECORD_DEPTH_MAX or _is_shallow_enough(value) else UNREADABLE
     except orjson.JSONDecodeError:
-        import json  # Here, because a hook pays for it and hardly ever needs it.
-
+        # orjson refuses NaN, infinities and halves of surrogate pairs. The standard library reads them.
         try:
             text = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
             check_token_count(text)
-            leniently_value = json.loads(text, parse_constant=str)
+            value = json.loads(text, parse_constant=str)
         except (ValueError, RecursionError, BadInput):
             return UNREADABLE
-        return _make_sealable(leniently_value) if _is_shallow_enough(leniently_value) else UNREADABLE
+        return _make_sealable(value) if _is_shallow_enough(value) else UNREADABLE
 
 
 def parse_embedded_json(text: Any) -> Any:
-    """A value that some tools write as JSON inside a string: read if it is an object or list, otherwise as it is."""
+    """Return the value of an object or list in a string, as some agents write arguments; other values as they are."""
     if not isinstance(text, str) or not text.lstrip().startswith(("{", "[")):
         return text
     value = parse_json(text)
@@ -71,7 +67,7 @@ def parse_embedded_json(text: Any) -> Any:
 
 
 def content_text(content: Any) -> str:
-    """The text of a message's content: a string, or the texts of its blocks, one below the other."""
+    """Return the text of a message's content: the string, or the texts of its blocks, joined by line ends."""
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
@@ -103,7 +99,7 @@ def _is_shallow_enough(value: Any) -> bool:
 
 
 RECORD_DEPTH_MAX = DEPTH_MAX - 16
-"""Levels of nesting that a record may have, so that a capsule can hold it with room to spare."""
+"""The deepest nesting of a record. The capsule adds a few levels around it."""
 
 
 _decode_value = json.JSONDecoder().raw_decode
@@ -111,11 +107,11 @@ _match_space = re.compile(r"[ \t\n\r]*").match
 
 
 class _IncompleteJson(Exception):
-    """The text ends early, or is something else: it may be in the middle of being written."""
+    """The text ends early or is no list or object. The agent may be writing it now."""
 
 
 def split_array(data: bytes) -> list[bytes] | None:
-    """The elements of a list; None where the text is none, or is not whole."""
+    """Return the elements of a list as bytes; None if the text is no list or is incomplete."""
     try:
         text = _decode_text(data)
         at = _skip_mark(text, 0, "[")
@@ -134,7 +130,7 @@ def split_array(data: bytes) -> list[bytes] | None:
 
 
 def split_object(data: bytes) -> dict[str, bytes] | None:
-    """The members of an object by name; None where the text is none, or is not whole. Of a name twice, the last."""
+    """Return the members of an object as bytes; None if it is none or incomplete. Of a repeated name, the last."""
     try:
         text = _decode_text(data)
         at = _skip_mark(text, 0, "{")
@@ -158,7 +154,7 @@ def split_object(data: bytes) -> dict[str, bytes] | None:
 
 
 def _decode_text(data: bytes) -> str:
-    """Bytes that are not UTF-8 come back as they were."""
+    # `surrogateescape` keeps bytes that are not UTF-8, so that encoding an element gives its original bytes.
     return data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape")
 
 
@@ -186,31 +182,31 @@ def _is_at_end(text: str, at: int) -> bool:
 
 
 COUNT_MAX = 10**15
-"""More than any real count of tokens; a larger number is no count."""
+"""More than any real count of tokens. A larger number is an error."""
 
 COST_MAX = 1e9
-"""Dollars of one message; a larger number is no price."""
+"""More dollars than any message costs. A larger number is an error."""
 
 
 def parse_cost(value: Any) -> float | None:
-    """The value as a price in dollars; None where it is none."""
+    """Return a price in dollars; None if the value is none."""
     is_price = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < COST_MAX
     return float(value) if is_price else None
 
 
 def parse_count(value: Any) -> int | None:
-    """The value as a count; None where it is none."""
+    """Return a count; None if the value is none."""
     return value if type(value) is int and 0 <= value < COUNT_MAX else None
 
 
 def to_utc(text: Any) -> str | None:
-    """A time in ISO 8601, in UTC as `+00:00`; None where it is no time. One without a zone is UTC: tools mean that."""
+    """Return a time of ISO 8601 in UTC, with `+00:00`; None if it is no time. A time without a zone is UTC."""
     return _parse_utc(text) if isinstance(text, str) else None
 
 
 @lru_cache(maxsize=64)
 def _parse_utc(text: str) -> str | None:
-    """A few are remembered: the same time is asked for again and again on a record's way."""
+    # Cached, because several functions ask for the time of the same record.
     try:
         moment = datetime.fromisoformat(text)
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
@@ -219,7 +215,7 @@ def _parse_utc(text: str) -> str | None:
 
 
 def utc_from_ms(milliseconds: Any) -> str | None:
-    """Milliseconds since 1970 as a time; None where they are none."""
+    """Return the time of milliseconds since 1970; None if the value is no number or out of range."""
     if not isinstance(milliseconds, int | float) or isinstance(milliseconds, bool):
         return None
     try:
@@ -229,8 +225,7 @@ def utc_from_ms(milliseconds: Any) -> str | None:
 
 
 def ms_between(start: str | None, end: str | None) -> int | None:
-    """Whole milliseconds from one time to another, as `utc` writes them; None where either is unknown, or the clock
-    went backwards."""
+    """Return the milliseconds between two times from `to_utc`; None if one is unknown or the clock went back."""
     if start is None or end is None:
         return None
     elapsed = datetime.fromisoformat(end) - datetime.fromisoformat(start)

@@ -1,11 +1,13 @@
-"""New lines of a growing file: each once, when it is whole, without reading the file again.
+"""Read the new lines of a growing file, and find out from a file's status whether it has changed.
 
-A last line without its end waits until it has one. A line larger than `RECORD_MAX` is hashed in pieces and returned
-without its bytes. The reader starts again at the beginning, and sets `started_anew`, if the file became shorter, is
-another file under the same name, or has other bytes right before the place where it stopped. A missing file reads as
-empty.
+`LineReader` returns each line once, without reading the file again from its beginning:
 
-Find out from a file's status, without reading it, whether it has changed.
+    {"type": "user", …}\\n        a record, with the place "1"
+    {"type": "assistant", …       no line end yet: it comes with a later call, and counts as `unfinished`
+
+A line over `RECORD_MAX` is hashed in pieces and returned without its bytes. The reader starts again at the beginning,
+and sets `started_anew`, if the file became shorter, is another file under the same name, or has other bytes right
+before the place where it stopped. A missing file reads as empty.
 """
 
 from __future__ import annotations
@@ -25,11 +27,11 @@ CHUNK_SIZE = 1024 * 1024
 """Bytes read at a time."""
 
 TAIL_SIZE = 1024
-"""Bytes before where we stopped that must still be the same: a file that was written anew is seldom alike there."""
+"""Bytes before the last place that must still be the same. In a rewritten file they rarely are."""
 
 
 class LineReader:
-    """Where in a file reading stopped."""
+    """Reads the lines of one file. Each call continues where the last one stopped."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -46,6 +48,7 @@ class LineReader:
         if file is None:
             return
         with file:
+            # `fstat` of the open file: the path may already name another one.
             status = os.fstat(file.fileno())
             file.seek(max(0, self._at - len(self._tail)))
             tail = file.read(len(self._tail))
@@ -59,8 +62,8 @@ class LineReader:
             yield from self._read_lines(file.read)
 
     def _read_lines(self, read: Callable[[int], bytes]) -> Iterator[RawRecord]:
-        """The whole lines from here on. Memory is bounded by the longest line, and that by `RECORD_MAX`."""
-        begun = bytearray()
+        """Yield the complete lines from here on. No more than one line of `RECORD_MAX` bytes is in memory."""
+        partial = bytearray()
         digest, size = None, 0
         while piece := read(CHUNK_SIZE):
             start = 0
@@ -68,35 +71,37 @@ class LineReader:
                 part = piece[start:end]
                 self._number += 1
                 if digest is None:
-                    part = bytes(begun) + part if begun else part
+                    part = bytes(partial) + part if partial else part
                     found = record_from_bytes(str(self._number), part)
                     length = len(part)
                 else:
                     digest.update(part)
                     length = size + len(part)
                     found = RawRecord(str(self._number), b"", digest.hexdigest(), length)
+                # Advance before the yield: the caller may stop here, and the next call must go on after this line.
                 self._at += length + 1
                 self._tail = part[-TAIL_SIZE:] + b"\n"
-                begun.clear()
+                partial.clear()
                 digest, size = None, 0
                 start = end + 1
                 yield found
             rest = piece[start:]
-            if digest is None and len(begun) + len(rest) > RECORD_MAX:
-                digest = hashlib.sha256(begun)
-                size = len(begun)
-                begun.clear()
+            # From here on the line is too long to keep. Only its digest and size grow.
+            if digest is None and len(partial) + len(rest) > RECORD_MAX:
+                digest = hashlib.sha256(partial)
+                size = len(partial)
+                partial.clear()
             if digest is None:
-                begun += rest
+                partial += rest
             else:
                 digest.update(rest)
                 size += len(rest)
-        self.unfinished = len(begun) + size
+        self.unfinished = len(partial) + size
 
 
 SETTLED_NS = 2_000_000_000
-"""Age of a file's time from which an unchanged time means an unchanged file: clocks of file systems are coarse, and two
-writes can have one time."""
+"""The age of a file's time, in nanoseconds, from which an unchanged time means an unchanged file. File systems have
+coarse clocks, so two writes can have the same time."""
 
 
 class FileStatus(NamedTuple):
@@ -108,7 +113,7 @@ class FileStatus(NamedTuple):
 
 
 def read_file_status(path: Path) -> FileStatus | None:
-    """The status of a file; None where there is none, or it is something else."""
+    """Return the status of a file; None if there is no regular file."""
     try:
         status = os.stat(path)
     except OSError:

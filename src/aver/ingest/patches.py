@@ -1,4 +1,6 @@
-"""Patches as models of the Codex family write them, and as Codex keeps them, made unified diffs.
+"""Patches and SEARCH/REPLACE blocks, converted to unified diffs.
+
+Models of the Codex family write patches in this form:
 
     *** Begin Patch
     *** Update File: http.py
@@ -7,10 +9,10 @@
     +    return retry(go)
     *** End Patch
 
-Such a patch says what to change and not at which line: its hunks say line 0, and how many lines they hold. A deleted
-file's content is not in it. Nothing here raises for what a text says: what is no patch is None.
+Such a patch has no line numbers, so the hunks of its diff have line 0 and only the number of lines. It does not have
+the content of a deleted file. A text that is no patch gives None, never an error.
 
->>> patch = read_patch("*** Begin Patch\n*** Add File: a.txt\n+one\n*** End Patch")
+>>> patch = read_patch("*** Begin Patch\\n*** Add File: a.txt\\n+one\\n*** End Patch")
 >>> patch.changes
 (('wrote', 'a.txt'),)
 >>> print(patch.diff, end="")
@@ -19,19 +21,19 @@ file's content is not in it. Nothing here raises for what a text says: what is n
 @@ -0,0 +1 @@
 +one
 
-Edits written as SEARCH/REPLACE blocks, as unified diffs.
+Cline writes SEARCH/REPLACE blocks, in two forms:
 
     ------- SEARCH          <<<<<<< SEARCH
-    what stood there        what stood there
+    the old text            the old text
     =======                 =======
-    what stands there now   what stands there now
+    the new text            the new text
     +++++++ REPLACE         >>>>>>> REPLACE
 
-Both forms are read, and more than one block in a text. A line that looks like a mark belongs to the text where that
-mark cannot stand. Where the edit begins in the file is known only if the tool says so; otherwise hunks are numbered as
-if the blocks were all that the file holds.
+A text may have several blocks. A line that looks like a mark, at a place where that mark cannot be, is part of the
+text. Only the tool knows the line of a block in the file (`starts`). Without it the hunks are numbered as if the file
+had only the blocks.
 
->>> print(as_diff("a.py", "------- SEARCH\nold\n=======\nnew\n+++++++ REPLACE\n", starts=[12]), end="")
+>>> print(diff_from_blocks("a.py", "------- SEARCH\\nold\\n=======\\nnew\\n+++++++ REPLACE\\n", starts=[12]), end="")
 --- a/a.py
 +++ b/a.py
 @@ -12,1 +12,1 @@
@@ -65,17 +67,19 @@ class Patch:
 
 
 class _PatchFormatError(Exception):
-    """The text breaks the form."""
+    """The text is no valid patch."""
 
 
 def read_patch(text: str) -> Patch | None:
-    """The patch in a text, which may be a command that feeds it to `apply_patch`; None where there is none."""
+    """Return the patch in a text, which may be a command that calls `apply_patch`; None if there is none."""
     return next((patch for lines in _find_envelopes(text) if (patch := _parse_patch(lines)) is not None), None)
 
 
 def patch_from_changes(changes: Any, cwd: str = "") -> Patch | None:
-    """Convert the changes that Codex reports, `{path: {type, content | unified_diff, move_path}}`; paths below `cwd`
-    become relative to it. Returns None if it reports none."""
+    """Convert the changes that Codex reports, `{path: {type, content | unified_diff, move_path}}`; None if none.
+
+    Paths below `cwd` become relative to it.
+    """
     if not isinstance(changes, Mapping):
         return None
     diffs: list[str] = []
@@ -89,8 +93,9 @@ def patch_from_changes(changes: Any, cwd: str = "") -> Patch | None:
 
 
 def _find_envelopes(text: str) -> Iterator[list[str]]:
-    """The lines between the marks: to the last end, as a file may hold the mark too; else to the first, as a command
-    may hold two patches."""
+    """Yield the lines between the marks of a patch: up to the last end mark, and up to the first."""
+    # A file in the patch may contain the end mark, so the last one comes first. A command may have two patches, and
+    # then only the first end mark gives a valid patch.
     if BEGIN not in text:
         return
     lines = text.split("\n")
@@ -141,9 +146,8 @@ def _parse_file(header: str, body: list[str]) -> tuple[str, list[tuple[str, str]
     if kind == _ADD:
         if not all(line.startswith("+") for line in body if line):
             raise _PatchFormatError
-        return unified_diff(path, None, "".join(f"{line[1:]}\n" for line in body if line)) or _file_header(
-            None, path
-        ), [("wrote", path)]
+        content = "".join(f"{line[1:]}\n" for line in body if line)
+        return unified_diff(path, None, content) or _file_header(None, path), [("wrote", path)]
     if kind == _DELETE:
         return _file_header(path, None), [("deleted", path)]
     target = path
@@ -161,7 +165,7 @@ def _convert_hunks(body: list[str]) -> Iterator[str]:
         elif line.startswith((" ", "+", "-")):
             lines.append(line)
         elif not line:
-            lines.append(" ")  # Models leave the space of an empty line of context out, and Codex takes that.
+            lines.append(" ")  # Models omit the space of an empty context line, and Codex accepts that.
         elif line.strip() != _END_OF_FILE:
             raise _PatchFormatError
     yield _format_hunk(place, lines)
@@ -226,7 +230,7 @@ class SearchReplaceBlock(NamedTuple):
 
 
 def parse_blocks(text: str) -> list[SearchReplaceBlock]:
-    """The blocks in a text, in order. One that has no end was cut off, and is left out."""
+    """Return the blocks in a text, in order. A block without an end mark is left out."""
     blocks: list[SearchReplaceBlock] = []
     search: list[str] | None = None
     replace: list[str] | None = None
@@ -248,23 +252,26 @@ def parse_blocks(text: str) -> list[SearchReplaceBlock]:
 
 
 def diff_from_blocks(path: str, text: str, starts: Sequence[Any] = ()) -> str:
-    """The unified diff of all blocks in a text; empty where there are none. `starts` are the lines of the original
-    file, from 1, at which each was found."""
+    """Return the unified diff of all blocks in a text; empty if there are none.
+
+    `starts` has the line of each block in the original file, from 1.
+    """
     hunks: list[dict[str, Any]] = []
     shift, follows = 0, 1
     for number, block in enumerate(parse_blocks(text)):
-        told = starts[number] if number < len(starts) else None
-        start = told if isinstance(told, int) and not isinstance(told, bool) and told > 0 else follows
+        given = starts[number] if number < len(starts) else None
+        start = given if isinstance(given, int) and not isinstance(given, bool) and given > 0 else follows
         for hunk in _block_hunks(path, block):
-            by = start - 1
-            hunks.append({**hunk, "oldStart": hunk["oldStart"] + by, "newStart": hunk["newStart"] + by + shift})
+            # A block's hunks are numbered from its own first line. `shift` is the number of lines added before it.
+            old, new = hunk["oldStart"] + start - 1, hunk["newStart"] + start - 1 + shift
+            hunks.append({**hunk, "oldStart": old, "newStart": new})
         shift += _count_lines(block.replace) - _count_lines(block.search)
         follows = start + max(1, _count_lines(block.search))
     return diff_from_hunks(path, hunks)
 
 
 def _block_hunks(path: str, block: SearchReplaceBlock) -> Iterable[dict[str, Any]]:
-    """The hunks of one block, numbered from its own first line."""
+    """Yield the hunks of one block, numbered from its own first line."""
     hunk: dict[str, Any] | None = None
     for line in unified_diff(path, block.search, block.replace).split("\n")[2:-1]:
         if hunk is None or not hunk["left"]:

@@ -10,13 +10,12 @@
 
 Events after the last sealed record are not sealed yet: a warning. A transcript that is gone as a whole is a warning
 too, because agents delete old ones; the sealed records stay valid. Every other difference is a failure, named at its
-place. The result is a verdict: that on the chains, with the checks `transcript` and `git`.
+place. The result is the verdict on the chains, with two more checks: `transcript` and `git`.
 
-Compare the files that were committed during a session with its sealed edits.
-
-Git can show that an edit is missing: a file changed although no sealed edit names it. It cannot show that an edit took
-place, because an edit may have been undone or never committed. A session that ran commands may have changed any file;
-then nothing is said about files that no edit names.
+The check `git` compares the files that were committed during the session with its sealed edits. Git can show that an
+edit is missing: a file changed, and no sealed edit names it. It cannot show that an edit took place, because an edit
+may have been undone or never committed. A session that ran commands may have changed any file. Then this check has no
+finding about files that no edit names.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ TRANSCRIPT_CHECK = TRANSCRIPT
 
 @dataclass(frozen=True, slots=True)
 class ReconcileCounts:
-    """How many records, each counted once."""
+    """The number of records with each result. Each record counts once."""
 
     sealed_and_seen: int = 0
     seen_not_sealed: int = 0
@@ -69,42 +68,37 @@ def reconcile(
     tally = Tally(records=len(sealed))
     for source in sources:
         _compare_transcript(source, adapter, sealed, tally, total)
-    # Check that each call that a hook reported is in the transcript: then there is a child record that says so.
     if sources:
-        told = {record.key for record in sealed if record.seen is not None}
+        # A child record says that the transcript has the call that a hook reported. So calls without one are unseen.
+        in_transcript = {record.key for record in sealed if record.seen is not None}
         for record in sealed:
             if set(record.otherwise) & _REQUEST_FIELDS:
                 total.mismatched += 1
-                hooks_words = (
-                    f"hook and transcript differ about {record.key}: {', '.join(map(str, record.otherwise))}"
-                )
-                tally.add(Finding(TRANSCRIPT_CHECK, "warning", "ARTIFACT_HASH_MISMATCH", hooks_words, record.place))
-            if not record.is_call or record.seen is not None or record.key in told:
-                continue
-            total.unseen += 1
-            hooks_words = f"a hook saw {record.key}, but no sealed transcript contains it"
-            tally.add(Finding(TRANSCRIPT_CHECK, "warning", "ARTIFACT_MISSING", hooks_words, record.place))
-    found = (record.seen.get("file") for record in sealed if record.seen is not None)
-    transcript_names = {name for name in found if isinstance(name, str)}
-    for name in sorted(transcript_names - {source.file for source in sources}):
+                words = f"hook and transcript differ about {record.key}: {', '.join(map(str, record.otherwise))}"
+                tally.add(Finding(TRANSCRIPT_CHECK, "warning", "ARTIFACT_HASH_MISMATCH", words, record.place))
+            if record.is_call and record.seen is None and record.key not in in_transcript:
+                total.unseen += 1
+                words = f"a hook saw {record.key}, but no sealed transcript contains it"
+                tally.add(Finding(TRANSCRIPT_CHECK, "warning", "ARTIFACT_MISSING", words, record.place))
+    files = (record.seen.get("file") for record in sealed if record.seen is not None)
+    sealed_files = {name for name in files if isinstance(name, str)}
+    for name in sorted(sealed_files - {source.file for source in sources}):
         words = f"the transcript {name} no longer exists; the sealed records stay valid"
         tally.add(Finding(TRANSCRIPT_CHECK, "warning", "ARTIFACT_MISSING", words, Place(source=name)))
     counts = ReconcileCounts(total.fine, total.unsealed, total.unseen, total.mismatched)
     tally.count_done(TRANSCRIPT_CHECK, total.fine)
     tally.notes[TRANSCRIPT_CHECK] = f"{total.fine} sealed and seen"
-    # Collect the session's edits and commands from its capsules.
+    activity: FileActivity | None = None
     directories = [record.directory for record in sealed if isinstance(record.directory, str) and record.directory]
-    if not directories:
-        file_activity: FileActivity | None = None
-    else:
-        named = [effect.split(" ", 1) for record in sealed for effect in record.effects if isinstance(effect, str)]
-        pairs = [pair for pair in named if len(pair) == 2]
-        paths = frozenset(path for verb, path in pairs if verb in ("edited", "wrote", "deleted"))
+    if directories:
+        # Effects are lines such as `edited PATH` and `ran COMMAND`.
+        split = [effect.split(" ", 1) for record in sealed for effect in record.effects if isinstance(effect, str)]
+        effects = [pair for pair in split if len(pair) == 2]
+        paths = frozenset(path for verb, path in effects if verb in ("edited", "wrote", "deleted"))
+        commands = sum(verb == "ran" for verb, _ in effects)
         times = sorted(record.at for record in sealed)
-        file_activity = FileActivity(
-            directories[-1], paths, sum(verb == "ran" for verb, _ in pairs), times[0], times[-1]
-        )
-    check_git(file_activity, tally)
+        activity = FileActivity(directories[-1], paths, commands, times[0], times[-1])
+    check_git(activity, tally)
     return Reconciliation(_combine_verdicts(ledger, chains, tally), counts)
 
 
@@ -125,7 +119,7 @@ class _RecordFacts(NamedTuple):
     """The key of the event that the record reports or adds to."""
     is_call: bool
     seen: Mapping[str, Any] | None
-    """On which raw records it rests; None where it rests on none: a hook made it."""
+    """Its raw records in the transcript; None if it has none, because a hook made it."""
     otherwise: Sequence[Any]
     """The fields in which the record differs from the one that it adds to."""
     directory: Any
@@ -164,13 +158,13 @@ class _CurrentTranscript(NamedTuple):
     """A transcript as it is now."""
 
     digests: Mapping[str, str]
-    """By place."""
+    """The digest of each raw record, by place."""
     through: Sequence[str]
-    """After how many records which digest over all of them."""
+    """The digest over the first n records, at index n."""
     events: Mapping[tuple[str, str], int]
     """Chains and keys of the events in the transcript, and the number of records after which each was complete."""
     unfinished: int
-    """Bytes at its end that are no record."""
+    """Bytes at its end that are no complete record."""
 
 
 def _compare_transcript(
@@ -199,7 +193,7 @@ def _compare_transcript(
             total.unseen += finding.code == "ARTIFACT_MISSING"
             total.mismatched += finding.code == "ARTIFACT_HASH_MISMATCH"
         newest = max(newest, _mark_or_zero(record)[0])
-    # Which events of a transcript are sealed, from this transcript or from another with the same raw records. A
+    # An event is sealed if a record was made from this transcript, or from a copy of it with the same raw records. A
     # record with the same key but other raw records is another event.
     here = set(now.digests.values())
     elsewhere = (
@@ -232,6 +226,7 @@ def _compare_record(
         if found != digest and not adapter.rewrites(place):
             words = f"record {place} of {name} says something else than when it was sealed"
             return Finding(TRANSCRIPT_CHECK, "failed", "ARTIFACT_HASH_MISMATCH", words, record.place)
+    # The digest over all records up to this one also covers records that led to no capsule.
     count, digest = _mark_or_zero(record)
     if not source.appends or not count:
         return None
@@ -245,7 +240,7 @@ def _compare_record(
 
 
 def _combine_verdicts(ledger: Ledger, chains: Sequence[str], tally: Tally) -> Verdict:
-    """The verdict on the chains themselves and on how they compare, in one."""
+    """Join the verdict on the chains with the findings of the comparison."""
     if not chains:
         raise NotFound("nothing of this session is sealed", advice="aver ingest seals it")
     own = conclude("transcript", tally, expected=(TRANSCRIPT_CHECK, GIT_CHECK))
@@ -273,7 +268,7 @@ def _select_by_file(sealed: Iterable[_RecordFacts], source: TranscriptSource) ->
 
 
 _REQUEST_FIELDS = {"tool", "arguments"}
-"""Compare the arguments of two accounts. Both write them the same way; results may differ."""
+"""The fields in which hook and transcript must agree. They write results in different ways, so results may differ."""
 
 
 def _differing_fields(result: Any) -> Sequence[Any]:
@@ -296,7 +291,7 @@ def _mark_or_zero(record: _RecordFacts) -> tuple[int, str]:
 GIT_CHECK = "git"
 
 COMMITS_MAX = 2000
-"""Commits of one session that are looked at."""
+"""The most commits that the check reads for one session."""
 
 
 class FileActivity(NamedTuple):
@@ -310,7 +305,7 @@ class FileActivity(NamedTuple):
 
 
 def check_git(touched: FileActivity | None, tally: Tally) -> None:
-    """Name the files that were committed meanwhile although nothing that is sealed changed them."""
+    """Report the files that were committed during the session and that no sealed edit names."""
     if touched is None:
         tally.skip(GIT_CHECK, "no working directory is known", matters=False)
         return
@@ -325,14 +320,14 @@ def check_git(touched: FileActivity | None, tally: Tally) -> None:
         f"{len(found & edited)} of {len(found)} files committed during the session were edited by sealed calls"
     )
     if touched.commands:
-        return
+        return  # A command can change any file, so a file without a sealed edit proves nothing.
     for path in sorted(found - edited):
         words = f"{path} was committed during the session, but no sealed call changed it"
         tally.add(Finding(GIT_CHECK, "warning", "NOT_SEALED", words, Place(source=path)))
 
 
 def find_committed_files(directory: str, since: str, until: str) -> tuple[str, set[str]]:
-    """The root of the repository that a directory is in, and the files that commits between two times changed."""
+    """Return the root of a directory's repository, and the files that commits between two times changed."""
     repository = open_repository(directory)
     with open_git(repository) as git:
         times = (f"--since={since}", f"--until={until}", f"--max-count={COMMITS_MAX}")

@@ -19,7 +19,7 @@ says whether both accounts agree.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -53,7 +53,7 @@ from aver.ingest.draft import (
 from aver.ledger import Ledger
 
 BATCH_SIZE = 500
-"""Drafts of one commit: then a durable write costs next to nothing for each."""
+"""Drafts in one commit. With so many, the cost of a durable write does not matter."""
 
 START_DIGEST = bytes(32)
 """The digest over no records."""
@@ -81,7 +81,7 @@ class SealReport:
     children: int = 0
     """Children that were added to records of other writers."""
     unknown: int = 0
-    """Records of a sort that is not known; they are sealed raw."""
+    """Records of an unknown kind, which are sealed raw."""
     notes: tuple[str, ...] = ()
     """Warnings: the transcript was cut, or changed before the place that was read already."""
 
@@ -96,6 +96,7 @@ class SealReport:
 
 
 def next_digest(before: bytes, raw: RawRecord) -> bytes:
+    """Return the digest over all records, after one more: d(n) = SHA-256(d(n-1) + SHA-256(record n))."""
     return hashlib.sha256(before + bytes.fromhex(raw.sha256)).digest()
 
 
@@ -114,7 +115,7 @@ class TranscriptFollower:
     def __init__(self, ledger: Ledger, adapter: Adapter, source: TranscriptSource) -> None:
         self.source = source
         self.ended: bool
-        """Whether the session is over, by its own account."""
+        """Whether a record says that the session is over."""
         self._ledger = ledger
         self._adapter = adapter
         self._reader = adapter.read(source)
@@ -126,7 +127,7 @@ class TranscriptFollower:
         self._last: ReadMark | None = None
         """The furthest mark of this transcript that was sealed before we began."""
         self._is_gated = False
-        """Whether the gate has decided anything in this session: else no call needs to be looked up."""
+        """Whether the gate has decided anything in this session. If not, no call needs a look-up."""
         self._reset()
         self._load_chain(session_chain_name(source.tool, source.session, source.agent))
         self._sealed_through = self._last
@@ -137,8 +138,8 @@ class TranscriptFollower:
         self._count, self._digest = 0, START_DIGEST
         self._digests: dict[str, str] = {}
 
-    def step(self, told: Callable[[int], None] = lambda _: None) -> SealReport:
-        """Seal the new part of the transcript. `told` is called with the number of records that were read."""
+    def step(self) -> SealReport:
+        """Seal the new part of the transcript."""
         done = SealReport()
         batch: list[_UnsealedEvent] = []
         self._is_gated = self._ledger.head(decision_chain(self.source.session)).count > 0
@@ -155,17 +156,15 @@ class TranscriptFollower:
             for event in self._turn.feed(raw):
                 batch.append(self._prepare_event(event))
                 self.ended = self.ended or event.ends_session
-                # Records that an event rested on are not needed again; the newest may give more events.
+                # Keep memory small: an event's records are not needed again. Only the newest may give more events.
                 for place in event.places:
                     if place != raw.place:
                         self._digests.pop(place, None)
             if len(batch) >= BATCH_SIZE:
                 done += self._seal_batch(batch)
-                told(records)
         if self._reader.started_anew and not anew:
-            done += self._restart()  # And nothing stands there now.
+            done += self._restart()  # The new file has no complete record yet.
         done += self._seal_batch(batch) + self._check_not_cut()
-        told(records)
         return done + SealReport(records=records)
 
     def end(self) -> SealReport:
@@ -173,7 +172,7 @@ class TranscriptFollower:
         return self._seal_batch([self._prepare_event(event) for event in self._turn.finish()]) + self.rest()
 
     def rest(self) -> SealReport:
-        """Nothing more comes for a while: seal how far the transcript was read, and close its chains."""
+        """Seal how far the transcript was read, and close its chains. Call this if nothing new comes for a while."""
         done = SealReport()
         mark = self._current_mark()
         if self._count and self._sealed_through != mark:
@@ -183,7 +182,7 @@ class TranscriptFollower:
                 self._ledger.close_chain(chain)
         return done
 
-    # --- what is new
+    # --- new events
 
     def _prepare_event(self, event: AgentEvent) -> _UnsealedEvent:
         source = self.source
@@ -224,8 +223,7 @@ class TranscriptFollower:
         return done
 
     def _build_drafts(self, due: _UnsealedEvent) -> Iterator[tuple[str, EventDraft]]:
-        """Return the draft of an event; if the event is sealed already, the draft of what must be added; None if
-        nothing is new."""
+        """Yield the draft of an event, or of the child that adds to its record; nothing if it is sealed whole."""
         name = (due.chain, due.key)
         state = self._known.get(name)
         if state is None:
@@ -262,15 +260,14 @@ class TranscriptFollower:
                 blobs=[blob for _, draft in drafts for blob in draft.blobs],
             )
         except BadInput as error:
-            # Find the draft that cannot be sealed and seal its reduced form.
-            # One bad record must not stop those after it.
+            # One bad record must not stop those after it. Halve the batch until the bad draft is alone.
             if len(drafts) > 1:
                 half = len(drafts) // 2
                 return self._append(chain, drafts[:half]) + self._append(chain, drafts[half:])
-            parts_key, parts_draft = drafts[0]
-            if not parts_draft.capsule.context.environment.keys() - KEPT_FIELDS:
-                raise error
-            return self._append(chain, [(parts_key, strip_content(parts_draft, error))])
+            key, draft = drafts[0]
+            if not draft.capsule.context.environment.keys() - KEPT_FIELDS:
+                raise error  # This is the reduced form already.
+            return self._append(chain, [(key, strip_content(draft, error))])
         done = SealReport()
         new = children = 0
         for (key, draft), record in zip(drafts, sealed, strict=True):
@@ -280,10 +277,10 @@ class TranscriptFollower:
                 new += 1
                 children += draft.capsule.parent_id is not None and key.endswith(_CHILD_SUFFIXES)
             elif record.chain not in (None, chain):
-                # Some providers number calls from 0 in every agent: this is another's call of the same name.
+                # Another agent of the session has the key: some providers number the calls of each agent from 0.
                 done += self._append(chain, [(f"{key}@{chain}", draft)])
             elif not key.endswith(_CHILD_SUFFIXES) and _is_incomplete(record, draft):
-                # A hook was faster than we knew, or another took the call for lost: the transcript tells the rest.
+                # A hook or another follower sealed the event after `_load_chain`. The transcript adds the rest.
                 done += self._append(chain, [_transcript_child(record, draft)])
         return done + SealReport(sealed=new - children, children=children)
 
@@ -306,7 +303,7 @@ class TranscriptFollower:
             cause=due.event.key,
         )
         draft = draft_event(source.tool, source.session, note)
-        if cause is None:  # It is in this very batch: by its draft's id.
+        if cause is None:  # The call may be in this batch. Then its draft already has its id.
             ids = [draft.capsule.id for key, draft in by_chain.get(due.chain, ()) if key == due.key]
             launcher = ids[0] if ids else None
         else:
@@ -314,7 +311,7 @@ class TranscriptFollower:
         if launcher is not None:
             by_chain.setdefault(chain, []).append((key, with_parent_id(draft, launcher)))
 
-    # --- what was sealed before
+    # --- events that were sealed before
 
     def _load_chain(self, chain: str) -> None:
         """Read from a chain which events are sealed."""
@@ -354,7 +351,7 @@ class TranscriptFollower:
         )
 
     def _restart(self) -> SealReport:
-        """The transcript is another now, or was cut while we followed it."""
+        """Start again, because the transcript was cut or replaced, and seal a note about it."""
         before = self._current_mark()
         if not before.count:
             return SealReport()
@@ -408,18 +405,20 @@ def _seal_state(content: Mapping[str, Any]) -> str:
 
 
 def seal_event(ledger: Ledger, tool: str, session: str, event: AgentEvent) -> Sealed:
-    """Seal an event that a hook reported. If the event is sealed already, add what the hook saw; after another hook,
-    only if it saw something else."""
+    """Seal an event that a hook reported. If it is sealed already, add the hook's account as a child.
+
+    A second hook with the same account adds nothing.
+    """
     key, chain = event_key(tool, session, event.key), session_chain_name(tool, session, event.agent)
     draft = link_decision(ledger, key, event, draft_event(tool, session, event))
     try:
         return _append_or_add(ledger, chain, key, draft)
-    except BadInput as error:  # No capsule can hold it. As much of it as one can is more than nothing.
+    except BadInput as error:  # The event does not fit into a capsule. Seal its reduced form.
         return _append_or_add(ledger, chain, key, strip_content(draft, error))
 
 
 def _append_or_add(ledger: Ledger, chain: str, key: str, draft: EventDraft) -> Sealed:
-    for name in (key, f"{key}@{chain}"):  # The second where another agent has a call of the same name.
+    for name in (key, f"{key}@{chain}"):  # The second, if another agent of the session has the first.
         try:
             return ledger.append(chain, draft.capsule, key=name, blobs=draft.blobs)
         except Exists as exists:

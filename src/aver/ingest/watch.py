@@ -1,20 +1,20 @@
-"""The cache of transcripts that were read to their end: `AVER_HOME/ingested.json`.
+"""Follow transcripts as they grow.
 
-    {"v": 1, "ledgers": {"<ledger id>/<tenant>": {"<path>|<session>|<agent>": "<stamp>"}}}
-
-The cache only saves time. If it is lost or damaged, Aver reads every transcript once more and seals nothing twice,
-because the ledger knows what is sealed. A stamp is a file's size, time and number, or a text that the adapter gave.
-
-Follow transcripts as they grow.
-
-`catch_up` reads transcripts to their end, once. `Watch` follows all transcripts that change from now on: `run` waits
-for file events, `look` is one round and can be called directly. An event only says where to look; the follower finds
-out what is new. So an extra event costs nothing, and a lost one is made good by comparing every transcript's size and
-time now and then. A new transcript is found in its agent's directory.
+`catch_up` reads one transcript to its end, once. `TranscriptWatcher` follows all transcripts that change from now on:
+`run` waits for file events; `look` is one round and can be called directly. An event only says where to look, and the
+follower finds the new records. So an extra event does no harm. A lost event does no harm either, because the watcher
+compares the size and time of every transcript now and then (`FULL_LOOK_SECONDS`).
 
 A transcript or directory that cannot be read is reported and tried again later; all others continue. If a transcript is
 quiet for a while (`QUIET_SECONDS`), Aver seals how far it was read, closes its chain in `meta` and drops its follower.
 A new follower continues when the transcript grows again.
+
+`IngestCache` remembers the transcripts that were read to their end, in `AVER_HOME/ingested.json`:
+
+    {"v": 1, "ledgers": {"<ledger id>/<tenant>": {"<path>|<session>|<agent>": "<stamp>"}}}
+
+The cache only saves time. If it is lost or damaged, Aver reads every transcript again and seals nothing twice, because
+the ledger knows what is sealed. A stamp is a file's size, time and inode, or a text from the adapter.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from aver.ledger import Ledger
 CACHE_NAME = "ingested.json"
 
 CACHE_SIZE_MAX = 64 * 1024 * 1024
-"""Bytes of the file. A larger one is not ours."""
+"""The largest cache file that Aver reads, in bytes. A larger one is not Aver's."""
 
 
 def source_stamp(source: TranscriptSource) -> str:
@@ -69,7 +69,7 @@ class IngestCache:
         return bool(stamp) and self._read.get(_cache_key(source)) == stamp
 
     def note(self, source: TranscriptSource, stamp: str) -> None:
-        """It was read to its end, as it was when it had this stamp: taken before reading."""
+        """Note that the transcript was read to its end. Take the stamp before reading, so that later writes show."""
         self._read[_cache_key(source)] = stamp
 
     def save(self) -> None:
@@ -85,7 +85,7 @@ class IngestCache:
             if self._path.stat().st_size <= CACHE_SIZE_MAX:
                 data = read_json(self._path.read_bytes())
                 ledgers = data.get("ledgers") if isinstance(data, dict) and data.get("v") == 1 else None
-                if isinstance(ledgers, dict) and all(isinstance(one, dict) for one in ledgers.values()):
+                if isinstance(ledgers, dict) and all(isinstance(stamps, dict) for stamps in ledgers.values()):
                     return ledgers
         return {}
 
@@ -95,16 +95,16 @@ def _cache_key(source: TranscriptSource) -> str:
 
 
 QUIET_SECONDS = 15 * 60.0
-"""Seconds without anything new after which a session is rested."""
+"""Seconds without a new record after which the watcher drops a follower."""
 
 FULL_LOOK_SECONDS = 60.0
-"""Seconds after which every transcript is looked at, with or without events."""
+"""Seconds after which the watcher looks at every transcript, with or without events."""
 
 OVER_SECONDS = 60 * 60.0
-"""Seconds after its last change that a transcript counts as that of a session that is over."""
+"""Seconds after the last change of a transcript from which its session counts as over."""
 
 DEBOUNCE_MS, STEP_MS = 200, 50
-"""How long events are gathered, at most and at least."""
+"""The longest and the shortest time, in milliseconds, for which file events are collected."""
 
 _SQLITE_SUFFIXES = ("-wal", "-shm", "-journal")
 """Endings of files that SQLite writes beside a database. A change of one is a change of the database."""
@@ -119,23 +119,16 @@ class TranscriptUpdate(NamedTuple):
     sealing: SealReport
 
 
-def catch_up(
-    ledger: Ledger,
-    adapter: Adapter,
-    source: TranscriptSource,
-    stamps: IngestCache,
-    told: Callable[[int], None] = lambda _: None,
-) -> SealReport:
-    """Seal a transcript to its end. One that was not touched for long is over; its open calls are sealed as such."""
+def catch_up(ledger: Ledger, adapter: Adapter, source: TranscriptSource, stamps: IngestCache) -> SealReport:
+    """Seal a transcript to its end. If it is over, its open calls are sealed as calls without an outcome."""
     stamp = source_stamp(source)
     follower = TranscriptFollower(ledger, adapter, source)
-    done = follower.step(told)
-    # Seconds since a file changed; of one that is gone, for ever.
+    done = follower.step()
     try:
-        seconds_since_change = max(0.0, time.time() - os.stat(source.path).st_mtime)
+        age = max(0.0, time.time() - os.stat(source.path).st_mtime)
     except OSError:
-        seconds_since_change = float("inf")
-    done += follower.end() if seconds_since_change > OVER_SECONDS or follower.ended else follower.rest()
+        age = float("inf")  # The transcript is gone, so nothing more will come.
+    done += follower.end() if age > OVER_SECONDS or follower.ended else follower.rest()
     stamps.note(source, stamp)
     return done
 
@@ -143,7 +136,7 @@ def catch_up(
 def locate_sources(
     adapters: Iterable[Adapter], around: UserEnvironment, warn: Callable[[str], None]
 ) -> Iterator[tuple[Adapter, TranscriptSource]]:
-    """The transcripts of all tools. `warn` hears of a tool whose place cannot be read."""
+    """Yield the transcripts of all agents. `warn` gets a line for an agent whose directory cannot be read."""
     for adapter in adapters:
         try:
             yield from ((adapter, source) for source in adapter.locate(around))
@@ -172,8 +165,8 @@ class TranscriptWatcher:
         self._looked_at: float = 0.0
         self.stamps = IngestCache(ledger)
 
-    def run(self, told: Callable[[TranscriptUpdate], None], stop: Event) -> None:
-        """Follow until `stop` is called."""
+    def run(self, report: Callable[[TranscriptUpdate], None], stop: Event) -> None:
+        """Follow transcripts until `stop` is set. `report` gets each update."""
         try:
             from watchfiles import watch
         except ImportError:
@@ -182,8 +175,8 @@ class TranscriptWatcher:
                 advice='pip install "aver[watch]"',
             ) from None
         try:
-            for seen in self.begin():
-                told(seen)
+            for update in self.begin():
+                report(update)
             while not stop.is_set():
                 places = self.places()
                 events = watch(
@@ -198,24 +191,24 @@ class TranscriptWatcher:
                     ignore_permission_denied=True,
                 )
                 for changes in events if places else _tick(stop):
-                    for seen in self.look({path for _, path in changes}):
-                        told(seen)
+                    for update in self.look({path for _, path in changes}):
+                        report(update)
                     if self.places() != places:
-                        break  # A tool was used for the first time: there is one more place to watch.
+                        break  # An agent was used for the first time, so there is another directory to watch.
         finally:
-            for seen in self.rest(now=float("inf")):
-                told(seen)
+            for update in self.rest(now=float("inf")):
+                report(update)
 
     def places(self) -> list[Path]:
-        """The directories that are there to be watched."""
+        """Return the agents' directories that exist."""
         named = {place for adapter in self._adapters for place in adapter.places(self._around)}
         return sorted(place for place in named if place.is_dir())
 
     def begin(self) -> Iterator[TranscriptUpdate]:
-        """Go on with the sessions that this ledger knows. Those that it does not know come when they change."""
+        """Continue the sessions that are in the ledger. Other sessions begin when their transcript changes."""
         known = {head.chain for head in self._ledger.heads()}
         self._locate_sources()
-        for adapter, source in [one for sources in self._by_path.values() for one in sources]:
+        for adapter, source in [pair for sources in self._by_path.values() for pair in sources]:
             identity = _source_id(source)
             self._stamps_seen[identity] = source_stamp(source)
             if session_chain_name(source.tool, source.session, source.agent) in known and not self.stamps.is_read(
@@ -273,7 +266,7 @@ class TranscriptWatcher:
         return TranscriptUpdate(source, SealReport(notes=(f"{source.path}: {error.message}",)))
 
     def _is_new(self, path: str) -> bool:
-        """Whether a path may be that of a transcript we do not know, or of a file that several sessions share."""
+        """Return whether a path may be an unknown transcript, or a database that several sessions share."""
         sources = self._by_path.get(path)
         return any(source.stamp for _, source in sources) if sources else path.endswith(_TRANSCRIPT_SUFFIXES)
 
@@ -284,7 +277,7 @@ class TranscriptWatcher:
 
 
 _TRANSCRIPT_SUFFIXES = (".jsonl", ".json", ".vscdb", ".db")
-"""How the names of transcripts end. Other new files are found when everything is looked at."""
+"""Endings of transcripts' names. Other new files are found by the next full look."""
 
 
 def _source_id(source: TranscriptSource) -> _SourceId:
@@ -296,6 +289,6 @@ def _database_path(path: str) -> str:
 
 
 def _tick(stop: Event) -> Iterator[set[tuple[object, str]]]:
-    """Where there is nothing to watch yet: a look now and then."""
+    """Yield an empty set of changes now and then, while there is no directory to watch."""
     while not stop.wait(FULL_LOOK_SECONDS / 4):
         yield set()
