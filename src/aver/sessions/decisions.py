@@ -26,9 +26,9 @@ from aver.ledger import Ledger
 from aver.sessions.step import Step
 
 _CWD_ARGUMENT = "cwd"
-"""The argument that hooks add where a command does not run in the workspace itself."""
+"""The argument that hooks add if a command does not run in the workspace itself."""
 _MCP_PREFIX = "mcp__"
-"""Hooks put this before the name of an MCP server's tool, also where the client's own name lacks it: Cline's."""
+"""Hooks put this before the name of an MCP tool. Cline's own names do not have it."""
 
 
 class DecisionMatcher:
@@ -49,20 +49,17 @@ class DecisionMatcher:
                 self._by_likeness.setdefault(key, deque()).append(decision)
 
     def take(self, step: Step) -> RecordedDecision | None:
-        """Return the decision about a call, and count it as taken; None where none is known."""
+        """Return the decision about a call, and count it as taken; None if there is none."""
         if not self._by_call and not self._by_likeness:
             return None
-        # The arguments of a call, also where they are so large that they are one blob beside its record.
         arguments = step.arguments
-        if self._blob is None or not isinstance(arguments, dict) or arguments.keys() != {"blob"}:
-            full_arguments: Any = arguments
-        else:
-            try:
+        if self._blob is not None and isinstance(arguments, dict) and arguments.keys() == {"blob"}:
+            # Large arguments are one blob. Bring them into the form that the decision's record has. If the blob is
+            # missing or damaged, the call is compared by its reference, and finds no decision by likeness.
+            with suppress(AverError, ValueError, RecursionError):
                 [(digest, _)] = blob_references(arguments)
-                full_arguments = move_large_texts({"arguments": json.loads(self._blob(digest))})[0]["arguments"]
-            except (AverError, ValueError, RecursionError):
-                full_arguments = arguments
-        key = _match_key(step.call, full_arguments)
+                arguments = move_large_texts({"arguments": json.loads(self._blob(digest))})[0]["arguments"]
+        key = _match_key(step.call, arguments)
         call_id = step.key.removesuffix(f"@{step.chain}")
         if about_call := self._by_call.get(call_id):
             newest_first = about_call[::-1]
@@ -84,7 +81,7 @@ class DecisionMatcher:
 
 
 def read_decisions(ledger: Ledger, chain: str | None) -> DecisionMatcher:
-    """Read the decisions of a chain. A record that cannot be read is for `verify` to name."""
+    """Read the decisions of a chain. It skips a record that cannot be read; `aver verify` reports that."""
     found: list[RecordedDecision] = []
     for record in () if chain is None else ledger.read(chain):
         with suppress(AverError):
@@ -95,7 +92,7 @@ def read_decisions(ledger: Ledger, chain: str | None) -> DecisionMatcher:
 
 
 def _match_key(tool: str, arguments: Any) -> tuple[str, str]:
-    """Return what a call and the decision about it have in common."""
+    """Return the key by which a call and the decision about it are compared."""
     given = _replace_blobs(arguments) if isinstance(arguments, dict) else {}
     use = default_known_agents().find_profile(tool)
     if use is not None and use.takes_command and (command := command_line(given)):

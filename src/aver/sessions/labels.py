@@ -124,22 +124,16 @@ def labelled_texts(value: Any) -> Iterator[LabelledText]:
     if isinstance(value, list) and value and all(map(_is_query_result, value)):
         for result in value:
             # One of several results of a call, labelled with its query.
-            texts_name = result["query"] if result["success"] else f"{result['query']} (failed)"
-            texts_output = result.get("result")
-            text = (
-                texts_output
-                if isinstance(texts_output, str)
-                else ""
-                if texts_output in _EMPTY_VALUES
-                else _value_text(texts_output)
-            )
-            error = str(result.get("error") or "")
-            yield LabelledText(texts_name, text if error in text else f"{text}\n{error}".strip("\n"))
+            name = result["query"] if result["success"] else f"{result['query']} (failed)"
+            output, error = result.get("result"), str(result.get("error") or "")
+            text = "" if output in _EMPTY_VALUES else _value_text(output)
+            yield LabelledText(name, text if error in text else f"{text}\n{error}".strip("\n"))
         return
     if not isinstance(value, dict) or is_blob_reference(value):
         if value not in _EMPTY_VALUES:
             yield LabelledText("", _value_text(value), aside=not isinstance(value, str))
         return
+    # A text counts as output if its name says so or if it has several lines. Unnamed outputs come first.
     outputs = {
         name: item
         for name, item in value.items()

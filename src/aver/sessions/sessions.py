@@ -1,4 +1,4 @@
-"""Finds the sessions of coding agents in a ledger and counts what was done in each.
+"""The sessions of coding agents in a ledger: which there are, what each did, and the verdict on each.
 
 A session is the chain `<tool>.<session>`, the chains of its subagents, and the chain of the gate's decisions about it.
 The first record of each chain says to which session it belongs; the name alone does not. Imported chains of the
@@ -6,11 +6,8 @@ agent-capsule tool are sessions, too.
 
 `find_sessions` reads only the first and last records of each chain, so it lists hundreds of sessions quickly.
 `compute_totals` reads one session completely. A call counts once: a later addition to its record may add tokens or
-correct the outcome, but is no second call. Nothing is verified here.
-
-Finds the session that a person names: by its chain, its id, or the beginning of either.
-
-The verdict on a session: one answer for all of its chains.
+correct the outcome, but is no second call. `find_session` finds the session that a person names by its chain, its id,
+or the beginning of either. None of these verifies anything; `verify_session` gives one verdict on all chains.
 """
 
 from __future__ import annotations
@@ -166,17 +163,13 @@ def _group_chains(ledger: Ledger, like: str | None = None) -> Iterator[SessionCh
         mains = tuple(f"{row.name}." for agent, row in members if not agent)
         members += [(row.name.rpartition(".")[2], row) for row in strays if row.name.startswith(mains)]
     for (tool, session), members in groups.items():
-        # The chain of the session itself, and the others. A second copy of the session counts as one of the others.
-        chain_main = next((row.name for agent, row in members if not agent), None)
-        main, agents = (
-            chain_main,
-            tuple((agent or row.name, row.name) for agent, row in members if row.name != chain_main),
-        )
+        # A second copy of the session itself, from an import, is listed with the subagents.
+        main = next((row.name for agent, row in members if not agent), None)
         yield SessionChains(
             tool=tool,
             session=session,
             main=main,
-            agents=agents,
+            agents=tuple((agent or row.name, row.name) for agent, row in members if row.name != main),
             decisions=decisions.get(session),
             imported=any(row.frozen for _, row in members),
             latest=max(_find_latest_time(ledger, row) for _, row in members),
@@ -260,13 +253,13 @@ class _SessionCounter:
             self.models[step.model] = None
         self._widen_span(self.times, step.at)
         self._widen_span(self.sealed, step.signed_at)
-        if step.own or not step.message:
-            if not step.own and step.tool_name in _CUMULATIVE_TOOLS:
-                self.growing = self.growing.max_with(step.spent)
-            else:
-                self.spent += step.spent
+        # Aver's records have each count once. agent-capsule repeats a growing count: of the session for some tools, of
+        # the message for others. There the largest count is the complete one.
+        if step.own or (not step.message and step.tool_name not in _CUMULATIVE_TOOLS):
+            self.spent += step.spent
+        elif not step.message:
+            self.growing = self.growing.max_with(step.spent)
         else:
-            # agent-capsule repeats the growing count of a message in each record made from it. The largest is complete.
             before = self.by_message.get(step.message, Consumption())
             self.by_message[step.message] = before.max_with(step.spent)
         if step.session_cost is not None:
@@ -300,16 +293,14 @@ class _SessionCounter:
         if moment:
             ends[:] = [min([moment, *ends]), max([moment, *ends])]
 
-    def _total_cost(self, spent: Consumption) -> float | None:
-        """The total cost that the tool reports, or else the sum of the costs of its steps."""
-        if self.session_cost is not None:
-            return self.session_cost
-        return None if spent.cost_usd is None else round(spent.cost_usd, COST_DIGITS)
-
     def to_totals(self, chains: SessionChains) -> SessionTotals:
         spent = self.spent + self.growing
         for each in self.by_message.values():
             spent += each
+        # The total that the agent reports is better than the sum of the steps, some of which have no cost.
+        cost = self.session_cost
+        if cost is None and spent.cost_usd is not None:
+            cost = round(spent.cost_usd, COST_DIGITS)
         ends: list[str] | list[None] = self.times or self.sealed or [None, None]
         return SessionTotals(
             tool=chains.tool,
@@ -327,7 +318,7 @@ class _SessionCounter:
             denials=self.denials + sum(decision.refuses for decision in self.decisions.list_unmatched()),
             tokens_in=spent.tokens_in,
             tokens_out=spent.tokens_out,
-            cost_usd=self._total_cost(spent),
+            cost_usd=cost,
             models=tuple(self.models),
             subagents=len(chains.agents),
             unknown=self.unknown,

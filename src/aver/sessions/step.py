@@ -1,6 +1,4 @@
-"""Reads how many tokens and how much money a step used. Each tool has its own names for these counts.
-
-Reads one capsule of a session as a `Step` for people.
+"""Reads one capsule of a session as a `Step` for people, with the tokens and the money that it used.
 
 `read_step` reads Aver's capsules and those of the agent-capsule tool, which have 12 or 13 keys and loose sections. It
 never raises: an unreadable record becomes a step that says so. Nothing is verified here.
@@ -53,9 +51,8 @@ class Consumption:
 
 def read_consumption(used: Mapping[str, Any]) -> Consumption:
     """Read `execution.resources_used`, with the names of CPS or those of a tool."""
-    return Consumption(
-        _first_count_sum(used, _TOKENS_IN), _first_count_sum(used, _TOKENS_OUT), _first_cost(used, _COST)
-    )
+    cost = next((cost for name in _COST if (cost := parse_cost(used.get(name))) is not None), None)
+    return Consumption(_first_count_sum(used, _TOKENS_IN), _first_count_sum(used, _TOKENS_OUT), cost)
 
 
 _TOKENS_IN = (
@@ -75,10 +72,6 @@ def _first_count_sum(used: Mapping[str, Any], names: tuple[tuple[str, ...], ...]
         if found:
             return sum(found)
     return None
-
-
-def _first_cost(used: Mapping[str, Any], names: tuple[str, ...]) -> float | None:
-    return next((cost for name in names if (cost := parse_cost(used.get(name))) is not None), None)
 
 
 def _add_known(first: Any, second: Any) -> Any:
@@ -106,7 +99,7 @@ _CUT_FIELDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Addition:
-    """What a later record adds to an earlier one: the transcript to a hook's record, or the other way round."""
+    """The fields that a later record adds to an earlier one: the transcript to a hook's, or the other way round."""
 
     to: str
     """The id of the earlier record."""
@@ -192,11 +185,10 @@ class Step:
 
     @property
     def is_command(self) -> bool:
-        return (
-            self.what == "call"
-            and self.status != "blocked"
-            and (self._has_effect(("ran ",)) or _takes_command(self.call))
-        )
+        if self.what != "call" or self.status == "blocked":
+            return False
+        profile = default_known_agents().find_profile(self.call)
+        return self._has_effect(("ran ",)) or (profile is not None and profile.takes_command)
 
     def _has_effect(self, beginnings: tuple[str, ...]) -> bool:
         return any(effect.startswith(beginnings) for effect in self.side_effects)
@@ -298,11 +290,6 @@ def full_text(step: Step, name: str, blob: ReadBlob) -> str:
         return text
 
 
-def _takes_command(tool: str) -> bool:
-    use = default_known_agents().find_profile(tool)
-    return use is not None and use.takes_command
-
-
 _SECTIONS = ("trigger", "context", "reasoning", "authority", "execution", "outcome")
 
 
@@ -333,6 +320,7 @@ def _visible_text(what: StepKind, sections: Mapping[str, Mapping[str, Any]]) -> 
 
 
 def _answer_value(outcome: Mapping[str, Any]) -> Any:
+    # An answer with more content beside its text is `{"text", "more"}`: see `aver.ingest.draft`.
     result = outcome.get("result")
     return result.get("text", result) if isinstance(result, dict) else result
 

@@ -110,7 +110,7 @@ class _StoryBuilder:
             yield from self._build_subagent(chain, 1)
 
     def _plan_chain(self, chain: str, decisions: DecisionMatcher) -> _ChainPlan:
-        """The first pass."""
+        """Plan the order of a chain: the first pass."""
         plan, last, ids = _ChainPlan(), "", set[str]()
         for place, record in enumerate(self._read(chain, 0, None)):
             step = read_step(record)
@@ -127,17 +127,17 @@ class _StoryBuilder:
         return plan
 
     def _build_chain(self, chain: str, depth: int) -> Iterator[StoryEntry]:
-        """The second pass."""
+        """Yield the entries of a chain in the planned order: the second pass."""
         self._built.add(chain)
         plan, asked = self._plans[chain], ""
         for item, step in self._read_in_order(chain, plan):
             if step is None:
                 yield StoryEntry(depth=depth, decision=item.decision, chain=chain)
                 continue
-            # Other tools' records repeat the prompt. Show it once, before the first record that has it.
+            # Other tools' records repeat the prompt. Show it once, before the first record that has it, as a step of
+            # its own with that record's seal.
             if not step.own and step.asked and step.asked != asked:
                 asked = step.asked
-                # The prompt that another tool's record repeats, as a step of its own with that record's seal.
                 prompt = Step(
                     what="prompt",
                     id=step.id,
@@ -170,7 +170,7 @@ class _StoryBuilder:
             yield from self._build_chain(chain, depth)
 
     def _read_in_order(self, chain: str, plan: _ChainPlan) -> Iterator[tuple[_PlannedItem, Step | None]]:
-        """The planned items with their steps. Records that follow each other are read together."""
+        """Yield the planned items with their steps. One query reads records that follow each other."""
         if plan.as_stored:
             yield from ((item, None) for item in plan.items if item.decision is not None)
             records = enumerate(map(read_step, self._read(chain, 0, None)))
@@ -194,22 +194,22 @@ class _StoryBuilder:
 
 
 def _apply_additions(step: Step, additions: tuple[Step, ...]) -> Step:
-    """The step with what later records add: the model's thinking, or the outcome of a pending call."""
+    """Return the step with the fields that later records add: thinking, tokens, or the outcome of a pending call."""
     for later in additions:
-        if later.addition is not None:
-            outcome_step: Step = step
-            addition = later.addition
-            if outcome_step.status == "pending" and addition.status:
-                outcome_step = replace(outcome_step, status=addition.status, error=addition.error)
-            result, diff = addition.says.get("result"), addition.says.get("diff")
+        if (addition := later.addition) is not None:
+            if step.status == "pending" and addition.status:
+                step = replace(step, status=addition.status, error=addition.error)
+            result, diff, lines = addition.says.get("result"), addition.says.get("diff"), step.lines
+            # Only an edit that took place counts lines. The status above decides that, so it must be set first.
+            if lines is None and isinstance(diff, str) and step.has_happened:
+                lines = count_changed_lines(diff)
             step = replace(
-                outcome_step,
-                result=result if outcome_step.result is None else outcome_step.result,
-                diff=diff if outcome_step.diff is None else outcome_step.diff,
-                lines=count_changed_lines(diff)
-                if outcome_step.lines is None and isinstance(diff, str) and outcome_step.has_happened
-                else outcome_step.lines,
+                step,
+                result=result if step.result is None else step.result,
+                diff=diff if step.diff is None else step.diff,
+                lines=lines,
             )
+        # The first record wins. A later one only fills gaps.
         step = replace(
             step,
             thinking=step.thinking or later.thinking,
