@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
@@ -74,6 +75,12 @@ def content_text(content: Any) -> str:
         return ""
     blocks = (block.get("text") if isinstance(block, dict) else block for block in content)
     return "\n".join(text for text in blocks if isinstance(text, str))
+
+
+def first_text(values: Any, *names: str) -> str:
+    """Return the first of these members of an object that is a text; empty if there is none."""
+    members = values if isinstance(values, Mapping) else {}
+    return next((text for name in names if isinstance(text := members.get(name), str) and text), "")
 
 
 def _make_sealable(value: Any) -> Any:

@@ -22,7 +22,7 @@ from aver.agents.cline.api_calls import ApiCall, CallQuery
 from aver.fast_dataclass import dataclass
 from aver.ingest.attachments import replace_images
 from aver.ingest.diffs import format_line_counts, unified_diff
-from aver.ingest.foreign_json import parse_embedded_json
+from aver.ingest.foreign_json import first_text, parse_embedded_json
 from aver.ingest.patches import diff_from_blocks, parse_blocks, read_patch
 from aver.text import plural, summary_line
 
@@ -139,12 +139,12 @@ def build_diff(shown: ShownCall | None, call: ApiCall | None) -> str | None:
     name = shown.name if shown else ""
     if name not in ("editedExistingFile", "newFileCreated") and (call is None or call.name not in _EDIT_TOOLS or name):
         return None
-    path = _first_string(arguments, "path") or _first_string(asked, "path", "absolutePath", "file_path")
+    path = first_text(arguments, "path") or first_text(asked, "path", "absolutePath", "file_path")
     starts = arguments.get("startLineNumbers")
     for text in (
-        _first_string(arguments, "diff"),
-        _first_string(arguments, "content"),
-        _first_string(asked, "diff", "input"),
+        first_text(arguments, "diff"),
+        first_text(arguments, "content"),
+        first_text(asked, "diff", "input"),
     ):
         if parse_blocks(text):
             return diff_from_blocks(path, text, starts if isinstance(starts, list) else ())
@@ -153,7 +153,7 @@ def build_diff(shown: ShownCall | None, call: ApiCall | None) -> str | None:
         if "@@ -" in text:
             named = text if text.startswith("--- ") else f"--- a/{path}\n+++ b/{path}\n{text}"
             return named if named.endswith("\n") else f"{named}\n"
-    whole = _first_string(arguments, "content") or _first_string(asked, "content")
+    whole = first_text(arguments, "content") or first_text(asked, "content")
     return unified_diff(path, None if name == "newFileCreated" else "", whole) if whole else None
 
 
@@ -161,10 +161,10 @@ def list_effects(shown: ShownCall | None, call: ApiCall | None) -> Iterator[str]
     """Yield the effects of a call that was carried out."""
     arguments = {**(call.arguments if call else {}), **(shown.arguments if shown else {})}
     name, asked = shown.name if shown else "", call.name if call else ""
-    path = _first_string(arguments, "path", "absolutePath", "file_path")
-    patch = read_patch(_first_string(arguments, "input")) if asked == "apply_patch" else None
+    path = first_text(arguments, "path", "absolutePath", "file_path")
+    patch = read_patch(first_text(arguments, "input")) if asked == "apply_patch" else None
     if name == "command" or asked in _COMMAND_TOOLS:
-        yield f"ran {_one_line(_first_string(arguments, 'command'))}"
+        yield f"ran {_one_line(first_text(arguments, 'command'))}"
     elif name == "fileDeleted" or asked == "delete_file":
         yield f"deleted {path}"
     elif name == "newFileCreated":
@@ -184,12 +184,12 @@ def list_effects(shown: ShownCall | None, call: ApiCall | None) -> Iterator[str]
 def build_summary(shown: ShownCall | None, call: ApiCall | None, diff: str | None, result: Any) -> str:
     arguments = {**(call.arguments if call else {}), **(shown.arguments if shown else {})}
     name = call.name if call else shown.name if shown else "call"
-    if _first_string(arguments, "serverName", "server_name"):
-        server = _first_string(arguments, "serverName", "server_name")
-        subject = f"{server} {_first_string(arguments, 'toolName', 'tool_name', 'uri')}"
+    if first_text(arguments, "serverName", "server_name"):
+        server = first_text(arguments, "serverName", "server_name")
+        subject = f"{server} {first_text(arguments, 'toolName', 'tool_name', 'uri')}"
     else:
         keys = ("command", "regex", "url", "query", "path", "absolutePath", "file_path", "action")
-        subject = next((_first_string(arguments, key) for key in keys if _first_string(arguments, key)), "")
+        subject = first_text(arguments, *keys)
     line = f"{name}: {_one_line(subject)}" if subject else name
     if diff is not None:
         return f"{line} {format_line_counts(diff)}"
@@ -206,10 +206,6 @@ def _summarize_subagents(status: Any) -> str:
     if not all(isinstance(count, int) for count in counts):
         return ""
     return f" [subagents: {counts[0]} of {counts[1]}, {counts[2]} tool calls]"
-
-
-def _first_string(values: Mapping[str, Any], *names: str) -> str:
-    return next((value for name in names if isinstance(value := values.get(name), str) and value), "")
 
 
 def _one_line(text: str) -> str:

@@ -1,6 +1,6 @@
 """State of the Codex parser: calls and answers that may still change, reasoning, tokens and repeated messages.
 
-`CALL_READERS` reads the forms in which rollouts write calls:
+`read_call` reads the forms in which rollouts write calls:
 
     {"type": "function_call", "call_id": "call_2", "name": "exec_command", "arguments": "{\\"cmd\\": \\"ls\\"}"}
     {"type": "custom_tool_call", "call_id": "call_1", "name": "apply_patch", "input": "*** Begin Patch…"}
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from aver.agents.codex.calls import NO_OUTPUT, SHELL_TOOLS, CallReport, CodexOutcome, build_outcome
 from aver.agents.codex.records import LINE_MAX, CodexLine, first_line, read_thought, read_tokens
@@ -20,7 +20,7 @@ from aver.ingest.attachments import digest_reference, replace_images
 from aver.ingest.command_line import command_line
 from aver.ingest.contract import AgentCall, AgentEvent, Permission, Tokens
 from aver.ingest.diffs import format_line_counts
-from aver.ingest.foreign_json import content_text, ms_between, parse_embedded_json
+from aver.ingest.foreign_json import content_text, first_text, ms_between, parse_embedded_json
 from aver.ingest.patches import read_patch
 
 MessageSide = Literal["item", "event"]
@@ -213,67 +213,57 @@ def _build_summary(call: AgentCall, outcome: CodexOutcome | None) -> str:
     if outcome is not None and outcome.diff is not None:
         paths = [effect.partition(" ")[2] for effect in outcome.effects if not effect.startswith("ran ")]
         return f"{call.tool}: {first_line(', '.join(paths))} {format_line_counts(outcome.diff)}"
-    about = first_line(command_line(call.arguments) or _find_subject(call.arguments) or _patch_paths(call))
-    line = f"{call.tool}: {about}" if about else call.tool
+    # The object of the call: its command, an argument that names it, or the files of its patch.
+    names = ("query", "url", "pattern", "path", "message", "prompt", "objective", "chars")
+    subject = command_line(call.arguments) or first_text(call.arguments, *names)
+    subject = subject or first_text(call.arguments.get("action"), *names)
+    if not subject and isinstance(given := call.arguments.get("input"), str) and (patch := read_patch(given)):
+        subject = ", ".join(path for _, path in patch.changes)
+    line = f"{call.tool}: {first_line(subject)}" if first_line(subject) else call.tool
     code = outcome.result.get("exit_code") if outcome is not None and isinstance(outcome.result, dict) else None
     return f"{line} (exit {code})" if code and call.tool in SHELL_TOOLS else line
 
 
-def _find_subject(arguments: Mapping[str, Any]) -> str:
-    """Return the first argument that names the object of a call."""
-    action = arguments.get("action")
-    places = (arguments, action) if isinstance(action, Mapping) else (arguments,)
-    names = ("query", "url", "pattern", "path", "message", "prompt", "objective", "chars")
-    return next((text for place in places for name in names if isinstance(text := place.get(name), str) and text), "")
+CALL_KINDS = (
+    "response_item.function_call",
+    "response_item.custom_tool_call",
+    "response_item.local_shell_call",
+    "response_item.tool_search_call",
+    "response_item.web_search_call",
+    "response_item.image_generation_call",
+)
 
 
-def _patch_paths(call: AgentCall) -> str:
-    given = call.arguments.get("input")
-    patch = read_patch(given) if isinstance(given, str) else None
-    return "" if patch is None else ", ".join(path for _, path in patch.changes)
+class CodexCall(NamedTuple):
+    """A call as a rollout writes it."""
+
+    tool: str
+    id: Any
+    arguments: Any
+    output: Any = NO_OUTPUT
+    """The result, if the call itself has it."""
 
 
-def _read_function_call(body: Mapping[str, Any]) -> tuple[str, Any, Any, Any]:
-    name, space = body.get("name"), body.get("namespace")
-    tool = name if isinstance(name, str) else "function"
-    if isinstance(space, str) and space.startswith("mcp__") and not tool.startswith(space):
-        tool = f"{space.rstrip('_')}__{tool}"
-    return tool, body.get("call_id"), parse_embedded_json(body.get("arguments")), NO_OUTPUT
-
-
-def _read_custom_tool_call(body: Mapping[str, Any]) -> tuple[str, Any, Any, Any]:
-    name = body.get("name")
-    return name if isinstance(name, str) else "custom", body.get("call_id"), body.get("input"), NO_OUTPUT
-
-
-def _read_local_shell_call(body: Mapping[str, Any]) -> tuple[str, Any, Any, Any]:
-    return "local_shell", body.get("call_id") or body.get("id"), body.get("action"), NO_OUTPUT
-
-
-def _read_tool_search_call(body: Mapping[str, Any]) -> tuple[str, Any, Any, Any]:
-    return "tool_search", body.get("call_id") or body.get("id"), parse_embedded_json(body.get("arguments")), NO_OUTPUT
-
-
-def _read_web_search_call(body: Mapping[str, Any]) -> tuple[str, Any, Any, Any]:
-    """Read a web search. The provider does it, so the rollout has its status but not its results."""
-    return "web_search", body.get("id"), {"action": body.get("action")}, {"status": body.get("status") or "completed"}
-
-
-def _read_image_generation_call(body: Mapping[str, Any]) -> tuple[str, Any, Any, Any]:
-    drawn = body.get("result")
-    result = {
-        "status": body.get("status"),
-        "picture": digest_reference(drawn, "image") if isinstance(drawn, str) else None,
-    }
-    return "image_generation", body.get("id"), {"revised_prompt": body.get("revised_prompt")}, result
-
-
-CALL_READERS: Mapping[str, Callable[[Mapping[str, Any]], tuple[str, Any, Any, Any]]] = {
-    "response_item.function_call": _read_function_call,
-    "response_item.custom_tool_call": _read_custom_tool_call,
-    "response_item.local_shell_call": _read_local_shell_call,
-    "response_item.tool_search_call": _read_tool_search_call,
-    "response_item.web_search_call": _read_web_search_call,
-    "response_item.image_generation_call": _read_image_generation_call,
-}
-"""The reader for each form of a call. It returns the tool, the id, the arguments, and the result if there is one."""
+def read_call(kind: str, body: Mapping[str, Any]) -> CodexCall:
+    """Read a call of one of `CALL_KINDS`."""
+    name, call_id = body.get("name"), body.get("call_id")
+    if kind == "response_item.function_call":
+        tool, space = name if isinstance(name, str) else "function", body.get("namespace")
+        # Newer versions write the server of an MCP tool apart from its name. Aver uses `mcp__server__tool` for all.
+        if isinstance(space, str) and space.startswith("mcp__") and not tool.startswith(space):
+            tool = f"{space.rstrip('_')}__{tool}"
+        return CodexCall(tool, call_id, parse_embedded_json(body.get("arguments")))
+    if kind == "response_item.custom_tool_call":
+        return CodexCall(name if isinstance(name, str) else "custom", call_id, body.get("input"))
+    if kind == "response_item.local_shell_call":
+        return CodexCall("local_shell", call_id or body.get("id"), body.get("action"))
+    if kind == "response_item.tool_search_call":
+        return CodexCall("tool_search", call_id or body.get("id"), parse_embedded_json(body.get("arguments")))
+    if kind == "response_item.web_search_call":
+        # The provider searches, so the rollout has the status of the search but not its results.
+        done = {"status": body.get("status") or "completed"}
+        return CodexCall("web_search", body.get("id"), {"action": body.get("action")}, done)
+    image = body.get("result")
+    picture = digest_reference(image, "image") if isinstance(image, str) else None
+    done = {"status": body.get("status"), "picture": picture}
+    return CodexCall("image_generation", body.get("id"), {"revised_prompt": body.get("revised_prompt")}, done)

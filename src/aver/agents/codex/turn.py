@@ -25,8 +25,9 @@ from typing import Any, Literal
 
 from aver.agents.codex.calls import NO_OUTPUT, CallReport, read_report
 from aver.agents.codex.pending import (
-    CALL_READERS,
+    CALL_KINDS,
     OUTPUT_KINDS,
+    CodexCall,
     MessageSide,
     PendingEvent,
     PendingThoughts,
@@ -35,6 +36,7 @@ from aver.agents.codex.pending import (
     add_tokens,
     message_pictures,
     message_text,
+    read_call,
 )
 from aver.agents.codex.records import (
     ANSWER_REPEATS,
@@ -182,8 +184,8 @@ class RolloutParser:
             yield from self._read_message(line)
         elif kind in PROMPT_REPEATS:
             yield from self._read_prompt(line, "event")
-        elif kind in CALL_READERS:
-            yield from self._read_call(line, *CALL_READERS[kind](body))
+        elif kind in CALL_KINDS:
+            yield from self._read_call(line, read_call(kind, body))
         elif kind in OUTPUT_KINDS:
             identifier = line.body.get("call_id")
             pending = self._calls.get(identifier) if isinstance(identifier, str) else None
@@ -277,21 +279,20 @@ class RolloutParser:
 
     # --- calls
 
-    def _read_call(
-        self, line: CodexLine, tool: str, identifier: Any, arguments: Any, result: Any
-    ) -> Iterator[AgentEvent]:
-        if tool in ("web_search", "image_generation") and not isinstance(identifier, str):
-            identifier = next((name for name, (report, _) in self._early_reports.items() if report.tool == tool), None)
-        identifier = identifier if isinstance(identifier, str) else ""
+    def _read_call(self, line: CodexLine, call: CodexCall) -> Iterator[AgentEvent]:
+        identifier = call.id if isinstance(call.id, str) else ""
+        if call.tool in ("web_search", "image_generation") and not isinstance(call.id, str):
+            # Some versions write these calls without an id. The report came before, so the first that fits is theirs.
+            reports = ((name, report) for name, (report, _) in self._early_reports.items())
+            identifier = next((name for name, report in reports if report.tool == call.tool), "")
         if (before := self._calls.get(identifier)) is not None:
             # Another call has the same id. Records after this one are about the new call, so the old one ends here.
             self._pending_events.remove(before)
             yield before.build_event()
-        pending = self._open_call(
-            line, tool, identifier, arguments if isinstance(arguments, dict) else {"input": arguments}
-        )
-        if result is not NO_OUTPUT:
-            pending.output, pending.ready = result, True
+        arguments = call.arguments if isinstance(call.arguments, dict) else {"input": call.arguments}
+        pending = self._open_call(line, call.tool, identifier, arguments)
+        if call.output is not NO_OUTPUT:
+            pending.output, pending.ready = call.output, True
         if identifier in self._early_reports:
             report, first = self._early_reports.pop(identifier)
             pending.reports.append(report)
@@ -469,4 +470,4 @@ def _is_from_model(line: CodexLine) -> bool:
     """Return whether a record is part of the model's answer: text, reasoning or a call."""
     if line.kind == "response_item.message":
         return line.body.get("role") == "assistant"
-    return line.kind in CALL_READERS or line.kind in THOUGHT_KINDS or line.kind in ANSWER_REPEATS
+    return line.kind in CALL_KINDS or line.kind in THOUGHT_KINDS or line.kind in ANSWER_REPEATS

@@ -21,6 +21,7 @@ from typing import Any
 
 from aver.ingest.contract import Permission
 from aver.ingest.diffs import diff_from_hunks, format_line_counts, unified_diff
+from aver.ingest.foreign_json import first_text
 from aver.ingest.patches import Patch, read_patch
 from aver.text import plural, summary_line
 
@@ -172,6 +173,7 @@ _DELETE_TOOLS = ("delete_file", "delete")
 _SUBAGENT_TOOLS = ("task", "task_v2", "subagent", "spawn_agent")
 _WRITE_TOOLS = ("write", "write_file", "create_file")
 _SUBJECT_KEYS = ("command", "query", "search_term", "searchTerm", "pattern", "glob_pattern", "globPattern", "url")
+_AGENT_TYPE_KEYS = ("subagent_type", "subagentType", "agent", "name")
 _CONTENT_KEYS = ("contents", "content", "fileContents")
 _EXIT_CODES = ("exitCodeV2", "exitCode", "exit_code")
 _STREAMS = {"output": "stdout", "stdout": "stdout", "stderr": "stderr"}
@@ -203,10 +205,14 @@ def read_success(call: Mapping[str, Any], result: Any) -> tuple[bool | None, str
         return None, None
     error = result.get("error") if isinstance(result, Mapping) else None
     code = find_exit_code(result)
-    if call.get("status") in _FAILED_STATUSES or _additional_value(call, "status") in _FAILED_STATUSES or error or code:
-        return False, _error_message(error) or (f"exit code {code}" if code else None) or _error_message(
-            call.get("error")
-        ) or _failure_status(call)
+    statuses = [call.get("status"), _additional_value(call, "status")]
+    failed = [status for status in statuses if status in _FAILED_STATUSES]
+    if failed or error or code:
+        # The most telling reason: the result's error, the exit code, the call's error, the status.
+        word = failed[0] if failed else statuses[1]
+        status = str(word) if word not in (None, "error") else None
+        code_message = f"exit code {code}" if code else None
+        return False, _error_message(error) or code_message or _error_message(call.get("error")) or status
     if isinstance(result, Mapping) and result.get("success") is False:
         return False, None
     return (True, None) if call.get("status") in _DONE_STATUSES or result not in (None, "") else (None, None)
@@ -238,7 +244,7 @@ def normalize_streams(name: str, result: Any) -> Any:
 def list_effects(name: str, arguments: Mapping[str, Any], path: str) -> Iterator[str]:
     tool = name.lower()
     if tool in _COMMAND_TOOLS:
-        yield f"ran {_one_line(_string_at(arguments, 'command'))}"
+        yield f"ran {_one_line(first_text(arguments, 'command'))}"
     elif tool in _DELETE_TOOLS and path:
         yield f"deleted {path}"
     elif tool in EDIT_TOOLS and (patch := find_patch(arguments)):
@@ -246,31 +252,29 @@ def list_effects(name: str, arguments: Mapping[str, Any], path: str) -> Iterator
     elif tool in EDIT_TOOLS and path:
         yield f"{'wrote' if tool in _WRITE_TOOLS else 'edited'} {path}"
     elif tool in _SUBAGENT_TOOLS:
-        yield f"delegated to {_one_line(_agent_type(arguments)) or 'a subagent'}"
+        yield f"delegated to {_one_line(first_text(arguments, *_AGENT_TYPE_KEYS)) or 'a subagent'}"
 
 
 def launched_agent_id(name: str, result: Any) -> str:
     """Return the id of the subagent that a call launched; empty if its result has none."""
     if name.lower() not in _SUBAGENT_TOOLS or not isinstance(result, Mapping):
         return ""
-    return next(
-        (_string_at(result, key) for key in ("agentId", "subagentId", "composerId") if _string_at(result, key)), ""
-    )
+    return first_text(result, "agentId", "subagentId", "composerId")
 
 
 def build_summary(name: str, arguments: Mapping[str, Any], path: str, diff: str | None, result: Any) -> str:
     tool = name.lower()
     subject = path if tool in EDIT_TOOLS or tool in _DELETE_TOOLS else ""
-    subject = (
-        subject or next((_string_at(arguments, key) for key in _SUBJECT_KEYS if _string_at(arguments, key)), "") or path
-    )
+    subject = subject or first_text(arguments, *_SUBJECT_KEYS) or path
     if not subject and tool in _SUBAGENT_TOOLS:
-        subject = _agent_type(arguments) or _string_at(arguments, "description")
+        subject = first_text(arguments, *_AGENT_TYPE_KEYS, "description")
     text = f"{name}: {_one_line(subject)}" if subject else name
     if diff is not None:
         return f"{text} {format_line_counts(diff)}"
-    lines = _count_lines_read(result) if "read" in tool else None
-    return text if lines is None else f"{text} ({plural(lines, 'line')})"
+    content = result if isinstance(result, str) else first_text(result, *_CONTENT_KEYS) or None
+    if "read" not in tool or content is None:
+        return text
+    return f"{text} ({plural(len(content.splitlines()), 'line')})"
 
 
 def call_provenance(call: Mapping[str, Any]) -> dict[str, Any]:
@@ -289,36 +293,15 @@ def _additional_value(call: Mapping[str, Any], name: str) -> Any:
     return more.get(name) if isinstance(more, Mapping) else None
 
 
-def _failure_status(call: Mapping[str, Any]) -> str | None:
-    status = call.get("status") if call.get("status") in _FAILED_STATUSES else _additional_value(call, "status")
-    return str(status) if status not in (None, "error") else None
-
-
 def _error_message(error: Any) -> str | None:
     if isinstance(error, Mapping):
-        error = next(
-            (error.get(name) for name in _ERROR_MESSAGE_KEYS if isinstance(error.get(name), str)), None
-        ) or str(error)
+        error = next((error[name] for name in _ERROR_MESSAGE_KEYS if isinstance(error.get(name), str)), "") or str(
+            error
+        )
     return error if isinstance(error, str) and error else None
 
 
 _ERROR_MESSAGE_KEYS = ("clientVisibleErrorMessage", "message", "modelVisibleErrorMessage")
-
-
-def _count_lines_read(result: Any) -> int | None:
-    text = next((_string_at(result, key) for key in _CONTENT_KEYS if _string_at(result, key)), None)
-    text = result if isinstance(result, str) else text
-    return None if text is None else len(text.splitlines())
-
-
-def _agent_type(arguments: Mapping[str, Any]) -> str:
-    keys = ("subagent_type", "subagentType", "agent", "name")
-    return next((_string_at(arguments, key) for key in keys if _string_at(arguments, key)), "")
-
-
-def _string_at(values: Any, name: str) -> str:
-    value = values.get(name) if isinstance(values, Mapping) else None
-    return value if isinstance(value, str) else ""
 
 
 def _one_line(text: str) -> str:

@@ -27,7 +27,7 @@ import orjson
 
 from aver.files.regular import open_if_regular
 from aver.ingest.contract import RECORD_MAX, RawRecord, record_from_bytes
-from aver.ingest.foreign_json import parse_json
+from aver.ingest.foreign_json import first_text, parse_json
 from aver.ingest.json_lines import FileStatus, read_file_status
 
 T = TypeVar("T")
@@ -146,9 +146,9 @@ def find_parents(connection: sqlite3.Connection) -> dict[str, tuple[str, str]]:
         info = head.get("subagentInfo") if isinstance(head, dict) else None
         if not isinstance(info, dict) or not isinstance(composer, str):
             continue
-        parent = _first_string(info, "parentComposerId", "parentConversationId")
+        parent = first_text(info, "parentComposerId", "parentConversationId")
         if parent and parent != composer:
-            found[composer] = (parent, _first_string(info, "toolCallId", "parentToolCallId"))
+            found[composer] = (parent, first_text(info, "toolCallId", "parentToolCallId"))
     return found
 
 
@@ -278,10 +278,6 @@ def _list_columns(connection: sqlite3.Connection, table: str) -> set[str]:
     if not plain_table:
         return set()
     return {str(row[1]) for row in connection.execute(f"PRAGMA table_info({table})")}
-
-
-def _first_string(values: Mapping[str, Any], *names: str) -> str:
-    return next((value for name in names if isinstance(value := values.get(name), str) and value), "")
 
 
 def _decode_text(data: bytes) -> str:
