@@ -62,7 +62,11 @@ def build_child_record(first: Sealed, later: EventDraft, via: str) -> EventDraft
     after = move_large_texts({"result": whole})[0]["result"]
     # A missing field is no contradiction: a hook does not get the text that the model gets.
     in_both = [name for name in before if before[name] is not None and after[name] is not None]
-    differs = sorted(name for name in in_both if not _matches_account(before[name], after[name]))
+    differs = sorted(
+        name
+        for name in in_both
+        if not (_is_contained(before[name], after[name]) or _is_contained(after[name], before[name]))
+    )
     unsaid = sorted(name for name in before if before[name] is None and after[name] is not None)
     # If the parser made result and diff from texts, the hook's own values differ without a contradiction.
     has_inferred_outcome = all(
@@ -121,16 +125,11 @@ def _read_account(content: Mapping[str, Any]) -> dict[str, Any]:
     return {"call": _call_fields(calls[0]), "result": outcome["result"], "status": outcome["status"]}
 
 
-def _matches_account(one: Any, other: Any) -> bool:
-    """Return whether two accounts agree in the fields that both have.
+def _is_contained(less: Any, more: Any) -> bool:
+    """Return whether one account is contained in another, possibly under other names.
 
     One may have only the text that the model got, the other also the object that it was made from.
     """
-    return _is_contained(one, other) or _is_contained(other, one)
-
-
-def _is_contained(less: Any, more: Any) -> bool:
-    """Return whether one account is contained in another, possibly under other names."""
     if less == more or not isinstance(more, dict):
         return bool(less == more)
     named = less if isinstance(less, dict) else {None: less}

@@ -74,6 +74,7 @@ class IngestCache:
 
     def save(self) -> None:
         """Write the cache. Two processes that write at once may lose the other's entries, which only costs time."""
+        # Read the file again: another process may have written it since.
         merged = self._load_ledgers()
         merged[self._name] = {**merged.get(self._name, {}), **self._read}
         with suppress(OSError, AverError):
@@ -121,6 +122,7 @@ class TranscriptUpdate(NamedTuple):
 
 def catch_up(ledger: Ledger, adapter: Adapter, source: TranscriptSource, stamps: IngestCache) -> SealReport:
     """Seal a transcript to its end. If it is over, its open calls are sealed as calls without an outcome."""
+    # Before reading: a write during the reading then changes the stamp, and the next run reads again.
     stamp = source_stamp(source)
     follower = TranscriptFollower(ledger, adapter, source)
     done = follower.step()
@@ -167,6 +169,7 @@ class TranscriptWatcher:
 
     def run(self, report: Callable[[TranscriptUpdate], None], stop: Event) -> None:
         """Follow transcripts until `stop` is set. `report` gets each update."""
+        # An optional dependency, and slow to load. `look` works without it.
         try:
             from watchfiles import watch
         except ImportError:
@@ -220,10 +223,12 @@ class TranscriptWatcher:
         """Seal the new part of the transcripts at these paths; of all transcripts, if that was not done for a while."""
         now = time.monotonic()
         changed = {_database_path(path) for path in paths}
+        # Listing all transcripts is slow. Do it for a path that may be a new one, and after a while for lost events.
         if now - self._looked_at >= FULL_LOOK_SECONDS or any(self._is_new(path) for path in changed):
             self._looked_at = now
             self._locate_sources()
             changed |= self._by_path.keys()
+        # One database has many sessions. The stamp of a source shows whether this session changed.
         for path in changed & self._by_path.keys():
             for adapter, source in self._by_path[path]:
                 if self._stamps_seen.get(_source_id(source)) != source_stamp(source):
@@ -247,7 +252,7 @@ class TranscriptWatcher:
 
     def _seal_source(self, adapter: Adapter, source: TranscriptSource) -> TranscriptUpdate:
         identity = _source_id(source)
-        self._stamps_seen[identity] = source_stamp(source)
+        self._stamps_seen[identity] = source_stamp(source)  # Before reading, for the same reason as in `catch_up`.
         try:
             follower = self._followers.get(identity)
             if follower is None:

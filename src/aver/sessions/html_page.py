@@ -189,6 +189,7 @@ class _StoryRenderer:
 
     def _render_entry(self, entry: StoryEntry) -> Iterator[str]:
         if entry.agent:
+            # The start of a subagent's part: a list inside the list of the session that launched it.
             yield from self._close_to_depth(entry.depth - 1)
             yield f'<li><details class="agent" open><summary>Subagent {_escape_text(entry.agent)}</summary>\n'
             yield '<ol class="steps">\n'
@@ -196,6 +197,7 @@ class _StoryRenderer:
             return
         yield from self._close_to_depth(entry.depth)
         if entry.step is None:
+            # A decision about a call that is in no transcript, such as a call that the gate denied.
             if entry.decision is not None:
                 decision = entry.decision
                 status = _STATUS_BY_DECISION.get(decision.decision, "blocked")
@@ -224,19 +226,19 @@ class _StoryRenderer:
             yield "</ol></details></li>\n"
 
     def _render_step(self, step: Step, entry: StoryEntry) -> Iterator[str]:
-        # The CSS classes of a step. They are fixed words; no text of a record becomes a class.
-        found: list[str] = [step.what]
-        found += [step.status] if step.status in _STATUS_MARKS else []
-        found += ["edit"] if step.is_edit else []
-        found += ["command"] if step.is_command else []
-        found += ["denied"] if step.status == "blocked" else []
-        css_classes = " ".join(found)
-        yield f'<li class="step {css_classes}">{_clock_tag(step.at)}<div>\n'
+        # Only fixed words become CSS classes, never a text of a record. The page's filter buttons use them.
+        classes: list[str] = [step.what]
+        classes += [step.status] if step.status in _STATUS_MARKS else []
+        classes += ["edit"] if step.is_edit else []
+        classes += ["command"] if step.is_command else []
+        classes += ["denied"] if step.status == "blocked" else []
+        yield f'<li class="step {" ".join(classes)}">{_clock_tag(step.at)}<div>\n'
         if step.thinking:
             thought = self._render_text(self._full_text(step, "thinking"), OPEN_LINES, "what the model thought")
             yield f'<div class="thinking">{thought}</div>\n'
         elif step.redacted:
             yield '<p class="thinking">(the model\'s thinking was not recorded)</p>\n'
+        # A note begins with its summary. A call comes after the text that the model wrote before it.
         if step.what in ("note", "session", "unknown", "unreadable", "addition"):
             yield from self._render_summary(step)
         name = "asked" if step.what == "prompt" else "text"

@@ -206,6 +206,7 @@ def read_step(record: Sealed) -> Step:
         content = record.to_dict()
     except AverError as error:
         return Step(what="unreadable", summary=f"this record cannot be read: {error.message}", **seal)
+    # Capsules of other tools may lack sections, or have values of other types. So every value is checked.
     sections = {name: _object_or_empty(content.get(name)) for name in _SECTIONS}
     environment = _object_or_empty(sections["context"].get("environment"))
     block = read_block(content)
@@ -273,6 +274,7 @@ def fetch_blobs(value: Any, blob: ReadBlob, *, most: int | None = None) -> Any:
         if reference.get("media") == TEXT_MEDIA:
             return data.decode("utf-8", "replace")
         if reference.get("media") == "application/json":
+            # Here, because most steps have no blob of JSON.
             from aver.capsule.json_reader import read_json
 
             return fetch_blobs(read_json(data), blob, most=most)
@@ -309,6 +311,7 @@ def _step_kind(
     if kind == "chat":
         if block is None:
             return "prompt" if environment.get("role") == "user" else "answer"
+        # A prompt starts a turn, and the turn's id is the key of its prompt: see `aver.ingest.draft`.
         key = block.get("key")
         return "prompt" if key is not None and key == sections["trigger"].get("correlation_id") else "answer"
     return "session" if kind == "workflow" else "note"
@@ -344,6 +347,7 @@ def _changed_lines(outcome: Mapping[str, Any], diff: Any) -> tuple[int, int] | N
         return added, removed
     if isinstance(diff, str):
         return count_changed_lines(diff)
+    # agent-capsule keeps the counts only in the summary: `Edit: a.py (+3/-1)`.
     counts = _search_line_counts(_text_or_empty(outcome.get("summary")))
     return (int(counts[1]), int(counts[2])) if counts else None
 

@@ -97,6 +97,7 @@ def read_outcome(result: Any, tool: str, *, asked: bool, is_error: bool) -> Clin
 def _read_command_outcome(text: str) -> ClineOutcome:
     output = _OUTPUT(text)
     head = text[: output.start()] if output else text[:HEAD_MAX]
+    # Look for the exit code only before `Output:`. After it, the command's own text may name another code.
     code = _EXIT_CODE(head)
     if code and int(code[1]):
         return ClineOutcome(ok=False, error=f"exit code {code[1]}", exit_code=int(code[1]))
@@ -271,14 +272,12 @@ def _list_commands(arguments: Mapping[str, Any]) -> list[str]:
     found = next((arguments[name] for name in ("commands", "command", "cmd", "input") if name in arguments), None)
     if isinstance(found, str) and isinstance(args := arguments.get("args"), list):
         found = [{"command": found, "args": args}]
-    return [text for item in (found if isinstance(found, list) else [found]) if (text := _command_text(item))]
-
-
-def _command_text(item: Any) -> str:
-    if isinstance(item, Mapping):
-        words = [item.get("command"), *list_or_empty(item.get("args"))]
-        return " ".join(word for word in words if isinstance(word, str))
-    return item if isinstance(item, str) else ""
+    commands: list[str] = []
+    for item in found if isinstance(found, list) else [found]:
+        # A command is a text, or `{"command": "pytest", "args": ["-q"]}`.
+        words = [item.get("command"), *list_or_empty(item.get("args"))] if isinstance(item, Mapping) else [item]
+        commands.append(" ".join(word for word in words if isinstance(word, str)))
+    return [command for command in commands if command]
 
 
 def _list_results(content: Any) -> list[dict[str, Any]]:
@@ -307,15 +306,13 @@ def _find_subject(name: str, arguments: Mapping[str, Any]) -> str:
     if name in _COMMAND_TOOLS and (commands := _list_commands(arguments)):
         return one_line("; ".join(commands))
     value = next((arguments[key] for key in _SUBJECT_KEYS if arguments.get(key)), None)
-    parts = value if isinstance(value, list) else [value]
-    texts = [item if isinstance(item, str) else _item_name(item) for item in parts]
-    return one_line(", ".join(filter(None, texts)))
-
-
-def _item_name(item: Any) -> str:
-    if not isinstance(item, Mapping):
-        return ""
-    return next((item[key] for key in ("path", "url", "query") if isinstance(item.get(key), str)), "")
+    texts: list[str] = []
+    for item in value if isinstance(value, list) else [value]:
+        # An item of a list is a text, or an object such as `{"path": "a.py", "start_line": 1}`.
+        if isinstance(item, Mapping):
+            item = next((item[key] for key in ("path", "url", "query") if isinstance(item.get(key), str)), "")
+        texts += [item] if isinstance(item, str) and item else []
+    return one_line(", ".join(texts))
 
 
 def one_line(text: str) -> str:

@@ -175,6 +175,7 @@ def build_outcome(
     effects = [f"{verb} {path}" for verb, path in patch.changes] if patch is not None else []
     if command and (ok or exit_code is not None or parsed.running) and not (patch is not None and BEGIN in command):
         effects.append(f"ran {command}")
+    # The type of the subagent tells a reader more than its id.
     if launched:
         named = arguments.get("agent_type") or arguments.get("task_name")
         agent_name = named if isinstance(named, str) else launched

@@ -65,7 +65,10 @@ def _watched_dirs(around: UserEnvironment) -> list[Path]:
 def _locate(around: UserEnvironment) -> Iterator[TranscriptSource]:
     owned: set[_RolloutOwner] = set()
     names: set[str] = set()
-    for path, owner in sorted(_list_rollouts(around), key=_is_misnamed):
+    # Rollouts whose name and first line agree sort first, so that no other file takes their id.
+    for path, owner in sorted(
+        _list_rollouts(around), key=lambda found: (found[1].agent or found[1].session) != _id_from_name(found[0])
+    ):
         # While Codex archives a rollout, both directories have it. A compressed copy may lie beside the plain file.
         name = path.name.removesuffix(".zst")
         if name in names:
@@ -82,12 +85,6 @@ def _locate(around: UserEnvironment) -> Iterator[TranscriptSource]:
             yield TranscriptSource(
                 tool=TOOL, session=chosen.session, agent=chosen.agent, path=path, appends=not compressed
             )
-
-
-def _is_misnamed(candidate: tuple[Path, _RolloutOwner]) -> bool:
-    """Return whether the first line of a rollout and its name disagree about its id."""
-    path, owner = candidate
-    return (owner.agent or owner.session) != _id_from_name(path)
 
 
 def _list_rollouts(around: UserEnvironment) -> Iterator[tuple[Path, _RolloutOwner]]:
@@ -115,7 +112,7 @@ def _read_owner(path: Path) -> _RolloutOwner | None:
     except (OSError, Unavailable):
         return None
     if not first.endswith(b"\n") and len(first) < FIRST_LINE_MAX:
-        return None
+        return None  # Codex is still writing the first line. The next look finds the rollout.
     line = parse_line(record_from_bytes("1", first.rstrip(b"\n")))
     meta = line.body if line is not None and line.kind == "session_meta" else {}
     own = meta.get("id")

@@ -158,10 +158,12 @@ class CursorLineParser:
         )
 
     def _read_answer(self, raw: RawRecord, content: str | list[Any]) -> Iterator[AgentEvent]:
-        text = content_text(
-            [block for block in content if not _is_thinking(block)] if isinstance(content, list) else content
-        )
-        thinking = "\n".join(filter(None, map(_thinking_text, content if isinstance(content, list) else ())))
+        # Blocks of thinking have a `text` in some versions, so they must not count as text.
+        blocks = content if isinstance(content, list) else [content]
+        thoughts = [part for part in blocks if isinstance(part, dict) and part.get("type") in ("thinking", "reasoning")]
+        text = content_text([block for block in blocks if block not in thoughts])
+        texts = (block.get("thinking") or block.get("text") for block in thoughts)
+        thinking = "\n".join(thought for thought in texts if isinstance(thought, str) and thought)
         answer = AgentEvent(
             what="answer",
             key=line_key(raw),
@@ -174,11 +176,12 @@ class CursorLineParser:
         )
         uses = [
             (number, block)
-            for number, block in enumerate(content if isinstance(content, list) else ())
+            for number, block in enumerate(blocks)
             if isinstance(block, dict) and block.get("type") in ("tool_use", "tool_call")
         ]
         if not uses and (text or thinking):
             yield answer
+        # The text and the thinking go to the first call.
         for number, block in uses:
             event = self._build_call(replace(answer, what="call"), f"{line_key(raw)}.{number}", block)
             self._open[event.key] = event
@@ -208,15 +211,6 @@ class CursorLineParser:
 
 QUERY_TAGS_SIZE = len("<user_query>\n\n</user_query>")
 """The length of the tags around a prompt. If the text has nothing else, Aver does not keep it a second time."""
-
-
-def _is_thinking(block: Any) -> bool:
-    return isinstance(block, dict) and block.get("type") in ("thinking", "reasoning")
-
-
-def _thinking_text(block: Any) -> str:
-    text = (block.get("thinking") or block.get("text")) if _is_thinking(block) else None
-    return text if isinstance(text, str) else ""
 
 
 TOOL = "cursor"
