@@ -142,6 +142,7 @@ class TranscriptFollower:
         """Seal the new part of the transcript."""
         done = SealReport()
         batch: list[_UnsealedEvent] = []
+        # Looked up once for each step, because a look-up for every call would be slow.
         self._is_gated = self._ledger.head(decision_chain(self.source.session)).count > 0
         records, anew = 0, False
         for raw in self._reader():
@@ -322,6 +323,7 @@ class TranscriptFollower:
             records: Iterable[Sealed] = self._ledger.read(chain)
         except NotFound:
             return
+        # Later records win: a child record makes an event of a hook whole.
         for record in records:
             content = record.to_dict()
             if key := record_key(content):
@@ -343,6 +345,7 @@ class TranscriptFollower:
 
     def _check_not_cut(self) -> SealReport:
         last = self._last
+        # Fewer records than at the last mark: the transcript was cut before this follower started.
         if last is None or last.count <= self._count or not self.source.appends:
             return SealReport()
         self._last = None
@@ -365,6 +368,7 @@ class TranscriptFollower:
         event = AgentEvent(what="note", key=key, summary=words, result=mark.to_dict(), agent=source.agent)
         chain = session_chain_name(source.tool, source.session, source.agent)
         draft = draft_event(source.tool, source.session, event, self._transcript_refs(()))
+        # A `read:` note is routine. The others mean that somebody changed the transcript, so the user hears of them.
         loud = () if key.startswith("read:") else (f"{source.path}: {words}",)
         return replace(self._append(chain, [(note_key(source.tool, source.session, key), draft)]), notes=loud)
 

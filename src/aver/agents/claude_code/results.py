@@ -239,17 +239,19 @@ def _read_file_result(given: _SuccessfulCall) -> ClaudeOutcome | None:
     data = given.data if isinstance(given.data, dict) else {}
     file = data.get("file")
     if not isinstance(file, dict):
+        # Only the text, in which each line of the file has its number: `  7→return total`.
         count = len(_NUMBERED_LINE.findall(given.text))
-        return (
-            ClaudeOutcome(ok=True, result={"content": given.text, "lines": count}, note=f" ({plural(count, 'line')})")
-            if count
-            else None
+        if not count:
+            return None
+        return ClaudeOutcome(
+            ok=True, result={"content": given.text, "lines": count}, note=f" ({plural(count, 'line')})"
         )
     if data.get("type") != "text":
-        sort, kept = string_or_empty(data.get("type")), replace_files(file)
+        # A picture, a notebook or a PDF.
+        kind, kept = string_or_empty(data.get("type")), replace_files(file)
         if isinstance(picture := file.get("base64"), str):
             kept["base64"] = digest_reference(picture, string_or_empty(file.get("type")) or "application/octet-stream")
-        return ClaudeOutcome(ok=True, result={"type": sort, "file": kept}, note=f" ({one_line(sort)})")
+        return ClaudeOutcome(ok=True, result={"type": kind, "file": kept}, note=f" ({one_line(kind)})")
     lines = count_or_none(file.get("numLines"))
     content = string_or_empty(file.get("content"))
     lines = content.count("\n") + 1 if lines is None else lines
@@ -272,10 +274,11 @@ def _read_search_result(given: _SuccessfulCall) -> ClaudeOutcome | None:
 def _read_web_search_result(given: _SuccessfulCall) -> ClaudeOutcome | None:
     if not isinstance(given.data, dict):
         return None
+    # `results` has the model's texts as strings, and the hits as `{"content": [{"title", "url"}, …]}`.
     results = list_or_empty(given.data.get("results"))
     hits = [hit for found in results if isinstance(found, dict) for hit in list_or_empty(found.get("content"))]
     links = [hit for hit in hits if isinstance(hit, dict) and isinstance(hit.get("url"), str)]
-    said = "\n".join(found for found in results if isinstance(found, str))
+    text = "\n".join(found for found in results if isinstance(found, str))
     query = string_or_empty(given.data.get("query")) or string_or_empty(given.arguments.get("query"))
     result = {
         "query": query,
@@ -283,7 +286,7 @@ def _read_web_search_result(given: _SuccessfulCall) -> ClaudeOutcome | None:
         "titles": [string_or_empty(link.get("title")) for link in links],
     }
     return ClaudeOutcome(
-        ok=True, result=result | ({"text": said} if said else {}), note=f" ({plural(len(links), 'result')})"
+        ok=True, result=result | ({"text": text} if text else {}), note=f" ({plural(len(links), 'result')})"
     )
 
 

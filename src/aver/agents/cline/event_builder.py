@@ -122,8 +122,10 @@ def _find_outcome(open_call: OpenCall, result: ApiResult | None) -> ClineOutcome
 def _find_permission(open_call: OpenCall, outcome: ClineOutcome, result: ApiResult | None) -> Permission:
     if outcome.denied:
         return Permission(by="policy", reference=outcome.by_rule, denied=True) if outcome.by_rule else _REJECTED
+    # A `say` message: Cline's own settings approved the call.
     if not open_call.asked:
         return Permission(by="autonomous", reference="auto-approved")
+    # Cline asked. The call ran, or the command wrote output, only if the user agreed.
     granted = (result is not None and outcome.was_run) or (open_call.shown.kind == "command" and any(open_call.outputs))
     return Permission(by="human_approved", reference="asked and allowed") if granted else Permission()
 

@@ -100,6 +100,7 @@ def read_shown_call(message: Mapping[str, Any], kind: str) -> ShownCall | None:
         )
         return ShownCall(kind="tool", name=name, arguments=fields, match=match)
     if kind == "command":
+        # The history has the command without the mark.
         command = text.rstrip().removesuffix(_NEEDS_APPROVAL).rstrip()
         match = CallQuery(names=frozenset(_COMMAND_TOOLS), arguments={"command": command}, history=at)
         return ShownCall(kind="command", name="command", arguments={"command": command}, match=match)
@@ -140,6 +141,7 @@ def build_diff(shown: ShownCall | None, call: ApiCall | None) -> str | None:
     if name not in ("editedExistingFile", "newFileCreated") and (call is None or call.name not in _EDIT_TOOLS or name):
         return None
     path = first_text(arguments, "path") or first_text(asked, "path", "absolutePath", "file_path")
+    # Newer versions show the line of each block in the file.
     starts = arguments.get("startLineNumbers")
     for text in (
         first_text(arguments, "diff"),

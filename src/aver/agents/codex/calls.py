@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from aver.fast_dataclass import dataclass
 from aver.ingest.attachments import digest_reference, replace_images
 from aver.ingest.command_line import command_line
-from aver.ingest.foreign_json import content_text, parse_embedded_json
+from aver.ingest.foreign_json import content_text, first_text, parse_embedded_json
 from aver.ingest.patches import BEGIN, Patch, patch_from_changes, read_patch
 
 NO_OUTPUT = object()
@@ -167,12 +167,17 @@ def build_outcome(
     )
     if refusal is not None:
         ok = False
+    # The patch of a failed call changed nothing.
     patch = _find_patch(tool, arguments, reports, cwd) if ok is not False else None
     command = command_line(arguments)
-    launched = next((report.launched for report in reports if report.launched), "") or _spawned_agent_id(
-        tool, parsed.body
-    )
+    launched = next((report.launched for report in reports if report.launched), "")
+    if not launched and tool == "spawn_agent":
+        launched = first_text(parse_embedded_json(parsed.body), "agent_id")
+    durations = [report.duration_ms for report in reports if report.duration_ms is not None]
+    if not durations and parsed.seconds is not None:
+        durations = [round(parsed.seconds * 1000)]
     effects = [f"{verb} {path}" for verb, path in patch.changes] if patch is not None else []
+    # A command that only feeds a patch to `apply_patch` is an edit, not a command.
     if command and (ok or exit_code is not None or parsed.running) and not (patch is not None and BEGIN in command):
         effects.append(f"ran {command}")
     # The type of the subagent tells a reader more than its id.
@@ -187,7 +192,7 @@ def build_outcome(
         running=parsed.running,
         diff=None if patch is None else patch.diff,
         effects=tuple(effects),
-        duration_ms=_find_duration(parsed, reports),
+        duration_ms=durations[0] if durations else None,
         refusal=refusal,
         launched=launched,
     )
@@ -307,17 +312,6 @@ def _find_error(parsed: _ParsedOutput, exit_code: int | None, reports: Iterable[
     if isinstance(parsed.body, str):
         words.append(parsed.body.strip())
     return next((word[:ERROR_MAX] for word in words if word), "failed")
-
-
-def _find_duration(parsed: _ParsedOutput, reports: Iterable[CallReport]) -> int | None:
-    known = [report.duration_ms for report in reports if report.duration_ms is not None]
-    return known[0] if known else None if parsed.seconds is None else round(parsed.seconds * 1000)
-
-
-def _spawned_agent_id(tool: str, body: Any) -> str:
-    value = parse_embedded_json(body) if tool == "spawn_agent" else None
-    agent = value.get("agent_id") if isinstance(value, Mapping) else None
-    return agent if isinstance(agent, str) else ""
 
 
 def _read_answer(kind: str, body: Mapping[str, Any]) -> tuple[Any, str]:

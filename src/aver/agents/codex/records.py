@@ -194,6 +194,7 @@ def parse_line(raw: RawRecord) -> CodexLine | None:
 
 def is_from_user(body: Mapping[str, Any]) -> bool | None:
     """Return whether the user wrote a message with the role `user`; None if the message does not say."""
+    # Newer versions name the kind of each part. Kinds that begin with `user.` are the user's.
     about = body.get("internal_chat_message_metadata_passthrough")
     kinds = about.get("content_item_kinds") if isinstance(about, Mapping) else None
     if not isinstance(kinds, list) or "unknown" in kinds or not all(isinstance(kind, str) for kind in kinds):
@@ -303,6 +304,7 @@ def read_tokens(usage: Any) -> Tokens | None:
 def permission_from_policy(settings: Mapping[str, Any]) -> Permission:
     """Return the approval policy under which Codex makes a call. It does not say whether a person was asked."""
     policy = settings.get("approval_policy")
+    # Newer versions may write `{"granular": {…}}` instead of a word.
     if isinstance(policy, Mapping):
         policy = next((name for name in policy if isinstance(name, str)), "") or "granular"
     if not isinstance(policy, str) or not policy:

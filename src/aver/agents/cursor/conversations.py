@@ -366,6 +366,7 @@ class ConversationReader:
     def _scan(self, connection: sqlite3.Connection) -> _ConversationScan:
         before = self._done
         found = read_value(connection, composer_key(self._conversation))
+        # Most changes of the database are about other conversations. The conversation's own value shows this.
         if found is None or (found.sha256 == before.composer and not before.is_waiting):
             return before
         composer = parse_json(found)
@@ -373,6 +374,7 @@ class ConversationReader:
             records = [] if found.sha256 == before.composer else [found]
             return before._replace(records=records, composer=found.sha256)
         is_idle = composer.get("status") in _IDLE_STATUSES and not composer.get("generatingBubbleIds")
+        # Newer versions list the bubbles by id. Older ones have them inside the conversation's value.
         headers = composer.get("fullConversationHeadersOnly")
         by_id: dict[str, _BubbleRef] = {}
         for header in headers if isinstance(headers, list) else ():
@@ -391,12 +393,14 @@ class ConversationReader:
                 continue
             record = bubble.record or read_value(connection, f"bubbleId:{self._conversation}:{bubble.identity}")
             if record is None:
+                # Cursor writes the list before the bubble. In an idle conversation the bubble will not come any more.
                 is_waiting = is_waiting or not is_idle
                 continue
             state = _bubble_state(parse_json(record), followed=number + 1 < len(bubbles), is_idle=is_idle)
             if state == "final":
                 given.add(bubble.identity)
                 records += [*_read_references(connection, record), record]
+            # A call that is still open when its turn is over is given once as it is, and stays in `is_waiting`.
             elif state == "open" and (is_idle or number < last_asked) and bubble.identity not in opened:
                 opened.add(bubble.identity)
                 records.append(record)
