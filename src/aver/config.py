@@ -89,9 +89,17 @@ def load_config(*, home: Path | None = None, ledger: str | None = None, tenant: 
         "hooks": {},
     }
     source = dict.fromkeys(values, "default")
-    for name, value in _read_settings(home / "config.toml").items():
+    path = home / "config.toml"
+    for name, value in (read_toml(path) or {}).items():
+        expected = _SETTING_TYPES.get(name)
+        if expected is None:
+            raise BadInput(f"{path}: unknown setting {name!r}", advice=f"known are {', '.join(sorted(_SETTING_TYPES))}")
+        if not isinstance(value, expected) or (isinstance(value, bool) and expected is not bool):
+            raise BadInput(f"{path}: {name} has the wrong type: {type(value).__name__}")
         values[name] = value
         source[name] = "config.toml"
+    if not 0 < values["lock_timeout"] < 86_400:
+        raise BadInput(f"{path}: lock_timeout must lie between 0 and 86400 seconds")
     if os.environ.get(LEDGER_ENV):
         values["ledger"], source["ledger"] = os.environ[LEDGER_ENV], LEDGER_ENV
     for name, given in (("ledger", ledger), ("tenant", tenant)):
@@ -142,17 +150,3 @@ def read_toml(path: Path, check: Callable[[os.stat_result], None] | None = None)
         return tomllib.loads(raw.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadInput(f"{path} is not valid TOML: {error}") from error
-
-
-def _read_settings(path: Path) -> dict[str, Any]:
-    table = read_toml(path) or {}
-    for name, value in table.items():
-        expected = _SETTING_TYPES.get(name)
-        if expected is None:
-            raise BadInput(f"{path}: unknown setting {name!r}", advice=f"known are {', '.join(sorted(_SETTING_TYPES))}")
-        if not isinstance(value, expected) or (isinstance(value, bool) and expected is not bool):
-            raise BadInput(f"{path}: {name} has the wrong type: {type(value).__name__}")
-    lock_timeout = table.get("lock_timeout", 1)
-    if not 0 < lock_timeout < 86_400:
-        raise BadInput(f"{path}: lock_timeout must lie between 0 and 86400 seconds")
-    return table

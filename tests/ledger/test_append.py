@@ -317,9 +317,9 @@ def test_an_interrupted_leader_wakes_the_others() -> None:
             release.wait()
             raise KeyboardInterrupt
         for request in batch:
-            request.succeed("written")
+            request.result = "written"
 
-    commits: GroupCommit[WriteRequest[str]] = GroupCommit(write)
+    commits: GroupCommit[str] = GroupCommit(write)
     outcomes: list[Any] = []
 
     def submit() -> None:
@@ -356,9 +356,9 @@ def test_waiting_requests_share_commits() -> None:
             entered.set()
             release.wait()
         for request in batch:
-            request.succeed("written")
+            request.result = "written"
 
-    commits: GroupCommit[WriteRequest[str]] = GroupCommit(write)
+    commits: GroupCommit[str] = GroupCommit(write)
     threads = [threading.Thread(target=lambda: commits.submit(WriteRequest())) for _ in range(300)]
     threads[0].start()
     entered.wait()

@@ -15,8 +15,8 @@ The rules, in order:
    `NotCanonical` names the place.
 
 `json.dumps` follows these rules, but is slow and accepts more than rule 6 allows. `orjson` is fast, accepts even more,
-and writes tiny floats and huge integers differently. So Aver scans every value once (`_scan_values`). The scan refuses
-values without a canonical form and finds out whether the slow, exact writer is needed.
+and writes tiny floats and huge integers differently. So Aver scans every value once (`needs_exact_writer`). The scan
+refuses values without a canonical form and finds out whether the slow, exact writer is needed.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def canonical_bytes(value: Any) -> bytes:
 def canonical_json(value: Any) -> bytes:
     """Canonical bytes without rule 5, for values that are not capsules. `NotCanonical` if there are none."""
     try:
-        if not _scan_values((value,)):
+        if not needs_exact_writer((value,)):
             return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
         return _write_exact(value, ensure_ascii=False)
     except NotCanonical:
@@ -61,20 +61,10 @@ def canonical_json(value: Any) -> bytes:
         raise _locate_problem(value, error) from error
 
 
-def needs_exact_writer(values: Iterable[Any], *, depth: int) -> bool:
-    """Whether orjson would write one of these values in a form that is not canonical.
-
-    This is for a caller that writes a larger value of which only these parts, at most `depth` levels down, may hold
-    anything unusual. It raises `TypeError` or `NotCanonical` for a value without a canonical form. `canonical_json` of
-    the whole then names the place.
-    """
-    return _scan_values(values, depth)
-
-
 def ascii_json(value: Any) -> bytes:
     """Sorted compact JSON in pure ASCII, as CapSeal receipts and SecureClaw request hashes use it."""
     try:
-        if not _scan_values((value,)):
+        if not needs_exact_writer((value,)):
             try:
                 written = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
                 if written.isascii() and b"\x7f" not in written:  # U+007F is ASCII, but ASCII JSON escapes it.
@@ -120,11 +110,12 @@ def _to_float(number: int, path: str) -> float:
         raise NotCanonical("is too large for a float", path=path) from error
 
 
-def _scan_values(values: Iterable[Any], depth: int = 0) -> bool:
-    """Rule 6: raise for values without a canonical form. Returns whether the exact writer is needed.
+def needs_exact_writer(values: Iterable[Any], depth: int = 0) -> bool:
+    """Rule 6: scan values, at most `depth` levels down in the whole. Returns whether the exact writer is needed.
 
-    The writers check the keys: orjson takes only strings, and `_write_exact` looks at them first. A value that
-    contains itself exceeds `DEPTH_MAX` like any other value that is too deep.
+    Raises `TypeError` or `NotCanonical` for a value without a canonical form. `canonical_json` of the whole then names
+    the place. The writers check the keys: orjson takes only strings, and `_write_exact` looks at them first. A value
+    that contains itself exceeds `DEPTH_MAX` like any other value that is too deep.
     """
     if depth > DEPTH_MAX:
         raise NotCanonical(f"nested deeper than {DEPTH_MAX} levels")
@@ -134,10 +125,10 @@ def _scan_values(values: Iterable[Any], depth: int = 0) -> bool:
         if kind is str:
             continue
         if kind is dict:
-            if (value or depth == DEPTH_MAX) and _scan_values(value.values(), depth + 1):
+            if (value or depth == DEPTH_MAX) and needs_exact_writer(value.values(), depth + 1):
                 exact = True
         elif kind is list:
-            if (value or depth == DEPTH_MAX) and _scan_values(value, depth + 1):
+            if (value or depth == DEPTH_MAX) and needs_exact_writer(value, depth + 1):
                 exact = True
         elif kind is int:
             if not _INT_MIN <= value <= _INT_MAX:
@@ -150,28 +141,24 @@ def _scan_values(values: Iterable[Any], depth: int = 0) -> bool:
         elif value is not None and kind is not bool:
             if kind is not tuple and not isinstance(value, dict | list):
                 raise TypeError
-            if _scan_values(value.values() if isinstance(value, dict) else value, depth + 1):
+            if needs_exact_writer(value.values() if isinstance(value, dict) else value, depth + 1):
                 exact = True
     return exact
 
 
 def _write_exact(value: Any, *, ensure_ascii: bool) -> bytes:
-    _require_text_keys(value)
+    # All keys must be strings: `json.dumps` would turn 1, True and None into keys.
+    stack = [value]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, dict):
+            if not all(type(key) is str for key in part):
+                raise _locate_problem(value)
+            stack.extend(part.values())
+        elif isinstance(part, list | tuple):
+            stack.extend(part)
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=ensure_ascii, allow_nan=False)
     return text.encode("utf-8")
-
-
-def _require_text_keys(root: Any) -> None:
-    """Raise unless all keys are strings. `json.dumps` would turn 1, True and None into keys."""
-    stack = [root]
-    while stack:
-        value = stack.pop()
-        if isinstance(value, dict):
-            if not all(type(key) is str for key in value):
-                raise _locate_problem(root)
-            stack.extend(value.values())
-        elif isinstance(value, list | tuple):
-            stack.extend(value)
 
 
 def _locate_problem(root: Any, cause: Exception | None = None) -> NotCanonical:
@@ -188,28 +175,22 @@ def _locate_problem(root: Any, cause: Exception | None = None) -> NotCanonical:
         step, value = taken
         del steps[len(levels) - 1 :]
         steps.append(step)
-        problem = _value_problem(value) or _key_problem(value)
+        problem = _value_problem(value)
+        for key in value if isinstance(value, Mapping) and problem is None else ():
+            if type(key) is not str:
+                problem = f"key {key!r} is not a string"
+            elif has_surrogate(key):
+                problem = "a key holds a lone surrogate, which UTF-8 cannot carry"
+            if problem:
+                break
         if problem:
-            return NotCanonical(problem, path=_format_path(steps[1:]))
+            path = "".join(f"[{step}]" if type(step) is int else f".{step}" for step in steps[1:]).removeprefix(".")
+            return NotCanonical(problem, path=path)
         if isinstance(value, Mapping):
             levels.append(iter(value.items()))
         elif isinstance(value, list | tuple):
             levels.append(enumerate(value))
     return NotCanonical(f"has no canonical form: {cause}" if cause else "has no canonical form")
-
-
-def _format_path(steps: Iterable[str | int]) -> str:
-    return "".join(f"[{step}]" if type(step) is int else f".{step}" for step in steps).removeprefix(".")
-
-
-def _key_problem(value: Any) -> str | None:
-    if isinstance(value, Mapping):
-        for key in value:
-            if type(key) is not str:
-                return f"key {key!r} is not a string"
-            if has_surrogate(key):
-                return "a key holds a lone surrogate, which UTF-8 cannot carry"
-    return None
 
 
 def _value_problem(value: Any) -> str | None:

@@ -7,7 +7,7 @@ bytes are exactly those of `canonical_bytes`; a property test checks this.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import orjson
@@ -73,7 +73,17 @@ def prepare_draft(
     """Check a draft, and write out all of it that does not depend on its place. Raises `InvalidCapsule`."""
     for blob in blobs:
         blob.check()
-    content = normalise_scores(_capsule_from_draft(draft).to_dict())
+    if not isinstance(draft, Capsule):
+        # A plain dict needs a `type`; unknown keys are refused, others have defaults.
+        if not isinstance(draft, Mapping):
+            raise InvalidCapsule("wrong_type", "", "a draft must be a Capsule or an object")
+        for name in draft:
+            if name not in TOP_LEVEL_KEYS:
+                raise InvalidCapsule("invalid_value", str(name), "is not a key of a capsule")
+        if "type" not in draft:
+            raise InvalidCapsule("missing_field", "type", "is missing")
+        draft = Capsule(**draft)
+    content = normalise_scores(draft.to_dict())
     if content["sequence"] != 0 or content["previous_hash"] is not None:
         raise InvalidCapsule(
             "chain_violation",
@@ -84,16 +94,17 @@ def prepare_draft(
     block = {"v": BLOCK_VERSION, **check_draft_block(content)}
     if key is not None:
         block["key"] = check_idempotency_key(key)
-    text, written_block = _write_segments(content), canonical_json(block)
-    if _canonical_size(text, written_block) > INLINE_MAX:
-        if len(written_block) > INLINE_MAX:
+    parts = (*_write_segments(content), canonical_json(block))
+    # The size lacks the few bytes that depend on the capsule's place.
+    if sum(map(len, parts)) > INLINE_MAX:
+        if len(parts[-1]) > INLINE_MAX:
             field = f"context.environment.{BLOCK_KEY}"
             raise InvalidCapsule("invalid_value", field, f"is larger than {INLINE_MAX} bytes")
         content, moved = move_large_texts(content)
         blobs = [*blobs, *moved]
         block = {**block, **content["context"]["environment"].get(BLOCK_KEY, {})}
-        text, written_block = _write_segments(content), canonical_json(block)
-        size = _canonical_size(text, written_block)
+        parts = (*_write_segments(content), canonical_json(block))
+        size = sum(map(len, parts))
         if size > CAPSULE_MAX:
             raise InvalidCapsule(
                 "invalid_value",
@@ -101,73 +112,43 @@ def prepare_draft(
                 f"the capsule has {size} bytes, more than {CAPSULE_MAX}",
                 advice="pass large values as aver.Blob(...).reference with blobs=[...]",
             )
-    refers = blobs or any(_BLOB_MARK in part for part in (*text, written_block))
+    # A search in the bytes first: to walk through every draft for references would cost more.
+    refers = blobs or any(_BLOB_MARK in part for part in parts)
     return PreparedDraft(
         id=content["id"],
         type=content["type"],
         session=content["context"]["session_id"],
         key=key,
         block=block,
-        text=text,
+        text=parts[:-1],
         blobs=tuple(blobs),
         blob_digests=frozenset(digest for digest, _ in blob_references(content)) if refers else frozenset(),
     )
 
 
-def _capsule_from_draft(draft: Capsule | Mapping[str, Any]) -> Capsule:
-    """The capsule of a draft. A plain dict needs a `type`; unknown keys are refused, others have defaults."""
-    if isinstance(draft, Capsule):
-        return draft
-    if not isinstance(draft, Mapping):
-        raise InvalidCapsule("wrong_type", "", "a draft must be a Capsule or an object")
-    for name in draft:
-        if name not in TOP_LEVEL_KEYS:
-            raise InvalidCapsule("invalid_value", str(name), "is not a key of a capsule")
-    if "type" not in draft:
-        raise InvalidCapsule("missing_field", "type", "is missing")
-    return Capsule(**draft)
-
-
-def _write_segments(content: Mapping[str, Any]) -> tuple[bytes, ...]:
-    """The canonical text of a validated draft, split at its gaps.
-
-    A validated section has only strings, flags, counts and scores outside its free-form fields. So only the free-form
-    fields are scanned for values without a canonical form.
-    """
+def _write_segments(content: dict[str, Any]) -> tuple[bytes, ...]:
+    """The canonical text of a validated draft, split at its gaps."""
+    # A validated section has only strings, flags, counts and scores outside its free-form fields. So only the
+    # free-form fields are scanned for values that orjson would not write in canonical form.
+    context, execution, outcome = content["context"], content["execution"], content["outcome"]
+    free = [context["environment"], content["authority"]["chain"]]
+    free += [option["estimated_impact"] for option in content["reasoning"]["options"]]
+    for call in execution["tool_calls"]:
+        free += (call["arguments"], call["result"])
+    free += (execution["resources_used"], outcome["result"], outcome["metrics"])
     try:
-        if not needs_exact_writer(_free_form_values(content), depth=_FREE_DEPTH):
-            return _split_at_gaps(content)
+        if not needs_exact_writer(free, depth=_FREE_DEPTH):
+            return _split_at_gaps(content, context["environment"])
     except (TypeError, ValueError, NotCanonical):
-        pass  # `canonical_json` below names the place of the problem.
-    canonical_json(content)
+        pass
+    canonical_json(content)  # For a value without a canonical form, this raises the error that names its place.
     exactly = {name: orjson.Fragment(canonical_json(content[name])) for name in SECTIONS}
-    environment = content["context"]["environment"]
-    exact_environment = {name: orjson.Fragment(canonical_json(value)) for name, value in environment.items()}
-    context = {**content["context"], "environment": exact_environment}
-    return _split_at_gaps({**content, **exactly, "context": context})
+    environment = {name: orjson.Fragment(canonical_json(value)) for name, value in context["environment"].items()}
+    return _split_at_gaps({**content, **exactly, "context": context}, environment)
 
 
-def _split_at_gaps(content: Mapping[str, Any]) -> tuple[bytes, ...]:
+def _split_at_gaps(content: dict[str, Any], environment: dict[str, Any]) -> tuple[bytes, ...]:
     gap = orjson.Fragment(_GAP)
-    context = {**content["context"], "environment": {**content["context"]["environment"], BLOCK_KEY: gap}}
+    context = {**content["context"], "environment": {**environment, BLOCK_KEY: gap}}
     whole = {**content, "context": context, "previous_hash": gap, "sequence": gap}
     return tuple(orjson.dumps(whole, option=orjson.OPT_SORT_KEYS).split(_GAP))
-
-
-def _free_form_values(content: Mapping[str, Any]) -> Iterator[Any]:
-    """The values of the free-form fields of a validated capsule."""
-    yield content["context"]["environment"]
-    yield content["authority"]["chain"]
-    for option in content["reasoning"]["options"]:
-        yield option["estimated_impact"]
-    for call in content["execution"]["tool_calls"]:
-        yield call["arguments"]
-        yield call["result"]
-    yield content["execution"]["resources_used"]
-    yield content["outcome"]["result"]
-    yield content["outcome"]["metrics"]
-
-
-def _canonical_size(text: Sequence[bytes], written_block: bytes) -> int:
-    """The size of the canonical bytes, without the few bytes that depend on the capsule's place."""
-    return sum(map(len, text)) + len(written_block)

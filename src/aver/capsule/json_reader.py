@@ -48,22 +48,19 @@ def decode_bounded(data: bytes | str) -> str:
     """Decode a text and check rules 1, 4 and 5: after that it can be parsed in bounded memory."""
     if is_too_large(data):
         raise Unreadable(f"larger than {ELEMENT_MAX} bytes")
-    text = _decode_utf8(data)
+    if isinstance(data, str):
+        text = data
+    else:
+        try:
+            text = data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise Unreadable(f"not UTF-8 at byte {error.start}") from None
     check_token_count(text)
     if text.count("[") + text.count("{") > DEPTH_MAX:  # Otherwise it cannot be too deep.
         start = _SPACE(text).end()  # type: ignore[union-attr]
         if start < len(text):
             find_value_end(text, start)
     return text
-
-
-def _decode_utf8(data: bytes | str) -> str:
-    if isinstance(data, str):
-        return data
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise Unreadable(f"not UTF-8 at byte {error.start}") from None
 
 
 def is_too_large(data: bytes | str) -> bool:
@@ -192,7 +189,19 @@ def _iter_forms(
     for key in dropped:
         as_written.pop(key, None)
     yield _dump_as_written(as_written)
-    if _add_float_points(as_written):
+    # The same with `1.0` for `1` in the float-typed fields, as rule 5 of `canonical` wants it.
+    reasoning = as_written.get("reasoning")
+    if not isinstance(reasoning, dict):
+        return
+    options = reasoning.get("options")
+    scores = [(option, "feasibility") for option in options] if isinstance(options, list) else []
+    changed = False
+    for holder, name in ((reasoning, "confidence"), *scores):
+        score = holder.get(name) if isinstance(holder, dict) else None
+        if isinstance(score, _NumberText) and score.lstrip("-").isdigit():
+            holder[name] = _NumberText(f"{score}.0")
+            changed = True
+    if changed:
         yield _dump_as_written(as_written)
 
 
@@ -231,22 +240,6 @@ class _NumberText(str):
     """A number as it is written. Parsing keeps it instead of a value."""
 
     __slots__ = ()
-
-
-def _add_float_points(content: dict[str, Any]) -> bool:
-    """Write `1.0` for `1` in the float-typed fields. Returns whether anything changed."""
-    reasoning = content.get("reasoning")
-    if not isinstance(reasoning, dict):
-        return False
-    options = reasoning.get("options")
-    scores = [(option, "feasibility") for option in options] if isinstance(options, list) else []
-    changed = False
-    for holder, name in ((reasoning, "confidence"), *scores):
-        score = holder.get(name) if isinstance(holder, dict) else None
-        if isinstance(score, _NumberText) and score.lstrip("-").isdigit():
-            holder[name] = _NumberText(f"{score}.0")
-            changed = True
-    return changed
 
 
 def _dump_as_written(document: dict[str, Any]) -> bytes:

@@ -60,7 +60,11 @@ def inclusion_path(leaves: Sequence[bytes], index: int) -> list[bytes]:
         sibling = index ^ 1
         if sibling < len(level):
             path.append(level[sibling])
-        level = _parent_level(level)
+        # The next level of the tree. The last node of an odd level moves up unchanged, as in RFC 6962.
+        above = [_node_hash(level[at], level[at + 1]) for at in range(0, len(level) - 1, 2)]
+        if len(level) % 2:
+            above.append(level[-1])
+        level = above
         index >>= 1
     return path
 
@@ -81,11 +85,3 @@ def root_from_path(leaf: bytes, index: int, size: int, path: Sequence[bytes]) ->
             node = _node_hash(node, sibling)
         index, last = index >> 1, last >> 1
     return node if last == 0 else None
-
-
-def _parent_level(level: list[bytes]) -> list[bytes]:
-    """The next level of the tree. The last node of an odd level moves up unchanged, as in RFC 6962."""
-    above = [_node_hash(level[at], level[at + 1]) for at in range(0, len(level) - 1, 2)]
-    if len(level) % 2:
-        above.append(level[-1])
-    return above

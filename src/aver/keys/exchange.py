@@ -150,17 +150,20 @@ def _read_directory(directory: Path) -> Iterator[PublicKey]:
 def _read_file(path: Path) -> Iterable[PublicKey]:
     raw = _read_bounded(path, limit=RING_MAX)
     if len(raw) == algorithms.SEED_BYTES:
-        return (_read_seed_public_key(path),)
+        key = load_seed_signer(path).public
+        pq_path = path.with_name(path.name + PQ_PUBLIC_SUFFIX)
+        if pq_path.exists():
+            pq = _read_bounded(pq_path, limit=algorithms.ML_DSA_65_PUBLIC_BYTES)
+            if len(pq) != algorithms.ML_DSA_65_PUBLIC_BYTES:
+                raise BadInput(f"{pq_path} is not an ML-DSA-65 public key: it has {len(pq)} bytes")
+            key = PublicKey(key.ed25519, pq.hex())
+        return (key,)
     text = raw[:128].strip()
     if _ANY_HEX.fullmatch(text.decode("latin-1")) and len(raw) <= 128:
         return (PublicKey.read(text.decode("ascii"), "", str(path)),)
     data = parse_document(raw, str(path), limit=RING_MAX)
     if not isinstance(data, dict):
         raise BadInput(f"{path} is in no format of keys that Aver reads", advice="export the keys again")
-    return _read_document(data, path)
-
-
-def _read_document(data: dict[str, Any], path: Path) -> Iterable[PublicKey]:
     where = str(path)
     if data.get("format") == EXPORT_FORMAT:
         return _read_export(data, where)
@@ -171,14 +174,11 @@ def _read_document(data: dict[str, Any], path: Path) -> Iterable[PublicKey]:
         return (*(entry.key for entry in ring.entries), *ring.known.values())
     if "public_key" in data or "chains" in data:
         return _read_index(data, where)
-    return known_keys_from_document(data, _read_pq_known_keys(path), where).values()
-
-
-def _read_pq_known_keys(path: Path) -> Any:
     classic_path, pq_path = known_key_paths(path.parent)
-    if path != classic_path or not pq_path.exists():
-        return {}
-    return parse_document(_read_bounded(pq_path, limit=RING_MAX), str(pq_path), limit=RING_MAX)
+    pq_known: Any = {}
+    if path == classic_path and pq_path.exists():
+        pq_known = parse_document(_read_bounded(pq_path, limit=RING_MAX), str(pq_path), limit=RING_MAX)
+    return known_keys_from_document(data, pq_known, where).values()
 
 
 def _read_export(data: dict[str, Any], where: str) -> Iterator[PublicKey]:
@@ -214,17 +214,6 @@ def _read_index(data: dict[str, Any], where: str) -> Iterator[PublicKey]:
     yield from known_keys_from_document(data.get("keys", {}), data.get("pq_keys", {}), where).values()
     if public := data.get("public_key"):
         yield PublicKey.read(public, "", f"{where}: public_key")
-
-
-def _read_seed_public_key(path: Path) -> PublicKey:
-    key = load_seed_signer(path).public
-    pq_path = path.with_name(path.name + PQ_PUBLIC_SUFFIX)
-    if not pq_path.exists():
-        return key
-    pq = _read_bounded(pq_path, limit=algorithms.ML_DSA_65_PUBLIC_BYTES)
-    if len(pq) != algorithms.ML_DSA_65_PUBLIC_BYTES:
-        raise BadInput(f"{pq_path} is not an ML-DSA-65 public key: it has {len(pq)} bytes")
-    return PublicKey(key.ed25519, pq.hex())
 
 
 def _check_list(value: Any, where: str) -> list[Any]:

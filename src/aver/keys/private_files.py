@@ -67,7 +67,9 @@ def encrypt_seeds(seeds: Seeds, passphrase: str) -> bytes:
 
     salt, nonce = os.urandom(SALT_BYTES), os.urandom(NONCE_BYTES)
     opslimit, memlimit = argon2id.OPSLIMIT_MODERATE, argon2id.MEMLIMIT_MODERATE
-    key = _derive_key(_check_passphrase(passphrase), salt, opslimit, memlimit)
+    if not PASSPHRASE_MIN <= len(passphrase) <= PASSPHRASE_MAX:
+        raise BadInput(f"a passphrase has {PASSPHRASE_MIN} to {PASSPHRASE_MAX} characters")
+    key = _derive_key(_encode_passphrase(passphrase), salt, opslimit, memlimit)
     box = SecretBox(key).encrypt(seeds.ed25519 + (seeds.ml_dsa_65 or b""), nonce).ciphertext
     return dump_document(
         {
@@ -103,12 +105,6 @@ def decrypt_seeds(raw: bytes, passphrase: str, where: str) -> Seeds:
         debug("keys", "wrong passphrase, or a damaged file: %s", where)
         raise Refused("BAD_PASSPHRASE", f"this is not the passphrase of {where}", advice="try again") from error
     return Seeds(plain[:SEED_BYTES], plain[SEED_BYTES:] or None)
-
-
-def _check_passphrase(passphrase: str) -> bytes:
-    if not PASSPHRASE_MIN <= len(passphrase) <= PASSPHRASE_MAX:
-        raise BadInput(f"a passphrase has {PASSPHRASE_MIN} to {PASSPHRASE_MAX} characters")
-    return _encode_passphrase(passphrase)
 
 
 def _encode_passphrase(passphrase: str) -> bytes:

@@ -124,15 +124,39 @@ class Ring:
     def __post_init__(self) -> None:
         set_once = object.__setattr__
         set_once(self, "known", MappingProxyType(dict(self.known)))
-        by_fingerprint = _index_entries(self.entries)
+        # Rules 1 and 2 for our own entries.
+        by_fingerprint: dict[str, RingEntry] = {}
+        active: dict[str, RingEntry] = {}
+        epochs: set[tuple[str, int]] = set()
+        for entry in self.entries:
+            identity, epoch = entry.identity, entry.epoch
+            if (identity, epoch) in epochs:
+                raise BadInput(f"{identity} has the epoch {epoch} twice")
+            if entry.fingerprint in by_fingerprint:
+                raise _fingerprint_taken_error(entry.fingerprint)
+            if entry.retired_at is None:
+                if identity in active:
+                    raise BadInput(
+                        f"{identity} has two active epochs: {active[identity].epoch} and {epoch}",
+                        advice="rotate or retire the first",
+                    )
+                active[identity] = entry
+            epochs.add((identity, epoch))
+            by_fingerprint[entry.fingerprint] = entry
         set_once(self, "_by_fingerprint", by_fingerprint)
-        set_once(self, "_active", _index_active(self.entries))
+        set_once(self, "_active", active)
         keys = {name: entry.key for name, entry in by_fingerprint.items()}
         for name, key in self.known.items():
             if name != key.fingerprint:
                 raise BadInput(f"the known key {key.fingerprint} is listed as {name[:80]!r}")
             keys[name] = _merge_keys(keys.get(name), key)
-        set_once(self, "_by_signer", _index_signers(keys.values()))
+        # A record names its signer by the fingerprint, or by the four digits that qp-capsule writes.
+        index: dict[str, tuple[PublicKey, ...]] = {}
+        for key in keys.values():
+            index[key.fingerprint] = (key,)
+            short = QP_PREFIX + key.ed25519[:4]
+            index[short] = (*index.get(short, ()), key)
+        set_once(self, "_by_signer", index)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Ring, (self.entries, dict(self.known), self.closed)
@@ -228,44 +252,6 @@ def _known_from_dict(data: Any, where: str) -> dict[str, PublicKey]:
         item = check_object(item, f"{where}.{name}", _PUBLIC_KEY_FIELDS)
         known[name] = PublicKey.read(item["public_key"], item["public_key_pq"], f"{where}.{name}")
     return known
-
-
-def _index_entries(entries: Iterable[RingEntry]) -> dict[str, RingEntry]:
-    """Rules 1 and 2 for our own entries; returns them by fingerprint."""
-    by_fingerprint: dict[str, RingEntry] = {}
-    epochs: set[tuple[str, int]] = set()
-    for entry in entries:
-        if (entry.identity, entry.epoch) in epochs:
-            raise BadInput(f"{entry.identity} has the epoch {entry.epoch} twice")
-        if entry.fingerprint in by_fingerprint:
-            raise _fingerprint_taken_error(entry.fingerprint)
-        epochs.add((entry.identity, entry.epoch))
-        by_fingerprint[entry.fingerprint] = entry
-    return by_fingerprint
-
-
-def _index_active(entries: Iterable[RingEntry]) -> dict[str, RingEntry]:
-    """Rule 1: the active entry of each identity."""
-    active: dict[str, RingEntry] = {}
-    for entry in entries:
-        if entry.retired_at is not None:
-            continue
-        if entry.identity in active:
-            raise BadInput(
-                f"{entry.identity} has two active epochs: {active[entry.identity].epoch} and {entry.epoch}",
-                advice="rotate or retire the first",
-            )
-        active[entry.identity] = entry
-    return active
-
-
-def _index_signers(keys: Iterable[PublicKey]) -> dict[str, tuple[PublicKey, ...]]:
-    index: dict[str, tuple[PublicKey, ...]] = {}
-    for key in keys:
-        index[key.fingerprint] = (key,)
-        short = QP_PREFIX + key.ed25519[:4]
-        index[short] = (*index.get(short, ()), key)
-    return index
 
 
 def _merge_keys(known: PublicKey | None, new: PublicKey) -> PublicKey:

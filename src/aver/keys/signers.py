@@ -60,16 +60,16 @@ class SeedSigner:
                 "a signer signs only capsule digests: 64 lower-case hex digits",
                 advice="sign other things as statements",
             )
-        return Signature(*self._sign(digest.encode("ascii")))
+        message = digest.encode("ascii")
+        return Signature(
+            algorithms.sign_ed25519(self._secret, message), "" if self._pq is None else self._pq.sign(message).hex()
+        )
 
     def sign_statement(self, purpose: str, content: dict[str, Any]) -> StatementSignature:
         """Build the bytes of a statement and sign them."""
-        ed25519, ml_dsa_65 = self._sign(statement_bytes(purpose, content))
-        return StatementSignature(self.fingerprint, ed25519, ml_dsa_65)
-
-    def _sign(self, message: bytes) -> tuple[str, str]:
+        message = statement_bytes(purpose, content)
         ml_dsa_65 = "" if self._pq is None else self._pq.sign(message).hex()
-        return algorithms.sign_ed25519(self._secret, message), ml_dsa_65
+        return StatementSignature(self.fingerprint, algorithms.sign_ed25519(self._secret, message), ml_dsa_65)
 
     def __repr__(self) -> str:
         return f"<SeedSigner {self.fingerprint} {self.public.algorithm}>"
@@ -110,20 +110,6 @@ class StoreSigner:
         with self.hold() as signer:
             return signer.sign_statement(purpose, content)
 
-    def _ensure_key(self) -> None:
-        if self._loaded is None and self._create:
-            self._store.create_if_absent(self.identity, post_quantum=self._post_quantum)
-
-    def _load_current(self) -> SeedSigner:
-        """The signer of the active key. The caller holds the store's lock."""
-        now = self._store.ring_stamp()
-        loaded = self._loaded
-        if loaded is not None and loaded[0] == now:
-            return loaded[1]
-        signer = self._store.load_active(self.identity, loaded[1] if loaded else None)
-        self._loaded = now, signer
-        return signer
-
     def __repr__(self) -> str:
         return f"<StoreSigner {self.identity}>"
 
@@ -142,13 +128,20 @@ class _SignerHold:
 
     def __enter__(self) -> SeedSigner:
         signer = self._signer
-        if signer._loaded is None:
-            signer._ensure_key()
-        store = signer._store
+        store, loaded = signer._store, signer._loaded
+        if loaded is None and signer._create:
+            # Before the lock is taken for signing: creating a key takes it exclusively.
+            store.create_if_absent(signer.identity, post_quantum=signer._post_quantum)
         store.lock.share(store.lock_timeout)
         self._era = store.lock.era
         try:
-            return signer._load_current()
+            # Under the lock, so that the key which is active now stays so until the context ends.
+            stamp = store.ring_stamp()
+            if loaded is not None and loaded[0] == stamp:
+                return loaded[1]
+            current = store.load_active(signer.identity, loaded[1] if loaded else None)
+            signer._loaded = stamp, current
+            return current
         except BaseException:
             store.lock.unshare(self._era)
             raise

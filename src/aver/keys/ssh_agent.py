@@ -71,9 +71,21 @@ class SshAgentSigner:
 
     def sign_statement(self, purpose: str, content: dict[str, Any]) -> StatementSignature:
         message = statement_bytes(purpose, content)
-        body = _encode_string(_encode_key(self.public)) + _encode_string(message) + struct.pack(">I", 0)
+        body = (
+            _encode_string(_encode_string(_ED25519) + _encode_string(self.public.ed25519_bytes))
+            + _encode_string(message)
+            + struct.pack(">I", 0)
+        )
         answer = _send_request(self._path, _SIGN_REQUEST, body, _SIGN_RESPONSE, SIGN_SECONDS)
-        signature = _read_signature(answer).hex()
+        reader = _AnswerReader(answer.read_string())
+        answer.end()
+        if reader.read_string() != _ED25519:
+            raise _protocol_error("a signature of another type than requested")
+        raw = reader.read_string()
+        reader.end()
+        if len(raw) != ED25519_SIGNATURE_BYTES:
+            raise _protocol_error(f"an Ed25519 signature of {len(raw)} bytes")
+        signature = raw.hex()
         if not verify_ed25519(self.public.ed25519_bytes, message, signature):
             raise Refused("SIG_INVALID", f"the signature of ssh-agent is not valid under the key {self.fingerprint}")
         return StatementSignature(self.fingerprint, signature)
@@ -179,38 +191,15 @@ def _read_identities(answer: _AnswerReader) -> Iterator[SshAgentKey]:
         raise _protocol_error(f"it lists {count} keys")
     for _ in range(count):
         blob, comment = answer.read_string(), answer.read_string()
-        public = _parse_public_key(blob)
-        if public is not None:
-            yield SshAgentKey(public, comment.decode("utf-8", "replace")[:COMMENT_MAX])
+        # Keys of other types are left out.
+        reader = _AnswerReader(blob)
+        if reader.read_string() == _ED25519:
+            raw = reader.read_string()
+            reader.end()
+            if len(raw) != ED25519_PUBLIC_BYTES:
+                raise _protocol_error(f"an Ed25519 key of {len(raw)} bytes")
+            yield SshAgentKey(PublicKey(raw.hex()), comment.decode("utf-8", "replace")[:COMMENT_MAX])
     answer.end()
-
-
-def _parse_public_key(blob: bytes) -> PublicKey | None:
-    """The Ed25519 key in a blob, or None if it is a key of another type."""
-    reader = _AnswerReader(blob)
-    if reader.read_string() != _ED25519:
-        return None
-    raw = reader.read_string()
-    reader.end()
-    if len(raw) != ED25519_PUBLIC_BYTES:
-        raise _protocol_error(f"an Ed25519 key of {len(raw)} bytes")
-    return PublicKey(raw.hex())
-
-
-def _read_signature(answer: _AnswerReader) -> bytes:
-    reader = _AnswerReader(answer.read_string())
-    answer.end()
-    if reader.read_string() != _ED25519:
-        raise _protocol_error("a signature of another type than requested")
-    raw = reader.read_string()
-    reader.end()
-    if len(raw) != ED25519_SIGNATURE_BYTES:
-        raise _protocol_error(f"an Ed25519 signature of {len(raw)} bytes")
-    return raw
-
-
-def _encode_key(public: PublicKey) -> bytes:
-    return _encode_string(_ED25519) + _encode_string(public.ed25519_bytes)
 
 
 def _encode_string(data: bytes) -> bytes:

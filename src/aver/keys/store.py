@@ -100,7 +100,7 @@ class KeyStore:
         if seen is not None and seen[0] == stamps:
             return seen[1]
         ring = replace(self._read_own_ring(), known=read_known_keys(self.home))
-        if all(_is_settled(stamp) for stamp in stamps):
+        if all(stamp is None or time.time_ns() - stamp[3] > UNSETTLED_NS for stamp in stamps):
             self._seen = stamps, ring
         return ring
 
@@ -349,10 +349,6 @@ def _retirement_time(entry: RingEntry) -> str:
 
 def _next_epoch(ring: Ring, identity: str) -> int:
     return 1 + max((entry.epoch for entry in ring.entries_of(identity)), default=-1)
-
-
-def _is_settled(stamp: private_files.Stamp | None) -> bool:
-    return stamp is None or time.time_ns() - stamp[3] > UNSETTLED_NS
 
 
 def _require_active(ring: Ring, identity: str) -> RingEntry:

@@ -24,7 +24,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import field, replace
+from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
 from aver.capsule.aver_block import read_block
@@ -32,10 +32,9 @@ from aver.capsule.draft import PreparedDraft, prepare_draft
 from aver.capsule.sealed import HoldableSigner, Sealed, Signer, content_hash, hold_signer
 from aver.clock import now
 from aver.errors import AverError, BadInput, Exists, HeadMoved, IntegrityError, Refused, Unavailable
-from aver.fast_dataclass import dataclass
 from aver.keys import KeyStore, Ring
 from aver.ledger.head import Head
-from aver.ledger.keys_chain import KEYS_CHAIN, KeyEvent, build_key_draft, event_keys, unrecorded_events
+from aver.ledger.keys_chain import KEYS_CHAIN, build_key_draft, event_keys, unrecorded_events
 from aver.ledger.stores.forks import register_for_forks
 from aver.ledger.stores.protocol import ChainRow, ExpectedWrites, RecordRow, Store, Transaction
 from aver.log import debug
@@ -48,44 +47,28 @@ Result = TypeVar("Result")
 
 
 class WriteRequest(Generic[Result]):
-    """A request to write something; later it holds the result or the failure."""
+    """A request to write something. The leader of its batch sets `result` or `failure`, and then wakes the caller."""
 
-    __slots__ = ("_woken", "failure", "leads", "result")
+    __slots__ = ("failure", "leads", "result", "woken")
 
     def __init__(self) -> None:
         self.result: Result | None = None
         self.failure: BaseException | None = None
         self.leads = False
-        self._woken = threading.Event()
-
-    def succeed(self, result: Result) -> None:
-        self.result = result
-
-    def refuse(self, failure: BaseException) -> None:
-        self.failure = failure
-
-    def wake(self) -> None:
-        self._woken.set()
-
-    def wait(self) -> None:
-        self._woken.wait()
-        self._woken.clear()  # A request may be woken twice: to lead, and when its batch is written.
+        self.woken = threading.Event()
 
 
-AnyRequest = TypeVar("AnyRequest", bound="WriteRequest[Any]")
+class GroupCommit(Generic[Result]):
+    """`write` gets a batch, writes it durably and sets each request's result or failure; or raises for all."""
 
-
-class GroupCommit(Generic[AnyRequest]):
-    """`write` gets a batch, writes it durably and sets each request's result or refusal; or raises for all."""
-
-    def __init__(self, write: Callable[[Sequence[AnyRequest]], None]) -> None:
+    def __init__(self, write: Callable[[Sequence[Any]], None]) -> None:
         self._write = write
         self._reset()
         register_for_forks(self)
 
     def _reset(self) -> None:
         self._guard = threading.Lock()  # Guards the two below; never taken while writing.
-        self._waiting: list[AnyRequest] = []
+        self._waiting: list[WriteRequest[Result]] = []
         self._led = False  # Whether some thread leads, or was made the next leader.
 
     def before_fork(self) -> None:
@@ -97,22 +80,27 @@ class GroupCommit(Generic[AnyRequest]):
     def after_fork_in_child(self) -> None:
         self._reset()  # All waiting and leading threads belong to the parent.
 
-    def submit(self, request: AnyRequest) -> None:
-        """Return when the request is written; raise its failure if it was not written."""
+    def submit(self, request: WriteRequest[Result]) -> Result:
+        """Return the request's result when it is durable. Raises its failure if it was not written."""
         with self._guard:
             self._waiting.append(request)
             lead = not self._led
             self._led = True
         if not lead:
             # A leader wakes us either because our request is written, or to make us the next leader.
-            request.wait()
+            request.woken.wait()
+            request.woken.clear()  # A request may be woken twice: to lead, and when its batch is written.
             lead = request.leads
         if lead:
             self._commit_batch()
         if request.failure is not None:
             raise request.failure
+        if request.result is None:
+            raise Unavailable("the record was not written")
+        return request.result
 
     def _commit_batch(self) -> None:
+        """Lead: write all waiting requests in one commit, wake their callers, and hand the lead on."""
         with self._guard:
             batch = self._waiting[:GROUP_MAX]
             del self._waiting[:GROUP_MAX]
@@ -121,11 +109,11 @@ class GroupCommit(Generic[AnyRequest]):
         except Exception as failure:  # noqa: BLE001 - every caller in the batch must get it
             debug("ledger", "a commit of %d requests failed: %s", len(batch), failure)
             for request in batch:
-                request.refuse(failure)
+                request.failure = failure
         except BaseException:
             # KeyboardInterrupt or SystemExit belongs to the leader's thread; the others learn that it happened.
             for request in batch:
-                request.refuse(Unavailable("the commit was interrupted", advice="look the record up by its key"))
+                request.failure = Unavailable("the commit was interrupted", advice="look the record up by its key")
             raise
         finally:
             # Under the guard: a request that comes now must find either a leader or none, never a gap.
@@ -133,11 +121,11 @@ class GroupCommit(Generic[AnyRequest]):
                 successor = self._waiting[0] if self._waiting else None
                 self._led = successor is not None
             for request in batch:
-                request.wake()
+                request.woken.set()
             # The successor leads on its own thread: this caller returns now, and no caller leads for ever.
             if successor is not None:
                 successor.leads = True
-                successor.wake()
+                successor.woken.set()
 
 
 AnySigner = Signer | HoldableSigner
@@ -166,31 +154,19 @@ class AppendRequest(WriteRequest[list[Sealed]]):
         """Refuse the request if a draft's key was used before. Otherwise the existing record takes its place."""
 
 
-@dataclass(slots=True)
-class _BatchResult:
-    """The results of a batch, kept back until it is durable."""
-
-    results: list[tuple[AppendRequest, list[Sealed] | BaseException]] = field(default_factory=list)
-    recorded: set[tuple[object, str]] = field(default_factory=set)
-    """(ring stamp, fingerprint) of signers that the `keys` chain is now known to have recorded."""
+_KnownKey = tuple[object, str]
+"""(ring stamp, fingerprint) of a signer that the `keys` chain is known to have recorded."""
 
 
-class Appender:
-    """Appends for one tenant of one store."""
+class Appender(GroupCommit[list[Sealed]]):
+    """Appends for one tenant of one store. `submit` takes an `AppendRequest` and returns its records."""
 
     def __init__(self, store: Store, keys: KeyStore, tenant: str) -> None:
+        super().__init__(self._write_batch)
         self._store = store
         self._keys = keys
         self._tenant = tenant
-        self._recorded_keys: set[tuple[object, str]] = set()
-        self._commits: GroupCommit[AppendRequest] = GroupCommit(self._write_batch)
-
-    def submit(self, request: AppendRequest) -> list[Sealed]:
-        """Return the request's records when they are durable."""
-        self._commits.submit(request)
-        if request.result is None:
-            raise Unavailable("the record was not written")
-        return request.result
+        self._recorded_keys: set[_KnownKey] = set()
 
     @contextmanager
     def transaction(
@@ -203,7 +179,7 @@ class Appender:
         expected = ExpectedWrites(self._tenant, frozenset({KEYS_CHAIN, *chains}))
         with hold_signer(signer) as locked, self._store.transaction(expected) as transaction:
             rows: dict[str, ChainRow] = {}
-            self._record_keys(transaction, locked, rows, self._unrecorded_events(transaction, locked))
+            self._record_keys(transaction, locked, rows, keys_locked=True)
 
             def append(chain: str, draft: PreparedDraft) -> Sealed:
                 request = AppendRequest(chain, [draft], locked, None, refuse_existing=True)
@@ -224,16 +200,28 @@ class Appender:
                         signers[id(request.signer)] = key_locks.enter_context(hold_signer(request.signer))
                 except (AverError, OSError) as error:
                     debug("ledger", "chain %s: the signer cannot be used: %s", request.chain, error)
-                    request.refuse(error)
+                    request.failure = error
             todo = [(request, signers[id(request.signer)]) for request in batch if request.failure is None]
             if not todo:
                 return
             # The stamp changes with the ring: what was learned about recorded keys is valid for one stamp only.
             stamp = self._keys.ring_stamp()
-            expected = self._expected_writes(todo, stamp)
+            # Tell the store what the batch will touch; the keys of all key events only if a signer may be new here.
+            new = False
+            for _, signer in todo:
+                try:
+                    new = new or (stamp, signer.fingerprint) not in self._recorded_keys
+                except Exception:  # noqa: BLE001 - `_seal_batch` asks again, and fails this request alone
+                    new = True
+            expected = ExpectedWrites(
+                self._tenant,
+                frozenset([request.chain for request, _ in todo]),
+                todo[0][0].drafts if len(todo) == 1 else [draft for request, _ in todo for draft in request.drafts],
+                event_keys(self._keys.ring()) if new else (),
+            )
             # 2. to 5.
             try:
-                outcome = self._store.write(
+                results, recorded = self._store.write(
                     lambda transaction: self._seal_batch(transaction, todo, stamp, expected), expected
                 )
             except _KeysNotRecorded:
@@ -243,28 +231,17 @@ class Appender:
                     "a key seals here for the first time; the batch is written again with the keys chain",
                 )
                 wider = replace(expected, chains=expected.chains | {KEYS_CHAIN})
-                outcome = self._store.write(
+                results, recorded = self._store.write(
                     lambda transaction: self._seal_batch(transaction, todo, stamp, wider), wider
                 )
             # 6. The transaction is durable now.
-            for request, result in outcome.results:
+            for request, result in results:
                 if isinstance(result, list):
-                    request.succeed(result)
+                    request.result = result
                 else:
-                    request.refuse(result)
-            if outcome.recorded:
-                self._recorded_keys = outcome.recorded | {known for known in self._recorded_keys if known[0] == stamp}
-
-    def _expected_writes(self, todo: Sequence[tuple[AppendRequest, Signer]], stamp: object) -> ExpectedWrites:
-        """Tell the store what the batch will touch; the keys of all key events only if a signer may be new here."""
-        known = {fingerprint for known_at, fingerprint in self._recorded_keys if known_at == stamp}
-        new = any(_fingerprint_or_none(signer) not in known for _, signer in todo)
-        return ExpectedWrites(
-            self._tenant,
-            frozenset(request.chain for request, _ in todo),
-            todo[0][0].drafts if len(todo) == 1 else [draft for request, _ in todo for draft in request.drafts],
-            event_keys(self._keys.ring()) if new else (),
-        )
+                    request.failure = result
+            if recorded:
+                self._recorded_keys = recorded | {known for known in self._recorded_keys if known[0] == stamp}
 
     def _seal_batch(
         self,
@@ -272,30 +249,34 @@ class Appender:
         todo: Sequence[tuple[AppendRequest, Signer]],
         stamp: object,
         expected: ExpectedWrites,
-    ) -> _BatchResult:
-        """Seal and insert every request. Returns for each its records or its refusal."""
-        outcome = _BatchResult()
+    ) -> tuple[list[tuple[AppendRequest, list[Sealed] | BaseException]], set[_KnownKey]]:
+        """Seal and insert every request.
+
+        Returns for each its records or its refusal, and the signers whose keys are recorded once this is durable.
+        """
+        results: list[tuple[AppendRequest, list[Sealed] | BaseException]] = []
+        recorded: set[_KnownKey] = set()
         rows: dict[str, ChainRow] = {}
         for request, signer in todo:
             try:
                 # 3. Record the keys first, so that no record comes before the key that signed it.
-                known = stamp, _fingerprint(signer)
-                if known not in self._recorded_keys and known not in outcome.recorded:
-                    events = self._unrecorded_events(transaction, signer)
-                    if events and KEYS_CHAIN not in expected.chains:
-                        raise _KeysNotRecorded
-                    self._record_keys(transaction, signer, rows, events)
-                    outcome.recorded.add(known)
-                outcome.results.append((request, self._write_request(transaction, request, signer, rows)))
+                try:
+                    known = stamp, signer.fingerprint
+                except Exception as error:
+                    raise _SignerError from error
+                if known not in self._recorded_keys and known not in recorded:
+                    self._record_keys(transaction, signer, rows, keys_locked=KEYS_CHAIN in expected.chains)
+                    recorded.add(known)
+                results.append((request, self._write_request(transaction, request, signer, rows)))
             except AverError as refusal:
                 debug("ledger", "chain %s: an append was refused: %s", request.chain, refusal)
-                outcome.results.append((request, refusal))
+                results.append((request, refusal))
             except _SignerError as failed:
-                outcome.results.append((request, failed.__cause__ or failed))
+                results.append((request, failed.__cause__ or failed))
         # 6. Once per chain, however many requests wrote to it.
         for row in rows.values():
             transaction.update_head(row)
-        return outcome
+        return results, recorded
 
     def _write_request(
         self, transaction: Transaction, request: AppendRequest, signer: Signer, chains: dict[str, ChainRow]
@@ -310,14 +291,20 @@ class Appender:
             raise HeadMoved(request.after, Head(self._store.ledger_id, self._tenant, request.chain, count, head))
         blobs = {blob.digest: blob for draft in request.drafts for blob in draft.blobs}
         # Every blob that a draft refers to must come with the request or be stored already.
-        for digest in frozenset().union(*(draft.blob_digests for draft in request.drafts)):
-            if digest not in blobs and not transaction.has_blob(self._tenant, digest):
-                raise BadInput(f"the draft refers to the blob {digest}, which is not here", advice="pass it in blobs=")
+        for draft in request.drafts:
+            for digest in draft.blob_digests:
+                if digest not in blobs and not transaction.has_blob(self._tenant, digest):
+                    words = f"the draft refers to the blob {digest}, which is not here"
+                    raise BadInput(words, advice="pass it in blobs=")
         identity = {"ledger": self._store.ledger_id, "tenant": self._tenant, "name": request.chain}
         results: list[Sealed] = []
         taken = transaction.taken_ids(self._tenant, [draft.id for draft in request.drafts])
         keys = [draft.key for draft in request.drafts if draft.key is not None]
-        used = self._find_used_keys(transaction, keys) if keys else {}
+        used: dict[str | None, Sealed] = {}
+        if keys and (found := transaction.find_by_keys(self._tenant, keys)):
+            # A column led to these records, and columns are not signed: verify each before a caller gets it.
+            ring = self._keys.ring()
+            used = {key: verify_lookup(*record, "key", key, ring) for key, record in found.items()}
         new: list[tuple[Sealed, tuple[Any, ...]]] = []
         for draft in request.drafts:
             existing = used.get(draft.key)
@@ -334,7 +321,10 @@ class Appender:
                 )
             taken.add(draft.id)
             # 5. Seal. A signer may still fail here, but nothing of this request has been inserted yet.
-            sealed = _seal_draft(draft, signer, at=now(), sequence=count, previous_hash=head, chain=identity)
+            try:
+                sealed = draft.seal(signer, at=now(), sequence=count, previous_hash=head, chain=identity)
+            except Exception as error:
+                raise _SignerError from error
             sealed.chain = request.chain
             count, head = count + 1, sealed.hash  # The next record of this request links to this one.
             results.append(sealed)
@@ -350,18 +340,21 @@ class Appender:
             transaction.add_records(row, new)
         return results
 
-    def _unrecorded_events(self, transaction: Transaction, signer: Signer) -> list[KeyEvent]:
-        """The events of our keys that the `keys` chain must record before `signer` seals here."""
+    def _record_keys(
+        self, transaction: Transaction, signer: Signer, rows: dict[str, ChainRow], *, keys_locked: bool
+    ) -> None:
+        """Append to the `keys` chain the events of our keys that it must record before `signer` seals here.
+
+        Each event holds the heads of all other chains at this moment. Raises `_KeysNotRecorded` if there are events,
+        but this transaction may not write to the `keys` chain.
+        """
         ring = self._keys.ring()
         recorded = transaction.find_by_keys(self._tenant, event_keys(ring))
-        return unrecorded_events(ring, signer.fingerprint, recorded.__contains__)
-
-    def _record_keys(
-        self, transaction: Transaction, signer: Signer, rows: dict[str, ChainRow], events: Sequence[KeyEvent]
-    ) -> None:
-        """Append key events to the `keys` chain, with the heads of all other chains at this moment."""
+        events = unrecorded_events(ring, signer.fingerprint, recorded.__contains__)
         if not events:
             return
+        if not keys_locked:
+            raise _KeysNotRecorded
         ledger = self._store.ledger_id
         others = [row for row in transaction.chains(self._tenant) if row.name != KEYS_CHAIN]
         heads = [Head(ledger, self._tenant, row.name, row.count, row.head) for row in others]
@@ -370,15 +363,6 @@ class Appender:
             prepared = prepare_draft(draft, key=event.key, blobs=blobs)
             request = AppendRequest(KEYS_CHAIN, [prepared], signer, None, refuse_existing=True)
             self._write_request(transaction, request, signer, rows)
-
-    def _find_used_keys(self, transaction: Transaction, keys: Sequence[str]) -> dict[str | None, Sealed]:
-        """The existing records with these idempotency keys, each verified."""
-        ring: Ring | None = None
-        used: dict[str | None, Sealed] = {}
-        for key, found in transaction.find_by_keys(self._tenant, keys).items():
-            ring = ring or self._keys.ring()
-            used[key] = verify_lookup(*found, "key", key, ring)
-        return used
 
 
 _NEW_ID_ADVICE = "leave the id out to get a new one; give a key to seal something only once"
@@ -392,27 +376,6 @@ class _SignerError(Exception):
     """Wraps an exception of a signer: it is not the store's failure, and fails its own request only."""
 
 
-def _fingerprint(signer: Signer) -> str:
-    try:
-        return signer.fingerprint
-    except Exception as error:
-        raise _SignerError from error
-
-
-def _fingerprint_or_none(signer: Signer) -> str | None:
-    try:
-        return _fingerprint(signer)
-    except _SignerError:
-        return None  # `_seal_batch` asks again and fails the request.
-
-
-def _seal_draft(draft: PreparedDraft, signer: Signer, **place: Any) -> Sealed:
-    try:
-        return draft.seal(signer, **place)
-    except Exception as error:
-        raise _SignerError from error
-
-
 def verify_lookup(chain: str, row: RecordRow, column: str, value: str, ring: Ring) -> Sealed:
     """Return the record found by a column, if its seal is valid and its signed content has the same value.
 
@@ -424,17 +387,16 @@ def verify_lookup(chain: str, row: RecordRow, column: str, value: str, ring: Rin
     judge = ChainJudge(Rules(ring), chain=chain, start=None)
     content = judge.judge(sealed)
     broken = next((finding for finding in judge.tally.findings if finding.status == "failed"), None)
-    if broken is not None or content is None or _signed_value(sealed, content, column) != value:
+    # The value of the column according to the signed bytes.
+    signed: Any = None
+    if column == "hash":
+        signed = content_hash(sealed.canonical)
+    elif content is not None:
+        signed = content.get("id") if column == "id" else (read_block(content) or {}).get("key")
+    if broken is not None or content is None or signed != value:
         code = "COLUMN_MISMATCH" if broken is None else broken.code
         words = f"it is stored under the {column} {value}, but says another" if broken is None else broken.words
         raise IntegrityError(
             code, f"chain {chain}, sequence {row.sequence}: {words}", evidence=sealed, advice="run: aver verify"
         )
     return sealed
-
-
-def _signed_value(sealed: Sealed, content: dict[str, Any], column: str) -> Any:
-    """The value of a search column according to the signed bytes."""
-    if column == "hash":
-        return content_hash(sealed.canonical)
-    return content.get("id") if column == "id" else (read_block(content) or {}).get("key")

@@ -146,7 +146,20 @@ def append_checkpoint(repository: Path, ledger: Ledger) -> Checkpoint | None:
         except NotFound:
             raw = b""
         history = list(_parse_checkpoints(raw, path.name)) if raw else []
-        latest = _check_history(ledger, history)
+        # Nothing is written for a ledger that disagrees with its own history of checkpoints.
+        tally = Tally()
+        for checkpoint in history:
+            if (checkpoint.ledger, checkpoint.tenant) != (ledger.id, ledger.tenant):
+                raise BadInput(f"{checkpoint.where} is of another ledger or tenant", advice="move it elsewhere")
+            check_signatures(checkpoint, ledger.keys.ring(), tally)
+        latest = {head.chain: head for checkpoint in history for head in checkpoint.heads}
+        HeadChecker.for_ledger(ledger, tally, check=CHECK).check(latest.values(), "the history of checkpoints")
+        failed = [finding for finding in tally.findings if finding.status == "failed"]
+        if failed:
+            words = f"nothing was written: {failed[0]}"
+            raise IntegrityError(
+                failed[0].code, words, evidence=tuple(failed), advice="run: aver verify --checkpoint DIR"
+            )
         changed = [head for head in ledger.heads() if head.count and latest.get(head.chain) != head]
         if not changed:
             return None
@@ -158,22 +171,6 @@ def append_checkpoint(repository: Path, ledger: Ledger) -> Checkpoint | None:
             raise BadInput(f"{path} would be larger than {FILE_MAX} bytes", advice=f"git mv it to {spare}, beside it")
         replace_file(path, whole, mode=0o644)
     return Checkpoint.from_statement(statement)
-
-
-def _check_history(ledger: Ledger, history: Sequence[Checkpoint]) -> dict[str, Head]:
-    """Compare the ledger with the latest head of every chain in a history of checkpoints. Returns these heads."""
-    tally = Tally()
-    for checkpoint in history:
-        if (checkpoint.ledger, checkpoint.tenant) != (ledger.id, ledger.tenant):
-            raise BadInput(f"{checkpoint.where} is of another ledger or tenant", advice="move it elsewhere")
-        check_signatures(checkpoint, ledger.keys.ring(), tally)
-    latest = {head.chain: head for checkpoint in history for head in checkpoint.heads}
-    HeadChecker.for_ledger(ledger, tally, check=CHECK).check(latest.values(), "the history of checkpoints")
-    failed = [finding for finding in tally.findings if finding.status == "failed"]
-    if failed:
-        words = f"nothing was written: {failed[0]}"
-        raise IntegrityError(failed[0].code, words, evidence=tuple(failed), advice="run: aver verify --checkpoint DIR")
-    return latest
 
 
 _LEDGER_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch

@@ -104,14 +104,10 @@ class Ledger:
         `key` is an idempotency key, unique in the tenant. If it was used before, this raises `Exists` with that record.
         `after` is the head that the caller has seen. If the chain has moved on, this raises `HeadMoved`.
         """
-        self._check_name(chain)
-        request = AppendRequest(
-            chain,
-            [prepare_draft(draft, key=key, blobs=blobs)],
-            signer or self.signer(),
-            self._check_own_head(chain, after),
-            refuse_existing=True,
-        )
+        self._check_place(chain, after)
+        # All slow work that can fail comes first, before this request waits for its turn to be written.
+        prepared = [prepare_draft(draft, key=key, blobs=blobs)]
+        request = AppendRequest(chain, prepared, signer or self.signer(), after, refuse_existing=True)
         return self._appender.submit(request)[0]
 
     def append_many(
@@ -128,7 +124,7 @@ class Ledger:
 
         For a key that was used before, the result has the existing record, with `existed` set.
         """
-        self._check_name(chain)
+        self._check_place(chain, after)
         drafts = list(drafts)
         if keys is not None and len(keys) != len(drafts):
             raise BadInput(f"{len(drafts)} drafts were given with {len(keys)} keys")
@@ -138,11 +134,8 @@ class Ledger:
         ]
         if not prepared:
             return []
-        return self._appender.submit(
-            AppendRequest(
-                chain, prepared, signer or self.signer(), self._check_own_head(chain, after), refuse_existing=False
-            )
-        )
+        request = AppendRequest(chain, prepared, signer or self.signer(), after, refuse_existing=False)
+        return self._appender.submit(request)
 
     def append_reserved(self, chain: str, draft: Capsule, *, key: str | None, after: Head | None = None) -> Sealed:
         """Append to `meta` or `keys`, which only the ledger itself may write."""
@@ -178,14 +171,12 @@ class Ledger:
             self._signer = self.keys.signer("ledger", post_quantum=self.config.post_quantum)
         return self._signer
 
-    def _check_name(self, chain: str) -> None:
+    def _check_place(self, chain: str, after: Head | None) -> None:
+        """Raise `BadInput` unless a caller may append to `chain`, and `after` is a head of this chain."""
         if check_chain_name(chain) in RESERVED_CHAINS:
             raise BadInput(f"the chain {chain!r} is written by the ledger itself")
-
-    def _check_own_head(self, chain: str, head: Head | None) -> Head | None:
-        if head is not None and (head.ledger, head.tenant, head.chain) != (self.id, self.tenant, chain):
-            raise BadInput(f"after= is the head of {head.chain!r} in another ledger or chain, not of {chain!r} here")
-        return head
+        if after is not None and (after.ledger, after.tenant, after.chain) != (self.id, self.tenant, chain):
+            raise BadInput(f"after= is the head of {after.chain!r} in another ledger or chain, not of {chain!r} here")
 
     # --- reading
 
@@ -235,7 +226,16 @@ class Ledger:
         Raises `IntegrityError` if the record that was found does not verify.
         """
         if reference.startswith("capsule://"):
-            return self._get_by_uri(reference)
+            uri = parse_uri(reference)
+            if uri.sequence is not None:
+                row = self.store.chain(self.tenant, str(uri.chain))
+                at = uri.sequence
+                found = None if row is None or at >= ROWS_MAX else next(self._read_range(row, at, at + 1), None)
+            else:
+                column: LookupColumn = "id" if uri.hash is None else "hash"
+                found = self._get_by_column(column, str(uri.hash or uri.id))
+            # A URI that also names a chain means no record of another chain.
+            return found if found is None or uri.chain in (None, found.chain) else None
         if _HEX64(reference):
             return self._get_by_column("hash", reference)
         if _UUID(reference):
@@ -334,20 +334,6 @@ class Ledger:
 
     def _head_from_row(self, row: ChainRow) -> Head:
         return Head(self.id, self.tenant, row.name, row.count, row.head)
-
-    def _get_by_uri(self, reference: str) -> Sealed | None:
-        uri = parse_uri(reference)
-        if uri.sequence is not None:
-            row = self.store.chain(self.tenant, str(uri.chain))
-            at = uri.sequence
-            found = None if row is None or at >= ROWS_MAX else next(self._read_range(row, at, at + 1), None)
-        else:
-            found = (
-                self._get_by_column("hash", uri.hash)
-                if uri.hash is not None
-                else self._get_by_column("id", str(uri.id))
-            )
-        return found if found is None or uri.chain in (None, found.chain) else None
 
     def _get_by_column(self, column: LookupColumn, value: str) -> Sealed | None:
         found = self.store.find_first(self.tenant, column, value)

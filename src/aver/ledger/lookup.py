@@ -92,7 +92,19 @@ class Location:
 def locate(ledger: Ledger, name: str) -> Location:
     """The place that a name means. Raises `NotFound` if there is none, `BadInput` if there are several."""
     if name.startswith("capsule://"):  # 1.
-        return _find_by_uri(ledger, name)
+        uri = parse_uri(name)
+        found: Location | None = None
+        if uri.sequence is not None:
+            row = ledger.store.chain(ledger.tenant, str(uri.chain))
+            if row is not None and uri.sequence < row.count:
+                found = Location(row.name, uri.sequence)
+        elif uri.hash is not None:
+            found = _find_by_column(ledger, "hash", uri.hash)
+        else:
+            found = _find_by_column(ledger, "id", str(uri.id))
+        if found is None or uri.chain not in (None, found.chain):
+            raise NotFound(f"there is no {name} in this ledger")
+        return Location(found.chain, found.sequence, uri.fragment)
     if not name.isprintable():
         raise _not_found_error(name)
     chains = ledger.chains()
@@ -105,22 +117,6 @@ def locate(ledger: Ledger, name: str) -> Location:
     else:
         found = (_find_by_column(ledger, "id", name) if _UUID(name) else None) or _find_by_column(ledger, "key", name)
     return found or Location(_find_by_prefix(chains, name))
-
-
-def _find_by_uri(ledger: Ledger, name: str) -> Location:
-    uri = parse_uri(name)
-    found: Location | None = None
-    if uri.sequence is not None:
-        row = ledger.store.chain(ledger.tenant, str(uri.chain))
-        if row is not None and uri.sequence < row.count:
-            found = Location(row.name, uri.sequence)
-    elif uri.hash is not None:
-        found = _find_by_column(ledger, "hash", uri.hash)
-    else:
-        found = _find_by_column(ledger, "id", str(uri.id))
-    if found is None or uri.chain not in (None, found.chain):
-        raise NotFound(f"there is no {name} in this ledger")
-    return Location(found.chain, found.sequence, uri.fragment)
 
 
 def _find_by_column(ledger: Ledger, column: LookupColumn, value: str) -> Location | None:

@@ -225,7 +225,20 @@ def load_verified(ledger: Ledger) -> VerifiedChains:
     except NotFound:
         return VerifiedChains()
     try:
-        return _from_document(read_json(raw), ledger)
+        document = read_json(raw)
+        if not isinstance(document, dict) or document.keys() != _DOCUMENT_KEYS or document["v"] != VERSION:
+            raise BadInput("it is not a file of verified heads")
+        if (document["ledger"], document["tenant"]) != (ledger.id, ledger.tenant):
+            raise BadInput("it is about another ledger or tenant")
+        whole_at, entries = document["whole_at"], document["entries"]
+        keys, chains = document["keys"], document["chains"]
+        has_types = isinstance(whole_at, str | None) and type(entries) is int and isinstance(chains, dict)
+        if not has_types:
+            raise BadInput("it is not a file of verified heads")
+        if not isinstance(keys, list) or not all(isinstance(key, str) and _PUBLIC_KEY(key) for key in keys):
+            raise BadInput("its keys are not public keys")
+        heads = {name: _parse_head(name, head, ledger) for name, head in chains.items()}
+        return VerifiedChains(heads, frozenset(keys), whole_at, max(entries, 0))
     except BadInput as error:
         path = ledger.config.home / DIRECTORY / name
         raise BadInput(f"{path}: {error.message}", advice="remove it; verifying creates it again") from error
@@ -253,10 +266,32 @@ def save_verified(ledger: Ledger, verified: VerifiedChains) -> None:
         kept = dict(sorted(heads.items(), key=lambda item: item[1].at)[-CHAINS_MAX:])
         # A dropped chain must be compared through `meta` again, so all entries of `meta` must be read.
         entries = verified.entries if len(kept) == len(heads) else 0
-        document = _to_document(replace(verified, heads=kept, entries=entries), ledger)
+        chains = {
+            name: {
+                "count": head.count,
+                "hash": head.hash,
+                "at": head.at,
+                "trusted": head.trusted,
+                "post_quantum": head.post_quantum,
+            }
+            for name, head in kept.items()
+        }
+        document = {
+            "v": VERSION,
+            "ledger": ledger.id,
+            "tenant": ledger.tenant,
+            "whole_at": verified.whole_at,
+            "entries": entries,
+            "keys": sorted(verified.keys),
+            "chains": chains,
+        }
         directory = home / DIRECTORY
         directory.mkdir(mode=0o700, exist_ok=True)
-        _remove_oldest_files(directory, name)
+        if not (directory / name).exists():
+            # A new file: the oldest ones make room for it.
+            files = sorted(directory.glob("[!.]*"), key=lambda path: path.stat().st_mtime)
+            for path in files[: max(len(files) - FILES_MAX + 1, 0)]:
+                path.unlink(missing_ok=True)
         replace_file(directory / name, orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE))
     except (AverError, OSError) as error:
         # The verdict is not affected. The next verification reads more records.
@@ -288,54 +323,9 @@ def _later_head(saved: VerifiedHead | None, head: VerifiedHead) -> VerifiedHead:
     return replace(saved, trusted=saved.trusted and head.trusted)
 
 
-def _remove_oldest_files(directory: Path, name: str) -> None:
-    if (directory / name).exists():
-        return
-    files = sorted(directory.glob("[!.]*"), key=lambda path: path.stat().st_mtime)
-    for path in files[: max(len(files) - FILES_MAX + 1, 0)]:
-        path.unlink(missing_ok=True)
-
-
 def _accepted_keys(ring: Ring) -> frozenset[str]:
     own = (entry.key.ed25519 for entry in ring.entries)
     return frozenset((*own, *(key.ed25519 for key in ring.known.values())))
-
-
-def _to_document(verified: VerifiedChains, ledger: Ledger) -> dict[str, Any]:
-    chains = {
-        name: {
-            "count": head.count,
-            "hash": head.hash,
-            "at": head.at,
-            "trusted": head.trusted,
-            "post_quantum": head.post_quantum,
-        }
-        for name, head in verified.heads.items()
-    }
-    return {
-        "v": VERSION,
-        "ledger": ledger.id,
-        "tenant": ledger.tenant,
-        "whole_at": verified.whole_at,
-        "entries": verified.entries,
-        "keys": sorted(verified.keys),
-        "chains": chains,
-    }
-
-
-def _from_document(document: Any, ledger: Ledger) -> VerifiedChains:
-    if not isinstance(document, dict) or document.keys() != _DOCUMENT_KEYS or document["v"] != VERSION:
-        raise BadInput("it is not a file of verified heads")
-    if (document["ledger"], document["tenant"]) != (ledger.id, ledger.tenant):
-        raise BadInput("it is about another ledger or tenant")
-    whole_at, entries = document["whole_at"], document["entries"]
-    keys, chains = document["keys"], document["chains"]
-    if not (whole_at is None or isinstance(whole_at, str)) or type(entries) is not int or not isinstance(chains, dict):
-        raise BadInput("it is not a file of verified heads")
-    if not isinstance(keys, list) or not all(isinstance(key, str) and _PUBLIC_KEY(key) for key in keys):
-        raise BadInput("its keys are not public keys")
-    heads = {name: _parse_head(name, head, ledger) for name, head in chains.items()}
-    return VerifiedChains(heads, frozenset(keys), whole_at, max(entries, 0))
 
 
 def _parse_head(name: str, data: Any, ledger: Ledger) -> VerifiedHead:

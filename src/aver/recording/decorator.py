@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -137,7 +138,9 @@ class AuditedFunction:
         self._settings = settings
         part = function if isinstance(function, functools.partial) else functools.partial(function)
         self._fixed = part.args, part.keywords
-        self._signature = _read_signature(part.func)
+        self._signature: inspect.Signature | None = None
+        with suppress(TypeError, ValueError):  # Some functions written in C have no signature.
+            self._signature = inspect.signature(part.func)
         module = getattr(function, "__module__", None)
         name = getattr(function, "__qualname__", type_name(type(function)))
         self.name = clean_text(str(name))
@@ -150,7 +153,16 @@ class AuditedFunction:
     def begin_run(self, form: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> CallRun:
         """Begin a run of the function with these arguments. Nothing is sealed yet."""
         settings, here = self._settings, current_scope()
-        given = self._bind_arguments(args, kwargs)
+        if self._signature is None:
+            given: dict[str, Any] = {"args": args, "kwargs": kwargs}
+        else:
+            fixed, named = self._fixed
+            try:
+                bound = self._signature.bind(*fixed, *args, **{**named, **kwargs})
+            except TypeError as error:
+                raise TypeError(f"{self.name}(): {error}") from None
+            bound.apply_defaults()
+            given = bound.arguments
         chain = settings.chain if isinstance(settings.chain, str) else settings.chain(given)
         reasoning = settings.reasoning if isinstance(settings.reasoning, Reasoning) else settings.reasoning(given)
         arguments = {
@@ -199,24 +211,6 @@ class AuditedFunction:
         masked = self._settings.mask.intersection(names) - self._settings.leave_out
         return masking_note({"parameter": len(masked)} if masked else {})
 
-    def _bind_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        if self._signature is None:
-            return {"args": args, "kwargs": kwargs}
-        fixed, named = self._fixed
-        try:
-            bound = self._signature.bind(*fixed, *args, **{**named, **kwargs})
-        except TypeError as error:
-            raise TypeError(f"{self.name}(): {error}") from None
-        bound.apply_defaults()
-        return bound.arguments
-
 
 _SCOPE_FIELDS = ("trigger", "source", "user_id", "agent_id", "session_id", "authority")
 """The fields of a scope that the decorator may set."""
-
-
-def _read_signature(function: Callable[..., Any]) -> inspect.Signature | None:
-    try:
-        return inspect.signature(function)
-    except (TypeError, ValueError):
-        return None  # Some functions written in C have no signature.

@@ -98,7 +98,12 @@ def build_intent(subject: AuditSubject) -> ReadyDraft:
     masked = mask_draft(of_kind(capsule, "audit.intent"))
     if not masked.trigger.request:
         arguments = masked.context.environment.get("audit", {}).get("arguments", {})
-        masked = replace(masked, trigger=replace(masked.trigger, request=_format_call(subject.name, arguments)))
+        # Write `refund(order="A-1", amount=12)` from arguments that are already masked.
+        given = arguments.items() if isinstance(arguments, dict) else ()
+        words = ", ".join(f"{key}={clip_text(canonical_json(value).decode(), ARGUMENT_MAX)}" for key, value in given)
+        masked = replace(
+            masked, trigger=replace(masked.trigger, request=clip_text(f"{subject.name}({words})", SUMMARY_MAX))
+        )
     return _fit_to_size(masked)
 
 
@@ -169,13 +174,6 @@ def _build_context(subject: AuditSubject, facts: Mapping[str, Any]) -> Context:
     )
 
 
-def _format_call(name: str, arguments: Any) -> str:
-    """Write `refund(order="A-1", amount=12)` from arguments that are already masked."""
-    given = arguments.items() if isinstance(arguments, dict) else ()
-    words = ", ".join(f"{key}={clip_text(canonical_json(value).decode(), ARGUMENT_MAX)}" for key, value in given)
-    return clip_text(f"{name}({words})", SUMMARY_MAX)
-
-
 # --- size
 
 
@@ -197,7 +195,14 @@ def _fit_to_size(draft: Capsule) -> ReadyDraft:
         replace(call, arguments=inline(call.arguments), result=inline(call.result))
         for call in draft.execution.tool_calls
     ]
-    kept = _calls_that_fit(calls)
+    size = 0
+    for number, call in enumerate(calls):
+        size += sum(map(_inline_size, (call.tool, call.arguments, call.result, call.error))) + REFERENCE_BYTES
+        if size > CALLS_MAX:
+            kept: Sequence[ToolCall] = calls[:number]
+            break
+    else:
+        kept = calls
     if len(kept) < len(calls):
         rest = Blob(canonical_json([call.to_dict() for call in calls[len(kept) :]]), JSON_MEDIA)
         blobs.append(rest)
@@ -224,15 +229,6 @@ def _inline_size(value: Any) -> int:
     """The size of a value in a record, where a long text becomes a reference."""
     size = len(canonical_json(value))
     return REFERENCE_BYTES if size > INLINE_MAX else size
-
-
-def _calls_that_fit(calls: Sequence[ToolCall]) -> Sequence[ToolCall]:
-    size = 0
-    for number, call in enumerate(calls):
-        size += sum(map(_inline_size, (call.tool, call.arguments, call.result, call.error))) + REFERENCE_BYTES
-        if size > CALLS_MAX:
-            return calls[:number]
-    return calls
 
 
 # --- lost records

@@ -223,8 +223,13 @@ class Recorder(ForkSafeLock):
 
     async def seal_async(self, entry: PendingRecord) -> None:
         """The same without blocking the event loop. A cancellation is raised when the record is durable or lost."""
-        work = self._submit_to_thread(entry)
-        if work is None:
+        import asyncio
+
+        try:
+            asyncio.get_running_loop()
+            work = sealing_threads().submit(self.seal, entry)
+        except RuntimeError:
+            # Another library than asyncio runs the coroutine, or the interpreter shuts down: seal on this thread.
             self.seal(entry)
             return
         try:
@@ -256,16 +261,6 @@ class Recorder(ForkSafeLock):
             self._append(entry)
         except Exception as error:  # noqa: BLE001 - another exception is already being raised
             self.note_loss(entry, error)
-
-    def _submit_to_thread(self, entry: PendingRecord) -> Future[None] | None:
-        """Seal on a thread. None without asyncio (another library runs the coroutine), or at interpreter shutdown."""
-        import asyncio
-
-        try:
-            asyncio.get_running_loop()
-            return sealing_threads().submit(self.seal, entry)
-        except RuntimeError:
-            return None
 
     # --- losses
 
@@ -301,7 +296,11 @@ class Recorder(ForkSafeLock):
                 self._seal_loss(loss)
             except Exception as error:  # noqa: BLE001 - it stays noted until it can be reported
                 _LOG.debug("the losses of %s cannot be reported yet: %s", loss.chain, error)
-                self._restore_loss(loss)
+                with self.lock:  # Put it back, together with losses that were noted meanwhile.
+                    later = self._losses.get(loss.chain)
+                    if later is not None:
+                        loss.merge(later)
+                    self._losses[loss.chain] = loss
         with self.lock:
             settled = not self._losses and not self._late
             if settled:
@@ -331,13 +330,6 @@ class Recorder(ForkSafeLock):
         except (BadInput, Refused) as error:  # The chain cannot grow, which may be the cause of the loss.
             _LOG.debug("the chain %s takes no dropped record: %s", loss.chain, error)
             ledger.append(FALLBACK_CHAIN, ready.capsule, blobs=ready.blobs)
-
-    def _restore_loss(self, loss: ChainLoss) -> None:
-        with self.lock:
-            later = self._losses.get(loss.chain)
-            if later is not None:
-                loss.merge(later)
-            self._losses[loss.chain] = loss
 
     def count_unsettled(self) -> int:
         """How many records are lost or set aside, and not reported yet."""

@@ -147,10 +147,7 @@ class _Renderer:
             stored = {name: _read_field(value, kind, name) for name in fields}
             shown = {name: self.render(item, depth) for name, item in stored.items() if item is not _UNSET}
             return _typed_object(kind, fields=shown)
-        return self._render_subclass(kind, value, depth)
-
-    def _render_subclass(self, kind: type, value: Any, depth: int) -> Any:
-        """Render an instance of a subclass of a known class, by the code of the known class."""
+        # Render an instance of a subclass of a known class, by the code of the known class.
         for base, read in _RENDERERS.items():
             if issubclass(kind, base):
                 return _typed_object(kind, value=read(value))

@@ -222,28 +222,25 @@ def ending_from_error(error: BaseException, duration_ms: int, **more: Any) -> Ca
     if isinstance(error, GeneratorExit):
         return CallEnding(status="partial", words="was closed before its end", duration_ms=duration_ms, **more)
     words = f"{kind}: {text}" if text else kind
+    raised: BaseException = error
+    causes: list[dict[str, str]] = []
+    while len(causes) < CAUSES_MAX:
+        before = raised.__cause__ or (None if raised.__suppress_context__ else raised.__context__)
+        if before is None:
+            break
+        causes.append({"exception": type_name(type(before)), "text": exception_text(before)})
+        raised = before
     return CallEnding(
         status="blocked" if isinstance(error, Refused | PermissionError) else "failure",
         words=f"raised {words}",
         error=words,
         duration_ms=duration_ms,
-        **{"result": {"exception": kind, "text": text, "causes": _list_causes(error)}, **more},
+        **{"result": {"exception": kind, "text": text, "causes": causes}, **more},
     )
 
 
 def _cancelled_ending(error: BaseException) -> CallEnding:
     return replace(ending_from_error(error, 0), status="blocked", words="was cancelled before it began")
-
-
-def _list_causes(error: BaseException) -> list[dict[str, str]]:
-    causes: list[dict[str, str]] = []
-    while len(causes) < CAUSES_MAX:
-        before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-        if before is None:
-            break
-        causes.append({"exception": type_name(type(before)), "text": exception_text(before)})
-        error = before
-    return causes
 
 
 def unfinished_intents(ledger: Ledger, chain: str | None = None) -> Iterator[Sealed]:

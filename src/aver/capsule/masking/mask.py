@@ -188,7 +188,15 @@ def _mask_value(value: Any, run: _MaskingRun, depth: int) -> Any:
     if isinstance(value, dict):
         return _mask_object(value, run, depth)
     if isinstance(value, list | tuple):
-        return _mask_array(value, run, depth)
+        items = list(value)
+        masked = []
+        for index, item in enumerate(items):
+            name = items[index - 1] if index else None
+            if type(name) is str and type(item) is str and _is_name_value_pair(name, item, alone=len(items) == 2):
+                masked.append(_mask_under_name(item, name, run, depth + 1))
+            else:
+                masked.append(_mask_value(item, run, depth + 1))
+        return masked
     return value
 
 
@@ -224,18 +232,6 @@ def _mask_key(key: Any, taken: Mapping[Any, Any], run: _MaskingRun) -> Any:
     return name
 
 
-def _mask_array(value: Iterable[Any], run: _MaskingRun, depth: int) -> list[Any]:
-    items = list(value)
-    masked = []
-    for index, item in enumerate(items):
-        name = items[index - 1] if index else None
-        if type(name) is str and type(item) is str and _is_name_value_pair(name, item, alone=len(items) == 2):
-            masked.append(_mask_under_name(item, name, run, depth + 1))
-        else:
-            masked.append(_mask_value(item, run, depth + 1))
-    return masked
-
-
 def _is_name_value_pair(name: str, item: str, *, alone: bool) -> bool:
     """`["--password", "hunter2"]`, or a header as a pair."""
     if alone and name.lower() in _SECRET_HEADERS:
@@ -257,7 +253,10 @@ def _mask_under_name(value: Any, name: str, run: _MaskingRun, depth: int, *, rul
     if isinstance(value, list | tuple):
         return [_mask_under_name(item, name, run, depth + 1, rule=rule) for item in value]
     if isinstance(value, dict):
-        if _is_schema(value):
+        # Whether it is a JSON Schema, which describes a password and holds none.
+        kind = value.get("type")
+        kinds = kind if isinstance(kind, list) else [kind]
+        if not _SCHEMA_KEYS.isdisjoint(value) or any(isinstance(each, str) and each in _SCHEMA_TYPES for each in kinds):
             return _mask_value(value, run, depth)
         masked: dict[Any, Any] = {}
         for key, item in value.items():
@@ -267,13 +266,6 @@ def _mask_under_name(value: Any, name: str, run: _MaskingRun, depth: int, *, rul
         run.counts[rule] += 1
         return f"[masked:{rule}]"
     return value
-
-
-def _is_schema(value: Mapping[str, Any]) -> bool:
-    """Whether it is a JSON Schema, which describes a password and holds none."""
-    kind = value.get("type")
-    kinds = kind if isinstance(kind, list) else [kind]
-    return not _SCHEMA_KEYS.isdisjoint(value) or any(isinstance(each, str) and each in _SCHEMA_TYPES for each in kinds)
 
 
 def _mask_text(text: str, run: _MaskingRun) -> str:

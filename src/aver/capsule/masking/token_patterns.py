@@ -291,7 +291,13 @@ def find_token_spans(text: str, among: Iterable[TokenPattern] = TOKEN_PATTERNS) 
                     yield Span(*_secret_span(match), form.rule)
                 at = searched.find(needle, match.end() if match else at + 1)
     if "://" in text and "@" in text:
-        yield from _find_url_passwords(text)
+        # The password in `scheme://user:password@host`: up to the last `@` before the host.
+        for match in _URL_PASSWORD.finditer(text):
+            start, end = match.span("secret")
+            at = text.rfind("@", start, end)
+            # A placeholder is no secret, and `@sha256:` begins the digest of a container image.
+            if at > start and text[start] not in "$<{[%*" and not text.startswith("sha256:", at + 1):
+                yield Span(start, at, "url-password")
     if PRIVATE_KEY_MARKS[0] in text:
         yield from _find_private_keys(text)
     if PRIVATE_KEY_MARKS[1] in text:
@@ -316,15 +322,6 @@ def _secret_text(match: re.Match[str]) -> str:
 
 
 _URL_PASSWORD = re.compile(r"://[^\s/?#:@\"'<>\\]{0,128}:(?P<secret>[^\s/?#\"'<>\\]{1,512}+)")
-
-
-def _find_url_passwords(text: str) -> Iterator[Span]:
-    """Find the password in `scheme://user:password@host`: up to the last `@` before the host."""
-    for match in _URL_PASSWORD.finditer(text):
-        start, end = match.span("secret")
-        at = text.rfind("@", start, end)
-        if at > start and text[start] not in "$<{[%*" and not text.startswith("sha256:", at + 1):
-            yield Span(start, at, "url-password")
 
 
 _PEM_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----")

@@ -16,7 +16,6 @@ from operator import itemgetter
 
 from aver.capsule.aver_block import is_tenant_name
 from aver.capsule.blobs import Blob, blob_reference_dicts
-from aver.capsule.sealed import Sealed
 from aver.errors import AverError, BadInput, IntegrityError, Refused
 from aver.fast_dataclass import dataclass
 from aver.ledger.stores.protocol import ChainRow, ExpectedWrites, RecordRow, Search, Store, Transaction
@@ -117,7 +116,16 @@ def _plan_copy(source: Store, target: Store, tenant: str) -> _CopyPlan:
 
 def _read_batches(source: Store, plan: _CopyPlan) -> Iterator[list[tuple[str, RecordRow]]]:
     """The missing records with their chains' names, in the order in which they were written."""
-    newest = _find_start(source, plan)
+    # The row number before the oldest missing record; None if the copy is complete.
+    numbers = []
+    for name, row in plan.wanted.items():
+        done = plan.done.get(name, 0)
+        if done < row.count:
+            number = source.row_number_at(row, done)
+            if number is None:
+                raise _gap_error(source, name, done)
+            numbers.append(number - 1)
+    newest = min(numbers, default=None)
     while newest is not None and plan.missing:
         page = source.read_page(plan.tenant, Search(), newer_than=newest, limit=BATCH_SIZE)
         if not page:
@@ -135,19 +143,6 @@ def _read_batches(source: Store, plan: _CopyPlan) -> Iterator[list[tuple[str, Re
         raise _gap_error(source, short, plan.done.get(short, 0))
 
 
-def _find_start(source: Store, plan: _CopyPlan) -> int | None:
-    """The row number before the oldest missing record; None if the copy is complete."""
-    numbers = []
-    for name, row in plan.wanted.items():
-        done = plan.done.get(name, 0)
-        if done < row.count:
-            number = source.row_number_at(row, done)
-            if number is None:
-                raise _gap_error(source, name, done)
-            numbers.append(number - 1)
-    return min(numbers, default=None)
-
-
 def _build_write(
     source: Store, plan: _CopyPlan, records: Sequence[tuple[str, RecordRow]]
 ) -> Callable[[Transaction], None]:
@@ -162,35 +157,31 @@ def _build_write(
             chain = chains[name]
             if row.sequence != chain.count:
                 raise _gap_error(source, name, chain.count)
-            _copy_record(transaction, source, chain, row)
+            # Copy one record, and the blobs that it refers to.
+            # SQLite may contain any type; PostgreSQL takes only text.
+            if not all(value is None or isinstance(value, str) for value in row.columns) or row.columns[0] is None:
+                words = f"chain {chain.name}, sequence {row.sequence}: a column does not contain text"
+                raise _damage_error(source, words)
+            # A search in the bytes first: parsing every record would make the copy much slower.
+            if _BLOB_REFERENCE not in row.sealed.canonical:
+                blob_digests: set[str] = set()
+            else:
+                try:
+                    blob_digests = {
+                        str(reference["digest"]) for reference in blob_reference_dicts(row.sealed.to_dict())
+                    }
+                except AverError:
+                    blob_digests = set()
+            for digest in blob_digests:
+                if not transaction.has_blob(chain.tenant, digest):
+                    blob = source.blob(chain.tenant, digest)
+                    if blob is not None:  # A blob that the original lacks, the copy lacks too; the verifier reports it.
+                        transaction.add_blobs(chain.tenant, [(digest, Blob(blob.data, blob.media))])
+            transaction.add_records(chain, [(row.sealed, row.columns)])
         for chain in chains.values():
             transaction.update_head(chain)
 
     return work
-
-
-def _copy_record(transaction: Transaction, source: Store, chain: ChainRow, row: RecordRow) -> None:
-    """Copy one record, and the blobs that it refers to."""
-    # SQLite may contain any type; PostgreSQL takes only text.
-    if not all(value is None or isinstance(value, str) for value in row.columns) or row.columns[0] is None:
-        words = f"chain {chain.name}, sequence {row.sequence}: a column does not contain text"
-        raise _damage_error(source, words)
-    for digest in _blob_digests(row.sealed):
-        if not transaction.has_blob(chain.tenant, digest):
-            blob = source.blob(chain.tenant, digest)
-            if blob is not None:  # A blob that the original lacks, the copy lacks too; the verifier reports it.
-                transaction.add_blobs(chain.tenant, [(digest, Blob(blob.data, blob.media))])
-    transaction.add_records(chain, [(row.sealed, row.columns)])
-
-
-def _blob_digests(sealed: Sealed) -> set[str]:
-    # A search in the bytes first: parsing every record would make the copy much slower.
-    if _BLOB_REFERENCE not in sealed.canonical:
-        return set()
-    try:
-        return {str(reference["digest"]) for reference in blob_reference_dicts(sealed.to_dict())}
-    except AverError:
-        return set()
 
 
 def _finish_chains(target: Store, plan: _CopyPlan) -> None:

@@ -66,9 +66,32 @@ def check_health(connection: Connection[TupleRow]) -> Iterator[HealthRemark]:
     """Run all checks. They change nothing on the server."""
     yield from _check_server(connection)
     yield from _check_settings(connection)
-    yield from _check_replica(connection)
+    row = connection.execute(
+        """SELECT pg_is_in_recovery(), pg_last_wal_receive_lsn() IS DISTINCT FROM pg_last_wal_replay_lsn(),
+                  extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp())"""
+    ).fetchone()
+    if row is None or not row[0]:
+        yield HealthRemark("ok", "server", "this is the primary")
+    else:
+        words = "this is a replica: it can be read and verified, and takes no appends"
+        late = float(row[2] or 0)
+        if row[1] and late > LAG_WARNING:
+            yield HealthRemark(
+                "warning", "server", f"{words}; it is {late:.0f} seconds behind", "look at the replication"
+            )
+        else:
+            yield HealthRemark("ok", "server", words)
     yield from _check_role(connection)
-    yield from _check_guards(connection)
+    missing = find_missing_guards(connection)
+    for name in missing:
+        yield HealthRemark(
+            "problem", "guards", f"the guard {name} is missing or turned off", "find out who did that, and why"
+        )
+    altered = find_differences(connection)
+    for name in altered:
+        yield HealthRemark("problem", "guards", f"{name} is not as Aver makes it", "find out who did that, and why")
+    if not missing and not altered:
+        yield HealthRemark("ok", "guards", "tables, indexes and guards are as Aver makes them")
 
 
 def _check_server(connection: Connection[TupleRow]) -> Iterator[HealthRemark]:
@@ -111,22 +134,6 @@ def _check_settings(connection: Connection[TupleRow]) -> Iterator[HealthRemark]:
         yield HealthRemark("warning", "server", "autovacuum = off: head rows will grow slow", "set autovacuum = on")
 
 
-def _check_replica(connection: Connection[TupleRow]) -> Iterator[HealthRemark]:
-    row = connection.execute(
-        """SELECT pg_is_in_recovery(), pg_last_wal_receive_lsn() IS DISTINCT FROM pg_last_wal_replay_lsn(),
-                  extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp())"""
-    ).fetchone()
-    if row is None or not row[0]:
-        yield HealthRemark("ok", "server", "this is the primary")
-        return
-    words = "this is a replica: it can be read and verified, and takes no appends"
-    late = float(row[2] or 0)
-    if row[1] and late > LAG_WARNING:
-        yield HealthRemark("warning", "server", f"{words}; it is {late:.0f} seconds behind", "look at the replication")
-    else:
-        yield HealthRemark("ok", "server", words)
-
-
 def _check_role(connection: Connection[TupleRow]) -> Iterator[HealthRemark]:
     unrestricted = unrestricted_reason(connection)
     if unrestricted is not None:
@@ -143,19 +150,6 @@ def _check_role(connection: Connection[TupleRow]) -> Iterator[HealthRemark]:
             yield HealthRemark("ok", "role", f"{'' if user is None else user[0]} {able}")
     for words in excess_rights(connection):
         yield HealthRemark("problem", "role", words, _REVOKE_ADVICE)
-
-
-def _check_guards(connection: Connection[TupleRow]) -> Iterator[HealthRemark]:
-    missing = find_missing_guards(connection)
-    for name in missing:
-        yield HealthRemark(
-            "problem", "guards", f"the guard {name} is missing or turned off", "find out who did that, and why"
-        )
-    altered = find_differences(connection)
-    for name in altered:
-        yield HealthRemark("problem", "guards", f"{name} is not as Aver makes it", "find out who did that, and why")
-    if not missing and not altered:
-        yield HealthRemark("ok", "guards", "tables, indexes and guards are as Aver makes them")
 
 
 def _read_setting(connection: Connection[TupleRow], name: str) -> str:

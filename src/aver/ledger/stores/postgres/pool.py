@@ -107,21 +107,19 @@ def parse_address(url: str) -> Address:
         given = conninfo_to_dict(url)
     except (psycopg.Error, ValueError):
         raise problem from None
-    return Address(url, _display_name(given), {**_DEFAULTS, **given})
+    host, port, database, user = (str(given.get(name) or "") for name in ("host", "port", "dbname", "user"))
+    at = f"{user}@" if user else ""
+    if host.startswith("/"):
+        display_name = f"postgresql://{at}/{database}?host={host}"
+    else:
+        display_name = f"postgresql://{at}{host}{f':{port}' if port else ''}/{database}"
+    return Address(url, display_name, {**_DEFAULTS, **given})
 
 
 def _has_unescaped_password(url: str) -> bool:
     """Return whether a `/`, `?` or `#` in the password would make a part of it look like a database name."""
     authority, _, rest = re.sub("[?#]", "/", url.partition("://")[2]).partition("/")
     return ":" in authority and "@" not in authority and "@" in rest
-
-
-def _display_name(options: Mapping[str, Any]) -> str:
-    host, port, database, user = (str(options.get(name) or "") for name in ("host", "port", "dbname", "user"))
-    at = f"{user}@" if user else ""
-    if host.startswith("/"):
-        return f"postgresql://{at}/{database}?host={host}"
-    return f"postgresql://{at}{host}{f':{port}' if port else ''}/{database}"
 
 
 POOL_MAX = 8
@@ -209,7 +207,19 @@ class Pool:
         """Lend a connection that is not in a transaction. If it is in one when it comes back, it is closed."""
         within = self._timeout if within is None else within
         with self._changed:
-            pool = self._open_pool()
+            if self._closed:
+                raise Unavailable("the ledger was closed")
+            if self._pool is None:
+                # Opened here and not at import or construction: its threads do not survive a fork.
+                self._pool = ConnectionPool(
+                    connection_class=cast(type[PoolConnection], self._connector),
+                    min_size=0,
+                    max_size=POOL_MAX,
+                    num_workers=1,
+                    reconnect_timeout=RECONNECT_TIMEOUT,
+                    open=True,
+                )
+            pool = self._pool
             self._used += 1  # A fork waits until this is 0.
         try:
             connection = self._get_connection(pool, within)
@@ -243,21 +253,6 @@ class Pool:
                 f"all {POOL_MAX} connections to {self._address.name} have been busy for {within:g} seconds",
                 advice="nothing was recorded; try again",
             )
-
-    def _open_pool(self) -> ConnectionPool[PoolConnection]:
-        if self._closed:
-            raise Unavailable("the ledger was closed")
-        if self._pool is None:
-            # Opened here and not at import or construction: its threads do not survive a fork.
-            self._pool = ConnectionPool(
-                connection_class=cast(type[PoolConnection], self._connector),
-                min_size=0,
-                max_size=POOL_MAX,
-                num_workers=1,
-                reconnect_timeout=RECONNECT_TIMEOUT,
-                open=True,
-            )
-        return self._pool
 
     def close(self) -> None:
         self._closed = True

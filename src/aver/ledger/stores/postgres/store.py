@@ -428,7 +428,17 @@ def prepare_tables(connection: PoolConnection, name: str, *, create: bool, facts
         )
     if version < schema.VERSION and create:
         debug("ledger", "%s: migrating from schema %d to %d", name, version, schema.VERSION)
-        _migrate_tables(connection, name, version)
+        try:
+            schema.migrate(connection)
+        except InsufficientPrivilege as error:
+            if version == 0:
+                words, tables_advice = f"there is no ledger at {name}, and this role may not make one", "--setup-sql"
+            else:
+                words = (
+                    f"{name} has schema {version}, this Aver needs {schema.VERSION}, and this role may not change it"
+                )
+                tables_advice = "--setup-sql, or open it once as the owner of its tables"
+            raise Unavailable(words, advice=f"have its owner run: aver doctor {tables_advice}") from error
         version = schema.VERSION
     if version == 0:
         advice = "aver seal creates it if its role may; otherwise the owner runs: aver doctor --setup-sql"
@@ -437,18 +447,6 @@ def prepare_tables(connection: PoolConnection, name: str, *, create: bool, facts
         raise NotFound(
             f"there is no ledger at {name} yet; its tables are ready", advice="the first aver seal begins it"
         )
-
-
-def _migrate_tables(connection: PoolConnection, name: str, version: int) -> None:
-    try:
-        schema.migrate(connection)
-    except InsufficientPrivilege as error:
-        if version == 0:
-            words, advice = f"there is no ledger at {name}, and this role may not make one", "--setup-sql"
-        else:
-            words = f"{name} has schema {version}, this Aver needs {schema.VERSION}, and this role may not change it"
-            advice = "--setup-sql, or open it once as the owner of its tables"
-        raise Unavailable(words, advice=f"have its owner run: aver doctor {advice}") from error
 
 
 def _ensure_ledger_id(connection: PoolConnection, facts: Mapping[str, str] | None, *, create: bool) -> bool:

@@ -1,25 +1,22 @@
-"""The exclusive lock around every write: one writer at a time, over all threads and processes.
+"""The connections to a ledger's SQLite file, and the lock around every write to it.
 
-SQLite's own locking is not enough. Versions 3.7.0 to 3.51.2 can lose acknowledged commits when two connections
-reset the write-ahead log at the same moment, and its busy handler backs off so far that one writer can starve.
-Under one `flock` neither can happen.
+A commit is durable: with a write-ahead log and `synchronous=FULL`, a write transaction ends after the log was synced.
+There is one connection that writes, and any number that read. Every write transaction and every checkpoint of the log
+runs under the one lock beside the file, and then under `BEGIN IMMEDIATE`. Only the writing connection checkpoints the
+log: when it commits, and when it is closed, which also happens under the lock. Readers never wait for writers. Each
+read is a short transaction on its own read-only connection.
 
-There are two files: the lock, and a gate in front of it. A writer takes the gate first and keeps it until it has the
-lock. So writers queue one behind the other, and none is overtaken for long. For the length of a turn, the writer that
-had the lock last may take it again without queueing. Its pages are still in memory, and so several writers together
-are almost as fast as one alone.
+`WriteLock` gives one writer at a time, over all threads and processes. SQLite's own locking is not enough. Versions
+3.7.0 to 3.51.2 can lose acknowledged commits when two connections reset the write-ahead log at the same moment. Its
+busy handler also backs off so far that one writer can starve. Under one `flock` neither can happen.
+
+The lock has two files: the lock itself, and a gate in front of it. A writer takes the gate first and keeps it until it
+has the lock. So writers queue one behind the other, and none is overtaken for long. For the length of a turn, the
+writer that had the lock last may take it again without queueing. Its pages are still in memory, and so several writers
+together are almost as fast as one alone.
 
 The kernel drops a lock when its holder dies, so a file that was left behind means nothing. `flock` cannot wait for a
 limited time, so a waiter polls, less often when the wait is long.
-
-The connections to a ledger's SQLite file: one that writes, and any number that read.
-
-A commit is durable: with a write-ahead log and `synchronous=FULL`, a write transaction ends after the log was synced.
-Every write transaction and every checkpoint of the log runs under the one lock beside the file (see `write_lock`), and
-then under `BEGIN IMMEDIATE`. Only the writing connection checkpoints the log: when it commits, and when it is closed,
-which also happens under the lock.
-
-Readers never wait for writers. Each read is a short transaction on its own read-only connection.
 """
 
 from __future__ import annotations
@@ -29,7 +26,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from aver.capsule.blobs import BLOB_MAX
@@ -40,6 +37,7 @@ from aver.ledger.foreign.seal_checks import check_companions
 from aver.ledger.stores.forks import register_for_forks
 from aver.ledger.stores.sqlite import schema
 from aver.ledger.stores.sqlite.schema import refuse_journal, to_unavailable
+from aver.ledger.stores.sqlite.transaction import SqliteTransaction
 from aver.log import debug
 
 TURN = 0.002
@@ -63,31 +61,32 @@ class WriteLock:
     @contextmanager
     def hold(self) -> Iterator[None]:
         """Take the lock for the length of the context. Raises `Unavailable` after the timeout."""
-        lock = self._acquire()
-        while not is_same_file(self._path, lock):
+        while True:
+            # A lock taken through a descriptor that was inherited over fork would be shared with the parent.
+            if self._files is None or self._pid != os.getpid():
+                self._files = _open_lock_file(self._path.with_suffix(".gate")), _open_lock_file(self._path)
+                self._pid = os.getpid()
+            gate, lock = self._files
+            started = time.monotonic()
+            if started > self._turn_ends or not try_lock(lock):
+                # Not our turn, or another writer has the lock: queue at the gate, and keep it until we have the lock.
+                self._wait_for_lock(gate, started)
+                try:
+                    self._wait_for_lock(lock, started)
+                finally:
+                    unlock(gate)
+                locked_at = time.monotonic()
+                self._turn_ends = locked_at + TURN
+                if locked_at - started > PACE.steady:
+                    debug("ledger", "waited %.3f s for the lock %s", locked_at - started, self._path)
+            if is_same_file(self._path, lock):
+                break
             # The file was removed or replaced meanwhile: the next writer would lock another file.
             self.close()
-            lock = self._acquire()
         try:
             yield
         finally:
             unlock(lock)
-
-    def _acquire(self) -> int:
-        gate, lock = self._open_files()
-        now = time.monotonic()
-        if now > self._turn_ends or not try_lock(lock):
-            # Not our turn, or another writer has the lock: queue at the gate, and keep it until we have the lock.
-            self._wait_for_lock(gate, now)
-            try:
-                self._wait_for_lock(lock, now)
-                locked_at = time.monotonic()
-                self._turn_ends = locked_at + TURN
-                if locked_at - now > PACE.steady:
-                    debug("ledger", "waited %.3f s for the lock %s", locked_at - now, self._path)
-            finally:
-                unlock(gate)
-        return lock
 
     def close(self) -> None:
         # After a fork the descriptors belong to the parent; the child leaves them alone.
@@ -96,16 +95,10 @@ class WriteLock:
                 os.close(file)
         self._files = None
 
-    def _open_files(self) -> tuple[int, int]:
-        # A lock taken through a descriptor that was inherited over fork would be shared with the parent.
-        if self._files is None or self._pid != os.getpid():
-            self._files = _open_lock_file(self._path.with_suffix(".gate")), _open_lock_file(self._path)
-            self._pid = os.getpid()
-        return self._files
-
     def _wait_for_lock(self, file: int, started: float) -> None:
         # The gate and the lock together may take `timeout` seconds.
-        if not wait_until(lambda: try_lock(file), started + self._timeout - time.monotonic(), PACE):
+        left = started + self._timeout - time.monotonic()
+        if not try_lock(file) and not wait_until(lambda: try_lock(file), left, PACE):
             debug("ledger", "gave up waiting for the lock %s", self._path)
             raise Unavailable(
                 f"another process has held the ledger's lock {self._path} for {self._timeout:g} seconds",
@@ -154,7 +147,8 @@ class Connections:
         # Resolve links: a process that opens the same file by another name must use the same lock file.
         self.file = path.resolve()
         self.is_closed = False
-        self._lock = WriteLock(self.file.with_name(self.file.name + LOCK_SUFFIX), timeout=timeout)
+        self.lock = WriteLock(self.file.with_name(self.file.name + LOCK_SUFFIX), timeout=timeout)
+        """The lock beside the file. Nothing may be written to the file without it."""
         self._timeout = timeout
         self._reset()
         register_for_forks(self)
@@ -165,10 +159,6 @@ class Connections:
         self._readers = threading.Condition()
         self._idle: list[sqlite3.Connection] = []
         self._reading = 0
-
-    def hold_lock(self) -> AbstractContextManager[None]:
-        """Take the lock beside the file. Nothing may be written to the file without it."""
-        return self._lock.hold()
 
     def _connect(self, uri: str) -> sqlite3.Connection:
         if self.is_closed:
@@ -226,15 +216,15 @@ class Connections:
                     connection.close()
 
     @contextmanager
-    def write_transaction(self) -> Iterator[sqlite3.Connection]:
-        """Yield a connection inside one durable transaction. If the context ends without an error, it is on disk."""
+    def write_transaction(self) -> Iterator[SqliteTransaction]:
+        """Open one durable transaction. If the context ends without an error, it is on disk."""
         # The mutex orders the threads of this process, the lock file all processes; SQLite's own lock comes last.
-        with self._mutex, self._lock.hold():
+        with self._mutex, self.lock.hold():
             try:
                 connection = self._writer or self._open_writer()
                 connection.execute("BEGIN IMMEDIATE")
                 try:
-                    yield connection
+                    yield SqliteTransaction(connection)
                     connection.execute("COMMIT")
                 except BaseException:
                     # SQLite may have rolled back by itself: after a full disk, or INSERT OR ROLLBACK.
@@ -243,18 +233,13 @@ class Connections:
                     raise
             except _SQLITE_ERRORS as error:
                 if getattr(error, "sqlite_errorcode", 0) & 0xFF in _FILE_ERRORS:
-                    self._drop_writer()
+                    # If SQLite once fails to open a file for writing, it opens it read-only, and keeps it so for this
+                    # connection. Make the next transaction open a new one.
+                    writer, self._writer = self._writer, None
+                    if writer is not None:
+                        with suppress(sqlite3.Error):
+                            writer.close()
                 raise to_unavailable(self._path, error) from error
-
-    def _drop_writer(self) -> None:
-        """Make the next transaction open a new connection.
-
-        If SQLite once fails to open a file for writing, it opens it read-only, and keeps it so for this connection.
-        """
-        writer, self._writer = self._writer, None
-        if writer is not None:
-            with suppress(sqlite3.Error):
-                writer.close()
 
     def _open_writer(self) -> sqlite3.Connection:
         """Open the writing connection; the caller has the lock. Raises `IntegrityError` for a tampered file."""
@@ -290,7 +275,7 @@ class Connections:
                     self._close_idle()
                 self._close_writer()
             finally:
-                self._lock.close()
+                self.lock.close()
 
     def _close_idle(self) -> None:
         while self._idle:
@@ -300,7 +285,7 @@ class Connections:
         writer, self._writer = self._writer, None
         if writer is not None:
             # Closing the last connection resets the log: under the lock, like every write.
-            with self._lock.hold():
+            with self.lock.hold():
                 writer.close()
 
     def before_fork(self) -> None:

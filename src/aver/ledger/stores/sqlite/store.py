@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -66,7 +66,7 @@ class SqliteStore:
     def open(cls, path: Path, *, create: bool, timeout: float, facts: Mapping[str, str] | None = None) -> SqliteStore:
         """Open a ledger file. Creates it only if `create` and there is none; otherwise raises `NotFound`."""
         store = cls(path, timeout=timeout)
-        file, hold_lock = store._connections.file, store._connections.hold_lock
+        file, lock = store._connections.file, store._connections.lock
         try:
             exists, is_file = path.exists(), path.is_file()
         except OSError as error:
@@ -78,14 +78,14 @@ class SqliteStore:
             if not directory.is_dir():
                 raise NotFound(f"there is no directory {directory}", advice="make it, or choose another --ledger")
             debug("ledger", "creating the ledger %s", file)
-            with hold_lock():
+            with lock.hold():
                 create_ledger_file(file, facts or {"id": new_id(), "created_at": now()})
         elif not is_file:
             raise BadInput(f"{path} is not a file")
         check_companions(path)
         # Look without the lock first: readers must not wait for writers in the normal case.
         if has_journal(file):
-            with hold_lock():
+            with lock.hold():
                 refuse_journal(file)
         store._check_schema(migrate=create)
         return store
@@ -113,7 +113,12 @@ class SqliteStore:
             with self._reading() as connection:
                 application = connection.execute("PRAGMA application_id").fetchone()[0]
                 version = connection.execute("PRAGMA user_version").fetchone()[0]
-                foreign = _find_non_table(connection)
+                # A view, virtual table or generated column could compute other values than were stored.
+                row = connection.execute(
+                    "SELECT type || ' ' || name FROM sqlite_schema WHERE type = 'view' OR sql LIKE 'CREATE VIRTUAL%'"
+                    " OR (type = 'table' AND sql LIKE '%GENERATED ALWAYS%') LIMIT 1"
+                ).fetchone()
+                foreign = None if row is None else to_text(row[0])
         except Unavailable as error:
             self.close()
             if isinstance(error.__cause__, sqlite3.OperationalError):
@@ -147,13 +152,12 @@ class SqliteStore:
     # --- writing
 
     def write(self, work: Callable[[SqliteTransaction], Result], expected: ExpectedWrites) -> Result:
-        with self.transaction() as transaction:
+        # One lock excludes all other writers, so `work` never has to be repeated, and nothing is locked by name.
+        with self._connections.write_transaction() as transaction:
             return work(transaction)
 
-    @contextmanager
-    def transaction(self, expected: ExpectedWrites | None = None) -> Iterator[SqliteTransaction]:
-        with self._connections.write_transaction() as connection:
-            yield SqliteTransaction(connection)
+    def transaction(self, expected: ExpectedWrites | None = None) -> AbstractContextManager[SqliteTransaction]:
+        return self._connections.write_transaction()
 
     # --- reading
 
@@ -296,12 +300,3 @@ class SqliteStore:
 
     def limitations(self) -> list[str]:
         return []
-
-
-def _find_non_table(connection: sqlite3.Connection) -> str | None:
-    """A view, virtual table or generated column, which could compute other values than were stored; None if none."""
-    row = connection.execute(
-        "SELECT type || ' ' || name FROM sqlite_schema WHERE type = 'view' OR sql LIKE 'CREATE VIRTUAL%'"
-        " OR (type = 'table' AND sql LIKE '%GENERATED ALWAYS%') LIMIT 1"
-    ).fetchone()
-    return None if row is None else to_text(row[0])

@@ -43,7 +43,8 @@ def parse_chain_row(row: Sequence[Any]) -> ChainRow:
     """Read a row of `CHAIN_COLUMNS`. An invalid count becomes 0, and the verifier finds the records beyond it."""
     number, tenant, name, count, head, frozen, origin = row
     count = count if type(count) is int and count >= 0 else 0
-    head, origin = (None if value is None else to_text(value) for value in (head, origin))
+    head = None if head is None else to_text(head)
+    origin = None if origin is None else to_text(origin)
     return ChainRow(number, to_text(tenant), to_text(name), count, head, bool(frozen), origin)
 
 
