@@ -97,13 +97,23 @@ class AuditMiddleware:
         connection = (_HttpConnection if scope["type"] == "http" else _WebsocketConnection)(
             scope, self._headers, self._body_limit
         )
+
+        async def receive_and_note() -> Message:
+            message = await receive()
+            connection.note_received(message)
+            return message
+
+        async def send_and_note(message: Message) -> None:
+            await send(message)
+            connection.note_sent(message)
+
         run = self._build_run(scope, connection)
         await run.seal_intent_async()
         connection.began = time.monotonic()
         try:
             with run.make_current():
-                await self.app(scope, connection.wrap_receive(receive), connection.wrap_send(send))
-        except GeneratorExit as error:
+                await self.app(scope, receive_and_note, send_and_note)
+        except GeneratorExit as error:  # The coroutine is being closed: it must not await any more.
             run.seal_raised(_add_facts(ending_from_error(error, run.elapsed_ms()), connection))
             raise
         except BaseException as error:
@@ -230,7 +240,12 @@ class _AuditedConnection(ABC):
                 for rule, count in by_rule.items():
                     counts[rule] = counts.get(rule, 0) + count
         headers = {name: value for name, value in self._answer_headers.items() if name in self._names}
-        facts = {**self._response_facts(), "headers": headers, **_read_route(self._scope), **bodies}
+        # The route and endpoint that the framework put into the ASGI scope, if it did.
+        route, endpoint = getattr(self._scope.get("route"), "path", None), self._scope.get("endpoint")
+        named = getattr(endpoint, "__qualname__", None) or (type_name(type(endpoint)) if endpoint is not None else None)
+        found = {"route": route, "endpoint": named}
+        routed = {name: clean_text(value) for name, value in found.items() if isinstance(value, str)}
+        facts = {**self._response_facts(), "headers": headers, **routed, **bodies}
         return {"http": facts, NOTE_KEY: masking_note(counts)}
 
     def connection_metrics(self) -> dict[str, Any]:
@@ -252,32 +267,6 @@ class _AuditedConnection(ABC):
     def note_sent(self, message: Message) -> None:
         """Note a message to the client."""
 
-    def wrap_receive(self, receive: Receive) -> Receive:
-        async def receive_and_note() -> Message:
-            message = await receive()
-            self.note_received(message)
-            return message
-
-        return receive_and_note
-
-    def wrap_send(self, send: Send) -> Send:
-        async def send_and_note(message: Message) -> None:
-            await send(message)
-            self.note_sent(message)
-
-        return send_and_note
-
-    def _elapsed_ms(self) -> int:
-        return round((time.monotonic() - self.began) * 1000)
-
-
-def _read_route(scope: Message) -> dict[str, str]:
-    """The route and endpoint that the framework put into the ASGI scope, if it did."""
-    route, endpoint = getattr(scope.get("route"), "path", None), scope.get("endpoint")
-    named = getattr(endpoint, "__qualname__", None) or (type_name(type(endpoint)) if endpoint is not None else None)
-    found = {"route": route, "endpoint": named}
-    return {name: clean_text(value) for name, value in found.items() if isinstance(value, str)}
-
 
 class _HttpConnection(_AuditedConnection):
     def __init__(self, scope: Message, headers: frozenset[str], body_limit: int) -> None:
@@ -298,7 +287,7 @@ class _HttpConnection(_AuditedConnection):
         if message["type"] == "http.response.start":
             self._status = message["status"]
             self._answer_headers = _select_headers(message.get("headers", ()), self._names | {"content-type"})
-            self._first_byte_ms = self._elapsed_ms()
+            self._first_byte_ms = round((time.monotonic() - self.began) * 1000)
         elif message["type"] == "http.response.body":
             self._out.add(message.get("body", b""))
             self._complete = not message.get("more_body", False)

@@ -132,38 +132,33 @@ class AuditedCall:
 
     def seal_reasoning(self) -> str:
         """Seal the reasoning so far, before acting on it. Returns the record's id. Later reasoning starts empty."""
-        reasoning, identifier = self._take_reasoning()
-        try:
+        with self._take_reasoning() as (reasoning, identifier):
             self._seal(reasoning, identifier)
-        except BaseException:
-            self._restore_reasoning(reasoning)
-            raise
-        self.sealed_reasoning = identifier
         return identifier
 
     async def seal_reasoning_async(self) -> str:
         """The same without blocking the event loop."""
-        reasoning, identifier = self._take_reasoning()
-        try:
+        with self._take_reasoning() as (reasoning, identifier):
             await self._seal_async(reasoning, identifier)
-        except BaseException:
-            self._restore_reasoning(reasoning)
-            raise
-        self.sealed_reasoning = identifier
         return identifier
 
-    def _take_reasoning(self) -> tuple[Reasoning, str]:
+    @contextmanager
+    def _take_reasoning(self) -> Iterator[tuple[Reasoning, str]]:
+        """Take the reasoning so far out of the details, with a new id, to seal it within the context."""
         with self._edit() as added:
             reasoning, added.reasoning = added.reasoning, Reasoning()
         if reasoning == Reasoning():
             raise BadInput("there is no reasoning to seal yet", advice="add some with reason() or option()")
-        return reasoning, new_id()
-
-    def _restore_reasoning(self, reasoning: Reasoning) -> None:
-        """Put reasoning that could not be sealed back, for the outcome, unless there is newer reasoning."""
-        with self._lock:
-            if self._added.reasoning == Reasoning():
-                self._added.reasoning = reasoning
+        identifier = new_id()
+        try:
+            yield reasoning, identifier
+        except BaseException:
+            # Put it back for the outcome, unless there is newer reasoning.
+            with self._lock:
+                if self._added.reasoning == Reasoning():
+                    self._added.reasoning = reasoning
+            raise
+        self.sealed_reasoning = identifier
 
     # --- actions and results
 

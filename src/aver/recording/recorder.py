@@ -1,15 +1,12 @@
-"""Objects that recording has once in a process: the default ledger, threads for coroutines, and work at exit.
-
-The default ledger is opened at its first use and closed when the process ends. After a fork, parent and child both
-continue to use it. The threads do not survive a fork: a child starts its own.
-
-Seal the records of audited calls, requests and log records, and report those that were lost.
+"""Seal the records of audited calls, requests and log records, and report those that were lost.
 
 A recorder belongs to one ledger. `seal` returns when the record is durable, or raises. If a record cannot be sealed and
 the caller gets no exception, `note_loss` logs and counts it. A `dropped` record in its chain reports the loss as soon
 as the ledger works again, or when the process ends. The notes are in memory: a process that is killed loses them.
 
-A forked child starts without notes, because its parent reports its own losses.
+The default ledger is opened at its first use and closed when the process ends. After a fork, parent and child both
+continue to use it. A forked child starts without notes, because its parent reports its own losses. It also starts its
+own threads for coroutines, because threads do not survive a fork.
 """
 
 from __future__ import annotations
@@ -59,7 +56,7 @@ class ForkSafeLock:
 
 
 class _ProcessState(ForkSafeLock):
-    """The default ledger and the threads, both created at their first use."""
+    """The default ledger, and the threads that seal records for coroutines. Both are created at their first use."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -93,16 +90,6 @@ class _ProcessState(ForkSafeLock):
 _STATE = _ProcessState()
 
 
-def default_ledger() -> Ledger:
-    """The ledger that is used where the caller gives none."""
-    return _STATE.ledger()
-
-
-def sealing_threads() -> ThreadPoolExecutor:
-    """The threads that seal records for coroutines."""
-    return _STATE.threads()
-
-
 class Closable(Protocol):
     """An object that is closed when the process ends."""
 
@@ -111,16 +98,12 @@ class Closable(Protocol):
 
 _TO_CLOSE: weakref.WeakSet[Closable] = weakref.WeakSet()
 _EXIT_WORK: list[Callable[[], None]] = []
+"""Functions to call when the process ends, before the default ledger is closed."""
 
 
 def close_at_exit(thing: Closable) -> None:
     """Close an object when the process ends, if it still exists, while records can still be sealed."""
     _TO_CLOSE.add(thing)
-
-
-def run_at_exit(work: Callable[[], None]) -> None:
-    """Call a function when the process ends, before the default ledger is closed."""
-    _EXIT_WORK.append(work)
 
 
 def _finish_process() -> None:
@@ -144,23 +127,20 @@ _LOG = logging.getLogger(SOURCE)
 class PendingRecord:
     """A record that is about to be sealed. Its draft is built once, on the thread that seals it."""
 
-    __slots__ = ("_make", "_ready", "chain", "kind")
+    __slots__ = ("_make", "chain", "kind", "ready")
 
     def __init__(self, chain: str, kind: str, make: Callable[[], ReadyDraft]) -> None:
         self.chain = chain
         self.kind = kind
         self._make = make
-        self._ready: ReadyDraft | None = None
+        self.ready: ReadyDraft | None = None
+        """The draft, once it was built."""
 
     def prepare(self) -> ReadyDraft:
         """The draft, built at the first call."""
-        if self._ready is None:
-            self._ready = self._make()
-        return self._ready
-
-    def draft_if_made(self) -> ReadyDraft | None:
-        """The draft if it was built, otherwise None."""
-        return self._ready
+        if self.ready is None:
+            self.ready = self._make()
+        return self.ready
 
 
 class Recorder(ForkSafeLock):
@@ -173,7 +153,7 @@ class Recorder(ForkSafeLock):
 
     def _get_ledger(self) -> Ledger:
         if self._given is None:
-            return default_ledger()
+            return _STATE.ledger()
         ledger = self._given()
         if ledger is None:
             raise Unavailable("the ledger to record in is gone", advice="keep it open as long as calls are audited")
@@ -227,7 +207,7 @@ class Recorder(ForkSafeLock):
 
         try:
             asyncio.get_running_loop()
-            work = sealing_threads().submit(self.seal, entry)
+            work = _STATE.threads().submit(self.seal, entry)
         except RuntimeError:
             # Another library than asyncio runs the coroutine, or the interpreter shuts down: seal on this thread.
             self.seal(entry)
@@ -267,7 +247,7 @@ class Recorder(ForkSafeLock):
     def note_loss(self, entry: PendingRecord, error: BaseException) -> None:
         """Log and count a record that could not be sealed."""
         words = f"{type_name(type(error))}: {exception_text(error)}"
-        self.note_undrafted_loss(entry.chain, entry.kind, words, entry.draft_if_made())
+        self.note_undrafted_loss(entry.chain, entry.kind, words, entry.ready)
         _LOG.error("could not seal a record of kind %s in the chain %s: %s", entry.kind, entry.chain, words)
 
     def note_undrafted_loss(self, chain: str, kind: str, words: str, ready: ReadyDraft | None = None) -> None:
@@ -284,7 +264,11 @@ class Recorder(ForkSafeLock):
 
     def settle(self) -> bool:
         """Seal records that were set aside, and report losses, if the ledger works. Returns whether nothing remains."""
-        while (entry := self._pop_late()) is not None:
+        while True:
+            try:
+                entry = self._late.popleft()  # Another thread may take the last one first: look by taking it.
+            except IndexError:
+                break
             try:
                 self._get_ledger().append(entry.chain, entry.prepare().capsule, blobs=entry.prepare().blobs)
             except Exception as error:  # noqa: BLE001 - it is noted, and reported with the others
@@ -308,16 +292,16 @@ class Recorder(ForkSafeLock):
                 self._kept = None
         return settled
 
-    def _pop_late(self) -> PendingRecord | None:
-        try:
-            return self._late.popleft()
-        except IndexError:
-            return None
-
     def _seal_loss(self, loss: ChainLoss) -> None:
         ledger = self._get_ledger()
         # An append that seemed to fail may have been committed: the server's answer can get lost.
-        found = [lost for lost in loss.lost if "id" in lost and _has_record(ledger, lost["id"])]
+        found = []
+        for lost in loss.lost:
+            try:
+                if "id" in lost and ledger.get(lost["id"]) is not None:
+                    found.append(lost)
+            except IntegrityError:
+                found.append(lost)  # It is there; a verdict will report that it is damaged.
         loss.lost = [lost for lost in loss.lost if lost not in found]
         loss.count -= len(found)
         with self.lock:
@@ -337,21 +321,16 @@ class Recorder(ForkSafeLock):
             return len(self._late) + sum(loss.count for loss in self._losses.values())
 
 
-def _has_record(ledger: Ledger, identifier: str) -> bool:
-    try:
-        return ledger.get(identifier) is not None
-    except IntegrityError:
-        return True  # It is there; a verdict will report that it is damaged.
-
-
 _LOCKING_MODULES = (
-    *(
-        "aver.ledger.append",
-        "aver.ledger.stores.sqlite.transaction",
-        "aver.ledger.stores.sqlite.connections",
-    ),
-    *("aver.ledger.stores.sqlite.store", "aver.ledger.stores.postgres", "aver.recording.recorder", "aver.keys."),
+    "aver.ledger.append",
+    "aver.ledger.stores.sqlite.transaction",
+    "aver.ledger.stores.sqlite.connections",
+    "aver.ledger.stores.sqlite.store",
+    "aver.ledger.stores.postgres",
+    "aver.recording.recorder",
+    "aver.keys.",
 )
+"""Modules whose code may run while this thread holds a lock that a second append would wait for."""
 
 
 def _is_thread_busy() -> bool:
@@ -417,4 +396,4 @@ def _settle_at_exit() -> None:
             _LOG.error("the process ends, and %d records could not be sealed", recorder.count_unsettled())
 
 
-run_at_exit(_settle_at_exit)
+_EXIT_WORK.append(_settle_at_exit)

@@ -95,7 +95,7 @@ class CallRun:
         try:
             self._recorder.seal(entry)
         except Exception as error:  # noqa: BLE001 - any failure means that it was not recorded
-            self._handle_unsealed_intent(entry, error)
+            self._handle_unsealed(entry, error)
         except BaseException as error:
             self._recorder.note_loss(entry, error)
             raise
@@ -107,7 +107,7 @@ class CallRun:
         try:
             self._recorder.seal(entry)
         except Exception as error:  # noqa: BLE001
-            self._handle_unsealed_outcome(entry, error, result)
+            self._handle_unsealed(entry, error, result)
         except BaseException as error:
             self._recorder.note_loss(entry, error)
             raise
@@ -125,14 +125,15 @@ class CallRun:
         entry = self._pending_intent()
         try:
             await self._recorder.seal_async(entry)
-        except asyncio.CancelledError as error:
-            await self.seal_raised_async(_cancelled_ending(error))
-            raise
-        except GeneratorExit as error:
-            self.seal_raised(_cancelled_ending(error))
+        except (asyncio.CancelledError, GeneratorExit) as error:
+            ending = replace(ending_from_error(error, 0), status="blocked", words="was cancelled before it began")
+            if isinstance(error, GeneratorExit):
+                self.seal_raised(ending)  # A coroutine that is being closed must not await any more.
+            else:
+                await self.seal_raised_async(ending)
             raise
         except Exception as error:  # noqa: BLE001
-            self._handle_unsealed_intent(entry, error)
+            self._handle_unsealed(entry, error)
         self._began = time.monotonic()
 
     async def seal_returned_async(self, ending: CallEnding, result: Any) -> None:
@@ -141,7 +142,7 @@ class CallRun:
         try:
             await self._recorder.seal_async(entry)
         except Exception as error:  # noqa: BLE001
-            self._handle_unsealed_outcome(entry, error, result)
+            self._handle_unsealed(entry, error, result)
 
     async def seal_raised_async(self, ending: CallEnding) -> None:
         """Seal the outcome of a body that raised. A failure is noted, not raised."""
@@ -164,24 +165,26 @@ class CallRun:
             lambda: drafts.build_outcome(self._subject, ending, added, reasoning_id=reasoning),
         )
 
-    def _handle_unsealed_intent(self, entry: PendingRecord, error: Exception) -> None:
-        if self._on_failure == "raise":
+    def _handle_unsealed(self, entry: PendingRecord, error: Exception, result: Any = None) -> None:
+        """Raise `NotRecorded` for a record that could not be sealed, or with `on_failure="log"` note the loss."""
+        if self._on_failure == "log":
+            self._recorder.note_loss(entry, error)
+            return
+        words = error.message if isinstance(error, AverError) else f"{type_name(type(error))}: {exception_text(error)}"
+        if entry.kind == "audit.intent":
             raise NotRecorded(
-                f"{self._subject.name} was not run, because its intent could not be sealed: {_describe_error(error)}",
+                f"{self._subject.name} was not run, because its intent could not be sealed: {words}",
                 ran=False,
                 advice="repair the ledger and call again",
             ) from error
-        self._recorder.note_loss(entry, error)
-
-    def _handle_unsealed_outcome(self, entry: PendingRecord, error: Exception, result: Any) -> None:
-        if self._on_failure == "raise":
+        if entry.kind == "audit.outcome":
             raise NotRecorded(
-                f"{self._subject.name} ran, but its outcome could not be sealed: {_describe_error(error)}",
+                f"{self._subject.name} ran, but its outcome could not be sealed: {words}",
                 ran=True,
                 result=result,
                 advice="do not call it again: it has already run; its result is in .result",
             ) from error
-        self._recorder.note_loss(entry, error)
+        raise NotRecorded(f"the reasoning could not be sealed: {words}", ran=False) from error
 
     def _pending_reasoning(self, reasoning: Reasoning, identifier: str) -> PendingRecord:
         return PendingRecord(
@@ -193,23 +196,14 @@ class CallRun:
         try:
             self._recorder.seal(entry)
         except Exception as error:  # noqa: BLE001
-            self._handle_unsealed_reasoning(entry, error)
+            self._handle_unsealed(entry, error)
 
     async def _seal_reasoning_async(self, reasoning: Reasoning, identifier: str) -> None:
         entry = self._pending_reasoning(reasoning, identifier)
         try:
             await self._recorder.seal_async(entry)
         except Exception as error:  # noqa: BLE001
-            self._handle_unsealed_reasoning(entry, error)
-
-    def _handle_unsealed_reasoning(self, entry: PendingRecord, error: Exception) -> None:
-        if self._on_failure == "raise":
-            raise NotRecorded(f"the reasoning could not be sealed: {_describe_error(error)}", ran=False) from error
-        self._recorder.note_loss(entry, error)
-
-
-def _describe_error(error: Exception) -> str:
-    return error.message if isinstance(error, AverError) else f"{type_name(type(error))}: {exception_text(error)}"
+            self._handle_unsealed(entry, error)
 
 
 # --- the ending
@@ -239,10 +233,6 @@ def ending_from_error(error: BaseException, duration_ms: int, **more: Any) -> Ca
     )
 
 
-def _cancelled_ending(error: BaseException) -> CallEnding:
-    return replace(ending_from_error(error, 0), status="blocked", words="was cancelled before it began")
-
-
 def unfinished_intents(ledger: Ledger, chain: str | None = None) -> Iterator[Sealed]:
     """The `audit.intent` records whose `audit.outcome` is not in the chain, oldest first, chain by chain.
 
@@ -250,19 +240,16 @@ def unfinished_intents(ledger: Ledger, chain: str | None = None) -> Iterator[Sea
     intents that are open at the same time are kept in memory.
     """
     for name in [chain] if chain is not None else ledger.chains():
-        if name not in RESERVED_CHAINS:
-            yield from _find_open_intents(ledger, name)
-
-
-def _find_open_intents(ledger: Ledger, chain: str) -> list[Sealed]:
-    intents: dict[str, Sealed] = {}
-    for record in ledger.read(chain):
-        try:
-            kind, content = record.kind, record.to_dict()
-            if kind == "audit.intent":
-                intents[record.id] = record
-            elif kind == "audit.outcome":
-                intents.pop(str(content["parent_id"]), None)
-        except (AverError, KeyError, TypeError, AttributeError):
-            continue  # It cannot be read; a verdict reports that.
-    return list(intents.values())
+        if name in RESERVED_CHAINS:
+            continue
+        intents: dict[str, Sealed] = {}
+        for record in ledger.read(name):
+            try:
+                kind, content = record.kind, record.to_dict()
+                if kind == "audit.intent":
+                    intents[record.id] = record
+                elif kind == "audit.outcome":
+                    intents.pop(str(content["parent_id"]), None)
+            except (AverError, KeyError, TypeError, AttributeError):
+                continue  # It cannot be read; a verdict reports that.
+        yield from intents.values()

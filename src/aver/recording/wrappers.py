@@ -85,7 +85,7 @@ class _StreamRecord:
         self._run = run
         self._how = how
         self._values: list[Any] = []
-        self._counts = {"yielded": 0, "sent": 0, "thrown": 0}
+        self.counts = {"yielded": 0, "sent": 0, "thrown": 0}
         self._current = run.make_current()
         self._busy = 0.0
         self._since = 0.0
@@ -100,31 +100,22 @@ class _StreamRecord:
         self._current.__exit__(None, None, None)
 
     def note_yielded(self, value: Any) -> None:
-        self._counts["yielded"] += 1
+        self.counts["yielded"] += 1
         if self._how.can_show_result and len(self._values) < VALUES_KEPT_MAX:
             self._values.append(self._how.render_result(value))
 
-    def note_sent(self, value: Any) -> None:
-        self._counts["sent"] += value is not None
-
-    def note_thrown(self) -> None:
-        self._counts["thrown"] += 1
-
     def returned_ending(self, value: Any) -> CallEnding:
-        words = f"ended after {self._counts['yielded']} values"
-        result = {**self._counts_and_values(), "returned": self._how.render_result(value)}
+        words = f"ended after {self.counts['yielded']} values"
+        result = {**self.counts, "values": self._values, "returned": self._how.render_result(value)}
         return CallEnding(status="success", words=words, result=result, **self._timing_fields())
 
     def raised_ending(self, error: BaseException) -> CallEnding:
         ending = ending_from_error(error, 0)
         words = (
-            f"was closed after {self._counts['yielded']} values" if isinstance(error, GeneratorExit) else ending.words
+            f"was closed after {self.counts['yielded']} values" if isinstance(error, GeneratorExit) else ending.words
         )
-        result = {**self._counts_and_values(), **(ending.result or {})}
+        result = {**self.counts, "values": self._values, **(ending.result or {})}
         return CallEnding(status=ending.status, words=words, error=ending.error, result=result, **self._timing_fields())
-
-    def _counts_and_values(self) -> dict[str, Any]:
-        return {**self._counts, "values": self._values}
 
     def _timing_fields(self) -> dict[str, Any]:
         busy = {"busy_ms": round(self._busy * 1000)}
@@ -156,10 +147,10 @@ def _wrap_generator(function: Callable[..., Generator[Any, Any, Any]], how: Audi
                         inner.close()
                     raise
                 except BaseException as error:  # noqa: BLE001 - it is the body's to catch
-                    stream.note_thrown()
+                    stream.counts["thrown"] += 1
                     step, given = inner.throw, error
                 else:
-                    stream.note_sent(given)
+                    stream.counts["sent"] += given is not None
                     step = inner.send
         except BaseException as error:
             run.seal_raised(stream.raised_ending(error))
@@ -196,10 +187,10 @@ def _wrap_async_generator(
                         await inner.aclose()
                     raise
                 except BaseException as error:  # noqa: BLE001 - it is the body's to catch
-                    stream.note_thrown()
+                    stream.counts["thrown"] += 1
                     step, given = inner.athrow, error
                 else:
-                    stream.note_sent(given)
+                    stream.counts["sent"] += given is not None
                     step = inner.asend
         except BaseException as error:
             await run.seal_raised_async(stream.raised_ending(error))
