@@ -116,14 +116,14 @@ opened, ledgers = [], []
 atexit.register(lambda: print("closed:", [ledger.store._connections.is_closed for ledger in ledgers]))
 
 import aver
-from aver.recording import process
+from aver.recording import recorder
 
-def opening(real=process.open_ledger):
+def opening(real=recorder.open_ledger):
     opened.append(os.getpid())
     ledgers.append(real())
     return ledgers[-1]
 
-process.open_ledger = opening
+recorder.open_ledger = opening
 
 @aver.audit(chain="demo.audit")
 def work(name): pass

@@ -1,9 +1,4 @@
-"""The interface between a record and its signer.
-
-A signer is any object with a `fingerprint` and a `sign`. It may hold a key in memory, ask an agent over a socket, or
-use a hardware token.
-
-A sealed record: the exact bytes that were hashed, and the seal over them.
+"""A sealed record: the exact bytes that were hashed, and the seal over them.
 
     hash          SHA3-256 of the canonical bytes, lower-case hex
     signature     Ed25519 over the 64 ASCII characters of that hex
@@ -12,6 +7,9 @@ A sealed record: the exact bytes that were hashed, and the seal over them.
     signed_by     the fingerprint of the signer
 
 `seal` makes one. Nothing here verifies: an attacker may have written any part of a `Sealed`. `aver.verdict` verifies.
+
+A signer is any object with a `fingerprint` and a `sign`. It may hold a key in memory, ask an agent over a socket, or
+use a hardware token.
 """
 
 from __future__ import annotations

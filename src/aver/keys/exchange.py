@@ -73,6 +73,7 @@ def known_keys_from_document(classic: Any, pq: Any, where: str) -> dict[str, Pub
 def save_known_keys(home: Path, known: Mapping[str, PublicKey]) -> None:
     """Replace both files. The caller holds the store's lock."""
     classic_path, pq_path = known_key_paths(home)
+    # The halves first: after a crash in between, a half without its key is ignored, but a key must not lose its half.
     halves = {name: key.ml_dsa_65 for name, key in known.items() if key.ml_dsa_65}
     if halves or pq_path.exists():
         _write_key_file(pq_path, halves)
@@ -122,7 +123,10 @@ def read_public_keys(source: str | Path) -> tuple[PublicKey, ...]:
         found: Iterable[PublicKey] = (PublicKey(source),)
     else:
         path = Path(source)
-        found = _read_directory(path) if os.path.isdir(path) else _read_file(path)
+        files = [path]
+        if os.path.isdir(path):
+            files = [path / name for name in KEY_FILE_NAMES if os.path.lexists(path / name)]
+        found = [key for file in files for key in _read_file(file)]
     keys = tuple(Ring.pin(key.check_usable() for key in found).known.values())
     if not keys:
         raise BadInput(f"no public key in {source}")
@@ -140,14 +144,8 @@ def load_seed_signer(path: Path) -> SeedSigner:
     return SeedSigner(seed)
 
 
-def _read_directory(directory: Path) -> Iterator[PublicKey]:
-    for name in KEY_FILE_NAMES:
-        path = directory / name
-        if os.path.lexists(path):
-            yield from _read_file(path)
-
-
 def _read_file(path: Path) -> Iterable[PublicKey]:
+    """Read the public keys in a file. Its content says which format it has: the most exact format is tried first."""
     raw = _read_bounded(path, limit=RING_MAX)
     if len(raw) == algorithms.SEED_BYTES:
         key = load_seed_signer(path).public
@@ -174,6 +172,7 @@ def _read_file(path: Path) -> Iterable[PublicKey]:
         return (*(entry.key for entry in ring.entries), *ring.known.values())
     if "public_key" in data or "chains" in data:
         return _read_index(data, where)
+    # The known keys of a home. Their post-quantum halves are in a second file beside them.
     classic_path, pq_path = known_key_paths(path.parent)
     pq_known: Any = {}
     if path == classic_path and pq_path.exists():

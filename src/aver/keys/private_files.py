@@ -242,14 +242,10 @@ def find_leftovers(ring: Ring, names: Iterable[str]) -> Iterator[str]:
         if entry is not None:
             if entry is not active:
                 yield name
-        elif not entries or (active is not None and _has_private_file(active, present)):
+            continue
+        own = [private_file_name(identity, active.epoch, s) for s in (CLASSIC_SUFFIX, SEALED_SUFFIX)] if active else []
+        if not entries or not present.isdisjoint(own):
             yield name
-
-
-def _has_private_file(entry: RingEntry, present: set[str]) -> bool:
-    return any(
-        private_file_name(entry.identity, entry.epoch, suffix) in present for suffix in (CLASSIC_SUFFIX, SEALED_SUFFIX)
-    )
 
 
 # --- reading and writing
@@ -271,7 +267,7 @@ def write_private_file(path: Path, data: bytes) -> None:
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
-            os.fchmod(handle, 0o600)
+            os.fchmod(handle, 0o600)  # The mode above is reduced by the umask.
             _write_all(handle, data)
             os.fsync(handle)
         finally:
@@ -295,10 +291,11 @@ def destroy_file(path: Path) -> None:
         except OSError as error:
             if error.errno != errno.ELOOP:
                 raise
+            # A symbolic link: what it leads to is not ours to overwrite.
         else:
             try:
                 _write_all(handle, bytes(os.fstat(handle).st_size))
-                os.fsync(handle)
+                os.fsync(handle)  # Before the removal: otherwise the zeros might never reach the disk.
             finally:
                 os.close(handle)
         os.unlink(path)

@@ -16,7 +16,6 @@ from __future__ import annotations
 import os
 import struct
 import time
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from aver.errors import BadInput, NotFound, Refused, Unavailable
@@ -97,7 +96,22 @@ class SshAgentSigner:
 def list_ssh_agent_keys(path: str | None = None) -> tuple[SshAgentKey, ...]:
     """List the Ed25519 keys that the agent holds. `Unavailable` if there is no agent."""
     answer = _send_request(_socket_path(path), _REQUEST_IDENTITIES, b"", _IDENTITIES_ANSWER, LIST_SECONDS)
-    return tuple(_read_identities(answer))
+    count = answer.number()
+    if count > KEYS_MAX:
+        raise _protocol_error(f"it lists {count} keys")
+    keys = []
+    for _ in range(count):
+        blob, comment = answer.read_string(), answer.read_string()
+        reader = _AnswerReader(blob)
+        if reader.read_string() != _ED25519:
+            continue  # Keys of other types cannot sign for Aver.
+        raw = reader.read_string()
+        reader.end()
+        if len(raw) != ED25519_PUBLIC_BYTES:
+            raise _protocol_error(f"an Ed25519 key of {len(raw)} bytes")
+        keys.append(SshAgentKey(PublicKey(raw.hex()), comment.decode("utf-8", "replace")[:COMMENT_MAX]))
+    answer.end()
+    return tuple(keys)
 
 
 def find_ssh_agent_signer(public: PublicKey, path: str | None = None) -> SshAgentSigner:
@@ -183,23 +197,6 @@ class _AnswerReader:
         taken = self._data[self._at : self._at + size]
         self._at += size
         return taken
-
-
-def _read_identities(answer: _AnswerReader) -> Iterator[SshAgentKey]:
-    count = answer.number()
-    if count > KEYS_MAX:
-        raise _protocol_error(f"it lists {count} keys")
-    for _ in range(count):
-        blob, comment = answer.read_string(), answer.read_string()
-        # Keys of other types are left out.
-        reader = _AnswerReader(blob)
-        if reader.read_string() == _ED25519:
-            raw = reader.read_string()
-            reader.end()
-            if len(raw) != ED25519_PUBLIC_BYTES:
-                raise _protocol_error(f"an Ed25519 key of {len(raw)} bytes")
-            yield SshAgentKey(PublicKey(raw.hex()), comment.decode("utf-8", "replace")[:COMMENT_MAX])
-    answer.end()
 
 
 def _encode_string(data: bytes) -> bytes:

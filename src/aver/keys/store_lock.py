@@ -101,15 +101,13 @@ class StoreLock:
         done = False
         while not done:
             with self._open_own(self._gate_path) as gate, self._open_own(self._lock_path) as lock:
-                self._lock_exclusively(gate, lock, timeout)
+                # The gate first: it keeps new signers out while this change waits for those that hold the lock.
+                self._wait_until(lambda: try_lock(gate), timeout, self._gate_path, "keys are being changed")
+                self._wait_until(lambda: try_lock(lock), timeout, self._lock_path, "a key is held for signing")
                 # A file that was removed or replaced locks out nobody: try again with the new one.
                 if is_same_file(self._gate_path, gate) and is_same_file(self._lock_path, lock):
                     done = True
                     yield
-
-    def _lock_exclusively(self, gate: int, lock: int, timeout: float) -> None:
-        self._wait_until(lambda: try_lock(gate), timeout, self._gate_path, "keys are being changed")
-        self._wait_until(lambda: try_lock(lock), timeout, self._lock_path, "a key is held for signing")
 
     @contextmanager
     def _open_own(self, path: Path) -> Iterator[int]:
@@ -131,13 +129,15 @@ class StoreLock:
                 self._shared = _open_lock_file(self._lock_path), _open_lock_file(self._gate_path)
             lock, gate = self._shared
             if self._signers == 0 and not is_same_file(self._lock_path, lock):
+                # The file was removed or replaced: a lock on it would keep nobody out. The next attempt opens it anew.
                 self._shared = None
                 os.close(lock)
                 os.close(gate)
                 return False
             if not try_lock(gate, shared=True):
-                return False
+                return False  # A change of keys waits, or is going on: let it have its turn.
             try:
+                # Only the first signer of this process locks the file; the last one unlocks it.
                 if self._signers == 0 and not try_lock(lock, shared=True):
                     return False
                 self._signers += 1

@@ -1,6 +1,4 @@
-"""The rows of the ledger's tables that both stores share, and the conditions of a search over them.
-
-The protocol of a store and of a write transaction in it.
+"""The protocol of a store and of a write transaction in it, and the rows that they exchange.
 
 Two stores implement it: a file (`sqlite`) and a server (`postgres`). The other modules of the ledger use only this
 protocol. A store keeps rows and returns them as they are stored. It does not judge them; the verifier does.

@@ -1,4 +1,4 @@
-"""The ledger's tables in SQLite, and the migrations of older files.
+"""The tables of a ledger in SQLite: creating them in a new file, migrating older files, finding foreign objects.
 
 `canonical` has the exact bytes that were hashed. The other columns of `records` are copies to search by; the verifier
 compares them with these bytes. The triggers protect the ledger from mistakes of honest programs. They prove nothing,
@@ -7,17 +7,15 @@ not the statement: to be able to undo one statement would cost more than the ins
 
 `PRAGMA user_version` is the schema's version, the number of applied migrations. Aver refuses a file of a newer version.
 
-Create a ledger's file atomically, and refuse a rollback journal beside it.
-
 A ledger uses a write-ahead log from its creation on, and so never has a rollback journal. A journal beside it comes
-from an attacker or another program. SQLite would roll the ledger back to it at the next write.
+from an attacker or another program. SQLite would roll the ledger back to it at the next write, so Aver refuses it.
 """
 
 from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -105,18 +103,16 @@ MIGRATIONS: tuple[str, ...] = (_MIGRATION_1,)
 VERSION = len(MIGRATIONS)
 
 
-def create_tables(connection: sqlite3.Connection) -> None:
-    """Create all tables in an empty database, in one transaction."""
-    connection.execute("BEGIN IMMEDIATE")
-    migrate(connection, 0)
-    connection.execute("COMMIT")
-
-
 def migrate(connection: sqlite3.Connection, version: int) -> None:
     """Bring the tables from `version` to the newest version, in the open transaction."""
     for migration in MIGRATIONS[version:]:
-        for statement in _split_statements(migration):
-            connection.execute(statement)
+        # Statement by statement: `executescript` would commit first.
+        statement = ""
+        for line in migration.splitlines(keepends=True):
+            statement += line
+            if sqlite3.complete_statement(statement):
+                connection.execute(statement)
+                statement = ""
     connection.execute(f"PRAGMA user_version = {VERSION}")
 
 
@@ -153,16 +149,6 @@ _SQLITE_INTERNAL = frozenset({("table", "sqlite_stat1"), ("table", "sqlite_stat4
 """Tables that SQLite makes for itself, as (kind, name): a trigger of such a name is not one of them."""
 
 
-def _split_statements(script: str) -> Iterator[str]:
-    """Split a script where SQLite says that a statement is complete. (`executescript` would commit first.)"""
-    statement = ""
-    for line in script.splitlines(keepends=True):
-        statement += line
-        if sqlite3.complete_statement(statement):
-            yield statement
-            statement = ""
-
-
 UNFINISHED_SUFFIX = ".new"
 """Suffix of the temporary file in which a ledger is created."""
 
@@ -180,7 +166,9 @@ def create_ledger_file(file: Path, facts: Mapping[str, str]) -> None:
             connection.execute(f"PRAGMA page_size = {PAGE_SIZE}")
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute("PRAGMA synchronous = FULL")
-            create_tables(connection)
+            connection.execute("BEGIN IMMEDIATE")
+            migrate(connection, 0)
+            connection.execute("COMMIT")
             connection.executemany("INSERT INTO ledger VALUES (?, ?)", list(facts.items()))
             # WAL last: closing then leaves no log beside the temporary file, and the mode stays in the file.
             if connection.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):
