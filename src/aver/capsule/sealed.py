@@ -151,23 +151,20 @@ class Sealed:
     @classmethod
     def _pick_form_by_hash(cls, forms: Iterator[bytes], data: Mapping[str, Any]) -> Sealed:
         """Return the record in the form that has the stored hash, or in the first form if none has."""
-        first = sealed = cls._from_form(next(forms), data)
-        while content_hash(sealed.canonical) != sealed.hash:
-            form = next(forms, None)
-            if form is None:
-                return first
-            sealed = cls._from_form(form, data)
-        return sealed
-
-    @classmethod
-    def _from_form(cls, canonical: bytes, data: Mapping[str, Any]) -> Sealed:
+        canonical = next(forms)
         seal_values = []
         for key in SEAL_KEYS:
             value = data.get(key)
             if value is not None and not isinstance(value, str):
                 raise InvalidCapsule("wrong_type", key, "must be a string")
             seal_values.append(value or "")
-        return cls(canonical, *seal_values)
+        first = sealed = cls(canonical, *seal_values)
+        while content_hash(sealed.canonical) != sealed.hash:
+            form = next(forms, None)
+            if form is None:
+                return first
+            sealed = cls(form, *seal_values)
+        return sealed
 
     @property
     def capsule(self) -> Capsule:

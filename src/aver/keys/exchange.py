@@ -1,4 +1,6 @@
-"""The files of other parties' public keys.
+"""Public keys of other parties: the files that hold the known ones, and the formats of other programs.
+
+The known keys are in two files of the home:
 
     known_keys.json      {fingerprint: Ed25519 public key}
     known_keys_pq.json   {fingerprint: ML-DSA-65 public key}
@@ -6,9 +8,8 @@
 Aver uses the second file only for keys in the first. It writes the second file first, so that a change takes effect at
 the one moment when the first file is replaced.
 
-Public keys to and from other programs. Reading them registers nothing: `KeyStore.import_keys` does.
-
-`read_public_keys` takes 64 hex digits, or a path to
+`build_key_export` writes keys for other programs, and `read_public_keys` reads theirs. Reading registers nothing:
+`KeyStore.import_keys` does. `read_public_keys` takes 64 hex digits, or a path to
 
 * a file of 64 hex digits;
 * an Aver export (`build_key_export`), `keyring.json` or `known_keys.json`;

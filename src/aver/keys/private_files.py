@@ -1,10 +1,9 @@
-"""Seeds encrypted under a passphrase: Argon2id, then XSalsa20-Poly1305 (NaCl's secret box).
+"""The private key files in a store's directory: their names, and reading, writing and destroying them.
 
-The file is JSON: `{version, kdf, opslimit, memlimit, salt, nonce, box}`, bytes as lower-case hex. The box
+Seeds are stored raw, or encrypted under a passphrase: Argon2id, then XSalsa20-Poly1305 (NaCl's secret box). The
+encrypted file is JSON: `{version, kdf, opslimit, memlimit, salt, nonce, box}`, bytes as lower-case hex. The box
 holds the Ed25519 seed and, for a hybrid key, the ML-DSA-65 seed after it. The cost parameters of the key derivation
 have limits, so that a planted file cannot exhaust the machine.
-
-Key files in a store's directory: their names, and reading, writing and destroying them.
 
 A private key must be a regular file that only its owner can read and write, in a directory that no other user can
 write. Otherwise Aver refuses it (`UNSAFE_FILE`) and names the command that repairs it. A public file may be read by all

@@ -1,10 +1,10 @@
-"""Identities that own keys, the purposes of keys, and the file names that follow from identities.
+"""A public key, the identity that owns it, and its purpose.
+
+A public key is an Ed25519 key, and for a hybrid key also an ML-DSA-65 key.
 
 An identity is `ledger`, `agent:<name>`, `person:<name>` or `policy:<name>`; a name is 1 to 64 of
 `A-Z a-z 0-9 . _ -` and does not begin with a dot. `slug` maps identities to file names one to one, also
 on file systems that ignore case: `agent:Bob` becomes `agent-=bob`.
-
-A public key: Ed25519, and for a hybrid key also ML-DSA-65.
 """
 
 from __future__ import annotations

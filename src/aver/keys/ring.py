@@ -9,11 +9,9 @@ A ring is a value: every change returns a new one. These rules always hold:
 `lookup` takes the name by which a record calls its signer: a fingerprint of 16 hex digits, or `qp_key_XXXX` with the
 first four. Four digits are ambiguous, so it returns every key that matches.
 
-The statement by which a key names its successor. No I/O.
-
-It contains the identity, both public keys with their epochs, and the time. The old key signs it, so that no one else
-can name a successor. The new key signs it, too, so that no one can name a key that he does not hold. The new ring entry
-contains the statement.
+`sign_rotation` makes the statement by which a key names its successor. It contains the identity, both public keys with
+their epochs, and the time. The old key signs it, so that no one else can name a successor. The new key signs it, too,
+so that no one can name a key that he does not hold. The new ring entry contains the statement.
 """
 
 from __future__ import annotations

@@ -9,10 +9,9 @@ ledger and tenant in
 changed, and names the time of the line before it as `since`. So the file stays small, and the verifier notices a line
 that was removed. Other files in the directory whose names begin with the same ledger id belong to the history, too.
 
-Verifying a whole ledger: every tenant, and every checkpoint that was given.
-
-Each tenant has a verdict of its own. A tenant whose rows were all deleted is in no table any more; so the tenants that
-checkpoints, or this machine's own notes, remember are verified as well.
+`examine_tenants` verifies a whole ledger: every tenant, with every checkpoint that was given. Each tenant has a
+verdict of its own. A tenant whose rows were all deleted is in no table any more; so the tenants that checkpoints, or
+this machine's own notes, remember are verified as well.
 """
 
 from __future__ import annotations

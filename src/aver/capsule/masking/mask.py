@@ -122,11 +122,11 @@ def mask_draft(draft: Capsule, *, opaque: Iterable[str] = ()) -> Capsule:
             continue
         left = {key: content[name][key] for key in _UNMASKED_FIELDS.get(name, ())}
         content[name] = {**_mask_value(content[name], run, 1), **left}
-    environment = {
-        **content["context"]["environment"],
-        **left_alone,
-        NOTE_KEY: masking_note(run.counts + _counts_from_note(before)),
-    }
+    # A draft that was masked before keeps the counts of its note.
+    by_rule = before.get("by_rule") if isinstance(before, dict) else None
+    counted = by_rule.items() if isinstance(by_rule, dict) else ()
+    counts = run.counts + Counter({str(rule): count for rule, count in counted if type(count) is int})
+    environment = {**content["context"]["environment"], **left_alone, NOTE_KEY: masking_note(counts)}
     if not run.counts:
         return replace(draft, context=replace(draft.context, environment=environment))
     content["context"]["environment"] = environment
@@ -136,15 +136,6 @@ def mask_draft(draft: Capsule, *, opaque: Iterable[str] = ()) -> Capsule:
 def masking_note(by_rule: Mapping[str, int]) -> dict[str, Any]:
     """The note in a record: the version of the rules, and how many places were masked, in all and by each rule."""
     return {"rules": RULES_VERSION, "count": sum(by_rule.values()), "by_rule": dict(sorted(by_rule.items()))}
-
-
-def _counts_from_note(before: Any) -> Counter[str]:
-    by_rule = before.get("by_rule") if isinstance(before, dict) else None
-    return (
-        Counter({str(rule): n for rule, n in by_rule.items() if type(n) is int})
-        if isinstance(by_rule, dict)
-        else Counter()
-    )
 
 
 class _MaskingRun(NamedTuple):
@@ -180,42 +171,47 @@ def _may_hold_other_secrets(text: str) -> bool:
 
 
 def _mask_value(value: Any, run: _MaskingRun, depth: int) -> Any:
-    kind = type(value)
-    if kind is str:
+    """Mask a value under no name, or under a name that does not sound secret."""
+    if type(value) is str:
         return _mask_text(value, run)
     if depth > DEPTH_MAX:
         raise NotCanonical(f"nested deeper than {DEPTH_MAX} levels")
     if isinstance(value, dict):
-        return _mask_object(value, run, depth)
+        masked: dict[Any, Any] = {}
+        private = _PRIVATE_JWK if isinstance(value.get("kty"), str) else frozenset()
+        # In `{"name": "password", "value": "hunter2"}` one member names the other.
+        title = value.get("name", value.get("key"))
+        titled = isinstance(title, str) and is_sensitive_name(title)
+        for key, item in value.items():
+            place = _mask_key(key, masked, run)
+            if key in private:
+                masked[place] = _mask_under_name(item, "", run, depth + 1, rule="private-key")
+            elif type(key) is str and is_sensitive_name(key):
+                masked[place] = _mask_under_name(item, key, run, depth + 1)
+            elif titled and key == "value":
+                masked[place] = _mask_under_name(item, str(title), run, depth + 1)
+            else:
+                masked[place] = _mask_value(item, run, depth + 1)
+        return masked
     if isinstance(value, list | tuple):
-        items = list(value)
-        masked = []
+        items, results = list(value), []
         for index, item in enumerate(items):
             name = items[index - 1] if index else None
-            if type(name) is str and type(item) is str and _is_name_value_pair(name, item, alone=len(items) == 2):
-                masked.append(_mask_under_name(item, name, run, depth + 1))
+            # `["--password", "hunter2"]`, or a header as a pair: the text before names the value.
+            named = (
+                type(name) is str
+                and type(item) is str
+                and (
+                    (len(items) == 2 and name.lower() in _SECRET_HEADERS)
+                    or (_FLAG(name) is not None and not item.startswith("-") and is_sensitive_name(name))
+                )
+            )
+            if named:
+                results.append(_mask_under_name(item, str(name), run, depth + 1))
             else:
-                masked.append(_mask_value(item, run, depth + 1))
-        return masked
+                results.append(_mask_value(item, run, depth + 1))
+        return results
     return value
-
-
-def _mask_object(value: dict[Any, Any], run: _MaskingRun, depth: int) -> dict[Any, Any]:
-    masked: dict[Any, Any] = {}
-    private = _PRIVATE_JWK if isinstance(value.get("kty"), str) else frozenset()
-    title = value.get("name", value.get("key"))
-    titled = isinstance(title, str) and is_sensitive_name(title)
-    for key, item in value.items():
-        name = _mask_key(key, masked, run)
-        if key in private:
-            masked[name] = _mask_under_name(item, "", run, depth + 1, rule="private-key")
-        elif type(key) is str and is_sensitive_name(key):
-            masked[name] = _mask_under_name(item, key, run, depth + 1)
-        elif titled and key == "value":
-            masked[name] = _mask_under_name(item, str(title), run, depth + 1)
-        else:
-            masked[name] = _mask_value(item, run, depth + 1)
-    return masked
 
 
 def _mask_key(key: Any, taken: Mapping[Any, Any], run: _MaskingRun) -> Any:
@@ -232,13 +228,6 @@ def _mask_key(key: Any, taken: Mapping[Any, Any], run: _MaskingRun) -> Any:
     return name
 
 
-def _is_name_value_pair(name: str, item: str, *, alone: bool) -> bool:
-    """`["--password", "hunter2"]`, or a header as a pair."""
-    if alone and name.lower() in _SECRET_HEADERS:
-        return True
-    return _FLAG(name) is not None and not item.startswith("-") and is_sensitive_name(name)
-
-
 def _mask_under_name(value: Any, name: str, run: _MaskingRun, depth: int, *, rule: str = "named") -> Any:
     """Mask the value of a name that sounds secret: every text in it, and numbers where a number may be a secret."""
     if depth > DEPTH_MAX:
@@ -253,7 +242,7 @@ def _mask_under_name(value: Any, name: str, run: _MaskingRun, depth: int, *, rul
     if isinstance(value, list | tuple):
         return [_mask_under_name(item, name, run, depth + 1, rule=rule) for item in value]
     if isinstance(value, dict):
-        # Whether it is a JSON Schema, which describes a password and holds none.
+        # A JSON Schema describes a password and holds none.
         kind = value.get("type")
         kinds = kind if isinstance(kind, list) else [kind]
         if not _SCHEMA_KEYS.isdisjoint(value) or any(isinstance(each, str) and each in _SCHEMA_TYPES for each in kinds):

@@ -8,6 +8,7 @@ closes its connections. Afterwards parent and child each open their own connecti
 from __future__ import annotations
 
 import os
+import threading
 from typing import Protocol
 from weakref import WeakSet
 
@@ -24,27 +25,45 @@ class Forkable(Protocol):
 
 
 _REGISTERED: WeakSet[Forkable] = WeakSet()
-# Strong references: an object that was paused must live until it is resumed.
+_REGISTERING = threading.Lock()
+"""Guards the set above, and is taken during a fork: no thread can add an object that was not paused."""
+
 _paused: list[Forkable] = []
+"""Strong references: an object that was paused must live until it is resumed."""
 
 
 def register_for_forks(thing: Forkable) -> None:
     """Call the three methods of `thing` around every fork, as long as it lives."""
-    _REGISTERED.add(thing)
+    with _REGISTERING:
+        _REGISTERED.add(thing)
 
 
 def _pause_all() -> None:
-    for thing in list(_REGISTERED):
-        thing.before_fork()
-        _paused.append(thing)
+    while True:
+        _REGISTERING.acquire()
+        waiting = [thing for thing in _REGISTERED if not any(thing is paused for paused in _paused)]
+        if not waiting:
+            return  # The lock stays taken until after the fork.
+        # Pausing waits for work that may register more objects: another thread may be opening a ledger just now. So
+        # the lock is free meanwhile, and the set is looked through again.
+        _REGISTERING.release()
+        try:
+            for thing in waiting:
+                thing.before_fork()
+                _paused.append(thing)
+        except BaseException:
+            _REGISTERING.acquire()  # Python reports the error and forks all the same; the lock must be taken then, too.
+            raise
 
 
 def _resume_in_parent() -> None:
+    _REGISTERING.release()
     while _paused:  # In the reverse order, as locks are released.
         _paused.pop().after_fork_in_parent()
 
 
 def _resume_in_child() -> None:
+    _REGISTERING.release()
     while _paused:
         _paused.pop().after_fork_in_child()
 

@@ -1,14 +1,11 @@
-"""The checks of `aver doctor` on a server: its settings, the connected role, the guards, connections and clock.
+"""The checks of `aver doctor` on a PostgreSQL server: settings, role, guards, clock, and whether indexes agree.
 
-The database roles: a writer that cannot change what it wrote, and a reader that cannot write.
+**Roles.** `aver_writer` and `aver_reader` are group roles, made once by the owner of the tables. Every login role
+becomes a member of one of them. The writer reads everything, adds rows, and updates head rows. It cannot change or
+delete a record, empty a table, turn off a guard, alter an object, or choose the numbers that the server gives to rows.
 
-`aver_writer` and `aver_reader` are group roles, made once by the owner of the tables. Every login role becomes a member
-of one of them. The writer reads everything, adds rows, and updates head rows. It cannot change or delete a record,
-empty a table, turn off a guard, alter an object, or choose the numbers that the server gives to rows.
-
-Check that tables and indexes agree, as far as this is possible without the owner's rights.
-
-The verifier reads through indexes; other programs may read the table. A row that only one of them has is seen by some
+**Indexes.** Aver checks that tables and indexes agree, as far as this is possible without the owner's rights. The
+verifier reads through indexes; other programs may read the table. A row that only one of them has is seen by some
 readers only. So Aver computes a checksum over every index twice in one snapshot: once from the index, once from the
 table. If the extension amcheck is installed and may be used, PostgreSQL's own check of the index pages is added.
 """

@@ -1,6 +1,7 @@
-"""The address of a PostgreSQL ledger: parse its URL, name it without its password, and explain the server's errors.
+"""The address of a PostgreSQL ledger, and a pool of connections to it.
 
-A pool of connections to the server. It replaces dead connections, and no connection crosses a fork.
+`Address` names the ledger without its password, and explains the server's errors. `Pool` replaces dead connections, and
+lets no connection cross a fork.
 
 The pool is `psycopg_pool`'s. It opens a connection when one is needed and keeps it for the next caller. It replaces a
 lost connection, as long as `lock_timeout` lets the caller wait. Every connection resolves names in PostgreSQL's own

@@ -1,4 +1,4 @@
-"""The ledger's tables in PostgreSQL, and the migrations of older databases.
+"""The ledger's tables in PostgreSQL: their migrations, and a check that they are those that Aver makes.
 
 The tables are those of SQLite (see `stores.sqlite.schema`), in the schema `aver`. All text is compared byte by byte
 (`COLLATE "C"`), so that order and uniqueness depend on no locale. The guards (triggers) protect the ledger from
@@ -7,11 +7,10 @@ mistakes of honest programs. They prove nothing, because the owner of the tables
 `aver.schema_version` has one row for each applied migration. Aver refuses a database of a newer version. A process that
 creates or migrates the tables has an advisory lock meanwhile; the others wait and then find the work done.
 
-Check that the tables are those that Aver makes, by comparing PostgreSQL's catalogue with the expected objects.
-
-The owner of a database can replace or add objects: a rule, a policy that hides rows, a table that inherits from ours,
-an index over other columns, a trigger that stores other values. Each could show the verifier other rows than a reader.
-Owners may tune everything that changes no result: storage, fill factors, autovacuum, tablespaces, statistics.
+`find_differences` compares PostgreSQL's catalogue with the expected objects. The owner of a database can replace or add
+objects: a rule, a policy that hides rows, a table that inherits from ours, an index over other columns, a trigger that
+stores other values. Each could show the verifier other rows than a reader. Owners may tune everything that changes no
+result: storage, fill factors, autovacuum, tablespaces, statistics.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ class PostgresStore:
         self._timeout = timeout
         self._pool = Pool(address, timeout=timeout)
         self._ledger_id: str | None = None
-        register_for_forks(self)
+        register_for_forks(self._pool)
 
     # --- opening and closing
 
@@ -93,15 +93,6 @@ class PostgresStore:
 
     def close(self) -> None:
         self._pool.close()
-
-    def before_fork(self) -> None:
-        self._pool.before_fork()
-
-    def after_fork_in_parent(self) -> None:
-        self._pool.after_fork_in_parent()
-
-    def after_fork_in_child(self) -> None:
-        self._pool.after_fork_in_child()
 
     @property
     def ledger_id(self) -> str:
