@@ -107,62 +107,57 @@ def ask(
     # 1. Read what to decide by.
     with log.log_time("gate", "settings, rules and state read"):
         gate = gate or load_gate(ledger.config, action.workspace)
-    question = _Question(ledger, action, gate, annotations or {})
-    answer = question.decide_and_seal()
-    return answer if answer.decision.decision != "human_review" else _open_or_use_approval(question, answer, wait)
+    answer = _decide_and_seal(ledger, action, gate, annotations or {})
+    if answer.decision.decision != "human_review":
+        return answer
+    answer, approval = _open_or_use_approval(ledger, action, answer, wait)
+    if approval is None:
+        return answer
+    decided = _decide_and_seal(ledger, action, gate, annotations or {}, approval)
+    return replace(decided, request=answer.request, outcome=answer.outcome)
 
 
-class _Question:
-    """One action that is asked about, and the id of the next decision about it."""
+def _decide_and_seal(
+    ledger: Ledger, action: Action, gate: Gate, annotations: Mapping[str, Any], approval: Sealed | None = None
+) -> Answer:
+    """Decide, and seal the decision: steps 2 to 4. `approval` is the record by which a person's approval was used.
 
-    def __init__(self, ledger: Ledger, action: Action, gate: Gate, annotations: Mapping[str, Any]) -> None:
-        self.ledger = ledger
-        self.action = action
-        self._gate = gate
-        self._annotations = annotations
-        self._gate_id = gate_id_for(action.call_id, 0)
-
-    def decide_and_seal(self, approval: Sealed | None = None) -> Answer:
-        """Decide, and seal the decision. `approval` is the record by which a person's approval was used.
-
-        Another decision of the session may be sealed in the meantime. It counts for this one: decide anew.
-        """
-        for _ in range(ATTEMPTS_MAX):
-            try:
-                return self._attempt(approval)
-            except HeadMoved as error:
-                overtaken: AverError = error
-            except Exists as error:  # An earlier decision about the same call has this id.
-                overtaken = error
-                self._gate_id = next_gate_id(self.ledger, self.action.call_id)
-        raise overtaken
-
-    def _attempt(self, approval: Sealed | None) -> Answer:
-        ledger, action, gate = self.ledger, self.action, self._gate
-        head = ledger.head(decision_chain(action.session))
-        # 2. Gather the facts. A damaged past refuses the action: see `decide` with a gate without rules.
+    Another decision of the session may be sealed in the meantime. It counts for this one, so Aver decides anew.
+    """
+    gate_id = gate_id_for(action.call_id, 0)
+    for _ in range(ATTEMPTS_MAX):
+        basis, head = gate, ledger.head(decision_chain(action.session))
+        # 2. Gather the facts. A past that is damaged refuses the action, as a gate without rules does.
         try:
             with log.log_time("gate", "facts gathered"):
-                facts, effects = gather_facts(ledger, action, gate, self._annotations, head=head)
+                facts, effects = gather_facts(ledger, action, gate, annotations, head=head)
             facts = replace(facts, approved=approval is not None)
         except AverError as error:
-            facts, effects, gate = Facts(now=clock.now()), None, Gate(bundle=None, trouble=error.message)
+            facts, effects, basis = Facts(now=clock.now()), None, Gate(bundle=None, trouble=error.message)
         # 3. Decide.
         with log.log_time("gate", "decided"):
-            decision = decide(action, facts, gate, gate_id=self._gate_id, effects=effects)
+            decision = decide(action, facts, basis, gate_id=gate_id, effects=effects)
         # 4. Seal the decision. `after` makes this fail if the session has got another decision since step 2. Actions
         # without a session share a chain and have no past, so they may be sealed in any order.
         after = head if action.session else None
         try:
             with log.log_time("gate", "sealed"):
-                record = seal_decision(ledger, action, facts, gate, decision, after=after, approval=approval)
+                record = seal_decision(ledger, action, facts, basis, decision, after=after, approval=approval)
+        except HeadMoved as error:
+            overtaken: AverError = error
+            continue
+        except Exists as error:  # An earlier decision about the same call has this id.
+            overtaken = error
+            gate_id = next_gate_id(ledger, action.call_id)
+            continue
         except InvalidCapsule as error:
             # No record can hold the action. Refuse it, and seal the refusal with as much of the action as fits.
-            gate, reason = self._gate, f"the action cannot be sealed: {error.message}"
-            decision = build_refusal("", gate, clock.new_id(), reason)
-            record = seal_decision(ledger, action, Facts(now=clock.now()), gate, decision)
-        _log_decision(decision, gate)
+            basis, reason = gate, f"the action cannot be sealed: {error.message}"
+            decision = build_refusal("", basis, clock.new_id(), reason)
+            record = seal_decision(ledger, action, Facts(now=clock.now()), basis, decision)
+        _log_decision(decision, basis)
         return Answer(decision=decision, record=record, call_id=action.call_id)
+    raise overtaken
 
 
 def _log_decision(decision: Decision, gate: Gate) -> None:
@@ -281,11 +276,13 @@ def _resolve_glob(pattern: str, roots: PathRoots) -> str | None:
 # --- asking a human
 
 
-def _open_or_use_approval(question: _Question, answer: Answer, wait: float) -> Answer:
-    """Open a request, or go on with the one that is open for the same action. This is step 5."""
+def _open_or_use_approval(ledger: Ledger, action: Action, answer: Answer, wait: float) -> tuple[Answer, Sealed | None]:
+    """Open a request, or go on with the one that is open for the same action. This is step 5.
+
+    Returns the answer with the request in it, and the record of the approval that was used; None where there is none.
+    """
     from aver.gate.approvals import consume, load_request_states, open_request, recent_requests, wait_for_answer
 
-    ledger, action = question.ledger, question.action
     # The newest request about this action that is still open, or approved and not used. An agent that repeats a call
     # must not open a second request for a person to look at.
     same = [request for request in recent_requests(ledger) if request.digest == answer.decision.digest]
@@ -296,13 +293,13 @@ def _open_or_use_approval(question: _Question, answer: Answer, wait: float) -> A
         request = open_request(ledger, action, asking, parent=answer.record, correlation=action.call_id)
     except Refused as refusal:
         advice = f" ({refusal.advice})" if refusal.advice else ""
-        return replace(answer, trouble=f"{refusal.message}{advice}")
+        return replace(answer, trouble=f"{refusal.message}{advice}"), None
     outcome = wait_for_answer(ledger, request, wait)
     if not outcome.allows:
         waited = wait > 0 or outcome.state != "timeout"
-        return replace(answer, request=request, outcome=outcome if waited else None)
+        return replace(answer, request=request, outcome=outcome if waited else None), None
     try:
         used = consume(ledger, request, action.digest, by=action.call_id)
     except Refused as refusal:  # Another caller used it first, or a person denied it after all.
-        return replace(answer, request=request, trouble=refusal.message)
-    return replace(question.decide_and_seal(used), request=request, outcome=outcome)
+        return replace(answer, request=request, trouble=refusal.message), None
+    return replace(answer, request=request, outcome=outcome), used

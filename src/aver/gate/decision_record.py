@@ -79,6 +79,7 @@ def decision_chain(session: str) -> str:
     """Return the chain of a session's decisions. No two sessions share one, whatever their names are."""
     if not session:
         return chain_name(DOMAIN, NO_SESSION)
+    # Such a name would share a chain with actions of no session, or with the digest of another name.
     if session == NO_SESSION or _matches_digest_name(session):
         session = f"x-{hashlib.sha256(session.encode()).hexdigest()[:32]}"
     return chain_name(DOMAIN, session)
@@ -355,6 +356,7 @@ def _count_decisions(ledger: Ledger, call_id: str) -> int:
 
     if not is_taken(0):
         return 0
+    # A client may ask about one call thousands of times. Reading every decision would take longer each time.
     low, high = 0, 1
     while is_taken(high):
         low, high = high, 2 * high
@@ -397,6 +399,7 @@ def bind(action: DoneAction, decisions: Iterable[RecordedDecision]) -> RecordedD
     3. Any other has the first decision without a call's id of its own that it is like.
     """
     known = list(decisions)
+    # Rules 1 and 2 select candidates by id. An id alone is not enough: clients use ids again for other calls.
     if action.gate_id:
         known = [decision for decision in known if decision.gate_id == action.gate_id]
     elif action.call_id and (same_call := [decision for decision in known if decision.call_id == action.call_id]):

@@ -98,6 +98,7 @@ def load_session_facts(ledger: Ledger, head: Head, action: Action, now: str) -> 
         return Facts(now=now)
     at = datetime.fromisoformat(now)
     since, calls_since = (at - MINUTE).isoformat(), (at - USES_SPAN).isoformat()
+    # The memory saves time and is no evidence: the records since then are read and verified, and win.
     memory = load_memory(ledger, head)
     if action.tool:
         memory = _read_new_calls(ledger, memory, action.session, calls_since, decisions=head.chain)
@@ -108,6 +109,7 @@ def load_session_facts(ledger: Ledger, head: Head, action: Action, now: str) -> 
         raise IntegrityError("SCHEMA_INVALID", words, advice="run: aver verify") from error
     save_memory(ledger, head.chain, memory)
     digest = action.digest if memory.decisions else ""  # An action without a digest is for `decide` to refuse.
+    # Rules limit rates by `recent`, which counts the last minute.
     late = [past for past in memory.decisions if past.now >= since]
     calls = [call for call in memory.calls if call.tool == action.tool and call.at >= calls_since]
     return Facts(
@@ -142,6 +144,7 @@ def _read_new_decisions(ledger: Ledger, head: Head, memory: SessionMemory) -> tu
             decisions.append(PastDecision(sequence, decision.digest, decision.refuses, at, effects))
         if decision.result["session"] is not None:
             state_at, state = sequence, decision.result["session"]
+    # None of these records holds a state: each was refused without being judged, or is an outcome.
     if state is None and memory.count == 0:
         state_at, state = _find_state(ledger, head.chain, start)
     elif state is None and state_at is not None:  # It is further back: read the signed record that holds it.
@@ -178,6 +181,7 @@ def _read_verified(ledger: Ledger, chain: str, start: int, stop: int) -> list[Se
     if start >= stop:
         return []
     records = list(ledger.read(chain, start, stop))
+    # A record that is missing would hide what the session did: that refuses, as a damaged one does.
     try:
         require_valid_records(ledger, chain, start, records)
         if len(records) != stop - start:

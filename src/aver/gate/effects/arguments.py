@@ -222,6 +222,7 @@ def read_command_list(arguments: Mapping[str, Any]) -> list[str] | None:
     if len(given) != 1 or given != _command_values(arguments):
         return None
     entries = given[0] if isinstance(given[0], list) else given
+    # One entry that cannot be read makes all of them unreadable: it could be the one that matters.
     texts = [text for entry in entries[: CALL_COMMANDS_MAX + 1] if (text := _read_list_entry(entry)) is not None]
     if len(texts) != len(entries) or len(texts) > CALL_COMMANDS_MAX:
         return None

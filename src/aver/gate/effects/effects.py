@@ -147,7 +147,8 @@ def find_effects(
     if action.diff is not None:
         finder.add_diff(action.diff)
     if by_type is not None and by_tool is not None and by_tool.works_here and by_tool.on_paths == by_type.on_paths:
-        by_type = None  # the tool says more: it also acts on the current directory
+        by_type = None  # The profile of the tool says more: it also acts on the current directory.
+    # The caller names the type, so the type alone never makes an action better: the effects of both add up.
     profiles = [profile for profile in (by_type, by_tool) if profile is not None]
     for profile in profiles:
         finder.add_profile(profile)
@@ -203,6 +204,7 @@ class _EffectFinder:
     def _find_directory(self, keys: frozenset[str]) -> str | None:
         """Return the directory that relative paths start at; None if it is not known."""
         workspace = self._action.workspace if self._action.workspace.startswith("/") else None
+        # Two arguments may name one directory. Values need not be hashable, so compare their `repr`.
         given = list({repr(value): value for value in self._argument_values(keys)}.values())
         if not given:
             return workspace
@@ -275,6 +277,7 @@ class _EffectFinder:
         self.report.add_effect("unknown", (self._action.tool or self._action.type,))
         for path in self._limit_items(self._find_paths()):
             place = locate_path(path, self._cwd, self._path_roots)
+            # Also `read`: it brings the effect `secret` for a guarded path.
             self.report.add_path("unknown", place, (path,))
             self.report.add_path("read", place, (path,))
         self._add_hosts(self._find_urls())
@@ -348,6 +351,7 @@ class _EffectFinder:
             if url.lower().startswith("file:"):
                 path = re.sub(r"^file:(//[^/]*)?", "", url, flags=re.IGNORECASE) or "/"
                 self._add_path(path, ToolProfile(("read",)))
+            # Arguments for URLs also take host names such as `example.org`, and local paths, which are no hosts.
             elif URL_PATTERN.match(url) or not url.startswith((".", "/", "~")):
                 self.report.add_host("network", parse_host(url) or url[:200], (url[:200],))
 

@@ -150,6 +150,7 @@ def locate_path(path: str, cwd: str | None, roots: PathRoots) -> PathLocation:
         if link[1] == "cwd":
             return PathLocation(whole, "unknown", frozenset({"system"}))
         whole = _normalise_path(whole[link.end() :] or "/")
+    # The workspace comes first: one that lies in a temporary directory is still the workspace.
     where: PathZone = "outside"
     if roots.workspace and _is_at_or_below(whole, roots.workspace):
         where = "workspace"

@@ -234,6 +234,7 @@ _OFTEN_ALLOWED_EFFECTS = {"low": _ROUTINE_EFFECTS | {"write"}, "unsure": _ROUTIN
 
 
 def _query_cedar(bundle: PolicyBundle, requests: list[dict[str, Any]], entities: str) -> list[_CedarAnswer]:
+    # Fail closed: an answer with an error allows nothing, because Cedar skips the rule that failed.
     answers = load_cedar().is_authorized_batch(requests, bundle.policies, entities)
     if len(answers) != len(requests):
         raise BadInput("Cedar has not answered every question")
