@@ -132,7 +132,8 @@ def _write_segments(content: dict[str, Any]) -> tuple[bytes, ...]:
     # free-form fields are scanned for values that orjson would not write in canonical form.
     context, execution, outcome = content["context"], content["execution"], content["outcome"]
     free = [context["environment"], content["authority"]["chain"]]
-    free += [option["estimated_impact"] for option in content["reasoning"]["options"]]
+    for option in content["reasoning"]["options"]:
+        free.append(option["estimated_impact"])
     for call in execution["tool_calls"]:
         free += (call["arguments"], call["result"])
     free += (execution["resources_used"], outcome["result"], outcome["metrics"])
