@@ -75,7 +75,7 @@ BAD_LINES = {
     "no type": ("{}", "type: is missing"),
     "unknown type": ('{"type": "nope"}', "type: 'nope' is not one of"),
     "unknown key": ('{"type": "tool", "tiger": {}}', "tiger: is not a key of a capsule"),
-    "a key twice": ('{"type": "tool", "type": "tool"}', "stands twice"),
+    "a key twice": ('{"type": "tool", "type": "tool"}', "occurs twice"),
     "wrong section": ('{"type": "tool", "outcome": 5}', "outcome: must be an object"),
     "wrong status": ('{"type": "tool", "outcome": {"status": "great"}}', "outcome.status"),
     "a place": ('{"type": "tool", "sequence": 4}', "a draft has no place in a chain yet"),
