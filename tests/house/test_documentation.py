@@ -32,6 +32,30 @@ def test_the_map_shows_no_folder_that_is_gone() -> None:
     assert listed - there == set()
 
 
+NO_MODULES = re.compile(r"gate\.(decision|outcome)|ledger\.db(\..*)?|.*\.(jsonl?|toml|md|py)")
+"""Names that look like modules: kinds of records, and files."""
+
+
+def is_defined(name: str) -> bool:
+    """Whether a dotted name such as `gate.ask.ask` is a folder or module of Aver, or a name at the top of a module."""
+    path = SOURCE.joinpath(*name.split("."))
+    if path.is_dir() or path.with_suffix(".py").is_file():
+        return True
+    module = path.parent.with_suffix(".py")
+    return (
+        module.is_file()
+        and re.search(rf"^(def|class) {path.name}\b|^{path.name}\b", module.read_text(), re.M) is not None
+    )
+
+
+def test_modules_that_the_architecture_names_exist() -> None:
+    rooms = {name_of(folder) for folder in FOLDERS if folder.parent == SOURCE}
+    for page in (ARCHITECTURE, *sorted((REPOSITORY / "docs" / "decisions").glob("*.md"))):
+        for name in re.findall(r"`([a-z_]+(?:\.[a-z_]+)+)`", page.read_text("utf-8")):
+            if name.split(".")[0] in rooms and not NO_MODULES.fullmatch(name):
+                assert is_defined(name), f"{page.name} names {name}"
+
+
 PLUG_IN_MODULES: dict[str, str] = {}
 """Modules besides `aver` and `aver.adapters.*` that are documented for those who extend Aver."""
 

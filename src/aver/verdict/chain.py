@@ -73,6 +73,9 @@ class ChainJudge:
     `columns_of` computes the values of the store's columns from signed content.
     `needs_block` requires the block that a ledger adds when it appends. Without it, a capsule that was sealed elsewhere
     with the same key would pass as a record of the ledger.
+
+    Long chains are judged in slices, in several processes. A rule that needs the record before must get it as an
+    argument, as `previous` does: see `ledger.slices.judge_slice` and `verdict.parallel`.
     """
 
     def __init__(
