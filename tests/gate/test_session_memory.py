@@ -11,8 +11,7 @@ import pytest
 
 import aver
 from aver import Action, Ledger, clock
-from aver.gate.session import LOOK_BACK, load_session_facts
-from aver.gate.session_memory import DIRECTORY
+from aver.gate.session import DIRECTORY, LOOK_BACK, load_session_facts
 from aver.verdict import ChainJudge
 
 READS_MAX = 3

@@ -15,7 +15,7 @@ from aver import config, open_ledger
 from aver.agents.registry import AGENTS, load_hook
 from aver.errors import BadInput, Unavailable
 from aver.gate.approvals import approve, recent_requests
-from aver.hooks import failures, run
+from aver.hooks import run
 from aver.hooks.run import answer_event
 from aver.hooks.selftest import canary_payload, success_message
 from support.approvals import enrolled, somebody
@@ -178,15 +178,15 @@ def test_what_could_not_be_recorded_is_sealed_when_that_works_again(aver_home: P
 
 
 def test_remembering_ends_somewhere_and_never_fails(aver_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(failures, "SIZE_MAX", 1000)
+    monkeypatch.setattr(run, "FAILURES_SIZE_MAX", 1000)
     for _ in range(20):
-        failures.remember_failure(aver_home, "codex", "Stop", SESSION, "x" * 5000, b"{}")
+        run.remember_failure(aver_home, "codex", "Stop", SESSION, "x" * 5000, b"{}")
     assert (aver_home / "hook-failures.jsonl").stat().st_size < 5000
     (aver_home / "hook-failures.jsonl").unlink()
     (aver_home / "hook-failures.jsonl").symlink_to(aver_home / "elsewhere")
-    failures.remember_failure(aver_home, "codex", "Stop", SESSION, "why", b"{}")
+    run.remember_failure(aver_home, "codex", "Stop", SESSION, "why", b"{}")
     assert not (aver_home / "elsewhere").exists()
-    failures.remember_failure(Path("/proc/nowhere"), "codex", "Stop", SESSION, "why", b"{}")
+    run.remember_failure(Path("/proc/nowhere"), "codex", "Stop", SESSION, "why", b"{}")
 
 
 def test_a_file_of_failures_that_somebody_damaged_is_passed_over(aver_home: Path) -> None:
@@ -197,7 +197,7 @@ def test_a_file_of_failures_that_somebody_damaged_is_passed_over(aver_home: Path
 
 
 def test_a_failure_to_make_good_what_was_missed_is_a_failure(aver_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    failures.remember_failure(aver_home, "codex", "Stop", SESSION, "why", b"{}")
+    run.remember_failure(aver_home, "codex", "Stop", SESSION, "why", b"{}")
 
     def fail(*_: Any, **__: Any) -> None:
         raise Unavailable("the disk is full")
@@ -307,7 +307,7 @@ def test_whatever_lies_in_the_place_of_remembered_failures_changes_no_answer(
 
 
 def test_a_hook_waits_for_nobody_who_holds_the_remembered_failures(aver_home: Path) -> None:
-    failures.remember_failure(aver_home, "codex", "Stop", SESSION, "why", b"{}")
+    run.remember_failure(aver_home, "codex", "Stop", SESSION, "why", b"{}")
     handle = os.open(aver_home / "hook-failures.jsonl", os.O_RDWR)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -325,7 +325,7 @@ def test_a_defect_after_the_gate_has_said_no_does_not_undo_that(
     def fail(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError("a defect")
 
-    monkeypatch.setattr(run, "_seal_events", fail)
+    monkeypatch.setattr("aver.ledger.ledger.Ledger.close", fail)
     reply = fire("claude-code", "PreToolUse", payload(tool_input={"command": EVIL}))
     assert denies("claude-code", reply)
     assert "ZeroDivisionError" in reply.err
@@ -370,7 +370,7 @@ def test_a_crash_while_a_payload_is_read_is_answered_by_the_settings(
     aver_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings(aver_home, '[hooks]\non_failure = "closed"\n')
-    monkeypatch.setattr(run, "_parse_payload", defect)
+    monkeypatch.setattr("aver.ingest.foreign_json.parse_json", defect)
     assert denies("claude-code", fire("claude-code", "PreToolUse", payload()))
 
 
@@ -386,7 +386,7 @@ def test_words_that_no_json_can_hold_do_not_undo_a_denial(tool: str, monkeypatch
 
 
 def test_words_that_no_json_can_hold_are_remembered_all_the_same(aver_home: Path) -> None:
-    failures.remember_failure(aver_home, "codex", "Stop", "s\ud800", "cannot read \udcff", b"{}", "c\ud800")
+    run.remember_failure(aver_home, "codex", "Stop", "s\ud800", "cannot read \udcff", b"{}", "c\ud800")
     [line] = (aver_home / "hook-failures.jsonl").read_bytes().splitlines()
     assert json.loads(line)["why"] == "cannot read \\udcff"
 

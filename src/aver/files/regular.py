@@ -1,4 +1,4 @@
-"""Open regular files, and nothing else, without surprises.
+"""Open regular files, and nothing else, without surprises; and read Aver's own files, if they are safe.
 
 Aver reads files that other programs and other people wrote. A path may lead to a pipe that blocks its reader for
 ever, to a device that never ends, or through a symbolic link to a file elsewhere. Every opening here keeps four rules:
@@ -13,6 +13,11 @@ There are three levels, so that each caller can answer in its own words:
     open_descriptor, open_regular       raise `OSError`; `NotRegularFile` for a pipe, a directory or a device
     open_file, open_inside              raise `NotFound`, `BadInput` or `Unavailable`
     open_if_regular, read_if_regular    return None where there is no regular file
+
+Other users must not be able to change Aver's own files. A private file must be a regular file that only its owner can
+read and write (`read_private_file`). A public file may be read by all users, but written only by its owner
+(`read_public_file`). A file that breaks a rule is refused (`UNSAFE_FILE`), and the error names the command that repairs
+it.
 """
 
 from __future__ import annotations
@@ -25,7 +30,8 @@ from io import FileIO
 from pathlib import Path
 from typing import BinaryIO
 
-from aver.errors import BadInput, NotFound, Unavailable
+from aver.errors import BadInput, NotFound, Refused, Unavailable
+from aver.log import debug
 
 CHUNK = 256 * 1024
 """Bytes that `read_chunks` reads at a time."""
@@ -35,6 +41,9 @@ FILE_NAME_MAX = 240
 
 NEW_FILE_MODE = 0o600
 """Mode of a file that `O_CREAT` makes: only its owner may read it."""
+
+_OTHERS_ANY = 0o077
+_OTHERS_WRITE = 0o022
 
 
 class NotRegularFile(OSError):
@@ -62,7 +71,9 @@ def open_descriptor(
     path: str | os.PathLike[str], flags: int = os.O_RDONLY, *, follow: bool, below: int | None = None
 ) -> int:
     """Open a regular file and return its descriptor, which the caller closes. `NotRegularFile` for anything else."""
-    handle = open_without_blocking(path, flags, follow=follow, below=below)
+    flags |= os.O_CLOEXEC | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW)
+    handle = os.open(path, flags, NEW_FILE_MODE, dir_fd=below)
+    # Look at the open file: its name may lead elsewhere by now.
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
         raise NotRegularFile(path)
@@ -175,3 +186,54 @@ def read_chunks(file: BinaryIO) -> Iterator[bytes]:
     """The rest of a file in pieces of at most `CHUNK` bytes."""
     while chunk := file.read(CHUNK):
         yield chunk
+
+
+# --- Aver's own files
+
+
+def require_safe_directory(path: Path) -> None:
+    """Raise `Refused` for a directory in which another user could put files."""
+    try:
+        status = os.stat(path)
+    except OSError as error:
+        raise Unavailable(f"cannot look at {path}: {error.strerror}") from error
+    if status.st_uid not in (os.geteuid(), 0):
+        raise _unsafe_file_error(f"the directory {path} belongs to another user", "use a directory of your own")
+    if status.st_mode & _OTHERS_WRITE:
+        raise _unsafe_file_error(f"the directory {path} can be written by others", f"run: chmod 700 {path}")
+
+
+def read_private_file(path: Path, *, limit: int) -> bytes | None:
+    """Read a private file, or return None if there is none. `Refused` if it is not safe."""
+    return _read_guarded(path, limit=limit, forbidden=_OTHERS_ANY, owners=(os.geteuid(),), cure="600")
+
+
+def read_public_file(path: Path, *, limit: int) -> bytes | None:
+    """Read a public file that Aver trusts, or return None if there is none. `Refused` if it is not safe."""
+    return _read_guarded(path, limit=limit, forbidden=_OTHERS_WRITE, owners=(os.geteuid(), 0), cure="go-w")
+
+
+def _read_guarded(path: Path, *, limit: int, forbidden: int, owners: tuple[int, ...], cure: str) -> bytes | None:
+    try:
+        file = open_regular(path, follow=False)
+    except FileNotFoundError:
+        return None
+    except NotRegularFile as error:
+        raise _unsafe_file_error(f"{path} is not a regular file", "move it away") from error
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise _unsafe_file_error(f"{path} is a symbolic link", "put the file itself there") from error
+        raise Unavailable(f"cannot read {path}: {error.strerror}") from error
+    with file:
+        status = os.fstat(file.fileno())
+        if status.st_uid not in owners:
+            raise _unsafe_file_error(f"{path} belongs to another user", "run as its owner, or use a store of your own")
+        if status.st_mode & forbidden:
+            others = "read or written" if forbidden == _OTHERS_ANY else "written"
+            raise _unsafe_file_error(f"{path} can be {others} by others", f"run: chmod {cure} {path}")
+        return read_limited(file, limit, path)
+
+
+def _unsafe_file_error(message: str, advice: str) -> Refused:
+    debug("files", "unsafe file: %s", message)
+    return Refused("UNSAFE_FILE", message, advice=advice)

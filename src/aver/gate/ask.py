@@ -35,7 +35,7 @@ from aver.gate.decide import Gate, build_refusal, decide
 from aver.gate.decision import Decision
 from aver.gate.decision_record import decision_chain, gate_id_for, next_gate_id, seal_decision
 from aver.gate.effects.effects import Effects, find_effects
-from aver.gate.effects.paths import POLICY_ENV, PathRoots, build_path_roots, has_glob, locate_path
+from aver.gate.effects.findings import POLICY_ENV, PathRoots, build_path_roots, has_glob, locate_path
 from aver.gate.policy.bundle import load_policy_bundle
 from aver.gate.risk.history.fixes import load_recent_fixes
 from aver.gate.risk.state import load_state
@@ -155,15 +155,14 @@ def _decide_and_seal(
             basis, reason = gate, f"the action cannot be sealed: {error.message}"
             decision = build_refusal("", basis, clock.new_id(), reason)
             record = seal_decision(ledger, action, Facts(now=clock.now()), basis, decision)
-        _log_decision(decision, basis)
+        if log.is_logged("gate"):
+            _log_decision(decision, basis)
         return Answer(decision=decision, record=record, call_id=action.call_id)
     raise overtaken
 
 
 def _log_decision(decision: Decision, gate: Gate) -> None:
     """Log which rules decided, and from which files they are."""
-    if not log.is_logged("gate"):
-        return
     files = {} if gate.bundle is None else gate.bundle.files
     rules = () if decision.policy is None else decision.policy.rules
     found = ((rule, [name for name, text in files.items() if f'@id("{rule}")' in text]) for rule in rules)

@@ -15,7 +15,7 @@ reason in it, so nothing passes by accident.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from datetime import datetime
 from typing import Literal
 
@@ -23,7 +23,7 @@ from aver.clock import new_id
 from aver.errors import AverError
 from aver.fast_dataclass import dataclass
 from aver.gate.action import Action, Facts
-from aver.gate.decision import Decision, DecisionWord, Estimate, PolicyAnswer, Thresholds
+from aver.gate.decision import Decision, DecisionWord, Estimate, Thresholds
 from aver.gate.effects.effects import Effects, find_effects
 from aver.gate.effects.known_agents import KnownAgents, default_known_agents
 from aver.gate.policy.bundle import PolicyBundle
@@ -77,12 +77,36 @@ def decide(
         effects = effects or find_effects(action, facts, trusted=gate.trusted, known=gate.known)
         # 2. Estimate how likely it is to go wrong. Without clear effects the estimate knows none.
         places = frozenset(effect.where for effect in effects.effects if effect.where)
-        known = effects.classes if effects.is_clear else None
+        known = None if effects.unclear else effects.classes
         found = estimate(action, facts, gate.state, gate.history, effects=known, places=places)
-        # 3. and 4. Ask policy whether it may happen, and put the answer into one word.
+        # 3. Ask policy whether it may happen.
         question = build_policy_question(action, facts, effects, found, gate)
-        decision = _combine_answers(question, ask_policy(gate.bundle, question), found, facts, gate, digest, gate_id)
-        return replace(decision, effects=effects)
+        answer = ask_policy(gate.bundle, question)
+        # 4. Put policy, risk and approval into one word.
+        word: DecisionWord = "pass"
+        reasons = [*answer.reasons, *answer.errors]
+        if answer.outcome == "deny" or question.risk == "high":
+            word = "skipped" if facts.denials >= gate.max_retries else "skip"
+            if answer.outcome != "deny":
+                reasons.append(f"even the lower end of its risk, {found.low:.2f}, is above the threshold for refusal")
+        elif answer.outcome == "step_up":
+            word = "human_approved" if facts.approved else "human_review"
+        # A person who must approve, or an agent that is refused, gets to know why the risk is not low.
+        if word in ("human_review", "skip", "skipped") and question.risk != "low":
+            reasons.extend(risk_reasons(found, gate.state))
+        return Decision(
+            decision=word,
+            digest=digest,
+            score=found.score,
+            interval=(found.low, found.high),
+            observations=found.observations,
+            policy=answer,
+            reasons=tuple(dict.fromkeys(reasons)),
+            gate_id=gate_id,
+            thresholds=gate.thresholds,
+            estimate=found,
+            effects=effects,
+        )
     except Exception as error:  # noqa: BLE001 - a gate that cannot judge must not let through
         words = error.message if isinstance(error, AverError) else f"{type(error).__name__}: {error}"
         return build_refusal(digest, gate, gate_id, f"the gate could not judge this: {words[:500]}")
@@ -116,7 +140,7 @@ def build_policy_question(
         targets=tuple(targets) or (Target("Tool", action.tool, text=effects.server),),
         effects=effects.classes,
         labels=facts.labels,
-        unclear=not effects.is_clear,
+        unclear=bool(effects.unclear),
         arguments=flatten_arguments(action.arguments),
         risk=risk,
         score=(round(found.score * 1000), round(found.low * 1000), round(found.high * 1000)),  # Cedar has no fractions.
@@ -124,43 +148,6 @@ def build_policy_question(
         recent=dict(facts.recent),
         weekday=at.isoweekday(),
         hour=at.hour,
-    )
-
-
-def _combine_answers(
-    question: PolicyQuestion,
-    answer: PolicyAnswer,
-    found: Estimate,
-    facts: Facts,
-    gate: Gate,
-    digest: str,
-    gate_id: str,
-) -> Decision:
-    """Return the decision that follows from policy, risk and approval. This is step 4."""
-    word: DecisionWord
-    reasons = [*answer.reasons, *answer.errors]
-    if answer.outcome == "deny" or question.risk == "high":
-        word = "skipped" if facts.denials >= gate.max_retries else "skip"
-        if answer.outcome != "deny":
-            reasons.append(f"even the lower end of its risk, {found.low:.2f}, is above the threshold for refusal")
-    elif answer.outcome == "step_up":
-        word = "human_approved" if facts.approved else "human_review"
-    else:
-        word = "pass"
-    # A person who must approve, or an agent that is refused, gets to know why the risk is not low.
-    if word in ("human_review", "skip", "skipped") and question.risk != "low":
-        reasons.extend(risk_reasons(found, gate.state))
-    return Decision(
-        decision=word,
-        digest=digest,
-        score=found.score,
-        interval=(found.low, found.high),
-        observations=found.observations,
-        policy=answer,
-        reasons=tuple(dict.fromkeys(reasons)),
-        gate_id=gate_id,
-        thresholds=gate.thresholds,
-        estimate=found,
     )
 
 

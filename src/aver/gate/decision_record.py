@@ -115,16 +115,28 @@ def build_decision_draft(
     # the hashes are those of the action as it was judged.
     masked = mask(action.to_dict() if decision.digest else _to_lossy_dict(action))
     named = masked.value
-    blobs: list[Blob] = []
-
-    def keep_blob(data: bytes | None, media: str) -> dict[str, Any] | None:
-        if data is None:
-            return None
-        blobs.append(Blob(data, media))
-        return blobs[-1].reference
-
     diff = None if action.diff is None else mask(action.diff)
     bundle, policy, found = gate.bundle, decision.policy, decision.estimate
+    # What replay needs besides the record. Most decisions share the rules and the state: the ledger keeps each once.
+    basis: dict[str, Blob | None] = {
+        "rules": None if bundle is None else Blob(canonical_bytes(bundle.to_dict()), "application/json"),
+        "state": Blob(canonical_bytes(gate.state.to_dict()), "application/json"),
+        "diff": None if diff is None else Blob(diff.value.encode("utf-8", "surrogatepass"), "text/x-diff"),
+    }
+    known = {
+        "now": facts.now,
+        "changed": dict(facts.changed),
+        "changed_files": list(facts.changed_files),
+        "labels": sorted(facts.labels),
+        "denials": facts.denials,
+        "recent": dict(facts.recent),
+        "failures": facts.failures,
+        "uses": facts.uses,
+        "approved": facts.approved,
+        "annotations": dict(facts.annotations),
+        "environment": dict(facts.environment),
+        "links": dict(facts.links),
+    }
     # `asdict` keeps tuples, and JSON has only lists.
     policy_lists = {name: list(getattr(policy, name)) for name in ("rules", "reasons", "errors") if policy is not None}
     result = {
@@ -136,7 +148,7 @@ def build_decision_draft(
         "action": named,
         "masked": {"rules": RULES_VERSION, "count": masked.count + (0 if diff is None else diff.count)},
         **(protocol_hashes(action) if decision.digest else dict.fromkeys(HASH_NAMES)),
-        "facts": facts_to_dict(facts),
+        "facts": known,
         "features": None if found is None else dict(found.features),
         "score": decision.score,
         "interval": None if decision.interval is None else list(decision.interval),
@@ -150,11 +162,7 @@ def build_decision_draft(
         "groups": {group: sorted(members) for group, members in sorted(gate.groups.items())},
         "trusted": sorted(gate.trusted),
         "fixes": [] if found is None else list(found.fixes),
-        "basis": {
-            "rules": keep_blob(None if bundle is None else canonical_bytes(bundle.to_dict()), "application/json"),
-            "state": keep_blob(canonical_bytes(gate.state.to_dict()), "application/json"),
-            "diff": keep_blob(None if diff is None else diff.value.encode("utf-8", "surrogatepass"), "text/x-diff"),
-        },
+        "basis": {name: None if blob is None else blob.reference for name, blob in basis.items()},
         "session": next_session_state(facts, decision),
         "reasons": list(decision.reasons),
     }
@@ -182,7 +190,8 @@ def build_decision_draft(
             result=result,
         ),
     )
-    return of_kind(draft, DECISION_KIND, None if approval is None else {"approval": approval.id}), blobs
+    refs = None if approval is None else {"approval": approval.id}
+    return of_kind(draft, DECISION_KIND, refs), [blob for blob in basis.values() if blob is not None]
 
 
 HASH_NAMES = ("instruction_sha256", "input_sha256")
@@ -205,23 +214,6 @@ def _to_lossy_dict(action: Action) -> dict[str, Any]:
         "arguments": {},
         "files": [],
         "diff_sha256": None,
-    }
-
-
-def facts_to_dict(facts: Facts) -> dict[str, Any]:
-    return {
-        "now": facts.now,
-        "changed": dict(facts.changed),
-        "changed_files": list(facts.changed_files),
-        "labels": sorted(facts.labels),
-        "denials": facts.denials,
-        "recent": dict(facts.recent),
-        "failures": facts.failures,
-        "uses": facts.uses,
-        "approved": facts.approved,
-        "annotations": dict(facts.annotations),
-        "environment": dict(facts.environment),
-        "links": dict(facts.links),
     }
 
 
@@ -266,6 +258,7 @@ class RecordedDecision:
             raise BadInput("the record is not that of a gate's decision")
         try:
             result = content["outcome"]["result"]
+            reasons, rules = result.get("reasons"), (result.get("policy") or {}).get("rules")
             found = cls(
                 record_id=content["id"],
                 record=record.hash,
@@ -278,8 +271,8 @@ class RecordedDecision:
                 decision=result["decision"],
                 digest=result["digest"],
                 score=result["score"],
-                reasons=_texts(result.get("reasons")),
-                rules=_texts((result.get("policy") or {}).get("rules")),
+                reasons=tuple(map(str, reasons)) if isinstance(reasons, list) else (),
+                rules=tuple(map(str, rules)) if isinstance(rules, list) else (),
                 action=result["action"],
                 instruction_hash=result["instruction_sha256"],
                 input_hash=result["input_sha256"],
@@ -323,10 +316,6 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _texts(value: Any) -> tuple[str, ...]:
-    return tuple(map(str, value)) if isinstance(value, list) else ()
-
-
 # --- which decision a call was made under
 
 
@@ -350,19 +339,14 @@ def next_gate_id(ledger: Ledger, call_id: str) -> str:
 
 def _count_decisions(ledger: Ledger, call_id: str) -> int:
     """Count the decisions about a call: numbers are taken without a gap, so doubling and halving finds the end."""
-
-    def is_taken(number: int) -> bool:
-        return ledger.get(f"gate:{gate_id_for(call_id, number)}") is not None
-
-    if not is_taken(0):
-        return 0
     # A client may ask about one call thousands of times. Reading every decision would take longer each time.
-    low, high = 0, 1
-    while is_taken(high):
-        low, high = high, 2 * high
-    while high - low > 1:  # `low` is taken, `high` is free.
-        middle = (low + high) // 2
-        low, high = (middle, high) if is_taken(middle) else (low, middle)
+    low, high = -1, None  # `low` is taken, `high` is free, as soon as one is known.
+    while high is None or high - low > 1:
+        number = max(2 * low, low + 1) if high is None else (low + high) // 2
+        if ledger.get(f"gate:{gate_id_for(call_id, number)}") is not None:
+            low = number
+        else:
+            high = number
     return high
 
 

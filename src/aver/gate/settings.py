@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
-from typing import Any
 
 from aver.capsule.json_document import check_object, int_field
 from aver.config import Config
@@ -72,16 +71,17 @@ def read_gate_settings(config: Config) -> GateSettings:
     groups = table.get("groups", {})
     if not isinstance(groups, dict) or len(groups) > NAMES_MAX:
         raise BadInput(f"{SECTION} groups must be a table of at most {NAMES_MAX} lists of names")
+    # The servers and each group are lists of names.
+    names: dict[str, frozenset[str]] = {}
+    lists = {"trusted_servers": table.get("trusted_servers", []), **{f"groups.{key}": groups[key] for key in groups}}
+    for name, value in lists.items():
+        if not isinstance(value, list) or len(value) > NAMES_MAX or not all(isinstance(item, str) for item in value):
+            raise BadInput(f"{SECTION} {name} must be a list of at most {NAMES_MAX} names")
+        names[name] = frozenset(value)
     return GateSettings(
         policy=None if policy is None else config.home / Path(policy).expanduser(),
         thresholds=thresholds,
         max_retries=int_field(table.get("max_retries", MAX_RETRIES), f"{SECTION} max_retries", low=1, high=RETRIES_MAX),
-        trusted=_read_names(table.get("trusted_servers", []), "trusted_servers"),
-        groups={group: _read_names(members, f"groups.{group}") for group, members in groups.items()},
+        trusted=names["trusted_servers"],
+        groups={group: names[f"groups.{group}"] for group in groups},
     )
-
-
-def _read_names(value: Any, name: str) -> frozenset[str]:
-    if not isinstance(value, list) or len(value) > NAMES_MAX or not all(isinstance(item, str) for item in value):
-        raise BadInput(f"{SECTION} {name} must be a list of at most {NAMES_MAX} names")
-    return frozenset(value)

@@ -14,9 +14,9 @@ from typing import Any
 from aver.errors import BadInput
 from aver.files.regular import open_regular
 from aver.gate.action import TEXT_MAX, Action
-from aver.gate.effects.arguments import mcp_server, normalise_name
+from aver.gate.effects.arguments import normalise_name
+from aver.gate.effects.findings import build_path_roots, locate_path
 from aver.gate.effects.known_agents import default_known_agents
-from aver.gate.effects.paths import build_path_roots, locate_path
 from aver.ingest.diffs import diff_from_insertion, unified_diff
 from aver.ingest.draft import event_key
 
@@ -65,21 +65,6 @@ def build_action(
         # The key under which the call is sealed afterwards: it ties the decision to the record of the call.
         call_id=event_key(agent, session, tool_use_id) if tool_use_id else "",
     )
-
-
-OWN_SERVER = "aver"
-"""The name under which `aver install` registers Aver's MCP server."""
-
-
-def own_tool_hints(tool: str) -> Mapping[str, Any]:
-    """Return MCP annotations for the tools of Aver's own server, which write into Aver's ledger alone.
-
-    Hooks get no annotations from the agent. The gate believes these only where the user trusts that server by name,
-    because any server may have the name.
-    """
-    if mcp_server(tool) != OWN_SERVER:
-        return {}
-    return {"readOnlyHint": True, "destructiveHint": False, "openWorldHint": False}
 
 
 # --- edits as diffs

@@ -19,19 +19,32 @@ The settings:
     [hooks]
     on_failure = "open"      or "closed"; without it the table above holds
     on_pass = "allow"        or "leave": where the gate passes, the agent asks as it would without Aver
+
+Failures are remembered in `AVER_HOME/hook-failures.jsonl`, and sealed by the next hook that works:
+
+    {"id": …, "at": …, "tool": "codex", "event": "Stop", "session": …, "call": …, "why": "the disk is full",
+     "payload": {"sha256": …, "size": 812}}
+
+Of the payload a line has only the digest, the size and the call's id: Aver could not mask the rest. The transcript
+still has the call, and a watcher seals it from there. Remembering never raises and waits a few seconds at most. A
+failure that cannot be remembered was still reported on standard error.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, cast
 
 from aver import log
-from aver.config import home_dir, load_config
+from aver.clock import new_id, now
+from aver.config import ensure_home, home_dir, load_config
 from aver.errors import AverError, BadInput, Unavailable
+from aver.files.locks import lock
+from aver.files.regular import open_descriptor
 from aver.hooks.contract import Hook, HookChoice, HookDecision, HookReply, ParsedPayload, get_object, get_text
-from aver.hooks.failures import remember_failure, seal_failures
 from aver.hooks.selftest import CANARY_FIELD, open_throwaway_ledger, success_message
 
 if TYPE_CHECKING:
@@ -40,6 +53,12 @@ if TYPE_CHECKING:
 
 PAYLOAD_MAX = 64 * 1024 * 1024
 """Bytes of a payload, which may hold a whole file. Aver does not read a larger one."""
+
+OWN_SERVER = "aver"
+"""The name under which `aver install` registers Aver's MCP server."""
+
+OWN_TOOL_HINTS = {"readOnlyHint": True, "destructiveHint": False, "openWorldHint": False}
+"""MCP annotations of the tools of that server, which write into Aver's ledger alone."""
 
 
 def answer_event(hook: Hook, event: str, payload: bytes | BinaryIO, *, agents: Collection[str]) -> HookReply:
@@ -73,12 +92,20 @@ class _HookRun:
 
     def process(self, payload: bytes | BinaryIO, agents: Collection[str]) -> HookReply:
         """Handle the event and return the answer where nothing fails."""
+        from aver.ingest.foreign_json import parse_json
+
         hook, event = self._hook, self._event
+        # Keep the payload as far as it is known: the answer to a failure names its session and digest.
         try:
             self._raw = payload if isinstance(payload, bytes) else payload.read(PAYLOAD_MAX + 1)
         except (OSError, ValueError) as error:
             raise _PayloadError(f"the payload cannot be read: {error}") from error
-        self._content = content = _parse_payload(self._raw)
+        if len(self._raw) > PAYLOAD_MAX:
+            raise _PayloadError(f"the payload has more than {PAYLOAD_MAX} bytes")
+        content = parse_json(self._raw)
+        if not isinstance(content, dict):
+            raise _PayloadError("the payload is not a JSON object")
+        self._content = content
 
         with log.log_time("hooks", "settings read"):
             config = load_config()
@@ -100,8 +127,10 @@ class _HookRun:
         trouble = ""
         with opened as ledger:
             decision = None if parsed.asks is None else self._ask_gate(ledger, parsed.asks, settings, canary)
-            with log.log_time("hooks", "events sealed"):
-                _seal_events(ledger, hook.tool, parsed)
+            if parsed.events:
+                with log.log_time("hooks", "events sealed"):
+                    _seal_events(ledger, hook.tool, parsed)
+            # Last, because earlier failures must not delay or undo what this event needs.
             try:
                 seal_failures(ledger, agents)
             except Exception as error:  # noqa: BLE001 - nothing in that file may undo a denial
@@ -112,16 +141,19 @@ class _HookRun:
     def _ask_gate(self, ledger: Ledger, action: Action, settings: HookSettings, canary: str) -> HookDecision:
         """Let the gate decide about the action, seal the decision, and return it in the words of hooks."""
         from aver.gate.ask import ask
-        from aver.hooks.action import own_tool_hints
+        from aver.gate.effects.arguments import mcp_server
 
         word: HookChoice
         with log.log_time("hooks", "gate asked"), _crash_as_unavailable():
-            answer = ask(ledger, action, annotations=own_tool_hints(action.tool))
+            # Hooks get no annotations from the agent. The gate believes these only where the user trusts Aver's server
+            # by name, because any server may have the name.
+            annotations = OWN_TOOL_HINTS if mcp_server(action.tool) == OWN_SERVER else {}
+            answer = ask(ledger, action, annotations=annotations)
             decided = answer.decision.decision
             reason = "; ".join(answer.reasons) or decided
             if decided == "human_approved":
                 word = "allow"
-            elif answer.allows:
+            elif decided == "pass":
                 word = settings.on_pass
             elif decided == "human_review" and (answer.outcome is None or answer.outcome.state == "timeout"):
                 word = "ask"  # No person has decided yet: the agent asks the one who sits in front of it.
@@ -189,21 +221,8 @@ def _error_text(error: BaseException) -> str:
     return str(error) if isinstance(error, AverError) else f"{type(error).__name__}: {error}"
 
 
-def _parse_payload(raw: bytes) -> Mapping[str, Any]:
-    from aver.ingest.foreign_json import parse_json
-
-    if len(raw) > PAYLOAD_MAX:
-        raise _PayloadError(f"the payload has more than {PAYLOAD_MAX} bytes")
-    content = parse_json(raw)
-    if not isinstance(content, dict):
-        raise _PayloadError("the payload is not a JSON object")
-    return content
-
-
 def _seal_events(ledger: Ledger, tool: str, parsed: ParsedPayload) -> None:
     """Seal what an event reports, and close the chains that end with it."""
-    if not parsed.events:
-        return
     from aver.ingest.draft import session_chain_name
     from aver.ingest.seal import seal_event
 
@@ -237,3 +256,110 @@ def read_hook_settings(table: Mapping[str, Any]) -> HookSettings:
         if value not in allowed:
             raise BadInput(f"{SECTION} {name} must be one of {', '.join(allowed)}")
     return HookSettings(**cast(dict[str, Any], dict(table)))
+
+
+# --- failures that are remembered, and sealed later
+
+FAILURES_FILE = "hook-failures.jsonl"
+
+FAILURES_SIZE_MAX = 1024 * 1024
+"""Bytes of the file: thousands of failures. Aver does not add to a larger file."""
+
+FAILURE_TEXT_MAX = 2000
+"""Characters of the reason, and of every other text, that are kept."""
+
+LOCK_SECONDS = 5.0
+"""Seconds to wait for another hook that has the file. A hook must not hang: the agent would go on without it."""
+
+
+def remember_failure(home: Path, tool: str, event: str, session: str, why: str, payload: bytes, call: str = "") -> None:
+    """Remember that a hook failed, for the next hook that works."""
+    import hashlib
+
+    import orjson
+
+    texts = {"event": event, "session": session, "call": call, "why": why}
+    failure = {
+        "id": new_id(),
+        "at": now(),
+        "tool": tool,
+        # A short part of each text, without halves of surrogate pairs, which JSON cannot hold.
+        **{name: text[:FAILURE_TEXT_MAX].encode("utf-8", "backslashreplace").decode() for name, text in texts.items()},
+        "payload": {"sha256": hashlib.sha256(payload).hexdigest(), "size": len(payload)},
+    }
+    with suppress(Exception):
+        ensure_home(home)
+        with _open_locked(home / FAILURES_FILE, os.O_CREAT, LOCK_SECONDS) as handle:
+            if os.fstat(handle).st_size < FAILURES_SIZE_MAX:
+                os.lseek(handle, 0, os.SEEK_END)
+                os.write(handle, orjson.dumps(failure) + b"\n")
+
+
+def seal_failures(ledger: Ledger, agents: Collection[str]) -> int:
+    """Seal the remembered failures of these agents, each in the chain of its session, and empty the file.
+
+    Returns how many there were; 0 where another hook has the file.
+    """
+    path = ledger.config.home / FAILURES_FILE
+    try:
+        if not path.stat().st_size:
+            return 0
+    except OSError:
+        return 0
+    from aver.ingest.contract import AgentEvent
+    from aver.ingest.seal import seal_event
+
+    with suppress(BlockingIOError), _open_locked(path, 0) as handle:
+        failures = [failure for failure in _parse_failures(handle) if failure["tool"] in agents]
+        for failure in failures:
+            event = AgentEvent(
+                what="note",
+                key=f"hook-failure-{failure['id']}",
+                summary=f"hook {failure['event']} failed: {failure['why']}",
+                at=failure["at"],
+                status="failure",
+                result=failure,
+            )
+            seal_event(ledger, failure["tool"], failure["session"] or "unknown", event)
+        # Only now: after a crash in between, the next hook seals all again, under the same keys, so none twice.
+        os.ftruncate(handle, 0)
+        return len(failures)
+    return 0
+
+
+def read_failures(home: Path) -> list[dict[str, Any]]:
+    """Return the failures that are not sealed yet, the oldest first. Raises `OSError` for what is no plain file."""
+    try:
+        handle = open_descriptor(home / FAILURES_FILE, follow=False)
+    except FileNotFoundError:
+        return []
+    try:
+        return list(_parse_failures(handle))
+    finally:
+        os.close(handle)
+
+
+_REQUIRED_FIELDS = ("id", "at", "tool", "event", "session", "why")
+
+
+def _parse_failures(handle: int) -> Iterator[dict[str, Any]]:
+    """Read the lines of the file, and skip those that are no failure: a line may be torn, or somebody else's."""
+    from aver.ingest.foreign_json import parse_json
+
+    os.lseek(handle, 0, os.SEEK_SET)
+    # The last line may go beyond FAILURES_SIZE_MAX, by far less than as much again.
+    for line in os.read(handle, 2 * FAILURES_SIZE_MAX).splitlines():
+        failure = parse_json(line)
+        if isinstance(failure, dict) and all(isinstance(failure.get(name), str) for name in _REQUIRED_FIELDS):
+            yield failure
+
+
+@contextmanager
+def _open_locked(path: Path, more: int, patience: float = 0.0) -> Iterator[int]:
+    """Open the file under its lock. Raises `BlockingIOError` where another hook has it for longer than `patience`."""
+    handle = open_descriptor(path, os.O_RDWR | more, follow=False)
+    try:
+        lock(handle, timeout=patience)
+        yield handle
+    finally:
+        os.close(handle)

@@ -43,7 +43,7 @@ from aver.capsule.model import Authority, Capsule, Context, Execution, Outcome, 
 from aver.clock import now
 from aver.errors import AverError
 from aver.gate.decision_record import DoneAction, RecordedDecision, authorize_call, bind, find_decisions
-from aver.ingest.contract import AgentCall, AgentEvent, Tokens
+from aver.ingest.contract import AgentEvent
 from aver.ingest.diffs import count_changed_lines
 from aver.ingest.foreign_json import to_utc
 from aver.ledger import Ledger
@@ -84,16 +84,20 @@ class EventDraft(NamedTuple):
 
 def session_chain_name(tool: str, session: str, agent: str = "") -> str:
     """Return the name of a session's chain, or of a subagent's own chain."""
-    # `.` separates session and subagent. It cannot be part of either, so no session has the chain of a subagent.
-    return chain_name(tool, f"{_chain_part(session)}.{_chain_part(agent)}" if agent else _chain_part(session))
+    # `.` separates session and subagent. It cannot be part of either, so no session has the chain of a subagent. An id
+    # that looks like a digest is digested again, so that it cannot equal the digest of another id.
+    parts = [
+        part if _matches_chain_part(part) and not _matches_digest_id(part) else _digest_id(part)
+        for part in ((session, agent) if agent else (session,))
+    ]
+    return chain_name(tool, ".".join(parts))
 
 
 def event_key(tool: str, session: str, identifier: str) -> str:
     """Return the idempotency key of an event. Hooks and followers use the same one. No id can give a key of another
     session, or one that Aver uses for its own notes."""
-    return note_key(
-        tool, session, _digest_id(identifier) if _RESERVED_KEY.search(identifier) else _key_part(identifier)
-    )
+    named = _digest_id(identifier) if _RESERVED_KEY.search(identifier) else _key_part(identifier)
+    return f"{tool}:{_digest_id(session) if ':' in session else _key_part(session)}:{named}"
 
 
 def note_key(tool: str, session: str, name: str) -> str:
@@ -104,11 +108,49 @@ def note_key(tool: str, session: str, name: str) -> str:
 def draft_event(tool: str, session: str, event: AgentEvent, seen: Mapping[str, Any] | None = None) -> EventDraft:
     """Build the draft for an event. `seen` is what the capsule says about its raw records, if it has any."""
     blobs: list[Blob] = []
-    call = event.call
+    call, denied, tokens = event.call, event.allowed.denied, event.tokens
+    # The prompt that the event belongs to. An event after it repeats only an excerpt of the prompt's first line.
+    request, turn = "", None
+    if event.what == "prompt":
+        request, turn = event.text, event_key(tool, session, event.key)
+    elif event.prompt is not None:
+        line = next((line for line in event.prompt.text.splitlines() if line.strip()), "").strip()
+        request = line if len(line) <= EXCERPT_MAX else f"{line[: EXCERPT_MAX - 1]}…"
+        turn = event_key(tool, session, event.prompt.key)
+    # The call, and its error. A call without a result may have been made: its outcome is unknown.
+    calls, error = list[ToolCall](), None
+    if call is not None:
+        if call.ok is False or denied:
+            error = call.error or ("denied" if denied else "the tool reported an error")
+        elif call.ok is None:
+            error = "OUTCOME_UNKNOWN"
+        arguments, result = _externalise_large(dict(call.arguments), blobs), _externalise_large(call.result, blobs)
+        calls.append(
+            ToolCall(
+                tool=call.tool,
+                arguments=arguments,
+                result=result,
+                success=call.ok is True,
+                duration_ms=event.duration_ms or 0,
+                error=error,
+            )
+        )
+    # The tokens that were used, as far as they are known.
+    used: dict[str, Any] = {}
+    if tokens is not None:
+        named = {"tokens_in": tokens.input, "tokens_out": tokens.output, "cost_usd": tokens.cost_usd}
+        used = {name: value for name, value in named.items() if value is not None}
+        used |= {"native": dict(tokens.native)} if tokens.native else {}
     capsule = Capsule(
         type=_TYPES.get(event.what, "system"),
         domain=tool,
-        trigger=_build_trigger(tool, session, event),
+        trigger=Trigger(
+            type="agent" if event.agent else "user_request",
+            source=session,
+            timestamp=to_utc(event.at) or now(),
+            request=request,
+            correlation_id=turn,
+        ),
         context=Context(
             agent_id=f"{tool}/{event.agent}" if event.agent else tool,
             session_id=session,
@@ -121,33 +163,10 @@ def draft_event(tool: str, session: str, event: AgentEvent, seen: Mapping[str, A
             prompt_hash=None if event.prompt is None else _prompt_hash(event.prompt.text),
         ),
         authority=Authority(type=event.allowed.by, policy_reference=event.allowed.reference),
-        execution=Execution(
-            tool_calls=[] if call is None else [_build_tool_call(event, call, blobs)],
-            duration_ms=event.duration_ms or 0,
-            resources_used=_build_resources(event.tokens),
-        ),
-        outcome=_build_outcome(event, blobs),
+        execution=Execution(tool_calls=calls, duration_ms=event.duration_ms or 0, resources_used=used),
+        outcome=_build_outcome(event, error, blobs),
     )
     return EventDraft(mask_draft(capsule, opaque=(SIGNATURES, TRANSCRIPT)), blobs)
-
-
-def _build_trigger(tool: str, session: str, event: AgentEvent) -> Trigger:
-    if event.what == "prompt":
-        request, turn = event.text, event_key(tool, session, event.key)
-    elif event.prompt is not None:
-        # Only the first line, as an excerpt. The whole prompt is sealed once, in its own capsule.
-        line = next((line for line in event.prompt.text.splitlines() if line.strip()), "").strip()
-        request = line if len(line) <= EXCERPT_MAX else f"{line[: EXCERPT_MAX - 1]}…"
-        turn = event_key(tool, session, event.prompt.key)
-    else:
-        request, turn = "", None
-    return Trigger(
-        type="agent" if event.agent else "user_request",
-        source=session,
-        timestamp=to_utc(event.at) or now(),
-        request=request,
-        correlation_id=turn,
-    )
 
 
 def _build_environment(tool: str, session: str, event: AgentEvent, seen: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -174,19 +193,13 @@ def _build_environment(tool: str, session: str, event: AgentEvent, seen: Mapping
     return environment
 
 
-def _build_tool_call(event: AgentEvent, call: AgentCall, blobs: list[Blob]) -> ToolCall:
-    return ToolCall(
-        tool=call.tool,
-        arguments=_externalise_large(dict(call.arguments), blobs),
-        result=_externalise_large(call.result, blobs),
-        success=call.ok is True,
-        duration_ms=event.duration_ms or 0,
-        error=_call_error(event, call),
-    )
-
-
-def _build_outcome(event: AgentEvent, blobs: list[Blob]) -> Outcome:
+def _build_outcome(event: AgentEvent, error: str | None, blobs: list[Blob]) -> Outcome:
     call = event.call
+    # A refusal by the client says more than any status. Without a call or a status, the event itself has happened.
+    status: str | None = "blocked" if event.allowed.denied else event.status
+    if status is None:
+        status = "success" if call is None else {True: "success", False: "failure", None: "pending"}[call.ok]
+    # The diff of an edit, or the text of an answer, comes first; what else the agent reports is `more`.
     result: Any = event.result
     metrics: dict[str, Any] = {}
     if event.what == "answer":
@@ -195,38 +208,16 @@ def _build_outcome(event: AgentEvent, blobs: list[Blob]) -> Outcome:
         added, removed = count_changed_lines(call.diff)
         metrics = {"lines_added": added, "lines_removed": removed}
         result = {"diff": call.diff} if result is None else {"diff": call.diff, "more": result}
+    # A summary may be made from a whole file: look at its beginning only.
+    line = " ".join(event.summary[: 4 * SUMMARY_MAX].split())
     return Outcome(
-        status=_event_status(event),
+        status=status,
         result=_externalise_large(result, blobs),
-        summary=_shorten_summary(event.summary),
-        error=None if call is None else _call_error(event, call),
+        summary=line if len(line) <= SUMMARY_MAX else f"{line[: SUMMARY_MAX - 1]}…",
+        error=error,
         side_effects=list(event.side_effects),
         metrics=metrics,
     )
-
-
-def _event_status(event: AgentEvent) -> str:
-    if event.allowed.denied:
-        return "blocked"
-    if event.status is not None:
-        return event.status
-    if event.call is None:
-        return "success"
-    return {True: "success", False: "failure", None: "pending"}[event.call.ok]
-
-
-def _call_error(event: AgentEvent, call: AgentCall) -> str | None:
-    if call.ok is False or event.allowed.denied:
-        return call.error or ("denied" if event.allowed.denied else "the tool reported an error")
-    return "OUTCOME_UNKNOWN" if call.ok is None else None
-
-
-def _build_resources(tokens: Tokens | None) -> dict[str, Any]:
-    if tokens is None:
-        return {}
-    named = {"tokens_in": tokens.input, "tokens_out": tokens.output, "cost_usd": tokens.cost_usd}
-    known = {name: value for name, value in named.items() if value is not None}
-    return {**known, "native": dict(tokens.native)} if tokens.native else known
 
 
 def _externalise_large(value: Any, blobs: list[Blob]) -> Any:
@@ -251,23 +242,11 @@ def _prompt_hash(text: str) -> str:
     return hashlib.sha3_256(mask(text).value.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _shorten_summary(text: str) -> str:
-    line = " ".join(text[: 4 * SUMMARY_MAX].split())
-    return line if len(line) <= SUMMARY_MAX else f"{line[: SUMMARY_MAX - 1]}…"
-
-
 def _key_part(identifier: str) -> str:
     """Return an id as part of a key. A long, empty or unprintable id becomes its digest."""
     # An id that looks like a digest is digested again, so that it cannot equal the digest of another id.
     fits = 0 < len(identifier) <= KEY_ID_MAX and identifier.isprintable() and not _matches_digest_id(identifier)
     return identifier if fits else _digest_id(identifier)
-
-
-def _chain_part(identifier: str) -> str:
-    """Return an id as one of the two parts of a chain's name."""
-    return (
-        identifier if _matches_chain_part(identifier) and not _matches_digest_id(identifier) else _digest_id(identifier)
-    )
 
 
 def _digest_id(identifier: str) -> str:
@@ -286,7 +265,22 @@ def link_decision(ledger: Ledger, call_id: str, event: AgentEvent, draft: EventD
     """Return the draft of a call with the decision about it. A draft of anything else is returned as it is."""
     if event.call is None:
         return draft
-    decision = _find_decision(ledger, call_id, event.call)
+    try:
+        found = find_decisions(ledger, call_id)
+    except AverError as error:  # The call is recorded all the same. `aver verify` names the damage.
+        log.debug("ingest", "the decision about %s cannot be read: %s", call_id, error)
+        return draft
+    if not found:
+        return draft
+    decision: RecordedDecision | None = found[0]
+    if len(found) > 1:
+        # Several decisions about one id: a client that uses ids again, or a second hook. The arguments tell them apart.
+        try:
+            digest = hashlib.sha256(ascii_json(dict(event.call.arguments))).hexdigest()
+        except AverError:
+            digest = ""
+        action = DoneAction(call_id=call_id, is_like=lambda decision: decision.input_hash == digest)
+        decision = bind(action, found) or bind(DoneAction(call_id=call_id), found)
     if decision is None:
         return draft
     capsule, permission = draft.capsule, event.allowed
@@ -304,20 +298,3 @@ def link_decision(ledger: Ledger, call_id: str, event: AgentEvent, draft: EventD
         authority=capsule.authority if keeps_own else authority,
     )
     return draft._replace(capsule=linked)
-
-
-def _find_decision(ledger: Ledger, call_id: str, call: AgentCall) -> RecordedDecision | None:
-    try:
-        found = find_decisions(ledger, call_id)
-    except AverError as error:  # The call is recorded all the same. `aver verify` names the damage.
-        log.debug("ingest", "the decision about %s cannot be read: %s", call_id, error)
-        return None
-    if len(found) < 2:
-        return found[0] if found else None
-    try:
-        digest = hashlib.sha256(ascii_json(dict(call.arguments))).hexdigest()
-    except AverError:
-        digest = ""
-    # Several decisions about one id: a client that uses ids again, or a second hook. The arguments tell them apart.
-    action = DoneAction(call_id=call_id, is_like=lambda decision: decision.input_hash == digest)
-    return bind(action, found) or bind(DoneAction(call_id=call_id), found)

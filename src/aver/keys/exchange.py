@@ -31,8 +31,7 @@ from typing import Any
 from aver.capsule.json_document import check_object, check_version, dump_document, parse_document, text_field
 from aver.errors import BadInput, NotFound, Refused, Unavailable
 from aver.files.atomic import replace_file
-from aver.files.own_files import read_private_file, read_public_file, require_safe_directory
-from aver.files.regular import open_without_blocking
+from aver.files.regular import open_without_blocking, read_private_file, read_public_file, require_safe_directory
 from aver.keys import algorithms
 from aver.keys.public_key import FINGERPRINT_PATTERN, PublicKey
 from aver.keys.ring import RING_MAX, Ring, RingEntry

@@ -23,7 +23,7 @@ from pathlib import Path
 from aver.capsule.json_document import check_object, check_version, dump_document, int_field, parse_document, text_field
 from aver.errors import BadInput, IntegrityError, Refused, Unavailable
 from aver.files.atomic import sync_directory
-from aver.files.own_files import read_private_file, require_safe_directory
+from aver.files.regular import read_private_file, require_safe_directory
 from aver.keys.algorithms import SEED_BYTES, hex_pattern
 from aver.keys.public_key import identity_from_slug, slug
 from aver.keys.ring import EPOCH_MAX, Ring, RingEntry

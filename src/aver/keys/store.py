@@ -33,7 +33,7 @@ from aver.config import ensure_home
 from aver.errors import NotFound, Refused, Unavailable
 from aver.fast_dataclass import dataclass
 from aver.files.atomic import make_directory, replace_file
-from aver.files.own_files import read_public_file, require_safe_directory
+from aver.files.regular import read_public_file, require_safe_directory
 from aver.keys import private_files
 from aver.keys.exchange import build_key_export, known_key_paths, read_known_keys, save_known_keys
 from aver.keys.private_files import (

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from aver.hooks.failures import read_failures
+from aver.hooks.run import read_failures
 from support.hook_calls import chains, fire, said, sealed
 
 TASK = "1763290000000"

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aver.agents.registry import load_known_agents
-from aver.gate.effects.known_agents import GUARDED_CLASSES, GUARDED_PATTERNS, GUARDED_SUFFIXES
-from aver.gate.effects.paths import (
+from aver.gate.effects.findings import (
     PATH_MAX,
     UNKNOWN_LOCATION,
     PathRoots,
@@ -19,6 +18,7 @@ from aver.gate.effects.paths import (
     has_root_inside,
     locate_path,
 )
+from aver.gate.effects.known_agents import GUARDED_CLASSES, GUARDED_PATTERNS, GUARDED_SUFFIXES
 
 GROUND = PathRoots(workspace="/work/shop", home="/home/me", own=("/srv/aver-home", "/srv/books.db"))
 CWD = "/work/shop"

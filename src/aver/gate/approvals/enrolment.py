@@ -25,7 +25,7 @@ from aver.gate.approvals.roster import (
     withdrawal_content,
 )
 from aver.gate.approvals.rules import SYSTEM_FILE, ApprovalRules, read_approval_rules, read_system_file
-from aver.gate.session_memory import require_valid_records
+from aver.gate.session import require_valid_records
 from aver.keys import Ring, RingEntry, Statement, check_rotation, sign_statement
 from aver.ledger import Head, Ledger
 

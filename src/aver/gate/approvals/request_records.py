@@ -35,7 +35,7 @@ from aver.gate.approvals.roster import Approver
 from aver.gate.approvals.rules import EXPIRES_MAX, ApprovalLevel
 from aver.gate.approvals.vote import RequestState, Vote, compute_state, read_vote
 from aver.gate.decision import Decision
-from aver.gate.session_memory import require_valid_records
+from aver.gate.session import require_valid_records
 from aver.ledger import Head, Ledger
 
 APPROVALS_DOMAIN = "approvals"

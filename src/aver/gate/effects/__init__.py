@@ -1,4 +1,4 @@
 """The effects of an action: their names, and the paths and hosts it touches.
 
-This file imports nothing: `gate.shell` uses `paths` and `findings`, and `effects` uses `gate.shell`.
+This file imports nothing: `gate.shell` uses `findings`, and `effects` uses `gate.shell`.
 """

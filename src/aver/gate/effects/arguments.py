@@ -200,7 +200,7 @@ def read_single_command(arguments: Mapping[str, Any]) -> str | None:
 
     A list of words is quoted, so that a shell reads the same words.
     """
-    given = _command_values(arguments)
+    given = [value for key, value in arguments.items() if value and normalise_name(str(key)) in COMMAND_ARGUMENTS]
     # A second command deeper in the arguments could be the one that runs.
     has_nested = any(
         found is not None and len(found.keys) > 1 and found.keys[-1] in COMMAND_ARGUMENTS
@@ -218,8 +218,9 @@ def read_command_list(arguments: Mapping[str, Any]) -> list[str] | None:
     Such a tool runs all commands in the workspace and ignores other arguments. An argument for another directory would
     mislead Aver, so it gives None. So does a here-document, because the commands after it may be its text.
     """
-    given = [value for key, value in arguments.items() if value and normalise_name(str(key)) not in HARMLESS_ARGUMENTS]
-    if len(given) != 1 or given != _command_values(arguments):
+    named = [(normalise_name(str(key)), value) for key, value in arguments.items() if value]
+    given = [value for name, value in named if name not in HARMLESS_ARGUMENTS]
+    if len(given) != 1 or given != [value for name, value in named if name in COMMAND_ARGUMENTS]:
         return None
     entries = given[0] if isinstance(given[0], list) else given
     # One entry that cannot be read makes all of them unreadable: it could be the one that matters.
@@ -227,10 +228,6 @@ def read_command_list(arguments: Mapping[str, Any]) -> list[str] | None:
     if len(texts) != len(entries) or len(texts) > CALL_COMMANDS_MAX:
         return None
     return None if len(texts) > 1 and any("<<" in text for text in texts) else texts
-
-
-def _command_values(arguments: Mapping[str, Any]) -> list[Any]:
-    return [value for key, value in arguments.items() if value and normalise_name(str(key)) in COMMAND_ARGUMENTS]
 
 
 def _read_list_entry(entry: Any) -> str | None:

@@ -44,9 +44,16 @@ from aver.gate.effects.arguments import (
     normalise_keys,
     normalise_name,
 )
-from aver.gate.effects.findings import Effect, EffectReport, UnclearPart
+from aver.gate.effects.findings import (
+    UNKNOWN_LOCATION,
+    Effect,
+    EffectReport,
+    PathLocation,
+    UnclearPart,
+    build_path_roots,
+    locate_path,
+)
 from aver.gate.effects.known_agents import KnownAgents, default_known_agents
-from aver.gate.effects.paths import UNKNOWN_LOCATION, PathLocation, build_path_roots, locate_path
 from aver.gate.effects.routine_commands import mark_routine_effects
 from aver.gate.shell.invocation import parse_host
 from aver.gate.shell.model import CommandAnalysis
@@ -182,6 +189,8 @@ class _EffectFinder:
         self._env = facts.environment
         self._links = facts.links
         self._arguments = action.arguments
+        # The arguments with a value, under names that one spelling stands for.
+        self._named = [(normalise_name(str(key)), value) for key, value in action.arguments.items() if value]
         self._path_roots = build_path_roots(action.workspace, self._env, known)
         self.report = EffectReport(self._path_roots)
         self._texts: list[ArgumentText] = []
@@ -205,7 +214,7 @@ class _EffectFinder:
         """Return the directory that relative paths start at; None if it is not known."""
         workspace = self._action.workspace if self._action.workspace.startswith("/") else None
         # Two arguments may name one directory. Values need not be hashable, so compare their `repr`.
-        given = list({repr(value): value for value in self._argument_values(keys)}.values())
+        given = list({repr(value): value for name, value in self._named if name in keys}.values())
         if not given:
             return workspace
         place = locate_path(_text_or_empty(given[0]), workspace, self._path_roots)
@@ -213,10 +222,6 @@ class _EffectFinder:
             self.report.add_unclear("unknown-target", "which directory this stands in is not said in one text")
             return None
         return place.path
-
-    def _argument_values(self, keys: frozenset[str]) -> list[Any]:
-        """Return the top-level arguments with these names."""
-        return [value for key, value in self._arguments.items() if value and normalise_name(str(key)) in keys]
 
     def conclude(self, server: str) -> Effects:
         """Join the findings of the arguments with those of the commands."""
@@ -233,7 +238,7 @@ class _EffectFinder:
         for path in self._changed if (self._action.diff or "").strip() else ():
             if path not in self._shown:
                 self.report.add_unclear("unknown-target", f"the diff does not show what happens to {path[:80]!r}")
-        effects, unclear = self.report.effects, self.report.unclear
+        effects, unclear = tuple(self.report.effects), tuple(self.report.unclear)
         programs: tuple[str, ...] = ()
         routine_roots = build_path_roots(self._action.workspace, None, self._known)
         for analysis in self._analyses:
@@ -281,12 +286,12 @@ class _EffectFinder:
             self.report.add_path("unknown", place, (path,))
             self.report.add_path("read", place, (path,))
         self._add_hosts(self._find_urls())
-        if self._argument_values(COMMAND_ARGUMENTS):
+        if any(name in COMMAND_ARGUMENTS for name, _ in self._named):
             self._analyse_commands()
 
     def add_remaining(self, profiles: Iterable[ToolProfile]) -> None:
         """Add commands and files that the arguments name, but that the known profiles do not use."""
-        given = self._argument_values(COMMAND_ARGUMENTS)
+        given = [value for name, value in self._named if name in COMMAND_ARGUMENTS]
         is_editor = any(profile.may_only_look for profile in profiles)
         # An editor has commands of its own, such as `view`. No shell runs those.
         if given and not (is_editor and _text_or_empty(given[0]) in _EDITOR_COMMANDS):

@@ -20,8 +20,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from aver.gate.effects.findings import Effect
-from aver.gate.effects.paths import PathRoots, locate_path
+from aver.gate.effects.findings import Effect, PathRoots, locate_path
 from aver.gate.shell.model import CommandAnalysis, ResolvedCommand
 
 ROUTINE_EFFECTS = {
@@ -190,15 +189,12 @@ def _name_effect(effect: Effect, commands: tuple[ResolvedCommand, ...], roots: P
         # Only that the program lies in the workspace. Its task is another effect, which is judged separately.
         is_build = base in _WORKSPACE_TOOLS or _PYTHON.fullmatch(base) is not None
     else:
+        program = tool.partition(" ")[0]
+        calls = [command for command in commands if command.program == program]
         is_build = _are_calls_contained(tool, commands, roots) and (
-            tool in _BUILD_TOOLS or all(_is_known_task_call(call) for call in _find_calls(tool, commands))
+            tool in _BUILD_TOOLS or all(_is_known_task_call(call) for call in calls)
         )
     return replace(effect, name="build") if is_build else effect
-
-
-def _find_calls(tool: str, commands: tuple[ResolvedCommand, ...]) -> list[ResolvedCommand]:
-    program = tool.partition(" ")[0]
-    return [command for command in commands if command.program == program]
 
 
 def _are_calls_contained(tool: str, commands: tuple[ResolvedCommand, ...], roots: PathRoots) -> bool:
@@ -206,7 +202,8 @@ def _are_calls_contained(tool: str, commands: tuple[ResolvedCommand, ...], roots
 
     Every argument must be known, none may lead out of the workspace, and none may make the tool do more.
     """
-    calls = _find_calls(tool, commands)
+    program = tool.partition(" ")[0]
+    calls = [command for command in commands if command.program == program]
     for call in calls:
         options = _RISKY_OPTIONS.get(call.program or "", ())
         letters = [option[1] for option in options if len(option) == 2]
@@ -222,19 +219,16 @@ def _are_calls_contained(tool: str, commands: tuple[ResolvedCommand, ...], roots
                     return False
                 # An option may have a path attached to it, as in `-C/tmp` and `--root=/tmp`.
                 pieces = _PATH_SEPARATORS.split(value) + (_PATH_SEPARATORS.split(value[2:]) if is_group else [])
-                if any(_is_outside_or_guarded(piece, roots) for piece in pieces):
-                    return False
+                for piece in pieces:
+                    # Only these can be paths. One must not lead out of the workspace, or to something guarded.
+                    if "/" not in piece and "." not in piece and not piece.startswith("~"):
+                        continue
+                    if ".." in piece.split("/") or piece.startswith("~"):
+                        return False
+                    place = locate_path(piece, roots.workspace or None, roots)
+                    if place.where != "workspace" or place.classes:
+                        return False
     return bool(calls)
-
-
-def _is_outside_or_guarded(piece: str, roots: PathRoots) -> bool:
-    """Whether a piece of an argument is a path that leads out of the workspace, or to something guarded."""
-    if "/" not in piece and "." not in piece and not piece.startswith("~"):
-        return False
-    if ".." in piece.split("/") or piece.startswith("~"):
-        return True
-    place = locate_path(piece, roots.workspace or None, roots)
-    return place.where != "workspace" or bool(place.classes)
 
 
 def _is_known_task_call(call: ResolvedCommand) -> bool:

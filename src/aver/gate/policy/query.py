@@ -175,7 +175,12 @@ def ask_policy(bundle: PolicyBundle, question: PolicyQuestion) -> PolicyAnswer:
     if question.action not in ACTION_TYPES:
         return PolicyAnswer("deny", (), bundle.digest, (f"{question.action!r} is not an action type",))
     # Keep one target of each group that the rules cannot distinguish; reversed, so that the first one stays.
-    targets = list({_target_key(target, bundle): target for target in reversed(question.targets)}.values())
+    # Rules distinguish targets by the kind, and by the attributes that any rule reads.
+    kept: dict[tuple[Any, ...], Target] = {}
+    for target in reversed(question.targets):
+        read = [value for name, value in _target_attributes(target).items() if name in bundle.looks_at]
+        kept[(target.kind, *(tuple(value) if isinstance(value, list) else value for value in read))] = target
+    targets = list(kept.values())
     if len(targets) > TARGETS_MAX:
         words = f"the action touches {len(targets)} things, more than the {TARGETS_MAX} that can be judged"
         return PolicyAnswer("deny", (), bundle.digest, (words,))
@@ -204,12 +209,6 @@ def ask_policy(bundle: PolicyBundle, question: PolicyQuestion) -> PolicyAnswer:
     return PolicyAnswer(worst, rules, bundle.digest, reasons, tuple(errors))  # type: ignore[arg-type]
 
 
-def _target_key(target: Target, bundle: PolicyBundle) -> tuple[Any, ...]:
-    """Return what the rules can distinguish a target by: its kind, and the attributes that any rule reads."""
-    read = [value for name, value in _target_attributes(target).items() if name in bundle.looks_at]
-    return (target.kind, *(tuple(value) if isinstance(value, list) else value for value in read))
-
-
 def _ask_both_ways(
     bundle: PolicyBundle, question: PolicyQuestion, targets: list[Target]
 ) -> Iterable[tuple[_CedarAnswer, _CedarAnswer]]:
@@ -219,12 +218,26 @@ def _ask_both_ways(
     it first, and needs the other only after a refusal.
     """
     entities = build_cedar_entities(bundle, question, targets)
-    plain = build_cedar_requests(question, targets, approved=False)
-    if not question.unclear and question.effects <= _OFTEN_ALLOWED_EFFECTS[question.risk]:
-        answers = _query_cedar(bundle, plain, entities)
-        if all(answer.allowed for answer in answers):
+    is_likely = not question.unclear and question.effects <= _OFTEN_ALLOWED_EFFECTS[question.risk]
+    answers: list[_CedarAnswer] = []
+    for forms in ((False,), (False, True)) if is_likely else ((False, True),):
+        requests = [
+            request for approved in forms for request in build_cedar_requests(question, targets, approved=approved)
+        ]
+        found = load_cedar().is_authorized_batch(requests, bundle.policies, entities)
+        if len(found) != len(requests):
+            raise BadInput("Cedar has not answered every question")
+        # Fail closed: an answer with an error allows nothing, because Cedar skips the rule that failed.
+        answers = [
+            _CedarAnswer(
+                answer.allowed and not answer.diagnostics.errors,
+                tuple(sorted(answer.diagnostics.reasons)),
+                tuple(str(error)[:300] for error in answer.diagnostics.errors),
+            )
+            for answer in found
+        ]
+        if len(forms) == 1 and all(answer.allowed for answer in answers):
             return zip(answers, answers, strict=True)
-    answers = _query_cedar(bundle, [*plain, *build_cedar_requests(question, targets, approved=True)], entities)
     return zip(answers[: len(targets)], answers[len(targets) :], strict=True)
 
 
@@ -233,24 +246,9 @@ _OFTEN_ALLOWED_EFFECTS = {"low": _ROUTINE_EFFECTS | {"write"}, "unsure": _ROUTIN
 """Effects that most rules allow, by risk. This only decides which question is asked first."""
 
 
-def _query_cedar(bundle: PolicyBundle, requests: list[dict[str, Any]], entities: str) -> list[_CedarAnswer]:
-    # Fail closed: an answer with an error allows nothing, because Cedar skips the rule that failed.
-    answers = load_cedar().is_authorized_batch(requests, bundle.policies, entities)
-    if len(answers) != len(requests):
-        raise BadInput("Cedar has not answered every question")
-    return [
-        _CedarAnswer(
-            answer.allowed and not answer.diagnostics.errors,
-            tuple(sorted(answer.diagnostics.reasons)),
-            tuple(str(error)[:300] for error in answer.diagnostics.errors),
-        )
-        for answer in answers
-    ]
-
-
 def build_cedar_requests(question: PolicyQuestion, targets: list[Target], *, approved: bool) -> list[dict[str, Any]]:
     """Build the requests to Cedar, one for each target. `approved` says whether a human has approved."""
-    agent, action = _uid("Agent", question.agent), {"type": "Aver::Action", "id": question.action}
+    agent, action = {"type": "Aver::Agent", "id": question.agent}, {"type": "Aver::Action", "id": question.action}
     context = {
         "tool": question.tool,
         "server": question.server,
@@ -269,15 +267,14 @@ def build_cedar_requests(question: PolicyQuestion, targets: list[Target], *, app
     if question.score is not None:
         context["score"], context["low"], context["high"] = question.score
     encoded = orjson.dumps(context).decode()
-    return [
-        {"principal": agent, "action": action, "resource": _uid(target.kind, str(index)), "context": encoded}
-        for index, target in enumerate(targets)
-    ]
+    # A target is named by its number, so no name from outside becomes an identifier.
+    resources = [{"type": f"Aver::{target.kind}", "id": str(index)} for index, target in enumerate(targets)]
+    return [{"principal": agent, "action": action, "resource": resource, "context": encoded} for resource in resources]
 
 
 def build_cedar_entities(bundle: PolicyBundle, question: PolicyQuestion, targets: list[Target]) -> str:
     """Build the entities that the requests refer to."""
-    groups = [_uid("Group", group) for group in sorted(question.groups)]
+    groups = [{"type": "Aver::Group", "id": group} for group in sorted(question.groups)]
     # Tags cost time in Cedar. Leave them out where no rule reads them.
     arguments, read = question.arguments, bundle.looks_at
     tags: list[tuple[dict[str, str], Mapping[str, Any]]] = [
@@ -287,22 +284,19 @@ def build_cedar_entities(bundle: PolicyBundle, question: PolicyQuestion, targets
     ]
     agent = {"name": question.agent, "on_behalf_of": question.on_behalf_of}
     entities: list[dict[str, Any]] = [
-        {"uid": _uid("Agent", question.agent), "attrs": agent, "parents": groups},
+        {"uid": {"type": "Aver::Agent", "id": question.agent}, "attrs": agent, "parents": groups},
         *[{"uid": group, "attrs": {}, "parents": []} for group in groups],
         *[{"uid": uid, "attrs": {}, "parents": [], "tags": dict(values)} for uid, values in tags],
     ]
-    # A target is named by its number, so no name from outside becomes an identifier.
-    for index, target in enumerate(targets):
-        uid = _uid(target.kind, str(index))
+    for index, target in enumerate(targets):  # By number, as in the requests.
+        uid = {"type": f"Aver::{target.kind}", "id": str(index)}
         entities.append({"uid": uid, "attrs": _target_attributes(target), "parents": []})
     return orjson.dumps(entities).decode()
 
 
-def _uid(kind: str, name: str) -> dict[str, str]:
-    return {"type": f"Aver::{kind}", "id": name}
-
-
-_TEXTS, _NUMBERS, _RECENT = _uid("Texts", "arguments"), _uid("Numbers", "arguments"), _uid("Numbers", "recent")
+_TEXTS = {"type": "Aver::Texts", "id": "arguments"}
+_NUMBERS = {"type": "Aver::Numbers", "id": "arguments"}
+_RECENT = {"type": "Aver::Numbers", "id": "recent"}
 
 
 def _target_attributes(target: Target) -> dict[str, Any]:

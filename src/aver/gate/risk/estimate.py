@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from operator import attrgetter
 from typing import Literal, Protocol, get_args
 
 from aver.errors import BadInput
@@ -21,12 +22,12 @@ from aver.gate.risk.features import Features, MeasuredChange, measure_diff
 from aver.gate.risk.model import (
     CHANGE,
     CHANGE_TYPES,
+    KIND_NAMES,
     RiskState,
     Score,
     action_offset,
     build_action_features,
     change_offset,
-    find_kind,
     score_action,
     score_change,
     update_level,
@@ -83,7 +84,7 @@ def estimate(
     # 3. The score with the highest upper end.
     found = max(
         (estimate_from_features(features, state) for features in candidates),
-        key=lambda candidate: (candidate.high, candidate.score),
+        key=attrgetter("high", "score"),
     )
     # The decision's record keeps the counts of fixes: the repository cannot be asked for them later.
     return replace(found, fixes=tuple(fixes), change=own)
@@ -91,7 +92,7 @@ def estimate(
 
 def estimate_from_features(features: Mapping[str, float], state: RiskState) -> Estimate:
     """Return the estimate for these features, at a state."""
-    kind = find_kind(features)
+    kind = next((name for name in features if name in KIND_NAMES), None)  # None is a change.
     level = state.level(kind or CHANGE)
     found: Score = score_change(Features.from_dict(features), level) if kind is None else score_action(features, level)
     return Estimate(found.p, found.low, found.high, level.observations, f"{MODEL}:{state.digest}", features)
@@ -101,7 +102,7 @@ def learn_outcome(state: RiskState, features: Mapping[str, float], outcome: Acti
     """Return the state after the outcome of an action with these features. Raises BadInput for an unknown outcome."""
     if outcome not in OUTCOMES:
         raise BadInput(f"{outcome!r} is not an outcome", advice=f"use one of {', '.join(OUTCOMES)}")
-    kind = find_kind(features)
+    kind = next((name for name in features if name in KIND_NAMES), None)
     offset = change_offset(Features.from_dict(features)) if kind is None else action_offset(features)
     # Only the level of this kind moves.
     level = update_level(state.level(kind or CHANGE), offset, failed=outcome != "survived")

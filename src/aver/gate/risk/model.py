@@ -206,7 +206,8 @@ _KIND_BY_TYPE = {
 }
 """Kinds by the type of the action. All other types are `tool`."""
 
-_KIND_NAMES = frozenset({"unseen", "read", "deletion", "command", "network", "tool"})
+KIND_NAMES = frozenset({"unseen", "read", "deletion", "command", "network", "tool"})
+"""The features of an action have one of these names. Those of a change have none."""
 
 _HARMLESS_EFFECTS = frozenset({"read"})
 _TYPES_JUDGED_BY_EFFECTS = frozenset({"tool_call", "action", "unknown", "command", "shell_exec", "code_gen"})
@@ -261,11 +262,6 @@ def build_action_features(
     if facts.failures > 0:
         features["failures"] = _clamp_failures(facts.failures)
     return features
-
-
-def find_kind(features: Mapping[str, float]) -> str | None:
-    """Return the kind of action that features describe; None for a change."""
-    return next((name for name in features if name in _KIND_NAMES), None)
 
 
 def action_offset(features: Mapping[str, float]) -> float:

@@ -29,7 +29,7 @@ from aver.capsule.json_reader import read_json
 from aver.config import ensure_home, home_dir
 from aver.errors import AverError, BadInput, Refused, Unavailable
 from aver.files.atomic import replace_file
-from aver.files.own_files import read_public_file
+from aver.files.regular import read_public_file
 from aver.gate.risk.model import PRIORS, RiskLevel, RiskState
 from aver.ledger.stores.sqlite.connections import WriteLock
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from aver.gate.effects.paths import locate_path
+from aver.gate.effects.findings import locate_path
 from aver.gate.shell.model import Word
 
 if TYPE_CHECKING:

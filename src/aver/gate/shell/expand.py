@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from itertools import product
 from posixpath import commonprefix
 
-from aver.gate.effects.paths import has_glob
+from aver.gate.effects.findings import has_glob
 from aver.gate.shell.model import CHOICES_MAX, ShellState, Word
 from aver.gate.shell.parser.syntax import (
     AndOr,

@@ -17,7 +17,7 @@ from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Literal
 
 from aver.fast_dataclass import dataclass
-from aver.gate.effects.paths import UNKNOWN_LOCATION, PathRoots, has_root_inside, locate_path
+from aver.gate.effects.findings import UNKNOWN_LOCATION, PathRoots, has_root_inside, locate_path
 from aver.gate.shell.model import CommandReport, ShellState, StatesAfter, Word
 
 if TYPE_CHECKING:

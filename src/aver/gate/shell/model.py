@@ -11,8 +11,7 @@ from dataclasses import field, replace
 from typing import Any
 
 from aver.fast_dataclass import dataclass
-from aver.gate.effects.findings import Effect, EffectReport, UnclearPart
-from aver.gate.effects.paths import PathRoots, locate_path
+from aver.gate.effects.findings import Effect, EffectReport, PathRoots, UnclearPart, locate_path
 
 COMMAND_MAX = 1024 * 1024
 """Characters of a command. Longer commands are reported as unclear without parsing."""
@@ -147,7 +146,7 @@ class CommandReport(EffectReport):
         return True
 
     def conclude(self) -> CommandAnalysis:
-        return CommandAnalysis(tuple(self._commands), self.effects, self.unclear)
+        return CommandAnalysis(tuple(self._commands), tuple(self.effects), tuple(self.unclear))
 
 
 CWDS_MAX = 8

@@ -25,8 +25,8 @@ import re
 import unicodedata
 from collections.abc import Mapping
 
+from aver.gate.effects.findings import build_path_roots
 from aver.gate.effects.known_agents import KnownAgents
-from aver.gate.effects.paths import build_path_roots
 from aver.gate.shell.model import COMMAND_MAX, CommandAnalysis, CommandReport, ShellState
 
 _CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from aver.gate.effects.paths import PathRoots
+from aver.gate.effects.findings import PathRoots
 from aver.gate.shell.environment import is_secret_name, judge_assignment, judge_subscript
 from aver.gate.shell.expand import (
     expand_to_text,

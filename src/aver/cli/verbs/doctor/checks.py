@@ -28,7 +28,7 @@ from aver.errors import AverError, NotFound
 from aver.fast_dataclass import dataclass
 from aver.files.locks import Pace, try_lock, wait_until
 from aver.files.regular import open_descriptor
-from aver.hooks.failures import read_failures
+from aver.hooks.run import read_failures
 from aver.hooks.selftest import canary_payload, success_message
 from aver.install.hooks import installed_commands, read_hooks_state
 from aver.text import plural

@@ -24,7 +24,7 @@ import orjson
 
 from aver.config import ensure_home
 from aver.errors import AverError, Unavailable
-from aver.files.own_files import read_public_file
+from aver.files.regular import read_public_file
 from aver.gate.risk.features import COUNT_MAX, Features, measure_parts
 from aver.gate.risk.history.commits import (
     COMMITS_MAX,

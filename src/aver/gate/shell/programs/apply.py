@@ -13,8 +13,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from aver.gate.effects.findings import EFFECTS
-from aver.gate.effects.paths import UNKNOWN_LOCATION, locate_path
+from aver.gate.effects.findings import EFFECTS, UNKNOWN_LOCATION, locate_path
 from aver.gate.shell.invocation import Invocation
 from aver.gate.shell.model import ResolvedCommand, StatesAfter, Word
 from aver.gate.shell.parser.grammar import RESERVED_WORDS
